@@ -16,9 +16,8 @@ from longwave.platform.records.run import Point
 from longwave.platform.records.stored import CatalogueEntry, Trial
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.plan.search_curves import draws_are_dependent, search_curves
-from longwave.platform.sweeps.run.pack_status import PackStatus, running_packs
-from longwave.platform.sweeps.run.status import SweepStatus, sweep_status
+from longwave.platform.sweeps.plan.stored import draws_are_dependent, search_curves
+from longwave.platform.sweeps.run.status import PackStatus, SweepStatus, running_packs, sweep_status
 
 SECONDS_SHARED = 8
 """Seconds for which all open pages share one look: nothing that is read is ever changed."""

@@ -25,7 +25,7 @@ SORTS: dict[str, tuple[str, OfRow]] = {
     "rank": ("rank", lambda row: None),
     "model": ("model", lambda row: row.label.lower()),
     "mean": ("mean", lambda row: row.mean),
-    "seeds": ("seeds", lambda row: row.asked),
+    "seeds": ("seeds", lambda row: row.seed_count),
     "diverged": ("diverged", lambda row: row.share.value if row.share else None),
     "parameters": ("parameters", lambda row: row.parameters),
     "searched": ("searched", lambda row: row.searched),

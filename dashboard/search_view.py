@@ -43,7 +43,7 @@ def draw_search(url: str, sweep: str, trials: Sequence[Trial]) -> dict[str, Figu
         for row in cached_reads.read_board_rows(url, chosen[1])
         if row.variant == chosen[2] and row.model == chosen[0]
     ]
-    here = [row for row in rows if sweep in row.sweeps and row.asked]
+    here = [row for row in rows if sweep in row.sweeps and row.seed_count]
     if not searched:
         st.caption("This model has no search trials.")
         return {}
@@ -72,7 +72,7 @@ def describe_best(so_far: SearchProgress, rows: Sequence[Row], metric: str) -> s
         )
     if not so_far.expected:
         parts.append("it learns from earlier trials, so nothing was expected of it")
-    parts += [f"retrained: **test {metric} {median(row)}**, {row.asked} seeds" for row in rows[:1]]
+    parts += [f"retrained: **test {metric} {median(row)}**, {row.seed_count} seeds" for row in rows[:1]]
     return "; ".join(parts) + "."
 
 

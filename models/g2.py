@@ -111,10 +111,10 @@ class G2(EncodedLayer[GatingWeights]):
         flat, (begin, end) = u.flatten(0, 1), links.edges
         apart = (flat[end] - flat[begin]).abs()
         p = w.p.expand(-1, u.shape[1], 1).flatten(0, 1)[begin]
-        found = _power(apart, p)
+        rates = _power(apart, p)
         if self.rate == "single":
-            found = _power(found.sum(-1, keepdim=True), 1 / p)
-        total = found.new_zeros(links.nodes, found.shape[-1]).index_add(0, begin, found)
+            rates = _power(rates.sum(-1, keepdim=True), 1 / p)
+        total = rates.new_zeros(links.nodes, rates.shape[-1]).index_add(0, begin, rates)
         if self.aggregate == "mean":
             count = torch.bincount(begin, minlength=links.nodes).clamp_min(1)
             total = total / count.unsqueeze(-1)

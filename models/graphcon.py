@@ -127,31 +127,31 @@ class GraphCON(EncodedLayer[GraphCONWeights]):
             assert w.Q is not None and w.q is not None and w.K is not None and w.k is not None
             mix = Attention(w.Q, w.q, w.K, w.k).of(x, links, HEADS, "receiving")
         for n in range(self.layers):
-            force = mix(x) if w.conv is None else fired(self.coupling, self.heard(x, links, w, n))
+            force = mix(x) if w.conv is None else fired(self.coupling, self.messages(x, links, w, n))
             y = y + w.dt * (force - w.gamma * x - w.alpha * y)
             x = x + w.dt * y
             x, y = self.dropped(x, generators), self.dropped(y, generators)
             yield x
 
-    def heard(self, x: Tensor, links: Links, w: GraphCONWeights, n: int) -> Tensor:
+    def messages(self, x: Tensor, links: Links, w: GraphCONWeights, n: int) -> Tensor:
         """Return what σ acts on in layer n, from 0: F(X), with the residual."""
         assert w.conv is not None
-        found = w.conv(self.coupling, x, links, n)
+        messages = w.conv(self.coupling, x, links, n)
         if w.R is None:
-            return found
+            return messages
         if self.residual == "map":
-            return found - affine(w.R, w.conv.linear(x, n), w.r)
-        found = found + affine(w.R, x, w.r)
-        return found - w.conv.linear(x, n) if self.residual == "difference" else found
+            return messages - affine(w.R, w.conv.linear(x, n), w.r)
+        messages = messages + affine(w.R, x, w.r)
+        return messages - w.conv.linear(x, n) if self.residual == "difference" else messages
 
 
 def _count(p: int, d: int, q: int, layers: int = 2, coupling: str = "gcn", shared: bool = False, **more: str) -> int:
-    found, residual = d * p + d + (d + 1) * q, more.get("residual", "none")
+    total, residual = d * p + d + (d + 1) * q, more.get("residual", "none")
     if coupling == "tran":
-        return found + 2 * HEADS * (d * d + d)
+        return total + 2 * HEADS * (d * d + d)
     wide = HEADS * d if coupling == "gat" else d
     mapped = {"none": 0, "map": wide * wide + wide}.get(residual, wide * d + wide)
-    return found + (1 if shared else layers) * conv_numbers(coupling, d, d) + mapped
+    return total + (1 if shared else layers) * conv_numbers(coupling, d, d) + mapped
 
 
 _CODE = "webkb, shared, residual difference, on Cornell map; the script does not read the dropout listed, and has 0.3"

@@ -47,7 +47,7 @@ def _look(what: str, look: Callable[[], str]) -> Finding:
 def _check_packages() -> str:
     from importlib.metadata import version
 
-    from longwave.platform.sweeps.on_ray.switches import import_ray
+    from longwave.platform.sweeps.on_ray.client import import_ray
 
     import_ray()
     names = ("torch", "ray", "optuna", "mlflow", "sqlalchemy", "streamlit")

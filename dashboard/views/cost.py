@@ -71,7 +71,7 @@ def cost_parts(rows: list[Row], by: str) -> list[BarPart]:
 def table_line(row: Row) -> tuple[str, ...]:
     """Return one line of the table."""
     return (
-        row.place, row.label, plain(row.asked), duration(row.train_seconds), plain(row.searched),
+        row.place, row.label, plain(row.seed_count), duration(row.train_seconds), plain(row.searched),
         duration(row.find_seconds), plain(row.joules), plain(row.parameters),
     )  # fmt: skip
 

@@ -22,7 +22,7 @@ def draw(url: str) -> None:
     best: dict[tuple[str, tuple[str, str]], Row] = {}
     for row in rows:
         key = (row.model, (row.task, row.variant))
-        if key not in best or row.asked > best[key].asked:
+        if key not in best or row.seed_count > best[key].seed_count:
             best[key] = row
     squares = [make_square(titles[model], place, best.get((model, place))) for model in titles for place in places]
     head = ("model", *(named(place) for place in places))
@@ -53,14 +53,22 @@ def make_square(title: str, place: tuple[str, str], row: Row | None) -> Square:
         return Square(title, named(place), "not run", "·", f"{where}: not run")
     if row.missing:
         return Square(
-            title, named(place), "running", f"{row.asked}/{row.asked + row.missing}", f"{where}: {row.missing} to come"
+            title,
+            named(place),
+            "running",
+            f"{row.seed_count}/{row.seed_count + row.missing}",
+            f"{where}: {row.missing} to come",
         )
-    if not row.asked:
+    if not row.seed_count:
         return Square(title, named(place), "failed", "failed", f"{where}: {row.failed} failed")
-    if row.diverged == row.asked:
-        return Square(title, named(place), "diverged", "div.", f"{where}: all {row.asked} seeds diverged")
+    if row.diverged == row.seed_count:
+        return Square(title, named(place), "diverged", "div.", f"{where}: all {row.seed_count} seeds diverged")
     return Square(
-        title, named(place), "few seeds" if row.provisional else "done", str(row.asked), f"{where}: {row.asked} seeds"
+        title,
+        named(place),
+        "few seeds" if row.provisional else "done",
+        str(row.seed_count),
+        f"{where}: {row.seed_count} seeds",
     )
 
 

@@ -41,7 +41,7 @@ def draw(url: str) -> None:
     tables_of_tasks = overviews(rows)
     tables += [as_text.overview_table(one) for one in tables_of_tasks if any(line.rank for line in one.lines)]
     body, corner = page_frame.draw_head()
-    ran = sum(row.asked for row in rows if row.kind == "reproduced")
+    ran = sum(row.seed_count for row in rows if row.kind == "reproduced")
     models = {row.model for row in rows if row.kind == "reproduced"}
     places = f"{len(boards)} board{'s' if len(boards) != 1 else ''}"
     body.markdown(f"**{len(models)} models on {places}, {ran:,} retrainings.**")

@@ -97,7 +97,7 @@ class _PackEnds:
     def report(self, pack: str, report: Report) -> None:
         """Note nothing."""
 
-    def told(self, line: str) -> None:
+    def show_notice(self, line: str) -> None:
         """Note nothing."""
 
     def ended(self, pack: str, how: Ending, why: str = "") -> None:
@@ -106,7 +106,7 @@ class _PackEnds:
             raise WorkerError(f"The pack {pack} {how}: {why}.")
         self.over.add(pack)
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Note nothing."""
 
 

@@ -83,9 +83,9 @@ class CountingRecorder(DriverMetrics):
         self.first, self.first_cpu, self.epochs, self.reports, self.ends = 0.0, 0.0, 0, 0, 0
         self.latencies: dict[str, list[float]] = defaultdict(list)
 
-    def took(self, kind: str, seconds: float) -> None:
+    def observe_transaction(self, kind: str, seconds: float) -> None:
         """Keep it."""
-        super().took(kind, seconds)
+        super().observe_transaction(kind, seconds)
         self.latencies[kind].append(seconds)
 
     def started(self, pack: str, trials: Sequence[str]) -> None:

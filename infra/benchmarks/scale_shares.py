@@ -15,7 +15,6 @@ PARTS = {
     "planning": (
         "stored.py",
         "trials.py",
-        "rounds.py",
         "queue.py",
         "packing.py",
         "trial.py",

@@ -29,7 +29,7 @@ from longwave.platform.registry import get_task
 from longwave.platform.render.terminal import print_json, print_table, show_waiting
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import check_sweep
-from longwave.platform.sweeps.on_ray.switches import environment
+from longwave.platform.sweeps.on_ray.client import environment
 from longwave.platform.sweeps.place.devices import Slot
 from longwave.platform.sweeps.place.workers import Job, Workers
 from longwave.platform.sweeps.run import driver
@@ -133,10 +133,10 @@ class _Clock:
     def ended(self, pack: str, how: Ending, why: str = "") -> None:
         """Note nothing."""
 
-    def told(self, line: str) -> None:
+    def show_notice(self, line: str) -> None:
         """Note nothing."""
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Note nothing."""
 
 

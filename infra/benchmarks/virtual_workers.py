@@ -22,7 +22,7 @@ from typing import Any
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.sweeps.on_ray.stdin_queue import StdinQueue
+from longwave.platform.sweeps.on_ray.messages import StdinQueue
 from longwave.platform.sweeps.place.devices import ClusterNode, Slot
 from longwave.platform.training.journal import Journal
 
@@ -86,7 +86,7 @@ class VirtualPack:
     def _session(self, over: Callable[[int], bool]) -> Generator[tuple[float, dict[str, Any]], None, int]:
         """Yield what one worker says until the last epoch, or until it is ``over``; return the epoch it came to."""
         journal, epoch, gathered = Journal(), self.saved, 0.0
-        yield 0.1, {"event": "started", "place": asdict(Slot())}
+        yield 0.1, {"event": "started", "slot": asdict(Slot())}
         stand = [self._at(epoch) for epoch in range(1, epoch + 1)]
         waiting = sum(stand, Report(began={c.id: min(epoch, len(self.curves[c.id])) for c in self.configs}))
         journal.write(waiting)
@@ -172,12 +172,12 @@ def main() -> None:
     def more(wait: bool) -> Iterator[dict[str, Any]]:
         if wait:
             sys.stdout.flush()
-        return inbox.more(wait)
+        return inbox.read_more(wait)
 
     for message in inbox:
-        if message["ask"] == "machines":
+        if message["ask"] == "nodes":
             machine = ClusterNode(json.loads(sys.argv[1])["cores"])
-            print(json.dumps({"event": "machines", "machines": [asdict(machine)]}))
+            print(json.dumps({"event": "nodes", "nodes": [asdict(machine)]}))
             print(json.dumps({"event": "finished"}), flush=True)
             continue
         flag, looked = Path(message["storage"]) / message["flag"], [0.0, False]

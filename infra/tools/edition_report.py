@@ -78,7 +78,7 @@ def report(
     """
     boards = [_board(name, list(group)) for name, group in groupby(rows, key=lambda row: row.place)]
     trained = [row for row in rows if row.kind == "reproduced"]
-    seeds, hours = sum(row.asked for row in trained), sum(row.train_seconds for row in trained) / 3600
+    seeds, hours = sum(row.seed_count for row in trained), sum(row.train_seconds for row in trained) / 3600
     gone = [row for row in trained if row.superseded.startswith(WENT_ON)]
     searching = sum(row.find_seconds for row in trained if row not in gone) / 3600  # theirs went on in another's
     head = (
@@ -217,8 +217,9 @@ def _cost(boards: Iterable[Board]) -> list[str]:
     for name, rows, links in boards:
         cells = [
             [
-                links[row.key], plain(row.parameters), str(row.searched), duration(row.find_seconds), str(row.asked),
-                duration(row.train_seconds / row.asked if row.asked else None),
+                links[row.key], plain(row.parameters), str(row.searched), duration(row.find_seconds),
+                str(row.seed_count),
+                duration(row.train_seconds / row.seed_count if row.seed_count else None),
                 DASH if row.joules is None else f"{row.joules:.3g} J",
             ]
             for row in rows if row.kind == "reproduced"

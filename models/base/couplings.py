@@ -1,4 +1,4 @@
-"""What one node hears of its neighbours: PyTorch Geometric's graph layers, for all members of a pack at once.
+"""The messages of a node's neighbours: PyTorch Geometric's graph layers, for all members of a pack at once.
 
 The members' graphs are disjoint copies in one large graph, in which PyG passes the messages; the linear maps, which
 differ by member, are batched products. CPU time in ms, forward and backward, on one thread of an AMD EPYC, torch 2.15,
@@ -51,8 +51,8 @@ class Conv:
     @classmethod
     def of(cls, given: Mapping[str, Tensor], prefix: str = "") -> Conv:
         """Return those that ``held`` has under ``conv_shapes``' names."""
-        found = {name: given[prefix + name] for name in cls.__annotations__ if prefix + name in given}
-        return cls(**found)
+        weights = {name: given[prefix + name] for name in cls.__annotations__ if prefix + name in given}
+        return cls(**weights)
 
     def linear(self, x: Tensor, k: int) -> Tensor:
         """Return W x of convolution ``k``, without edges and bias, for x (M, N, i)."""
@@ -111,14 +111,14 @@ def _linear(conv: Conv, x: Tensor, links: Links, k: int) -> Tensor:
 
 def _gcn(conv: Conv, x: Tensor, links: Links, k: int) -> Tensor:
     edges, weights = links.normalised
-    heard = blank_layer("GCNConv")(conv.linear(x, k).flatten(0, 1), edges, weights.to(x.dtype))
-    return _members(heard, x)
+    messages = blank_layer("GCNConv")(conv.linear(x, k).flatten(0, 1), edges, weights.to(x.dtype))
+    return _members(messages, x)
 
 
 def _sage(conv: Conv, x: Tensor, links: Links, k: int) -> Tensor:
     assert conv.U is not None
-    heard = _members(blank_layer("SAGEConv")(x.flatten(0, 1), links.edges), x)
-    return conv.linear(heard, k) + affine(conv.U[:, k], x)
+    messages = _members(blank_layer("SAGEConv")(x.flatten(0, 1), links.edges), x)
+    return conv.linear(messages, k) + affine(conv.U[:, k], x)
 
 
 def _gat(conv: Conv, x: Tensor, links: Links, k: int) -> Tensor:
@@ -129,10 +129,10 @@ def _gat(conv: Conv, x: Tensor, links: Links, k: int) -> Tensor:
     return _members(functional_call(blank_layer("GATConv", conv.source.shape[-1]), each, given), x)
 
 
-def _members(heard: Tensor, x: Tensor) -> Tensor:
+def _members(messages: Tensor, x: Tensor) -> Tensor:
     """Return what all nodes hear, (M N, o), as (M, N, o)."""
-    found: Tensor = heard.unflatten(0, x.shape[:2])
-    return found
+    unflattened: Tensor = messages.unflatten(0, x.shape[:2])
+    return unflattened
 
 
 @dataclass(frozen=True)

@@ -24,20 +24,20 @@ from longwave.models.kernels.compiler.recorder import Unsupported, leaves
 from longwave.models.kernels.compiler.trace import Recurrent
 from longwave.models.kernels.compiler.watch import Refused, Watch
 
-Found = Loop | Unsupported
+Outcome = Loop | Unsupported
 FORM = attrgetter("shape", "dtype")
 """What of a weight a loop is made for."""
 
 
 class KnownLoop(NamedTuple):
-    """What was found for a layer when it was last asked for a loop, as long as shapes and what the code reads stay."""
+    """The outcome of a layer's last request for a loop, valid while shapes and what the code reads stay the same."""
 
     shapes: list[Any]
     unchanged: Check
-    found: Found
+    outcome: Outcome
 
 
-_loops: dict[Any, dict[Reads, dict[Any, Found]]] = {}
+_loops: dict[Any, dict[Reads, dict[Any, Outcome]]] = {}
 """By class, shapes, loop and features: what the code that ran can read, and the loop by what it read there."""
 _known: WeakKeyDictionary[Any, dict[tuple[int, int], KnownLoop]] = WeakKeyDictionary()
 """By layer, loop and features."""
@@ -90,16 +90,16 @@ class Fusable(SequenceLayer[W], Generic[W]):
             key = (loop, inputs, *raw, *shapes)
             made = self._made(key, raw, lambda own: self.loop_weights(self.held(own), loop), {"self": self})
             mine[loop, inputs] = known = KnownLoop(shapes, *made)
-        if isinstance(known.found, Loop):
-            return known.found, [*raw.values()]
-        if isinstance(known.found, Refused):
-            raise Refused(*known.found.args)  # anew, for an exception that was raised keeps the layer
+        if isinstance(known.outcome, Loop):
+            return known.outcome, [*raw.values()]
+        if isinstance(known.outcome, Refused):
+            raise Refused(*known.outcome.args)  # anew, for an exception that was raised keeps the layer
         w = self.loop_weights(self.held(), loop)
         tensors, form = leaves(w)
-        _, found = self._made((loop, inputs, *shapes), w, lambda own: own, {"self": self, "the weights": form})
-        if isinstance(found, Unsupported):
-            raise type(found)(*found.args)
-        return found, tensors
+        _, compiled = self._made((loop, inputs, *shapes), w, lambda own: own, {"self": self, "the weights": form})
+        if isinstance(compiled, Unsupported):
+            raise type(compiled)(*compiled.args)
+        return compiled, tensors
 
     def cell_on(self, path: str) -> Cell:
         """Return the cell that computes the layer, or its first loop of several, on a path of ``kernels``.
@@ -120,22 +120,22 @@ class Fusable(SequenceLayer[W], Generic[W]):
 
     def through(self, x: Tensor, state: State, generators: Generators, loop: int = 0) -> tuple[Tensor, State]:
         """Return what ``scan`` defines, for one of ``loops``, by the fused loop where it can run."""
-        route, key, found = self._way(loop, x.shape[-1])
-        if found is None:
+        route, key, loops = self._way(loop, x.shape[-1])
+        if loops is None:
             return self.scan(x, state, self.loop_weights(self.held(), loop), generators)
-        return kernels.advance_from(route.path, key, *found, self.lags(), x, state)
+        return kernels.advance_from(route.path, key, *loops, self.lags(), x, state)
 
     def _way(self, loop: int, inputs: int) -> tuple[kernels.Route, str, tuple[Loop, list[Tensor]] | None]:
-        held, found = chain(self._parameters.values(), self._buffers.values()), list[tuple[Loop, list[Tensor]]]()
+        held, loops = chain(self._parameters.values(), self._buffers.values()), list[tuple[Loop, list[Tensor]]]()
         weight = next(t for t in held if t is not None)
 
         def cell(path: str) -> str:
-            found.append(self.loop_of(loop, inputs))
-            return self._cell(path, found[0][0]).name
+            loops.append(self.loop_of(loop, inputs))
+            return self._cell(path, loops[0][0]).name
 
         name = type(self).__name__
         route, key = kernels.choose(name, cell, self.hidden_size, weight.device, weight.dtype, self.storage)
-        return route, key, None if route.path == "reference" else found[0]
+        return route, key, None if route.path == "reference" else loops[0]
 
     def _cell(self, path: str, compiled: Loop) -> Cell:
         hand: Cell | None = getattr(getattr(type(self), "step", None), "cell", None)
@@ -147,7 +147,7 @@ class Fusable(SequenceLayer[W], Generic[W]):
 
     def _made(
         self, key: tuple[Any, ...], given: Any, weights: Callable[[Any], Any], roots: Mapping[str, Any]
-    ) -> tuple[Check, Found]:
+    ) -> tuple[Check, Outcome]:
         """Return what is compiled for tensors like ``given``, and what says whether that still holds.
 
         Args:
@@ -162,12 +162,12 @@ class Fusable(SequenceLayer[W], Generic[W]):
             if now.form in loops:
                 return now.check(), loops[now.form]
         watch = Watch(roots)
-        found = self._compiled(watch, key[1], given, weights)
+        compiled = self._compiled(watch, key[1], given, weights)
         now = Snapshot(watch.reads, roots)
-        variants.setdefault(now.reads, {})[now.form] = found
-        return now.check(), found
+        variants.setdefault(now.reads, {})[now.form] = compiled
+        return now.check(), compiled
 
-    def _compiled(self, watch: Watch, inputs: int, given: Any, weights: Callable[[Any], Any]) -> Found:
+    def _compiled(self, watch: Watch, inputs: int, given: Any, weights: Callable[[Any], Any]) -> Outcome:
         name, run = type(self).__name__, watch.watched
         try:
             with watch:

@@ -120,10 +120,10 @@ class EncodedLayer(GraphLayer[W], Generic[W]):
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return We (d, p), be (d,) and the weights of the convolutions: one, or one a layer."""
         p, d, n = self.input_size, self.hidden_size, 1 if self.shared else self.layers
-        found: dict[str, tuple[int, ...]] = {"We": (d, p), "be": (d,)}
+        shapes: dict[str, tuple[int, ...]] = {"We": (d, p), "be": (d,)}
         for prefix, kind in self.conv_kinds().items():
-            found |= conv_shapes(kind, n, d, d, prefix)
-        return found
+            shapes |= conv_shapes(kind, n, d, d, prefix)
+        return shapes
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
         """Fill ``weight``: the encoder as torch.nn.Linear, convolutions as PyG does."""

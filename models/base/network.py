@@ -111,11 +111,11 @@ class Network(nn.Module):
 
     def groups(self) -> dict[str, WeightGroup]:
         """Return the groups of parameters with their full names: ``readout``, ``embedding``, and the layer's."""
-        found = {"readout": WeightGroup(("weight", "bias"))}
+        groups = {"readout": WeightGroup(("weight", "bias"))}
         if self.embedding is not None:
-            found["embedding"] = WeightGroup(("embedding",))
+            groups["embedding"] = WeightGroup(("embedding",))
         own = self.layer.groups()
-        return found | {k: replace(g, weights=tuple(f"layer.{name}" for name in g.weights)) for k, g in own.items()}
+        return groups | {k: replace(g, weights=tuple(f"layer.{name}" for name in g.weights)) for k, g in own.items()}
 
     def constrain(self) -> None:
         """Put the layer's weights back where its definition wants them; called after each update."""

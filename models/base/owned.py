@@ -105,14 +105,14 @@ class Owned(nn.Module):
             return tuple(part for part in outputs if part is not None) if kept else outputs
 
         try:
-            found = vmap(present, (0, *axes))(weights, *inputs)
+            mapped = vmap(present, (0, *axes))(weights, *inputs)
         except RuntimeError as error:
             if not any(word in (why := str(error).splitlines()[0]) for word in ("vmap", "Batching rule")):
                 raise
             rule = f"{type(self.module).__name__} cannot run for all members at once ({why})"
             raise ValueError(f"{rule}; name it in looped().") from None
-        left = iter(found)
-        return tuple(next(left) if there else None for there in kept) if kept else found
+        left = iter(mapped)
+        return tuple(next(left) if there else None for there in kept) if kept else mapped
 
     def _each(
         self,
@@ -121,16 +121,16 @@ class Owned(nn.Module):
         inputs: tuple[Any, ...],
         generators: Sequence[Generator] | None,
     ) -> Any:
-        found = []
+        outputs = []
         for k in range(next(len(part) for part in inputs if part is not None)):
             own = {name: weight[k] for name, weight in weights.items()}
             given = [None if part is None else part[k] for part in inputs]
             if generators is None:
-                found.append(one(own, *given))
+                outputs.append(one(own, *given))
             else:
                 with drawn_from(generators[k]):
-                    found.append(one(own, *given))
-        return _stacked(found)
+                    outputs.append(one(own, *given))
+        return _stacked(outputs)
 
 
 @contextmanager

@@ -103,18 +103,18 @@ class ModelSpec:
         return self.layer(sizes.inputs, sizes.hidden, members=members, t_max=sizes.length, **chosen)
 
     def space(
-        self, task: str, options: Mapping[str, OptionValue] | None = None, asked: Collection[str] = ()
+        self, task: str, options: Mapping[str, OptionValue] | None = None, requested: Collection[str] = ()
     ) -> tuple[Param, ...]:
         """Return the search space: the learning rate, then the parameters, with the ranges published for ``task``.
 
         Args:
             task: Registry key of the task.
             options: Static choices; parameters that mean nothing under them are left out.
-            asked: Names of parameters to include although they are not ``searched`` by themselves.
+            requested: Names of parameters to include although they are not ``searched`` by themselves.
         """
         ranges = self.ranges.get(task, {})
         relevant = [
-            p for p in self.layer.relevant({**self.defaults, **(options or {})}) if p.searched or p.name in asked
+            p for p in self.layer.relevant({**self.defaults, **(options or {})}) if p.searched or p.name in requested
         ]
         return tuple(
             p.between(*ranges[p.name], published=self.source) if p.name in ranges else p for p in (self.lr, *relevant)

@@ -71,9 +71,9 @@ class Stacked(Recurrence[W], Generic[W]):
 
     def own(self, given: Mapping[str, Tensor], layer: int) -> dict[str, Tensor]:
         """Return the weights and hyper-parameters of one layer, from 1, under their names inside it."""
-        found = {p.name: given[p.name] for p in self.PARAMS if p.name in given}
-        found |= {name: given[f"{name}{layer}"] for name in self.layer_shapes(layer)}
-        return found | ({"dt": given[f"dt_{layer}"]} if f"dt_{layer}" in given else {})
+        weights = {p.name: given[p.name] for p in self.PARAMS if p.name in given}
+        weights |= {name: given[f"{name}{layer}"] for name in self.layer_shapes(layer)}
+        return weights | ({"dt": given[f"dt_{layer}"]} if f"dt_{layer}" in given else {})
 
     def reads(self, below: list[Tensor], layer: int) -> Tensor:
         """Return what a layer's V reads, (M, T, B, ·), of the input and the outputs of all layers below it."""
@@ -85,11 +85,11 @@ class Stacked(Recurrence[W], Generic[W]):
 
     def loops(self) -> list[int]:
         """Return the features that each layer reads."""
-        below, found = [torch.empty(1, 1, 1, self.input_size, device="meta")], list[int]()
+        below, sizes = [torch.empty(1, 1, 1, self.input_size, device="meta")], list[int]()
         for k in range(1, self.layers + 1):
-            found.append(self.reads(below, k).shape[-1])
+            sizes.append(self.reads(below, k).shape[-1])
             below.append(torch.empty(1, 1, 1, self.hidden_size, device="meta"))
-        return found
+        return sizes
 
     def loop_weights(self, given: Mapping[str, Tensor], loop: int = 0) -> W:
         """Return what one layer reads."""

@@ -64,10 +64,10 @@ def choose(
         ValueError: LONGWAVE_KERNEL is none of these.
     """
     wish = _wish.get()
-    asked = wish or _environment()
-    if asked == "reference":
+    requested = wish or _environment()
+    if requested == "reference":
         return Route("reference", f"{'the code' if wish else 'LONGWAVE_KERNEL'} asks for it"), ""
-    path = asked or ("triton" if device.type == "cuda" else "cpu")
+    path = requested or ("triton" if device.type == "cuda" else "cpu")
     path = STORED[storage] if path == "triton" else path
     try:
         _check(path, device, dtype, storage)
@@ -120,8 +120,8 @@ def advance_from(
     """Return the same from what ``loop`` makes its operands of."""
     if path != "cpu" or traced():
         return advance(path, cell, loop.operands(weights, lags), x, state)
-    found: tuple[Tensor, tuple[Tensor, ...]] = direct().advance(find(cell), loop, weights, lags, x, state)
-    return found
+    result: tuple[Tensor, tuple[Tensor, ...]] = direct().advance(find(cell), loop, weights, lags, x, state)
+    return result
 
 
 @cache

@@ -38,9 +38,9 @@ def backend(path: str) -> ModuleType:
 @cache
 def direct() -> ModuleType:
     """Return the module that computes the path ``"cpu"`` from weights as they are held."""
-    from longwave.models.kernels.cpu import direct as found
+    from longwave.models.kernels.cpu import direct as module
 
-    return found
+    return module
 
 
 def traced() -> bool:
@@ -204,5 +204,5 @@ class _Direct(torch.autograd.Function):
 
 def scan(*inputs: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return the outputs, the last state, and two tensors for the way back; see ``_scan`` for the arguments."""
-    found: tuple[Tensor, Tensor, Tensor, Tensor] = scan_op(*inputs) if traced() else _Direct.apply(*inputs)
-    return found
+    result: tuple[Tensor, Tensor, Tensor, Tensor] = scan_op(*inputs) if traced() else _Direct.apply(*inputs)
+    return result

@@ -84,7 +84,9 @@ class SweptBoards:
     @property
     def boards(self) -> dict[str, BoardTable]:
         """The board of each of its tasks, of the variant that was asked, as it is now, with rows of other sweeps."""
-        return {t: board(t, variant=variant or None, store=self.store) for t, variant in self.file.places.items()}
+        return {
+            t: board(t, variant=variant or None, store=self.store) for t, variant in self.file.variant_by_task.items()
+        }
 
     @property
     def board(self) -> BoardTable:

@@ -39,12 +39,12 @@ class Leading:
         if not names:
             return "no row is ranked yet"
         if self.ranked == 1:
-            told = "no other row to compare with"
+            separation = "no other row to compare with"
         elif len(names) == 1:
-            told = "told apart from all others"
+            separation = "told apart from all others"
         else:
-            told = f"not told apart from {_listed(names[1:])}, of {self.ranked - 1} others"
-        return ". ".join(filter(None, (told, self.why.rstrip(".")))) + "."
+            separation = f"not told apart from {_listed(names[1:])}, of {self.ranked - 1} others"
+        return ". ".join(filter(None, (separation, self.why.rstrip(".")))) + "."
 
     @property
     def sentence(self) -> str:
@@ -54,8 +54,8 @@ class Leading:
         names = [row.label for row in self.leaders]
         best = self.leaders[0]
         rest = f" of {self.ranked} ranked rows" if self.ranked > 1 else ""
-        told = f"not told apart from {_listed(names[1:])}" if len(names) > 1 else "told apart from all others"
-        alone = f", {told}" if self.ranked > 1 else ""
+        separation = f"not told apart from {_listed(names[1:])}" if len(names) > 1 else "told apart from all others"
+        alone = f", {separation}" if self.ranked > 1 else ""
         return f"Best median{rest}: {names[0]}, {median(best)}{alone}." + (f" {self.why}" if self.why else "")
 
 
@@ -89,9 +89,11 @@ def against_trivial(rows: Sequence[Row]) -> str:
     level = sign * (best.mean or 0.0)
     better = [r.label for r in ranked if _wholly(r) and sign * (r.median_worst or 0.0) > level]
     worse = [r.label for r in ranked if r.loses_to]
-    told = f"Better than the best trivial predictor, {best.title} at {plain(best.mean)}, with their whole interval: "
+    beginning = (
+        f"Better than the best trivial predictor, {best.title} at {plain(best.mean)}, with their whole interval: "
+    )
     lose = f"; it is better than {_listed(worse)}" if worse else ""
-    return f"{told}{_listed(better, len(better)) if better else 'none'}{lose}."
+    return f"{beginning}{_listed(better, len(better)) if better else 'none'}{lose}."
 
 
 def _wholly(row: Row) -> bool:
@@ -99,9 +101,9 @@ def _wholly(row: Row) -> bool:
     return row.median_worst is not None and not row.provisional
 
 
-def over_all(found: Overview) -> str:
+def over_all(overview: Overview) -> str:
     """Return which model is best over all tasks, and how sure that is; or why there is no ranking over all."""
-    ranked = [line for line in found.lines if line.rank]
+    ranked = [line for line in overview.lines if line.rank]
     if not ranked:
         return (
             f"No model is ranked over all tasks: that takes two models or more with {ENOUGH} seeds on every task. Each "
@@ -111,7 +113,7 @@ def over_all(found: Overview) -> str:
     reach = best.rank.high if best.rank and best.rank.high is not None else 0.0
     near = [line.title for line in others if line.rank and line.rank.low is not None and line.rank.low <= reach]
     sure = f"The range of its ranks overlaps with that of {_listed(near)}." if near else "No other's range reaches it."
-    tasks = f"{len(found.tasks)} task{'s' if len(found.tasks) > 1 else ''}"
+    tasks = f"{len(overview.tasks)} task{'s' if len(overview.tasks) > 1 else ''}"
     return f"Best mean rank over {tasks} of {len(ranked)} models: {best.title}, {estimate(best.rank, 1)}. {sure}"
 
 

@@ -26,8 +26,8 @@ def check_pool(pool: Pool, groups: Iterable[Group], published: Iterable[Mapping[
     groups = list(groups)
     models = {group.config.model for group in groups} | {number["model"] for number in published}
     families = {group.family for group in groups if group.family}
-    for kind, asked, known in (("model", pool.models, models), ("family", pool.families, families)):
-        for name in asked:
+    for kind, names, known in (("model", pool.models, models), ("family", pool.families, families)):
+        for name in names:
             if name not in known:
                 raise ConfigError(did_you_mean(f"results of {kind}", name, known))
     check_trust(pool.trust, groups)
@@ -53,14 +53,14 @@ def rows(groups: Iterable[Group], published: Iterable[Mapping[str, Any]], pool: 
     for number in published:
         if pool.holds(number["model"], families.get(number["model"], "")):
             numbers.setdefault(number["task"], []).append(number)
-    found = []
+    result = []
     for task, variant in sorted(boards):
         theirs = boards[task, variant]
         _check_agreement(theirs)
         theirs, like = _known_to_all(theirs, pool)
         near = [number for number in numbers.get(task, ()) if belongs(number, variant, like.about)]
-        found += _board(theirs, like, near, pool, families)
-    return found
+        result += _board(theirs, like, near, pool, families)
+    return result
 
 
 def _check_agreement(groups: Sequence[Group]) -> None:
@@ -68,11 +68,11 @@ def _check_agreement(groups: Sequence[Group]) -> None:
     current = [group for group in groups if not group.superseded]
     for name in AGREED:
         if len({getattr(group.about, name) for group in current}) > 1:
-            said: dict[Any, list[Group]] = {}
+            groups_by_value: dict[Any, list[Group]] = {}
             for group in current:
-                said.setdefault(getattr(group.about, name), []).append(group)
+                groups_by_value.setdefault(getattr(group.about, name), []).append(group)
             config = groups[0].config
-            sides = [f"{value!r} in {_named(theirs)}" for value, theirs in said.items()]
+            sides = [f"{value!r} in {_named(theirs)}" for value, theirs in groups_by_value.items()]
             raise ConfigError(
                 f"Rows of {named((config.task, config.variant))} disagree on its {name}: {'; '.join(sides)}. Bump the "
                 "version of the task: its older rows are superseded then."
@@ -90,16 +90,16 @@ def _known_to_all(groups: Sequence[Group], pool: Pool) -> tuple[list[Group], Gro
     like = current[0]
     every = {name: value for group in reversed(current) for name, value in group.about.trivial.items()}
 
-    def told(group: Group) -> Group:
+    def with_all_predictors(group: Group) -> Group:
         return group if group.superseded else replace(group, about=replace(group.about, trivial=every))
 
-    return [told(group) for group in groups], told(like)
+    return [with_all_predictors(group) for group in groups], with_all_predictors(like)
 
 
 def _named(groups: Sequence[Group]) -> str:
     """Return the names of the rows of some groups, sorted, and how many more there are."""
-    found = sorted(f"{group.row[:SHORT]} ({group.config.model})" for group in groups)
-    return ", ".join(found[:NAMED]) + (f" and {len(found) - NAMED} more" if len(found) > NAMED else "")
+    names = sorted(f"{group.row[:SHORT]} ({group.config.model})" for group in groups)
+    return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
 
 
 def _supersede_searched_on(rows: Sequence[RowTrust]) -> list[RowTrust]:
@@ -141,9 +141,9 @@ def _board(
         paired |= {number["id"] for number in same if kept[-1].current}
     alone = [printed(like, n, families.get(n["model"], "")) for n in numbers if n["id"] not in paired]
     simple = [trivial(like, name, value) for name, value in like.about.trivial.items()]
-    local = [row for row in kept if row.current and row.asked and not row.untrusted]
-    bare = [row for row in kept if row.current and not row.asked]
-    foreign = [row for row in kept if row.current and row.asked and row.untrusted]
+    local = [row for row in kept if row.current and row.seed_count and not row.untrusted]
+    bare = [row for row in kept if row.current and not row.seed_count]
+    foreign = [row for row in kept if row.current and row.seed_count and row.untrusted]
     old = [row for row in kept if row.superseded]
     first, untrusted = (
         [part[k] for k in order([r.seeds or [r.mean] for r in part], scale)]

@@ -37,7 +37,7 @@ class Column:
         meaning: What it is and how it is computed, in sentences.
         kind: Of its value; ``texts`` is a list of texts, ``json`` anything nested.
         views: Where it stands.
-        asked: Where it stands only once a reader asks for it; of those, the page lets him choose.
+        on_request: Views that show it only if the reader chooses it.
         unit: Of its value: empty, ``METRIC``, or as printed.
         read: Gives the value, with full precision; by default the row's own of this key.
         write: Gives the value as people read it; by default see ``texts.plain``.
@@ -53,7 +53,7 @@ class Column:
     meaning: str
     kind: ValueKind
     views: tuple[View, ...] = DATA
-    asked: tuple[View, ...] = ()
+    on_request: tuple[View, ...] = ()
     unit: str = ""
     read: Callable[[Row], Any] | None = None
     write: Callable[[Row], str] | None = None
@@ -114,7 +114,7 @@ COLUMNS: tuple[Column, ...] = (
            " typical error is within it; other protocol: the protocol column says what differs, and the ratio decides"
            " nothing. A row whose median is worse than a trivial predictor says so.", "number",
            ("terminal", "page", "dashboard"), left=True,
-           read=lambda row: next((told.get("ratio") for told in row.published), None), write=texts.verdicts,
+           read=lambda row: next((number.get("ratio") for number in row.published), None), write=texts.verdicts,
            leaves=6, prose=True),
     Column("n", "seeds", "How the retrainings ended; for programs, how many ended ok. Diverged ones are worst in the"
            " median and in ranks and in no mean; failed and missing ones are counted here alone.",
@@ -204,11 +204,11 @@ COLUMNS: tuple[Column, ...] = (
 
 def of(view: View) -> list[Column]:
     """Return the columns that a view can show, in order."""
-    return [column for column in COLUMNS if view in (*column.views, *column.asked)]
+    return [column for column in COLUMNS if view in (*column.views, *column.on_request)]
 
 
 def standing(view: View, rows: Sequence[Row]) -> list[Column]:
-    """Return the columns that a view of ``rows`` shows unasked: those that say something unusual, if of that kind."""
+    """Return the columns that a view of ``rows`` shows by default; some only where they say something unusual."""
     stand = [column for column in COLUMNS if view in column.views]
     return [c for c in stand if not c.usual or any(c.text(row) not in c.usual for row in rows)]
 

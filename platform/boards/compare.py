@@ -72,16 +72,16 @@ class Contest:
 
     def to_dict(self) -> dict[str, Any]:
         """Return one record: the task, both rows' medians and other statistics, P(better), the ratio, the decision."""
-        found: dict[str, Any] = {k: getattr(self.a, k) for k in ("task", "variant", "metric", "unit", "goal")}
+        fields: dict[str, Any] = {k: getattr(self.a, k) for k in ("task", "variant", "metric", "unit", "goal")}
         for side, row in (("a", self.a), ("b", self.b)):
-            found |= {f"{side}_{k}": getattr(row, k) for k in OF_ROW}
+            fields |= {f"{side}_{k}": getattr(row, k) for k in OF_ROW}
         for name in ("improvement", "ratio"):
             value = getattr(self.contrast, name) if self.contrast else None
             ends = (value.value, value.low, value.high) if value else (None, None, None)
-            found |= dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
+            fields |= dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
         differs = {name: list(values) for name, values in self.differs.items()}
         return {
-            **found,
+            **fields,
             "decision": self.word,
             "more": self.contrast.more if self.contrast else None,
             "differs": differs,
@@ -150,20 +150,20 @@ def resolve(rows: Sequence[Row], name: str) -> str:
     name = name.lower()
     if not re.fullmatch("[0-9a-f]{4,16}", name):
         raise ConfigError(did_you_mean("retrained model", name, models, "Rows are named by 4 hex digits or more."))
-    found = sorted((row for row in ours if row.config.startswith(name)), key=lambda row: row.config)
-    if not found:
+    matching = sorted((row for row in ours if row.config.startswith(name)), key=lambda row: row.config)
+    if not matching:
         see = "longwave board --rows --format json"
         raise ConfigError(f"No row has a name that begins with {name}. See the names with: {see}")
-    if len(found) > 1:
-        known = ", ".join(f"{row.config[:SHORT]} ({row.model} on {row.task})" for row in found[:NAMED])
-        more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
-        raise ConfigError(f"{name} begins the names of {len(found)} rows: {known}{more}. Give more digits.")
-    if found[0].superseded:
+    if len(matching) > 1:
+        known = ", ".join(f"{row.config[:SHORT]} ({row.model} on {row.task})" for row in matching[:NAMED])
+        more = f" and {len(matching) - NAMED} more" if len(matching) > NAMED else ""
+        raise ConfigError(f"{name} begins the names of {len(matching)} rows: {known}{more}. Give more digits.")
+    if matching[0].superseded:
         raise ConfigError(
-            f"Row {found[0].config[:SHORT]} is superseded: {found[0].superseded}. Nothing is compared with it; what it "
-            "differs in from another says: longwave diff"
+            f"Row {matching[0].config[:SHORT]} is superseded: {matching[0].superseded}. Nothing is compared with it; "
+            "what it differs in from another says: longwave diff"
         )
-    return found[0].config
+    return matching[0].config
 
 
 def compare(rows: Sequence[Row], a: str, b: str, margin: float | None = None) -> Comparison:
@@ -197,11 +197,11 @@ def compare(rows: Sequence[Row], a: str, b: str, margin: float | None = None) ->
 
 def _by_place(rows: Sequence[Row], name: str) -> dict[Place, Row]:
     """Return the row of a model, or the row of an identity, by task and variant."""
-    found: dict[Place, list[Row]] = {}
+    by_place: dict[Place, list[Row]] = {}
     for row in rows:
         if row.current and name in (row.model, row.config):
-            found.setdefault((row.task, row.variant), []).append(row)
-    return {place: best_on_validation(theirs) for place, theirs in found.items()}
+            by_place.setdefault((row.task, row.variant), []).append(row)
+    return {place: best_on_validation(theirs) for place, theirs in by_place.items()}
 
 
 def _called(side: Mapping[Place, Row], name: str) -> str:

@@ -16,7 +16,7 @@ from longwave.platform.records.stored import Trial
 
 @dataclass(frozen=True)
 class Fact:
-    """Something that is said of a row or of a trial.
+    """A fact about a row or a trial.
 
     Attributes:
         section: ``configuration``, ``protocol``, ..., ``seeds``, ``cost``, ``commands``.
@@ -38,11 +38,11 @@ def of_row(trials: Sequence[Trial], sweeps: Sequence[str], search: Sequence[RunS
         search: The search trials behind its settings.
     """
     row = trials[0].config.row
-    found = [Fact("row", "name", row)]
-    found += [Fact(section, what, value) for (section, what), value in facts_of_row(trials, sweeps)]
-    found += [Fact("seeds", f"seed {t.config.seed}", _ended(t)) for t in sorted(trials, key=lambda t: t.config.seed)]
+    facts = [Fact("row", "name", row)]
+    facts += [Fact(section, what, value) for (section, what), value in facts_of_row(trials, sweeps)]
+    facts += [Fact("seeds", f"seed {t.config.seed}", _ended(t)) for t in sorted(trials, key=lambda t: t.config.seed)]
     runs = [t.run for t in trials if t.run]
-    found += [
+    facts += [
         Fact("cost", "seconds of the retrainings", sum(run.seconds for run in runs)),
         Fact("cost", "search trials", len(search)),
         Fact("cost", "seconds of the search", sum(run.seconds for run in search)),
@@ -50,7 +50,7 @@ def of_row(trials: Sequence[Trial], sweeps: Sequence[str], search: Sequence[RunS
         Fact("commands", "beside another row", f"longwave diff {row[:SHORT]} ROW"),
         Fact("commands", "its board", f"longwave board {trials[0].config.task}"),
     ]
-    return found
+    return facts
 
 
 def of_trial(trial: Trial, sweeps: Sequence[str], attempts: Sequence[str]) -> list[Fact]:

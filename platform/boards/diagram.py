@@ -58,23 +58,23 @@ class Diagram:
         """What is shown: n, tests and level, and why nothing is told apart where nothing can be."""
         count, level = len(self.ranks), f"{100 * LEVEL:g} %"
         p = f"p = {self.friedman:.2g}" if self.friedman >= 1e-4 else "p < 0.0001"
-        found = [
+        sentences = [
             f"Mean ranks over {self.tasks} tasks, by the median seed on each, of the {count} models with {ENOUGH} "
             "seeds on all of them. A bar joins models of which no two are told apart; its dots are those models."
         ]
         if self.friedman > LEVEL:
-            found += [f"Friedman's test at {level} tells no model from the others ({p}), so no pair was tested."]
+            sentences += [f"Friedman's test at {level} tells no model from the others ({p}), so no pair was tested."]
         else:
-            found += [
+            sentences += [
                 f"Friedman's test finds that they differ ({p}); pairs by Wilcoxon's signed-rank test of the normalised "
                 f"medians, adjusted by Holm at {level}: whether one is better on tasks like these, and not on any one."
             ]
         if self.tasks < self.needed:
-            found += [f"{self.tasks} tasks cannot tell any two of {count} models apart: that takes {self.needed}."]
-        return " ".join(found)
+            sentences += [f"{self.tasks} tasks cannot tell any two of {count} models apart: that takes {self.needed}."]
+        return " ".join(sentences)
 
 
-def diagram(found: Overview) -> Diagram:
+def diagram(overview: Overview) -> Diagram:
     """Return the critical-difference diagram of the models that have a mean rank.
 
     Friedman's test comes first: Demšar, Journal of Machine Learning Research 2006. The pairs are tested by Wilcoxon's
@@ -86,8 +86,10 @@ def diagram(found: Overview) -> Diagram:
     Raises:
         ConfigError: Fewer than 2 tasks, or fewer than 3 models with enough seeds on all of them.
     """
-    lines = sorted((line for line in found.lines if line.rank), key=lambda line: line.rank.value if line.rank else 0.0)
-    tasks = len(found.tasks)
+    lines = sorted(
+        (line for line in overview.lines if line.rank), key=lambda line: line.rank.value if line.rank else 0.0
+    )
+    tasks = len(overview.tasks)
     if tasks < FEWEST_TASKS or len(lines) < FEWEST_MODELS:
         raise ConfigError(
             f"A critical-difference figure takes {FEWEST_TASKS} tasks or more and {FEWEST_MODELS} models or more with "
@@ -102,7 +104,7 @@ def diagram(found: Overview) -> Diagram:
     return Diagram(ranks, tasks, friedman, pairs)
 
 
-def save(found: Diagram, file: Path, note: str = "") -> None:
+def save(drawing: Diagram, file: Path, note: str = "") -> None:
     """Write the figure as SVG, PDF or PNG, by the file's ending; ``note`` ends its caption.
 
     Raises:
@@ -112,16 +114,16 @@ def save(found: Diagram, file: Path, note: str = "") -> None:
     if kind not in FORMATS:
         raise ConfigError(f"A figure is written as {', '.join(FORMATS)}, and {file.name!r} is none of them.")
     try:
-        content = svg(found, note).encode() if kind == ".svg" else _written(found, note, kind[1:], "black")
+        content = svg(drawing, note).encode() if kind == ".svg" else _written(drawing, note, kind[1:], "black")
         with atomic_file(file) as partial:
             partial.write_bytes(content)
     except OSError as error:
         raise ConfigError(f"{file} cannot be written: {error.strerror}. Name another file.") from None
 
 
-def svg(found: Diagram, note: str = "") -> str:
+def svg(drawing: Diagram, note: str = "") -> str:
     """Return the figure as SVG: equal bytes for equal diagrams, text as text, in the colour of its surroundings."""
-    text = _written(found, note, "svg", INK).decode()
+    text = _written(drawing, note, "svg", INK).decode()
     head, mark, rest = text.replace(INK, "currentColor").partition(" <defs>\n")
     return f"{head} {THEME}{mark}{rest}"
 
@@ -140,14 +142,14 @@ def _wilcoxon(scores: Sequence[Sequence[float]]) -> list[list[float]]:
     import numpy as np
 
     models = np.asarray(scores)
-    found = np.ones((len(models), len(models)))
+    p_values = np.ones((len(models), len(models)))
     first, second = np.triu_indices(len(models), 1)
-    found[first, second] = found[second, first] = holm([signed_rank(d) for d in models[first] - models[second]])
-    pairs: list[list[float]] = found.tolist()
+    p_values[first, second] = p_values[second, first] = holm([signed_rank(d) for d in models[first] - models[second]])
+    pairs: list[list[float]] = p_values.tolist()
     return pairs
 
 
-def _written(found: Diagram, note: str, kind: str, ink: str) -> bytes:
+def _written(drawing: Diagram, note: str, kind: str, ink: str) -> bytes:
     """Return the figure's file in one format."""
     from matplotlib.style import context
 
@@ -156,7 +158,7 @@ def _written(found: Diagram, note: str, kind: str, ink: str) -> bytes:
     unsaid = {"svg": ("Date", "Creator", "Format", "Type"), "pdf": ("CreationDate",), "png": ()}[kind]
     file = io.BytesIO()
     with context({**colours, **exact}, after_reset=True):
-        _drawn(found, note, ink).savefig(
+        _drawn(drawing, note, ink).savefig(
             file,
             format=kind,
             metadata=dict.fromkeys(unsaid),
@@ -167,18 +169,18 @@ def _written(found: Diagram, note: str, kind: str, ink: str) -> bytes:
     return file.getvalue()
 
 
-def _drawn(found: Diagram, note: str, ink: str) -> Figure:
+def _drawn(drawing: Diagram, note: str, ink: str) -> Figure:
     """Return the figure: the axis above, bars, then models with their ranks, the caption below."""
     from matplotlib.figure import Figure
     from pandas import DataFrame
     from scikit_posthocs import critical_difference_diagram  # type: ignore[import-untyped]
 
-    names = [*found.ranks]
+    names = [*drawing.ranks]
     figure = Figure()
     axes = figure.add_axes((0, 0, 1, 1))
     drawn = critical_difference_diagram(
-        dict(found.ranks),
-        DataFrame(found.pairs, index=names, columns=names),
+        dict(drawing.ranks),
+        DataFrame(drawing.pairs, index=names, columns=names),
         alpha=LEVEL,
         ax=axes,
         label_fmt_left="{label} {rank:.2f}",
@@ -194,7 +196,7 @@ def _drawn(found: Diagram, note: str, ink: str) -> Figure:
     axes.set(xlim=(1, len(names)), ylim=(-depth, 0), xticks=range(1, len(names) + 1))
     axes.set_xlabel("mean rank: 1 is best")
     axes.xaxis.set_label_position("top")
-    caption = textwrap.fill(" ".join(filter(None, (found.caption, note))), 120)
+    caption = textwrap.fill(" ".join(filter(None, (drawing.caption, note))), 120)
     axes.text(0.5, 0, caption, transform=axes.transAxes, ha="center", va="top", fontsize=9)
     figure.set_size_inches(WIDTH, LINE * depth)
     return figure

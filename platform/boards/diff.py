@@ -81,7 +81,7 @@ def compared(
         a, b: Their retrainings.
         sweeps: Names of the sweeps that asked for each.
     """
-    pages = [dict(facts_of_row(trials, asked)) for trials, asked in zip((a, b), sweeps, strict=True)]
+    pages = [dict(facts_of_row(trials, names)) for trials, names in zip((a, b), sweeps, strict=True)]
     keys = list(dict.fromkeys(key for section in SECTIONS for page in pages for key in page if key[0] == section))
     lines = [DiffLine(*key, pages[0].get(key), pages[1].get(key)) for key in keys]
     return lines + [DiffLine("scores", what, value, None) for what, value in _contrast(a, b)]
@@ -103,13 +103,13 @@ def facts_of_row(trials: Sequence[Trial], sweeps: Sequence[str]) -> Iterator[tup
     yield ("data", "version"), config.data
     for name in sorted({name for f in facts for name in f}, key=lambda n: (n not in CODE, n)):
         yield ("code" if name in CODE else "environment", name), " or ".join(values(facts, name))
-    found = summary(ended(trials)) if ended(trials) else None
+    spread = summary(ended(trials)) if ended(trials) else None
     seeds = list(scores(trials).values())
     middle = median(seeds, scale(trials)).value if seeds else None
     yield ("scores", "metric"), f"{about.metric} [{about.unit}]"
     yield ("scores", "median"), "diverged" if seeds and middle is None else middle
-    yield ("scores", "mean"), found and found.mean
-    yield ("scores", "std"), found and found.std
+    yield ("scores", "mean"), spread and spread.mean
+    yield ("scores", "std"), spread and spread.std
     yield ("scores", "n"), len(ended(trials))
     for status in ("diverged", "failed"):
         yield ("scores", status), sum(run.status == status for run in runs)

@@ -75,9 +75,16 @@ def _described(scores: Sequence[float]) -> dict[str, Any]:
     """Return the fields of a row that describe the seeds that ended ok."""
     if not scores:
         return {}
-    found = summary(scores)
-    low, high = found.interval() or (None, None)
-    return {"mean": found.mean, "std": found.std, "n": found.n, "low": low, "high": high, "scores": scores}
+    summarised = summary(scores)
+    low, high = summarised.interval() or (None, None)
+    return {
+        "mean": summarised.mean,
+        "std": summarised.std,
+        "n": summarised.n,
+        "low": low,
+        "high": high,
+        "scores": scores,
+    }
 
 
 def _valid(group: Group) -> Score:
@@ -91,13 +98,13 @@ def _middle(seeds: Sequence[Score], about: About) -> dict[str, Any]:
     """Return the fields of a row that come from its median; none where no seed ended."""
     if not seeds:
         return {}
-    found = median(seeds, scale_about(about))
+    middle = median(seeds, scale_about(about))
     return {
-        "median": found.value,
-        "median_best": found.best,
-        "median_worst": found.worst,
-        "median_level": found.level,
-        "loses_to": _loses_to(found.value, about),
+        "median": middle.value,
+        "median_best": middle.best,
+        "median_worst": middle.worst,
+        "median_level": middle.level,
+        "loses_to": _loses_to(middle.value, about),
     }
 
 
@@ -111,7 +118,7 @@ def _loses_to(score: Score, about: About) -> str:
 
 def _known(about: About) -> list[str]:
     """Return how the paper of a trial's recipe is known to differ from the task; nothing where the recipe is ours."""
-    return [said for said, papers in about.known.items() if about.paper and (not papers or about.paper in papers)]
+    return [fact for fact, papers in about.known.items() if about.paper and (not papers or about.paper in papers)]
 
 
 def scale_about(about: About) -> Scale:

@@ -28,11 +28,13 @@ def labelled(rows: Sequence[Row]) -> list[Row]:
 
 def _marks(rows: Sequence[Row]) -> dict[str, str]:
     """Return marks by key: as few of the settings in which rows of one title differ as tell them apart."""
-    found: list[list[str]] = [[] for _ in rows]
-    for told in zip(*map(_facts, rows), strict=True):
-        if len({*map(tuple, found)}) < len(rows) and len({*told}) > 1:
-            found = [[*before, fact] if fact else before for before, fact in zip(found, told, strict=True)]
-    marks = [f"({', '.join(facts)})" if facts else "" for facts in found]
+    facts_of_rows: list[list[str]] = [[] for _ in rows]
+    for kind in zip(*map(_facts, rows), strict=True):
+        if len({*map(tuple, facts_of_rows)}) < len(rows) and len({*kind}) > 1:
+            facts_of_rows = [
+                [*before, fact] if fact else before for before, fact in zip(facts_of_rows, kind, strict=True)
+            ]
+    marks = [f"({', '.join(facts)})" if facts else "" for facts in facts_of_rows]
     often = Counter(marks)
     return {
         row.key: mark if often[mark] == 1 else f"{mark} #{row.config[:4]}".strip()

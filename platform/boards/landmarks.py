@@ -38,26 +38,26 @@ class Landmark:
 def landmarks(rows: Sequence[Row]) -> list[Landmark]:
     """Return the landmarks of one board, the best row first; what the board does not have is left out."""
     lines: dict[str, list[str]] = {}
-    trained = {row.key: row for row in rows if row.current and row.asked}
+    trained = {row.key: row for row in rows if row.current and row.seed_count}
     for row in answer(rows).leaders[:1]:
         lines.setdefault(row.key, []).append("best")
     for name in BASELINES:
         if theirs := [row for row in trained.values() if row.model == name]:
             lines.setdefault(best_on_validation(theirs).key, []).append("baseline")
-    found = [_trained(", ".join(what), trained[key]) for key, what in lines.items()]
+    marks = [_trained(", ".join(what), trained[key]) for key, what in lines.items()]
     sign = direction(rows[0].goal) if rows else 1
     numbers = [(row, number) for row in rows if row.trivial is False for number in row.published]
     if numbers:
         row, number = max(numbers, key=lambda pair: sign * float(pair[1]["value"]))
-        found.append(Landmark("best published", _printed(row), quoted(number), parameters=_size(row, number)))
+        marks.append(Landmark("best published", _printed(row), quoted(number), parameters=_size(row, number)))
     if simple := [row for row in rows if row.trivial and row.mean is not None]:
         best = max(simple, key=lambda row: sign * (row.mean or 0.0))
-        found.append(Landmark("best trivial", best.title, plain(best.mean)))
-    return found
+        marks.append(Landmark("best trivial", best.title, plain(best.mean)))
+    return marks
 
 
 def _trained(what: str, row: Row) -> Landmark:
-    few = f", {row.asked} seed{'s' if row.asked > 1 else ''}: provisional" if row.provisional else ""
+    few = f", {row.seed_count} seed{'s' if row.seed_count > 1 else ''}: provisional" if row.provisional else ""
     return Landmark(what, row.label, median(row) + few, rank(row), plain(row.parameters), searched(row))
 
 

@@ -46,15 +46,15 @@ class ModelLine:
     @property
     def ran(self) -> int:
         """Tasks with a result: a seed ended there, ok or diverged."""
-        return sum(cell is not None and cell.asked > 0 for cell in self.cells)
+        return sum(cell is not None and cell.seed_count > 0 for cell in self.cells)
 
     def to_dict(self) -> dict[str, Any]:
         """Return one record: score and mean rank with their ends, or why there are none."""
-        found: dict[str, Any] = {"model": self.model, "title": self.title, "why": self.why}
+        fields: dict[str, Any] = {"model": self.model, "title": self.title, "why": self.why}
         for name, value in (("score", self.score), ("mean_rank", self.rank)):
             ends = (value.value, value.low, value.high) if value else (None, None, None)
-            found |= dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
-        return found
+            fields |= dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
+        return fields
 
 
 @dataclass(frozen=True)
@@ -69,13 +69,13 @@ class Overview:
         return [{**line.to_dict(), **self._cells(line)} for line in self.lines]
 
     def _cells(self, line: ModelLine) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        cells: dict[str, Any] = {}
         for place, cell in zip(self.tasks, line.cells, strict=True):
             for name in OF_CELL:
-                found[f"{named(place)} {name}"] = getattr(cell, name) if cell else None
-            found[f"{named(place)} row"] = cell.config if cell else ""
-            found[f"{named(place)} state"] = state(cell)
-        return found
+                cells[f"{named(place)} {name}"] = getattr(cell, name) if cell else None
+            cells[f"{named(place)} row"] = cell.config if cell else ""
+            cells[f"{named(place)} state"] = state(cell)
+        return cells
 
 
 def overviews(rows: Sequence[Row]) -> list[Overview]:
@@ -95,11 +95,11 @@ def sharing(models: Mapping[Where, Collection[str]]) -> list[list[Where]]:
 
     Two places are in one group if they have a model in common, or each has one in common with others of the group.
     """
-    found: list[list[Where]] = []
+    groups: list[list[Where]] = []
     for place, mine in models.items():
-        near = [group for group in found if any(not {*mine}.isdisjoint(models[other]) for other in group)]
-        found = [*(group for group in found if group not in near), [*chain(*near), place]]
-    return sorted(([place for place in models if place in group] for group in found), key=len, reverse=True)
+        near = [group for group in groups if any(not {*mine}.isdisjoint(models[other]) for other in group)]
+        groups = [*(group for group in groups if group not in near), [*chain(*near), place]]
+    return sorted(([place for place in models if place in group] for group in groups), key=len, reverse=True)
 
 
 def overview(rows: Iterable[Row]) -> Overview:
@@ -141,7 +141,7 @@ def _lacks(line: ModelLine, tasks: Sequence[tuple[str, str]]) -> str:
         return f"{line.ran} of {len(tasks)} tasks"
     if untrusted := [named(place) for cell, place in zip(line.cells, tasks, strict=True) if cell and cell.untrusted]:
         return f"untrusted on {untrusted[0]}"
-    seeds, place = min((cell.asked, place) for cell, place in zip(line.cells, tasks, strict=True) if cell)
+    seeds, place = min((cell.seed_count, place) for cell, place in zip(line.cells, tasks, strict=True) if cell)
     return f"{seeds} of {ENOUGH} seeds on {named(place)}" if seeds < ENOUGH else ""
 
 

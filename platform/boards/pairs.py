@@ -48,13 +48,13 @@ def pairs(rows: Sequence[Row], shown: Sequence[Row]) -> list[Pair]:
     family = ranked(rows)
     if not family:
         return []
-    told = apart([row.seeds for row in family], family[0].scale)
+    decisions = apart([row.seeds for row in family], family[0].scale)
     place = {row.key: k for k, row in enumerate(family)}
     return [
         Pair(
             a,
             b,
-            WORDS[int(told[place[a.key], place[b.key]])],
+            WORDS[int(decisions[place[a.key], place[b.key]])],
             improvement(a.seeds, b.seeds, a.scale),
             ratio(a.seeds, b.seeds, a.scale),
         )

@@ -1,4 +1,4 @@
-"""A line of a board: one configuration of one model, its seeds inside; or a number that nobody retrained here."""
+"""A line of a board: one configuration of one model with all its seeds; or a number that was not retrained here."""
 
 from __future__ import annotations
 
@@ -152,14 +152,14 @@ class Row:
         return [*self.scores, *[None] * self.diverged]
 
     @property
-    def asked(self) -> int:
+    def seed_count(self) -> int:
         """Number of ``seeds``; failed and missing retrainings are none of them."""
         return len(self.scores) + self.diverged
 
     @property
     def share(self) -> Estimate | None:
         """Share of ``seeds`` that diverged, with its 95 % interval; None where there are none."""
-        return diverged_share(self.diverged, self.asked) if self.asked else None
+        return diverged_share(self.diverged, self.seed_count) if self.seed_count else None
 
     @property
     def scale(self) -> Scale:

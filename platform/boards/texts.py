@@ -93,7 +93,9 @@ def result(row: Row) -> str:
 
 def counted(row: Row) -> str:
     """Return how many seeds a mean is of: ``5``, ``4 of 5`` where one diverged, ``5, untrusted`` of an imported row."""
-    return (f"{row.n} of {row.asked}" if row.diverged else str(row.n)) + (f", {UNTRUSTED}" if row.untrusted else "")
+    return (f"{row.n} of {row.seed_count}" if row.diverged else str(row.n)) + (
+        f", {UNTRUSTED}" if row.untrusted else ""
+    )
 
 
 def median(row: Row) -> str:
@@ -101,7 +103,7 @@ def median(row: Row) -> str:
 
     The level stands behind it where it is not 94 to 95 %. The ends are in the order of the metric's numbers.
     """
-    if row.kind != "reproduced" or not row.asked:
+    if row.kind != "reproduced" or not row.seed_count:
         return DASH
     decimals = _decimals([row.median, row.median_best, row.median_worst])
     middle, best, worst = (_end(end, decimals) for end in (row.median, row.median_best, row.median_worst))
@@ -164,8 +166,8 @@ def protocol(row: Row) -> str:
         return DASH
     recipe = _recipe(row.recipe)
     known = f"{len(row.known)} known difference{'s' if len(row.known) > 1 else ''}: {'; '.join(row.known)}"
-    said = {recipe, *row.departures, *row.known}
-    others = [(number, [d for d in number["departures"] if d not in said]) for number in row.published]
+    stated = {recipe, *row.departures, *row.known}
+    others = [(number, [d for d in number["departures"] if d not in stated]) for number in row.published]
     beside = [f"beside {number['printed']}: {', '.join(theirs)}" for number, theirs in others if theirs]
     return "; ".join([recipe, *row.departures, *([known] if row.known else []), *beside, *row.ways])
 
@@ -187,8 +189,8 @@ def published(row: Row) -> str:
 
 def verdicts(row: Row) -> str:
     """Return how a row stands to trivial predictors that are better, and to each published number; see ``judged``."""
-    told = row.published if row.kind == "reproduced" else ()
-    return "; ".join([*lost(row), *(judged(number) for number in told)]) or DASH
+    numbers = row.published if row.kind == "reproduced" else ()
+    return "; ".join([*lost(row), *(judged(number) for number in numbers)]) or DASH
 
 
 def lost(row: Row) -> list[str]:

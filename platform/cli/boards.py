@@ -20,7 +20,7 @@ from longwave.platform.render import board as render_board
 from longwave.platform.render.export import Format
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.plan.search_curves import search_curves
+from longwave.platform.sweeps.plan.stored import search_curves
 
 if TYPE_CHECKING:
     from longwave.platform.storage.store import Store

@@ -14,7 +14,7 @@ from longwave.platform.redaction import redacted
 from longwave.platform.render.harmless import escape_invisible
 from longwave.platform.render.terminal import show_waiting
 from longwave.platform.sweeps.file.schema import read_sweep
-from longwave.platform.sweeps.on_ray.shipped import shipped_plugins
+from longwave.platform.sweeps.on_ray.package import shipped_plugins
 from longwave.platform.sweeps.plan.stored import check_plugins
 
 if TYPE_CHECKING:

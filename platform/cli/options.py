@@ -14,7 +14,6 @@ import typer
 from longwave.platform.cli.app import StoreOption
 from longwave.platform.errors import ConfigError
 from longwave.platform.paths import sweep_storage
-from longwave.platform.sweeps.on_ray.address import check_address
 from longwave.platform.sweeps.place.workers import Workers, parse_labels
 
 FileArgument = Annotated[Path, typer.Argument(help="Sweep file, TOML.")]
@@ -65,6 +64,8 @@ class PlaceOptions:
         if self.ray == "":
             raise ConfigError("--ray is the address of a cluster: auto, or HOST:6379. Leave it out for this machine.")
         if self.ray:
+            from longwave.platform.sweeps.on_ray.client import check_address
+
             check_address(self.ray)
         storage, nodes = sweep_storage(None, name), parse_labels(self.label or ())
         return Workers(self.workers, storage, self.ray, self.gpus, self.cpu, self.cpus, nodes)

@@ -158,7 +158,7 @@ def _line(row: Row, entry: Mapping[str, Any], board: int) -> dict[str, Any]:
         **{column.key: column.value(row) for column in plain},
         "board": board,
         "leads": row.shines,
-        "asked": row.asked,
+        "asked": row.seed_count,
         "faint": row.provisional or bool(row.superseded),
         "lost": "; ".join(lost(row)),
         "family": row.family or ("" if row.trivial else "other"),

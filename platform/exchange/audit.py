@@ -25,8 +25,7 @@ from longwave.platform.records.identity import derive_seed
 from longwave.platform.records.seeds import seed_key
 from longwave.platform.registry import get_task
 from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
-from longwave.platform.sweeps.plan.rounds import search_seeds
-from longwave.platform.sweeps.plan.trials import cell_key, choose_winner, plan_retrainings
+from longwave.platform.sweeps.plan.trials import cell_key, choose_winner, plan_retrainings, search_seeds
 
 FACTS = ("longwave", "torch", "device", "commit", "lock", "kernel", "precision")
 """Facts of every run that trained."""
@@ -60,7 +59,9 @@ def check_plan(file: File) -> Findings:
             continue
         cells: dict[str, list[BundledTrial]] = defaultdict(list)
         for entry in (trials[trial] for trial in sweep.trials):
-            cells[" ".join(map(str, cell_key(settings, entry.config)[len(settings.places) == 1 :]))].append(entry)
+            cells[" ".join(map(str, cell_key(settings, entry.config)[len(settings.variant_by_task) == 1 :]))].append(
+                entry
+            )
         for cell, entries in sorted(cells.items()):
             yield from _check_cell(settings, cell, entries)
     for row, entries in sorted(_rows(file).items()):
@@ -84,7 +85,7 @@ def _check_cell(settings: SweepFile, cell: str, entries: Sequence[BundledTrial])
     ends = {e.config.id: e.run for e in entries}
     again = {e.config.id: e.config for e in entries if e.config.phase == "retrain"}
     if not concerns(settings, entries):
-        places = ", ".join(f"{task} {variant}".rstrip() for task, variant in settings.places.items())
+        places = ", ".join(f"{task} {variant}".rstrip() for task, variant in settings.variant_by_task.items())
         trains = f"{', '.join(settings.models)} on {places}"
         yield "reject", f"{where}: the sweep trains {trains} alone."
     elif len(search) < settings.searched:

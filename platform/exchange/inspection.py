@@ -20,7 +20,7 @@ from longwave.platform.records.identity import digest
 from longwave.platform.records.trial import PROTOCOL, Precision, TrialConfig
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.sweeps.file.schema import check_recipe
-from longwave.platform.sweeps.file.stops import Halving
+from longwave.platform.sweeps.file.values import Halving
 from longwave.platform.training.rules import check_training
 from longwave.platform.training.stopping import last_epoch
 

@@ -156,9 +156,9 @@ def ids(entries: Iterable[BundledTrial]) -> list[str]:
 
 def _too_much(settings: SweepFile, trials: int) -> str:
     """Return what of a sweep would take too long to plan anew; empty if nothing would."""
-    if large := [variant for variant in settings.places.values() if _large(variant)]:
+    if large := [variant for variant in settings.variant_by_task.values() if _large(variant)]:
         return f"the data of {large[0]} are too many to be made for this"
-    if (cells := settings.cells) > trials + CELLS:
+    if (cells := settings.cell_count) > trials + CELLS:
         return f"it has {cells} cells for {trials} trials"
     if settings.sampler in learning_samplers() and settings.searched > LEARNED:
         return f"{settings.searched} trials of a cell are drawn by learning from each other"
@@ -171,6 +171,6 @@ def _large(variant: str) -> bool:
 
 def concerns(settings: SweepFile, entries: Sequence[BundledTrial]) -> bool:
     """Return whether a sweep's settings speak of the task, the variant and the models of its trials."""
-    known = {(task, variant or get_task(task).variant) for task, variant in settings.places.items()}
+    known = {(task, variant or get_task(task).variant) for task, variant in settings.variant_by_task.items()}
     places = {(e.config.task, e.config.variant) for e in entries}
     return places <= known and {e.config.model for e in entries} <= {*settings.models}

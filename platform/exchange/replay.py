@@ -94,8 +94,8 @@ def train_again(config: TrialConfig, epochs: int, packed: bool = False) -> Retra
         pack.close_epoch()
     if pack.configs and pack.done == config.epochs:
         pack.note(pack.close())
-    run = next(iter(pack.said.runs), None)
-    points = list({point.epoch: point for point in pack.said.points}.values())
+    run = next(iter(pack.report.runs), None)
+    points = list({point.epoch: point for point in pack.report.points}.values())
     return Retraced(points, run, {**describe(), "kernel": kernel, "precision": config.precision})
 
 

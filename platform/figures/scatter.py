@@ -23,7 +23,11 @@ LETTER, NAME = 14, 210
 """Pixels that a line of text is high, and that a name may take."""
 COSTS: dict[str, tuple[str, Callable[[Row], float | None], Callable[[float | None], str]]] = {
     "parameters": ("trainable numbers", lambda row: row.parameters, plain),
-    "train": ("time to train a seed [s]", lambda row: row.train_seconds / row.asked if row.asked else None, duration),
+    "train": (
+        "time to train a seed [s]",
+        lambda row: row.train_seconds / row.seed_count if row.seed_count else None,
+        duration,
+    ),
     "find": ("time of the search [s]", lambda row: row.find_seconds or None, duration),
     "energy": ("energy of a retraining [J]", lambda row: row.joules, plain),
 }
@@ -95,7 +99,7 @@ def against_length(rows: Sequence[Row], log: bool) -> Figure | None:
 def _by_length(rows: Sequence[Row]) -> list[Mark]:
     """Return the median of each model at each length, of its row there that is best on validation."""
     by_model: dict[tuple[str, str], list[Row]] = {}
-    for row in (row for row in rows if row.current and row.asked):
+    for row in (row for row in rows if row.current and row.seed_count):
         by_model.setdefault((row.model, row.variant), []).append(row)
     best = [(best_on_validation(theirs), _variant_length(variant)) for (_, variant), theirs in by_model.items()]
     return [

@@ -25,7 +25,7 @@ def seeds(rows: Sequence[Row], names: Sequence[str], log: bool) -> Figure | None
         names: Their labels, no two the same.
         log: Whether the axis is logarithmic; what is not positive is left out then.
     """
-    lines = [(name, row) for name, row in zip(names, rows, strict=True) if row.kind == "reproduced" and row.asked]
+    lines = [(name, row) for name, row in zip(names, rows, strict=True) if row.kind == "reproduced" and row.seed_count]
     shown = [score for _, row in lines for score in row.scores if score > 0 or not log]
     chance = [float(row.mean) for row in rows if row.trivial and row.mean is not None and (row.mean > 0 or not log)][:1]
     if not lines or not [*shown, *chance]:
@@ -33,7 +33,7 @@ def seeds(rows: Sequence[Row], names: Sequence[str], log: bool) -> Figure | None
     edge = (max if rows[0].goal == "min" else min)([*shown, *chance])
     dots = [
         {"name": name, "value": edge if score is None else score, "tint": family_colour(row.family),
-         "lost": score is None, "off": SPREAD * (2 * k / max(1, row.asked - 1) - 1) if row.asked > 1 else 0.0,
+         "lost": score is None, "off": SPREAD * (2 * k / max(1, row.seed_count - 1) - 1) if row.seed_count > 1 else 0.0,
          "tip": f"{row.label}, one retraining: {'diverged' if score is None else plain(score)}"}
         for name, row in lines for k, score in enumerate(row.seeds) if score is None or score > 0 or not log
     ]  # fmt: skip

@@ -28,16 +28,16 @@ def keys(source: str) -> list[str]:
 def bibliography(sources: Iterable[str]) -> str:
     """Return the BibTeX entries of the sources, each once, in the order of the file."""
     known = entries()
-    found = {known[key] for source in sources for key in keys(source) if key in known}
-    return "\n".join(entry for entry in dict.fromkeys(known.values()) if entry in found)
+    cited = {known[key] for source in sources for key in keys(source) if key in known}
+    return "\n".join(entry for entry in dict.fromkeys(known.values()) if entry in cited)
 
 
 @cache
 def entries() -> Mapping[str, str]:
     """Return all entries by key; one with other names, in its field ``ids``, stands under each of them."""
-    found: dict[str, str] = {}
+    by_key: dict[str, str] = {}
     for match in ENTRY.finditer(FILE.read_text(encoding="utf-8")):
         names = ALIASES.search(match[0])
         for key in (match["key"], *(names["keys"].split(", ") if names else ())):
-            found[key] = match[0]
-    return found
+            by_key[key] = match[0]
+    return by_key

@@ -15,7 +15,7 @@ from longwave.platform.statistics.verdict import verdict
 NOT_RUN = "not run"
 """Stands for a verdict where nobody retrained the model here."""
 OTHER_PROTOCOL = "other protocol"
-"""Stands for a verdict where the two protocols differ: the ratio is told, and says nothing on the paper."""
+"""Replaces a verdict where the two protocols differ: the ratio is shown, and says nothing about the paper."""
 PAPERS = {"cornn": "coRNN", "lem": "LEM", "lipschitz": "Lipschitz RNN", "taugru": "τ-GRU", "thesis": "the thesis"}
 """Names of the papers whose protocols are known; the thesis prints that of UnICORNN, whose paper is not at hand."""
 KEPT = ("value", "std", "statistic", "n", "units", "model_variant", "note")
@@ -86,37 +86,39 @@ def beside(
     differs = departures(number, about, config, scale)
     trivial = min(about.trivial.values(), key=scale.error, default=None)
     printed = _printed(number, "reported" if _worst(number, scale) else number["statistic"])
-    found = verdict(scores, printed, scale, about.margin, trivial)
-    ratio = found.ratio
+    judged = verdict(scores, printed, scale, about.margin, trivial)
+    ratio = judged.ratio
     return {
         **quoted(number),
-        "verdict": OTHER_PROTOCOL if differs else found.word,
+        "verdict": OTHER_PROTOCOL if differs else judged.word,
         "ratio": ratio and ratio.value,
         "ratio_low": ratio and ratio.low,
         "ratio_high": ratio and ratio.high,
-        "n_ours": found.n,
-        "diverged_ours": found.diverged,
-        "more": None if differs else found.more,
-        "limit": found.limit and not differs,
-        "why": "" if differs else found.why,
-        "kind": found.kind,
+        "n_ours": judged.n,
+        "diverged_ours": judged.diverged,
+        "more": None if differs else judged.more,
+        "limit": judged.limit and not differs,
+        "why": "" if differs else judged.why,
+        "kind": judged.kind,
         "departures": differs,
     }
 
 
 def departures(number: Mapping[str, Any], about: About, config: TrialConfig, scale: Scale) -> list[str]:
     """Return in what the protocol of a row differs from that of a published number, a sentence each."""
-    found = [*_sizes(number, about, config), *_fixed(number, config)]
+    differences = [*_sizes(number, about, config), *_fixed(number, config)]
     if _worst(number, scale):
-        found.append(f"the worst of {number['n'] or 'several'} runs is printed")
+        differences.append(f"the worst of {number['n'] or 'several'} runs is printed")
     if not about.recipe:
-        found.append("recipe not recorded")
-    found += [told for told in about.departures if not (number["units"] and told.startswith("hidden "))]
-    found += _recipe(number, about)
+        differences.append("recipe not recorded")
+    differences += [
+        departure for departure in about.departures if not (number["units"] and departure.startswith("hidden "))
+    ]
+    differences += _recipe(number, about)
     for text, papers in about.known.items():
         if text not in about.minor and (not papers or number["paper"] in papers):
-            found.append(text)
-    return found
+            differences.append(text)
+    return differences
 
 
 def credited(number: Mapping[str, Any]) -> str:
@@ -126,20 +128,20 @@ def credited(number: Mapping[str, Any]) -> str:
 
 
 def _sizes(number: Mapping[str, Any], about: About, config: TrialConfig) -> list[str]:
-    """Return how the sizes differ, of those that are printed; layers are not recorded in rows of before."""
+    """Return how the sizes differ, of those that are printed; layers are not recorded in older rows."""
     units, layers = number["units"], number["layers"]
-    found = [f"hidden {config.hidden} (printed {units})"] if units and units != str(config.hidden) else []
+    departures = [f"hidden {config.hidden} (printed {units})"] if units and units != str(config.hidden) else []
     if layers and about.layers and layers != about.layers:
-        found.append(f"layers {about.layers} (printed {layers})")
-    return found
+        departures.append(f"layers {about.layers} (printed {layers})")
+    return departures
 
 
 def _fixed(number: Mapping[str, Any], config: TrialConfig) -> list[str]:
     """Return which printed parameters differ; one that a row does not name has its default, which is as printed."""
     pairs = (part.partition("=") for part in number["fixed"].split())
-    said = {name: float(value) for name, _, value in pairs}
-    ours = {name: config.params.get(name, value) for name, value in said.items()}
-    return [f"{name} {ours[name]:g} (printed {value:g})" for name, value in said.items() if ours[name] != value]
+    printed = {name: float(value) for name, _, value in pairs}
+    ours = {name: config.params.get(name, value) for name, value in printed.items()}
+    return [f"{name} {ours[name]:g} (printed {value:g})" for name, value in printed.items() if ours[name] != value]
 
 
 def _recipe(number: Mapping[str, Any], about: About) -> list[str]:

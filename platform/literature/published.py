@@ -39,15 +39,15 @@ def published_rows() -> list[dict[str, Any]]:
     same as one of a stated statistic, and the ``best`` of n is the same as a ``max`` or ``min`` of n. A number that
     gets another statistic gets another ``id``: nothing but its place on boards hangs on that.
     """
-    found: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for line in _lines():
-        alike = found.setdefault(tuple(line[name] for name in ALIKE), [])
+        alike = groups.setdefault(tuple(line[name] for name in ALIKE), [])
         same = next((row for row in alike if _same(row, line)), None)
         if same is None:
             alike.append(_row(line))
         else:
             _merge(same, line)
-    return [row for rows in found.values() for row in rows]
+    return [row for rows in groups.values() for row in rows]
 
 
 def rounding(printed: str) -> float:

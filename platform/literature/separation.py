@@ -59,10 +59,12 @@ def separation(
     return f"{far}:{times or ' above'} the error of {beside} so the task still separates models.{after}"
 
 
-def _reached(found: Searched) -> str:
-    first, *others = map(_called, found.models)
-    score = f"{found.score:.3g} ({found.low:.3g} to {found.high:.3g}) of {first}"
-    return f"the best of a short search ({found.sweep}, {found.seeds} seeds), {score}, ahead of {' and '.join(others)},"
+def _reached(search: Searched) -> str:
+    first, *others = map(_called, search.models)
+    score = f"{search.score:.3g} ({search.low:.3g} to {search.high:.3g}) of {first}"
+    return (
+        f"the best of a short search ({search.sweep}, {search.seeds} seeds), {score}, ahead of {' and '.join(others)},"
+    )
 
 
 def _called(model: str) -> str:

@@ -103,7 +103,7 @@ def print_budgets(curves: Sequence[SearchCurve], format: Format) -> None:
 
 def advise(rows: Sequence[Row]) -> str:
     """Return whether the seeds of a board can rank its rows; see ``advice``."""
-    seeds = [row.asked for row in rows if row.rank_low is not None and row.asked > 1]
+    seeds = [row.seed_count for row in rows if row.rank_low is not None and row.seed_count > 1]
     return advice(len(seeds), min(seeds, default=1))
 
 
@@ -163,7 +163,7 @@ def _score_cells(line: ModelLine) -> tuple[str, str]:
 
 def _median_cell(cell: Row | None) -> str:
     """Return one model on one task: the median with its interval, and to what it loses; its state if no seed ended."""
-    return "; ".join([median(cell), *lost(cell)]) if cell and cell.asked else state(cell)
+    return "; ".join([median(cell), *lost(cell)]) if cell and cell.seed_count else state(cell)
 
 
 def _budget_table(place: tuple[str, str], curves: Sequence[SearchCurve]) -> Table:
@@ -210,7 +210,7 @@ def _contest_line(line: Contest) -> tuple[str, ...]:
 
 def _seeds_cell(row: Row) -> str:
     """Return one side of a comparison: the median with its interval, and how many seeds ended."""
-    return f"{_median_cell(row)} ({counted(row)})" if row.asked else _median_cell(row)
+    return f"{_median_cell(row)} ({counted(row)})" if row.seed_count else _median_cell(row)
 
 
 def _short_value(value: Any) -> str:

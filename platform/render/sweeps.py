@@ -40,7 +40,7 @@ def print_estimate(
             {"packs": count, "members": members, "kind": kind, "devices": devices}
             for (kind, devices, members), count in estimate.placed.items()
         ]
-        machines = [asdict(machine) for machine in cluster.room.machines]
+        machines = [asdict(machine) for machine in cluster.pool.nodes]
         sums = {"seconds": estimate.seconds, "held": estimate.held, "cost": total_cost(estimate.held, price)}
         terminal.print_json({"machines": machines, "packs": packs, **sums, "unknown": estimate.unknown})
         return
@@ -49,7 +49,7 @@ def print_estimate(
         (count, members, f"{devices:.4g} {'core' if kind == CPU else kind}")
         for (kind, devices, members), count in sorted(estimate.placed.items())
     ]
-    terminal.print_line(f"{file.name} on {devices.describe_pool(cluster.room)}")
+    terminal.print_line(f"{file.name} on {devices.describe_pool(cluster.pool)}")
     terminal.print_table(["packs", "members", "each on"], lines, right=(0, 1))
     if not estimate.unknown:
         at_most = "at most " if file.halving or file.budget.trials else ""

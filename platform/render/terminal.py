@@ -178,16 +178,16 @@ def print_plan(sweep: Sweep, first: Sequence[Sequence[TrialConfig]], format: str
         print_json([{"id": c.id, **c.to_dict()} for trials in first for c in trials])
         return
     file = sweep.file
-    for task, variant in file.places.items():
+    for task, variant in file.variant_by_task.items():
         print_line(f"{file.name}: {'search' if file.trials else 'retrainings'} on {task} {variant}".rstrip())
-        for entry, trials in zip(sweep.entries, first, strict=True):
+        for entry, trials in zip(sweep.cells, first, strict=True):
             if entry.base.task == task:
                 print_line(f"  {_cell_summary(entry)}")
                 for line in _warm_lines(entry) if file.warm else ():
                     print_line(f"  {line}")
                 head, lines, drop = _trial_table(entry, trials)
                 print_table(head, lines, drop=drop)
-    each = "cell" if len(sweep.entries) > len(file.models) else "model"
+    each = "cell" if len(sweep.cells) > len(file.models) else "model"
     if file.trials:
         then = f"then {file.retrain} retrainings of each {each}'s best"
         begun = " This is the first round." if file.rounds > 1 else ""
@@ -216,7 +216,7 @@ def _warm_lines(entry: CellPlan) -> Iterator[str]:
     if not entry.warm:
         yield "Warm start: no such setting is known."
     for k, start in enumerate(start for start in entry.warm if not start.out):
-        yield f"Trial {k + 1}: {start.source}" + (f", there with {start.beside}." if start.beside else ".")
+        yield f"Trial {k + 1}: {start.source}" + (f", there with {start.differing}." if start.differing else ".")
     for start in entry.warm:
         if start.out:
             yield f"Left out: {start.source}: {start.out}."

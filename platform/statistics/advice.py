@@ -25,12 +25,12 @@ def advice(models: int, seeds: int) -> str:
     if models < 2:
         return ""
     enough = enough_seeds(models)
-    found = detectable(models, seeds)
-    if found is None:
+    gap = detectable(models, seeds)
+    if gap is None:
         return (
             f"{seeds} seed{'s' * (seeds > 1)} cannot rank {models} models, whatever they differ by: it takes {enough}."
         )
-    sees = f"differences from {found:.1f} standard deviations on are found in {100 * POWER:g} % of cases"
+    sees = f"differences from {gap:.1f} standard deviations on are found in {100 * POWER:g} % of cases"
     if seeds >= enough:
         return f"{seeds} seeds rank {models} models: {sees}."
     return f"{seeds} seeds hardly rank {models} models: {sees}; {enough} seeds find {CLEAR:g}."

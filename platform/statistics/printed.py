@@ -200,10 +200,10 @@ def _where(rising: Callable[[float], float]) -> float:
     kept = 0
     while True:
         middle = (low * above - high * below) / (above - below)
-        found = rising(middle)
-        if abs(found) < 1e-10:
+        value = rising(middle)
+        if abs(value) < 1e-10:
             return middle
-        if found < 0:
-            low, below, above, kept = middle, found, above / 2 if kept < 0 else above, -1
+        if value < 0:
+            low, below, above, kept = middle, value, above / 2 if kept < 0 else above, -1
         else:
-            high, above, below, kept = middle, found, below / 2 if kept > 0 else below, 1
+            high, above, below, kept = middle, value, below / 2 if kept > 0 else below, 1

@@ -53,17 +53,17 @@ def standings(rows: Sequence[Sequence[Score]], scale: Scale, alpha: float = 0.05
     """
     import numpy as np
 
-    told, places = apart(rows, scale, alpha), order(rows, scale)
-    lows, highs = 1 + (told < 0).sum(1), len(rows) - (told > 0).sum(1)
-    before = np.tril(told[places][:, places] != 0, -1)
+    decisions, places = apart(rows, scale, alpha), order(rows, scale)
+    lows, highs = 1 + (decisions < 0).sum(1), len(rows) - (decisions > 0).sum(1)
+    before = np.tril(decisions[places][:, places] != 0, -1)
     # A group reaches back to behind the last row told apart from any of its rows; it is kept if none holds it whole.
     starts = np.maximum.accumulate((before * np.arange(1, len(rows) + 1)).max(1, initial=0))
     groups = [(int(start), k) for k, start in enumerate(starts) if k + 1 == len(starts) or starts[k + 1] > start]
-    found = {}
+    by_row = {}
     for k, row in enumerate(places):
         first, last = bisect_left(groups, k, key=lambda g: g[1]), bisect_right(groups, k, key=lambda g: g[0])
-        found[row] = Standing(int(lows[row]), int(highs[row]), tuple(range(first, last)))
-    return [found[i] for i in range(len(rows))]
+        by_row[row] = Standing(int(lows[row]), int(highs[row]), tuple(range(first, last)))
+    return [by_row[i] for i in range(len(rows))]
 
 
 def order(rows: Sequence[Sequence[Score]], scale: Scale) -> list[int]:
@@ -80,8 +80,8 @@ def decide(
     a: Sequence[Score], b: Sequence[Score], scale: Scale, alpha: float = 0.05
 ) -> Literal["better", "worse", "undecided"]:
     """Return whether the first of two rows is surely better than the other, by the test of ``apart``."""
-    told = int(apart([a, b], scale, alpha)[0, 1])
-    return "better" if told > 0 else "worse" if told < 0 else "undecided"
+    decision = int(apart([a, b], scale, alpha)[0, 1])
+    return "better" if decision > 0 else "worse" if decision < 0 else "undecided"
 
 
 def apart(rows: Sequence[Sequence[Score]], scale: Scale, alpha: float = 0.05) -> NDArray[Any]:
@@ -98,14 +98,14 @@ def apart(rows: Sequence[Sequence[Score]], scale: Scale, alpha: float = 0.05) ->
 
     check_level(alpha)
     known = np.array([k for k, row in enumerate(rows) if len(row) > 1], dtype=int)
-    found = np.zeros((len(rows), len(rows)), dtype=int)
+    decisions = np.zeros((len(rows), len(rows)), dtype=int)
     if len(known) > 1:
         table = errors([rows[k] for k in known.tolist()], scale)
         tests = pair_tests(table, scale)
         sign = np.where(guarded(tests, table, alpha), np.sign(tests.better - 0.5), 0).astype(int)
         i, j = known[tests.first], known[tests.second]
-        found[i, j], found[j, i] = sign, -sign
-    return found
+        decisions[i, j], decisions[j, i] = sign, -sign
+    return decisions
 
 
 def guarded(tests: PairTests, table: NDArray[float64], alpha: float = 0.05) -> NDArray[bool_]:

@@ -136,8 +136,8 @@ def _patterns(pooled: NDArray[float64]) -> Iterator[tuple[Ties, NDArray[Any]]]:
         return
     ordered = np.sort(pooled, axis=1)
     steps = np.packbits(ordered[:, 1:] > ordered[:, :-1], axis=1)
-    _, found, which = np.unique(steps.view(f"V{steps.shape[1]}")[:, 0], return_index=True, return_inverse=True)
-    for k, example in enumerate(found.tolist()):
+    _, first, which = np.unique(steps.view(f"V{steps.shape[1]}")[:, 0], return_index=True, return_inverse=True)
+    for k, example in enumerate(first.tolist()):
         yield _ties(ordered[example]), np.flatnonzero(which == k)
 
 

@@ -20,7 +20,7 @@ FEWEST = 3
 MOST_SEEDS = 1000
 """Stands for any number of seeds: what so many do not decide, none would."""
 LARGEST = 700.0
-"""Log of the largest ratio that is told; a float holds up to 709."""
+"""Log of the largest ratio that is reported; a float holds up to 709."""
 REPEATED = ("mean ± std", "mean", "one run")
 """Kinds of printed numbers that can be ``reproduced``: the others are not typical runs."""
 
@@ -61,7 +61,7 @@ class _Case:
     Attributes:
         gap, low, high: Ours less the printed one, as it stands and at both ends of what rounds to it.
         noise: What chance makes of it.
-        margin, asked: Log of the ratio within which the number counts as met, and what it is far from trivial.
+        margin, full_margin: Log of the ratio within which the number counts as met; the full one is far from trivial.
     """
 
     gap: float
@@ -69,7 +69,7 @@ class _Case:
     high: float
     noise: Noise
     margin: float
-    asked: float
+    full_margin: float
 
     def less(self, noise: tuple[float, float]) -> tuple[float, float]:
         return self.low - noise[1], self.high - noise[0]
@@ -113,7 +113,7 @@ def verdict(
     is at least that error over our typical one.
 
     Args:
-        scores: The test metric of every asked seed.
+        scores: The test metric of every planned seed.
         printed: In the unit of the scores; the worst of several runs is judged by nobody.
         scale: How scores become errors.
         margin: Ratio of errors within which the number counts as met, above 1.
@@ -127,21 +127,21 @@ def verdict(
     ended = [score for score in scores if score is not None]
     n, diverged = len(ended), len(scores) - len(ended)
 
-    def found(word: Word, ratio: Estimate | None, more: int | None, limit: bool, why: str) -> Verdict:
+    def judge(word: Word, ratio: Estimate | None, more: int | None, limit: bool, why: str) -> Verdict:
         return Verdict(word, ratio, n, diverged, printed.kind, more, limit, why)
 
     unlucky = f"{diverged} of {n + diverged} diverged." if diverged else ""
     if reason := _no_ratio(ended, printed, scale):
-        return found("undecided", None, None, False, reason if ended else unlucky or reason)
+        return judge("undecided", None, None, False, reason if ended else unlucky or reason)
     case = _case(ended, printed, scale, margin, trivial)
     ratio = _ratio(case, n)
     word = case.word(n) if n >= FEWEST else "undecided"
     if unlucky:
         bad = word == "worse"
-        return found("worse" if bad else "undecided", ratio, 0 if bad else None, False, unlucky)
+        return judge("worse" if bad else "undecided", ratio, 0 if bad else None, False, unlucky)
     if n < FEWEST:
-        return found(word, ratio, FEWEST, False, f"A word needs {FEWEST} seeds that ended.")
-    return found(word, ratio, *_outlook(word, case, n))
+        return judge(word, ratio, FEWEST, False, f"A word needs {FEWEST} seeds that ended.")
+    return judge(word, ratio, *_outlook(word, case, n))
 
 
 def _no_ratio(ended: Sequence[float], printed: Printed, scale: Scale) -> str:
@@ -168,11 +168,11 @@ def _case(ended: Sequence[float], printed: Printed, scale: Scale, margin: float,
     noise = Noise(printed.kind, printed.n or 1, relative, max(spread or 0.0, least))
     ends = sorted(scale.error(printed.value + side) for side in (-half, half))
     low, high = (math.log(end) if end > 0 else -math.inf for end in ends)
-    asked = width = math.log(margin)
+    full_margin = width = math.log(margin)
     if trivial is not None and (beaten := scale.error(trivial)) > 0:
         away = math.log(beaten)
-        width = min(asked, max(away - high, low - away, 0.0) / 4)
-    return _Case(mean - math.log(error), mean - high, mean - low, noise, width, asked)
+        width = min(full_margin, max(away - high, low - away, 0.0) / 4)
+    return _Case(mean - math.log(error), mean - high, mean - low, noise, width, full_margin)
 
 
 def _ratio(case: _Case, n: int) -> Estimate | None:
@@ -198,7 +198,7 @@ def _outlook(word: Word, case: _Case, n: int) -> tuple[int | None, bool, str]:
     reason = f"is {_called(case.noise)}"
     if replace(case, low=case.gap, high=case.gap).more(n - 1):
         reason = "is rounded too coarsely"
-    elif replace(case, margin=case.asked).more(n - 1):
+    elif replace(case, margin=case.full_margin).more(n - 1):
         reason = "lies too close to a trivial predictor"
     return None, True, f"The printed number {reason}: no number of our seeds would decide."
 

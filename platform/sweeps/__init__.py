@@ -1,6 +1,6 @@
 """Sweeps: from a file to rows of a board, on this machine or on Ray.
 
-    file/  what a sweep file may say        plan/   which trials it asks for        place/  where packs of them go
+    file/  what a sweep file may say        plan/   which trials it needs           place/  where packs of them go
     run/   trains what is missing           on_ray/ workers on Ray                  mlflow/ the copy for MLflow
 
 May import: training and what is below it. Each folder imports those before it in this order: file, plan, place, on_ray,

@@ -1,4 +1,4 @@
-"""Train a row once more, and say whether the number fits what the row says. The row stays as it is unless asked."""
+"""Train a row once more, and say whether the new score agrees with the row. The row changes only on request."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RerunPlan:
         expected: Mean, std and number of the row's scores.
         diverged: Retrainings of the row that diverged.
         interval: Where 95 % of further scores fall; None where the scores do not say. See ``prediction_interval``.
-        taken: Seeds of all its retrainings, imported or not.
+        taken: Seeds of all retrainings of the row, imported ones included.
     """
 
     row: list[Trial]
@@ -52,7 +52,7 @@ class RerunPlan:
 
     @property
     def before(self) -> float | None:
-        """The row's own score with the seed of ``config``; None where it has none or diverged."""
+        """The row's earlier score with the seed of ``config``; None where it has none or diverged."""
         return scores(self.row).get(self.config.seed)
 
 
@@ -88,8 +88,8 @@ class Rerun:
     @property
     def ratio(self) -> float | None:
         """Its error over the row's; None where it has no score, or the metric no positive scale."""
-        found = ratio([self.run.test], ended(self.plan.row), scale(self.plan.row))
-        return found.value if found else None
+        estimate = ratio([self.run.test], ended(self.plan.row), scale(self.plan.row))
+        return estimate.value if estimate else None
 
     @property
     def improvement(self) -> float | None:
@@ -100,10 +100,10 @@ class Rerun:
 
     @property
     def differences(self) -> list[tuple[str, str, str]]:
-        """Facts that can change a number and are others here than in the row: name, there, here."""
+        """Facts that can change a number and differ between the row and this machine: name, the row's, ours."""
         facts = environments(self.plan.row)
-        found = [(name, values(facts, name) or ["—"], self.run.environment.get(name, "—")) for name in MATTERS]
-        return [(name, " or ".join(there), here) for name, there, here in found if here not in there]
+        compared = [(name, values(facts, name) or ["—"], self.run.environment.get(name, "—")) for name in MATTERS]
+        return [(name, " or ".join(there), here) for name, there, here in compared if here not in there]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
@@ -126,65 +126,71 @@ class Rerun:
 
 
 def plan_rerun(store: Store, name: str, seed: int | None = None, task: str | None = None) -> RerunPlan:
-    """Return what training the row ``name`` once more would be; nothing is run.
+    """Return the plan of one more training of the row ``name``; nothing is run.
 
     Args:
         store: Where the row is.
         name: Its name or the first digits, as ``Store.rows`` takes them.
         seed: Seed to train with; by default one that no retraining of the row has.
-        task: Look at rows of this task alone.
+        task: Look only at rows of this task.
 
     Raises:
         ConfigError: No such row, no score in it, or versions here are not those the row was made with.
     """
-    every = store.rows(name, task)
-    row = comparable_trials(every)
-    config, found = row[0].config, ended(row)
-    if not found:
+    retrainings = store.rows(name, task)
+    row = comparable_trials(retrainings)
+    config, known = row[0].config, ended(row)
+    if not known:
         raise ConfigError(f"Row {config.row[:SHORT]} has no score to compare with: none of its retrainings ended ok.")
     if why := unfit(config):
         raise ConfigError(f"Row {config.row[:SHORT]} was made {why}: another number would prove nothing.")
-    taken = {t.config.seed for t in every}
+    taken = {t.config.seed for t in retrainings}
     fresh = (s for k in range(10**6) if (s := derive_seed("reproduce", seed_key(config), k)) not in taken)
     again = replace(config, seed=next(fresh) if seed is None else seed)
-    diverged = len(scores(row)) - len(found)
-    told = prediction_interval(found, scale(row))
-    return RerunPlan(row, again, summary(found), diverged, told, frozenset(taken))
+    diverged = len(scores(row)) - len(known)
+    interval = prediction_interval(known, scale(row))
+    return RerunPlan(row, again, summary(known), diverged, interval, frozenset(taken))
 
 
 def comparable_trials(row: Sequence[Trial]) -> list[Trial]:
     """Return the retrainings that a further one is compared with: those made here, else those that were imported.
 
-    Re-runs alone speak for no row: they are compared with what they were to show.
+    Where all local retrainings are re-runs of an imported row, it is compared with the imported ones: re-runs are
+    meant to confirm these.
     """
     here = [t for t in row if t.origin == LOCAL]
     return here if any(not t.rerun for t in here) else [t for t in row if t.origin != LOCAL] or here
 
 
 def prediction_interval(scores: Sequence[float], scale: Scale, level: float = 0.95) -> tuple[float, float] | None:
-    """Return the interval in which one more score falls as often as ``level`` says: mean ± t·std·√(1 + 1/n) of logs.
+    """Return the prediction interval of one more score at confidence ``level``: mean ± t·std·√(1 + 1/n) of logs.
 
     The logs are those of errors; a metric without a positive scale is taken as it is. None for a single score, and for
-    a few that are all equal: they say nothing about how others spread.
+    a few that are all equal: they say nothing about the spread.
     """
     known = logs(scores, scale)
-    found = summary(known or scale.errors(scores))
-    if found.std is None:
+    spread = summary(known or scale.errors(scores))
+    if spread.std is None:
         return None
-    error = found.std * math.sqrt(1 + 1 / found.n)
-    interval = Difference(found.mean, error, found.n - 1, 2 / (found.n + 1)).interval(level)
+    error = spread.std * math.sqrt(1 + 1 / spread.n)
+    interval = Difference(spread.mean, error, spread.n - 1, 2 / (spread.n + 1)).interval(level)
     if interval is None:
         return None
-    # As far as a float goes; an error below the least that counts is none.
+    # exp overflows above 709. An error below the metric's floor counts as none.
     errors = [math.exp(min(end, 700.0)) for end in interval] if known else list(interval)
     low, high = sorted(scale.score(0.0 if known and e <= scale.floor else e) or 0.0 for e in errors)
     return low, high
 
 
 def train_again(plan: RerunPlan, watch: Callable[[Point], None] = lambda point: None, weights: bool = False) -> Rerun:
-    """Train what ``plan`` says, in this process; ``watch`` hears of each epoch. ``weights``: keep them, in ``home()``.
+    """Train what ``plan`` says, in this process.
 
-    Interrupted and asked again by the same code, it goes on from where it was at most a minute before.
+    Interrupted and called again with the same code, it resumes from a checkpoint that is at most a minute old.
+
+    Args:
+        plan: What to train.
+        watch: Called with each epoch.
+        weights: Whether to keep the weights, in ``home()``.
     """
     points: dict[int, Point] = {}
     ends: list[Run] = []
@@ -203,9 +209,9 @@ def train_again(plan: RerunPlan, watch: Callable[[Point], None] = lambda point: 
 
 
 def store_rerun(store: Store, done: Rerun) -> bool:
-    """Store a re-run as one more retraining of its row, and return whether it is one: not if it failed.
+    """Store a re-run as one more retraining of its row, unless it failed; return whether it was stored.
 
-    No sweep asks for it, and it is marked as a re-run with its outcome.
+    It belongs to no sweep, and is marked as a re-run with its outcome.
 
     Raises:
         ConfigError: As ``check_seed_is_new``.

@@ -1,4 +1,4 @@
-"""Where the weights of a row's retrainings are, and which of them are to be taken."""
+"""Find the saved weights of a row's retrainings, and check that they are those of the store's record."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     from longwave.platform.paths import AnyPath
 
 AGREE = 1e-3
-"""Share by which a test score may differ that is computed elsewhere."""
+"""Relative difference allowed between test scores computed on different machines."""
 
 
 def find_weights(store: Store, name: str, seed: int | None = None, storage: str | None = None) -> tuple[Trial, Kept]:
-    """Return a retraining and its weights: of a row the one that is best on validation of those that have some.
+    """Return a retraining and its weights. Of a row it is the one that is best on validation among those with weights.
 
     Args:
         store: Where the row is.
-        name: A row's name or first digits, as ``Store.rows`` takes them, or the whole name of one retraining.
-        seed: Of the row the retraining with this seed alone.
+        name: A row's name or first digits, as ``Store.rows`` takes them, or the full id of one retraining.
+        seed: Consider only the row's retraining with this seed.
         storage: Where its sweeps kept checkpoints, if not in the data folder.
 
     Raises:
         ConfigError: No such row or retraining, none has weights, or they are not those of the store's record.
     """
-    found = _retrainings(store, name)
-    row, goal = found[0].config.row, found[0].about.goal
-    ended = [(t, t.run) for t in found if t.run and t.run.status == "ok" and seed in (None, t.config.seed)]
+    retrainings = _retrainings(store, name)
+    row, goal = retrainings[0].config.row, retrainings[0].about.goal
+    ended = [(t, t.run) for t in retrainings if t.run and t.run.status == "ok" and seed in (None, t.config.seed)]
     if not ended:
         which = f" with seed {seed}" if seed is not None else ""
         raise ConfigError(f"Row {row[:SHORT]} has no retraining{which} that ended well, so none with weights.")
@@ -61,7 +61,7 @@ def _retrainings(store: Store, name: str) -> list[Trial]:
 
 
 def _possible_folders(store: Store, row: str, storage: str | None) -> Iterator[AnyPath]:
-    """Yield the storages in which weights of a row may lie: those of its sweeps, then that of re-runs."""
+    """Yield the folders in which weights of a row may be: those of its sweeps, then that of re-runs."""
     if storage:
         yield to_path(storage)
     for sweep in store.sweeps_of_rows([row]):
@@ -73,10 +73,10 @@ def _check(weights: Kept, trial: Trial, run: Run) -> None:
     """Raise ConfigError where weights are not of the trial as the store has it."""
     config = trial.config
     if weights.config.id != config.id or not scores_agree(weights.test, run.test):
-        told = f"of test {weights.test:.6g}, trial {config.id[:SHORT]} has {run.test or math.nan:.6g}"
-        raise ConfigError(f"The weights kept are not those of the store: {told}. Delete them, and train again.")
+        difference = f"of test {weights.test:.6g}, trial {config.id[:SHORT]} has {run.test or math.nan:.6g}"
+        raise ConfigError(f"The weights kept are not those of the store: {difference}. Delete them, and train again.")
 
 
 def scores_agree(score: float, stored: float | None) -> bool:
-    """Return whether a score is the stored one, as far as another machine may compute another."""
+    """Return whether a score equals the stored one within ``AGREE``."""
     return stored is not None and math.isclose(score, stored, rel_tol=AGREE, abs_tol=1e-9)

@@ -61,9 +61,9 @@ class Checkpoint:
 
     def load(self) -> Saved | None:
         """Return the first that is whole, or None: the pack then starts anew."""
-        return next(self.found(), None)
+        return next(self.candidates(), None)
 
-    def found(self) -> Iterator[Saved]:
+    def candidates(self) -> Iterator[Saved]:
         """Yield each that is whole: the newest, the one before it, and in the same order those of ``older``."""
         for path in (self.path, *self.older):
             for file in (path, _before(path)):
@@ -74,8 +74,8 @@ class Checkpoint:
     def parted(self) -> bool:
         """Whether the pack ran out of memory, so that its parts have checkpoints of their own."""
         start, known = f"{self.path.stem}.", {self.path.name, _before(self.path).name}
-        found = {n for n in _names(self.path.parent) if n.startswith(start) and n.endswith(self.path.suffix)}
-        return bool(found - known)
+        parts = {n for n in _names(self.path.parent) if n.startswith(start) and n.endswith(self.path.suffix)}
+        return bool(parts - known)
 
     def part(self, name: str) -> Checkpoint:
         """Return the checkpoint of a part of the pack, which goes on from here where it has none of its own."""
@@ -132,5 +132,5 @@ def _read(path: AnyPath) -> Saved | None:
     body = content[:-CHECKSUM]
     if sha256(body).digest() != content[-CHECKSUM:]:
         return None
-    told = json.loads(body[8 : 8 + int.from_bytes(body[:8], "little")])["__metadata__"]
-    return Saved(load(body), json.loads(told["facts"])) if told["format"] == FORMAT else None
+    metadata = json.loads(body[8 : 8 + int.from_bytes(body[:8], "little")])["__metadata__"]
+    return Saved(load(body), json.loads(metadata["facts"])) if metadata["format"] == FORMAT else None

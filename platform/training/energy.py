@@ -13,11 +13,11 @@ import torch
 class Meter:
     """Measures the energy a device takes, lap by lap.
 
-    NVML counts what the whole GPU took since its driver was loaded. So nothing is told while another process computes
+    NVML counts what the whole GPU took since its driver was loaded. So nothing is known while another process computes
     there: the number would not be ours.
 
     Args:
-        device: The device; nothing is told of any but a CUDA device.
+        device: The device; only the energy of a CUDA device is known.
     """
 
     def __init__(self, device: torch.device) -> None:

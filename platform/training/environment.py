@@ -104,8 +104,8 @@ def gpus() -> list[str]:
 
 def kind_of(name: str) -> str:
     """Return the kind of a GPU as Ray names it: ``A100`` of ``NVIDIA A100-SXM4-80GB``."""
-    found = re.match(r"\w+\s+((?:[A-Z]+\s+)*[A-Z0-9]*\d[A-Z0-9]*)", name)
-    short = found.group(1).replace(" ", "-") if found else ""
+    match = re.match(r"\w+\s+((?:[A-Z]+\s+)*[A-Z0-9]*\d[A-Z0-9]*)", name)
+    short = match.group(1).replace(" ", "-") if match else ""
     return short if len(short) > 1 else name.removeprefix("NVIDIA ").strip().replace(" ", "-")
 
 

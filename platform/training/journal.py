@@ -1,4 +1,4 @@
-"""Each trial's own log, for audits: what its training said, as it said it, before anybody took it. Off by default."""
+"""Each trial's own log, for audits: the reports of its training before they reach a driver. Off by default."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class Journal:
             lines[r.trial].append({"end": r.status, **facts})
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            for trial, said in lines.items():
-                told = [json.dumps({"trial": trial, "session": self.session, **line}) for line in said]
-                _append(self.folder / f"{trial}.jsonl", "\n".join(told) + "\n")
+            for trial, messages in lines.items():
+                lines_of_trial = [json.dumps({"trial": trial, "session": self.session, **line}) for line in messages]
+                _append(self.folder / f"{trial}.jsonl", "\n".join(lines_of_trial) + "\n")
         except OSError as error:
             LOG.warning("A journal could not be written; the training goes on without: %s", error)
 

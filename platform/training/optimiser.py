@@ -48,11 +48,11 @@ class FlatParameters:
 
     def places(self) -> dict[str, slice]:
         """Return which columns of ``values`` each parameter of the module has, by name."""
-        found, start = {}, 0
+        slices, start = {}, 0
         for name, p in self.module.named_parameters():
             stop = start + p.shape[1:].numel()
-            found[name], start = slice(start, stop), stop
-        return found
+            slices[name], start = slice(start, stop), stop
+        return slices
 
     def backward(self, loss: Tensor) -> None:
         """Set ``grad`` to each member's gradient of its own loss, (M,)."""

@@ -69,7 +69,7 @@ class Pack:
         self.seconds, self.epoch, self.step = torch.zeros(len(configs), dtype=torch.float64), 1, 0
         self.meter, self.joules = Meter(self.best.device), torch.zeros_like(self.seconds)
         self.state: list[Tensor] | None = None
-        self.said = Report()
+        self.report = Report()
         self.keeps: Callable[[Pack, int, Run], None] | None = None
         self.valids: dict[str, list[float]] = {c.id: [] for c in configs}
 
@@ -145,13 +145,13 @@ class Pack:
         Returns:
             What was decided, with the ends; None if a score that decides is missing in ``cohort``.
         """
-        waiting = [r for r in self.said.rungs if r.epoch == self.done and r.stays is None]
+        waiting = [r for r in self.report.rungs if r.epoch == self.done and r.stays is None]
         if not waiting:
             return Report()
-        found = decided(cohort, self.configs[0].halving or {}, self.done, self.task.metric.goal)
-        if found is None:
+        decision = decided(cohort, self.configs[0].halving or {}, self.done, self.task.metric.goal)
+        if decision is None:
             return None
-        rungs, reason = found
+        rungs, reason = decision
         stay = torch.tensor([bool(rungs[c.id].stays) for c in self.configs])
         ends = [self._end(k, "stopped", reason) for k in torch.nonzero(~stay).flatten().tolist()]
         report = Report((), ends, [rungs[r.trial] for r in waiting])
@@ -163,10 +163,10 @@ class Pack:
         """End all members that trained to the last epoch."""
         return Report((), self._finished(range(len(self.configs))))
 
-    def told(self) -> Report:
-        """Return all said so far, and for each trial the last epoch that stands."""
-        ended = {r.trial: r.epochs for r in self.said.runs}
-        return replace(self.said, began={**{c.id: self.done for c in self.configs}, **ended})
+    def restated_report(self) -> Report:
+        """Return all reports so far as one, and for each trial its last epoch."""
+        ended = {r.trial: r.epochs for r in self.report.runs}
+        return replace(self.report, began={**{c.id: self.done for c in self.configs}, **ended})
 
     def keep(self, index: Tensor) -> None:
         """Go on with the members ``index``, (K,) int64, alone."""
@@ -188,8 +188,8 @@ class Pack:
         return {"values": self.parameters.values, **{name: getattr(self, name) for name in TENSORS}, **optimiser}
 
     def note(self, report: Report) -> None:
-        """Add a report to what was said."""
-        self.said += report
+        """Add to the report so far."""
+        self.report += report
         for point in report.points:
             self.valids[point.trial].append(point.valid)
 
@@ -227,8 +227,8 @@ class Pack:
     def _tested(self, k: int, test: float, *others: float) -> Run:
         if not math.isfinite(test):
             return self._end(k, "diverged", f"test metric {test:g} at epoch {self.done}")
-        told = [(m.metric, m.x_name, m.x, v) for m, v in zip(self.task.further, others, strict=True)]
-        measures = tuple(Measure(m.name, m.unit, v, name, x) for m, name, x, v in told if math.isfinite(v))
+        measured = [(m.metric, m.x_name, m.x, v) for m, v in zip(self.task.further, others, strict=True)]
+        measures = tuple(Measure(m.name, m.unit, v, name, x) for m, name, x, v in measured if math.isfinite(v))
         return replace(self._end(k, "ok"), test=test, measures=measures)
 
     def _end(self, k: int, status: str, reason: str = "") -> Run:

@@ -1,4 +1,4 @@
-"""Try a pack for some steps: what it takes of memory and time, on this process's device."""
+"""Probe a pack for some steps: the memory and time that it takes on this process's device."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class CoreGauge:
 
 @environment.flushing_subnormals()
 def probe(configs: Sequence[TrialConfig], kind: str, gauge: Gauge | None = None) -> Probe:
-    """Return what a pack takes of this process's device. Nothing of its training is kept.
+    """Return the memory and time that a pack takes on this process's device. Nothing of its training is kept.
 
     Args:
         configs: Its trials, of one shape.

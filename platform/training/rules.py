@@ -180,13 +180,13 @@ class Rules:
         warm = [round(numbers["warmup"] * steps) for numbers in self.each]
 
         def at(step: int) -> Number:
-            found = []
+            factors = []
             for config, numbers, w in zip(self.configs, self.each, warm, strict=True):
                 total = config.epochs * steps
                 moment = Moment(epoch, done + step, total, w, config.drops, valids.get(config.id, ()), goal)
                 rise = min(1.0, (moment.step + 1) / w) if w else 1.0
-                found.append(rise * self.schedule.factor(moment, numbers))
-            return together(found, self.device)
+                factors.append(rise * self.schedule.factor(moment, numbers))
+            return together(factors, self.device)
 
         if self.schedule.each_step or done < max(warm):
             return at
@@ -203,11 +203,11 @@ class Rules:
             return None
         members, places = max(len(set(own)) for own in rates.values()), self.parameters.places()
         values = self.parameters.values
-        found = torch.ones_like(values if members > 1 else values[:1])
+        factors = torch.ones_like(values if members > 1 else values[:1])
         for name, own in rates.items():
             for weight in groups[name].weights:
-                found[:, places[weight]] *= together(own, self.device)
-        return found
+                factors[:, places[weight]] *= together(own, self.device)
+        return factors
 
     def _spare_decay(self, groups: Mapping[str, WeightGroup]) -> None:
         """Make the weight decay 0 where a group has none, (1, P) or (M, P)."""

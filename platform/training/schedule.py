@@ -1,4 +1,4 @@
-"""What schedules of the learning rate share: what one is, and what it is told."""
+"""What schedules of the learning rate share: the type ``Schedule`` and its argument ``Moment``."""
 
 from __future__ import annotations
 

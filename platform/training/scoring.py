@@ -1,4 +1,4 @@
-"""What a split scores: metrics for each member of a pack, added up over pieces of the split."""
+"""Score a split: metrics for each member of a pack, summed over pieces of the split."""
 
 from __future__ import annotations
 

@@ -23,18 +23,18 @@ def snapshot(pack: Pack) -> Saved:
         "epoch": pack.epoch,
         "step": pack.step,
         "steps": pack.steps,
-        "said": pack.said.to_dict(),
+        "said": pack.report.to_dict(),
     }
     return Saved(pack.tensors() | {f"{CARRIED}{k}": s for k, s in enumerate(pack.state or [])}, facts)
 
 
-def take_up(pack: Pack, found: Iterable[Saved]) -> bool:
+def take_up(pack: Pack, saved_states: Iterable[Saved]) -> bool:
     """Take up the first state that serves the pack's trials; or, where they come from several packs, those together.
 
     Returns False and changes nothing where neither does: the pack starts anew.
     """
     parts = []
-    for saved in found:
+    for saved in saved_states:
         if restore(pack, saved):
             return True
         parts.append(saved)
@@ -48,8 +48,8 @@ def restore(pack: Pack, saved: Saved) -> bool:
     It may be that of a larger pack, some of whose trials have ended or go on elsewhere.
     """
     place = {trial: k for k, trial in enumerate(saved.facts["alive"])}
-    said, mine = Report.from_dict(saved.facts["said"]), [c.id for c in pack.configs]
-    ended = {r.trial for r in said.runs}
+    reported, mine = Report.from_dict(saved.facts["said"]), [c.id for c in pack.configs]
+    ended = {r.trial for r in reported.runs}
     if not all(trial in place or trial in ended for trial in mine) or not _fits(pack, saved.tensors, len(place)):
         return False
     pack.keep(torch.tensor([k for k, trial in enumerate(mine) if trial in place], dtype=torch.int64))
@@ -62,7 +62,7 @@ def restore(pack: Pack, saved: Saved) -> bool:
     for name, tensor in tensors.items():
         setattr(pack, name, tensor.cpu() if name in ("seconds", "joules") else tensor)
     pack.epoch, pack.step, pack.steps = (saved.facts[k] for k in ("epoch", "step", "steps"))
-    pack.note(said.of(mine))
+    pack.note(reported.of(mine))
     return True
 
 
@@ -73,15 +73,15 @@ def _together(parts: Sequence[Saved], trials: Set[str]) -> Saved | None:
         owners = moments.setdefault((saved.facts["epoch"], saved.facts["step"], saved.facts["steps"]), {})
         for trial in trials & {*saved.facts["alive"], *(run["trial"] for run in saved.facts["said"]["runs"])}:
             owners.setdefault(trial, saved)  # the newest of several of one moment
-    for moment, owners in sorted(moments.items(), key=lambda found: found[0], reverse=True):
+    for moment, owners in sorted(moments.items(), key=lambda pair: pair[0], reverse=True):
         alive = {trial: saved for trial, saved in sorted(owners.items()) if trial in saved.facts["alive"]}
         if owners.keys() != trials or len({_form(saved) for saved in alive.values()}) != 1:
             continue
         rows = [(saved.tensors, saved.facts["alive"].index(trial)) for trial, saved in alive.items()]
         tensors = {name: torch.stack([of[name][k] for of, k in rows]) for name in rows[0][0]}
-        said = sum((Report.from_dict(of.facts["said"]).of([trial]) for trial, of in owners.items()), Report())
+        reported = sum((Report.from_dict(of.facts["said"]).of([trial]) for trial, of in owners.items()), Report())
         facts = dict(zip(("epoch", "step", "steps"), moment, strict=True))
-        return Saved(tensors, {**facts, "alive": list(alive), "said": said.to_dict()})
+        return Saved(tensors, {**facts, "alive": list(alive), "said": reported.to_dict()})
     return None
 
 

@@ -15,11 +15,11 @@ Goal = Literal["max", "min"]
 
 def rungs(first: int, eta: int, epochs: int) -> list[int]:
     """Return the epochs of successive halving, Jamieson and Talwalkar 2016: first, first·η, ... below ``epochs``."""
-    found = []
+    rung_epochs = []
     while first < epochs:
-        found.append(first)
+        rung_epochs.append(first)
         first *= eta
-    return found
+    return rung_epochs
 
 
 def has_rung(config: TrialConfig, epoch: int) -> bool:

@@ -180,7 +180,7 @@ def _train(
         raise WorkerError(f"A worker cannot train what was planned: {error}") from None
     if teller.weights:
         pack.keeps = partial(keep, teller.weights)
-    take_up(pack, checkpoint.found() if checkpoint else ())
+    take_up(pack, checkpoint.candidates() if checkpoint else ())
     last = time.monotonic()
 
     def save() -> None:
@@ -197,7 +197,7 @@ def _train(
             save()
         return draining()
 
-    report = pack.told()
+    report = pack.restated_report()
     while True:
         decision = pack.halve(teller.cohort.after(report))
         over = decision is not None and (not pack.configs or pack.done == first.epochs)
@@ -214,7 +214,7 @@ def unfit(config: TrialConfig) -> str:
     """Return which versions of a trial are others here; empty if its result would be what its name says.
 
     Raises:
-        ConfigError: Its task or its model is not here, in no version; of what is brought, not in the one planned.
+        ConfigError: Its task or its model is missing; of a plugin, in the planned version.
         DataError: The data are not here.
     """
     pin_as_planned("model", config.model, config.model_version)
@@ -228,8 +228,8 @@ def unfit(config: TrialConfig) -> str:
     }
     of = {"protocol": "training rules", "task_version": config.task, "data": f"the data of {config.task}"}
     wrong = [name for name, version in here.items() if version != getattr(config, name)]
-    told = [f"with version {getattr(config, n)} of {of.get(n, config.model)}, here is {here[n]}" for n in wrong]
-    return "; ".join(told)
+    differences = [f"with version {getattr(config, n)} of {of.get(n, config.model)}, here is {here[n]}" for n in wrong]
+    return "; ".join(differences)
 
 
 def _check_versions(configs: Sequence[TrialConfig]) -> None:

@@ -72,10 +72,10 @@ def keep(folder: AnyPath, pack: Pack, member: int, run: Run) -> None:
         "places": pack.data.valid.places,
         "every_step": bool(getattr(pack.data.valid, "every_step", False)),
     }
-    told = json.dumps(facts, sort_keys=True)
+    metadata = json.dumps(facts, sort_keys=True)
     path = file_of(folder, run.trial)
     try:
-        _put(path, save(tensors, {"format": "pt", "longwave": told, "sha256": _hash(tensors, told)}))
+        _put(path, save(tensors, {"format": "pt", "longwave": metadata, "sha256": _hash(tensors, metadata)}))
     except OSError as error:
         LOG.warning("The weights of trial %s could not be kept: %s", run.trial, error)
 
@@ -95,9 +95,9 @@ def read(path: AnyPath) -> Kept | None:
     except FileNotFoundError:
         return None
     try:
-        told = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])["__metadata__"]
-        tensors, facts = load(content), json.loads(told["longwave"])
-        if told["sha256"] != _hash(tensors, told["longwave"]):
+        metadata = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])["__metadata__"]
+        tensors, facts = load(content), json.loads(metadata["longwave"])
+        if metadata["sha256"] != _hash(tensors, metadata["longwave"]):
             raise ValueError("another hash")
         config, test = TrialConfig.from_dict(facts["config"]), float(facts["test"])
         return Kept(tensors, config, test, int(facts["places"]), bool(facts["every_step"]), content)
@@ -105,13 +105,13 @@ def read(path: AnyPath) -> Kept | None:
         raise ConfigError(f"{path} is damaged, or was not written by Longwave. Delete it, and train again.") from None
 
 
-def _hash(tensors: Mapping[str, Tensor], told: str) -> str:
-    """Return the SHA-256 of what is told and of all tensors, by name."""
-    found = sha256(told.encode())
+def _hash(tensors: Mapping[str, Tensor], metadata: str) -> str:
+    """Return the SHA-256 of the metadata and of all tensors, by name."""
+    hashed = sha256(metadata.encode())
     for name, tensor in sorted(tensors.items()):
-        found.update(f"{name}{tensor.dtype}{tuple(tensor.shape)}".encode())
-        found.update(tensor.numpy().tobytes())
-    return found.hexdigest()
+        hashed.update(f"{name}{tensor.dtype}{tuple(tensor.shape)}".encode())
+        hashed.update(tensor.numpy().tobytes())
+    return hashed.hexdigest()
 
 
 def _put(path: AnyPath, content: bytes) -> None:

@@ -362,8 +362,8 @@ def test_tau_grus_gradients_obey_the_corrected_recursion(seed: int, m: int, scal
 def test_the_printed_bound_of_tau_grus_gradients_misses_what_returns_through_the_delay_twice() -> None:
     layer = build(TauGRU, 2, tau=1.0)
     fill(layer, {"W2": 0.9 * np.eye(2), "b3": np.full(2, OPEN), "b4": np.full(2, OPEN)})
-    found = tau_gru_sensitivities(layer, torch.zeros(4, 1, dtype=FLOAT64), np.zeros(2), np.zeros((1, 2)))
-    np.testing.assert_allclose(found, [0, 0.9, 0, 0.81], atol=1e-14)  # printed for four steps: 0
+    actual = tau_gru_sensitivities(layer, torch.zeros(4, 1, dtype=FLOAT64), np.zeros(2), np.zeros((1, 2)))
+    np.testing.assert_allclose(actual, [0, 0.9, 0, 0.81], atol=1e-14)  # printed for four steps: 0
 
 
 @settings(max_examples=10)

@@ -82,17 +82,17 @@ def folded(split: Text, strands: int) -> tuple[Tensor, Tensor]:
 
 def losses(pack: Pack, epochs: int = 1) -> list[list[float]]:
     """Return each member's loss at each step of the next epochs."""
-    found: list[list[float]] = []
+    actual: list[list[float]] = []
     for _ in range(epochs):
         before = torch.zeros(len(pack.configs))
 
         def note(before: Tensor = before) -> None:
-            found.append((pack.loss - before).tolist())
+            actual.append((pack.loss - before).tolist())
             before.copy_(pack.loss)
 
         pack.train_epoch(note)
         pack.close_epoch()
-    return found
+    return actual
 
 
 def train_until(pack: Pack, step: int) -> None:
@@ -115,17 +115,19 @@ def test_segments_in_order_are_the_folded_text(steps: int, length: int, strands:
         return
     pieces = list(split.segments(strands))
     assert all(len(piece.x) == length for piece in pieces[:-1]) and 1 <= len(pieces[-1].x) <= length
-    x, asked = folded(split, strands)
+    x, requested = folded(split, strands)
     assert torch.equal(torch.cat([piece.x for piece in pieces]), x)
-    assert torch.equal(torch.cat([piece.ordered_targets for piece in pieces]), asked)
+    assert torch.equal(torch.cat([piece.ordered_targets for piece in pieces]), requested)
 
 
 def test_every_member_meets_the_same_segments_and_after_a_pause_the_rest() -> None:
-    configs, (x, asked) = [trial(seed=1), trial(seed=2)], folded(text(BATCH * 40 + 2), BATCH)
+    configs, (x, requested) = [trial(seed=1), trial(seed=2)], folded(text(BATCH * 40 + 2), BATCH)
     batches = list(epoch_batches(configs, DATA, 1))
     assert len(batches) == 8
     assert torch.equal(torch.cat([batch.x for batch in batches], 1), x.expand(2, *x.shape))
-    assert torch.equal(torch.cat([batch.ordered_targets for batch in batches], 1), asked.expand(2, *asked.shape))
+    assert torch.equal(
+        torch.cat([batch.ordered_targets for batch in batches], 1), requested.expand(2, *requested.shape)
+    )
     rest = list(epoch_batches(configs, DATA, 2, skip=3))
     for one, other in zip(batches[3:], rest, strict=True):
         assert torch.equal(one.x, other.x) and torch.equal(one.ordered_targets, other.ordered_targets)
@@ -133,9 +135,9 @@ def test_every_member_meets_the_same_segments_and_after_a_pause_the_rest() -> No
 
 @pytest.mark.parametrize(("steps", "strands"), [(7, 7), (9, 9), (10, STRANDS), (83, STRANDS)])
 def test_a_text_is_scored_in_ten_strands_or_as_many_as_it_has_steps(steps: int, strands: int) -> None:
-    pieces, (x, asked) = list(text(steps).pieces(128)), folded(text(steps), strands)
+    pieces, (x, requested) = list(text(steps).pieces(128)), folded(text(steps), strands)
     assert torch.equal(torch.cat([piece.x for piece in pieces]), x)
-    assert torch.equal(torch.cat([piece.ordered_targets for piece in pieces]), asked)
+    assert torch.equal(torch.cat([piece.ordered_targets for piece in pieces]), requested)
 
 
 @SOME
@@ -228,13 +230,13 @@ def test_a_pack_on_a_text_that_is_asked_to_pause_goes_on_to_the_bit(
     monkeypatch.setattr(train_module, "_check_versions", lambda configs: None)
     monkeypatch.setattr(train_module, "loaded", lambda *names: DATA)
     configs, file = [trial(model, seed=k) for k in range(2)], Checkpoint(tmp_path / "pack.safetensors")
-    whole, heard, steps = trained(configs), Heard(), iter(range(1, 1000))
+    whole, events, steps = trained(configs), Heard(), iter(range(1, 1000))
     ask = {3, 8, 13, 21}  # of eight steps an epoch
-    ways = [train(configs, heard, file, draining=lambda: next(steps) in ask) for _ in range(5)]
+    ways = [train(configs, events, file, draining=lambda: next(steps) in ask) for _ in range(5)]
     assert ways == ["paused"] * 4 + ["over"]
     for config in configs:
-        assert list(dict.fromkeys(heard.curve(config))) == whole.curve(config)
-        assert heard.run(config).valid == whole.run(config).valid
+        assert list(dict.fromkeys(events.curve(config))) == whole.curve(config)
+        assert events.run(config).valid == whole.run(config).valid
 
 
 @SOME
@@ -271,8 +273,8 @@ def test_tokens_are_looked_up_in_an_embedding_that_is_trained() -> None:
 
 def test_a_pack_starts_from_the_embedding_of_the_data() -> None:
     start = torch.randn(TOKENS, FEATURES)
-    found = Pack([trial(), trial(seed=2)], replace(DATA, embedding=start)).network.embedding
-    assert found is not None and torch.equal(found, start.expand(2, -1, -1))
+    actual = Pack([trial(), trial(seed=2)], replace(DATA, embedding=start)).network.embedding
+    assert actual is not None and torch.equal(actual, start.expand(2, -1, -1))
 
 
 def test_without_a_start_each_member_draws_a_normal_embedding_of_its_own() -> None:

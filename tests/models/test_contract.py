@@ -18,15 +18,15 @@ FUSED = "The fused loop computes what the plain one computes."
 
 @pytest.mark.parametrize("spec, options", mark_long({case.id: case.values for case in every_case()}, *LONG))
 def test_a_model_keeps_every_rule(spec: ModelSpec, options: Options) -> None:
-    found = [*check_subjects(RULES, [("", Case(spec, options))])]
-    assert not [(finding.words, finding.broken) for finding in found if finding.broken]
-    assert {finding.words for finding in found if finding.skipped} <= {FUSED}
+    actual = [*check_subjects(RULES, [("", Case(spec, options))])]
+    assert not [(finding.words, finding.broken) for finding in actual if finding.broken]
+    assert {finding.words for finding in actual if finding.skipped} <= {FUSED}
 
 
 @pytest.mark.parametrize("spec", graph_models().values(), ids=graph_models())
 def test_a_model_of_graphs_keeps_the_rules_of_all_layers(spec: ModelSpec) -> None:
     if spec.lacks():
         pytest.skip(spec.lacks())
-    found = [*model_findings(spec)]
-    assert not [(finding.words, finding.broken) for finding in found if finding.broken]
-    assert sum(not finding.skipped for finding in found) == 5
+    actual = [*model_findings(spec)]
+    assert not [(finding.words, finding.broken) for finding in actual if finding.broken]
+    assert sum(not finding.skipped for finding in actual) == 5

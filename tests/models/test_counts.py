@@ -164,9 +164,9 @@ def row_id(row: tuple[Any, ...]) -> str:
 def test_a_built_network_has_as_many_parameters_as_published(
     name: str, options: Options, task: str, p: int, d: int, q: int, exact: int, printed: str
 ) -> None:
-    found = network_count(name, options, p, d, q)
-    assert found == exact
-    assert agrees(found, printed), task
+    actual = network_count(name, options, p, d, q)
+    assert actual == exact
+    assert agrees(actual, printed), task
     assert get_model(name).count(p, d, q, **options) == exact
 
 
@@ -225,9 +225,9 @@ MISFITS: list[tuple[str, Options, str, int, int, int, int, str, str]] = [
 def test_the_counts_known_not_to_fit_do_not_fit(
     name: str, options: Options, task: str, p: int, d: int, q: int, exact: int, printed: str, why: str
 ) -> None:
-    found = network_count(name, options, p, d, q)
-    assert found == exact
-    assert not agrees(found, printed), (task, why)
+    actual = network_count(name, options, p, d, q)
+    assert actual == exact
+    assert not agrees(actual, printed), (task, why)
 
 
 @pytest.mark.parametrize("exact, printed", [(1_573, "1.5k"), (1_573, "1.6k"), (561, "0.561k"), (5_017_600, "5M")])

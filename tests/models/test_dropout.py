@@ -72,8 +72,8 @@ def test_a_network_drops_before_the_layer_and_before_the_read_out() -> None:
 
 def test_nothing_is_dropped_in_evaluation_or_unasked() -> None:
     x = torch.randn(2, 9, 5, 2)
-    asked, plain = network(input_dropout=[0.2, 0.5], output_dropout=[0.6, 0.3]).eval(), network()
-    assert torch.equal(asked(fed(x), 3), plain.eval()(fed(x), 3))
+    requested, plain = network(input_dropout=[0.2, 0.5], output_dropout=[0.6, 0.3]).eval(), network()
+    assert torch.equal(requested(fed(x), 3), plain.eval()(fed(x), 3))
     assert torch.equal(plain.train()(fed(x), 3), plain.eval()(fed(x), 3))
 
 

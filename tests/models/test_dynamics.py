@@ -36,7 +36,7 @@ def on_the_attractor(force: float) -> States:
 def by_steps(law: Law, start: float, delay: float, times: States) -> States:
     """Return the solution of a delay equation with constant history, by the method of steps with DOP853."""
     pieces: list[Callable[[float], States]] = [lambda t: np.array([start])]
-    found = []
+    actual = []
     for k in range(int(times[-1] / delay) + 1):
         past = pieces[-1]
         here = times[(times >= k * delay) & (times < (k + 1) * delay)]
@@ -46,9 +46,9 @@ def by_steps(law: Law, start: float, delay: float, times: States) -> States:
             return [law(float(past(t - delay)[0]), float(x[0]))]
 
         solved = solve_ivp(slope, span, pieces[-1](span[0]), "DOP853", here, True, rtol=1e-10, atol=1e-12)
-        found.append(solved.y[0])
+        actual.append(solved.y[0])
         pieces.append(solved.sol)
-    return np.concatenate(found)
+    return np.concatenate(actual)
 
 
 def test_powers_of_time_are_integrated_as_by_simpsons_rule() -> None:
@@ -167,11 +167,11 @@ def test_a_delay_task_refuses_other_horizons(module: ModuleType, variant: str) -
 def test_one_step_ahead_persistence_beats_every_published_model(module: ModuleType, rmse: float) -> None:
     task = module.TASK
     data = task.load("h=1")
-    found = task.metric.score(task.baselines["persistence"](data).unsqueeze(0), data.test.targets).item()
-    assert found**0.5 == pytest.approx(rmse, rel=0.02)
+    actual = task.metric.score(task.baselines["persistence"](data).unsqueeze(0), data.test.targets).item()
+    assert actual**0.5 == pytest.approx(rmse, rel=0.02)
     name = task.metric.name
     printed = [p["value"] for p in published_rows() if (p["task"], p["ours"], p["metric"]) == (task.name, "h=1", name)]
-    assert len(printed) >= 10 and found < min(printed)
+    assert len(printed) >= 10 and actual < min(printed)
 
 
 def test_a_linear_filter_predicts_mackey_glass_25_steps_ahead_as_well_as_known() -> None:

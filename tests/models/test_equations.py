@@ -346,9 +346,9 @@ def assert_equation_holds(name: str, options: Mapping[str, OptionValue], sizes: 
     w = W(**weights, **filled(hyper), **options)
     for b in range(3):
         rows, ends = BY_HAND[name](x[:, b], [s[b] for s in start], w)
-        for found, expected in zip((output[:, b], *(s[b] for s in state)), (rows, *ends), strict=True):
+        for actual, expected in zip((output[:, b], *(s[b] for s in state)), (rows, *ends), strict=True):
             atol = 1e-12 * max(1.0, np.abs(expected).max(initial=0.0))
-            np.testing.assert_allclose(found.detach().numpy(), expected, rtol=1e-11, atol=atol)
+            np.testing.assert_allclose(actual.detach().numpy(), expected, rtol=1e-11, atol=atol)
 
 
 a_layer = st.fixed_dictionaries(
@@ -386,8 +386,8 @@ def test_lstm_gru_and_tanh_rnn_equal_torchs_layers_in_values_and_gradients(
     lone = tuple(s.unsqueeze(0) for s in state)
     expected, last_expected = reference(x, lone if len(lone) > 1 else lone[0])
     torch.testing.assert_close(output, expected, rtol=1e-12, atol=1e-13)
-    for found, wanted in zip(last, last_expected if len(lone) > 1 else [last_expected], strict=True):
-        torch.testing.assert_close(found, wanted[0], rtol=1e-12, atol=1e-13)
+    for actual, wanted in zip(last, last_expected if len(lone) > 1 else [last_expected], strict=True):
+        torch.testing.assert_close(actual, wanted[0], rtol=1e-12, atol=1e-13)
     ramp = torch.linspace(-1, 1, output.numel(), dtype=FLOAT64).view_as(output)
     (output * ramp).sum().backward()
     (expected * ramp).sum().backward()

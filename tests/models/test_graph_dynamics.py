@@ -82,19 +82,19 @@ def test_g2s_rates_are_0_where_neighbours_agree_and_their_slopes_are_finite(p: f
 
 def test_g2_with_exponent_0_is_the_plain_network_and_with_1_is_itself() -> None:
     batch, sizes = random_graphs(3), Sizes(3, 4, 2, 6)
-    found = {}
+    actual = {}
     for alpha in (None, 0.0, 1.0):
         given_alpha = {} if alpha is None else {"alpha": torch.tensor(alpha, dtype=FLOAT64)}
         layer = get_model("g2").build(sizes, layers=3, p=2.0, **given_alpha).double()
         layer.reset_parameters([torch.Generator().manual_seed(1)])
-        found[alpha] = list(layer.trace(batch))
-    torch.testing.assert_close(found[1.0][-1], found[None][-1], rtol=1e-12, atol=1e-14)
+        actual[alpha] = list(layer.trace(batch))
+    torch.testing.assert_close(actual[1.0][-1], actual[None][-1], rtol=1e-12, atol=1e-14)
     layer = get_model("g2").build(sizes, layers=3, p=2.0).double()
     layer.reset_parameters([torch.Generator().manual_seed(1)])
-    x, w, links = found[0.0][0].flatten(0, 1).unsqueeze(0), layer.weights(layer.held()), Links.of(batch.shared(1))
+    x, w, links = actual[0.0][0].flatten(0, 1).unsqueeze(0), layer.weights(layer.held()), Links.of(batch.shared(1))
     for _ in range(3):
         x = w.conv("gcn", x, links, 0).relu()
-    torch.testing.assert_close(found[0.0][-1].flatten(0, 1), x[0])
+    torch.testing.assert_close(actual[0.0][-1].flatten(0, 1), x[0])
 
 
 def test_a_channel_of_g2_stays_between_its_start_and_what_is_proposed() -> None:
@@ -114,7 +114,7 @@ def test_constant_nodes_at_rest_stay_where_they_are_in_graphcon() -> None:
     w = layer.weights(layer.held())
     c, x, y = batch.nodes, batch.nodes, torch.zeros(1, 7, 2, dtype=FLOAT64)
     for n in range(64):
-        y = y + (layer.heard(x, links, w, n).relu() - x - 0.5 * y)
+        y = y + (layer.messages(x, links, w, n).relu() - x - 0.5 * y)
         x = x + y
     torch.testing.assert_close(x, c, rtol=1e-12, atol=1e-12)
 
@@ -153,13 +153,13 @@ def test_the_energy_of_linear_graphcon_decays_with_damping_as_its_modes_do_and_n
 
 
 def test_on_the_grid_plain_networks_smooth_and_undamped_graphcon_and_g2_do_not() -> None:
-    found = {name: [energy for energy, _ in trace] for name, trace in study_models(100).items()}
-    assert found.keys() == STUDY.keys() and all(len(trace) == 100 for trace in found.values())
-    first, last = ({name: trace[k] for name, trace in found.items()} for k in (0, -1))
+    actual = {name: [energy for energy, _ in trace] for name, trace in study_models(100).items()}
+    assert actual.keys() == STUDY.keys() and all(len(trace) == 100 for trace in actual.values())
+    first, last = ({name: trace[k] for name, trace in actual.items()} for k in (0, -1))
     for name in ("GCN", "GAT"):
         assert last[name] < 1e-12 * first[name]
     for name in ("GraphCON-GCN, α = 0", "GraphCON-GAT, α = 0", "G²-GCN", "G²-GAT"):
-        assert min(found[name]) > 1e-3 * first[name], name
+        assert min(actual[name]) > 1e-3 * first[name], name
     assert last["GraphCON-GCN, α = 0.5"] < 1e-6 * first["GraphCON-GCN, α = 0.5"], "damping with ReLU does smooth"
 
 

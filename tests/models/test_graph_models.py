@@ -50,10 +50,10 @@ FEW = [pytest.param(name, spec.defaults, id=name) for name, spec in graph_models
 def layer_of(name: str, options: dict[str, Any], members: int | None = 2, d: int = 4) -> GraphLayer[Any]:
     """Return a layer in float64, of members with other numbers and random weights."""
     spec = get_model(name)
-    asked = {k: torch.tensor(v, dtype=FLOAT64) for k, v in NUMBERS.items() if k in {x.name for x in spec.params}}
+    requested = {k: torch.tensor(v, dtype=FLOAT64) for k, v in NUMBERS.items() if k in {x.name for x in spec.params}}
     if members is None:
-        asked = {k: v[0] for k, v in asked.items()}
-    layer = spec.build(Sizes(3, d, 2, 6), members, **asked, **options).double()
+        requested = {k: v[0] for k, v in requested.items()}
+    layer = spec.build(Sizes(3, d, 2, 6), members, **requested, **options).double()
     assert isinstance(layer, GraphLayer)
     generator = torch.Generator().manual_seed(3)
     with torch.no_grad():
@@ -162,8 +162,8 @@ def test_a_convolution_starts_and_computes_as_pygs_own_layer(name: str) -> None:
         assert ours.abs().max() == pytest.approx(weight.abs().max().item(), rel=0.15), "of one uniform law"
         weight.data = ours.reshape(weight.shape).clone()
     batch = random_graphs(6, sizes=(8,)).to("cpu", torch.float32)
-    found = own(batch.nodes[0], batch.edges[0].mT)
-    expected = torch.nn.functional.elu(found).view(8, -1, 4).mean(-1) if name == "gat" else found.relu()
+    actual = own(batch.nodes[0], batch.edges[0].mT)
+    expected = torch.nn.functional.elu(actual).view(8, -1, 4).mean(-1) if name == "gat" else actual.relu()
     torch.testing.assert_close(layer.features(batch)[0][0], expected, rtol=1e-5, atol=1e-6)
 
 

@@ -100,8 +100,8 @@ def test_what_the_optimiser_sees_of_complex_weights_is_real_and_may_start_anywhe
     before = layer.poles.detach().clone()
     assert layer.poles.storage_offset() % 2 == 1, "this test wants an odd place"
     assert torch.equal(torch.view_as_real(layer.weights(layer.held()).poles).squeeze(1), before)
-    (found,) = torch.autograd.grad(layer.weights(layer.held()).poles.abs().square().sum(), [layer.poles])
-    torch.testing.assert_close(found, 2 * before)
+    (actual,) = torch.autograd.grad(layer.weights(layer.held()).poles.abs().square().sum(), [layer.poles])
+    torch.testing.assert_close(actual, 2 * before)
 
 
 def test_gradients_flow_through_real_pairs_and_dropout() -> None:
@@ -142,8 +142,8 @@ def test_a_group_has_the_names_of_its_parameters_in_a_stack_those_of_all_layers(
         GROUPS: Any = {"own": WeightGroup(("w", "V"), rate=2.0), "none": WeightGroup(("nothing",))}
 
     assert Shelf(1, 4, rate=0.5).groups() == {"slow": WeightGroup(("vector", "poles"), 0.1, False)}
-    found = Grouped(1, 4, dt=0.1, alpha=1.0, layers=2).groups()
-    assert found == {"own": WeightGroup(("V1", "w1", "V2", "w2"), 2.0), "none": WeightGroup(())}
+    actual = Grouped(1, 4, dt=0.1, alpha=1.0, layers=2).groups()
+    assert actual == {"own": WeightGroup(("V1", "w1", "V2", "w2"), 2.0), "none": WeightGroup(())}
     network = Network(LEM, Sizes(5, 4, 2, 9), {}, [1])
     assert network.groups() == {"readout": WeightGroup(("weight", "bias"))}
 
@@ -201,16 +201,16 @@ def test_features_are_all_outputs_or_what_a_readout_of_the_last_step_sees(
 )
 def test_padding_changes_no_feature(name: str, lengths: list[list[int]], padding: float) -> None:
     layer, x, n = layer_of(name, 2), normal(2, 3, 6, 2), torch.tensor(lengths)
-    asked = torch.zeros(2, 3, dtype=torch.int64)
+    requested = torch.zeros(2, 3, dtype=torch.int64)
     behind = torch.arange(6) >= n.unsqueeze(-1)
     padded = torch.where(behind.unsqueeze(-1), padding, x)
-    found, _ = layer.features(Sequences(padded, asked, lengths=n))
-    assert torch.equal(found, layer.features(Sequences(x, asked, lengths=n))[0])
+    actual, _ = layer.features(Sequences(padded, requested, lengths=n))
+    assert torch.equal(actual, layer.features(Sequences(x, requested, lengths=n))[0])
     for k in range(2):
         for b in range(3):
             short = x[:, b : b + 1, : lengths[k][b]]
-            alone, _ = layer.features(Sequences(short, asked[:, :1]))
-            torch.testing.assert_close(found[k, b], alone[k, 0], rtol=1e-10, atol=1e-12)
+            alone, _ = layer.features(Sequences(short, requested[:, :1]))
+            torch.testing.assert_close(actual[k, b], alone[k, 0], rtol=1e-10, atol=1e-12)
 
 
 def test_a_layer_says_which_batches_it_reads_and_refuses_others() -> None:

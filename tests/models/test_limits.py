@@ -48,12 +48,12 @@ def draw(seed: int, *shape: int) -> np.ndarray:
 def assert_same(one: Recurrence, other: Recurrence, seed: int, tolerance: float = 1e-12) -> None:
     """Assert that two layers give the same outputs, and the same derivative by the inputs, on a random sequence."""
     x, towards = noise(T, seed, p=P), noise(T, seed + 1, p=D)
-    found = []
+    actual = []
     for layer in (one, other):
         inputs = x.clone().requires_grad_()
         y = layer(inputs.unsqueeze(1))[0][:, 0]
-        found.append((y.detach(), torch.autograd.grad((y * towards).sum(), inputs)[0]))
-    for a, b in zip(*found, strict=True):
+        actual.append((y.detach(), torch.autograd.grad((y * towards).sum(), inputs)[0]))
+    for a, b in zip(*actual, strict=True):
         largest = a.abs().max().item()
         assert largest > 0
         torch.testing.assert_close(a, b, rtol=0, atol=tolerance * largest)

@@ -229,7 +229,7 @@ def test_a_model_declares_the_hyper_parameters_that_its_layer_has(spec: ModelSpe
     assert set(dict(layer.named_buffers())) == own | layer.untrained()
     names = [p.name for p in params]
     assert [p.name for p in spec.space("any", options)] == ["lr", *(p.name for p in params if p.searched)]
-    assert [p.name for p in spec.space("any", options, asked=[*names, "nonsense"])] == ["lr", *names]
+    assert [p.name for p in spec.space("any", options, requested=[*names, "nonsense"])] == ["lr", *names]
     assert all(p.default is None or isinstance(p.default, float) or p.default in names for p in params)
 
 
@@ -283,9 +283,9 @@ def test_dropout_of_everything_gives_zeros_and_finite_gradients(spec: ModelSpec,
             assert (output == 0).all() if p == 1 else (output != 0).any()
             assert all(s.isfinite().all() for s in state)
             layer.zero_grad()
-            (found,) = torch.autograd.grad(output.sum(), [x], retain_graph=True)
+            (actual,) = torch.autograd.grad(output.sum(), [x], retain_graph=True)
             output.sum().backward()
-            grads = [found, *(w.grad for w in layer.parameters() if w.grad is not None)]
+            grads = [actual, *(w.grad for w in layer.parameters() if w.grad is not None)]
             assert len(grads) == 1 + len(list(layer.parameters()))
             assert all(g.isfinite().all() for g in grads)
 

@@ -31,15 +31,15 @@ def other_choices(choices: tuple[OptionValue, ...]) -> tuple[OptionValue, ...]:
 
 def cases() -> list[Any]:
     """Each model at its defaults with only what must be given, then with all, and with each other option, with all."""
-    found = []
+    actual = []
     for spec in sequence_models().values():
-        found.append(pytest.param(spec, spec.defaults, False, id=f"{spec.name}-required"))
-        found.append(pytest.param(spec, spec.defaults, True, id=f"{spec.name}-all"))
+        actual.append(pytest.param(spec, spec.defaults, False, id=f"{spec.name}-required"))
+        actual.append(pytest.param(spec, spec.defaults, True, id=f"{spec.name}-all"))
         for name, choices in spec.options.items():
             for choice in other_choices(choices):
                 changed = {**spec.defaults, name: choice}
-                found.append(pytest.param(spec, changed, True, id=f"{spec.name}-{name}-{choice}"))
-    return found
+                actual.append(pytest.param(spec, changed, True, id=f"{spec.name}-{name}-{choice}"))
+    return actual
 
 
 CASES = cases()
@@ -166,16 +166,16 @@ def test_unicornns_gradients_are_those_of_the_thesiss_backward_recursion(alpha: 
     gate = torch.sigmoid(layer.c1.detach())
     drive = u.detach()[:, 0] @ layer.V1.detach().T + layer.b1.detach()
     w, pulls = layer.w1.detach(), torch.cat([torch.zeros(1, d, dtype=FLOAT64), pull])
-    found = thesis_adjoints(w, dt * gate, torch.tensor(alpha), drive, torch.cat(ys), torch.cat(zs), pulls)
+    actual = thesis_adjoints(w, dt * gate, torch.tensor(alpha), drive, torch.cat(ys), torch.cat(zs), pulls)
 
     pairs = {
-        "w": (layer.w1.grad, found["w"]),
-        "c": (layer.c1.grad, dt * gate * (1 - gate) * found["s"]),
-        "b": (layer.b1.grad, found["x"].sum(0)),
-        "V": (layer.V1.grad, found["x"].T @ u.detach()[:, 0]),
-        "u": (u.grad[:, 0], found["x"] @ layer.V1.detach()),
-        "y": (start[0].grad[0], found["y"]),
-        "z": (start[1].grad[0], found["z"]),
+        "w": (layer.w1.grad, actual["w"]),
+        "c": (layer.c1.grad, dt * gate * (1 - gate) * actual["s"]),
+        "b": (layer.b1.grad, actual["x"].sum(0)),
+        "V": (layer.V1.grad, actual["x"].T @ u.detach()[:, 0]),
+        "u": (u.grad[:, 0], actual["x"] @ layer.V1.detach()),
+        "y": (start[0].grad[0], actual["y"]),
+        "z": (start[1].grad[0], actual["z"]),
     }
     for ours, thesis in pairs.values():
         torch.testing.assert_close(ours, thesis, rtol=1e-11, atol=1e-12)

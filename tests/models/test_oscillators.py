@@ -120,7 +120,7 @@ def test_unicornns_gradients_follow_the_thesis_backward_recursion(seed: int, dt:
     w, x = random_weights(layer, seed), noise(length, seed).requires_grad_()
     y_all, _ = layer(x.unsqueeze(1))
     names = ("w1", "c1")
-    found = torch.autograd.grad(0.5 * (y_all**2).sum(), [x, *(layer.get_parameter(k) for k in names)])
+    actual = torch.autograd.grad(0.5 * (y_all**2).sum(), [x, *(layer.get_parameter(k) for k in names)])
     states = path(layer, x.detach(), [0.0], [0.0])[:, :, 0]
     y, z = np.concatenate([[[0.0, 0.0]], states]).T
     weight, c, u = w["w1"][0], w["c1"][0], (x.detach().numpy() @ w["V1"].T + w["b1"])[:, 0]
@@ -133,7 +133,7 @@ def test_unicornns_gradients_follow_the_thesis_backward_recursion(seed: int, dt:
         by_w -= s * by_z / np.cosh(a) ** 2 * y[n - 1]
         by_x[n - 1] = -s * by_z / np.cosh(a) ** 2 * w["V1"][0, 0]
     expected = [by_x, by_w, by_c * s]
-    for one, other in zip(found, expected, strict=True):
+    for one, other in zip(actual, expected, strict=True):
         np.testing.assert_allclose(one.numpy().ravel(), other, rtol=1e-9, atol=1e-12)
 
 
@@ -352,8 +352,8 @@ def small_oscillator(s: float, n: int, scheme: str, activation: str) -> float:
 @pytest.mark.parametrize("scheme, order", [("imex", 1), ("symplectic", 2)])
 def test_a_linear_oscillator_computes_the_sine_transform_over_omega(scheme: str, activation: str, order: int) -> None:
     s, truth = 1e-6, np.array(sine_transform() / OMEGA)
-    found = measured_order(lambda n: np.array(small_oscillator(s, n, scheme, activation) / s), truth)
-    assert abs(found - order) < 0.1
+    actual = measured_order(lambda n: np.array(small_oscillator(s, n, scheme, activation) / s), truth)
+    assert abs(actual - order) < 0.1
 
 
 @activations

@@ -50,8 +50,8 @@ def owned(make: Make, members: int | None, looped: bool = False) -> Owned:
 
 
 def first(outputs: Any) -> Tensor:
-    found: Tensor = outputs[0] if isinstance(outputs, tuple) else outputs
-    return found
+    actual: Tensor = outputs[0] if isinstance(outputs, tuple) else outputs
+    return actual
 
 
 @pytest.mark.parametrize("training", [True, False])
@@ -62,15 +62,15 @@ def test_each_member_is_the_module_alone_from_its_start_to_its_gradients(
     make, inputs = LOOPED[name]
     pack = owned(make, 3, looped).to(FLOAT64).train(training)
     x = torch.randn(3, 4, 5, 8, dtype=FLOAT64, requires_grad=True)
-    found = first(pack(*[x] * inputs))
-    (dx, *gradients) = torch.autograd.grad(found.square().sum(), [x, *pack.parameters()])
+    actual = first(pack(*[x] * inputs))
+    (dx, *gradients) = torch.autograd.grad(actual.square().sum(), [x, *pack.parameters()])
     for k in range(3):
         torch.default_generator.manual_seed(int(torch.randint(2**62, (), generator=Generator().manual_seed(k))))
         alone, x_k = make().to(FLOAT64).train(training), x[k].detach().requires_grad_()
         for tensor, own in zip(pack.state_dict().values(), alone.state_dict().values(), strict=True):
             assert torch.equal(tensor[k], own)
         expected = first(alone(*[x_k] * inputs))
-        torch.testing.assert_close(found[k], expected, rtol=1e-11, atol=1e-12)
+        torch.testing.assert_close(actual[k], expected, rtol=1e-11, atol=1e-12)
         for ours, theirs in zip(
             [dx, *gradients], torch.autograd.grad(expected.square().sum(), [x_k, *alone.parameters()]), strict=True
         ):

@@ -91,15 +91,15 @@ def test_one_file_each_can_be_swept_together_and_stands_on_the_board(folder: Pat
 def losses(configs: list[Any], member: int, steps: int) -> list[float]:
     """Return a member's loss at each step of its pack."""
     task = registry.get_task("adding")
-    pack, found = Pack(configs, task.load("N=20")), list[float]()
+    pack, actual = Pack(configs, task.load("N=20")), list[float]()
     before = torch.zeros(len(configs))
 
     def note() -> None:
-        found.append((pack.loss - before)[member].item())
+        actual.append((pack.loss - before)[member].item())
         before.copy_(pack.loss)
 
     pack.train_epoch(note)
-    return found[:steps]
+    return actual[:steps]
 
 
 @each
@@ -120,8 +120,8 @@ def test_gradients_are_those_of_finite_differences(spec: ModelSpec) -> None:
     names, weights = zip(*layer.named_parameters(), strict=True)
 
     def outputs(x: Tensor, *given: Tensor) -> Tensor:
-        found: Tensor = torch.func.functional_call(layer, dict(zip(names, given, strict=True)), (x,))[0]
-        return found
+        actual: Tensor = torch.func.functional_call(layer, dict(zip(names, given, strict=True)), (x,))[0]
+        return actual
 
     assert torch.autograd.gradcheck(outputs, (normal(2, 5, 2, 2).requires_grad_(), *weights))
 

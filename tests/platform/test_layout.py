@@ -121,7 +121,7 @@ def test_the_executor_needs_neither_torch_nor_ray_and_leaves_the_environment_alo
     code = (
         "import os, sys; sys.modules.update(torch=None, ray=None); before = dict(os.environ)\n"
         "from longwave.platform.sweeps.run import executor\n"
-        "from longwave.platform.sweeps.on_ray.switches import environment\n"
+        "from longwave.platform.sweeps.on_ray.client import environment\n"
         "assert dict(os.environ) == before and environment()['RAY_AUTH_MODE'] == 'token'"
     )
     own = {name: value for name, value in os.environ.items() if not name.startswith(("RAY_", "TUNE_"))}
@@ -130,7 +130,7 @@ def test_the_executor_needs_neither_torch_nor_ray_and_leaves_the_environment_alo
 
 def test_ray_is_imported_with_its_switches_set_and_what_the_user_set_kept() -> None:
     code = (
-        "import os; from longwave.platform.sweeps.on_ray.switches import RAY_SWITCHES, import_ray; import_ray()\n"
+        "import os; from longwave.platform.sweeps.on_ray.client import RAY_SWITCHES, import_ray; import_ray()\n"
         "found = {name: os.environ[name] for name in RAY_SWITCHES}\n"
         "assert found == {**RAY_SWITCHES, 'RAY_AUTH_MODE': 'disabled'}, found"
     )

@@ -50,7 +50,7 @@ def test_a_sweep_file_names_models_and_tasks_in_any_case() -> None:
     file = check_sweep({"name": "x", "task": "Adding", "models": ["LEM", "gru"], "trials": 1, **tables}, "x.toml")
     assert (file.task, file.models, [*file.space], [*file.model]) == ("adding", ["lem", "gru"], ["lem"], ["gru"])
     several = {"name": "x", "tasks": ["ENSO", "adding"], "variants": {"ADDING": "N=20"}, "models": ["lem"], "trials": 1}
-    assert check_sweep(several, "x.toml").places == {"enso": "", "adding": "N=20"}
+    assert check_sweep(several, "x.toml").variant_by_task == {"enso": "", "adding": "N=20"}
 
 
 @given(WORD, WORD)

@@ -88,5 +88,5 @@ def test_a_recipe_of_ours_is_called_so() -> None:
 
 def test_the_depth_study_is_a_cell_a_combination() -> None:
     sweep = resolve(read_sweep(ROOT / "infra/sweeps/depth.toml"))
-    assert len(sweep.entries) == 2 * (2 * 3 + 2) and len(sum(search_trials(sweep, {}), [])) == 16 * 8
-    assert len({entry.label for entry in sweep.entries}) == 16
+    assert len(sweep.cells) == 2 * (2 * 3 + 2) and len(sum(search_trials(sweep, {}), [])) == 16 * 8
+    assert len({entry.label for entry in sweep.cells}) == 16

@@ -98,8 +98,8 @@ class Program:
             if not same or len(same[-1].sums) == MOST:
                 same.append(Block([]))
             same[-1].sums.append(n)
-        found = sorted((b for same in groups.values() for b in same), key=lambda b: level[b.sums[0]])
-        blocks = [Block([]), *found]
+        merged = sorted((b for same in groups.values() for b in same), key=lambda b: level[b.sums[0]])
+        blocks = [Block([]), *merged]
         place = {n: k for k, b in enumerate(blocks) for n in b.sums}
         for n in nodes:
             ready = 0 if n in self.inputs else max((self.at[a] for a in n.args), default=0)

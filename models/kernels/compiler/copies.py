@@ -75,7 +75,7 @@ class Copies:
             self._shapes.update({first + k: tuple(t.shape) for k, t in enumerate(call.results)})
         numbers = dict.fromkeys(p.number for part in pieces.values() for p in part if p.number is not None)
         terms = {n: self._terms(n) for n in numbers}
-        self.direct = tuple(dict.fromkeys(t.number for found in terms.values() for t in found or ()))
+        self.direct = tuple(dict.fromkeys(t.number for of_number in terms.values() for t in of_number or ()))
         self.computed = tuple(n for n in numbers if terms[n] is None)
         self.replay = invariants.replay(self.computed)
         self.needed = tuple(sorted({*self.direct, *self.replay.needed}))
@@ -83,7 +83,7 @@ class Copies:
         self.wide = tuple(invariants.roots[n].dtype == torch.float64 for n in self.direct)
         self.sources = [self._shapes[n] for n in self.direct] + [_three(self._shapes[n]) for n in self.computed]
         self.sources.append(())
-        own = {n: (self._own(n),) if found is None else found for n, found in terms.items()}
+        own = {n: (self._own(n),) if of_number is None else of_number for n, of_number in terms.items()}
         self.blocks = [
             b for operand, part in pieces.items() for at, p in _placed(part) for b in self._blocks(operand, at, p, own)
         ]
@@ -92,8 +92,8 @@ class Copies:
         """Return what torch has to compute, from the weights by number."""
         if not self.computed:
             return []
-        found = self.replay(weights)
-        return [found[n].to(torch.float32).reshape(_three(found[n].shape)).contiguous() for n in self.computed]
+        values = self.replay(weights)
+        return [values[n].to(torch.float32).reshape(_three(values[n].shape)).contiguous() for n in self.computed]
 
     def _terms(self, number: int) -> tuple[Term, ...] | None:
         """Return the terms of a tensor with three axes, of weights that have its members; None where torch computes."""
@@ -120,7 +120,7 @@ class Copies:
         if operand in "bPU":
             rows, columns = 1, 1 if operand == "P" else d
             first, column = 0, first if wide > 1 else 0
-        found = []
+        blocks = []
         for t in own[p.number]:
             member, row, along = t.strides
             if operand in "VW" and p.flipped:
@@ -129,8 +129,8 @@ class Copies:
                 row, along = 0, along if wide > 1 else 0
             at = t.at + first * row + column * along
             source, shared = self._places[t.number], not member
-            found.append(CopiedBlock(operand, place, source, t.factor, at, row, along, shared, rows, columns))
-        return found
+            blocks.append(CopiedBlock(operand, place, source, t.factor, at, row, along, shared, rows, columns))
+        return blocks
 
 
 def _three(shape: Sequence[int]) -> tuple[int, int, int]:

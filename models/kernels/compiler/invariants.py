@@ -90,20 +90,20 @@ class Replay:
     def __call__(self, weights: Mapping[int, Tensor]) -> dict[int, Tensor]:
         """Return the wanted tensors, by number, from the weights by number, and these too."""
         # What was traced lay in one piece, and a view of it may need that.
-        found = {k: t.contiguous() for k, t in weights.items()}
-        device = next(iter(found.values())).device if found else None
+        values = {k: t.contiguous() for k, t in weights.items()}
+        device = next(iter(values.values())).device if values else None
 
         for call, first in self.calls:
-            more = {k: self._of(found, v) for k, v in call.kwargs.items()}
+            more = {k: self._of(values, v) for k, v in call.kwargs.items()}
             more |= {"device": device} if more.get("device") else {}
             with nullcontext() if call.differentiated else torch.no_grad():
-                result = call.op(*self._of(found, call.args), **more)
-            found |= {first + k: t for k, t in enumerate(flat(result))}
-        return found
+                result = call.op(*self._of(values, call.args), **more)
+            values |= {first + k: t for k, t in enumerate(flat(result))}
+        return values
 
-    def _of(self, found: Mapping[int, Tensor], value: Any) -> Any:
+    def _of(self, values: Mapping[int, Tensor], value: Any) -> Any:
         """Return an argument of a call with the tensors that were found in place of those traced."""
         # A nested function that calls itself would keep the graph alive until Python looks for cycles.
         if isinstance(value, Tensor):
-            return found.get(self.of.numbers.get(id(value), -1), value)
-        return type(value)(self._of(found, v) for v in value) if isinstance(value, (list, tuple)) else value
+            return values.get(self.of.numbers.get(id(value), -1), value)
+        return type(value)(self._of(values, v) for v in value) if isinstance(value, (list, tuple)) else value

@@ -111,8 +111,8 @@ def functions_in(value: Any) -> Iterator[FunctionType]:
 
 def slots(kind: type) -> list[str]:
     """Return the names of an object's attributes that are in no dictionary."""
-    found: list[str] = []
+    names: list[str] = []
     for c in kind.__mro__:
         own = vars(c).get("__slots__", ())
-        found += [own] if isinstance(own, str) else own
-    return [name for name in found if name not in ("__dict__", "__weakref__")]
+        names += [own] if isinstance(own, str) else own
+    return [name for name in names if name not in ("__dict__", "__weakref__")]

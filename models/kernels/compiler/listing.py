@@ -41,27 +41,27 @@ def digest(plan: Plan) -> str:
 
 
 def _direction(plan: Plan, program: Program) -> list[str]:
-    found = []
+    text_lines = []
     for k, block in enumerate(program.blocks):
         if not block.sums and not block.targets:
             continue
         names: dict[Node, str] = {}
         read = [_place(program.row(n)) for n in block.sums[0].read] if block.sums else []
         products = f": {len(block.sums)} sum{'s' if len(block.sums) > 1 else ''} over {', '.join(read)}" if read else ""
-        found.append(f"    # block {k}{products}")
+        text_lines.append(f"    # block {k}{products}")
         for j, n in enumerate(block.sums):
             names[n] = f"a{j}"
             parts = [f"{op}(W[{plan.matrices.index(m)}], {_place(program.row(row))})" for op, m, row in n.factors]
             start = [] if n.start is None else [_place(program.homes[n.start])]
-            found.append(f"    a{j} = {' + '.join(start + parts)}")
+            text_lines.append(f"    a{j} = {' + '.join(start + parts)}")
         for line in program.lines(k):
             names[line.node] = f"v{line.node.number}"
             text = _place(line.home) if line.home else _operation(plan, line.node, names)
-            found.append(f"    v{line.node.number} = {text}")
+            text_lines.append(f"    v{line.node.number} = {text}")
         for n, home in block.targets:
             added = f"{_place(home)} + " if home[0] in ("sum", "unit", "ring") else ""
-            found.append(f"    {_place(home)} = {added}{_name(n, names)}")
-    return found or ["    pass"]
+            text_lines.append(f"    {_place(home)} = {added}{_name(n, names)}")
+    return text_lines or ["    pass"]
 
 
 def _operation(plan: Plan, n: Node, names: dict[Node, str]) -> str:

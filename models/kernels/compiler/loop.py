@@ -53,40 +53,40 @@ class Loop:
     """
 
     def __init__(self, of: Recurrent, given: Any) -> None:
-        found = trace(of, given)
-        found.check_same(trace(of, given, SMALL))
+        traced = trace(of, given)
+        traced.check_same(trace(of, given, SMALL))
         self.d, self.inputs = of.hidden, of.inputs
-        if not any(n.op == "drive" for n in ordered(found.after)):
+        if not any(n.op == "drive" for n in ordered(traced.after)):
             raise Unsupported("no part of the drive")
-        self.plan: Plan = plan(found.before, found.after)
+        self.plan: Plan = plan(traced.before, traced.after)
         self.name = digest(self.plan)
         # Made second, and always, so that its nodes are numbered alike in every process.
-        self.lean: Plan = plan(found.before, found.after, lean=True)
+        self.lean: Plan = plan(traced.before, traced.after, lean=True)
         self.lean_name = digest(self.lean)
-        origin = found.invariants.origin
-        gates = [None if n.attr[0] is None else found.gates[n.attr[0]] for n in self.plan.gates]
+        origin = traced.invariants.origin
+        gates = [None if n.attr[0] is None else traced.gates[n.attr[0]] for n in self.plan.gates]
         self._V = _joined([Piece(None, False, 0) if g is None else Piece(*origin(g.V, True), g.block) for g in gates])
         self._b = _joined(
             [Piece(None, False, 0) if g is None or g.b is None else Piece(g.b, True, g.block) for g in gates]
         )
-        self._W = _joined([_matrix(found.matrices[m], found.invariants) for m in self.plan.matrices])
+        self._W = _joined([_matrix(traced.matrices[m], traced.invariants) for m in self.plan.matrices])
         self._P = [n.attr[0] for n in self.plan.nums]
         self._U = _joined([Piece(n.attr[0], True, n.attr[1]) for n in self.plan.vecs])
-        self.M, self.roots = found.members, len(found.invariants.roots)
+        self.M, self.roots = traced.members, len(traced.invariants.roots)
         pieces = (*self._V, *self._b, *self._W, *self._U)
-        self._replay = found.invariants.replay([*(p.number for p in pieces if p.number is not None), *self._P])
-        self._invariants = found.invariants
+        self._replay = traced.invariants.replay([*(p.number for p in pieces if p.number is not None), *self._P])
+        self._invariants = traced.invariants
 
     def operands(self, weights: Sequence[Tensor], lags: Sequence[int] = ()) -> Operands:
         """Return what the loop takes, in the graph, from what the layer gives as ``leaves`` has it."""
-        found, d, M = self._replay(dict(enumerate(weights))), self.d, self.M
-        like = next((found[p.number] for p in self._V if p.number is not None), weights[0])
+        values, d, M = self._replay(dict(enumerate(weights))), self.d, self.M
+        like = next((values[p.number] for p in self._V if p.number is not None), weights[0])
 
         def matrix(piece: Piece, width: int) -> Tensor:
             """(M, count d, width)."""
             if piece.number is None:
                 return like.new_zeros(M, piece.count * d, width)
-            t = found[piece.number]
+            t = values[piece.number]
             t = _cut(t.mT if piece.flipped else t, 1, piece.first * d, piece.count * d)
             return _cut(t, 2, piece.column * width, width)
 
@@ -94,7 +94,7 @@ class Loop:
             """(M, 1, count d), of which the tensor has members and units, or one number for all of them."""
             if piece.number is None:
                 return like.new_zeros(M, 1, piece.count * d)
-            t = found[piece.number].to(like.dtype)
+            t = values[piece.number].to(like.dtype)
             t = t if t.ndim == 3 else t.reshape(1, 1, -1)
             t = t if t.shape[2] == 1 else _cut(t, 2, piece.first * d, piece.count * d)
             return t if t.shape == (M, 1, piece.count * d) else t.expand(M, 1, piece.count * d)
@@ -103,7 +103,7 @@ class Loop:
             V=[matrix(piece, self.inputs) for piece in self._V],
             b=[vector(piece) for piece in self._b],
             W=[like.new_full((M, d, d), 1 / d) if p.number is None else matrix(p, d) for p in self._W],
-            P=[found[k].expand(M, 1, 1).to(like.dtype) for k in self._P],
+            P=[values[k].expand(M, 1, 1).to(like.dtype) for k in self._P],
             U=[vector(piece) for piece in self._U],
             lags=lags,
         )
@@ -129,16 +129,16 @@ def _matrix(m: Matrix, invariants: Invariants) -> Piece:
 
 def _joined(pieces: list[Piece]) -> list[Piece]:
     """Return the same with neighbours of one tensor as one piece."""
-    found: list[Piece] = []
+    joined: list[Piece] = []
     for p in pieces:
-        last = found[-1] if found else None
+        last = joined[-1] if joined else None
         joins = (
             last
             and p.number is not None
             and (last.number, last.flipped, last.column) == (p.number, p.flipped, p.column)
         )
         if last and joins and last.first + last.count == p.first:
-            found[-1] = Piece(p.number, p.flipped, last.first, p.column, last.count + 1)
+            joined[-1] = Piece(p.number, p.flipped, last.first, p.column, last.count + 1)
         else:
-            found.append(p)
-    return found
+            joined.append(p)
+    return joined

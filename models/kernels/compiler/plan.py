@@ -146,8 +146,8 @@ class _Return:
         """Return what is added where: the gradients of scalars and vectors, term by term, and of late outputs."""
         places: dict[Node, Home] = {n: ("sum", i) for i, n in enumerate(self.nums)}
         places |= {n: ("unit", i) for i, n in enumerate(self.vecs)}
-        found = [(t, home) for n, home in places.items() if n in total for t in terms(total[n])]
-        return found + [(total[n], ("ring", 0)) for n in nodes if n.op == "late" and n in total]
+        sums = [(t, home) for n, home in places.items() if n in total for t in terms(total[n])]
+        return sums + [(total[n], ("ring", 0)) for n in nodes if n.op == "late" and n in total]
 
     def _fill_slots(self, driven: list[Node]) -> None:
         """Give a slot to the adjoint of each gate, and of each sum that has no gate's."""
@@ -160,7 +160,7 @@ class _Return:
 
     def kept(self, known: dict[Node, Home], stored: frozenset[str]) -> list[Node]:
         """Return the values of the step that the way back needs: those that are not cheap to have again."""
-        found = {use.row: None for use in self.uses if use.row not in known}
+        kept = {use.row: None for use in self.uses if use.row not in known}
 
         def again(n: Node) -> bool:
             below = ordered([n], lambda m: m in known)
@@ -168,27 +168,27 @@ class _Return:
             return bool(n.args) and all(m in known or m.kind != "row" for m in ends)
 
         def gather(n: Node) -> None:
-            if n in known or n in found or (n in self.own and not n.args and n.kind != "row"):
+            if n in known or n in kept or (n in self.own and not n.args and n.kind != "row"):
                 return
             if n in self.own and (n.op in stored or n.op == "drive") and not again(n):
-                found[n] = None
+                kept[n] = None
                 return
             for a in n.args:
                 gather(a)
 
         for n, _ in self.targets:
             gather(n)
-        return list(found)
+        return list(kept)
 
     def gradients(self, back: Program) -> list[Gradient]:
         """Return the outer products, those of neighbouring matrices and slots as one."""
         single = [(self.matrices.index(u.matrix), back.inputs[u.row], self.slots[u.adjoint]) for u in self.uses]
         single += [(self.matrices.index(m), ("late", 0), j) for n, j in self.gates for m in n.attr[1:]]
-        found: list[Gradient] = []
+        gradients: list[Gradient] = []
         for matrix, home, slot in sorted(single, key=lambda e: (e[1], e[0], e[2])):
-            last = found[-1] if found else None
+            last = gradients[-1] if gradients else None
             if last and (last.home, last.matrix + last.count, last.slot + last.count) == (home, matrix, slot):
-                found[-1] = Gradient(last.matrix, home, last.slot, last.count + 1)
+                gradients[-1] = Gradient(last.matrix, home, last.slot, last.count + 1)
             else:
-                found.append(Gradient(matrix, home, slot, 1))
-        return found
+                gradients.append(Gradient(matrix, home, slot, 1))
+        return gradients

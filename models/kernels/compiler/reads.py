@@ -151,14 +151,14 @@ class Snapshot:
         self._visit(label, place.current)
 
     def _container(self, label: str, value: Any, inside: str = "{}[{!r}]") -> None:
-        found = places.contents(value)
-        self._form.append((type(value), len(found)))
-        if self._is_full(len(found)):
+        contents = places.contents(value)
+        self._form.append((type(value), len(contents)))
+        if self._is_full(len(contents)):
             return
         if not isinstance(value, (tuple, frozenset)):
-            self.places.append(places.Contents(label, value, "", found))
-        keys = [*value] * 2 if isinstance(value, Mapping) else range(len(found))
-        for key, inner in zip(keys, found, strict=True):
+            self.places.append(places.Contents(label, value, "", contents))
+        keys = [*value] * 2 if isinstance(value, Mapping) else range(len(contents))
+        for key, inner in zip(keys, contents, strict=True):
             self._visit(inside.format(label, key), inner)
         if type(value) not in kinds.SEEN:
             self._visit(f"type({label})", type(value))

@@ -153,27 +153,27 @@ def flat(value: Any) -> list[Tensor]:
 
 def leaves(w: Any) -> tuple[list[Tensor], tuple[Any, ...]]:
     """Return the tensors that a layer's weights hold, in mappings and sequences too, and all else that they say."""
-    found, form = list[Tensor](), list[Any]()
-    _walk(w, found, form)
-    return found, tuple(form)
+    tensors, form = list[Tensor](), list[Any]()
+    _walk(w, tensors, form)
+    return tensors, tuple(form)
 
 
-def _walk(value: Any, found: list[Tensor], form: list[Any]) -> None:
+def _walk(value: Any, tensors: list[Tensor], form: list[Any]) -> None:
     if isinstance(value, Tensor):
-        found.append(value)
+        tensors.append(value)
         form.append(value.shape)
     elif isinstance(value, Mapping):
         form.append(tuple(value))
         for inner in value.values():
-            _walk(inner, found, form)
+            _walk(inner, tensors, form)
     elif isinstance(value, (list, tuple)):
         form.append(len(value))
         for inner in value:
-            _walk(inner, found, form)
+            _walk(inner, tensors, form)
     elif hasattr(value, "__dataclass_fields__"):
         form.append(type(value))
         for name in value.__dataclass_fields__:
-            _walk(getattr(value, name), found, form)
+            _walk(getattr(value, name), tensors, form)
     else:
         form.append(value)
 

@@ -125,11 +125,11 @@ class Rows:
         at = (first or 0) // self.d
         if axis not in LAST or any(n % self.d for n in (first or 0, *sizes)) or len(call.args) > 4:
             raise NotImplementedError
-        found = list[list[Node]]()
+        cuts = list[list[Node]]()
         for n in sizes:
-            found.append(rest[at:][: n // self.d])
+            cuts.append(rest[at:][: n // self.d])
             at += n // self.d
-        return found
+        return cuts
 
     def _over_units(self, row: list[Node], mean: bool) -> list[Node]:
         products = [self._mm(Matrix(None), n) for n in row]
@@ -148,24 +148,24 @@ class Rows:
         centred = [n - mean for n in row]
         (variance,) = self._over_units([n * n for n in centred], True)
         scale = 1.0 / self.g("sqrt", variance + epsilon)
-        found = [n * scale for n in centred]
-        found = found if weight is None else self._wide(FORMULAS["mul"], [found, self._row(weight, call)])
-        found = found if bias is None else self._wide(FORMULAS["add"], [found, self._row(bias, call)])
-        return [found, [mean], [scale]]
+        scaled = [n * scale for n in centred]
+        scaled = scaled if weight is None else self._wide(FORMULAS["mul"], [scaled, self._row(weight, call)])
+        scaled = scaled if bias is None else self._wide(FORMULAS["add"], [scaled, self._row(bias, call)])
+        return [scaled, [mean], [scale]]
 
     def _product(self, row: list[Node], weight: Tensor, call: Recorded) -> list[Node]:
         """Return the blocks of x Wᵀ; the traced matrix is Wᵀ."""
         d, (height, width) = self.d, weight.shape[-2:]
         if weight not in self.invariants or height != len(row) * d or width % d:
             raise call.refused(f" with a matrix of shape {tuple(weight.shape)}")
-        found, number = [], self.invariants.numbers[id(weight)]
+        totals, number = [], self.invariants.numbers[id(weight)]
         for j in range(width // d):
             parts = [self._mm(Matrix(number, i, j), n) for i, n in enumerate(row)]
             total = parts[0]
             for n in parts[1:]:
                 total = total + n
-            found.append(total)
-        return found
+            totals.append(total)
+        return totals
 
     def _mm(self, matrix: Matrix, row: Node) -> Node:
         if matrix not in self.matrices:

@@ -36,13 +36,13 @@ def copied(of: Invariants) -> dict[int, Terms]:
             terms = finder.terms(call, t)
             if terms is not None:
                 finder.enter(first + k, t, terms)
-    return finder.found
+    return finder.terms_of
 
 
 class _Finder:
     def __init__(self, of: Invariants) -> None:
         self.of = of
-        self.found: dict[int, Terms] = {}
+        self.terms_of: dict[int, Terms] = {}
         self.owners: dict[int, tuple[Tensor, Terms]] = {}
         """The tensor that a memory was made for."""
         for k, t in enumerate(of.roots):
@@ -50,14 +50,14 @@ class _Finder:
                 self.enter(k, t, (Term(k, 1.0, 0, t.stride()),))
 
     def enter(self, number: int, t: Tensor, terms: Terms) -> None:
-        self.found[number] = terms
+        self.terms_of[number] = terms
         self.owners.setdefault(_memory(t), (t, terms))
 
     def terms(self, call: Recorded, t: Tensor) -> Terms | None:
         """Return the terms of a result; None where it is no such sum, or where no gradient passes."""
         if call.name in ZEROS:
             return ()
-        given = [self.found.get(self.of.numbers[id(a)]) if a in self.of else None for a in call.tensors]
+        given = [self.terms_of.get(self.of.numbers[id(a)]) if a in self.of else None for a in call.tensors]
         known = [terms for terms in given if terms is not None]
         if not given or len(known) < len(given):
             return None
@@ -90,11 +90,11 @@ class _Finder:
             return (replace(terms[0], at=int(t.storage_offset()), strides=t.stride()),)
         if not t.is_contiguous() or [n for n in t.shape if n > 1] != [n for n in owner.shape if n > 1]:
             return None
-        found = []
+        seen = []
         for term in terms:
             own = iter([s for s, n in zip(term.strides, owner.shape, strict=True) if n > 1])
-            found.append(replace(term, strides=tuple(next(own) if n > 1 else 0 for n in t.shape)))
-        return tuple(found)
+            seen.append(replace(term, strides=tuple(next(own) if n > 1 else 0 for n in t.shape)))
+        return tuple(seen)
 
 
 def _scaled(terms: Terms, factor: float) -> Terms:

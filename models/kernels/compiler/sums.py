@@ -40,11 +40,11 @@ class _Fusing:
             return self._sum([n], None)
         if n.op != "add":
             return n.graph.node(n.op, *map(self.new, n.args), attr=n.attr, kind=n.kind)
-        found = terms(n, lambda a: self.uses[a] > 1 or self.known(a))
-        own = [t for t in found if t.op in PRODUCTS and self.uses[t] == 1]
+        parts = terms(n, lambda a: self.uses[a] > 1 or self.known(a))
+        own = [t for t in parts if t.op in PRODUCTS and self.uses[t] == 1]
         if not own:
             return self.new(n.args[0]) + self.new(n.args[1])
-        rest = [t for t in found if t not in own]
+        rest = [t for t in parts if t not in own]
         start = next((t for t in rest if t.op == "drive" and not self.known(t)), None)
         total = self._sum(own, start)
         for t in rest:

@@ -183,12 +183,12 @@ class _Tracing:
     def _once(self, weight: Tensor, x: Tensor) -> Tensor:
         """Return the weight (M, p, k d) of which a product has a copy for each step of x; the same if it has none."""
         made = {id(t): call for call in self.trace.invariants.kept for t in call.results}
-        (members, steps), last, found = x.shape[:2], weight.shape[-2:], weight
-        while found.shape != (members, *last):
-            call = made.get(id(found))
+        (members, steps), last, base = x.shape[:2], weight.shape[-2:], weight
+        while base.shape != (members, *last):
+            call = made.get(id(base))
             if call is None or call.name not in (*SAME, "unsqueeze"):
                 return weight
-            found = call.args[0]
-            if found.shape not in {(members, n, *last) for n in (1, steps)} | {(members, *last)}:
+            base = call.args[0]
+            if base.shape not in {(members, n, *last) for n in (1, steps)} | {(members, *last)}:
                 return weight
-        return found
+        return base

@@ -117,15 +117,15 @@ class Watch:
             reads = replace(reads, codes=reads.codes | {code}, computed=computed)
             self._inner |= names.codes
         self.reads = replace(reads, names=reads.names | names.all)
-        found = Snapshot(self.reads, self.roots)
-        if found.computed and not self.reads.computed:
+        snapshot = Snapshot(self.reads, self.roots)
+        if snapshot.computed and not self.reads.computed:
             self.reads = replace(self.reads, computed=True)
-            found = Snapshot(self.reads, self.roots)
-        self._functions |= found.functions.keys()
-        for place in (*found.places, *found.held):
+            snapshot = Snapshot(self.reads, self.roots)
+        self._functions |= snapshot.functions.keys()
+        for place in (*snapshot.places, *snapshot.held):
             self._places.setdefault((id(place.owner), type(place), place.key), place)
-        if found.obstacle:
-            raise self._refuse(found.obstacle)
+        if snapshot.obstacle:
+            raise self._refuse(snapshot.obstacle)
 
     def _refuse(self, rule: str) -> Refused:
         """Return the exception; it is raised again in the end, for the layer may catch it."""

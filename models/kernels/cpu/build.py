@@ -81,8 +81,8 @@ def _sum(made: Path) -> Path:
 @cache
 def level() -> str:
     """Return the vector instructions that torch finds here: ``"AVX512"``, ``"AVX2"``, or another name."""
-    found: str = torch.backends.cpu.get_cpu_capability()
-    return found
+    capability: str = torch.backends.cpu.get_cpu_capability()
+    return capability
 
 
 def _folder() -> Path:

@@ -124,15 +124,15 @@ class Direct(torch.autograd.Function):
         t, needs, (x, operands, states, kept, *past) = ctx.table, ctx.needs_input_grad[2:], ctx.saved_tensors
         with torch.no_grad():
             saved = (x, operands, states, kept, past[0] if past else None)
-            found, parts = _backward(t, ctx.lags, *saved, gY, glast, needs)
-            found += _of_weights(t, parts, ctx.made, needs[len(found) :])
+            gradients, parts = _backward(t, ctx.lags, *saved, gY, glast, needs)
+            gradients += _of_weights(t, parts, ctx.made, needs[len(gradients) :])
         if torch.is_grad_enabled():
-            ends = [i for i, g in enumerate(found) if g is not None]
+            ends = [i for i, g in enumerate(gradients) if g is not None]
             pulls = (g for g in (gY, *glast) if g is not None)
-            once = _Once.apply(len(ends), *(found[i] for i in ends), x, *ctx.weights, *pulls)
+            once = _Once.apply(len(ends), *(gradients[i] for i in ends), x, *ctx.weights, *pulls)
             for i, g in zip(ends, once, strict=True):
-                found[i] = g
-        return None, None, *found
+                gradients[i] = g
+        return None, None, *gradients
 
 
 class _Once(torch.autograd.Function):
@@ -228,7 +228,7 @@ def _backward(
 def _of_weights(t: CopyTable, parts: Sequence[Tensor], through: Any, needs: Sequence[bool]) -> list[Tensor | None]:
     """Return the gradients of the weights: what was copied, and what came through invariants that torch computed."""
     direct = len(t.copies.direct)
-    found = dict(zip(t.copies.direct, parts, strict=False))
+    by_number = dict(zip(t.copies.direct, parts, strict=False))
     if through is not None:
         own, made = through
         live = [(y, g) for y, g in zip(made, parts[direct:], strict=True) if y.requires_grad]
@@ -239,6 +239,6 @@ def _of_weights(t: CopyTable, parts: Sequence[Tensor], through: Any, needs: Sequ
             )
             for n, g in zip(ends, more, strict=True):
                 if g is not None:
-                    found[n] = found[n] + g if n in found else g
-    given = [found.get(n) if needed else None for n, needed in zip(t.copies.needed, needs, strict=True)]
+                    by_number[n] = by_number[n] + g if n in by_number else g
+    given = [by_number.get(n) if needed else None for n, needed in zip(t.copies.needed, needs, strict=True)]
     return [g.double() if g is not None and n in t.wide else g for n, g in zip(t.copies.needed, given, strict=True)]

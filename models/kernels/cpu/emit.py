@@ -139,7 +139,7 @@ class _Direction:
 
     def packing(self) -> list[str]:
         """Return the lines that pack the matrices; blocks of equal matrices have them once."""
-        found, seen = list[str](), set[str]()
+        lines, seen = list[str](), set[str]()
         for k, sources in self.sources.items():
             key = str([m for _, m in sources])
             if key not in seen:
@@ -147,9 +147,9 @@ class _Direction:
                 block = self.program.blocks[k]
                 counts = ", ".join(str(len(rows)) for _, rows in sources)
                 numbers = ", ".join(str(m) for _, rows in sources for row in rows for m in row)
-                found.append(self._packed(len(block.sums), counts, numbers))
-        found += [self._packed(1, "1", str(m)) for _, m in self.plan.delays]
-        return [*found, "return to;"]
+                lines.append(self._packed(len(block.sums), counts, numbers))
+        lines += [self._packed(1, "1", str(m)) for _, m in self.plan.delays]
+        return [*lines, "return to;"]
 
     def _packed(self, sums: int, counts: str, numbers: str) -> str:
         call = f"to = pack<{self.transposed}, {sums}>(to, t, W, {{{counts}}}, m);"
@@ -213,7 +213,7 @@ class _Direction:
     def _lines(self, k: int, block: Block) -> list[str]:
         """Return the code of one vector of one row: values, then stores."""
         names = {n: f"a[n * {len(block.sums)} + {j}]" for j, n in enumerate(block.sums)}
-        found = []
+        lines = []
         for line in self.program.lines(k):
             n = line.node
             text = f"load({self._place(line.home)})" if line.home else self._operation(n, names)
@@ -221,18 +221,18 @@ class _Direction:
             if n.kind == "num":
                 self.top[n] = f"const V {names[n]} = {text};"
             else:
-                found.append(f"const V {names[n]} = {text};")
+                lines.append(f"const V {names[n]} = {text};")
             if line.home and self.transposed == "true" and line.home[0] in FETCHED:
-                found.append(f"fetch({self._place(line.home)} - {self._step(line.home)});")
+                lines.append(f"fetch({self._place(line.home)} - {self._step(line.home)});")
         for n, home in block.targets:
             value = _name(n, names)
             if self.guarded and home[0] in ("slot", "sum"):
                 value = f"inside({value}, i, d)"
             if home[0] == "sum":
-                found.append(f"s.sums[{home[1]}] += {value};")
+                lines.append(f"s.sums[{home[1]}] += {value};")
             else:
-                found.append(f"{'add' if home[0] in ADDED else 'store'}({value}, {self._place(home)});")
-        return found
+                lines.append(f"{'add' if home[0] in ADDED else 'store'}({value}, {self._place(home)});")
+        return lines
 
     def _operation(self, n: Node, names: dict[Node, str]) -> str:
         if n.op == "num":

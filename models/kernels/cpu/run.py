@@ -135,12 +135,12 @@ def flavour(cell: Cell, hidden: int) -> str:
 
 def multiply_add_rate(rounds: int = 10**6) -> float | None:
     """Return the multiply-adds a second of one thread, the fastest that a product can be; None if nothing compiles."""
-    found = library((SOURCES / "rate.cpp").read_text())
-    if found is None:
+    compiled_rate = library((SOURCES / "rate.cpp").read_text())
+    if compiled_rate is None:
         return None
-    found.multiply_adds.restype = ctypes.c_double
+    compiled_rate.multiply_adds.restype = ctypes.c_double
     start = time.process_time()
-    done: float = found.multiply_adds(ctypes.c_int64(rounds))
+    done: float = compiled_rate.multiply_adds(ctypes.c_int64(rounds))
     return done / (time.process_time() - start)
 
 
@@ -172,21 +172,21 @@ def chunk(cell: Cell, T: int, B: int, d: int) -> int:
 
 def _library(cell: Cell) -> ctypes.CDLL | None:
     if cell.name not in _libraries:
-        found = None if cell.plan is None else library(emit(cell.plan))
-        if found is not None:
+        loaded = None if cell.plan is None else library(emit(cell.plan))
+        if loaded is not None:
             number, place, text = ctypes.c_int64, ctypes.c_void_p, ctypes.c_char_p
-            found.forward.argtypes = found.backward.argtypes = (text, number, number)
-            found.gather.argtypes = (text, number, number, text, text, place)
-            found.scatter.argtypes = (text, number, number, number, text, place)
-        _libraries[cell.name] = found
+            loaded.forward.argtypes = loaded.backward.argtypes = (text, number, number)
+            loaded.gather.argtypes = (text, number, number, text, text, place)
+            loaded.scatter.argtypes = (text, number, number, number, text, place)
+        _libraries[cell.name] = loaded
     return _libraries[cell.name]
 
 
 def compiled(cell: Cell) -> ctypes.CDLL:
     """Return the library of a cell that has been asked for before."""
-    found = _library(cell)
-    assert found is not None, "the dispatcher asks for a library before it chooses this path"
-    return found
+    loaded = _library(cell)
+    assert loaded is not None, "the dispatcher asks for a library before it chooses this path"
+    return loaded
 
 
 def address(t: Tensor | None) -> int:

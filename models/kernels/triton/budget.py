@@ -143,9 +143,9 @@ def _disassembled(cubin: bytes) -> tuple[int, str]:
             subprocess.run([tool, option, file.name], capture_output=True, text=True, check=True).stdout
             for option in ("--dump-resource-usage", "--dump-sass")
         )
-    found = re.search(r"REG:(\d+)", usage)
-    assert found is not None
-    return int(found[1]), code
+    match = re.search(r"REG:(\d+)", usage)
+    assert match is not None
+    return int(match[1]), code
 
 
 def _loop(code: str) -> Counter[str]:

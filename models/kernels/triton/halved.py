@@ -28,8 +28,8 @@ def kept_types(cell: Cell) -> tuple[torch.dtype, torch.dtype]:
 
 def obstacle(cell: Cell, hidden: int, device: torch.device) -> str:
     """Return why the loop cannot run on ``device``; empty if it can."""
-    if device.type == "cuda" and (found := torch.cuda.get_device_capability(device)) < OLDEST:
-        return f"bfloat16 needs a GPU of capability {OLDEST}, this is {found}"
+    if device.type == "cuda" and (capability := torch.cuda.get_device_capability(device)) < OLDEST:
+        return f"bfloat16 needs a GPU of capability {OLDEST}, this is {capability}"
     return run.obstacle(cell, hidden, device)
 
 

@@ -100,11 +100,11 @@ def _runs(plan: Plan, program: Program, k: int) -> tuple[tuple[RowRun, Grid], ..
         (program.row(row), tuple(plan.matrices.index(f[i][1]) for f in factors))
         for i, (_, _, row) in enumerate(factors[0] if factors else ())
     )
-    found: list[tuple[RowRun, Grid]] = []
+    runs: list[tuple[RowRun, Grid]] = []
     for (array, j), matrices in rows:
-        if found and found[-1][0][0] == array and found[-1][0][2] == j:
-            (_, first, _), grid = found[-1]
-            found[-1] = ((array, first, j + 1), (*grid, matrices))
+        if runs and runs[-1][0][0] == array and runs[-1][0][2] == j:
+            (_, first, _), grid = runs[-1]
+            runs[-1] = ((array, first, j + 1), (*grid, matrices))
         else:
-            found.append(((array, j, j + 1), (matrices,)))
-    return tuple(found)
+            runs.append(((array, j, j + 1), (matrices,)))
+    return tuple(runs)

@@ -20,8 +20,8 @@ OPTIONS: dict[str, Any] = {"num_stages": 1, "maxnreg": 255, "enable_fp_fusion": 
 
 def width(hidden: int, matrices: int) -> int:
     """Return the power of two, 16 or more, that holds d; without matrices one of 32 at most, for a part of the row."""
-    found = max(16, 1 << (hidden - 1).bit_length())
-    return found if matrices else min(found, 32)
+    size = max(16, 1 << (hidden - 1).bit_length())
+    return size if matrices else min(size, 32)
 
 
 def registers(hidden: int, matrices: int) -> int:

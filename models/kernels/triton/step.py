@@ -55,10 +55,10 @@ class WholeStep(Printer):
         pairs = [(self._whole(row), m) for n in block.sums for m, row in self._factors(n)]
         numbers = [m for _, m in pairs] + [m for _, m in self.plan.delays]
         rows = [row for row, _ in pairs] + ["late"] * len(self.plan.delays)
-        found = self._products(list(zip(rows, numbers, strict=True)))
-        self.done = found[: len(pairs)]
+        products = self._products(list(zip(rows, numbers, strict=True)))
+        self.done = products[: len(pairs)]
         sums: dict[int, list[str]] = {}
-        for (gate, _), product in zip(self.plan.delays, found[len(pairs) :], strict=True):
+        for (gate, _), product in zip(self.plan.delays, products[len(pairs) :], strict=True):
             sums.setdefault(gate, []).append(product)
         for gate, terms in sums.items():
             self.say(self.plan.gates[gate], " + ".join([f"a[{gate}]", *terms]))
@@ -70,15 +70,15 @@ class WholeStep(Printer):
 
     def _products(self, pairs: Sequence[tuple[str, int]]) -> list[str]:
         """Print products of rows and matrices; return the names of the results."""
-        found = []
+        names = []
         for k in range(0, len(pairs), MOST):
             part = pairs[k : k + MOST]
             rows = [f"tl.where(inside, {row}, 0.0)" if self.guarded else row for row, _ in part]
             weights = [f"w[{m}]" for _, m in part]
             self.lines.append(f"m{self.count} = products({written(rows)}, {written(weights)})")
-            found += [f"m{self.count}[{i}]" for i in range(len(part))]
+            names += [f"m{self.count}[{i}]" for i in range(len(part))]
             self.count += 1
-        return found
+        return names
 
     def _whole(self, n: Node) -> str:
         """Return the name of a row that a product reads."""
@@ -119,13 +119,13 @@ class WholeStep(Printer):
     def _block(self, k: int, block: Block) -> None:
         pairs = [(self._whole(row), m) for n in block.sums for m, row in self._factors(n)]
         rest = {n: self._rest(n, k) for n in block.sums}
-        found = iter(self.done or self._products(pairs))
+        products = iter(self.done or self._products(pairs))
         self.done = []
         for n in block.sums:
             start = []
             if n.start is not None:
                 start = [self.names.get(n.start) or self.say(n.start, self._given(self.program.inputs[n.start]))]
-            self.say(n, " + ".join(start + [next(found) for _ in n.factors]))
+            self.say(n, " + ".join(start + [next(products) for _ in n.factors]))
             top, more = rest[n]
             if top is not n:
                 self.say(top, f"{self.names[n]} + ({' + '.join(more)})")

@@ -1,4 +1,4 @@
-"""One cell of a sweep made whole: what the file says of it over the published recipe, every value checked."""
+"""Resolve one cell of a sweep: its settings in the file, completed from the published recipe, every value checked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from longwave.tasks.base.spec import Recipe, TaskSpec
 
 @dataclass(frozen=True)
 class ResolvedCell:
-    """What trials of a cell have in common, and what is drawn for each.
+    """What the trials of a cell have in common, and what is drawn for each.
 
     Attributes:
         fields: Of ``TrialConfig``: sizes, ``clip``, ``drops`` and words; of a drawn one, the largest or the first.
@@ -36,7 +36,7 @@ class ResolvedCell:
     numbers: Defaults
 
 
-def resolve_cell(given: CellSettings, task: TaskSpec, model: ModelSpec) -> ResolvedCell:
+def resolve_cell(settings: CellSettings, task: TaskSpec, model: ModelSpec) -> ResolvedCell:
     """Return a cell made whole.
 
     Args:
@@ -46,137 +46,147 @@ def resolve_cell(given: CellSettings, task: TaskSpec, model: ModelSpec) -> Resol
     Raises:
         ConfigError: A name that means nothing here, or a value that breaks a rule; the message names both.
     """
-    recipe, options = task.recipe(model.name), given.options(model)
-    fields = _resolve_fields(given, task, recipe)
-    rules = _training_numbers(given, task, model, [_possible_words(given, fields, word) for word in WORDS])
-    said = {**given.fixed, **given.wishes}
-    params = {p.name: p for p in model.space(task.name, options, said)}
-    for name in said:
-        if name not in {*FIELDS, "drops", *options, *params, *rules}:
-            _check_unknown(given, name, task, model, fields)
-    fixed = {n: _checked_value(given, p, v) for n, p in params.items() if (v := given.fixed.get(n)) is not None}
-    space = [_dimension_of_param(given, p) for n, p in params.items() if n not in fixed]
-    published = {n: v for n, v in recipe.numbers.items() if n in rules and n not in given.wishes}
-    ours = {n: _checked_value(given, _first_param(rules[n]), v) for n, v in given.fixed.items() if n in rules}
-    for name in given.wishes:
-        if name in rules:
-            space.append(_dimension_of_param(given, _first_param(rules[name])))
+    recipe, options = task.recipe(model.name), settings.options(model)
+    fields = _resolve_fields(settings, task, recipe)
+    known_numbers = _training_numbers(
+        settings, task, model, [_possible_words(settings, fields, word) for word in WORDS]
+    )
+    values = {**settings.fixed, **settings.drawn}
+    params = {p.name: p for p in model.space(task.name, options, values)}
+    for name in values:
+        if name not in {*FIELDS, "drops", *options, *params, *known_numbers}:
+            _check_unknown(settings, name, task, model, fields)
+    fixed = {n: _checked_value(settings, p, v) for n, p in params.items() if (v := settings.fixed.get(n)) is not None}
+    space = [_dimension_of_param(settings, p) for n, p in params.items() if n not in fixed]
+    published = {n: v for n, v in recipe.numbers.items() if n in known_numbers and n not in settings.drawn}
+    file_numbers = {
+        n: _checked_value(settings, _first_param(known_numbers[n]), v)
+        for n, v in settings.fixed.items()
+        if n in known_numbers
+    }
+    for name in settings.drawn:
+        if name in known_numbers:
+            space.append(_dimension_of_param(settings, _first_param(known_numbers[name])))
         elif name in FIELDS:
-            space.append(_dimension_of_field(given, name))
-    used = {*published, *ours, *given.wishes} & rules.keys()
-    if "label_smoothing" in used and not task.smooths:
+            space.append(_dimension_of_field(settings, name))
+    named = {*published, *file_numbers, *settings.drawn} & known_numbers.keys()
+    if "label_smoothing" in named and not task.smooths:
         what = f"label_smoothing means nothing on {task.name}, which has no classes"
-        raise ConfigError(f"{given.at('label_smoothing')}: {what}. Remove it.")
-    numbers = {n: {pair: _numeric_default(p.default) for pair, p in rules[n].items()} for n in sorted(used)}
-    return ResolvedCell(fields, {**fixed, **published, **ours}, tuple(space), numbers)
+        raise ConfigError(f"{settings.at('label_smoothing')}: {what}. Remove it.")
+    numbers = {n: {pair: _numeric_default(p.default) for pair, p in known_numbers[n].items()} for n in sorted(named)}
+    return ResolvedCell(fields, {**fixed, **published, **file_numbers}, tuple(space), numbers)
 
 
-def _resolve_fields(given: CellSettings, task: TaskSpec, recipe: Recipe) -> dict[str, Any]:
+def _resolve_fields(settings: CellSettings, task: TaskSpec, recipe: Recipe) -> dict[str, Any]:
     """Return the fields of every trial: what the file says, then the recipe's."""
-    found = {name: getattr(recipe, name) for name in (*FIELDS, "drops")}
-    found |= {name: _checked_field(given, name, v) for name, v in given.fixed.items() if name in found}
-    for name in given.wishes.keys() & {*FIELDS}:
-        drawn = _dimension_of_field(given, name)
-        found[name] = drawn.choices[0] if name in WORDS else _checked_field(given, name, drawn.most)
-    if recipe.steps is None and given.tasks > 1 and "steps" not in given.wishes:
-        found["steps"] = None  # the file says it of the others
-    if found["steps"] is not None and recipe.steps is None:
-        raise ConfigError(f"{given.file}: steps: {task.name} has a training split, whose epochs have no steps to set.")
-    falls = "drops" in _possible_words(given, found, "schedule")
-    if given.fixed.get("drops") and not falls and "schedule" not in given.cell:
-        raise ConfigError(f"{given.file}: drops means nothing with schedule {found['schedule']}. Remove it.")
-    return {**found, "drops": tuple(d for d in found["drops"] if d < found["epochs"] and falls)}
+    fields = {name: getattr(recipe, name) for name in (*FIELDS, "drops")}
+    fields |= {name: _checked_field(settings, name, v) for name, v in settings.fixed.items() if name in fields}
+    for name in settings.drawn.keys() & {*FIELDS}:
+        drawn = _dimension_of_field(settings, name)
+        fields[name] = drawn.choices[0] if name in WORDS else _checked_field(settings, name, drawn.most)
+    if recipe.steps is None and settings.tasks > 1 and "steps" not in settings.drawn:
+        fields["steps"] = None  # the file says it of the others
+    if fields["steps"] is not None and recipe.steps is None:
+        raise ConfigError(
+            f"{settings.file}: steps: {task.name} has a training split, whose epochs have no steps to set."
+        )
+    uses_drops = "drops" in _possible_words(settings, fields, "schedule")
+    if settings.fixed.get("drops") and not uses_drops and "schedule" not in settings.cell:
+        raise ConfigError(f"{settings.file}: drops means nothing with schedule {fields['schedule']}. Remove it.")
+    return {**fields, "drops": tuple(d for d in fields["drops"] if d < fields["epochs"] and uses_drops)}
 
 
 def _training_numbers(
-    given: CellSettings, task: TaskSpec, model: ModelSpec, words: Sequence[Sequence[Any]]
+    settings: CellSettings, task: TaskSpec, model: ModelSpec, words: Sequence[Sequence[Any]]
 ) -> dict[str, dict[str, Param]]:
     """Return the training numbers that have a meaning under some of these optimisers and schedules."""
     groups = groups_of(task, model)
-    found: dict[str, dict[str, Param]] = {}
+    params: dict[str, dict[str, Param]] = {}
     for word, known, names in zip(WORDS, (optimisers(), schedules()), words, strict=True):
         if wrong := [name for name in names if name not in known]:
-            raise ConfigError(f"{given.at(word)}: {did_you_mean(word, str(wrong[0]), known)}")
+            raise ConfigError(f"{settings.at(word)}: {did_you_mean(word, str(wrong[0]), known)}")
     for optimiser, schedule in product(*words):
         for param in training_params(optimiser, schedule, groups):
-            found.setdefault(param.name, {})[f"{optimiser}/{schedule}"] = param
-    return found
+            params.setdefault(param.name, {})[f"{optimiser}/{schedule}"] = param
+    return params
 
 
-def _check_unknown(given: CellSettings, name: str, task: TaskSpec, model: ModelSpec, fields: Mapping[str, Any]) -> None:
+def _check_unknown(
+    settings: CellSettings, name: str, task: TaskSpec, model: ModelSpec, fields: Mapping[str, Any]
+) -> None:
     """Raise ConfigError for a name that means nothing in this cell, unless it does in another cell of the grid."""
     if name in {p.name for p in model.params}:
         raise ConfigError(
-            f"{given.at(name)}: {name} means nothing with {model_title(model, given.options(model))}. Remove it."
+            f"{settings.at(name)}: {name} means nothing with {model_title(model, settings.options(model))}. Remove it."
         )
-    elsewhere = _training_numbers(given, task, model, [given.words[word] or [fields[word]] for word in WORDS])
-    if name in elsewhere and name not in given.cell:
+    elsewhere = _training_numbers(settings, task, model, [settings.words[word] or [fields[word]] for word in WORDS])
+    if name in elsewhere and name not in settings.cell:
         return
-    everywhere = _training_numbers(given, task, model, [list(optimisers()), list(schedules())])
+    everywhere = _training_numbers(settings, task, model, [list(optimisers()), list(schedules())])
     if name in everywhere:
-        words = " and ".join(f"{word} {' or '.join(_possible_words(given, fields, word))}" for word in WORDS)
-        raise ConfigError(f"{given.at(name)}: {name} means nothing with {words}. Remove it.")
-    own = [] if given.tables.get(name) in ("recipe", "grid") else [p.name for p in (model.lr, *model.params)]
+        words = " and ".join(f"{word} {' or '.join(_possible_words(settings, fields, word))}" for word in WORDS)
+        raise ConfigError(f"{settings.at(name)}: {name} means nothing with {words}. Remove it.")
+    own = [] if settings.tables.get(name) in ("recipe", "grid") else [p.name for p in (model.lr, *model.params)]
     kind, more = ("parameter", own) if own else ("word or training number", [*FIELDS])
-    raise ConfigError(f"{given.at(name)}: {did_you_mean(kind, name, {*everywhere, *FIELDS, *more})}")
+    raise ConfigError(f"{settings.at(name)}: {did_you_mean(kind, name, {*everywhere, *FIELDS, *more})}")
 
 
-def _checked_value(given: CellSettings, param: Param, value: Any) -> float:
+def _checked_value(settings: CellSettings, param: Param, value: Any) -> float:
     try:
         if isinstance(value, str | bool):
             raise ValueError(f"{param.symbol} ({param.name}) must be {param.rule}, got {value!r}.")
         param.check(value)
     except ValueError as error:
-        raise ConfigError(f"{given.at(param.name)}: {error}") from None
+        raise ConfigError(f"{settings.at(param.name)}: {error}") from None
     return float(value)
 
 
-def _dimension_of_param(given: CellSettings, param: Param) -> Dimension:
+def _dimension_of_param(settings: CellSettings, param: Param) -> Dimension:
     """Return how a parameter, or a training number, is drawn: as the file says, or as it says itself."""
-    wish = given.wishes.get(param.name)
-    if wish is None:
+    choice = settings.drawn.get(param.name)
+    if choice is None:
         return Dimension.of(param)
-    if isinstance(wish, list):
-        return Dimension(param.name, choices=tuple(_checked_value(given, param, value) for value in wish))
+    if isinstance(choice, list):
+        return Dimension(param.name, choices=tuple(_checked_value(settings, param, value) for value in choice))
     try:
-        return Dimension.of(param.between(wish.low, wish.high, log=wish.log))
+        return Dimension.of(param.between(choice.low, choice.high, log=choice.log))
     except ValueError as error:
-        raise ConfigError(f"{given.at(param.name)}: {error}") from None
+        raise ConfigError(f"{settings.at(param.name)}: {error}") from None
 
 
-def _dimension_of_field(given: CellSettings, name: str) -> Dimension:
+def _dimension_of_field(settings: CellSettings, name: str) -> Dimension:
     """Return how a field is drawn."""
-    wish = given.wishes[name]
-    if isinstance(wish, list):
-        return Dimension(name, choices=tuple(_checked_field(given, name, value) for value in wish))
+    choice = settings.drawn[name]
+    if isinstance(choice, list):
+        return Dimension(name, choices=tuple(_checked_field(settings, name, value) for value in choice))
     if name in WORDS:
-        raise ConfigError(f"{given.at(name)}: {name} is a word: give a list of words.")
-    low, high = _checked_field(given, name, wish.low), _checked_field(given, name, wish.high)
+        raise ConfigError(f"{settings.at(name)}: {name} is a word: give a list of words.")
+    low, high = _checked_field(settings, name, choice.low), _checked_field(settings, name, choice.high)
     if low > high:
-        raise ConfigError(f"{given.at(name)}: {name}: low must not exceed high, got low={low:g}, high={high:g}.")
-    return Dimension(name, low, high, bool(wish.log), name in SIZES)
+        raise ConfigError(f"{settings.at(name)}: {name}: low must not exceed high, got low={low:g}, high={high:g}.")
+    return Dimension(name, low, high, bool(choice.log), name in SIZES)
 
 
-def _checked_field(given: CellSettings, name: str, value: Any) -> Any:
-    """Return the value of a field: a whole number, a number or a word; and of ``drops`` what stands there."""
+def _checked_field(settings: CellSettings, name: str, value: Any) -> Any:
+    """Return the checked value of a field: a whole number, a number or a word; ``drops`` was checked by the schema."""
     if name == "drops":
         return value
     if name in WORDS:
         if isinstance(value, str):
             return value
-        raise ConfigError(f"{given.at(name)}: {name} must be a word, got {value!r}.")
+        raise ConfigError(f"{settings.at(name)}: {name} must be a word, got {value!r}.")
     kind = "whole number" if name in SIZES else "number"
     if isinstance(value, str | bool) or value <= 0 or (name in SIZES and value != int(value)):
-        raise ConfigError(f"{given.at(name)}: {name} must be a {kind} > 0, got {value!r}.")
+        raise ConfigError(f"{settings.at(name)}: {name} must be a {kind} > 0, got {value!r}.")
     if name in SIZES and value > LARGEST:
-        raise ConfigError(f"{given.at(name)}: {name} must be at most {LARGEST:,}, got {value!r}.")
+        raise ConfigError(f"{settings.at(name)}: {name} must be at most {LARGEST:,}, got {value!r}.")
     return int(value) if name in SIZES else float(value)
 
 
-def _possible_words(given: CellSettings, fields: Mapping[str, Any], word: str) -> list[Any]:
+def _possible_words(settings: CellSettings, fields: Mapping[str, Any], word: str) -> list[Any]:
     """Return the words that trials of the cell may have."""
-    wish = given.wishes.get(word)
-    return wish if isinstance(wish, list) else [fields[word]]
+    choice = settings.drawn.get(word)
+    return choice if isinstance(choice, list) else [fields[word]]
 
 
 def _first_param(params: Mapping[str, Param]) -> Param:

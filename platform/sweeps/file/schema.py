@@ -1,4 +1,4 @@
-"""Read a sweep file: TOML in, a checked ``SweepFile`` out, or one line that says what is wrong and where."""
+"""Read a sweep file: from TOML to a checked ``SweepFile``, or one line that says what is wrong and where."""
 
 from __future__ import annotations
 
@@ -18,18 +18,52 @@ from pydantic import (
 )
 
 from longwave.platform.errors import ConfigError, did_you_mean
+from longwave.platform.names import find_spelling, list_names
 from longwave.platform.plugins.known import add_plugin
 from longwave.platform.records.search import SAMPLER
 from longwave.platform.records.trial import Precision
-from longwave.platform.sweeps.file.keys import with_keys
 from longwave.platform.sweeps.file.space import SAMPLERS
-from longwave.platform.sweeps.file.stops import Budget, Halving
-from longwave.platform.sweeps.file.values import LARGEST, Cells, Count, Range, SearchValue, Strict, Value, Wider
+from longwave.platform.sweeps.file.values import (
+    LARGEST,
+    Budget,
+    Cells,
+    Count,
+    Halving,
+    Range,
+    SearchValue,
+    Strict,
+    Value,
+    Wider,
+)
+
+NAMED = {"longwave.tasks": ("task", "tasks", "variants"), "longwave.models": ("models", "space", "model")}
+"""Fields of a sweep file that hold such names, by the package of what they name."""
+
+
+def with_keys(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a file's content with canonical names of models and tasks; unknown names stay as they are."""
+    resolved = dict(content)
+    for package, fields in NAMED.items():
+        known = list_names(package)
+        for field in fields:
+            value = resolved.get(field)
+            if isinstance(value, Mapping):
+                resolved[field] = {_key(name, known): table for name, table in value.items()}
+            elif value is not None:
+                resolved[field] = (
+                    [_key(name, known) for name in value] if isinstance(value, list) else _key(value, known)
+                )
+    return resolved
+
+
+def _key(name: Any, known: Collection[str]) -> Any:
+    return find_spelling(name, known) if isinstance(name, str) else name
+
 
 UNION_TAGS = ("a range", "a number", "choices", "constrained-int", "literal['auto']")
-"""What pydantic puts into an error's place to say which form of a value it tried; no key of the file."""
-MOST_TRIALS = 2_000_000
-"""Trials that one sweep asks for at most, retrainings included: a store plans a million in minutes."""
+"""Parts of pydantic's error locations that name the form of a value it tried, and no key of the file."""
+MAX_TRIALS = 2_000_000
+"""Of one sweep, retrainings included: a store plans a million in minutes."""
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")]
 
 
@@ -73,23 +107,23 @@ class RecipeChanges(Strict):
 
 
 class SweepFile(RecipeChanges):
-    """A sweep as its file says it.
+    """A sweep as its file describes it.
 
     Attributes:
         name: Names the sweep in the store.
         task, variant: What to train on; the task's default variant if empty.
-        tasks, variants: In their place several tasks, and the variants of those that are not to take their default.
+        tasks, variants: Instead of ``task``, several tasks, and the variants of those that do not take their default.
         models: Which models.
         trials: Search trials a model, or a cell; with 0 nothing is searched, and what the file fixes is retrained.
         retrain: Retrainings of each winner, with fresh seeds.
         seed: Decides all draws and seeds of the search.
-        sampler: One of Optuna's, by its name in ``space.SAMPLERS``. One that learns, ``tpe``, does so from the
-            ``rounds`` before, and draws only what has a meaning under the words that it drew.
+        sampler: One of Optuna's, by its name in ``space.SAMPLERS``. One that learns, ``tpe``, fits the results of
+            earlier ``rounds``, and draws only what has a meaning under the words that it drew.
         warm: What a search begins with, counted in its trials: ``published``, the settings that the model's paper found
-            best on the task; ``rows``, those of the store's best rows on validation; or both, in that order. What else
-            is drawn for these trials is as without. Settings outside the space are left out; ``sweep plan`` says why.
+            best on the task; ``rows``, those of the store's best rows on validation; or both, in that order. Whatever
+            they leave open is drawn as usual. Settings outside the space are left out; ``sweep plan`` says why.
         pack: Trials a pack; ``auto`` divides the trials over the workers.
-        halving: Whether trials that do badly are stopped early.
+        halving: Successive halving, which stops bad trials early.
         precision: ``float32``, ``float64``, or ``bfloat16``: float32 but for the rows that a fused loop on a GPU
             stores.
         selection: The epoch a retraining is scored at: ``best`` by validation, or ``last``.
@@ -98,10 +132,10 @@ class SweepFile(RecipeChanges):
         wider: A second search over wider ranges.
         model: By model: budget and static choices that differ, ``{"cornn": {"hidden": 24, "damping": "implicit"}}``,
             and tables ``recipe`` and ``grid`` of its own.
-        plugins: Files and folders with models and tasks of one's own, from the sweep file's folder.
+        plugins: Files and folders with further models and tasks, relative to the sweep file's folder.
         keep_weights: Whether the weights of retrainings are kept, in the storage beside their checkpoints.
-        budget: What it may cost; this, the next, ``plugins`` and ``keep_weights`` may be changed at any time.
-        priority: A sweep waits while one of a higher priority is run on the same machine from the same store.
+        budget: What it may cost. Budget, priority, ``plugins`` and ``keep_weights`` may be changed at any time.
+        priority: A sweep waits while one of a higher priority runs on the same machine from the same store.
     """
 
     name: Name
@@ -129,33 +163,33 @@ class SweepFile(RecipeChanges):
     priority: Annotated[int, Field(ge=-LARGEST, le=LARGEST)] = 0
 
     @property
-    def places(self) -> dict[str, str]:
-        """The variant that the file gives of each task, empty for the default."""
+    def variant_by_task(self) -> dict[str, str]:
+        """The variant of each task, empty for the default."""
         return {self.task: self.variant} if self.task else {t: self.variants.get(t, "") for t in self.tasks}
 
     @property
     def searched(self) -> int:
-        """Search trials a cell, those of a second search included."""
+        """Search trials of a cell, those of a second search included."""
         return self.trials + (self.wider.trials if self.wider else 0)
 
     @property
     def trained(self) -> int:
-        """Trials a cell, retrainings included."""
+        """Trials of a cell, retrainings included."""
         return self.searched + self.retrain
 
     @property
-    def grids(self) -> bool:
+    def has_grid(self) -> bool:
         """Whether any model has more than one cell."""
-        return any(self.gridded(model) for model in self.models)
+        return any(self.names_in_grid(model) for model in self.models)
 
     @property
-    def cells(self) -> int:
+    def cell_count(self) -> int:
         """How many cells there are, over all tasks and models."""
-        return len(self.places) * sum(
+        return len(self.variant_by_task) * sum(
             math.prod(len(values) for values in self._grid(model).values()) for model in self.models
         )
 
-    def gridded(self, model: str) -> list[str]:
+    def names_in_grid(self, model: str) -> list[str]:
         """Return the names that grids vary for a model."""
         return [*self._grid(model)]
 
@@ -164,7 +198,7 @@ class SweepFile(RecipeChanges):
 
 
 def read_sweep(path: Path) -> SweepFile:
-    """Return the sweep in ``path``, whose plugins are brought in by that.
+    """Return the sweep in ``path``, and load its plugins.
 
     Raises:
         ConfigError: The file is missing, is not TOML, or breaks a rule; the message names file, key and rule.
@@ -203,9 +237,9 @@ def check_sweep(content: Mapping[str, Any], origin: str) -> SweepFile:
         _check(_Grid, {"grid": table.get("grid", {})}, f"{origin}: model.{name}")
     if unknown := sorted(file.variants.keys() - set(file.tasks)):
         raise ConfigError(f"{origin}: variants: {did_you_mean('task', unknown[0], file.tasks)}")
-    if (asked := file.trained * file.cells) > MOST_TRIALS:
-        of = f"{file.searched:,} trials and {file.retrain:,} retrainings of each of {file.cells:,} cells"
-        raise ConfigError(f"{origin}: trials: a sweep asks for at most {MOST_TRIALS:,} in all, got {asked:,}: {of}.")
+    if (total := file.trained * file.cell_count) > MAX_TRIALS:
+        parts = f"{file.searched:,} trials and {file.retrain:,} retrainings of each of {file.cell_count:,} cells"
+        raise ConfigError(f"{origin}: trials: a sweep has at most {MAX_TRIALS:,} in all, got {total:,}: {parts}.")
     return file
 
 
@@ -217,7 +251,7 @@ def _check_unsearched(file: SweepFile, origin: str) -> None:
 
 
 def check_recipe(content: Mapping[str, Any], origin: str) -> RecipeChanges:
-    """Return the part of a recipe that ``content`` changes.
+    """Return the changes of a recipe that ``content`` describes.
 
     Raises:
         ConfigError: As ``read_sweep``.
@@ -225,12 +259,12 @@ def check_recipe(content: Mapping[str, Any], origin: str) -> RecipeChanges:
     return _check(RecipeChanges, content, origin)
 
 
-def _allowed_keys(kind: type[Strict], place: Sequence[str]) -> Collection[str]:
-    """Return the keys that may stand at a place of a file, where another does."""
-    if "space" in place[:-1]:
+def _allowed_keys(kind: type[Strict], path: Sequence[str]) -> Collection[str]:
+    """Return the keys that are allowed where an unknown one was found."""
+    if "space" in path[:-1]:
         return Range.model_fields
     parts: dict[str, type[Strict]] = {"wider": Wider, "halving": Halving, "budget": Budget}
-    return (parts.get(place[0], kind) if len(place) > 1 else kind).model_fields
+    return (parts.get(path[0], kind) if len(path) > 1 else kind).model_fields
 
 
 def _check(kind: type[Checked], content: Mapping[str, Any], origin: str) -> Checked:
@@ -238,9 +272,9 @@ def _check(kind: type[Checked], content: Mapping[str, Any], origin: str) -> Chec
         return kind.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
-        place = [str(part) for part in first["loc"] if part not in UNION_TAGS]
+        path = [str(part) for part in first["loc"] if part not in UNION_TAGS]
         if first["type"] == "extra_forbidden":
-            raise ConfigError(f"{origin}: {did_you_mean('key', place[-1], _allowed_keys(kind, place))}") from None
+            raise ConfigError(f"{origin}: {did_you_mean('key', path[-1], _allowed_keys(kind, path))}") from None
         got = "" if first["type"] == "missing" else f", got {first['input']!r}"
         rule = first["msg"].removeprefix("Value error, ")
-        raise ConfigError(f"{origin}: {'.'.join(place)}: {rule}{got}.") from None
+        raise ConfigError(f"{origin}: {'.'.join(path)}: {rule}{got}.") from None

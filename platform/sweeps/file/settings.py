@@ -1,4 +1,4 @@
-"""What a sweep file says of one cell: each name once, in a table where it belongs."""
+"""What a sweep file sets for each cell; every name may be set once, in the table where it belongs."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from longwave.platform.sweeps.file.schema import RecipeChanges, SweepFile, check
 from longwave.platform.sweeps.file.values import Range
 
 OUTSIDE_TABLES = (*SIZES, "clip", "drops")
-"""Names that stand beside the tables of a file, or of a model."""
+"""Names that are set outside of any table: at the top of a file, or of a model's section."""
 
 
 @dataclass(frozen=True)
 class CellSettings:
-    """What a file says of one cell of one model.
+    """What a file sets for one cell of one model.
 
     Attributes:
         file: Name of the sweep.
-        tables: The table in which each name stands, for errors; empty for names that stand outside of all.
+        tables: The table in which each name stands, for errors; empty for names outside of all tables.
         fixed: Values by name: fields, ``drops``, options, parameters and training numbers.
-        wishes: What is to be drawn, by name: ranges and choices.
-        cell: What the grid gives of ``fixed``.
+        drawn: What is to be drawn, by name: ranges and choices.
+        cell: The part of ``fixed`` that comes from the grid.
         tasks: How many tasks the sweep has.
         words: Optimisers and schedules of all cells of the model, as far as the file fixes them.
     """
@@ -35,70 +35,70 @@ class CellSettings:
     file: str
     tables: Mapping[str, str]
     fixed: Mapping[str, Any]
-    wishes: Mapping[str, Range | list[Any]]
+    drawn: Mapping[str, Range | list[Any]]
     cell: Mapping[str, Any]
     tasks: int
     words: Mapping[str, Sequence[Any]]
 
     def at(self, name: str) -> str:
-        """Return where the file speaks of ``name``: ``demo: space.lem``."""
+        """Return where the file sets ``name``: ``demo: space.lem``."""
         table = self.tables.get(name, "")
         return f"{self.file}: {table}" if table else self.file
 
     def options(self, model: ModelSpec) -> dict[str, OptionValue]:
-        """Return every option of the model.
+        """Return the value of every option of the model.
 
         Raises:
-            ConfigError: A value that the option does not have.
+            ConfigError: The option has no such value.
         """
-        found = {name: self.fixed.get(name, default) for name, default in model.defaults.items()}
+        options = {name: self.fixed.get(name, default) for name, default in model.defaults.items()}
         for name, choices in model.options.items():
-            if repr(found[name]) not in map(repr, choices):
-                where, told = f"{self.file}: model.{model.name}.{name}", ", ".join(map(str, choices))
-                raise ConfigError(f"{where} must be one of {told}, got {found[name]!r}.")
-        return found
+            if repr(options[name]) not in map(repr, choices):
+                where, allowed = f"{self.file}: model.{model.name}.{name}", ", ".join(map(str, choices))
+                raise ConfigError(f"{where} must be one of {allowed}, got {options[name]!r}.")
+        return options
 
 
 def read_cells(file: SweepFile, model: ModelSpec) -> Iterator[CellSettings]:
-    """Yield what a file says of each cell of a model, in the grid's order; the last list varies fastest.
+    """Yield the settings of each cell of a model, in the grid's order; the last list varies fastest.
 
     Raises:
-        ConfigError: A name is said twice, or stands where it does not belong; the message names it.
+        ConfigError: A name is set twice, or in a table where it does not belong; the message names it.
     """
     table = file.model.get(model.name, {})
     options = {name: value for name, value in table.items() if name in model.options}
     for name in (model.lr.name, *(param.name for param in model.params)):
         if name in table:
-            told = f"{name} is a parameter: fix it in [space.{model.name}], {name} = {table[name]}"
-            raise ConfigError(f"{file.name}: model.{model.name}: {told}.")
+            reason = f"{name} is a parameter: fix it in [space.{model.name}], {name} = {table[name]}"
+            raise ConfigError(f"{file.name}: model.{model.name}: {reason}.")
     own = check_recipe({k: v for k, v in table.items() if k not in options}, f"{file.name}: model.{model.name}")
-    wishes, grid = file.space.get(model.name, {}), {**file.grid, **own.grid}
+    choices, grid = file.space.get(model.name, {}), {**file.grid, **own.grid}
     recipe = {**file.recipe, **own.recipe}
     fixed = {**_fixed_outside_tables(file), **_fixed_outside_tables(own), **recipe, **options}
-    _check_once(file.name, model.name, fixed, grid, wishes)
+    _check_once(file.name, model.name, fixed, grid, choices)
     _check_tables(file, model, recipe, grid)
-    drawn = {name: wish for name, wish in wishes.items() if not isinstance(wish, float | int)}
-    fixed |= {name: wish for name, wish in wishes.items() if name not in drawn}
+    drawn = {name: choice for name, choice in choices.items() if not isinstance(choice, float | int)}
+    fixed |= {name: choice for name, choice in choices.items() if name not in drawn}
     tables = dict.fromkeys(recipe, "recipe") | dict.fromkeys(grid, "grid")
-    tables |= dict.fromkeys(wishes, f"space.{model.name}")
+    tables |= dict.fromkeys(choices, f"space.{model.name}")
     words = {word: grid.get(word) or [value for value in [fixed.get(word)] if value] for word in WORDS}
     for values in product(*grid.values()):
         cell = dict(zip(grid, values, strict=True))
-        yield CellSettings(file.name, tables, {**fixed, **cell}, drawn, cell, len(file.places), words)
+        yield CellSettings(file.name, tables, {**fixed, **cell}, drawn, cell, len(file.variant_by_task), words)
 
 
 def _fixed_outside_tables(changes: RecipeChanges) -> dict[str, Any]:
-    """Return what a file, or a model's table, fixes outside of further tables."""
+    """Return what a file, or a model's section, fixes outside of tables."""
     return {name: value for name in OUTSIDE_TABLES if (value := getattr(changes, name)) is not None}
 
 
 def _check_once(
-    file: str, model: str, fixed: Mapping[str, Any], grid: Mapping[str, Any], wishes: Mapping[str, Any]
+    file: str, model: str, fixed: Mapping[str, Any], grid: Mapping[str, Any], choices: Mapping[str, Any]
 ) -> None:
     for a, b, how in (
         (fixed, grid, "both fixed and in the grid"),
-        (fixed, wishes, f"both fixed and in [space.{model}]"),
-        (grid, wishes, f"both in the grid and in [space.{model}]"),
+        (fixed, choices, f"both fixed and in [space.{model}]"),
+        (grid, choices, f"both in the grid and in [space.{model}]"),
     ):
         if twice := [name for name in a if name in b]:
             raise ConfigError(f"{file}: {model}: {twice[0]} is {how}. Keep one.")
@@ -117,5 +117,5 @@ def _check_tables(file: SweepFile, model: ModelSpec, recipe: Mapping[str, Any], 
         (f"space.{model.name}", space, model.options, f"an option: give it in [model.{model.name}.grid]"),
         (f"space.{model.name}", space, ("drops",), "not drawn: fix it"),
     ):
-        if found := [name for name in names if name in wrong]:
-            raise ConfigError(f"{file.name}: {table}: {found[0]} is {what}.")
+        if misplaced := [name for name in names if name in wrong]:
+            raise ConfigError(f"{file.name}: {table}: {misplaced[0]} is {what}.")

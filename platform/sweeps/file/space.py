@@ -1,4 +1,4 @@
-"""Search spaces: from what is to be drawn to Optuna's draws. The only file that knows Optuna."""
+"""Search spaces, and points drawn from them by Optuna's samplers. The only file that knows Optuna."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Drawn = float | str
 """What is drawn: a number or a word."""
 IsUsed = Callable[[Mapping[str, Drawn], str], bool]
 Observation = tuple[Mapping[str, Drawn], float]
-"""What was drawn for an ended trial, as far as it had a meaning there, and its validation metric."""
+"""What was drawn for a trial that ended, without what had no meaning in it, and its validation metric."""
 Defaults = Mapping[str, Mapping[str, float | None]]
-"""Of training numbers by name: what each is unless given, by the ``training_words`` under which it has a meaning."""
+"""Defaults of training numbers by name, and by the ``training_words`` under which each has a meaning."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Dimension:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Dimension:
-        """Rebuild from ``to_dict``, or from a parameter, as plans of before hold them."""
+        """Rebuild from ``to_dict``; older plans hold a whole parameter, of which the further keys are ignored."""
         known = {f.name: data[f.name] for f in fields(cls) if f.name in data}
         return cls(**{**known, "choices": tuple(known.get("choices", ()))})
 
@@ -68,9 +68,9 @@ class Sampler:
 
     Attributes:
         make: ``make(optuna.samplers, seed)``.
-        learns: Whether it draws from what earlier rounds found, and then what has a meaning alone, so that it learns of
-            a number from the trials that had it. The others draw each point by itself, and all of it.
-        primed: Whether it starts once one trial is complete, and draws at random until then.
+        learns: Whether it fits the results of earlier rounds. It then draws only what has a meaning in a point, so that
+            it learns about a number from the trials that had it. The others draw every point independently and fully.
+        primed: Whether it draws at random until one trial is complete.
     """
 
     make: Callable[[Any, int], Any]
@@ -83,11 +83,11 @@ SAMPLERS: Mapping[str, Sampler] = {
     "qmc": Sampler(lambda samplers, seed: samplers.QMCSampler(qmc_type="sobol", scramble=True, seed=seed), primed=True),
     "tpe": Sampler(lambda samplers, seed: samplers.TPESampler(seed=seed, constant_liar=True), learns=True),
 }
-"""By the name that a sweep file gives. One more is one entry here."""
+"""By their names in sweep files. To add a sampler, add an entry."""
 
 
 def learning_samplers() -> list[str]:
-    """Return the samplers that draw from what earlier rounds found."""
+    """Return the samplers that fit the results of earlier rounds."""
     return [name for name, sampler in SAMPLERS.items() if sampler.learns]
 
 
@@ -96,23 +96,23 @@ def draw(
     n: int,
     seed: int,
     sampler: str = "random",
-    told: Sequence[Observation] = (),
+    observations: Sequence[Observation] = (),
     goal: str = "min",
-    means: IsUsed = lambda point, name: True,
+    is_used: IsUsed = lambda point, name: True,
 ) -> list[dict[str, Drawn]]:
     """Draw n points with Optuna's sampler; a pure function of its arguments.
 
     With the random and quasi-random samplers the i-th point depends on (space, seed, i) alone: a longer search
-    begins with the shorter one. One that learns does so from ``told``, and leaves out of a point what means nothing.
+    begins with the shorter one. One that learns fits ``observations``, and leaves out of a point what means nothing.
 
     Args:
         space: What to draw, in drawing order.
         n: Points, at least 1.
         seed: Seed of the sampler.
         sampler: A name of ``SAMPLERS``.
-        told: Results of earlier rounds.
+        observations: Results of earlier rounds.
         goal: ``"max"`` or ``"min"``.
-        means: Says whether a name has a meaning in a point that is drawn so far: words go before their numbers.
+        is_used: Returns whether a name has a meaning in a point drawn so far: words are drawn before their numbers.
 
     Raises:
         ValueError: ``n < 1``.
@@ -128,17 +128,17 @@ def draw(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         chosen = SAMPLERS[sampler]
-        made = chosen.make(optuna.samplers, seed)
-        study = optuna.create_study(sampler=made, direction="maximize" if goal == "max" else "minimize")
+        optuna_sampler = chosen.make(optuna.samplers, seed)
+        study = optuna.create_study(sampler=optuna_sampler, direction="maximize" if goal == "max" else "minimize")
         first: Observation = ({d.name: d.choices[0] if d.choices else d.low for d in space}, 0.0)
-        for params, value in [first] if chosen.primed else told if chosen.learns else []:
+        for params, value in [first] if chosen.primed else observations if chosen.learns else []:
             known = {name: distributions[name] for name in params}
             study.add_trial(optuna.trial.create_trial(params=dict(params), distributions=known, value=value))
         points: list[dict[str, Any]] = [{} for _ in range(n)]
         for point in points:
             trial = study.ask()
             for d in space:
-                if not chosen.learns or means(point, d.name):
+                if not chosen.learns or is_used(point, d.name):
                     point[d.name] = _suggest(trial, d)
     return [{k: v if isinstance(v, str) else float(v) for k, v in point.items()} for point in points]
 

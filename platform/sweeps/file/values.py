@@ -1,11 +1,13 @@
-"""What a value in a sweep file may be: a number, a word, a range to draw from, choices, ranges of a second search."""
+"""What a value or a table in a sweep file may be: numbers, words, ranges and choices; successive halving, a budget."""
 
 from __future__ import annotations
 
 import math
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, PositiveFloat, Tag
+
+from longwave.platform.records.search import ETA, FIRST
 
 
 def _check_value(value: Any) -> Any:
@@ -55,8 +57,8 @@ class Wider(Strict):
     """A second search of every cell over wider ranges, once the first is over; the best of both is retrained.
 
     Attributes:
-        trials: Search trials a cell, beside those of the first.
-        space: By model and name, ranges that hold those of the first; what is not named is drawn from the same again.
+        trials: Further search trials of each cell.
+        space: By model and name, ranges that contain those of the first; all else is drawn as in the first.
     """
 
     trials: Count
@@ -70,3 +72,33 @@ SearchValue = Annotated[
     Discriminator(_form_of),
 ]
 """What a search is to draw: from a range, one of some choices, or a number that is fixed."""
+
+
+class Halving(Strict):
+    """Successive halving: after ``first``, ``first`` · ``eta``, ... epochs the best 1/``eta`` of a cohort go on.
+
+    Attributes:
+        eta, first: As above.
+        cohort: Number of trials that compete; by default those of one pack. With a number they may train in several
+            packs, which wait for each other at each rung and free their workers meanwhile; trials of different words
+            and sizes compete too. Which trials go on does not depend on packs and workers. The last cohort of a round
+            is smaller where the number does not divide it.
+    """
+
+    eta: Annotated[int, Field(ge=2, le=LARGEST)] = ETA
+    first: Count = FIRST
+    cohort: Annotated[int, Field(ge=2, le=LARGEST)] | None = None
+
+
+class Budget(Strict):
+    """What a sweep may cost at most; it stops cleanly once a limit is reached, and resumes with a larger budget.
+
+    Attributes:
+        hours: Running time of its drivers, earlier runs included.
+        gpu_hours: Time that its packs hold GPUs, weighted by their shares.
+        trials: Trials that are trained, retrainings included.
+    """
+
+    hours: PositiveFloat | None = None
+    gpu_hours: PositiveFloat | None = None
+    trials: Count | None = None

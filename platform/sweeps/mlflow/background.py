@@ -1,7 +1,8 @@
-"""The mirror of a running sweep, a process of its own: MLflow, which takes seconds to load, delays no driver.
+"""The mirror of a running sweep, in a process of its own: MLflow takes seconds to load, which delays no driver.
 
-It is started ahead, told the store once there is one, and told by the end of its pipe that the sweep is over. Then it
-sends what is left and says in a line what went wrong. It may be killed at any time: what it did not note is sent again.
+It is started early, receives the store once there is one, and learns from the end of its pipe that the sweep is over.
+Then it sends what is left and reports in a line what went wrong. It may be killed at any time: what it did not note is
+sent again.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -19,18 +21,19 @@ from longwave.platform.redaction import redacted
 if TYPE_CHECKING:
     from longwave.platform.storage.store import Store
 
-PROCESS = "longwave.platform.sweeps.mlflow.background_process"
+PROCESS = "longwave.platform.sweeps.mlflow.background"
+"""This module, which ``Mirror`` starts as a process."""
 SECONDS = 5.0
-"""How often the mirror looks for news."""
+"""Interval at which the mirror looks for new results."""
 LAST_SECONDS = 15.0
-"""How long a sweep that is over waits for the mirror; what is missing then is sent later."""
+"""How long a finished sweep waits for the mirror; what is missing then is sent later."""
 _mirrors: list[Mirror] = []
-"""The one that runs, if any: blocks of ``mirroring`` inside one another share it."""
+"""The running mirror, if any: nested blocks of ``mirroring`` share it."""
 
 
 @contextmanager
 def mirroring(server: str | None) -> Iterator[Mirror | None]:
-    """Have a mirror to a server inside the block; it loads what it needs while a sweep is planned.
+    """Run a mirror to a server inside the block; it loads MLflow while a sweep is planned.
 
     Args:
         server: MLflow tracking URI; None for no mirror.
@@ -64,21 +67,21 @@ class Mirror:
             text=True,
             start_new_session=True,  # a terminal's signals reach the driver alone
         )
-        self._tell({"server": server, "seconds": SECONDS})  # on no command line: it may hold a password
+        self._send({"server": server, "seconds": SECONDS})  # on no command line: it may hold a password
 
     @contextmanager
     def following(self, store: Store) -> Iterator[None]:
-        """Have all that is written to the store inside the block sent, at the latest when it ends."""
-        self._tell({"store": store.url})
+        """Send everything that is written to the store inside the block, at the latest when the block ends."""
+        self._send({"store": store.url})
         try:
             yield
         finally:
             if self._has_news(store):
-                self.problem = self._finished(store)
+                self.problem = self._wait_until_sent(store)
             self.end()
 
     def end(self) -> None:
-        """End the process, whatever it is at."""
+        """Kill the process."""
         self._process.kill()
         self._process.communicate()
 
@@ -90,20 +93,60 @@ class Mirror:
         except StoreError:
             return True
 
-    def _finished(self, store: Store) -> str:
+    def _wait_until_sent(self, store: Store) -> str:
         """Wait until all is sent, and return what went wrong."""
         from longwave.platform.sweeps.mlflow.mirror import progress
 
         try:
-            said, _ = self._process.communicate(timeout=LAST_SECONDS)
+            output, _ = self._process.communicate(timeout=LAST_SECONDS)
         except subprocess.TimeoutExpired:
             problem = f"MLflow at {redacted(self.server)} was too slow to take all results"
         else:
-            problem = json.loads(said)["problem"] if said else "The process that copies to MLflow died"
+            problem = json.loads(output)["problem"] if output else "The process that copies to MLflow died"
         return problem and f"{problem}; {progress(store, self.server)}"
 
-    def _tell(self, told: Mapping[str, Any]) -> None:
+    def _send(self, message: Mapping[str, Any]) -> None:
         assert self._process.stdin
         with suppress(BrokenPipeError):  # it died; that is noticed at the end
-            self._process.stdin.write(json.dumps(told) + "\n")
+            self._process.stdin.write(json.dumps(message) + "\n")
             self._process.stdin.flush()
+
+
+def main() -> None:
+    """Read a server and then a store from standard input, follow it, and write the problem to standard output."""
+    from longwave.platform.processes import event_writer
+    from longwave.platform.storage.store import Store
+    from longwave.platform.sweeps.mlflow.mirror import follow
+    from longwave.platform.sweeps.mlflow.server import MirrorError, client
+
+    say = event_writer()
+    with open(0, encoding="utf-8", closefd=False) as pipe:
+        lines = map(json.loads, pipe)
+        settings = next(lines)
+        with suppress(MirrorError):  # sending will raise it again
+            client(settings["server"])
+        for message in lines:
+            try:
+                with Store(message["store"], create=False) as store:
+                    problem = follow(store, settings["server"], settings["seconds"], _ended(lines))
+            except StoreError as error:
+                problem = str(error)
+            with suppress(BrokenPipeError):  # the driver is gone
+                say({"problem": problem})
+
+
+def _ended(lines: Iterator[object]) -> threading.Event:
+    """Return an event that is set at the end of the lines."""
+    over = threading.Event()
+
+    def wait() -> None:
+        for _ in lines:
+            pass
+        over.set()
+
+    threading.Thread(target=wait, name="input", daemon=True).start()
+    return over
+
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-"""What a server's run of a trial is to hold, and what one lacks or has too much."""
+"""What a server's run of a trial must hold, and what an existing run lacks or has in excess."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from longwave.platform.storage.outbox import PendingTrial
 
 LOGGED = ("hidden", "batch", "epochs", "steps", "clip", "optimiser", "schedule", "seed", "precision")
-"""Fields of a trial that a server is sent beside its parameters, training numbers and options."""
+"""Fields of a trial that are sent to a server, in addition to parameters, training numbers and options."""
 LONGEST = 6000
 """Characters that MLflow keeps of a parameter."""
 Metrics = Mapping[str, list[tuple[int, int, float]]]
@@ -34,7 +34,7 @@ class Tracked:
 
 
 def metrics_of(waiting: PendingTrial) -> Metrics:
-    """Return all that was measured in a trial, as a run is to have it in the end."""
+    """Return all that was measured in a trial, as a complete run has it."""
     trial, points = waiting.trial, waiting.points
     times = [(p.epoch, int(p.at * 1000)) for p in points]
     metrics = {
@@ -56,13 +56,13 @@ def params_of(waiting: PendingTrial) -> dict[str, str]:
 
 
 def tags_of(waiting: PendingTrial) -> dict[str, str]:
-    """Return the tags that change while a trial is trained; they are written last, so that they tell what is there."""
+    """Return the tags that change while a trial is trained; they are written last, once what they claim is there."""
     tags = {"longwave.epoch": str(last_epoch(waiting)), "longwave.attempt": str(waiting.attempt)}
     return tags | ({"longwave.status": waiting.trial.run.status} if waiting.trial.run else {})
 
 
 def status_of(waiting: PendingTrial) -> str:
-    """Return MLflow's word for how a trial stands."""
+    """Return a trial's status in MLflow's terms."""
     run = waiting.trial.run
     return ("FINISHED" if run.status in ("ok", "stopped") else "FAILED") if run else "RUNNING"
 
@@ -73,7 +73,7 @@ def last_epoch(waiting: PendingTrial) -> int:
 
 
 def is_same_number(ours: float, theirs: float) -> bool:
-    """Return whether a server has a number as it was sent; MLflow keeps the largest number there is for infinity."""
+    """Return whether a server has a number as it was sent; MLflow stores infinity as the largest float."""
     if math.isnan(ours) or math.isnan(theirs):
         return math.isnan(ours) and math.isnan(theirs)
     return math.isclose(ours, theirs, rel_tol=1e-12) or (
@@ -82,7 +82,7 @@ def is_same_number(ours: float, theirs: float) -> bool:
 
 
 def what_is_missing(waiting: PendingTrial, run: Tracked | None) -> str:
-    """Return what a run, as one search shows it, lacks of all that a trial has; empty if nothing."""
+    """Return what a run, as a search shows it, lacks of a trial; empty if nothing."""
     if run is None or run.trial != waiting.trial.config.id:
         return "its run"
     if any(run.params.get(key) != value for key, value in params_of(waiting).items()):
@@ -95,13 +95,13 @@ def what_is_missing(waiting: PendingTrial, run: Tracked | None) -> str:
 
 
 def holds_only_own(there: Metrics, waiting: PendingTrial) -> bool:
-    """Return whether all the values that a run has are the trial's own."""
+    """Return whether all values of a run are the trial's own."""
     ours = metrics_of(waiting)
     return all(_is_in_curve(value, ours.get(key, [])) for key, line in there.items() for value in line)
 
 
 def has_whole_curve(there: Metrics, waiting: PendingTrial) -> bool:
-    """Return whether a run has the values of a trial at their steps and times, all of them, each once, no others."""
+    """Return whether a run has exactly the values of a trial, each once, at their steps and times."""
     ours = metrics_of(waiting)
     return holds_only_own(there, waiting) and all(len(there.get(key, [])) == len(line) for key, line in ours.items())
 

@@ -1,4 +1,4 @@
-"""MLflow's SQLite file on this machine: made aside and renamed, told from a broken one, which is kept aside."""
+"""MLflow's SQLite file on this machine: created atomically, checked for damage, and set aside if it is broken."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from urllib.parse import quote
 from filelock import FileLock
 
 COMPANIONS = ("", "-journal", "-wal", "-shm")
-"""Endings of what SQLite keeps beside a file. They go where it goes: a journal would be played into another file."""
+"""Suffixes of SQLite's companion files. They move with the file: a journal would be replayed into another file."""
 HELD = ("runs", "registered_models", "trace_info")
-"""Tables of MLflow that hold rows where anybody has used it."""
+"""Tables of MLflow that have rows if anybody has used it."""
 
 
 def sqlite_path(server: str) -> Path | None:
@@ -24,18 +24,18 @@ def sqlite_path(server: str) -> Path | None:
 
 
 def create_if_missing(path: Path, make: Callable[[str], object]) -> None:
-    """Make MLflow's file where there is none: aside, then renamed, so that a kill leaves none or a whole one.
+    """Create MLflow's file if there is none, under another name first, so that a kill leaves none or a whole one.
 
     Args:
-        path: Where it is to be.
-        make: Makes one at a tracking URI.
+        path: Its path.
+        make: Creates a file at a tracking URI.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{path}.lock"):
         if path.exists() and path.stat().st_size:
             return
         making = path.with_name(f"{path.name}.making")
-        for file in (making, path):  # what a kill left of the one; a file without content at the other
+        for file in (making, path):  # remains of a killed attempt, and an empty file at the path
             for ending in COMPANIONS:
                 Path(f"{file}{ending}").unlink(missing_ok=True)
         make(f"sqlite:///{making}")
@@ -43,13 +43,13 @@ def create_if_missing(path: Path, make: Callable[[str], object]) -> None:
 
 
 def find_fault(path: Path, opens: bool) -> str:
-    """Return what is wrong with MLflow's file: ``damaged``, or ``half made`` if it does not open; else "".
+    """Return what is wrong with MLflow's file: ``damaged``, or ``half made`` if MLflow cannot open it; else "".
 
     A file that MLflow refuses for another reason, such as one of an older MLflow with runs in it, is not broken.
 
     Args:
         path: The file.
-        opens: Whether MLflow takes it for a store of its own.
+        opens: Whether MLflow can open it.
     """
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True, timeout=5)) as connection:
@@ -58,17 +58,17 @@ def find_fault(path: Path, opens: bool) -> str:
             tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if opens or "experiments" not in tables:
                 return ""
-            asked = [f"SELECT 1 FROM {table}" for table in HELD if table in tables]  # nosec B608  # names of HELD
-            asked.append("SELECT 1 FROM experiments WHERE name <> 'Default'")
-            return "" if any(connection.execute(f"{query} LIMIT 1").fetchone() for query in asked) else "half made"
-    except sqlite3.OperationalError:  # locked, or not to be opened: nothing is known
+            queries = [f"SELECT 1 FROM {table}" for table in HELD if table in tables]  # nosec B608  # names of HELD
+            queries.append("SELECT 1 FROM experiments WHERE name <> 'Default'")
+            return "" if any(connection.execute(f"{query} LIMIT 1").fetchone() for query in queries) else "half made"
+    except sqlite3.OperationalError:  # locked, or cannot be opened: its state is unknown
         return ""
     except sqlite3.DatabaseError:
         return "damaged"
 
 
 def set_aside(path: Path) -> Path:
-    """Rename a broken file, and what SQLite keeps beside it; return its new name, which no file had."""
+    """Rename a broken file and its companions to a free name, and return that."""
     with FileLock(f"{path}.lock"):
         names = (path.with_name(f"{path.stem}.broken-{k}{path.suffix}") for k in count(1))
         kept = next(name for name in names if not any(Path(f"{name}{ending}").exists() for ending in COMPANIONS))
@@ -79,7 +79,7 @@ def set_aside(path: Path) -> Path:
 
 
 def is_of_another_program(path: Path) -> bool:
-    """Return whether a SQLite file holds the tables of something else than MLflow."""
+    """Return whether a SQLite file holds the tables of a program other than MLflow."""
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True, timeout=5)) as connection:
             tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}

@@ -1,13 +1,13 @@
-"""The mirror: a reader of the store that copies trials to a tracking server, and looks whether they arrived.
+"""The mirror: copies trials from the store to a tracking server, and checks that they arrived.
 
-The store is the truth and the outbox: what a server is not known to have is what is sent. It is known to have what was
-read back from it: while a trial is trained its last epoch, tags and parameters, once it has ended its whole curve. What
-is believed to be there is looked for again whenever a mirror starts, by searches alone. A server that is down, or
-answers nonsense, costs nothing but the copy, and is sent what it missed later.
+The store is the source of truth: what a server is not known to have is sent. It is known to have what was read back
+from it: the last epoch, tags and parameters while a trial is trained, and the whole curve once it has ended. Whenever a
+mirror starts, it verifies by searches what the server is believed to have. A server that is down, or answers nonsense,
+loses only its copy, and gets what it missed later.
 
-A trial that is trained again, or goes on behind an earlier epoch than was sent, gets a new run; the one with what was
-superseded is deleted, which in MLflow hides it. So each trial has one run that shows, with the curve of the store; the
-tag ``longwave.attempt`` tells which attempt it ends with. One process at a time mirrors a store to a server.
+A trial that is trained again, or resumes from an earlier epoch than was sent, gets a new run; the superseded one is
+deleted, which in MLflow hides it. So each trial has one visible run, with the curve of the store; the tag
+``longwave.attempt`` is its last attempt. One process at a time mirrors a store to a server.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from longwave.platform.sweeps.mlflow.server import MirrorError, TrackingServer, 
 PATIENCE = 30.0
 """How long ``sync`` waits for another process that mirrors the same store to the same server."""
 BATCH = 50
-"""Trials that are sent, looked at by one search and noted together."""
+"""Number of trials that are sent, verified by one search, and noted together."""
 
 
 def sync(store: Store, server: str) -> int:
-    """Send ``server`` everything it does not have; return how many trials were touched.
+    """Send ``server`` everything it lacks; return how many trials were sent.
 
-    Every trial is one MLflow run, tagged with its id, its points with their own times: sending twice changes nothing.
+    Every trial is one MLflow run, tagged with its id; points have their own times, so sending twice changes nothing.
 
     Args:
-        store: The truth.
+        store: The source.
         server: MLflow tracking URI.
 
     Raises:
@@ -54,9 +54,9 @@ def sync(store: Store, server: str) -> int:
         StoreError: Another process mirrors this store to this server.
     """
     try:
-        with Upload(store, server, PATIENCE) as mailing:
-            mailing.verify()
-            return mailing.send()
+        with Upload(store, server, PATIENCE) as upload:
+            upload.verify()
+            return upload.send()
     except MirrorError as error:
         if set_aside_if_damaged(server):
             return sync(store, server)
@@ -64,24 +64,24 @@ def sync(store: Store, server: str) -> int:
 
 
 def follow(store: Store, server: str, seconds: float, over: threading.Event) -> str:
-    """Send ``server`` all news of a store until the event is set, then what is left; return what went wrong at last.
+    """Send ``server`` new results of a store until the event is set, then what is left; return the last problem.
 
     Args:
-        store: The truth.
+        store: The source.
         server: MLflow tracking URI.
-        seconds: How often to look for news.
-        over: Says that no more will come.
+        seconds: Interval at which to look for new results.
+        over: Set once no more will come.
     """
-    last, problem, mailing = False, "", None
+    last, problem, upload = False, "", None
     with ExitStack() as stack:
         while not last:
             last = over.wait(seconds)
             try:
-                mailing = mailing or stack.enter_context(Upload(store, server))
-                mailing.send()
+                upload = upload or stack.enter_context(Upload(store, server))
+                upload.send()
                 problem = ""
             except (MirrorError, StoreError) as error:
-                problem, mailing = str(error), None
+                problem, upload = str(error), None
                 stack.close()
                 set_aside_if_damaged(server)
     return problem
@@ -91,7 +91,7 @@ class Upload:
     """Holds a store's outbox for a server, and sends what is in it.
 
     Args:
-        store: The truth.
+        store: The source.
         server: MLflow tracking URI.
         patience: Seconds to wait for another process that holds it.
 
@@ -114,7 +114,7 @@ class Upload:
         self._exit.close()
 
     def verify(self) -> None:
-        """Look for what the server is believed to have, by searches alone; what is not there is to be sent again."""
+        """Verify by searches what the server is believed to have; what is missing will be sent again."""
         self._server = TrackingServer(self.uri)
         self._there = {run.id: run for run in self._server.runs()}
         noted = self.outbox.deliveries()
@@ -126,7 +126,7 @@ class Upload:
                 self._found[run.trial].append(run)
 
     def send(self) -> int:
-        """Send all news once, and return how many trials were touched; nothing is loaded where there are none."""
+        """Send all new results once, and return the number of trials; without new results MLflow is not loaded."""
         self._held()
         touched, after = 0, ""
         while waiting := self.outbox.pending(after, BATCH):
@@ -138,15 +138,15 @@ class Upload:
         return touched
 
     def _deliver(self, server: TrackingServer, waiting: Sequence[PendingTrial]) -> int:
-        """Send trials, note those that arrived, and send the others again, once, in new runs."""
+        """Send trials, note those that arrived, and send the others once more, in new runs."""
         left, lacks = list(waiting), ""
         for _ in range(2):
-            placed = self._placed(server, left)
+            placed = self._assign_runs(server, left)
             for run, trial in placed:
                 server.send(run, trial)
             there = server.read([run for run, _ in placed])
-            lacks_of = {run: self._lacks(server, trial, there.get(run)) for run, trial in placed}
-            self.outbox.write_deliveries(_as_delivered(run, trial) for run, trial in placed if not lacks_of[run])
+            lacks_of = {run: self._missing_of(server, trial, there.get(run)) for run, trial in placed}
+            self.outbox.write_deliveries(_to_delivery(run, trial) for run, trial in placed if not lacks_of[run])
             left = [replace(trial, sent=0, run=run, superseded=True) for run, trial in placed if lacks_of[run]]
             for run in lacks_of.keys() - there.keys():
                 self._there.pop(run, None)
@@ -155,10 +155,10 @@ class Upload:
             lacks = next(f"{text} of trial {t.trial.config.id}" for r, t in placed if (text := lacks_of[r]))
         raise MirrorError(f"MLflow at {server.name} answers, but does not keep what it is sent: it lacks {lacks}")
 
-    def _placed(self, server: TrackingServer, waiting: Sequence[PendingTrial]) -> list[tuple[str, PendingTrial]]:
-        """Return each trial with the run it is sent to, and note new runs before anything is written to them.
+    def _assign_runs(self, server: TrackingServer, waiting: Sequence[PendingTrial]) -> list[tuple[str, PendingTrial]]:
+        """Return each trial with its run, and note new runs before anything is written to them.
 
-        A run that a killed process made and did not note is therefore empty, and is taken for the trial it names.
+        A run that a killed process created and did not note is therefore empty, and can be used for its trial.
         """
         placed: list[tuple[str, PendingTrial]] = []
         fresh: list[Delivery] = []
@@ -170,7 +170,7 @@ class Upload:
             if known:
                 server.delete(known.id)
                 del self._there[known.id]
-            run = self._adopted(server, trial) or server.create(trial)
+            run = self._find_unnoted_run(server, trial) or server.create(trial)
             placed.append((run, replace(trial, run=run, sent=0)))
             fresh.append(Delivery(trial.trial.config.id, run, 0, False, trial.attempt))
             self._there.setdefault(run, Tracked(run, trial.trial.config.id, "RUNNING", {}, {}, {}))
@@ -178,40 +178,40 @@ class Upload:
             self.outbox.write_deliveries(fresh)
         return placed
 
-    def _adopted(self, server: TrackingServer, trial: PendingTrial) -> str:
-        """Return a run of the trial that nobody noted and that holds nothing but the trial's own; "" if none does."""
+    def _find_unnoted_run(self, server: TrackingServer, trial: PendingTrial) -> str:
+        """Return a run of the trial that was not noted and holds only the trial's own values; "" if there is none."""
         for run in self._found.pop(trial.trial.config.id, []):
             if _has_same_params(run, trial) and holds_only_own(server.history(run.id, list(run.values)), trial):
                 return run.id
         return ""
 
-    def _lacks(self, server: TrackingServer, trial: PendingTrial, run: Tracked | None) -> str:
-        """Return what the server lacks of a trial: what one search shows, and of an ended one its whole curve."""
+    def _missing_of(self, server: TrackingServer, trial: PendingTrial, run: Tracked | None) -> str:
+        """Return what the server lacks of a trial, as a search shows it; of an ended one the whole curve is checked."""
         if (text := what_is_missing(trial, run)) or run is None or not trial.trial.run:
             return text
         return "" if has_whole_curve(server.history(run.id, list(metrics_of(trial))), trial) else "points of the curve"
 
 
 def _has_same_params(run: Tracked, trial: PendingTrial) -> bool:
-    """Return whether a run has no parameter that is not the trial's; MLflow lets none be changed."""
+    """Return whether all parameters of a run are the trial's; MLflow lets none be changed."""
     return all(run.params.get(key, value) == value for key, value in params_of(trial).items())
 
 
 def _still_holds(run: Tracked | None, noted: Delivery) -> bool:
-    """Return whether a run has what is believed of it, as far as a search shows."""
+    """Return whether a run has what was noted of it, as far as a search shows."""
     if run is None or run.trial != noted.trial or (noted.closed and not run.over):
         return False
     epoch = run.tags.get("longwave.epoch", "")
     return not epoch.isdigit() or int(epoch) >= noted.epoch
 
 
-def _as_delivered(run: str, trial: PendingTrial) -> Delivery:
+def _to_delivery(run: str, trial: PendingTrial) -> Delivery:
     closed = trial.trial.run is not None
     return Delivery(trial.trial.config.id, run, last_epoch(trial), closed, trial.attempt)
 
 
 def progress(store: Store, server: str) -> str:
-    """Return how far a copy is, in words."""
+    """Return in words how far a copy is."""
     try:
         sent, total = Outbox(store, redacted(server)).progress()
     except StoreError:

@@ -1,8 +1,8 @@
-"""A tracking server: what it is sent of a trial, and what it has. The only file that knows MLflow.
+"""A tracking server: sends runs of trials, and reads them back. The only file that knows MLflow.
 
 A trial is one MLflow run in the experiment ``longwave/TASK``, tagged with its id. MLflow never changes a metric: it
-keeps every (step, time, value) it was ever sent, once. So sending the same again changes nothing, and a run that holds
-anything else than the trial's curve can only be deleted, which MLflow does by hiding it, and made anew.
+keeps every (step, time, value) it was ever sent, once. So sending the same again changes nothing, and a run with
+anything but the trial's curve can only be deleted, which MLflow does by hiding it, and created again.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ class MirrorError(LongwaveError):
 
 
 def set_aside_if_damaged(server: str) -> bool:
-    """Set a server's file on this machine aside if it is damaged, and return whether it was; one is made anew later."""
+    """Set a server's file on this machine aside if it is damaged, and return whether it was; a new one comes later."""
     file = local_file.sqlite_path(server)
     return bool(file and (fault := local_file.find_fault(file, opens=True)) and _set_aside(file, fault))
 
 
 class TrackingServer:
-    """A server to which trials are sent, with short time-outs; a SQLite file is made first.
+    """A server to which trials are sent, with short timeouts; a SQLite file is created first.
 
     Args:
         uri: MLflow tracking URI.
@@ -58,11 +58,11 @@ class TrackingServer:
         self.uri, self.name = uri, redacted(uri)
         self._client = client(uri)
         with _errors(self.uri):
-            found = _pages(self._client.search_experiments, filter_string="name LIKE 'longwave/%'")
-            self._experiments = {e.name: str(e.experiment_id) for e in found}
+            experiments = _pages(self._client.search_experiments, filter_string="name LIKE 'longwave/%'")
+            self._experiments = {e.name: str(e.experiment_id) for e in experiments}
 
     def runs(self) -> Iterator[Tracked]:
-        """Give every run of a trial that is not deleted."""
+        """Yield every run of a trial that is not deleted."""
         with _errors(self.uri):
             yield from self._search("", 1000)
 
@@ -77,11 +77,11 @@ class TrackingServer:
     def history(self, run: str, keys: Sequence[str]) -> Metrics:
         """Return every value that a run has of some metrics, in order."""
         with _errors(self.uri):
-            found = {key: self._client.get_metric_history(run, key) for key in keys}
-        return {key: sorted((m.step, m.timestamp, m.value) for m in points) for key, points in found.items()}
+            measured = {key: self._client.get_metric_history(run, key) for key in keys}
+        return {key: sorted((m.step, m.timestamp, m.value) for m in points) for key, points in measured.items()}
 
     def create(self, waiting: PendingTrial) -> str:
-        """Make an empty run for a trial and return its id."""
+        """Create an empty run for a trial and return its id."""
         config = waiting.trial.config
         name = f"longwave/{config.task}"
         tags = {"longwave.trial": config.id, "longwave.row": config.row, "longwave.phase": config.phase}
@@ -95,7 +95,7 @@ class TrackingServer:
         return run
 
     def send(self, run: str, waiting: PendingTrial) -> None:
-        """Send what ``run`` lacks of a trial: the epochs behind those that were sent, then its state, then its end."""
+        """Send what ``run`` lacks of a trial: the epochs after those that were sent, then its state, then its end."""
         from mlflow.entities import Metric, Param, RunTag
 
         end, since = waiting.trial.run, waiting.sent
@@ -116,15 +116,15 @@ class TrackingServer:
                 self._client.set_terminated(run, status_of(waiting), at)
 
     def delete(self, run: str) -> None:
-        """Delete a run; MLflow hides it, and keeps it until its rubbish is collected."""
+        """Delete a run; MLflow hides it until ``mlflow gc`` removes it."""
         with _errors(self.uri):
             self._client.delete_run(run)
 
-    def _search(self, query: str, most: int) -> Iterator[Tracked]:
+    def _search(self, query: str, limit: int) -> Iterator[Tracked]:
         experiments = list(self._experiments.values())
         if not experiments:
             return
-        for run in _pages(self._client.search_runs, experiment_ids=experiments, filter_string=query, max_results=most):
+        for run in _pages(self._client.search_runs, experiment_ids=experiments, filter_string=query, max_results=limit):
             tags, data = run.data.tags, run.data
             if trial := tags.get("longwave.trial"):
                 yield Tracked(run.info.run_id, trial, run.info.status, tags, data.params, data.metrics)
@@ -139,12 +139,12 @@ def _errors(uri: str, what: str = "did not answer as it should") -> Iterator[Non
         raise
     except Exception as error:
         name = redacted(uri)
-        said = redacted(str(error).replace(uri, name)).strip() or type(error).__name__
-        raise MirrorError(f"MLflow at {name} {what}: {said.splitlines()[0]}") from None
+        text = redacted(str(error).replace(uri, name)).strip() or type(error).__name__
+        raise MirrorError(f"MLflow at {name} {what}: {text.splitlines()[0]}") from None
 
 
 def client(uri: str) -> Any:
-    """Return MLflow's client of a server, once MLflow is imported; a SQLite file is made first.
+    """Import MLflow and return its client of a server; a SQLite file is created first.
 
     Raises:
         MirrorError: The server cannot be used.
@@ -161,17 +161,17 @@ def client(uri: str) -> Any:
         return _open_file(uri, file) if file else MlflowClient(uri)
 
 
-def _pages(search: Any, **asked: Any) -> Iterator[Any]:
+def _pages(search: Any, **query: Any) -> Iterator[Any]:
     token = None
     while True:
-        page = search(**asked, page_token=token)
+        page = search(**query, page_token=token)
         yield from page
         if not (token := page.token):
             return
 
 
 def _open_file(uri: str, file: Path) -> Any:
-    """Return a client of a file of this machine, made first where there is none, anew where it is broken."""
+    """Return a client of a file of this machine, which is created if it is missing or broken."""
     from mlflow.tracking import MlflowClient
 
     if file.exists() and local_file.is_of_another_program(file):

@@ -2,13 +2,13 @@
 
     driver ─ supervisor ─ scheduler (Tune) ─ gcs_server, raylet ─ workers
 
-A sweep of which nothing is asked that only Ray gives begins in ``single_process.py``, which the supervisor starts in
-place of the scheduler; it trains packs one after another, and the sweep goes on on Ray where that takes long.
+A sweep that needs nothing that only Ray provides begins in ``single_process.py``, which the supervisor starts instead
+of the scheduler; it trains packs one after another, and the sweep moves to Ray if that takes long.
 
-The driver starts the supervisor and reads events, one JSON line each. The supervisor ends all others when the driver
-is gone, however it went, or when it says so. They have a session of their own: a terminal's signals reach the driver
-alone.
+The driver starts the supervisor and reads events, one JSON line each. The supervisor ends all other processes when the
+driver has gone, for whatever reason, or when it asks for that. They have a session of their own: a terminal's signals
+reach only the driver.
 
-May import: what sweeps may; Ray in this folder alone, and never in client.py or supervisor.py.
-To add a kind of event: where it is said in listener.py, and where it is heard in the executor.
+May import: what sweeps may. Only this folder imports Ray, and client.py and supervisor.py never do.
+To add a kind of event: its sender in listener.py, and its handler in the executor.
 """

@@ -1,10 +1,11 @@
-"""The driver's end of Ray: starts the supervisor, hands jobs over and hears events. Loads no Ray."""
+"""The driver's connection to Ray: starts the supervisor, hands over packs and reads events. Loads no Ray."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -12,25 +13,88 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import urlsplit
 
-from longwave.platform.errors import WorkersLostError
+from longwave.platform.errors import ConfigError, WorkersLostError
 from longwave.platform.sweeps.on_ray.supervisor import base_folder
-from longwave.platform.sweeps.on_ray.switches import environment
 from longwave.platform.sweeps.place.workers import Workers
+
+RAY_SWITCHES = {
+    "MALLOC_ARENA_MAX": "1",
+    "RAY_AIR_NEW_OUTPUT": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_CHDIR_TO_TRIAL_DIR": "0",
+    "RAY_AUTH_MODE": "token",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",
+    "RAY_enable_metrics_collection": "0",
+    "RAY_idle_worker_killing_time_threshold_ms": "600000",
+    "RAY_preload_python_modules": "longwave.platform.sweeps.on_ray.worker,longwave.platform.training.train",
+    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
+    "TUNE_DISABLE_SIGINT_HANDLER": "1",
+    "TUNE_GLOBAL_CHECKPOINT_S": "86400",
+    "TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "0",
+}
+"""Workers are started ahead of their first pack, preload what they need, and wait ten minutes for the pack.
+
+Tune trains a pack in a thread. In a malloc arena of its own, which glibc gives to threads, it could not reuse memory of
+tensors beyond 64 MB, whatever ``longwave.platform.training.environment`` sets; hence one arena for all threads.
+"""
+
+
+def environment() -> dict[str, str]:
+    """Return this process's environment, completed with the switches that it does not set itself."""
+    return {**RAY_SWITCHES, **os.environ}
+
+
+def import_ray() -> None:
+    """Import Ray into this process with its switches set: it reads some of them at import."""
+    os.environ.update(environment())
+    import ray  # noqa: F401
+
+
+FOUND_BY_RAY = ("auto", "local")
+"""Words that may replace an address."""
+ANSWER_SECONDS = 4.0
+"""Seconds that a cluster has to answer."""
+
+
+def check_address(address: str) -> None:
+    """Check that a server answers at ``HOST:PORT`` or ``ray://HOST:PORT``; Ray resolves other schemes, and words.
+
+    Raises:
+        ConfigError: It is no address, or no server answers.
+    """
+    scheme, _, rest = address.rpartition("://")
+    if address in FOUND_BY_RAY or scheme not in ("", "ray"):
+        return
+    try:
+        host, port = urlsplit(f"//{rest}").hostname, urlsplit(f"//{rest}").port
+    except ValueError:
+        host = port = None
+    if not host or not port:
+        raise ConfigError(f"--ray is the address of a cluster: auto, or HOST:6379, got {address!r}.")
+    try:
+        socket.create_connection((host, port), ANSWER_SECONDS).close()
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise ConfigError(
+            f"No cluster answers at --ray {address}: {why}. Start its head with: ray start --head"
+        ) from error
+
 
 SCHEDULER = "longwave.platform.sweeps.on_ray.scheduler"
 PIPE = 1 << 20
-"""Bytes that may wait in the pipe from Ray while the driver writes to its store."""
+"""Bytes that the pipe from Ray may buffer while the driver writes to its store."""
 END_SECONDS = 10.0
-"""Longest that the supervisor may take to end all others; it takes a fraction of a second."""
+"""Timeout for the supervisor to end all other processes; it needs a fraction of a second."""
 
 
 class Client:
-    """Ray for one driver. It starts at once, in the background, and anew where it has ended.
+    """Ray for one driver. It starts at once, in the background, and again if it has ended.
 
     Args:
-        workers: How many there are to be, and on which cluster.
-        scheduler: The module that drives them; a benchmark has another in its place.
+        workers: How to run packs.
+        scheduler: The module that runs them; a benchmark replaces it.
     """
 
     def __init__(self, workers: Workers, scheduler: str = SCHEDULER) -> None:
@@ -39,15 +103,15 @@ class Client:
         self.start()
 
     def start(self) -> None:
-        """Start Ray's processes, if they do not run; does not wait for them."""
+        """Start Ray's processes unless they run; does not wait for them."""
         if self._supervisor and self._supervisor.poll() is None:
             return
         self.end()
         self.folder = Path(tempfile.mkdtemp(dir=base_folder()))
         life, self._life = os.pipe()
         own = {"cores": self.workers.cores, "gpus": 0 if self.workers.cpu else None}
-        told = {**own, "address": self.workers.address, "folder": str(self.folder)}
-        scheduler = [sys.executable, "-m", self.scheduler, json.dumps(told)]
+        options = {**own, "address": self.workers.address, "folder": str(self.folder)}
+        scheduler = [sys.executable, "-m", self.scheduler, json.dumps(options)]
         supervisor = [sys.executable, "-m", "longwave.platform.sweeps.on_ray.supervisor"]
         self._supervisor = subprocess.Popen(
             [*supervisor, str(life), str(os.getpid()), str(self.folder), *scheduler],
@@ -62,18 +126,18 @@ class Client:
         os.close(life)
 
     def run(self, work: Mapping[str, Any]) -> Generator[list[dict[str, Any]], None, None]:
-        """Hand work over and yield its events until the last, as many at once as have come by then.
+        """Hand over work and yield its events until the last, in batches of all that have arrived.
 
-        Left before that, or where Ray ends, all is ended.
+        If the generator is closed before that, or Ray dies, all of Ray's processes are ended.
 
         Raises:
             WorkersLostError: Ray could not be started or reached, or it died.
         """
         self.start()
         assert self._supervisor and self._supervisor.stdout
-        whole = False
+        finished = False
         try:
-            self.tell(work)
+            self.send(work)
             for lines in _arriving(self._supervisor.stdout):
                 events = [json.loads(line) for line in lines]
                 last = next((event for event in events if event["event"] in ("finished", "lost")), None)
@@ -81,22 +145,22 @@ class Client:
                 if last and last["event"] == "lost":
                     raise WorkersLostError(last["why"])
                 if last:
-                    whole = True
+                    finished = True
                     return
             raise WorkersLostError("Ray's processes died")
         finally:
-            if not whole:
+            if not finished:
                 self.end()
 
-    def tell(self, told: Mapping[str, Any]) -> None:
-        """Hand over more of the work that runs."""
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Send the scheduler a message."""
         assert self._supervisor and self._supervisor.stdin
-        with suppress(BrokenPipeError):  # it ended before; what it said is still there
-            self._supervisor.stdin.write(json.dumps(told).encode() + b"\n")
+        with suppress(BrokenPipeError):  # it has ended; its last events can still be read
+            self._supervisor.stdin.write(json.dumps(message).encode() + b"\n")
             self._supervisor.stdin.flush()
 
     def end(self) -> None:
-        """End all of Ray's processes; those of a cluster stay."""
+        """End all of this driver's Ray processes; those of a cluster stay."""
         if not self._supervisor:
             return
         os.close(self._life)
@@ -116,7 +180,7 @@ class Client:
 
 
 def _arriving(pipe: IO[bytes]) -> Iterator[list[bytes]]:
-    """Yield the lines of a pipe until it is closed: all that are there, once there is one."""
+    """Yield the lines of a pipe until it is closed, in batches of all that have arrived."""
     rest = b""
     while read := os.read(pipe.fileno(), PIPE):
         *lines, rest = (rest + read).split(b"\n")

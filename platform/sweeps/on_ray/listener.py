@@ -1,4 +1,4 @@
-"""Tells Tune which packs to run, and the driver what became of them."""
+"""Gives packs to Tune, and sends its events to the driver."""
 
 from __future__ import annotations
 
@@ -13,100 +13,99 @@ from ray.tune.search import Searcher
 
 from longwave.platform.processes import WriteEvent
 from longwave.platform.records.report import Report
-from longwave.platform.sweeps.on_ray.job_payload import JobPayload
-from longwave.platform.sweeps.on_ray.node_checks import NodeChecks
-from longwave.platform.sweeps.on_ray.stdin_queue import MorePacks
+from longwave.platform.sweeps.on_ray.messages import JobPayload, MorePacks
+from longwave.platform.sweeps.on_ray.nodes import NodeChecks
 from longwave.platform.sweeps.place.devices import DevicePool, Slot
 
 NODE_DIED = "its node has died"
-"""What Ray says of an actor that went with its node, and of no other."""
+"""Ray's message about an actor that was lost with its node, and about no other."""
 
 LOOK_SECONDS = 10.0
-"""How often it is seen after what packs wait for."""
+"""Interval of the check for packs that wait for devices which have gone."""
 
 
 class PackSearcher(Searcher):
-    """Hands out packs with a place each, in their order, and no more of them once a drain is asked for.
+    """Hands out packs with a slot each, in their order, until a drain is requested.
 
     Args:
-        room: Where they go.
-        draining: Says whether a drain is asked for.
-        unfit: Says on which nodes no pack is to lie.
-        more: Yields what the driver hands out meanwhile.
+        pool: The devices.
+        draining: Returns whether a drain is requested.
+        unfit: Returns the nodes on which no pack may run.
+        more: Yields messages with packs that the driver hands out meanwhile.
 
     Attributes:
-        packs: Those that wait: the shares of a GPU that each takes, by its key.
-        last: Whether the driver has handed out all.
+        packs: The waiting packs: the shares of a GPU that each takes, by its key.
+        last: Whether the driver has handed out all packs.
     """
 
     def __init__(
         self,
-        room: DevicePool,
+        pool: DevicePool,
         draining: Callable[[], bool],
         unfit: Callable[[], list[str]],
         more: MorePacks = lambda: iter(()),
     ) -> None:
         super().__init__()
-        self.room, self.draining, self.unfit, self.more, self.last = room, draining, unfit, more, False
+        self.pool, self.draining, self.unfit, self.more, self.last = pool, draining, unfit, more, False
         self.packs: dict[str, Mapping[str, float]] = {}
-        self.places: dict[str, tuple[str, Slot]] = {}
-        self._parcels: dict[str, JobPayload] = {}
+        self.slots: dict[str, tuple[str, Slot]] = {}
+        self._payloads: dict[str, JobPayload] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return {}  # as the listener's
 
     def suggest(self, trial_id: str) -> Any:
-        """Return the next pack that there is a place for; None while there is none or one that is out may come back."""
-        for told in self.more():
-            self.take(told)
-        if self.draining() or (self.last and not (self.packs or self.places)):
+        """Return the next pack for which a slot is free; None if there is none now, but may be later."""
+        for message in self.more():
+            self.add_packs(message)
+        if self.draining() or (self.last and not (self.packs or self.slots)):
             return Searcher.FINISHED
-        full: list[Mapping[str, float]] = []
+        without_slot: list[Mapping[str, float]] = []
         for pack, shares in self.packs.items():
-            if shares in full:
+            if shares in without_slot:
                 continue
-            if place := self.room.take(shares):
-                self.places[trial_id] = pack, place
+            if slot := self.pool.take_slot(shares):
+                self.slots[trial_id] = pack, slot
                 del self.packs[pack]
-                job = self._parcels[pack]
-                return {"pack": pack, "place": asdict(place), "unfit": self.unfit(), "job": job}
-            full.append(shares)
+                job = self._payloads[pack]
+                return {"pack": pack, "slot": asdict(slot), "unfit": self.unfit(), "job": job}
+            without_slot.append(shares)
         return None
 
     def on_trial_complete(self, trial_id: str, result: Any = None, error: bool = False) -> None:
-        """Give the place back, and forget the pack unless another worker is to have it."""
-        pack, place = self.places.pop(trial_id)
-        self.room.give(place)
+        """Free the slot, and drop the pack unless it waits for another worker."""
+        pack, slot = self.slots.pop(trial_id)
+        self.pool.return_slot(slot)
         if pack not in self.packs:
-            self._parcels.pop(pack).job.clear()  # Tune keeps what it is in
+            self._payloads.pop(pack).job.clear()  # Tune keeps what it is in
 
-    def take(self, told: Mapping[str, Any]) -> None:
-        """Take packs that the driver hands out. One that knows no kind of GPU there is takes all of one."""
-        for pack, job in told["jobs"].items():
-            self._parcels[pack] = JobPayload(job)
-            self.back(pack)
-        self.last = told["last"]
+    def add_packs(self, message: Mapping[str, Any]) -> None:
+        """Add packs that the driver hands out. One without a share of any present kind of GPU takes a whole GPU."""
+        for pack, job in message["jobs"].items():
+            self._payloads[pack] = JobPayload(job)
+            self.requeue(pack)
+        self.last = message["last"]
 
-    def back(self, pack: str) -> None:
-        """Take back a pack that another worker is to have; its place is given back as that of any that ends."""
-        shares = self._parcels[pack].job["shares"]
-        self.packs[pack] = {kind: shares[kind] for kind in shares if kind in self.room.kinds} or self.room.whole
+    def requeue(self, pack: str) -> None:
+        """Let a pack wait again, for another worker; its slot is freed when Tune completes it."""
+        shares = self._payloads[pack].job["shares"]
+        self.packs[pack] = {kind: shares[kind] for kind in shares if kind in self.pool.kinds} or self.pool.whole_gpu
 
     def save(self, checkpoint_path: str) -> None:
-        """Keep nothing: the plan is in the store."""
+        """Do nothing: the plan is in the store."""
 
     def restore(self, checkpoint_path: str) -> None:
-        """Need nothing."""
+        """Do nothing, as ``save``."""
 
 
 class EventCallback(tune.Callback):
-    """Says Tune's events as plain data.
+    """Sends Tune's events as plain data.
 
     Args:
-        say: Takes them.
-        queue: Where packs go back to that a node refuses.
-        nodes: Who refuse.
-        kinds: Says which kinds of devices there are now, where packs name theirs.
+        say: Sends an event.
+        queue: Takes back packs that a node refuses.
+        nodes: The nodes, and why some get no packs.
+        kinds: Returns the kinds of devices that are present, if packs name theirs.
     """
 
     def __init__(
@@ -120,25 +119,25 @@ class EventCallback(tune.Callback):
         return {}  # Tune pickles its callbacks into its own experiment state, which nobody reads
 
     def on_step_begin(self, iteration: int, trials: list[Any], **info: Any) -> None:
-        """Say it where a pack waits for a kind of GPU that no node has any more: it would wait for ever."""
+        """Report a loss if a pack waits for a kind of GPU that no node has any more: it would wait for ever."""
         if not self.kinds or time.monotonic() - self._looked < LOOK_SECONDS:
             return
-        self._looked, places = time.monotonic(), [t.config["place"] for t in trials if t.status == "PENDING"]
-        named = {place["kind"] for place in places if place["gpus"]}
-        if named and (gone := named - self.kinds()):
+        self._looked, slots = time.monotonic(), [t.config["slot"] for t in trials if t.status == "PENDING"]
+        kinds = {slot["kind"] for slot in slots if slot["gpus"]}
+        if kinds and (gone := kinds - self.kinds()):
             why = f"Packs wait for {' and '.join(sorted(gone))}, which no node has any more"
             self.say({"event": "lost", "why": why})
 
     def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-        """Say that a pack has a worker."""
-        self.say({"event": "started", "pack": trial.config["pack"], "place": trial.config["place"]})
+        """Report that a pack has a worker."""
+        self.say({"event": "started", "pack": trial.config["pack"], "slot": trial.config["slot"]})
 
     def on_trial_result(
         self, iteration: int, trials: list[Any], trial: Any, result: dict[str, Any], **info: Any
     ) -> None:
-        """Say what a worker reports, or refuses."""
+        """Send a worker's report, or note its refusal."""
         if "refusal" in result:
-            self.nodes.refuse(result["node"], result["refusal"])
+            self.nodes.refuse_node(result["node"], result["refusal"])
             self.refused.add(trial.trial_id)
         elif "report" in result:
             pack = trial.config["pack"]
@@ -148,23 +147,23 @@ class EventCallback(tune.Callback):
             self.say({"event": "report", "pack": pack, "session": result["session"], "report": result["report"]})
 
     def _is_new(self, report: Report) -> bool:
-        """Return whether an epoch is reported that was not before: deaths in a row count, not those of a long life."""
+        """Return whether a report has a new epoch: only deaths without one between them count against a pack."""
         epochs = {p.trial: p.epoch for p in report.points if p.epoch > self.furthest.get(p.trial, 0)}
         self.furthest |= epochs
         return bool(epochs)
 
     def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-        """Say that a pack is over, or paused; one that its node refused goes to another."""
+        """Report that a pack is over, or paused; one that its node refused goes to another."""
         pack = trial.config["pack"]
         if trial.trial_id in self.refused:
-            self.queue.back(pack)
+            self.queue.requeue(pack)
             return
         self.say({"event": "ended", "pack": pack, "how": self.how.get(pack, "over"), "why": ""})
 
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-        """Say that a pack's workers died too often; if they were on nodes that are unfit, it goes to another."""
-        if self.nodes.look():
-            self.queue.back(trial.config["pack"])
+        """Report that a pack's workers died too often; if a node turns out unfit, the pack goes to another."""
+        if self.nodes.check_new_nodes():
+            self.queue.requeue(trial.config["pack"])
             return
         times = trial.run_metadata.num_failures
         last = reason_of_death(trial.get_pickled_error())
@@ -179,10 +178,10 @@ def reason_of_death(error: Exception | None) -> str:
         text = str(getattr(cause, "cause", cause)).strip().splitlines()
         return f"{type(error.cause).__name__}: {text[0] if text else 'no message'}"
     lines = [line.strip() for line in str(error or "").splitlines()]
-    found = next((line for line in lines if "exit detail" in line.lower() or line.startswith("The ")), "")
-    return found.partition("Worker exit detail: ")[2] or found or "no word of it"
+    reason = next((line for line in lines if "exit detail" in line.lower() or line.startswith("The ")), "")
+    return reason.partition("Worker exit detail: ")[2] or reason or "no word of it"
 
 
 def ignore_lost_nodes() -> None:
-    """Make Tune count no loss of a node as a failure of the trial: it asks this of an actor's end, and so hears yes."""
+    """Make Tune not count the loss of a node as a failure of the trial: it checks ``preempted`` for that."""
     setattr(RayActorError, "preempted", property(lambda error: error._preempted or NODE_DIED in str(error)))  # noqa: B010

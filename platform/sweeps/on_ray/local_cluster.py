@@ -1,4 +1,4 @@
-"""Several nodes of one Ray cluster on this machine, each in processes of its own, that can be ended one by one."""
+"""Several nodes of one Ray cluster on this machine, each in its own processes, that can be killed one by one."""
 
 from __future__ import annotations
 
@@ -12,36 +12,39 @@ from contextlib import contextmanager, suppress
 
 import psutil
 
+from longwave.platform.sweeps.on_ray.client import environment
 from longwave.platform.sweeps.on_ray.supervisor import base_folder
-from longwave.platform.sweeps.on_ray.switches import environment
 
 LOOPBACK = {
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # or Ray takes 127.0.0.1 for this machine's name
     "RAY_health_check_period_ms": "500",
     "RAY_health_check_failure_threshold": "4",  # by default a death is noticed after 15 s
 }
-"""What a driver that joins such a cluster needs in its environment, too."""
+"""Environment of the nodes, and of a driver that joins them."""
 CODE = """
 import json, os, sys, time
 from pathlib import Path
-told = json.loads(sys.argv[1])
-if told["runs_on"]:
-    os.sched_setaffinity(0, told["runs_on"])
-from longwave.platform.sweeps.on_ray.node import start_node
-os.environ.update(told["env"])
-print(start_node(told["cores"], Path(told["folder"]), told["cluster"], labels=told["labels"]).address, flush=True)
+options = json.loads(sys.argv[1])
+if options["runs_on"]:
+    os.sched_setaffinity(0, options["runs_on"])
+from longwave.platform.sweeps.on_ray.bare_node import start_node
+os.environ.update(options["env"])
+address = start_node(
+    options["cores"], Path(options["folder"]), options["cluster"], labels=options["labels"]
+).address
+print(address, flush=True)
 time.sleep(10**6)
 """
 
 
 class LocalCluster:
-    """A head that runs no work, and the nodes that are added to it.
+    """A head node that runs no packs, and the nodes that are added to it.
 
     Args:
-        env: More of the nodes' environment.
+        env: Further environment variables of the nodes.
 
     Attributes:
-        address: Of the cluster.
+        address: Address of the cluster.
     """
 
     def __init__(self, env: Mapping[str, str] | None = None) -> None:
@@ -61,9 +64,9 @@ class LocalCluster:
 
         Args:
             count: Packs of one CPU that it takes at a time.
-            cores: Of this machine, that it and all it starts run on; all by default.
+            cores: Cores of this machine for it and its children; all by default.
             labels: Its labels.
-            env: More of the environment of what it starts.
+            env: Further environment variables of its children.
         """
         self._start(count, cores, labels or {}, env or {})
         return len(self._all) - 1
@@ -74,12 +77,12 @@ class LocalCluster:
         return [*psutil.Process(node.pid).children(recursive=True), psutil.Process(node.pid)] if _lives(node) else []
 
     def core_seconds(self) -> dict[tuple[int, float], float]:
-        """Return what each living process of the nodes that work has used of cores so far, in seconds."""
-        found = {}
+        """Return the CPU seconds of each living process of the nodes but the head, by process id and birth time."""
+        seconds = {}
         for process in (p for number in range(1, len(self._all)) for p in self.processes(number)):
             with suppress(psutil.NoSuchProcess):
-                found[(process.pid, process.create_time())] = sum(process.cpu_times()[:2])
-        return found
+                seconds[(process.pid, process.create_time())] = sum(process.cpu_times()[:2])
+        return seconds
 
     def end(self, number: int) -> None:
         """Kill all processes of a node at once."""
@@ -96,9 +99,9 @@ class LocalCluster:
         self._folder.cleanup()
 
     def _start(self, count: int, cores: Sequence[int], labels: Mapping[str, str], env: Mapping[str, str]) -> str:
-        told = {"cores": count, "runs_on": [*cores], "labels": {**labels}, "env": {**env}}
-        told |= {"folder": self._folder.name, "cluster": self.address or None}
-        command = [sys.executable, "-c", CODE, json.dumps(told)]
+        options = {"cores": count, "runs_on": [*cores], "labels": {**labels}, "env": {**env}}
+        options |= {"folder": self._folder.name, "cluster": self.address or None}
+        command = [sys.executable, "-c", CODE, json.dumps(options)]
         own = {**environment(), **LOOPBACK, **self._env}
         self._all.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=own))
         stdout = self._all[-1].stdout
@@ -112,7 +115,7 @@ def _lives(node: subprocess.Popen[str]) -> bool:
 
 @contextmanager
 def local_cluster(env: Mapping[str, str] | None = None) -> Iterator[LocalCluster]:
-    """Have a head inside the block, to which nodes can be added and that drivers of this process can join."""
+    """Run a head node inside the block, to which nodes can be added and which drivers of this process can join."""
     before = {name: os.environ.get(name) for name in LOOPBACK}
     nodes = LocalCluster(env)
     os.environ.update(LOOPBACK)

@@ -1,19 +1,23 @@
-"""The folder that a job of Ray gets: this Longwave as its wheel lays it out, a sweep file, what is shipped along."""
+"""The folder that a Ray job gets: this Longwave, laid out as in its wheel, a sweep file, and what else is shipped."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 
 from longwave import files
 from longwave.platform.errors import ConfigError
+from longwave.platform.plugins.discovery import installed
+from longwave.platform.plugins.known import plugin_of
+from longwave.platform.plugins.plugin import Plugin, read_plugin
+from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.on_ray.versions import ROOT
 
 PARTS = ("dashboard", "models", "platform", "tasks")
 ADDED = ("models", "tasks", "raw")
-"""Folders of a shipped folder that go into the package: models, tasks, and files of data sets by the sets' names."""
+"""Subfolders of a shipped folder that go into the package: models, tasks, and raw files of data sets."""
 
 
 def lay_out_package(
@@ -21,18 +25,18 @@ def lay_out_package(
 ) -> None:
     """Write what a job needs into an empty folder, in which it starts and from which it imports.
 
-    Ray would install a wheel with all that it depends on, from an index; laid out, it needs neither pip nor network.
+    Ray would install a wheel with its dependencies from an index; a laid out package needs neither pip nor network.
 
     Args:
         folder: The empty folder.
         file: The sweep file; it becomes ``NAME.toml``.
         name: The sweep's name.
-        ship: A folder: ``models/``, ``tasks/`` and ``raw/`` are added to the package, all else lies beside the file.
+        ship: A folder: ``models/``, ``tasks/`` and ``raw/`` are added to the package, all else lies next to the file.
         package: Whether to ship this Longwave.
-        texts: Further files beside the sweep's, by place: plugins.
+        texts: Further files next to the sweep's, by relative path: plugins.
 
     Raises:
-        ConfigError: What is shipped along takes the place of a file of Longwave's.
+        ConfigError: A shipped file would replace one of Longwave's.
     """
     if package:
         for part in PARTS:
@@ -44,13 +48,15 @@ def lay_out_package(
         facts.parent.mkdir()
         facts.write_text(f"Metadata-Version: 2.1\nName: longwave\nVersion: {metadata.version('longwave')}\n")
     for path in sorted(ship.rglob("*")) if ship else ():
-        place = path.relative_to(ship)  # type: ignore[arg-type]
-        if not path.is_file() or "__pycache__" in place.parts:
+        location = path.relative_to(ship)  # type: ignore[arg-type]
+        if not path.is_file() or "__pycache__" in location.parts:
             continue
-        own = package and place.parts[0] in ADDED
-        target = folder / "longwave" / place if own else folder / place
-        if target.exists() or place.parts[0] == "longwave":
-            raise ConfigError(f"--ship {ship}: {place} would take the place of Longwave's own. Give it another name.")
+        own = package and location.parts[0] in ADDED
+        target = folder / "longwave" / location if own else folder / location
+        if target.exists() or location.parts[0] == "longwave":
+            raise ConfigError(
+                f"--ship {ship}: {location} would take the place of Longwave's own. Give it another name."
+            )
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, target)
     for inner, text in (texts or {}).items():
@@ -59,3 +65,40 @@ def lay_out_package(
     if (target := folder / f"{name}.toml").exists():
         raise ConfigError(f"--ship {ship}: {target.name} is the sweep file's name there. Give it another name.")
     shutil.copy(file, target)
+
+
+def shipped_plugins(path: Path, file: SweepFile) -> tuple[dict[str, str], list[str]]:
+    """Return the files of a sweep's plugins by path relative to its file, and options for plugins it does not name.
+
+    Plugins of installed packages are left out: they are installed where packs train.
+
+    Args:
+        path: The sweep file, whose plugins are loaded.
+        file: Its content.
+
+    Raises:
+        ConfigError: It names a plugin outside of its folder.
+    """
+    texts, options = dict[str, str](), list[str]()
+    for location, plugin in _locate_plugins(path, file):
+        options += [] if location in file.plugins else ["--plugins", location]
+        texts |= {f"{location}/{inner}" if plugin.package else location: text for inner, text in plugin.files.items()}
+    return texts, options
+
+
+def _locate_plugins(path: Path, file: SweepFile) -> Iterator[tuple[str, Plugin]]:
+    """Yield the sweep's plugins with their relative paths: those of the file, else in the folder ``plugins``."""
+    listed = {}
+    for location in file.plugins:
+        if Path(location).is_absolute() or ".." in Path(location).parts:
+            rule = "lies outside of the file's folder, which alone is sent"
+            raise ConfigError(f"{path}: plugins: {location} {rule}. Move it there, or give it as --plugins {location}.")
+        listed[location] = read_plugin(path.parent / location)
+    yield from listed.items()
+    named = [
+        *(plugin_of("model", name) for name in file.models),
+        *(plugin_of("task", name) for name in file.variant_by_task),
+    ]
+    for plugin in dict.fromkeys(filter(None, named)):
+        if plugin not in listed.values() and plugin not in installed():
+            yield f"plugins/{Path(plugin.origin).name}", plugin

@@ -1,4 +1,4 @@
-"""Ray Tune as it is used where there is no Longwave, in this process: what ``longwave bench`` compares with."""
+"""Ray Tune as it is used without Longwave, in this process: the baseline of ``longwave bench``."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from longwave.platform.errors import WorkerError
-from longwave.platform.sweeps.on_ray.switches import import_ray
+from longwave.platform.sweeps.on_ray.client import import_ray
 from longwave.platform.sweeps.place.workers import Workers
 
 
 def run_plain(
     function: Callable[[Any], Iterator[dict[str, float]]], configs: Sequence[Any], workers: Workers
 ) -> list[dict[str, Any]]:
-    """Run ``function`` on each config as a Tune trial of its own, without packs, on a Ray that is started for it.
+    """Run ``function`` on each config as a separate Tune trial, without packs, on a Ray that is started for it.
 
-    What the function yields is reported; the last of it is returned, in no order.
+    What the function yields is reported; the last results are returned, in no particular order.
 
     Raises:
         WorkerError: A trial failed.

@@ -19,7 +19,7 @@ import ray
 
 from longwave.platform.paths import to_path
 from longwave.platform.processes import event_writer
-from longwave.platform.sweeps.on_ray.stdin_queue import MorePacks, StdinQueue
+from longwave.platform.sweeps.on_ray.messages import MorePacks, StdinQueue
 from longwave.platform.sweeps.on_ray.versions import versions
 from longwave.platform.sweeps.place.workers import RESTARTS, Workers
 
@@ -27,30 +27,30 @@ LOOK_SECONDS = 0.2
 
 
 def main(cores: int, gpus: int | None, address: str | None, folder: str) -> None:
-    """Read work from standard input, a JSON line each, and write what becomes of it to standard output.
+    """Read requests from standard input, a JSON line each, and write their events to standard output.
 
     Args:
-        cores: Of a node on this machine.
-        gpus: Its GPUs; by default all there are.
-        address: Cluster to join in its place.
-        folder: For files.
+        cores: Cores of a node on this machine.
+        gpus: Number of its GPUs; by default all.
+        address: Cluster to join instead.
+        folder: Folder of its files.
     """
     say = event_writer()
     os.chdir(folder)  # a job's own folder is written anew when another node of this machine gets it
-    threading.Thread(target=_load, daemon=True).start()
+    threading.Thread(target=_preload, daemon=True).start()
     try:
-        _join(cores, gpus, address, folder, say)
-    except Exception as error:  # whatever Ray raises: the driver shall hear of it in a line
+        _start_or_join(cores, gpus, address, folder, say)
+    except Exception as error:  # whatever Ray raises: the driver shows it in one line
         where = f"at {address}" if address else "on this machine"
         say({"event": "lost", "why": f"No Ray {where}: {_first_line(error)}"})
         raise
     known: dict[str, str] = {}
     inbox = StdinQueue()
-    act: dict[str, Callable[..., None]]
-    act = {"machines": _machines, "probes": _probe, "packs": partial(_run, more=inbox.more)}
+    handlers: dict[str, Callable[..., None]]
+    handlers = {"nodes": _report_nodes, "probes": _run_probes, "packs": partial(_run_packs, more=inbox.read_more)}
     for work in inbox:
         try:
-            act[work["ask"]](work, folder, known, say)
+            handlers[work["ask"]](work, folder, known, say)
         except Exception as error:
             say({"event": "lost", "why": f"Ray's scheduler ended with {type(error).__name__}: {_first_line(error)}"})
             raise
@@ -61,70 +61,67 @@ def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-def _load() -> None:
-    """Load what is needed later while others start."""
+def _preload() -> None:
+    """Import what is needed later while Ray's processes start."""
     import ray.tune  # noqa: F401
 
 
-def _join(cores: int, gpus: int | None, address: str | None, folder: str, say: Any) -> None:
+def _start_or_join(cores: int, gpus: int | None, address: str | None, folder: str, say: Any) -> None:
     if address is None:
-        from longwave.platform.sweeps.on_ray.node import start_node
+        from longwave.platform.sweeps.on_ray.bare_node import start_node
 
         node = start_node(cores, Path(folder), gpus=gpus)
-        threading.Thread(target=_watch, args=(node, say), daemon=True).start()
+        threading.Thread(target=_watch_node, args=(node, say), daemon=True).start()
         address = node.address
     ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
 
 
-def _watch(node: Any, say: Any) -> None:
-    """End this process, and with it all, when a process of the node has ended: it would wait a minute, then abort."""
+def _watch_node(node: Any, say: Any) -> None:
+    """End this process when one of the node's processes has ended: Ray would wait a minute, then abort."""
     while not (dead := node.dead()):
         time.sleep(LOOK_SECONDS)
     say({"event": "lost", "why": f"Ray's {dead} died"})
     os._exit(1)
 
 
-def _machines(work: dict[str, Any], folder: str, known: dict[str, str], say: Any) -> None:
-    from longwave.platform.sweeps.on_ray.node_checks import unfit_nodes
-    from longwave.platform.sweeps.on_ray.resources import usable_nodes_of
+def _report_nodes(work: dict[str, Any], folder: str, known: dict[str, str], say: Any) -> None:
+    from longwave.platform.sweeps.on_ray.nodes import unfit_nodes, usable_nodes_of
 
-    found = usable_nodes_of(work["labels"], unfit_nodes(known))
-    say({"event": "machines", "machines": [asdict(machine) for machine in found]})
-
-
-def _probe(work: dict[str, Any], folder: str, known: dict[str, str], say: Any) -> None:
-    from longwave.platform.sweeps.on_ray.node_checks import unfit_nodes
-    from longwave.platform.sweeps.on_ray.probes import probe
-    from longwave.platform.sweeps.on_ray.resources import label_selector
-
-    for found in probe(work["probes"], label_selector(work["labels"], unfit_nodes(known)), work["plugins"]):
-        say({"event": "probe", **found})
+    nodes = usable_nodes_of(work["labels"], unfit_nodes(known))
+    say({"event": "nodes", "nodes": [asdict(node) for node in nodes]})
 
 
-def _run(work: dict[str, Any], folder: str, known: dict[str, str], say: Any, more: MorePacks) -> None:
+def _run_probes(work: dict[str, Any], folder: str, known: dict[str, str], say: Any) -> None:
+    from longwave.platform.sweeps.on_ray.nodes import label_selector, unfit_nodes
+    from longwave.platform.sweeps.on_ray.worker import probe_packs
+
+    for result in probe_packs(work["probes"], label_selector(work["labels"], unfit_nodes(known)), work["plugins"]):
+        say({"event": "probe", **result})
+
+
+def _run_packs(work: dict[str, Any], folder: str, known: dict[str, str], say: Any, more: MorePacks) -> None:
     from ray import tune
     from ray.tune.execution import class_cache
 
     from longwave.platform.sweeps.on_ray.listener import EventCallback, PackSearcher, ignore_lost_nodes
-    from longwave.platform.sweeps.on_ray.node_checks import NodeChecks, unfit_nodes
-    from longwave.platform.sweeps.on_ray.resources import placement_of_pack, usable_nodes_of
+    from longwave.platform.sweeps.on_ray.nodes import NodeChecks, placement_of_pack, unfit_nodes, usable_nodes_of
     from longwave.platform.sweeps.on_ray.worker import train_pack
 
     ignore_lost_nodes()
     logging.getLogger("ray.tune").setLevel(logging.ERROR)
     class_cache.DEFAULT_ENV_VARS.clear()  # with an environment of its own each worker would be started twice
     class_cache.ENV_VARS_TO_PROPAGATE.clear()
-    own = Workers(storage=to_path(work["storage"]), flag=work["flag"], **work["workers"])
-    address, nodes = own.address, NodeChecks(own, known, say)
+    workers = Workers(storage=to_path(work["storage"]), flag=work["flag"], **work["workers"])
+    address, nodes = workers.address, NodeChecks(workers, known, say)
     shared = {name: work[name] for name in ("storage", "flag", "plugins")} | {"driver": versions() if address else {}}
-    with own.mark() if address else nullcontext():
-        nodes.look()
-        room = own.room(usable_nodes_of(own.labels, unfit_nodes(known)))
-        several = len(room.kinds) > 1
-        queue = PackSearcher(room, own.draining, lambda: unfit_nodes(known), more)
-        queue.take(work)
+    with workers.marked_storage() if address else nullcontext():
+        nodes.check_new_nodes()
+        pool = workers.device_pool(usable_nodes_of(workers.labels, unfit_nodes(known)))
+        several = len(pool.kinds) > 1
+        queue = PackSearcher(pool, workers.draining, lambda: unfit_nodes(known), more)
+        queue.add_packs(work)
         tune.Tuner(
-            tune.with_resources(tune.with_parameters(train_pack, **shared), placement_of_pack(several, own.labels)),
+            tune.with_resources(tune.with_parameters(train_pack, **shared), placement_of_pack(several, workers.labels)),
             tune_config=tune.TuneConfig(
                 search_alg=queue,
                 num_samples=-1,  # the queue knows when it is over
@@ -137,20 +134,20 @@ def _run(work: dict[str, Any], folder: str, known: dict[str, str], say: Any, mor
                 verbose=0,
                 callbacks=[EventCallback(say, queue, nodes, nodes.kinds if several else None)],
                 failure_config=tune.FailureConfig(max_failures=RESTARTS),
-                **_files(own, folder),
+                **_tune_storage(workers, folder),
             ),
         ).fit()
 
 
-def _files(own: Workers, folder: str) -> dict[str, Any]:
-    """Return where Tune keeps files of its own: on a cluster a place that all nodes see, or it refuses to start."""
-    if own.address is None:
+def _tune_storage(workers: Workers, folder: str) -> dict[str, Any]:
+    """Return where Tune keeps its own files: on a cluster a folder that all nodes see, or Tune refuses to start."""
+    if workers.address is None:
         return {"storage_path": folder}
-    if isinstance(own.storage, Path):
-        return {"storage_path": str(own.storage / "ray")}
+    if isinstance(workers.storage, Path):
+        return {"storage_path": str(workers.storage / "ray")}
     from pyarrow.fs import FSSpecHandler, PyFileSystem  # type: ignore[import-untyped]
 
-    far = own.storage / "ray"
+    far = workers.storage / "ray"
     return {"storage_path": far.path, "storage_filesystem": PyFileSystem(FSSpecHandler(far.fs))}
 
 

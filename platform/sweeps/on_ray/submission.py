@@ -1,4 +1,4 @@
-"""Sweeps as jobs of a Ray cluster: sent, followed, and what became of them. The driver then runs on the cluster."""
+"""Submit sweeps as jobs of a Ray cluster, and follow them. Their drivers run on the cluster."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from typing import Any
 
 from longwave.platform.errors import ConfigError, WorkerError
 from longwave.platform.redaction import redacted
+from longwave.platform.sweeps.on_ray.client import import_ray
 from longwave.platform.sweeps.on_ray.package import lay_out_package
-from longwave.platform.sweeps.on_ray.switches import import_ray
 
 SECONDS = 2.0
-"""How often a job that is followed is looked at."""
+"""Interval at which a followed job is polled."""
 LIMIT = 500
-"""MiB that Ray takes with a job at most."""
+"""Ray's upper limit for the files of a job, in MiB."""
 
 
 class JobClient:
-    """The sweeps that were sent to a cluster.
+    """The jobs of sweeps on a cluster.
 
     Args:
-        address: Of its dashboard, ``http://HOST:8265``.
+        address: Address of its dashboard, ``http://HOST:8265``.
 
     Raises:
-        ConfigError: Nothing of Ray's answers there, or it wants another token.
+        ConfigError: No Ray dashboard answers there, or it needs another token.
     """
 
     def __init__(self, address: str) -> None:
         import_ray()
         for name in ("RAY_ADDRESS", "RAY_API_SERVER_ADDRESS"):
-            os.environ.pop(name, None)  # Ray would take them before the address given
+            os.environ.pop(name, None)  # Ray would prefer them to the given address
         from ray.job_submission import JobSubmissionClient
 
         for name in ("ray.dashboard.modules.dashboard_sdk", "ray._private.runtime_env.packaging"):
-            logging.getLogger(name).setLevel(logging.ERROR)  # they tell of each upload
+            logging.getLogger(name).setLevel(logging.ERROR)  # they log each upload
         self.address = address
         if not address.startswith(("http://", "https://")):
             raise ConfigError(f"--address is that of Ray's dashboard, http://HOST:8265; got {address!r}.")
@@ -56,15 +56,15 @@ class JobClient:
         package: bool,
         texts: Mapping[str, str] | None = None,
     ) -> tuple[str, bool]:
-        """Start a driver of a sweep on the cluster, unless one that was sent runs already.
+        """Start a driver of a sweep on the cluster, unless a submitted one is running.
 
         Args:
             file: The sweep file.
             name: The sweep's name.
-            options: Of ``sweep run``.
-            ship: A folder to ship along, as ``lay_out_package`` takes it.
+            options: Options of ``sweep run``.
+            ship: A folder to ship with it, as in ``lay_out_package``.
             package: Whether to ship this Longwave, too.
-            texts: Further files beside the sweep's, by place.
+            texts: Further files next to the sweep's, by relative path.
 
         Returns:
             The job's name, and whether it is new.
@@ -87,7 +87,7 @@ class JobClient:
             self._client.submit_job(
                 entrypoint=shlex.join(command),
                 submission_id=job,
-                # Else another node of the same machine writes the folder anew as the driver imports from it.
+                # Otherwise another node of the same machine rewrites the folder while the driver imports from it.
                 runtime_env={"working_dir": folder, "config": {"eager_install": False}},
                 metadata={"sweep": name},
             )
@@ -103,12 +103,14 @@ class JobClient:
             return str(sent[-1].submission_id)
         known = {str(job.submission_id) for job in self._sent()}
         if name not in known:
-            told = ", ".join(sorted(known)) or "none"
-            raise ConfigError(f"No job and no sweep {name!r} was sent to {redacted(self.address)}. Jobs there: {told}.")
+            names = ", ".join(sorted(known)) or "none"
+            raise ConfigError(
+                f"No job and no sweep {name!r} was sent to {redacted(self.address)}. Jobs there: {names}."
+            )
         return name
 
     def follow(self, job: str, show: Callable[[str], None], wait: bool) -> int:
-        """Show what a job says, until it ends or up to now, and return its exit status; 0 while it runs.
+        """Show a job's output, until it ends or up to now, and return its exit status; 0 while it runs.
 
         Raises:
             WorkerError: The job failed; its last line says why.
@@ -116,18 +118,18 @@ class JobClient:
         shown = ""
         while True:
             with _one_line_errors(self.address):
-                found = self._client.get_job_info(job)
-                said = self._client.get_job_logs(job)
-            show(said[len(shown) :] if said.startswith(shown) else said)
-            shown = said
-            if found.status.is_terminal() or not wait:
+                info = self._client.get_job_info(job)
+                log = self._client.get_job_logs(job)
+            show(log[len(shown) :] if log.startswith(shown) else log)
+            shown = log
+            if info.status.is_terminal() or not wait:
                 break
             time.sleep(SECONDS)
-        if found.status == "FAILED":
-            last = [line for line in (said or found.message or "").splitlines() if line.strip()] or ["it said nothing"]
-            code = "" if found.driver_exit_code is None else f", exit {found.driver_exit_code}"
+        if info.status == "FAILED":
+            last = [line for line in (log or info.message or "").splitlines() if line.strip()] or ["it said nothing"]
+            code = "" if info.driver_exit_code is None else f", exit {info.driver_exit_code}"
             raise WorkerError(f"The job {job} failed{code}: {last[-1].removeprefix('longwave: ')}")
-        return 143 if found.status == "STOPPED" else 0
+        return 143 if info.status == "STOPPED" else 0
 
     def _of(self, name: str) -> list[Any]:
         """Return the jobs of a sweep, oldest first."""
@@ -135,13 +137,13 @@ class JobClient:
 
     def _sent(self) -> list[Any]:
         with _one_line_errors(self.address):
-            found = [job for job in self._client.list_jobs() if job.submission_id]
-        return sorted(found, key=lambda job: job.start_time or 0)
+            jobs = [job for job in self._client.list_jobs() if job.submission_id]
+        return sorted(jobs, key=lambda job: job.start_time or 0)
 
 
 @contextmanager
 def _one_line_errors(address: str) -> Iterator[None]:
-    """Tell in one line what Ray's client raises inside the block."""
+    """Turn what Ray's client raises inside the block into one line."""
     try:
         yield
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:

@@ -1,4 +1,4 @@
-"""What must be alike where a sweep is driven and where its packs train: Python, Longwave's source, torch, ..."""
+"""Versions that must be equal where a sweep is driven and where packs train: Python, Longwave's source, torch, ..."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ PACKAGES = ("torch", "triton", "numpy", "scipy", "scikit-learn", "safetensors")
 
 @cache
 def versions() -> Mapping[str, str]:
-    """Return the versions of this process by name; of a package its public part, as it is the same for CPU and GPU."""
-    found = {"Python": f"{sys.version_info.major}.{sys.version_info.minor}", "Longwave": _own()}
-    return found | {name: _version(name) for name in PACKAGES}
+    """Return this process's versions by name; of packages the public part, which is the same for CPU and GPU builds."""
+    own = {"Python": f"{sys.version_info.major}.{sys.version_info.minor}", "Longwave": _own()}
+    return own | {name: _version(name) for name in PACKAGES}
 
 
 def describe_difference(worker: Mapping[str, str], driver: Mapping[str, str]) -> str:
-    """Return how a worker's versions differ from its driver's, in one line; empty if they do not."""
+    """Return in one line how a worker's versions differ from its driver's; empty if they do not."""
     other = {name: worker.get(name, "absent") for name in driver if worker.get(name) != driver[name]}
     return ", ".join(f"{name} {there} where the driver has {driver[name]}" for name, there in other.items())
 
@@ -47,18 +47,18 @@ def _version(package: str) -> str:
         return "absent"
 
 
-def why_node_is_unfit(told: Mapping[str, Any], driver: Mapping[str, str], storage: str) -> str:
-    """Return why packs cannot be given to a worker, and what to do, in one line; empty if they can.
+def why_node_is_unfit(node: Mapping[str, Any], driver: Mapping[str, str], storage: str) -> str:
+    """Return in one line why a node gets no packs, and what to do; empty if it gets some.
 
     Args:
-        told: Its ``versions``, and whether it ``sees`` the driver's storage; or what it ``lacks`` to say so.
+        node: Its ``versions``, and whether it ``sees`` the driver's storage; or the import that it ``lacks``.
         driver: The driver's versions.
         storage: Folder of checkpoints.
     """
-    if "lacks" in told:
-        return f"no Longwave there that this driver knows ({told['lacks']}). Install this one there, or: sweep submit"
-    if other := describe_difference(told["versions"], driver):
+    if "lacks" in node:
+        return f"no Longwave there that this driver knows ({node['lacks']}). Install this one there, or: sweep submit"
+    if other := describe_difference(node["versions"], driver):
         return f"it has {other}. Install the same there, and start its Ray again"
-    if not told["sees"]:
+    if not node["sees"]:
         return f"it does not see {redacted(storage)}. Share that folder with it, or give --storage an object store"
     return ""

@@ -1,5 +1,5 @@
-"""Where packs of trials go: the devices there are, what fits on each, and how long it will take.
+"""Where packs of trials go: which devices there are, how trials are divided into packs, and what fits on each device.
 
 May import: plan/ and file/.
-To add what a node may offer: devices.py. To add a way to ask for workers: workers.py.
+To add a kind of resource of a node: devices.py. To add an option of workers: workers.py.
 """

@@ -1,86 +1,166 @@
-"""What a sweep's packs may go to, and what is known of them there: how large they may be, which share of a GPU each."""
+"""The devices of a sweep, and what probes say of its packs there: how large they may be, and their shares of a GPU."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from longwave.platform.records.probe import CPU, Probe, load_key
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.sweeps.place.devices import PARTS, DevicePool, packs_per_gpu, spread_over_gpus
-from longwave.platform.sweeps.place.probes import ProbeTable
+
+USABLE = 0.9
+"""Part of a device's memory that packs may fill: fragmentation wastes the rest."""
+MAX_PACKS_PER_GPU = 16
+"""Each pack is a process with a CUDA context of its own."""
+
+
+class ProbeTable:
+    """Probes by kind of device and by load.
+
+    Args:
+        probes: As the store has them.
+    """
+
+    def __init__(self, probes: Iterable[Probe] = ()) -> None:
+        self._all: dict[tuple[str, str], list[Probe]] = {}
+        for probe in sorted(probes, key=lambda p: p.members):
+            self._all.setdefault((probe.kind, probe.shape), []).append(probe)
+
+    def known(self, config: TrialConfig, kind: str) -> bool:
+        """Return whether a pack of such trials was probed there, and memory has not run out since."""
+        return bool(self._fitting(config, kind))
+
+    def max_members(self, config: TrialConfig, kind: str, sharing: int = 1) -> int | None:
+        """Return the greatest number of members that fits on a device, at least 1; None where nothing was probed.
+
+        Where a probe ran out of memory, it is half of that probe's members.
+
+        Args:
+            config: A trial of the pack.
+            kind: Kind of device.
+            sharing: Number of packs that share its memory.
+        """
+        of_load, fitting = self._of(config, kind), self._fitting(config, kind)
+        limits = [p.members // 2 for p in of_load if not p.fits]
+        if fitting:
+            fixed, each = _fit_line([(p.members, float(p.bytes)) for p in fitting])
+            limits.append(
+                int((USABLE * fitting[0].capacity / sharing - fixed) / each) if each > 0 else fitting[-1].members
+            )
+        return max(1, min(limits)) if limits else None
+
+    def share(self, config: TrialConfig, kind: str, members: int) -> float:
+        """Return the share of a GPU that a pack takes: one over a whole number; 1 where nothing was probed.
+
+        It covers the memory that the pack needs, and the time that it keeps the GPU busy, if NVML reported that.
+        """
+        fitting = self._fitting(config, kind)
+        if not fitting:
+            return 1.0
+        memory = _interpolate(members, [(p.members, float(p.bytes)) for p in fitting]) / (USABLE * fitting[0].capacity)
+        busy = [(p.members, p.busy) for p in fitting if p.busy is not None]
+        needed = max(memory, _interpolate(members, busy) if busy else 0.0, 1 / MAX_PACKS_PER_GPU)
+        return PARTS // max(1, int(1 / needed)) / PARTS
+
+    def epoch(self, config: TrialConfig, kind: str, members: int) -> float | None:
+        """Return the seconds of an epoch of a pack; None where nothing was probed."""
+        fitting = self._fitting(config, kind)
+        return _interpolate(members, [(p.members, p.epoch) for p in fitting]) if fitting else None
+
+    def _of(self, config: TrialConfig, kind: str) -> list[Probe]:
+        return self._all.get((kind, load_key(config)), [])
+
+    def _fitting(self, config: TrialConfig, kind: str) -> list[Probe]:
+        return [p for p in self._of(config, kind) if p.fits]
+
+
+def _fit_line(points: list[tuple[int, float]]) -> tuple[float, float]:
+    """Return intercept and slope of the line through the first and the last point; through 0 if there is one point."""
+    (a, low), (b, high) = points[0], points[-1]
+    each = max((high - low) / (b - a), 0.0) if b > a else low / a
+    return max(low - each * a, 0.0), each
+
+
+def _interpolate(members: int, points: list[tuple[int, float]]) -> float:
+    """Return the value at ``members``; no less than that of the smallest pack that was probed."""
+    fixed, each = _fit_line(points)
+    return max(points[0][1], fixed + each * members)
+
 
 PROBED_MEMBERS = 8
-"""Members of the larger of the two packs that are tried of a load; the other has one."""
+"""Members of the larger of the two packs that are probed of a load; the other has one."""
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """The places of a sweep.
+    """The devices of a sweep, and what probes say of its packs there.
 
     Attributes:
-        room: With all free.
-        gpus: Share of a GPU that a pack is to take; None for a measured one.
-        probed: What probes say.
+        pool: Of all devices, with all free.
+        gpus: Share of a GPU that a pack takes; None for a measured one.
+        probed: The probes of its packs.
     """
 
-    room: DevicePool
+    pool: DevicePool
     gpus: float | None = None
     probed: ProbeTable = field(default_factory=ProbeTable)
 
     @property
     def count(self) -> int:
-        """How many packs the trials are divided over."""
-        return self.room.count
+        """Number of packs that train at a time, over which trials are divided."""
+        return self.pool.count
 
-    def most(self, config: TrialConfig) -> int | None:
-        """Return the members that a pack of such trials may have on any device; None where nothing was probed."""
-        beside = min(self.room.beside, self.count)
-        found = (self.probed.most(config, k, beside if k == CPU else 1) for k in self.room.kinds)
-        return min((most for most in found if most is not None), default=None)
+    def max_members(self, config: TrialConfig) -> int | None:
+        """Return the greatest number of members of a pack that fits on every device; None where nothing was probed."""
+        packs_per_node = min(self.pool.packs_per_node, self.count)
+        limits = (self.probed.max_members(config, k, packs_per_node if k == CPU else 1) for k in self.pool.kinds)
+        return min((limit for limit in limits if limit is not None), default=None)
 
-    def shares(
+    def gpu_shares(
         self, packs: Mapping[str, Sequence[TrialConfig]], before: int = 0, after: int = 0
     ) -> dict[str, dict[str, float]]:
         """Return the share of a GPU that each pack takes, by kind: the kind with the shortest epoch first.
 
         Args:
             packs: By key.
-            before, after: How many others were handed out before them, and will be after them.
+            before, after: Numbers of packs handed out before these, and still to be handed out after them.
         """
-        gpus = sum(m.gpus for m in self.room.machines)
-        every = before + len(packs) + after
-        beside = spread_over_gpus(every, gpus) if gpus else [1] * every
+        gpus = sum(m.gpus for m in self.pool.nodes)
+        total = before + len(packs) + after
+        packs_per_gpu = spread_over_gpus(total, gpus) if gpus else [1] * total
         return {
-            key: self._shares(configs[0], len(configs), most)
-            for (key, configs), most in zip(packs.items(), beside[before:], strict=False)
+            key: self._gpu_shares_of(configs[0], len(configs), on_same_gpu)
+            for (key, configs), on_same_gpu in zip(packs.items(), packs_per_gpu[before:], strict=False)
         }
 
-    def _shares(self, config: TrialConfig, members: int, beside: int) -> dict[str, float]:
-        kinds = [kind for kind in self.room.kinds if kind != CPU]
-        known = {kind: self.probed.epoch(config, kind, members) for kind in kinds}
-        kinds.sort(key=lambda kind: known[kind] or math.inf)
+    def _gpu_shares_of(self, config: TrialConfig, members: int, on_same_gpu: int) -> dict[str, float]:
+        kinds = [kind for kind in self.pool.kinds if kind != CPU]
+        seconds = {kind: self.probed.epoch(config, kind, members) for kind in kinds}
+        kinds.sort(key=lambda kind: seconds[kind] or math.inf)
         if self.gpus:
             return dict.fromkeys(kinds, self.gpus)
-        needed = {kind: packs_per_gpu(self.probed.share(config, kind, members)) for kind in kinds}
-        return {kind: PARTS // min(most, beside) / PARTS for kind, most in needed.items()}
+        fitting = {kind: packs_per_gpu(self.probed.share(config, kind, members)) for kind in kinds}
+        return {kind: PARTS // min(packs, on_same_gpu) / PARTS for kind, packs in fitting.items()}
 
-    def untried(self, configs: Sequence[TrialConfig]) -> Iterator[tuple[str, list[TrialConfig]]]:
-        """Yield what is to be probed before these trials are divided: kinds of devices, each with a pack.
+    def untried_packs(self, configs: Sequence[TrialConfig]) -> Iterator[tuple[str, list[TrialConfig]]]:
+        """Yield the packs to probe before these trials are divided, each with a kind of device.
 
-        Of each load two packs: the line through them tells of any size. No pack has more members than are known to fit.
+        There are two packs of each load: a line through them predicts any size. No pack is larger than is known to fit.
         """
         groups: dict[str, list[TrialConfig]] = {}
         for config in configs:
             groups.setdefault(load_key(config), []).append(config)
         for group in groups.values():
             same = [c for c in group if c.shape == group[0].shape]
-            for kind in self.room.kinds:
+            for kind in self.pool.kinds:
                 if not self.probed.known(group[0], kind):
-                    most = min(PROBED_MEMBERS, len(same), self.probed.most(group[0], kind) or PROBED_MEMBERS)
-                    yield from ((kind, same[:members]) for members in sorted({1, most}))
+                    members_at_most = min(
+                        PROBED_MEMBERS, len(same), self.probed.max_members(group[0], kind) or PROBED_MEMBERS
+                    )
+                    yield from ((kind, same[:members]) for members in sorted({1, members_at_most}))
 
-    def knowing(self, probes: Sequence[Probe]) -> Cluster:
+    def with_probes(self, probes: Sequence[Probe]) -> Cluster:
         """Return the cluster with other probes."""
-        return Cluster(self.room, self.gpus, ProbeTable(probes))
+        return Cluster(self.pool, self.gpus, ProbeTable(probes))

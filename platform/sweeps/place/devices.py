@@ -1,4 +1,4 @@
-"""Which machine a pack goes to: pure. GPUs first, never more than fits, none idle while packs wait."""
+"""Which node and device a pack goes to. Pure. GPUs come first; none is overfull, and none idle while packs wait."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from dataclasses import dataclass, replace
 from longwave.platform.records.probe import CPU
 
 PARTS = 10_000
-"""Parts of a GPU or a core that Ray tells apart."""
+"""Ray's resolution: the smallest share of a GPU or a core is one part."""
 
 
 @dataclass(frozen=True)
 class ClusterNode:
-    """What a node offers.
+    """The devices of a node.
 
     Attributes:
         cpus: Cores.
         gpus: GPUs.
-        kind: Of its GPUs, as Ray names their type: ``A100``.
+        kind: Type of its GPUs, as Ray names it: ``A100``.
     """
 
     cpus: float
@@ -33,172 +33,172 @@ class Slot:
     """Where a pack trains.
 
     Attributes:
-        kind: Of device.
+        kind: Kind of device.
         gpus: Share of one GPU; 0 on cores.
-        cpus: Cores, or a part of one.
-        machine, gpu: Their numbers; which of several equal ones Ray takes is its own choice.
+        cpus: Number of cores, or a part of one.
+        node, gpu: Their numbers; which of several equal ones Ray takes is its own choice.
     """
 
     kind: str = CPU
     gpus: float = 0.0
     cpus: float = 1.0
-    machine: int = 0
+    node: int = 0
     gpu: int = 0
 
     @property
     def devices(self) -> float:
-        """How many devices it holds: a share of a GPU, or cores."""
+        """Number of devices it holds: a share of a GPU, or cores."""
         return self.gpus or self.cpus
 
 
-def usable_nodes(machines: Iterable[ClusterNode], cpu: bool = False, cpus: float = 1.0) -> list[ClusterNode]:
-    """Return the machines that packs may go to.
+def usable_nodes(nodes: Iterable[ClusterNode], cpu: bool = False, cpus: float = 1.0) -> list[ClusterNode]:
+    """Return the nodes that packs may go to.
 
-    Where there is any GPU, these are those with GPUs, since a core would be at its pack long after all GPUs are done.
+    If any node has a GPU, only those with GPUs are used: a core would train its pack long after all GPUs are done.
 
     Args:
-        machines: All there are.
-        cpu: Leave the GPUs alone.
-        cpus: Cores a pack.
+        nodes: All nodes.
+        cpu: Whether to train on cores only.
+        cpus: Cores of a pack.
     """
-    found = list(machines)
-    if not cpu and any(m.gpus for m in found):
-        return [m for m in found if m.gpus]
-    return [replace(m, gpus=0, kind=CPU) for m in found if m.cpus >= cpus]
+    usable = list(nodes)
+    if not cpu and any(m.gpus for m in usable):
+        return [m for m in usable if m.gpus]
+    return [replace(m, gpus=0, kind=CPU) for m in usable if m.cpus >= cpus]
 
 
 def requested_node(count: int, gpus: float | None, cpus: float = 1.0) -> ClusterNode:
-    """Return a machine that takes just ``count`` packs, each ``gpus`` of a GPU or else ``cpus`` cores.
+    """Return a node that takes exactly ``count`` packs, each on a share ``gpus`` of a GPU or on ``cpus`` cores.
 
-    It stands for a cluster that has what was asked for, or starts it when packs wait.
+    It represents a cluster that has the requested devices, or starts nodes with them when packs wait.
     """
     needed = count * cpus
     return ClusterNode(needed, math.ceil(count / packs_per_gpu(gpus)), "GPU") if gpus else ClusterNode(needed)
 
 
 def packs_per_gpu(share: float) -> int:
-    """Return how many packs of a share fit on a GPU."""
-    return _fit(1, share)
+    """Return how many packs that take a share fit on a GPU."""
+    return _count_fitting(1, share)
 
 
-def _fit(devices: float, each: float) -> int:
+def _count_fitting(devices: float, each: float) -> int:
     return round(devices * PARTS) // round(each * PARTS)
 
 
 def spread_over_gpus(packs: int, gpus: int) -> list[int]:
-    """Return how many packs are to be on the GPU of each, in their order, so that all GPUs are used, and alike.
+    """Return, for each pack in order, how many packs share its GPU, so that all GPUs are used evenly.
 
-    It is said by shares: Ray fills one GPU before it goes to the next.
+    Shares alone can say this to Ray, which fills one GPU before it uses the next.
 
     Args:
-        packs: All that wait.
-        gpus: All there are.
+        packs: Number of waiting packs.
+        gpus: Number of GPUs.
     """
-    each, more = divmod(packs, gpus)
-    return [each] * (each * (gpus - more)) + [each + 1] * ((each + 1) * more)
+    each, larger = divmod(packs, gpus)
+    return [each] * (each * (gpus - larger)) + [each + 1] * ((each + 1) * larger)
 
 
 class DevicePool:
-    """What is free of some machines: each GPU by itself, or cores.
+    """The free GPUs, or cores, of some nodes.
 
-    A pack on a GPU holds the same share of the cores that its machine has for each GPU, ``cpus`` at most, so that
-    cores never leave a GPU idle.
+    A pack on a GPU also holds its share of the cores that the node has per GPU, ``cpus`` at most, so that a lack of
+    cores never leaves a GPU idle.
 
     Args:
-        machines: As ``usable_nodes`` gives them.
-        most: Packs at a time at most.
-        cpus: Cores a pack.
+        nodes: As ``usable_nodes`` returns them.
+        max_packs: Greatest number of packs at a time.
+        cpus: Cores of a pack.
     """
 
-    def __init__(self, machines: Sequence[ClusterNode], most: int | None = None, cpus: float = 1.0) -> None:
-        self.machines, self.most, self.cpus, self.taken = list(machines), most, cpus, 0
-        self.gpus = [[PARTS] * m.gpus for m in self.machines]
-        self.free = [0 if m.gpus else _fit(m.cpus, cpus) for m in self.machines]
+    def __init__(self, nodes: Sequence[ClusterNode], max_packs: int | None = None, cpus: float = 1.0) -> None:
+        self.nodes, self.max_packs, self.cpus, self.used = list(nodes), max_packs, cpus, 0
+        self.gpus = [[PARTS] * m.gpus for m in self.nodes]
+        self.free = [0 if m.gpus else _count_fitting(m.cpus, cpus) for m in self.nodes]
         self.cores = {
-            kind: min(cpus, *(m.cpus / m.gpus for m in self.machines if m.kind == kind))
-            for kind in {m.kind for m in self.machines if m.gpus}
+            kind: min(cpus, *(m.cpus / m.gpus for m in self.nodes if m.kind == kind))
+            for kind in {m.kind for m in self.nodes if m.gpus}
         }
 
     @property
     def kinds(self) -> list[str]:
         """Kinds of devices, each once."""
-        return list(dict.fromkeys(m.kind for m in self.machines))
+        return list(dict.fromkeys(m.kind for m in self.nodes))
 
     @property
     def count(self) -> int:
-        """How many packs of a whole GPU, or on cores, there is room for when all is free."""
-        whole = sum(m.gpus or _fit(m.cpus, self.cpus) for m in self.machines)
-        return whole if self.most is None else min(whole, self.most)
+        """Number of packs, each on a whole GPU or on cores, that fit when all is free."""
+        whole = sum(m.gpus or _count_fitting(m.cpus, self.cpus) for m in self.nodes)
+        return whole if self.max_packs is None else min(whole, self.max_packs)
 
     @property
-    def beside(self) -> int:
-        """How many packs lie beside one another on the cores of a machine at most."""
-        return max((_fit(m.cpus, self.cpus) for m in self.machines if not m.gpus), default=1)
+    def packs_per_node(self) -> int:
+        """Greatest number of packs on the cores of one node."""
+        return max((_count_fitting(m.cpus, self.cpus) for m in self.nodes if not m.gpus), default=1)
 
     @property
-    def idle(self) -> list[str]:
-        """Kinds of the GPUs of which nothing is taken, one word a GPU."""
-        return [m.kind for m, gpus in zip(self.machines, self.gpus, strict=True) for left in gpus if left == PARTS]
+    def idle_gpus(self) -> list[str]:
+        """Kinds of the idle GPUs, one entry for each GPU."""
+        return [m.kind for m, gpus in zip(self.nodes, self.gpus, strict=True) for left in gpus if left == PARTS]
 
     @property
-    def whole(self) -> dict[str, float]:
-        """The shares of a pack that takes a whole GPU of whatever kind."""
+    def whole_gpu(self) -> dict[str, float]:
+        """Shares of a pack that takes a whole GPU of any kind."""
         return dict.fromkeys(self.kinds, 1.0)
 
-    def take(self, shares: Mapping[str, float]) -> Slot | None:
-        """Take a place, on the GPU with most left of the first kind that has one; None if there is none now.
+    def take_slot(self, shares: Mapping[str, float]) -> Slot | None:
+        """Take and return a slot: on the emptiest GPU of the first kind that has one, or on cores; None if all is full.
 
         Args:
-            shares: Of one GPU, by kind, the one to prefer first.
+            shares: Share of one GPU by kind, the preferred kind first.
         """
-        if self.most is not None and self.taken >= self.most:
+        if self.max_packs is not None and self.used >= self.max_packs:
             return None
-        found = next((place for kind in shares if (place := self._on(kind, shares[kind]))), None)
-        found = found or self._on_cores()
-        if found:
-            self.taken += 1
-        return found
+        slot = next((candidate for kind in shares if (candidate := self._take_gpu(kind, shares[kind]))), None)
+        slot = slot or self._take_cores()
+        if slot:
+            self.used += 1
+        return slot
 
-    def give(self, place: Slot) -> None:
-        """Give a place back."""
-        self.taken -= 1
-        if place.gpus:
-            self.gpus[place.machine][place.gpu] += round(place.gpus * PARTS)
+    def return_slot(self, slot: Slot) -> None:
+        """Free a slot that ``take_slot`` returned."""
+        self.used -= 1
+        if slot.gpus:
+            self.gpus[slot.node][slot.gpu] += round(slot.gpus * PARTS)
         else:
-            self.free[place.machine] += 1
+            self.free[slot.node] += 1
 
-    def _on(self, kind: str, share: float) -> Slot | None:
+    def _take_gpu(self, kind: str, share: float) -> Slot | None:
         parts = round(share * PARTS)
-        places = [(k, g) for k, m in enumerate(self.machines) if m.kind == kind for g in range(m.gpus)]
-        free = [(self.gpus[k][g], -k, -g) for k, g in places if self.gpus[k][g] >= parts]
+        gpus = [(k, g) for k, m in enumerate(self.nodes) if m.kind == kind for g in range(m.gpus)]
+        free = [(self.gpus[k][g], -k, -g) for k, g in gpus if self.gpus[k][g] >= parts]
         if not free:
             return None
         k, g = (-number for number in max(free)[1:])
         self.gpus[k][g] -= parts
         return Slot(kind, parts / PARTS, math.floor(self.cores[kind] * parts) / PARTS, k, g)
 
-    def _on_cores(self) -> Slot | None:
+    def _take_cores(self) -> Slot | None:
         k = max(range(len(self.free)), key=lambda k: self.free[k], default=None)
         if k is None or not self.free[k]:
             return None
         self.free[k] -= 1
-        return Slot(cpus=self.cpus, machine=k)
+        return Slot(cpus=self.cpus, node=k)
 
-    def afresh(self) -> DevicePool:
-        """Return the same with all free."""
-        return DevicePool(self.machines, self.most, self.cpus)
+    def emptied(self) -> DevicePool:
+        """Return the same pool with all devices free."""
+        return DevicePool(self.nodes, self.max_packs, self.cpus)
 
 
-def describe_idle_gpus(room: DevicePool, packs: Sequence[Mapping[str, float]]) -> str:
-    """Return one line if packs leave a GPU idle from the start, and why; else an empty one.
+def describe_idle_gpus(pool: DevicePool, packs: Sequence[Mapping[str, float]]) -> str:
+    """Return one line that says which GPUs packs leave idle from the start, and why; empty if none.
 
     Args:
-        room: Where they go; it stays as it is.
+        pool: Where they go; it is not changed.
         packs: The shares of each.
     """
-    room = room.afresh()
-    placed = sum(room.take(shares) is not None for shares in packs)
-    if not (idle := room.idle):
+    pool = pool.emptied()
+    placed = sum(pool.take_slot(shares) is not None for shares in packs)
+    if not (idle := pool.idle_gpus):
         return ""
     kinds = ", ".join(f"{n} {kind}" for kind, n in Counter(idle).items())
     why = f"{len(packs)} {'pack' if len(packs) == 1 else 'packs'}, {placed} at a time"
@@ -206,14 +206,14 @@ def describe_idle_gpus(room: DevicePool, packs: Sequence[Mapping[str, float]]) -
     return f"{len(idle)} {are} left idle ({kinds}): {why}"
 
 
-def describe_pool(room: DevicePool) -> str:
-    """Return what packs go to, in words: ``2 A100: a pack takes a share of one``, or ``8 cores: 8 packs at a time``."""
+def describe_pool(pool: DevicePool) -> str:
+    """Return a pool's devices in words: ``2 A100: a pack takes a share of one``, or ``8 cores: 8 packs at a time``."""
     gpus: Counter[str] = Counter()
-    for machine in room.machines:
-        gpus[machine.kind] += machine.gpus
-    at_most = f", at most {room.most} packs at a time" if room.most is not None else ""
+    for node in pool.nodes:
+        gpus[node.kind] += node.gpus
+    at_most = f", at most {pool.max_packs} packs at a time" if pool.max_packs is not None else ""
     if any(gpus.values()):
         return f"{', '.join(f'{n} {kind}' for kind, n in gpus.items() if n)}: a pack takes a share of one{at_most}"
-    cores = math.floor(sum(m.cpus for m in room.machines))
-    packs = f"{room.count} packs at a time" if room.count > 1 else "one pack at a time"
+    cores = math.floor(sum(m.cpus for m in pool.nodes))
+    packs = f"{pool.count} packs at a time" if pool.count > 1 else "one pack at a time"
     return f"{cores} {'core' if cores == 1 else 'cores'}: {packs}"

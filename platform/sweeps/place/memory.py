@@ -1,4 +1,4 @@
-"""Whether a sweep's largest trials can fit the memory of this machine at all, asked before anything is trained."""
+"""Check, before anything is trained, that a sweep's largest trials can fit the memory of this machine at all."""
 
 from __future__ import annotations
 
@@ -13,41 +13,43 @@ from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
 
 COPIES = 3
-"""Of the weights in training at least: themselves, their gradients, and what torch holds of a step."""
+"""Copies of the weights that training holds at least: weights, gradients, and one for the step."""
 GIB = 2**30
 
 
 def check_memory(sweep: Sweep, workers: Workers) -> Sweep:
-    """Return a sweep none of whose trials surely needs more memory than this machine has. A cluster's is not known.
+    """Return the sweep if its trials may fit this machine's memory; that of a cluster is not known.
 
-    What is counted is less than any training takes, so that nothing is refused that might fit.
+    The count is a lower bound, so that nothing is refused that might fit.
 
     Raises:
-        ConfigError: One does.
+        ConfigError: A trial needs more.
     """
-    room = inf if workers.address else _machine_bytes()
-    for entry in sweep.entries:
-        least = least_bytes(entry)
-        if least > room:
-            config = _largest_trial(entry)
-            sizes = f"hidden {config.hidden:,} with batch {config.batch:,} and {entry.places:,} places"
-            told = f"takes at least {least / GIB:,.0f} GiB a trial, and this machine has {room / GIB:,.0f}"
-            raise ConfigError(f"{sweep.file.name}: {entry.label}: {sizes} {told}. Make hidden or batch smaller.")
+    available = inf if workers.address else _machine_bytes()
+    for cell in sweep.cells:
+        least = least_bytes(cell)
+        if least > available:
+            config = _largest_trial(cell)
+            sizes = f"hidden {config.hidden:,} with batch {config.batch:,} and {cell.places:,} places"
+            need = f"takes at least {least / GIB:,.0f} GiB a trial, and this machine has {available / GIB:,.0f}"
+            raise ConfigError(f"{sweep.file.name}: {cell.label}: {sizes} {need}. Make hidden or batch smaller.")
     return sweep
 
 
-def least_bytes(entry: CellPlan) -> int:
-    """Return bytes that the largest trial of a cell takes at least: its weights, and one output a place."""
-    config = _largest_trial(entry)
+def least_bytes(cell: CellPlan) -> int:
+    """Return a lower bound in bytes for the largest trial of a cell: its weights, and one output at each position."""
+    config = _largest_trial(cell)
     task = get_task(config.task)
     weights = get_model(config.model).count(task.inputs, config.hidden, task.outputs, **config.options)
-    return int((COPIES * weights + config.batch * entry.places * config.hidden) * WIDTH[config.precision])
+    return int((COPIES * weights + config.batch * cell.places * config.hidden) * WIDTH[config.precision])
 
 
-def _largest_trial(entry: CellPlan) -> TrialConfig:
-    """Return a trial of the largest sizes that may be drawn."""
-    most = {d.name: int(d.most) for d in entry.space if d.name in ("hidden", "batch")}
-    return replace(entry.base, hidden=most.get("hidden", entry.base.hidden), batch=most.get("batch", entry.base.batch))
+def _largest_trial(cell: CellPlan) -> TrialConfig:
+    """Return a trial with the largest sizes that may be drawn."""
+    largest = {d.name: int(d.most) for d in cell.space if d.name in ("hidden", "batch")}
+    return replace(
+        cell.base, hidden=largest.get("hidden", cell.base.hidden), batch=largest.get("batch", cell.base.batch)
+    )
 
 
 def _machine_bytes() -> float:

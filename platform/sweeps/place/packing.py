@@ -1,4 +1,4 @@
-"""Divide trials into packs: pure, and the same for the same plan."""
+"""Divide trials into packs. Pure: the same plan gives the same packs."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ WIDTH = {"float32": 4, "float64": 8, "bfloat16": 4}
 
 
 def pack_key(configs: Sequence[TrialConfig]) -> str:
-    """Return the pack's identity: a hash of its trials."""
+    """Return a pack's identity: a hash of its trials."""
     return digest([c.id for c in configs])
 
 
-def member_bytes(config: TrialConfig, places: int, numbers: int) -> int:
+def member_bytes(config: TrialConfig, positions: int, numbers: int) -> int:
     """Return an estimate of the memory one member needs in training.
 
     Args:
         config: The member's trial.
-        places: Places of an example at which the layer keeps a state, as the batch says.
-        numbers: What training keeps of an example beside those states, as the batch says.
+        positions: Positions of an example at which the layer keeps a state.
+        numbers: Numbers that training keeps of an example in addition to those states.
     """
-    return config.batch * (places * config.hidden * TENSORS_A_PLACE + numbers) * WIDTH[config.precision]
+    return config.batch * (positions * config.hidden * TENSORS_A_PLACE + numbers) * WIDTH[config.precision]
 
 
 def trial_bytes(sweep: Sweep, config: TrialConfig) -> int:
     """Return an estimate of the memory that a trial of a sweep needs in training."""
-    cell = next(cell for cell in sweep.entries if cell.base.task == config.task)
-    return member_bytes(config, cell.places, cell.beside)
+    cell = next(cell for cell in sweep.cells if cell.base.task == config.task)
+    return member_bytes(config, cell.places, cell.other_numbers)
 
 
-def largest_pack(trials: int, workers: int, size: int | Literal["auto"], fit: int) -> int:
-    """Return how many of so many trials a pack may hold if ``fit`` fit; the rest as in ``divide_into_packs``."""
-    return size if size != "auto" else max(1, min(math.ceil(trials / workers), fit))
+def largest_pack(trials: int, workers: int, size: int | Literal["auto"], fitting: int) -> int:
+    """Return how many of ``trials`` a pack may hold if ``fitting`` fit; ``workers`` and ``size`` as below."""
+    return size if size != "auto" else max(1, min(math.ceil(trials / workers), fitting))
 
 
 def divide_into_packs(
     trials: Sequence[TrialConfig],
     workers: int,
     size: int | Literal["auto"],
-    each: Callable[[TrialConfig], int],
+    bytes_of: Callable[[TrialConfig], int],
     memory: int,
     looped: Collection[str] = (),
     together: bool = True,
@@ -58,25 +58,25 @@ def divide_into_packs(
     Args:
         trials: What to train.
         workers: Packs that train at a time.
-        size: Most trials a pack. ``"auto"`` divides all trials over the workers and stays within ``memory``; the
-            trials of a model that gains nothing from larger packs are divided over the workers by themselves.
-        each: Bytes that a trial needs, as ``trial_bytes`` says.
-        memory: Bytes a worker may use; ``"auto"`` alone looks at it.
+        size: Greatest number of trials in a pack. ``"auto"`` divides all trials over the workers and stays within
+            ``memory``; trials of a model that gains nothing from larger packs are divided by themselves.
+        bytes_of: Returns the bytes that a trial needs, as ``trial_bytes`` does.
+        memory: Bytes a worker may use; only for ``"auto"``.
         looped: Models that gain nothing from larger packs.
         together: Whether trials that compete in successive halving train in one pack.
-        measured: Returns the members that were measured to fit, in place of the estimate; None where nothing was.
+        measured: Returns how many members were measured to fit, which replaces the estimate; None if unknown.
     """
     groups: dict[str, list[TrialConfig]] = {}
     for config in trials:
         groups.setdefault(config.shape, []).append(config)
     packs = {}
     for group in groups.values():
-        most = len(group)
+        limit = len(group)
         if not (together and group[0].halving):
             alone = len(group) if group[0].model in looped else len(trials)
-            fit = measured(group[0]) or memory // each(group[0])
-            most = largest_pack(alone, workers, size, fit)
-        count = math.ceil(len(group) / most)
+            fitting = measured(group[0]) or memory // bytes_of(group[0])
+            limit = largest_pack(alone, workers, size, fitting)
+        count = math.ceil(len(group) / limit)
         for k in range(count):
             part = group[k * len(group) // count : (k + 1) * len(group) // count]
             packs[pack_key(part)] = part

@@ -1,4 +1,4 @@
-"""A sweep as it was planned: what its file says, and one entry a cell. The store keeps it, so nothing is looked up."""
+"""A sweep as it was planned: its file and its cells. The store keeps this plan, which is all that resuming needs."""
 
 from __future__ import annotations
 
@@ -18,20 +18,29 @@ class WarmStart:
 
     Attributes:
         source: Where it is from: ``"LEM, Appendix A, Table 8, ncifar"``, ``"row 0123456789ab, valid 0.02"``.
-        values: What it says of what is drawn, by name.
-        beside: Of its sizes those that are others here, as there: ``"hidden 128"``; empty if none is.
-        out: Why it lies outside the space, so that the search does without it; empty if it does not.
+        values: By name, its values of what the search draws.
+        differing: Sizes of the source that differ from the cell's: ``"hidden 128"``; empty if none does.
+        out: Why the search cannot use it; empty if it lies inside the space.
     """
 
     source: str
     values: Mapping[str, Drawn]
-    beside: str = ""
+    differing: str = ""
     out: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data, under the keys that stored plans have; ``from_dict`` restores it."""
+        return {"source": self.source, "values": dict(self.values), "beside": self.differing, "out": self.out}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> WarmStart:
+        """Rebuild from ``to_dict``."""
+        return cls(data["source"], data["values"], data["beside"], data["out"])
 
 
 @dataclass(frozen=True)
 class CellPlan:
-    """One cell of a sweep: a model on a task, with one choice of what a grid varies. It has a search of its own.
+    """One cell of a sweep: a model on a task, with one choice of what a grid varies. Each cell is searched by itself.
 
     Attributes:
         base: The trial that all trials of the cell are copies of; its ``params`` holds what is fixed.
@@ -39,13 +48,13 @@ class CellPlan:
         wider: The same over the wider ranges of a second search; empty without one.
         goal, metric: Whether the task's metric should be large (``"max"``) or small (``"min"``), and its name.
         label: Its name within the sweep: the model's, with the task and the cell where there are several.
-        about: What explains its rows to a reader; None until the sweep is written to a store.
+        about: Description of its rows for readers; None until the sweep is written to a store.
         looped: Whether a pack trains its members one after another.
-        places: Places of an example that a pack holds at a time, steps of a sequence; 0 where nobody has looked.
-        beside: What training keeps of an example beside a layer's states, in numbers; 0 where nobody has looked.
-        recipe: Fields of the recipe that rows are compared with, by name; None in plans of before.
+        places: Positions of an example that a pack holds at a time, such as steps of a sequence; 0 if unknown.
+        other_numbers: Numbers that training keeps of an example in addition to a layer's states; 0 if unknown.
+        recipe: Fields of the recipe that rows are compared with, by name; None in plans of older versions.
         numbers: Defaults of the training numbers that are given or drawn.
-        warm: Settings that its search is to begin with, and those that lie outside its space.
+        warm: Settings for its search to begin with, including those outside its space.
     """
 
     base: TrialConfig
@@ -56,7 +65,7 @@ class CellPlan:
     about: About | None = None
     looped: bool = False
     places: int = 0
-    beside: int = 0
+    other_numbers: int = 0
     recipe: Mapping[str, Any] | None = None
     numbers: Defaults = field(default_factory=dict)
     warm: tuple[WarmStart, ...] = ()
@@ -64,7 +73,7 @@ class CellPlan:
 
     @property
     def starts(self) -> list[Mapping[str, Drawn]]:
-        """What its first trials are, as far as a warm start says it."""
+        """What a warm start sets of its first trials, one mapping a trial."""
         return [start.values for start in self.warm if not start.out]
 
     @property
@@ -79,14 +88,13 @@ class CellPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
-        found = {
-            name: getattr(self, name) for name in ("goal", "metric", "label", "looped", "places", "beside", "recipe")
-        }
+        fields = {name: getattr(self, name) for name in ("goal", "metric", "label", "looped", "places", "recipe")}
+        fields["beside"] = self.other_numbers
         space, about = [dimension.to_dict() for dimension in self.space], self.about and self.about.to_dict()
         numbers = {name: dict(defaults) for name, defaults in self.numbers.items()}
-        more: dict[str, Any] = {"warm": [asdict(start) for start in self.warm]} if self.warm else {}
+        more: dict[str, Any] = {"warm": [start.to_dict() for start in self.warm]} if self.warm else {}
         more |= {"wider": [dimension.to_dict() for dimension in self.wider]} if self.wider else {}
-        return {**found, "base": self.base.to_dict(), "space": space, "about": about, "numbers": numbers, **more}
+        return {**fields, "base": self.base.to_dict(), "space": space, "about": about, "numbers": numbers, **more}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> CellPlan:
@@ -104,36 +112,36 @@ class CellPlan:
             data.get("beside", 0),
             data.get("recipe"),
             data.get("numbers", {}),
-            tuple(WarmStart(**start) for start in data.get("warm", ())),
+            tuple(map(WarmStart.from_dict, data.get("warm", ()))),
             tuple(map(Dimension.from_dict, data.get("wider", ()))),
         )
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """A checked sweep: its file, and one entry a cell.
+    """A checked sweep: its file and its cells.
 
     Attributes:
         file: As the user wrote it.
-        entries: In order; an entry's place is the number of its cell.
+        cells: In order; a position is the number of its cell.
     """
 
     file: SweepFile
-    entries: tuple[CellPlan, ...]
+    cells: tuple[CellPlan, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data without the file, which the store has beside it; ``from_dict`` restores it."""
-        return {"entries": [entry.to_dict() for entry in self.entries]}
+        """Return plain JSON data without the file, which the store has by itself; ``from_dict`` restores it."""
+        return {"entries": [cell.to_dict() for cell in self.cells]}
 
     @classmethod
     def from_dict(cls, file: SweepFile, plan: Mapping[str, Any]) -> Sweep:
-        """Rebuild from the file and ``to_dict``; plans from before there were cells say the task's facts once."""
+        """Rebuild from the file and ``to_dict``; plans older than cells hold the task's facts once, for all."""
         once = {"goal": plan.get("goal"), "metric": plan.get("metric"), "places": plan.get("length")}
-        return cls(file, tuple(CellPlan.from_dict({**once, **entry}) for entry in plan["entries"]))
+        return cls(file, tuple(CellPlan.from_dict({**once, **cell}) for cell in plan["entries"]))
 
 
 def training_words(config: TrialConfig) -> str:
-    """Return the words a trial is trained by: ``adam/drops``."""
+    """Return optimiser and schedule of a trial: ``adam/drops``."""
     return f"{config.optimiser}/{config.schedule}"
 
 
@@ -143,5 +151,5 @@ def recipe_to_dict(recipe: Any) -> dict[str, Any]:
 
 
 def cell_labels(plan: Mapping[str, Any] | None) -> list[str]:
-    """Return the labels of a stored plan's cells; none for one of before there were cells."""
-    return [entry["label"] for entry in (plan or {"entries": ()})["entries"] if "label" in entry]
+    """Return the labels of a stored plan's cells; none for a plan older than cells."""
+    return [cell["label"] for cell in (plan or {"entries": ()})["entries"] if "label" in cell]

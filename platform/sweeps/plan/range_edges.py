@@ -1,4 +1,4 @@
-"""Which winners of a sweep sit at the edge of what was searched, and the wider ranges of a second search."""
+"""Find winners of a sweep at the edge of what was searched, and choose wider ranges for a second search."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.space import Dimension
 from longwave.platform.sweeps.file.values import Range
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
-from longwave.platform.sweeps.plan.rounds import drawn_values
-from longwave.platform.sweeps.plan.trials import group_by_cell
+from longwave.platform.sweeps.plan.trials import drawn_values, group_by_cell
 
 NEAR = 0.05
-"""Share of a range, of its logarithm where it is drawn so, that counts as its edge, at each end."""
+"""Share of a range, of its logarithm where it is drawn so, that counts as an edge, at each end."""
 DECADE = 10.0
 """Factor by which a logarithmic range is widened at each end."""
 
 
 @dataclass(frozen=True)
 class AtEdge:
-    """A number of a winner that sits at an edge of the range it was drawn from.
+    """A number of a winner at an edge of the range from which it was drawn.
 
     Attributes:
         cell: Label of its cell.
@@ -50,67 +49,67 @@ class AtEdge:
 
 
 def find_edges(sweep: Sweep, store: Store, name: str) -> tuple[list[AtEdge], list[str]]:
-    """Return what of the winners of a sweep sits at an edge, and the labels of the cells that have no winner yet.
+    """Return the numbers of a sweep's winners that lie at an edge, and the labels of the cells without a winner yet.
 
     Args:
         sweep: With its spaces.
         store: Where its trials are.
-        name: Of the sweep there; an imported one has another than its file.
+        name: Of the sweep in the store; an imported one may differ from its file's.
     """
-    found, without = list[AtEdge](), list[str]()
-    for entry, mine in zip(sweep.entries, group_by_cell(sweep, store.planned(name)), strict=True):
-        again = [a.id for a in mine if a.phase == "retrain"]
-        if not again:
-            without.append(entry.label)
-        for trial in store.trials_by_id(again[:1]):
-            found += edges_of_winner(entry, trial.config)
-    return found, without
+    edges, unfinished = list[AtEdge](), list[str]()
+    for cell, planned in zip(sweep.cells, group_by_cell(sweep, store.planned(name)), strict=True):
+        retrainings = [a.id for a in planned if a.phase == "retrain"]
+        if not retrainings:
+            unfinished.append(cell.label)
+        for trial in store.trials_by_id(retrainings[:1]):
+            edges += edges_of_winner(cell, trial.config)
+    return edges, unfinished
 
 
-def edges_of_winner(entry: CellPlan, best: TrialConfig) -> Iterator[AtEdge]:
-    """Yield the numbers of a cell's winner that sit within ``NEAR`` of an end of their range; choices have no end."""
-    drawn = drawn_values(entry, best)
-    for d in entry.wider or entry.space:
+def edges_of_winner(cell: CellPlan, best: TrialConfig) -> Iterator[AtEdge]:
+    """Yield the numbers of a cell's winner that lie within ``NEAR`` of an end of their range; choices have no ends."""
+    drawn = drawn_values(cell, best)
+    for d in cell.wider or cell.space:
         value = drawn.get(d.name)
         if d.choices or d.low == d.high or value is None or isinstance(value, str):
             continue
         share = _position_in_range(d, value)
         if not NEAR < share < 1 - NEAR:
-            yield AtEdge(entry.label, best.row, d.name, value, d.low, d.high, "low" if share <= NEAR else "high")
+            yield AtEdge(cell.label, best.row, d.name, value, d.low, d.high, "low" if share <= NEAR else "high")
 
 
-def widen_ranges(sweep: Sweep, found: Sequence[AtEdge]) -> dict[str, dict[str, Range]]:
-    """Return by model and name the ranges for a second search: what sits at an edge is widened for all models alike.
+def widen_ranges(sweep: Sweep, edges: Sequence[AtEdge]) -> dict[str, dict[str, Range]]:
+    """Return, by model and name, the ranges of a second search: a number at an edge is widened for all models alike.
 
     A logarithmic range grows by ``DECADE`` at each end, any other by its own width, as far as values are valid.
 
     Args:
         sweep: The sweep that was searched.
-        found: What sits at an edge in it.
+        edges: Its numbers at edges.
 
     Raises:
         ConfigError: It has a second search already.
     """
     if sweep.file.wider:
         raise ConfigError(f"{sweep.file.name} has a second search over wider ranges: change them in [wider.space].")
-    names, space = {edge.name for edge in found}, dict[str, dict[str, Range]]()
-    for entry in sweep.entries:
-        model = get_model(entry.base.model)
+    names, space = {edge.name for edge in edges}, dict[str, dict[str, Range]]()
+    for cell in sweep.cells:
+        model = get_model(cell.base.model)
         known = {p.name: p for p in (model.lr, *model.params)}
-        for d in entry.space:
+        for d in cell.space:
             if d.name in names & known.keys() and not d.choices and (new := _widen(d, known[d.name])) != d:
                 space.setdefault(model.name, {})[d.name] = Range(low=new.low, high=new.high, log=new.log)
     return space
 
 
 def format_tables(space: Mapping[str, Mapping[str, Range]], trials: int) -> str:
-    """Return a second search over these ranges, of so many trials, as the tables of a sweep file; empty without any."""
-    found = f"\n[wider]\ntrials = {trials}\n" if space else ""
+    """Return a second search of ``trials`` trials over these ranges as tables of a sweep file; empty without ranges."""
+    text = f"\n[wider]\ntrials = {trials}\n" if space else ""
     for model, ranges in space.items():
-        found += f"\n[wider.space.{model}]\n"
+        text += f"\n[wider.space.{model}]\n"
         for name, r in ranges.items():
-            found += f"{name} = {{ low = {r.low!r}, high = {r.high!r}, log = {str(r.log).lower()} }}\n"
-    return found
+            text += f"{name} = {{ low = {r.low!r}, high = {r.high!r}, log = {str(r.log).lower()} }}\n"
+    return text
 
 
 def _position_in_range(d: Dimension, value: float) -> float:
@@ -123,6 +122,6 @@ def _widen(d: Dimension, param: Param) -> Dimension:
     """Return a range widened at both ends, as far as the parameter's values are valid."""
     if d.log:
         return replace(d, low=d.low / DECADE, high=min(d.high * DECADE, param.most))
-    least = 0.0 if param.zero else d.low / DECADE  # what is above 0 stays so
+    least = 0.0 if param.zero else d.low / DECADE  # a parameter that must be positive stays positive
     width = d.high - d.low
     return replace(d, low=max(d.low - width, min(least, d.low)), high=min(d.high + width, param.most))

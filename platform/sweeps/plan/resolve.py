@@ -17,7 +17,7 @@ from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.file.settings import CellSettings, read_cells
 from longwave.platform.sweeps.file.space import Dimension, learning_samplers
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep, recipe_to_dict
-from longwave.platform.sweeps.plan.rounds import without_defaults
+from longwave.platform.sweeps.plan.trials import without_defaults
 from longwave.platform.sweeps.plan.warm_start import choose_starts, published_settings
 from longwave.tasks.base.batch import Batch
 from longwave.tasks.base.data import Data
@@ -30,7 +30,7 @@ def resolve(file: SweepFile) -> Sweep:
     Raises:
         ConfigError: A name is unknown, or a value breaks a rule; the message names the key.
     """
-    tasks = [get_task(name) for name in file.places]
+    tasks = [get_task(name) for name in file.variant_by_task]
     models = [get_model(name) for name in file.models]
     if len(set(file.models)) < len(file.models):
         raise ConfigError(f"{file.name}: models: each model once, got {', '.join(file.models)}.")
@@ -39,19 +39,21 @@ def resolve(file: SweepFile) -> Sweep:
         for name in content.keys() - set(file.models):
             raise ConfigError(f"{file.name}: {did_you_mean('model', name, file.models)} The table is [{table}.{name}].")
     if file.rounds > 1 and file.sampler not in learning_samplers():
-        takers = " or ".join(learning_samplers())
-        raise ConfigError(f"{file.name}: rounds: only the {takers} sampler takes rounds, got sampler {file.sampler!r}.")
-    return Sweep(file, tuple(entry for task in tasks for entry in _plan_cells(file, task, models)))
+        samplers = " or ".join(learning_samplers())
+        raise ConfigError(
+            f"{file.name}: rounds: only the {samplers} sampler takes rounds, got sampler {file.sampler!r}."
+        )
+    return Sweep(file, tuple(cell for task in tasks for cell in _plan_cells(file, task, models)))
 
 
 def with_descriptions(sweep: Sweep) -> Sweep:
-    """Return the sweep with what explains its rows; trivial predictors are fitted for it."""
-    return replace(sweep, entries=tuple(replace(entry, about=about(entry.base)) for entry in sweep.entries))
+    """Return the sweep with descriptions of its rows; fits the trivial predictors that these quote."""
+    return replace(sweep, cells=tuple(replace(cell, about=about(cell.base)) for cell in sweep.cells))
 
 
 def used_models_and_tasks(sweep: Sweep) -> list[CatalogueEntry]:
-    """Return what pages need of the sweep's tasks and models."""
-    tasks = {e.base.task: known_task(get_task(e.base.task), e.base.variant, e.base.data) for e in sweep.entries}
+    """Return descriptions of the sweep's tasks and models, which pages show."""
+    tasks = {e.base.task: known_task(get_task(e.base.task), e.base.variant, e.base.data) for e in sweep.cells}
     return [*tasks.values(), *(known_model(get_model(name)) for name in sweep.file.models)]
 
 
@@ -59,15 +61,15 @@ def _check_batch_type(file: SweepFile, task: TaskSpec, model: ModelSpec, batch: 
     """Raise ConfigError where the model cannot read the task's batches, or what it needs is not installed."""
     if missing := model.lacks():
         raise ConfigError(f"{file.name}: models: {model.name}: {missing}")
-    reads, given = model.layer.READS, type(batch)
-    if not issubclass(given, reads):
-        kinds = f"{model.name} reads {reads.__name__}, but {task.name} gives {given.__name__}"
+    reads, batch_type = model.layer.READS, type(batch)
+    if not issubclass(batch_type, reads):
+        kinds = f"{model.name} reads {reads.__name__}, but {task.name} gives {batch_type.__name__}"
         raise ConfigError(f"{file.name}: models: {kinds}. Leave {model.name} out, or take another task.")
 
 
 def _plan_cells(file: SweepFile, task: TaskSpec, models: list[ModelSpec]) -> Iterator[CellPlan]:
     """Yield the cells of a task, model by model."""
-    variant = file.places[task.name] or task.variant
+    variant = file.variant_by_task[task.name] or task.variant
     try:
         data = task.load(variant)
     except ValueError as error:
@@ -75,15 +77,15 @@ def _plan_cells(file: SweepFile, task: TaskSpec, models: list[ModelSpec]) -> Ite
         raise ConfigError(f"{file.name}: {where}: {error}") from None
     for model in models:
         _check_batch_type(file, task, model, data.valid)
-        for cell in read_cells(file, model):
-            yield _plan_cell(file, task, model, variant, data, cell)
+        for settings in read_cells(file, model):
+            yield _plan_cell(file, task, model, variant, data, settings)
 
 
 def _plan_cell(
-    file: SweepFile, task: TaskSpec, model: ModelSpec, variant: str, data: Data[Batch], cell: CellSettings
+    file: SweepFile, task: TaskSpec, model: ModelSpec, variant: str, data: Data[Batch], settings: CellSettings
 ) -> CellPlan:
-    found = resolve_cell(cell, task, model)
-    options = cell.options(model)
+    resolved = resolve_cell(settings, task, model)
+    options = settings.options(model)
     base = TrialConfig(
         task=task.name,
         task_version=task.version,
@@ -92,70 +94,70 @@ def _plan_cell(
         model=model.name,
         model_version=model.version,
         options={name: value for name, value in options.items() if value != model.defaults[name]},
-        params=found.params,
+        params=resolved.params,
         phase="search",
         seed=0,
         precision=file.precision,
         selection=file.selection,
-        **found.fields,
+        **resolved.fields,
     )
-    _check_halving(file, found)
-    _check_nothing_drawn(file, model, found)
-    drawn = {d.name for d in found.space}
-    entry = CellPlan(
-        base if drawn & {*WORDS} else without_defaults(base, found.numbers),
-        found.space,
+    _check_halving(file, resolved)
+    _check_nothing_drawn(file, model, resolved)
+    drawn = {d.name for d in resolved.space}
+    planned = CellPlan(
+        base if drawn & {*WORDS} else without_defaults(base, resolved.numbers),
+        resolved.space,
         task.metric.goal,
         task.metric.name,
-        _label_of_cell(file, task, model, cell.cell),
+        _label_of_cell(file, task, model, settings.cell),
         looped=model.looped,
         places=data.valid.places,
-        beside=data.valid.numbers(task.outputs),
+        other_numbers=data.valid.numbers(task.outputs),
         recipe=recipe_to_dict(task.recipe(model.name)),
-        numbers=found.numbers,
-        wider=_widened_space(file, cell, task, model, found) if file.wider else (),
+        numbers=resolved.numbers,
+        wider=_widened_space(file, settings, task, model, resolved) if file.wider else (),
     )
     return (
-        replace(entry, warm=choose_starts(file, published_settings(entry, model)))
+        replace(planned, warm=choose_starts(file, published_settings(planned, model)))
         if "published" in file.warm
-        else entry
+        else planned
     )
 
 
 def _widened_space(
-    file: SweepFile, cell: CellSettings, task: TaskSpec, model: ModelSpec, first: ResolvedCell
+    file: SweepFile, settings: CellSettings, task: TaskSpec, model: ModelSpec, first: ResolvedCell
 ) -> tuple[Dimension, ...]:
-    """Return what a second search of a cell draws, all ranges checked against those of the first."""
+    """Return the space of a cell's second search, with all ranges checked against those of the first."""
     assert file.wider
     ranges, where = file.wider.space.get(model.name, {}), f"wider.space.{model.name}"
     drawn = {d.name: d for d in first.space if not d.choices}
     if unknown := [name for name in ranges if name not in drawn]:
         raise ConfigError(f"{file.name}: {where}: {did_you_mean('range', unknown[0], drawn)}")
-    tables = {**cell.tables, **dict.fromkeys(ranges, where)}
-    found = resolve_cell(replace(cell, wishes={**cell.wishes, **ranges}, tables=tables), task, model)
-    for d in found.space:
+    tables = {**settings.tables, **dict.fromkeys(ranges, where)}
+    resolved = resolve_cell(replace(settings, drawn={**settings.drawn, **ranges}, tables=tables), task, model)
+    for d in resolved.space:
         if d.name in ranges and not (d.low <= drawn[d.name].low and d.high >= drawn[d.name].high):
             held = f"the first search's {drawn[d.name].low:g} to {drawn[d.name].high:g}"
             raise ConfigError(f"{file.name}: {where}: {d.name} must hold {held}, got {d.low:g} to {d.high:g}.")
-    _check_halving(file, found)
-    return found.space
+    _check_halving(file, resolved)
+    return resolved.space
 
 
-def _check_nothing_drawn(file: SweepFile, model: ModelSpec, found: ResolvedCell) -> None:
-    """Raise ConfigError where nothing is searched and something is drawn."""
-    if found.space and not file.trials:
-        what = f"0 searches nothing, and {found.space[0].name} of {model.name} is drawn"
+def _check_nothing_drawn(file: SweepFile, model: ModelSpec, resolved: ResolvedCell) -> None:
+    """Raise ConfigError where a sweep without a search leaves something to be drawn."""
+    if resolved.space and not file.trials:
+        what = f"0 searches nothing, and {resolved.space[0].name} of {model.name} is drawn"
         raise ConfigError(f"{file.name}: trials: {what}. Fix it in [space.{model.name}], or give search trials.")
 
 
-def _check_halving(file: SweepFile, found: ResolvedCell) -> None:
-    """Raise ConfigError where halving would compare trials of other lengths, or such as cannot train in one pack."""
+def _check_halving(file: SweepFile, resolved: ResolvedCell) -> None:
+    """Raise ConfigError where halving would compare trials of different lengths, or trials that cannot share a pack."""
     if file.halving is None:
         return
-    if any(d.name == "epochs" for d in found.space):
+    if any(d.name == "epochs" for d in resolved.space):
         raise ConfigError(f"{file.name}: halving: epochs is drawn, and trials that compete have one length. Fix it.")
-    for d in found.space if not file.halving.cohort else ():
-        defaults = found.numbers.get(d.name, {}).values()
+    for d in resolved.space if not file.halving.cohort else ():
+        defaults = resolved.numbers.get(d.name, {}).values()
         if d.name in (*SIZES, *WORDS) or any(d.holds(default) for default in defaults):
             why = (
                 f"may be drawn as its default {next(filter(d.holds, defaults)):g}, which"
@@ -168,11 +170,11 @@ def _check_halving(file: SweepFile, found: ResolvedCell) -> None:
             )
 
 
-def _label_of_cell(file: SweepFile, task: TaskSpec, model: ModelSpec, cell: Mapping[str, Any]) -> str:
+def _label_of_cell(file: SweepFile, task: TaskSpec, model: ModelSpec, chosen: Mapping[str, Any]) -> str:
     """Return the name of a cell within its sweep: ``adding lem (hidden 64, layers 2)``."""
-    values = ", ".join(f"{name} {_format_value(value)}" for name, value in cell.items())
-    place = f"{task.name} " if len(file.places) > 1 else ""
-    return f"{place}{model.name}" + (f" ({values})" if values else "")
+    values = ", ".join(f"{name} {_format_value(value)}" for name, value in chosen.items())
+    prefix = f"{task.name} " if len(file.variant_by_task) > 1 else ""
+    return f"{prefix}{model.name}" + (f" ({values})" if values else "")
 
 
 def _format_value(value: Any) -> str:

@@ -1,6 +1,6 @@
-"""A sweep in the store: written there with its plan, read back, and what is missing of it.
+"""A sweep in the store: written with its plan, read back, and which of its trials are missing.
 
-What is missing is found from the plan in the store: no model, no task and no data are looked at for it.
+Missing trials follow from the stored plan alone: models, tasks and data are not loaded.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from longwave.platform.boards.budget import SearchCurve, budgets
+from longwave.platform.boards.row import Row
 from longwave.platform.errors import ConfigError
 from longwave.platform.plugins.known import keep_plugin_text, pin_as_planned
 from longwave.platform.plugins.plugin import is_plugin
@@ -18,6 +20,7 @@ from longwave.platform.records.stored import PlannedTrial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
+from longwave.platform.sweeps.file.space import learning_samplers
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
 from longwave.platform.sweeps.plan.trials import following_trials, group_by_cell
 from longwave.platform.sweeps.plan.warm_start import with_settings_of_rows
@@ -27,11 +30,10 @@ VERSIONS = ("task_version", "data", "model_version", "protocol")
 
 
 def store_plan(sweep: Sweep, store: Store) -> Sweep:
-    """Write a sweep to the store, with its plan, and return it as the store has it. Again, it changes nothing.
+    """Write a sweep to the store, with its plan, and return the stored one. A second call changes nothing.
 
     Raises:
-        ConfigError: The name is taken by another sweep, this one was planned under other versions, or a plugin breaks
-            a rule.
+        ConfigError: Another sweep has the name, this one was planned under other versions, or a plugin breaks a rule.
     """
     from longwave.platform.sweeps.plan.resolve import used_models_and_tasks, with_descriptions
 
@@ -40,8 +42,8 @@ def store_plan(sweep: Sweep, store: Store) -> Sweep:
     if new := name not in store.sweeps():
         store.write_catalogue(used_models_and_tasks(sweep))
     store.add_sweep(name, content, with_descriptions(with_settings_of_rows(sweep, store)).to_dict() if new else None)
-    found = read_sweep_plan(store, name)
-    for ours, theirs in zip(sweep.entries, found.entries, strict=True):
+    stored = read_sweep_plan(store, name)
+    for ours, theirs in zip(sweep.cells, stored.cells, strict=True):
         for field in VERSIONS:
             here, then = getattr(ours.base, field), getattr(theirs.base, field)
             if here != then:
@@ -49,14 +51,14 @@ def store_plan(sweep: Sweep, store: Store) -> Sweep:
                 raise ConfigError(f"The sweep {name!r} was planned with {what}; here is {here}. Give it another name.")
         keep_plugin_text("model", ours.base.model)
         keep_plugin_text("task", ours.base.task)
-    return found
+    return stored
 
 
 def restore_plugins(configs: Iterable[TrialConfig]) -> None:
-    """Have the brought models and tasks of some trials be what they were when these were planned.
+    """Restore the plugins of some trials in the versions under which these were planned.
 
     Raises:
-        ConfigError: One is not here any more; the message says what to do.
+        ConfigError: A plugin is gone; the message says what to do.
     """
     for task, model in {((c.task, c.task_version), (c.model, c.model_version)) for c in configs}:
         pin_as_planned("task", *task)
@@ -64,16 +66,16 @@ def restore_plugins(configs: Iterable[TrialConfig]) -> None:
 
 
 def check_plugins(file: SweepFile) -> None:
-    """Check the models and tasks of a sweep that are plugins, those that have passed in their version excepted.
+    """Check the models and tasks of a sweep that are plugins, except versions that have passed before.
 
     Raises:
         ConfigError: One breaks a rule; the message says which, and what to do.
     """
-    if not any(map(is_plugin, (*file.models, *file.places))):
+    if not any(map(is_plugin, (*file.models, *file.variant_by_task))):
         return
     from longwave.platform.contracts.check import check_plugin  # torch
 
-    for task, variant in file.places.items():
+    for task, variant in file.variant_by_task.items():
         check_plugin("task", task, variant)
     for model in file.models:
         check_plugin("model", model)
@@ -90,20 +92,20 @@ def read_sweep_plan(store: Store, name: str) -> Sweep:
     Raises:
         ConfigError: There is no such sweep.
     """
-    found = store.sweep(name)
-    file = check_sweep(found.content, name)
-    if found.plan is not None:
-        return Sweep.from_dict(file, found.plan)
+    stored = store.sweep(name)
+    file = check_sweep(stored.content, name)
+    if stored.plan is not None:
+        return Sweep.from_dict(file, stored.plan)
     return _plan_from_trials(file, store)
 
 
 def missing_trials(sweep: Sweep, store: Store) -> list[PlannedTrial]:
-    """Return the trials of the sweep that have not ended, after writing those that follow from what has ended."""
+    """Return the trials of the sweep that have not ended, after planning those that follow from what has."""
     return [a for a in plan_trials(sweep, store) if a.open]
 
 
 def plan_trials(sweep: Sweep, store: Store) -> list[PlannedTrial]:
-    """Return all trials of the sweep, after writing those that follow from what has ended."""
+    """Return all trials of the sweep, after planning those that follow from what has ended."""
     while True:
         planned = store.planned(sweep.file.name)
         there = {a.id for a in planned}
@@ -111,8 +113,8 @@ def plan_trials(sweep: Sweep, store: Store) -> list[PlannedTrial]:
             (cell, config) for cell, config in _following_trials(sweep, store, planned) if config.id not in there
         ]:
             about = _descriptions(sweep, new)
-            before = any(a.cell is None for a in planned)  # there were cells: it goes on without them
-            cells = None if before else [cell for cell, _ in new]
+            without_cells = any(a.cell is None for a in planned)  # planned before trials had cells: it goes on without
+            cells = None if without_cells else [cell for cell, _ in new]
             store.add_trials(sweep.file.name, [config for _, config in new], about, cells)
         else:
             return planned
@@ -131,43 +133,43 @@ def _following_trials(sweep: Sweep, store: Store, planned: Sequence[PlannedTrial
 
 
 def _descriptions(sweep: Sweep, trials: Sequence[tuple[int, TrialConfig]]) -> list[About]:
-    """Return what explains the row of each trial: what the store keeps of its cell, with how this trial departs.
+    """Return the description of each trial's row: that of its cell, with the trial's own departures from the recipe.
 
-    Those of a cell that depart alike, which most do, share one.
+    Trials of a cell with equal departures, which most have, share one object.
     """
-    found: list[About] = []
+    descriptions: list[About] = []
     shared: dict[tuple[int, tuple[str, ...]], About] = {}
-    for cell, config in trials:
-        entry = sweep.entries[cell]
-        if entry.about is None:
+    for index, config in trials:
+        cell = sweep.cells[index]
+        if cell.about is None:
             from longwave.platform.about import about
 
-            found.append(about(config))
+            descriptions.append(about(config))
             continue
-        departs = entry.about.departures
-        if entry.recipe is not None:
-            departs = list_departures(config, entry.recipe, config.params.keys() & entry.numbers)
-        if (key := (cell, departs)) not in shared:
-            shared[key] = replace(entry.about, departures=departs)
-        found.append(shared[key])
-    return found
+        departs = cell.about.departures
+        if cell.recipe is not None:
+            departs = list_departures(config, cell.recipe, config.params.keys() & cell.numbers)
+        if (key := (index, departs)) not in shared:
+            shared[key] = replace(cell.about, departures=departs)
+        descriptions.append(shared[key])
+    return descriptions
 
 
 def _plan_from_trials(file: SweepFile, store: Store) -> Sweep:
-    """Return a sweep that the store has no plan of, as an imported one: made of its trials, if each model has some."""
+    """Return a sweep without a stored plan, such as an imported one: its cells follow from its trials if it can be."""
     firsts: dict[str, str] = {}
     for trial in store.planned(file.name):
         firsts.setdefault(trial.model, trial.id)
     known = {t.config.model: t for t in store.trials_by_id(list(firsts.values()))}
-    if file.tasks or file.grids or not {*file.models} <= known.keys():
+    if file.tasks or file.has_grid or not {*file.models} <= known.keys():
         return with_search_spaces(Sweep(file, ()))
-    found = [(known[model].config, known[model].about) for model in file.models]
-    entries = (CellPlan(base, (), about.goal, about.metric, base.model, about) for base, about in found)
-    return Sweep(file, tuple(entries))
+    samples = [(known[model].config, known[model].about) for model in file.models]
+    cells = (CellPlan(base, (), about.goal, about.metric, base.model, about) for base, about in samples)
+    return Sweep(file, tuple(cells))
 
 
 def _drawable(sweep: Sweep, planned: Sequence[PlannedTrial]) -> Sweep:
-    """Return the sweep with its search spaces, if some trials of a search are not planned yet."""
+    """Return the sweep, with its search spaces if some trials of a search are not planned yet."""
     return (
         sweep
         if all(len(mine) >= sweep.file.searched for mine in group_by_cell(sweep, planned))
@@ -176,9 +178,28 @@ def _drawable(sweep: Sweep, planned: Sequence[PlannedTrial]) -> Sweep:
 
 
 def with_search_spaces(sweep: Sweep) -> Sweep:
-    """Return the sweep as it is resolved now, if the store keeps no plan of it and it so lacks spaces and positions."""
-    if sweep.entries and all(entry.places for entry in sweep.entries):
+    """Return the sweep; one without a stored plan, which lacks search spaces, is resolved again from its file."""
+    if sweep.cells and all(cell.places for cell in sweep.cells):
         return sweep
     from longwave.platform.sweeps.plan.resolve import resolve
 
     return resolve(sweep.file)
+
+
+def search_curves(store: Store, rows: Iterable[Row]) -> list[SearchCurve]:
+    """Return the search of each model's best row on each task of ``rows``; see ``budgets``."""
+    rows = list(rows)
+    learned = [
+        name for name in sorted({name for row in rows for name in row.sweeps}) if draws_are_dependent(store, name)
+    ]
+    return budgets(rows, lambda row: store.search_runs(row.config), learned)
+
+
+def draws_are_dependent(store: Store, sweep: str) -> bool:
+    """Return whether a sweep's trials are not independent draws: it learns, has a warm start, or widens its ranges.
+
+    Raises:
+        ConfigError: There is no such sweep.
+    """
+    content = store.sweep(sweep).content
+    return content.get("sampler") in learning_samplers() or bool(content.get("warm") or content.get("wider"))

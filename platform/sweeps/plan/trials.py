@@ -1,9 +1,10 @@
-"""Pure planning: which trials a sweep asks for, given how the earlier ones ended. Runs nothing, reads no data."""
+"""Which trials a sweep needs, given how the earlier ones ended. Pure: nothing is run, and no data are read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -11,48 +12,160 @@ from longwave.platform.records.identity import derive_seed
 from longwave.platform.records.run import Run
 from longwave.platform.records.seeds import seed_key
 from longwave.platform.records.stored import PlannedTrial
-from longwave.platform.records.trial import FIELDS, TrialConfig
+from longwave.platform.records.trial import FIELDS, SIZES, WORDS, TrialConfig, cohort_key
 from longwave.platform.sweeps.file.schema import SweepFile
-from longwave.platform.sweeps.plan.cells import Sweep
-from longwave.platform.sweeps.plan.rounds import fixed_trial, next_round, search_seeds
+from longwave.platform.sweeps.file.space import Defaults, Drawn, Observation, draw, learning_samplers
+from longwave.platform.sweeps.plan.cells import CellPlan, Sweep, training_words
+
+
+def search_seeds(file: SweepFile, model: str) -> list[int]:
+    """Return the seeds of a model's search trials, in order; they are the same in all its cells, on every task."""
+    return [derive_seed("search", file.seed, model, k) for k in range(file.searched)]
+
+
+def next_round(
+    file: SweepFile, cell: CellPlan, before: Sequence[TrialConfig], ends: Mapping[str, Run]
+) -> list[TrialConfig]:
+    """Return the search trials of the next round; none after the last.
+
+    A second search over wider ranges is one more round.
+
+    Args:
+        file: The sweep.
+        cell: One of its cells.
+        before: All trials of earlier rounds, which have ended.
+        ends: How they ended, by id.
+    """
+    model, done = cell.base.model, len(before)
+    index, n = _round_size(file, done)
+    if n == 0:
+        return []
+    observations: list[Observation] = []
+    for config in before:
+        if (run := ends[config.id]).valid is not None and run.status != "diverged":
+            observations.append((drawn_values(cell, config), run.valid))
+    seed = derive_seed("draw", file.seed, model, index)
+    space = cell.space if done < file.trials else cell.wider
+    if file.sampler in learning_samplers():
+        space = tuple(sorted(space, key=lambda d: d.name not in WORDS))
+    drawn = draw(space, n, seed, file.sampler, observations, cell.goal, partial(_is_used, cell))
+    starts = [*cell.starts[done:], *[{}] * n]
+    seeds = search_seeds(file, model)[done:]
+    wanted = [_trial_at(cell, {**p, **start}, s) for p, start, s in zip(drawn, starts, seeds, strict=False)]
+    return _assign_cohorts(file, wanted)
+
+
+def without_defaults(config: TrialConfig, numbers: Defaults) -> TrialConfig:
+    """Return a trial without values that do not change its training, so that equal trainings have one identity.
+
+    A training number is left out where it is the default or has no meaning under the trial's words; drops are left out
+    where the schedule has none, or where they lie behind the last epoch.
+    """
+    words = training_words(config)
+    kept = {
+        name: value
+        for name, value in config.params.items()
+        if name not in numbers or (words in numbers[name] and value != numbers[name][words])
+    }
+    uses_drops = config.schedule == "drops"
+    return replace(config, params=kept, drops=tuple(d for d in config.drops if uses_drops and d < config.epochs))
+
+
+def fixed_trial(cell: CellPlan) -> TrialConfig:
+    """Return the trial of a cell in which nothing is drawn."""
+    return _trial_at(cell, {}, cell.base.seed)
+
+
+def _trial_at(cell: CellPlan, point: Mapping[str, Drawn], seed: int) -> TrialConfig:
+    """Return the trial of a point that was drawn."""
+    fields: dict[str, Any] = {n: int(v) if n in SIZES else v for n, v in point.items() if n in FIELDS}
+    params: dict[str, Any] = {n: v for n, v in point.items() if n not in FIELDS}
+    return without_defaults(
+        replace(cell.base, **fields, params={**cell.base.params, **params}, seed=seed), cell.numbers
+    )
+
+
+def _is_used(cell: CellPlan, point: Mapping[str, Drawn], name: str) -> bool:
+    """Return whether a name has a meaning under the words of a point; words that it lacks are the cell's."""
+    words = "/".join(str(point.get(word, getattr(cell.base, word))) for word in WORDS)
+    return name not in cell.numbers or words in cell.numbers[name]
+
+
+def drawn_values(cell: CellPlan, config: TrialConfig) -> dict[str, Drawn]:
+    """Return what was drawn for a trial, without what has no meaning under its words."""
+    words, values = training_words(config), dict[str, Drawn]()
+    for name in (d.name for d in cell.space):
+        if name in FIELDS:
+            values[name] = getattr(config, name)
+        elif name in config.params:
+            values[name] = config.params[name]
+        elif (default := cell.numbers.get(name, {}).get(words)) is not None:
+            values[name] = default
+    return values
+
+
+def _round_size(file: SweepFile, done: int) -> tuple[int, int]:
+    """Return index and size of the round that follows ``done`` search trials of a cell; size 0 after the last."""
+    before = 0
+    for index in range(file.rounds):
+        n = (file.trials - before) // (file.rounds - index)
+        if n and before == done:
+            return index, n
+        before += n
+    return file.rounds, file.searched - before if before == done else 0
+
+
+def _assign_cohorts(file: SweepFile, trials: list[TrialConfig]) -> list[TrialConfig]:
+    """Return the trials with the names of their cohorts: consecutive trials, by default as many as a pack holds."""
+    if file.halving is None:
+        return trials
+    size = file.halving.cohort or (len(trials) if file.pack == "auto" else file.pack)
+    cohorts = [trials[k : k + size] for k in range(0, len(trials), size)]
+    assigned = []
+    for cohort in cohorts:
+        halving = {**file.halving.model_dump(), "cohort": cohort_key(cohort)}
+        assigned += [replace(c, halving=halving) for c in cohort]
+    return assigned
 
 
 def search_trials(sweep: Sweep, ends: Mapping[str, Run]) -> list[list[TrialConfig]]:
-    """Return the search trials of each cell, as far as ``ends`` decides them: a round joins once that before ended."""
-    found = []
-    for entry in sweep.entries:
+    """Return the search trials of each cell that ``ends`` decides: a round follows once the last has ended."""
+    search = []
+    for cell in sweep.cells:
         mine: list[TrialConfig] = []
-        while all(c.id in ends for c in mine) and (wanted := next_round(sweep.file, entry, mine, ends)):
+        while all(c.id in ends for c in mine) and (wanted := next_round(sweep.file, cell, mine, ends)):
             mine += wanted
-        found.append(mine)
-    return found
+        search.append(mine)
+    return search
 
 
 def first_trials(sweep: Sweep) -> list[list[TrialConfig]]:
-    """Return the trials that each cell begins with: those of its search's first round, or retrainings without one."""
-    found = search_trials(sweep, {})
-    return [mine or plan_retrainings(sweep.file, fixed_trial(e)) for mine, e in zip(found, sweep.entries, strict=True)]
+    """Return the first trials of each cell: those of its search's first round, or retrainings without a search."""
+    search = search_trials(sweep, {})
+    return [
+        mine or plan_retrainings(sweep.file, fixed_trial(cell)) for mine, cell in zip(search, sweep.cells, strict=True)
+    ]
 
 
 def all_trials(sweep: Sweep, ends: Mapping[str, Run]) -> list[TrialConfig]:
-    """Return every trial the sweep asks for, as far as ``ends`` decides it.
+    """Return every trial of the sweep, as far as ``ends`` decides it.
 
-    The search trials of a round come first; a cell's next round, and the retrainings of its winner, join once all
-    its trials so far have ended. Without a search there are the retrainings of what is fixed, at once.
+    The search trials come first; a cell's next round, and the retrainings of its winner, follow once all its trials so
+    far have ended. Without a search the fixed configuration is retrained at once.
 
     Args:
         sweep: The sweep.
         ends: How trials ended, by trial id.
     """
     search = search_trials(sweep, ends)
-    again = [
+    retrainings = [
         config
-        for entry, mine in zip(sweep.entries, search, strict=True)
+        for cell, mine in zip(sweep.cells, search, strict=True)
         if all(c.id in ends for c in mine)
-        and (best := choose_winner(mine, ends, entry.goal) if sweep.file.trials else fixed_trial(entry))
+        and (best := choose_winner(mine, ends, cell.goal) if sweep.file.trials else fixed_trial(cell))
         for config in plan_retrainings(sweep.file, best)
     ]
-    return [*chain(*search), *again]
+    return [*chain(*search), *retrainings]
 
 
 def following_trials(
@@ -60,43 +173,42 @@ def following_trials(
     planned: Sequence[PlannedTrial],
     read: Callable[[Sequence[str]], Mapping[str, tuple[TrialConfig, Run]]],
 ) -> Iterator[tuple[int, TrialConfig]]:
-    """Yield the trials that follow from those planned already, which are never planned again, with their cells.
+    """Yield the trials that follow from those planned already, with the indices of their cells.
 
-    What is planned stays as it is, whatever has become of models and tasks since: a sweep that is over asks for
-    nothing.
+    Planned trials stay as they are, even if models and tasks have changed since: nothing follows in a finished sweep.
 
     Args:
         sweep: The sweep.
         planned: Its trials so far, in order.
-        read: Gives configurations and ends of trials by id; asked for as few as will do.
+        read: Returns configurations and runs of trials by id; it is called for as few as possible.
     """
     file, cells = sweep.file, group_by_cell(sweep, planned)
-    for cell, (entry, mine) in enumerate(zip(sweep.entries, cells, strict=True)):
+    for index, (cell, mine) in enumerate(zip(sweep.cells, cells, strict=True)):
         if any(a.open or a.phase == "retrain" for a in mine):
             continue
         wanted: Sequence[TrialConfig] = ()
         if len(mine) < file.searched:
             known = list(read([a.id for a in mine]).values())
-            wanted = next_round(file, entry, [c for c, _ in known], {c.id: run for c, run in known})
+            wanted = next_round(file, cell, [c for c, _ in known], {c.id: run for c, run in known})
         elif not file.trials:
-            wanted = plan_retrainings(file, fixed_trial(entry))
-        elif best := _best_trial([(a.valid, a.id) for a in mine if a.status == "ok"], entry.goal):
+            wanted = plan_retrainings(file, fixed_trial(cell))
+        elif best := _best_trial([(a.valid, a.id) for a in mine if a.status == "ok"], cell.goal):
             wanted = plan_retrainings(file, read([best])[best][0])
-        yield from ((cell, config) for config in wanted)
+        yield from ((index, config) for config in wanted)
 
 
 def group_by_cell(sweep: Sweep, planned: Sequence[PlannedTrial]) -> list[list[PlannedTrial]]:
-    """Return the trials of each cell; those of before there were cells are told apart by their model."""
+    """Return the trials of each cell; trials planned before there were cells are grouped by their model."""
     by_cell: dict[int | str, list[PlannedTrial]] = {}
     for a in planned:
         by_cell.setdefault(a.model if a.cell is None else a.cell, []).append(a)
-    return [by_cell.get(k, []) + by_cell.get(e.base.model, []) for k, e in enumerate(sweep.entries)]
+    return [by_cell.get(k, []) + by_cell.get(cell.base.model, []) for k, cell in enumerate(sweep.cells)]
 
 
 def cell_key(file: SweepFile, config: TrialConfig) -> tuple[Any, ...]:
-    """Return what tells the cell of a trial from a file's other cells: task, model, and the values a grid varies."""
+    """Return what identifies the cell of a trial within a file: task, model, and the values that a grid varies."""
     chosen = {**config.params, **config.options}
-    varied = (getattr(config, n) if n in FIELDS else chosen.get(n) for n in file.gridded(config.model))
+    varied = (getattr(config, n) if n in FIELDS else chosen.get(n) for n in file.names_in_grid(config.model))
     return (config.task, config.model, *varied)
 
 
@@ -107,7 +219,7 @@ def choose_winner(trials: Sequence[TrialConfig], ends: Mapping[str, Run], goal: 
 
 
 def plan_retrainings(file: SweepFile, best: TrialConfig) -> list[TrialConfig]:
-    """Return the configuration of a cell's winner once a fresh seed, different from every search seed."""
+    """Return the retrainings of a cell's winner, each with a fresh seed that differs from every search seed."""
     taken = set(search_seeds(file, best.model))
     fresh = (seed for k in range(10**6) if (seed := derive_seed("retrain", seed_key(best), k)) not in taken)
     again = replace(best, phase="retrain", halving=None)

@@ -24,18 +24,17 @@ from longwave.platform.sweeps.place.devices import describe_idle_gpus
 from longwave.platform.sweeps.place.workers import Job, Workers
 from longwave.platform.sweeps.plan.cells import Sweep
 from longwave.platform.sweeps.plan.stored import check_plugins, is_over, plan_trials, restore_plugins, store_plan
-from longwave.platform.sweeps.run.budget import BudgetMeter
+from longwave.platform.sweeps.run.estimate import find_cluster, needs_probes, probe_missing
 from longwave.platform.sweeps.run.executor import run_packs, running_workers
 from longwave.platform.sweeps.run.heartbeat import Heartbeat
 from longwave.platform.sweeps.run.metrics import DriverMetrics
-from longwave.platform.sweeps.run.probing import find_cluster, needs_probes, probe_missing
 from longwave.platform.sweeps.run.progress import Progress
 from longwave.platform.sweeps.run.queue import PackQueue
-from longwave.platform.sweeps.run.recorder import ResultRecorder
+from longwave.platform.sweeps.run.recorder import BudgetMeter, ResultRecorder
 
 
 def start_sweep(file: SweepFile, store: Store, workers: Workers, server: str | None, console: Console) -> Progress:
-    """Plan a sweep and run it, or what is missing of it, as ``resume_sweep`` does.
+    """Plan a sweep and run what is missing of it, as ``resume_sweep`` does.
 
     Raises:
         ConfigError: A rule is broken; or as ``store_plan`` and ``resume_sweep``.
@@ -61,14 +60,14 @@ def resume_sweep(
         workers: How to run packs.
         server: MLflow tracking URI to mirror to, or None.
         console: Where to show progress.
-        numbers: Where to count, if others are to see it.
+        numbers: Metrics to update, if they are published.
 
     Raises:
-        ConfigError: A plugin that it was planned with is not here any more, or breaks a rule.
-        Interrupted: A signal ended it in order.
+        ConfigError: A plugin that it was planned with is gone, or breaks a rule.
+        Interrupted: A signal stopped it cleanly.
     """
     if not store.with_retry(lambda: is_over(sweep, store, store.planned(sweep.file.name))):
-        restore_plugins(entry.base for entry in sweep.entries)
+        restore_plugins(entry.base for entry in sweep.cells)
         check_plugins(sweep.file)
     make_ready(workers.storage)
     store.with_retry(lambda: store.set_state(sweep.file.name, ""))
@@ -103,20 +102,20 @@ class _Driver:
         self.cut: set[str] = set()
         self.idle = ""
         self.numbers = numbers
-        store.on_wait, store.on_transaction = self.view.say, numbers.took
+        store.on_wait, store.on_transaction = self.view.say, numbers.observe_transaction
 
     def run(self) -> Progress:
-        """Train until nothing is missing, or until the driver is to end."""
+        """Train until nothing is missing, or until the driver must stop."""
         name = self.sweep.file.name
         with ExitStack() as stack:
             if mirror := stack.enter_context(mirroring(self.server)):
                 stack.enter_context(mirror.following(self.store))
             stack.enter_context(self.view)
             stack.enter_context(self.heartbeat)
-            stack.enter_context(self.heartbeat.hearing())
+            stack.enter_context(self.heartbeat.handling_signals())
             try:
-                while (left := self._left()) and self.heartbeat.may_train():
-                    self._round(left, stack)
+                while (left := self._open_trials()) and self.heartbeat.may_train():
+                    self._run_round(left, stack)
             except KeyboardInterrupt:
                 raise Interrupted(self.heartbeat.signal or 2, name) from None
             except WorkersLostError as error:
@@ -125,38 +124,38 @@ class _Driver:
             for pack in self.cut if not left else ():
                 self.workers.checkpoint(pack).remove()
         if mirror and mirror.problem:
-            told = "Nothing is lost; send it later with: longwave mlflow sync"
-            self.console.print(f"{mirror.problem}. {told}", style="yellow", markup=False, highlight=False)
+            hint = "Nothing is lost; send it later with: longwave mlflow sync"
+            self.console.print(f"{mirror.problem}. {hint}", style="yellow", markup=False, highlight=False)
         if left and self.heartbeat.signal:
             raise Interrupted(self.heartbeat.signal, name)
         if left:
             self.console.print(
-                f"{name}: {self.heartbeat.ends}. Go on with: longwave sweep resume {name}", highlight=False
+                f"{name}: {self.heartbeat.reason_to_end}. Go on with: longwave sweep resume {name}", highlight=False
             )
         return self.view
 
-    def _left(self) -> list[PlannedTrial]:
-        """Return the trials that have not ended, and show how all stand."""
+    def _open_trials(self) -> list[PlannedTrial]:
+        """Return the trials that have not ended, and show the status of all."""
         trials = self.store.with_retry(lambda: plan_trials(self.sweep, self.store))
         self.view.plan(trials)
         self.numbers.plan(trials)
         return [a for a in trials if a.open]
 
-    def _round(self, left: Sequence[PlannedTrial], stack: ExitStack) -> None:
-        """Train what this driver can lease of the trials that are left; if that is nothing, wait a second."""
-        stack.enter_context(running_workers(self.workers))  # starts behind what follows
-        most = self.store.with_retry(self.budget.trials_left)
-        cluster = self._cluster(left)
-        queue = PackQueue(self.sweep, self.store, self.leases, self.workers, left, self.parents, most, cluster)
+    def _run_round(self, left: Sequence[PlannedTrial], stack: ExitStack) -> None:
+        """Train as many of the remaining trials as this driver can lease; if there are none, wait a second."""
+        stack.enter_context(running_workers(self.workers))  # they start in the background
+        max_trials = self.store.with_retry(self.budget.trials_left)
+        cluster = self._find_cluster(left)
+        queue = PackQueue(self.sweep, self.store, self.leases, self.workers, left, self.parents, max_trials, cluster)
         first = queue.next()
         if not first:
-            self._wait(left, most)
+            self._wait_for_others(left, max_trials)
             return
         recorder = ResultRecorder(self.store, self.leases, self.workers, self.view, cluster.probed)
         packs = len(first) + queue.left
         try:
-            with self.budget.filled_by(recorder), self.numbers.heard_by(recorder, recorder.jobs, packs) as sink:
-                run_packs(self._handed_out(first, queue, recorder), sink, self.workers)
+            with self.budget.counting(recorder), self.numbers.counting(recorder, recorder.jobs, packs) as sink:
+                run_packs(self._hand_out_packs(first, queue, recorder), sink, self.workers)
         except LeaseLostError as error:
             self.view.say(str(error))
         finally:
@@ -164,24 +163,26 @@ class _Driver:
             self.cut.update(*recorder.parents.values())
             self.leases.release([*self.leases.fences])
 
-    def _handed_out(
+    def _hand_out_packs(
         self, jobs: Mapping[str, Job], queue: PackQueue, recorder: ResultRecorder
     ) -> Iterator[Mapping[str, Job]]:
-        """Yield the packs of a round as workers come to need them: as many wait as work, so that no worker is idle."""
+        """Yield the packs of a round as workers need them: as many wait as train, so that no worker is idle."""
         while jobs:
-            recorder.take(jobs)
+            recorder.add_jobs(jobs)
             self.cut.update(*(job.before for job in jobs.values()))
             if not queue.left and queue.handed == len(recorder.jobs):
-                self._say_idle(describe_idle_gpus(queue.cluster.room, [job.shares for job in recorder.jobs.values()]))
+                self._warn_of_idle_gpus(
+                    describe_idle_gpus(queue.cluster.pool, [job.shares for job in recorder.jobs.values()])
+                )
             yield jobs
-            while queue.left and recorder.waiting >= max(queue.cluster.count, len(recorder.places)):
+            while queue.left and recorder.waiting >= max(queue.cluster.count, len(recorder.slots)):
                 yield {}
-            over, recorder.over = recorder.over, []
-            self.leases.release(over)
+            ended, recorder.to_release = recorder.to_release, []
+            self.leases.release(ended)
             jobs = {} if self.workers.draining() else queue.next()
 
-    def _cluster(self, left: Sequence[PlannedTrial]) -> Cluster:
-        """Return what packs may go to; where that is GPUs, packs yet to be divided are tried there first."""
+    def _find_cluster(self, left: Sequence[PlannedTrial]) -> Cluster:
+        """Return the devices for packs; on GPUs, trials that are in no pack yet are probed first."""
         cluster = find_cluster(self.workers, self.store)
         fresh = [a.id for a in left if a.pack is None]
         if not fresh or not needs_probes(cluster, self.workers):
@@ -189,17 +190,17 @@ class _Driver:
         configs = self.store.with_retry(lambda: self.store.configs(fresh))
         return probe_missing(cluster, [*configs.values()], self.workers, self.store, self.view.say)
 
-    def _say_idle(self, idle: str) -> None:
-        """Say in one line that GPUs are left idle, unless that was said before."""
+    def _warn_of_idle_gpus(self, idle: str) -> None:
+        """Warn in one line that GPUs are left idle, unless the last warning was the same."""
         if idle and idle != self.idle:
-            told = f"{self.sweep.file.name}: {idle}"
-            self.console.print(told, style="yellow", markup=False, highlight=False)
+            line = f"{self.sweep.file.name}: {idle}"
+            self.console.print(line, style="yellow", markup=False, highlight=False)
         self.idle = idle
 
-    def _wait(self, left: Sequence[PlannedTrial], most: int | None) -> None:
-        """Wait for others, or find that the budget leaves room for no pack."""
+    def _wait_for_others(self, left: Sequence[PlannedTrial], max_trials: int | None) -> None:
+        """Wait for other drivers, or note that the budget is too small for any remaining pack."""
         others = [d for d in read_drivers(self.store) if d.alive and d.owner != self.leases.owner]
-        if most is not None and not any(a.status == "running" for a in left):
+        if max_trials is not None and not any(a.status == "running" for a in left):
             self.budget.close()
             return
         who = ", ".join(f"process {d.process} on {d.host} ({d.sweep})" for d in others)

@@ -1,4 +1,4 @@
-"""What a sweep that is not planned yet would be placed on, and would take there."""
+"""Find the devices for a sweep's packs, probe packs that are not known there yet, and estimate what a sweep takes."""
 
 from __future__ import annotations
 
@@ -9,60 +9,103 @@ from itertools import chain, cycle, islice
 from pathlib import Path
 
 from longwave.platform.paths import store_url
+from longwave.platform.records.probe import CPU
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.storage.probes import read_probes
+from longwave.platform.storage.probes import read_probes, write_probes
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.place.cluster import Cluster
+from longwave.platform.sweeps.place.cluster import Cluster, ProbeTable
 from longwave.platform.sweeps.place.devices import describe_pool
 from longwave.platform.sweeps.place.estimate import SweepEstimate, estimate_stages, like_retrainings
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.plan.cells import Sweep
 from longwave.platform.sweeps.plan.trials import first_trials
 from longwave.platform.sweeps.run import executor
-from longwave.platform.sweeps.run.probing import probe_missing
 from longwave.platform.sweeps.run.queue import divide_new_trials
 
 
+def find_cluster(workers: Workers, store: Store) -> Cluster:
+    """Return the devices for packs inside ``running_workers(workers)``, with the probes of the store.
+
+    Raises:
+        WorkerError: No pack fits; or as ``run_packs``.
+    """
+    pool = workers.device_pool(executor.find_nodes(workers))
+    return Cluster(pool, workers.gpus, ProbeTable(store.with_retry(lambda: read_probes(store))))
+
+
+def probe_missing(
+    cluster: Cluster, configs: Sequence[TrialConfig], workers: Workers, store: Store, say: Callable[[str], None]
+) -> Cluster:
+    """Return the cluster with probes of these trials: missing ones are made now, and stored.
+
+    Args:
+        cluster: As ``find_cluster`` returns it.
+        configs: What will be trained.
+        workers: Those of ``running_workers``.
+        store: Where probes are kept.
+        say: Called with what takes a while.
+
+    Raises:
+        WorkerError: As ``run_packs``.
+    """
+    wanted = [*cluster.untried_packs(configs)]
+    if not wanted:
+        return cluster
+    say(f"tries {len(wanted)} packs for the memory and the time they take")
+    probes = [*executor.run_probes(wanted, workers)]
+    store.with_retry(lambda: write_probes(store, probes))
+    say("")
+    return cluster.with_probes(store.with_retry(lambda: read_probes(store)))
+
+
+def needs_probes(cluster: Cluster, workers: Workers) -> bool:
+    """Return whether a sweep probes its packs before it divides them: on GPUs, unless their shares are given.
+
+    On cores an estimate of the memory is enough, and a pack takes a core in any case.
+    """
+    return workers.gpus is None and any(kind != CPU for kind in cluster.pool.kinds)
+
+
 def describe_devices_here(workers: Workers) -> str:
-    """Return what packs would go to on this machine, in words."""
-    return describe_pool(workers.room(executor.find_nodes(workers)))
+    """Return the devices of this machine for packs, in words."""
+    return describe_pool(workers.device_pool(executor.find_nodes(workers)))
 
 
 def estimate_sweep(
     sweep: Sweep, workers: Workers, store: str | None, probe: bool, say: Callable[[str], None]
 ) -> tuple[Cluster, SweepEstimate]:
-    """Return what there is for a sweep, and what all of it is expected to take there, as far as probes tell.
+    """Return the devices for a sweep, and an estimate of all of it there from the probes in the store.
 
     Args:
         sweep: As ``resolve`` returns it.
         workers: How it would be run.
         store: URL of the store of probes.
-        probe: Try what nothing is known of, and keep what is found.
-        say: Told what takes a while.
+        probe: Probe what is not known yet, and store the results.
+        say: Called with what takes a while.
 
     Raises:
         WorkerError: As ``run_packs``.
     """
     asks_ray = workers.address or probe
     with executor.running_workers(replace(workers, single_first=False)) if asks_ray else nullcontext():
-        cluster = Cluster(workers.room(executor.find_nodes(workers)), workers.gpus)
+        cluster = Cluster(workers.device_pool(executor.find_nodes(workers)), workers.gpus)
         if probe:
             with Store(store_url(store)) as known:
                 cluster = probe_missing(
-                    cluster.knowing(read_probes(known)), [*chain(*first_trials(sweep))], workers, known, say
+                    cluster.with_probes(read_probes(known)), [*chain(*first_trials(sweep))], workers, known, say
                 )
         elif store or Path(store_url(None).removeprefix("sqlite:///")).exists():
             with Store(store_url(store), create=False) as known:
-                cluster = cluster.knowing(read_probes(known))
+                cluster = cluster.with_probes(read_probes(known))
     return cluster, estimate_stages(
         cluster, [divide_new_trials(sweep, cluster, stage) for stage in planned_stages(sweep)]
     )
 
 
 def planned_stages(sweep: Sweep) -> list[Sequence[TrialConfig]]:
-    """Return trials like those of each round, of the second search, and of the retrainings, which are not known yet."""
-    file, begins = sweep.file, first_trials(sweep)
-    rounds: list[Sequence[TrialConfig]] = [[*chain(*begins)]] * (file.rounds if file.trials else 0)
-    second = [config for mine in begins for config in islice(cycle(mine), file.searched - file.trials)]
-    again = [config for mine in begins for config in like_retrainings(mine, file.retrain)]
-    return [stage for stage in (*rounds, second, again) if stage]
+    """Return trials like those of each round, of the second search, and of the retrainings, before they are planned."""
+    file, first = sweep.file, first_trials(sweep)
+    rounds: list[Sequence[TrialConfig]] = [[*chain(*first)]] * (file.rounds if file.trials else 0)
+    second = [config for mine in first for config in islice(cycle(mine), file.searched - file.trials)]
+    retrainings = [config for mine in first for config in like_retrainings(mine, file.retrain)]
+    return [stage for stage in (*rounds, second, retrainings) if stage]

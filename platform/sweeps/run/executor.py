@@ -17,26 +17,26 @@ from longwave.platform.sweeps.place.devices import ClusterNode, Slot
 from longwave.platform.sweeps.place.workers import Job, Sink, Workers, nodes_here, train_job
 
 SINGLE = "longwave.platform.sweeps.on_ray.single_process"
-"""The module of the process that a sweep begins in where nothing is asked that only Ray gives."""
+"""The module of the process in which a sweep begins if it needs nothing that only Ray provides."""
 SECONDS = 5.0
-"""Seconds of processor that it trains before Ray is started: about what Ray takes to start and to end."""
+"""CPU seconds that it trains before Ray is started: about as long as Ray takes to start and to end."""
 _clients: list[Client] = []
-"""The one that runs, if any: blocks of ``running_workers`` inside one another share it."""
+"""The running client, if any: nested blocks of ``running_workers`` share it."""
 
 
 def run_packs(queue: Iterable[Mapping[str, Job]], sink: Sink, workers: Workers) -> None:
-    """Train packs inside ``running_workers(workers)``; ``sink`` hears of each start, report and end, in this process.
+    """Train packs inside ``running_workers(workers)``; report each start, report and end to ``sink``, in this process.
 
-    Packs that a drain left unstarted are not heard of. One whose share of a GPU is not given takes a whole one.
+    Packs that a drain left unstarted are not reported. A pack without a share of a GPU takes a whole one.
 
     Args:
-        queue: Packs by key. The next are asked for whenever something was heard; empty ones mean that there is enough.
-        sink: Hears.
+        queue: Packs by key. It is advanced after each batch of events; an empty mapping means that enough are waiting.
+        sink: Takes the events.
         workers: Those of ``running_workers``.
 
     Raises:
-        WorkerError: Ray could not be started, or it died; or a worker is not fit for what was planned.
-        Exception: Whatever the sink raises. All workers are ended by that, no trial is.
+        WorkerError: Ray could not be started, or it died; or a worker's versions are not those of the plan.
+        Exception: Whatever the sink raises. It ends all workers, but no trial.
     """
     if workers.here:
         for key, job in (item for jobs in queue for item in jobs.items()):
@@ -44,82 +44,82 @@ def run_packs(queue: Iterable[Mapping[str, Job]], sink: Sink, workers: Workers) 
                 return
             _train_here(key, job, sink, workers)
         return
-    heard = _CurrentSessions()
+    sessions = _CurrentSessions()
     try:
-        _follow(iter(queue), heard, sink, workers)
+        _follow(iter(queue), sessions, sink, workers)
     except WorkersLostError:
         if not _starts_single():
             raise
-        _pause(heard, "the process that it began in died: it goes on on Ray", sink, workers)
-        for pack in heard.training:
+        _pause(sessions, "the process that it began in died: it goes on on Ray", sink, workers)
+        for pack in sessions.training:
             sink.ended(pack, "paused")
-        sink.settle()
-    if heard.left_to_ray:
+        sink.flush()
+    if sessions.left_to_ray:
         _turn_to_ray(workers)
 
 
-def _follow(coming: Iterator[Mapping[str, Job]], heard: _CurrentSessions, sink: Sink, workers: Workers) -> None:
-    """Hand packs to the client and hear of them until the last is over, or until they are drained."""
+def _follow(coming: Iterator[Mapping[str, Job]], sessions: _CurrentSessions, sink: Sink, workers: Workers) -> None:
+    """Hand packs to the client and handle their events until the last has ended, or until they are drained."""
     client = _clients[-1]
-    own = {name: getattr(workers, name) for name in ("count", "address", "gpus", "cpu", "cpus", "labels")}
-    work = {"ask": "packs", "storage": str(workers.storage), "flag": workers.flag, "workers": own, **_plugins()}
+    options = {name: getattr(workers, name) for name in ("count", "address", "gpus", "cpu", "cpus", "labels")}
+    work = {"ask": "packs", "storage": str(workers.storage), "flag": workers.flag, "workers": options, **_plugins()}
     work |= {"seconds": SECONDS}
     more = next(coming, None)
-    # Closed at once: a traceback may hold the generator for long.
+    # Closed explicitly: a traceback may keep the generator alive for long.
     with closing(client.run(work | _packs_message(more))) as arriving:
         for events in arriving:
             for event in events:
-                _handle_event(event, heard, sink, workers)
-            sink.settle()
+                _handle_event(event, sessions, sink, workers)
+            sink.flush()
             if more is not None and ((more := next(coming, None)) or more is None):
-                client.tell({"ask": "more"} | _packs_message(more))
+                client.send({"ask": "more"} | _packs_message(more))
 
 
-def _pause(heard: _CurrentSessions, why: str, sink: Sink, workers: Workers) -> None:
-    """Have packs that began in a single process pause, and say why they go on on Ray."""
-    heard.left_to_ray = True
-    sink.told(why)
+def _pause(sessions: _CurrentSessions, why: str, sink: Sink, workers: Workers) -> None:
+    """Pause packs that began in a single process, and say why they continue on Ray."""
+    sessions.left_to_ray = True
+    sink.show_notice(why)
     workers.drain()
 
 
 def _plugins() -> dict[str, Any]:
-    """Return the text of the plugins in use, which no other node has."""
+    """Return the source of the plugins in use, which no other node has."""
     return {"plugins": [plugin.to_dict() for plugin in used_plugins()]}
 
 
 def _train_here(key: str, job: Job, sink: Sink, workers: Workers) -> None:
     def emit(report: Report) -> None:
         sink.report(key, report)
-        sink.settle()
+        sink.flush()
 
     sink.started(key, _slot_here(workers))
     sink.ended(key, train_job(key, job, emit, workers))
-    sink.settle()
+    sink.flush()
 
 
 def _packs_message(jobs: Mapping[str, Job] | None) -> dict[str, Any]:
-    """Return packs as Ray's scheduler is told of them: with whether they are the last."""
+    """Return the message that hands packs to the scheduler, and says whether they are the last."""
     return {"jobs": {key: job.to_dict() for key, job in (jobs or {}).items()}, "last": jobs is None}
 
 
-def _handle_event(event: Mapping[str, Any], heard: _CurrentSessions, sink: Sink, workers: Workers) -> None:
+def _handle_event(event: Mapping[str, Any], sessions: _CurrentSessions, sink: Sink, workers: Workers) -> None:
     pack = event.get("pack", "")
-    if event["event"] == "told":
-        sink.told(event["line"])
+    if event["event"] == "notice":
+        sink.show_notice(event["line"])
     elif event["event"] == "long":
-        _pause(heard, "it takes longer than Ray takes to start, so it goes on on Ray", sink, workers)
+        _pause(sessions, "it takes longer than Ray takes to start, so it goes on on Ray", sink, workers)
     elif event["event"] == "started":
-        heard.training.add(pack)
-        sink.started(pack, Slot(**event["place"]))
+        sessions.training.add(pack)
+        sink.started(pack, Slot(**event["slot"]))
     elif event["event"] == "ended":
-        heard.training.discard(pack)
+        sessions.training.discard(pack)
         sink.ended(pack, event["how"], event["why"])
-    elif heard.now(pack, event["session"]):
+    elif sessions.is_current(pack, event["session"]):
         sink.report(pack, Report.from_dict(event["report"]))
 
 
 def find_nodes(workers: Workers) -> list[ClusterNode]:
-    """Return the nodes of the cluster as they are now; outside of ``running_workers``, or without Ray, this machine.
+    """Return the present nodes of the cluster; outside of ``running_workers``, or without Ray, this machine.
 
     Raises:
         WorkerError: As ``run_packs``.
@@ -127,35 +127,35 @@ def find_nodes(workers: Workers) -> list[ClusterNode]:
     if workers.here or not _clients:
         return [nodes_here(workers.cores)]
     try:
-        found = _ask_for_nodes(workers)
+        nodes = _ask_for_nodes(workers)
     except WorkersLostError:
         if not _starts_single():
             raise
-        found = []
-    if _starts_single() and (not found or (found[0].gpus and not workers.cpu)):
+        nodes = []
+    if _starts_single() and (not nodes or (nodes[0].gpus and not workers.cpu)):
         _turn_to_ray(workers)
         return _ask_for_nodes(workers)
-    return found
+    return nodes
 
 
 def _ask_for_nodes(workers: Workers) -> list[ClusterNode]:
-    with closing(_clients[-1].run({"ask": "machines", "labels": dict(workers.labels)})) as arriving:
-        return [ClusterNode(**machine) for events in arriving for event in events for machine in event["machines"]]
+    with closing(_clients[-1].run({"ask": "nodes", "labels": dict(workers.labels)})) as arriving:
+        return [ClusterNode(**node) for events in arriving for event in events for node in event["nodes"]]
 
 
 def _starts_single() -> bool:
-    """Return whether what runs is the single process that a sweep begins in."""
+    """Return whether packs run in the single process in which a sweep begins."""
     return _clients[-1].scheduler == SINGLE
 
 
 def _turn_to_ray(workers: Workers) -> None:
-    """Have Ray in place of the single process from now on; it starts behind what follows."""
+    """Replace the single process by Ray, which starts in the background."""
     _clients[-1].end()
     _clients[-1] = Client(workers)
 
 
 def run_probes(wanted: Sequence[tuple[str, Sequence[TrialConfig]]], workers: Workers) -> Iterator[Probe]:
-    """Yield what packs take of devices, each alone on one; what cannot be probed is left out.
+    """Yield the probes of packs, each alone on a device; packs that fail are left out.
 
     Args:
         wanted: Kinds of devices, each with the trials of a pack.
@@ -169,25 +169,23 @@ def run_probes(wanted: Sequence[tuple[str, Sequence[TrialConfig]]], workers: Wor
 
         yield from (probe(configs, kind) for kind, configs in wanted)
         return
-    told = [{"kind": kind, "configs": [config.to_dict() for config in configs]} for kind, configs in wanted]
-    work = {"ask": "probes", "probes": told, "labels": dict(workers.labels), **_plugins()}
+    probes = [{"kind": kind, "configs": [config.to_dict() for config in configs]} for kind, configs in wanted]
+    work = {"ask": "probes", "probes": probes, "labels": dict(workers.labels), **_plugins()}
     with closing(_clients[-1].run(work)) as arriving:
         yield from (Probe(**event["probe"]) for events in arriving for event in events)
 
 
 def _slot_here(workers: Workers) -> Slot:
-    room = workers.room(find_nodes(workers))
-    return room.take(room.whole) or Slot()
+    pool = workers.device_pool(find_nodes(workers))
+    return pool.take_slot(pool.whole_gpu) or Slot()
 
 
 class _CurrentSessions:
-    """What was heard of packs.
-
-    Of a pack's workers the one that spoke first last is heard; a replaced one that still speaks is not.
+    """Which worker of each pack counts: the newest. Late reports of a worker that was replaced are ignored.
 
     Attributes:
         training: Packs that have a worker.
-        left_to_ray: Whether they are to go on on Ray.
+        left_to_ray: Whether they continue on Ray.
     """
 
     def __init__(self) -> None:
@@ -195,8 +193,8 @@ class _CurrentSessions:
         self.last: dict[str, str] = {}
         self.replaced: set[str] = set()
 
-    def now(self, pack: str, session: str) -> bool:
-        """Return whether a report of this start of the pack counts."""
+    def is_current(self, pack: str, session: str) -> bool:
+        """Return whether a report of this session of the pack counts."""
         if session in self.replaced:
             return False
         if (before := self.last.get(pack, session)) != session:
@@ -207,10 +205,10 @@ class _CurrentSessions:
 
 @contextmanager
 def running_workers(workers: Workers, scheduler: str = SCHEDULER) -> Iterator[None]:
-    """Start Ray in the background and have it inside the block; leave one that runs already as it is.
+    """Run Ray inside the block, or share the one of an outer block.
 
-    It returns at once, so that Ray starts while a sweep is planned. ``run_packs`` waits for it. ``scheduler`` is as
-    ``Client`` says.
+    It starts in the background, while a sweep is planned; ``run_packs`` waits for it. ``scheduler`` is as in
+    ``Client``.
     """
     if workers.here and workers.cpu:
         with _hidden_gpus():
@@ -228,7 +226,7 @@ def running_workers(workers: Workers, scheduler: str = SCHEDULER) -> Iterator[No
 
 @contextmanager
 def _hidden_gpus() -> Iterator[None]:
-    """Have CUDA, which looks when it is first used, find nothing in this process."""
+    """Hide all GPUs from CUDA, which looks for them at its first use, in this process."""
     name = "CUDA_VISIBLE_DEVICES"
     before = os.environ.get(name)
     os.environ[name] = ""

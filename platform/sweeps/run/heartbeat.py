@@ -1,4 +1,4 @@
-"""A driver's heartbeat: it keeps the leases, and hears when the driver is to pause, to wait or to end in order."""
+"""A driver's heartbeat: renews its leases, and learns when the driver must pause, wait or stop."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.place.workers import Workers
 
 DRAIN_SECONDS = 25.0
-"""Packs that have not paused by then are left to their last checkpoint."""
+"""Packs that have not paused by then resume from their last checkpoint."""
 LAST_PATIENCE = 10.0
-"""Seconds that a driver which is to end waits for its store."""
+"""Seconds that a stopping driver waits for its store."""
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-"""What ends a driver in order; the second of them ends it at once."""
+"""Signals that stop a driver cleanly; a second one stops it at once."""
 
 
 class Heartbeat:
@@ -29,12 +29,12 @@ class Heartbeat:
 
     Args:
         store, leases, workers: Of the driver.
-        spent: Says which part of its budget a sweep has used up; empty while none is.
+        spent: Returns which part of its budget a sweep has used up; empty while none is.
         say: Shows what the driver waits for.
 
     Attributes:
-        signal: The signal that asked the driver to end, if one did.
-        note: What the driver is at, for others to read.
+        signal: The signal that stops the driver, if there was one.
+        note: What the driver waits for, for others to read.
     """
 
     def __init__(
@@ -57,28 +57,28 @@ class Heartbeat:
         self.workers.undrain()
 
     @property
-    def ends(self) -> str:
-        """Why the driver is to end now; empty if it may go on."""
+    def reason_to_end(self) -> str:
+        """Why the driver must stop now; empty if it may continue."""
         if self.signal:
             return f"stopped by {signal.Signals(self.signal).name}"
         return "stopped, as was asked for" if self._state == "stop" else self.spent()
 
     @property
-    def waits(self) -> str:
-        """Why the driver is to train nothing at present; empty if it may."""
+    def reason_to_wait(self) -> str:
+        """Why the driver may not train at present; empty if it may."""
         if self._state == "pause":
             return f"paused; go on with: longwave sweep continue {self.leases.sweep}"
-        return self._yields()
+        return self._reason_to_yield()
 
     def may_train(self) -> bool:
-        """Return whether packs may start now; waits while they are to wait, False if the driver is to end."""
-        while not self.ends and (why := self.waits):
+        """Wait as long as packs may not start; return whether they may, which is False if the driver must stop."""
+        while not self.reason_to_end and (why := self.reason_to_wait):
             self.wait(why)
-        self.workers.undrain() if not self.ends else self.workers.drain()
-        return not self.ends
+        self.workers.undrain() if not self.reason_to_end else self.workers.drain()
+        return not self.reason_to_end
 
     def wait(self, why: str) -> None:
-        """Let a second pass, and show what for."""
+        """Wait a second, and show why."""
         self.note = why
         self.say(why)
         time.sleep(1.0)
@@ -86,8 +86,8 @@ class Heartbeat:
         self.say("")
 
     @contextmanager
-    def hearing(self) -> Iterator[None]:
-        """Take the signals that end a driver: the first drains its packs, the second raises KeyboardInterrupt."""
+    def handling_signals(self) -> Iterator[None]:
+        """Handle the signals that stop a driver: the first drains its packs, the second raises KeyboardInterrupt."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -117,14 +117,14 @@ class Heartbeat:
     def _beat(self) -> None:
         try:
             self._state = self.leases.beat(self.note)
-            if self.ends or self.waits:
+            if self.reason_to_end or self.reason_to_wait:
                 self.workers.drain()
         except StoreError:  # the driver's own writes wait for the store, or end it
             pass
 
-    def _yields(self) -> str:
-        found = read_drivers(self.store)
-        here = [d.host for d in found if d.owner == self.leases.owner]
-        above = [d for d in found if d.alive and d.priority > self.leases.priority]
+    def _reason_to_yield(self) -> str:
+        all_drivers = read_drivers(self.store)
+        here = [d.host for d in all_drivers if d.owner == self.leases.owner]
+        above = [d for d in all_drivers if d.alive and d.priority > self.leases.priority]
         first = next((d for d in above if d.host in here), None)
         return f"waits for the sweep {first.sweep}, which has priority {first.priority}" if first else ""

@@ -1,6 +1,6 @@
-"""What a driver counts for Prometheus, and the endpoint that shows it: off unless a port is given.
+"""A driver's metrics for Prometheus, and the endpoint that serves them: off unless a port is given.
 
-Workers open no port: what is said of them is what the driver hears from them.
+Workers open no port: their metrics come from their reports to the driver.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from longwave.platform.sweeps.place.workers import Job, Sink
 
 STATUSES = ("planned", "running", *ENDED)
 LATENCIES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
-"""Upper ends of the classes of store latency, in seconds."""
+"""Upper bounds of the buckets of store latency, in seconds."""
 
 
 class DriverMetrics:
-    """The numbers of one driver; what it costs to count is nothing beside a transaction.
+    """The metrics of one driver; counting costs nothing compared with a transaction.
 
     Args:
-        sweep: Whose; each number has it as a label.
+        sweep: Name of the sweep, a label of each metric.
 
     Attributes:
-        registry: Holds them.
+        registry: Holds the metrics.
     """
 
     def __init__(self, sweep: str) -> None:
@@ -57,21 +57,21 @@ class DriverMetrics:
             self._trials.labels(sweep, status)
 
     def plan(self, trials: Sequence[PlannedTrial]) -> None:
-        """Take how all trials stand in the store."""
-        self._stand({trial.id: trial.status for trial in trials})
+        """Set the statuses of all trials."""
+        self._set_statuses({trial.id: trial.status for trial in trials})
 
-    def took(self, kind: str, seconds: float) -> None:
-        """Take how long a transaction took: one to ``read`` or one to ``write``."""
+    def observe_transaction(self, kind: str, seconds: float) -> None:
+        """Observe the seconds of a transaction of kind ``read`` or ``write``."""
         self._store.labels(self.sweep, kind).observe(seconds)
 
     @contextmanager
-    def heard_by(self, sink: Sink, jobs: Mapping[str, Job], packs: int) -> Iterator[Sink]:
-        """Give a sink that counts what it hears of packs, then tells ``sink``; after the block none of them is.
+    def counting(self, sink: Sink, jobs: Mapping[str, Job], packs: int) -> Iterator[Sink]:
+        """Yield a sink that counts the events of packs and passes them on to ``sink``; after the block none is running.
 
         Args:
-            sink: Is told.
-            jobs: The packs that are handed out, by key: it may change.
-            packs: How many there are to be in all.
+            sink: Takes the events.
+            jobs: The packs that are handed out, by key; it may change.
+            packs: Their number in all.
         """
         self._waiting.set(packs)
         counting = _Counting(self, sink, jobs)
@@ -84,7 +84,7 @@ class DriverMetrics:
 
     @contextmanager
     def served(self, at: str | None) -> Iterator[None]:
-        """Show the numbers over HTTP inside the block.
+        """Serve the metrics over HTTP inside the block.
 
         Args:
             at: ``PORT`` on the loopback interface, or ``ADDRESS:PORT``; None for nowhere.
@@ -112,25 +112,25 @@ class DriverMetrics:
         self._running.inc()
         self._waiting.dec()
         self._pack_epochs.labels(self.sweep, pack)
-        self._stand(dict.fromkeys(trials, "running"))
+        self._set_statuses(dict.fromkeys(trials, "running"))
 
     def report(self, pack: str, report: Report) -> None:
         """Count epochs and ends. What a pack repeats after a restart was trained again, and counts again."""
         self._epochs.inc(len(report.points))
         self._pack_epochs.labels(self.sweep, pack).inc(len(report.points))
-        self._stand({run.trial: run.status for run in report.runs})
+        self._set_statuses({run.trial: run.status for run in report.runs})
 
     def ended(self, pack: str, trials: Sequence[str]) -> None:
-        """Count a pack that has no worker any more; those of its trials that have not ended are planned again."""
+        """Count a pack that has no worker any more; its trials that have not ended are planned again."""
         self._running.dec()
         self._pack_epochs.remove(self.sweep, pack)
-        self._stand({trial: "planned" for trial in trials if self._status[trial] == "running"})
+        self._set_statuses({trial: "planned" for trial in trials if self._status[trial] == "running"})
 
     def _gauge(self, name: str, what: str, *labels: str) -> Gauge:
         return Gauge(f"longwave_{name}", what, ["sweep", *labels], registry=self.registry)
 
-    def _stand(self, trials: Mapping[str, str]) -> None:
-        """Take how some trials stand."""
+    def _set_statuses(self, trials: Mapping[str, str]) -> None:
+        """Set the statuses of some trials."""
         more = Counts(trials.values())
         more.subtract(self._status[trial] for trial in trials if trial in self._status)
         for status, change in more.items():
@@ -139,18 +139,18 @@ class DriverMetrics:
 
 
 class _Counting:
-    """Counts what goes to a sink. A pack that starts again is counted once."""
+    """Counts the events of a sink. A pack that starts again is counted once."""
 
     def __init__(self, numbers: DriverMetrics, sink: Sink, jobs: Mapping[str, Job]) -> None:
         self.numbers, self.sink, self.jobs = numbers, sink, jobs
         self.working: set[str] = set()
 
-    def started(self, pack: str, place: Slot) -> None:
+    def started(self, pack: str, slot: Slot) -> None:
         """Count and tell."""
         if pack not in self.working:
             self.working.add(pack)
             self.numbers.started(pack, [config.id for config in self.jobs[pack].configs])
-        self.sink.started(pack, place)
+        self.sink.started(pack, slot)
 
     def report(self, pack: str, report: Report) -> None:
         """Tell and count."""
@@ -158,9 +158,9 @@ class _Counting:
         if pack in self.working:
             self.numbers.report(pack, report)
 
-    def told(self, line: str) -> None:
+    def show_notice(self, line: str) -> None:
         """Tell."""
-        self.sink.told(line)
+        self.sink.show_notice(line)
 
     def ended(self, pack: str, how: Ending, why: str = "") -> None:
         """Tell and count."""
@@ -169,9 +169,9 @@ class _Counting:
             self.working.remove(pack)
             self.numbers.ended(pack, [config.id for config in self.jobs[pack].configs])
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Tell."""
-        self.sink.settle()
+        self.sink.flush()
 
 
 def parse_endpoint(at: str) -> tuple[str, int]:

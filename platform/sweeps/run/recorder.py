@@ -1,39 +1,42 @@
-"""Where the reports of packs arrive: written to the store under this driver's leases, and shown."""
+"""Record what packs report, in the store and in the view, and count what they cost."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
+from longwave.platform.records.probe import CPU
 from longwave.platform.records.report import Ending, Report
 from longwave.platform.records.run import Run
 from longwave.platform.records.stored import SweepCost
 from longwave.platform.storage.leases import LeaseLostError, Leases
 from longwave.platform.storage.probes import write_probes
 from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.place.cluster import ProbeTable
 from longwave.platform.sweeps.place.devices import Slot
 from longwave.platform.sweeps.place.packing import pack_key
-from longwave.platform.sweeps.place.probes import ProbeTable
 from longwave.platform.sweeps.place.workers import Job, Workers
 from longwave.platform.sweeps.run.progress import Progress
 
 
 class ResultRecorder:
-    """Takes the reports of some packs.
+    """Takes the events of some packs; it is the ``Sink`` of a sweep.
 
     Args:
-        store: Where they were planned.
-        leases: Under which it writes.
-        workers: Who trains.
-        view: What is shown.
-        probed: What probes say of packs.
+        store: Where their trials were planned.
+        leases: It writes under these.
+        workers: They train the packs.
+        view: Shows the events.
+        probed: The probes of the packs.
 
     Attributes:
-        parents: For each half of a pack whose worker died, the packs whose checkpoints serve it.
+        parents: For each half of a pack whose worker died, the packs whose checkpoints it uses.
         jobs: The packs that were handed out and have not ended.
-        places: Where each of them trains, or trained last.
-        over: Trials that have ended with their pack: what it held of them may be given back.
+        slots: Where each of them trains, or trained last.
+        to_release: Trials that have ended with their pack, whose leases may be released.
     """
 
     def __init__(self, store: Store, leases: Leases, workers: Workers, view: Progress, probed: ProbeTable) -> None:
@@ -41,94 +44,94 @@ class ResultRecorder:
         self.jobs: dict[str, Job] = {}
         self.open: dict[str, set[str]] = {}
         self.parents: dict[str, tuple[str, ...]] = {}
-        self.places: dict[str, Slot] = {}
-        self.over: list[str] = []
+        self.slots: dict[str, Slot] = {}
+        self.to_release: list[str] = []
         self._since: dict[str, tuple[float, Slot]] = {}
         self._spent, self.probed = SweepCost(), probed
-        self._said: list[tuple[str, Report]] = []
+        self._reports: list[tuple[str, Report]] = []
         self._ended: list[tuple[str, Ending, str]] = []
 
-    def take(self, jobs: Mapping[str, Job]) -> None:
-        """Take packs that are handed out from now on."""
+    def add_jobs(self, jobs: Mapping[str, Job]) -> None:
+        """Add packs that are handed out from now on."""
         self.jobs |= jobs
         self.open |= {key: {c.id for c in job.configs} for key, job in jobs.items()}
 
     @property
     def waiting(self) -> int:
-        """How many packs have had no worker yet."""
-        return len(self.jobs) - len(self.places)
+        """Number of packs that have had no worker yet."""
+        return len(self.jobs) - len(self.slots)
 
     @property
     def spent(self) -> SweepCost:
-        """What packs have taken of devices so far. Another thread may ask."""
+        """Device time of packs so far. Another thread may read it."""
         return sum((_device_seconds(*held) for held in [*self._since.values()]), self._spent)
 
-    def _leave(self, pack: str) -> None:
+    def _add_device_time(self, pack: str) -> None:
         if (held := self._since.pop(pack, None)) is not None:
             self._spent += _device_seconds(*held)
 
-    def _expected(self, pack: str) -> SweepCost:
-        """Return what probes say of a pack where it trained."""
-        place, first, members = self.places[pack], self.jobs[pack].configs[0], len(self.jobs[pack].configs)
-        epoch = self.probed.epoch(first, place.kind, members)
-        return SweepCost(expected={"": 1.0} if epoch is None else {place.kind: epoch * first.epochs * place.devices})
+    def _expected_cost(self, pack: str) -> SweepCost:
+        """Return the device time that probes predict for a pack where it trained."""
+        slot, first, members = self.slots[pack], self.jobs[pack].configs[0], len(self.jobs[pack].configs)
+        epoch = self.probed.epoch(first, slot.kind, members)
+        return SweepCost(expected={"": 1.0} if epoch is None else {slot.kind: epoch * first.epochs * slot.devices})
 
-    def started(self, pack: str, place: Slot) -> None:
-        """Show that a pack has a worker. One that it had before has lost its place."""
-        self._leave(pack)
-        self.places[pack] = place
-        self._since[pack] = time.monotonic(), place
+    def started(self, pack: str, slot: Slot) -> None:
+        """Note and show that a pack has a worker, which replaces an earlier one."""
+        self._add_device_time(pack)
+        self.slots[pack] = slot
+        self._since[pack] = time.monotonic(), slot
         self.view.started(pack, self.jobs[pack].configs)
 
     def report(self, pack: str, report: Report) -> None:
-        """Take what a pack said."""
-        self._said.append((pack, report))
+        """Buffer a report of a pack."""
+        self._reports.append((pack, report))
 
-    def told(self, line: str) -> None:
-        """Show it."""
-        self.view.tell(line)
+    def show_notice(self, line: str) -> None:
+        """Show a notice about the cluster."""
+        self.view.show_notice(line)
 
     def ended(self, pack: str, how: Ending, why: str = "") -> None:
-        """Take that a pack has no worker any more."""
-        self._leave(pack)
-        if how == "over" and pack in self.places:
-            self._spent += self._expected(pack)
+        """Note that a pack has no worker any more."""
+        self._add_device_time(pack)
+        if how == "over" and pack in self.slots:
+            self._spent += self._expected_cost(pack)
         self._ended.append((pack, how, why))
 
-    def settle(self) -> None:
-        """Write what packs said, in one transaction, then see to the packs that ended."""
-        said, self._said = self._said, []
+    def flush(self) -> None:
+        """Write the buffered reports in one transaction, then close the packs that ended."""
+        reports, self._reports = self._reports, []
         over, self._ended = self._ended, []
-        if said:
-            self._write(said)
+        if reports:
+            self._write_reports(reports)
         for pack, how, why in over:
-            self._close(pack, how, why)
+            self._close_pack(pack, how, why)
 
-    def _write(self, said: Sequence[tuple[str, Report]]) -> None:
+    def _write_reports(self, reports: Sequence[tuple[str, Report]]) -> None:
         try:
-            self.leases.write(*(report for _, report in said))
+            self.leases.write(*(report for _, report in reports))
         except LeaseLostError:
-            if len(said) == 1:
+            if len(reports) == 1:
                 raise
-            for one in said:  # what came before the first that is lost is kept
-                self._write([one])
+            for one in reports:  # keeps what came before the first lost lease
+                self._write_reports([one])
             return
-        if found := [replace(p, kind=self.places[pack].kind) for pack, report in said for p in report.probes]:
-            self.store.with_retry(lambda: write_probes(self.store, found))
-        for pack, report in said:
+        if probes := [replace(p, kind=self.slots[pack].kind) for pack, report in reports for p in report.probes]:
+            self.store.with_retry(lambda: write_probes(self.store, probes))
+        for pack, report in reports:
             self.open[pack] -= {run.trial for run in report.runs}
             self.view.report(report.points, report.runs)
 
-    def _close(self, pack: str, how: Ending, why: str) -> None:
-        """See to the trials of a pack that have not ended.
+    def _close_pack(self, pack: str, how: Ending, why: str) -> None:
+        """Decide what becomes of the trials of a pack that have not ended, and remove its checkpoint if none is left.
 
-        A worker's death is blamed on one of several, so they are tried again in halves; one alone failed.
+        If the worker died, one of the trials is to blame: they are tried again in halves, and a single one has failed.
         """
         job = self.jobs.pop(pack)
         left = [c for c in job.configs if c.id in self.open[pack]]
         if how != "paused" and len(left) == 1:
             reason = why or "its pack ended without a word of it"
-            self._write([(pack, Report(runs=[Run(left[0].id, "failed", reason)]))])
+            self._write_reports([(pack, Report(runs=[Run(left[0].id, "failed", reason)]))])
         elif how != "paused" and left:
             halves = (left[: len(left) // 2], left[len(left) // 2 :])
             self.store.assign({pack_key(half): half for half in halves})
@@ -136,20 +139,77 @@ class ResultRecorder:
         own = self.workers.checkpoint(pack)
         if how == "paused" and job.joined and own.path.exists():
             self.store.assign({pack: left})
-            self._forget(job.joined)
-        self.places.pop(pack, None)
+            self._remove_checkpoints(job.joined)
+        self.slots.pop(pack, None)
         if not (still := self.open.pop(pack)):
             own.remove()
-            self._forget(job.joined)
-        self.over += [c.id for c in job.configs if c.id not in still]
+            self._remove_checkpoints(job.joined)
+        self.to_release += [c.id for c in job.configs if c.id not in still]
         waits = how == "paused" and job.cohort is not None and not self.workers.draining()
         self.view.ended(pack, "waits for its cohort" if waits else how)
 
-    def _forget(self, packs: Sequence[str]) -> None:
-        """Delete the checkpoints of packs that went on in another."""
+    def _remove_checkpoints(self, packs: Sequence[str]) -> None:
+        """Delete the checkpoints of packs that continued in another."""
         for key in packs:
             self.workers.checkpoint(key).remove()
 
 
-def _device_seconds(since: float, place: Slot) -> SweepCost:
-    return SweepCost(used={place.kind: (time.monotonic() - since) * place.devices})
+def _device_seconds(since: float, slot: Slot) -> SweepCost:
+    return SweepCost(used={slot.kind: (time.monotonic() - since) * slot.devices})
+
+
+class BudgetMeter:
+    """The costs of a sweep against its budget, as one driver counts them.
+
+    Args:
+        store: Holds what earlier drivers spent.
+        file: The sweep.
+    """
+
+    def __init__(self, store: Store, file: SweepFile) -> None:
+        self.store, self.file = store, file
+        self.before = store.cost(file.name)
+        self._start, self._closed = time.monotonic(), False
+        self._own = SweepCost()
+        self._recorder: ResultRecorder | None = None
+
+    def own(self) -> SweepCost:
+        """Return what this driver's packs have taken."""
+        recorder = self._recorder
+        return self._own + recorder.spent if recorder else self._own
+
+    def columns(self) -> dict[str, Mapping[str, float]]:
+        """Return the same as columns of the driver's row in the store."""
+        own = self.own()
+        return {"used": own.used, "expected": own.expected}
+
+    def spent(self) -> str:
+        """Return a message that names the part of the budget that is used up; empty while none is."""
+        budget = self.file.budget
+        hours = (self.before.ran + time.monotonic() - self._start) / 3600
+        gpu_hours = sum(s for kind, s in (self.before + self.own()).used.items() if kind != CPU) / 3600
+        if budget.hours is not None and hours >= budget.hours:
+            return f"its budget of {budget.hours:g} hours is used up"
+        if budget.gpu_hours is not None and gpu_hours >= budget.gpu_hours:
+            return f"its budget of {budget.gpu_hours:g} GPU hours is used up"
+        return f"its budget of {budget.trials} trials is used up" if self._closed else ""
+
+    def trials_left(self) -> int | None:
+        """Return how many trials may still be trained; None without a limit."""
+        if self.file.budget.trials is None:
+            return None
+        ended = sum(not a.open for a in self.store.planned(self.file.name))
+        return max(0, self.file.budget.trials - ended)
+
+    def close(self) -> None:
+        """Note that the budget's remaining trials are fewer than any pack has."""
+        self._closed = True
+
+    @contextmanager
+    def counting(self, recorder: ResultRecorder) -> Iterator[None]:
+        """Count the costs of the packs of ``recorder`` inside the block."""
+        self._recorder = recorder
+        try:
+            yield
+        finally:
+            self._recorder, self._own = None, self._own + recorder.spent

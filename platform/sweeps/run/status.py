@@ -1,36 +1,96 @@
-"""How a sweep stands: the counts that every view shows, who runs it, how long it will take."""
+"""The status of a sweep and of its packs: counts, who runs it, what remains, how long it will take."""
 
 from __future__ import annotations
 
+import math
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from longwave.platform.records.run import ENDED
-from longwave.platform.records.stored import EpochCounts, SweepCost
+from longwave.platform.records.stored import EpochCounts, PlannedTrial, RunningTrial, SweepCost
+from longwave.platform.records.trial import Phase
 from longwave.platform.storage.leases import Driver, read_drivers
 from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.file.values import Halving
 from longwave.platform.sweeps.plan.stored import is_over, read_sweep_plan
-from longwave.platform.sweeps.run.remaining import remaining_epochs
+from longwave.platform.training.stopping import rungs
+
+PhaseOfCell = tuple[int, Phase]
+"""The trials of one phase of a cell, by its index."""
+
+
+def remaining_epochs_of_cell(file: SweepFile, epochs: int, search: EpochCounts, again: EpochCounts) -> int:
+    """Return how many epochs a cell still has to train if no further trial of it diverges.
+
+    Args:
+        file: The sweep.
+        epochs: Epochs of a trial of the cell that is trained to its end.
+        search, again: Epochs trained so far in its search, and in its retrainings.
+    """
+    if search.ended >= file.searched:
+        left = 0
+    elif file.halving:
+        left = (
+            sum(epochs_with_halving(n, epochs, file.halving) for n in cohort_sizes(file))
+            - search.trained
+            - search.reached
+        )
+    else:
+        left = (file.searched - search.ended) * epochs - search.reached
+    return max(left, 0) + max((file.retrain - again.ended) * epochs - again.reached, 0)
+
+
+def cohort_sizes(file: SweepFile) -> list[int]:
+    """Return the sizes of all cohorts of successive halving; a round is one cohort if pack size is automatic."""
+    sizes = [len(range(k, file.trials, file.rounds)) for k in range(file.rounds)]
+    sizes += [file.searched - file.trials]
+    pack = file.pack if file.pack != "auto" else None
+    most = (file.halving and file.halving.cohort) or pack or max(sizes)
+    return [min(most, size - k) for size in sizes for k in range(0, size, most)]
+
+
+def epochs_with_halving(trials: int, epochs: int, halving: Halving) -> int:
+    """Return the epochs of all trials of one cohort: at each rung a share of 1/η continues, rounded up."""
+    total, before = 0, 0
+    for rung in [*rungs(halving.first, halving.eta, epochs), epochs]:
+        total += trials * (rung - before)
+        trials, before = math.ceil(trials / halving.eta), rung
+    return total
+
+
+def remaining_epochs(file: SweepFile, epochs: Sequence[int], done: Mapping[PhaseOfCell, EpochCounts]) -> int:
+    """Return how many epochs all cells still have to train.
+
+    Args:
+        file: The sweep.
+        epochs: For each cell, in order, the epochs of a trial that is trained to its end.
+        done: Epochs trained so far.
+    """
+    none = EpochCounts()
+    parts = [(each, done.get((k, "search"), none), done.get((k, "retrain"), none)) for k, each in enumerate(epochs)]
+    return sum(remaining_epochs_of_cell(file, *part) for part in parts)
 
 
 @dataclass(frozen=True)
 class SweepStatus:
-    """How a sweep stands.
+    """The status of a sweep.
 
     Attributes:
         name: The sweep.
-        state: ``running``, ``paused``, ``waiting`` for others, ``interrupted``: its driver is gone, or ``over``.
-        counts: Trials by how they stand: planned, running, done, ok, diverged, stopped, failed.
-        trials: Trials it will have trained, as far as that is known; retrainings count before they are planned.
-        epochs: Epochs that its trials were trained.
-        expected: Epochs that they will have been, as far as that is known; None for a sweep without a plan.
-        left: Seconds that it will take yet; None while nothing tells.
+        state: ``running``, ``paused``, ``waiting`` for others, ``interrupted`` (its driver is gone), or ``over``.
+        counts: Number of trials by status: planned, running, done, ok, diverged, stopped, failed.
+        trials: Expected number of trials in the end; retrainings count before they are planned.
+        epochs: Epochs trained so far.
+        expected: Expected number of epochs in the end; None for a sweep without a plan.
+        left: Seconds that remain; None if unknown.
         cells: The counts of each of its cells, by label.
         drivers: Processes that run it.
-        failures: Why trials failed, and how many for that.
-        spent: What it has taken.
+        failures: Number of failed trials by reason.
+        spent: What it has cost.
     """
 
     name: str
@@ -52,28 +112,28 @@ class SweepStatus:
 
 
 def sweep_status(store: Store, name: str) -> SweepStatus:
-    """Return how the sweep ``name`` stands.
+    """Return the status of the sweep ``name``.
 
     Raises:
         ConfigError: There is no such sweep.
     """
-    found = store.sweep(name)
-    sweep = read_sweep_plan(store, name) if found.plan is not None else None
+    stored = store.sweep(name)
+    sweep = read_sweep_plan(store, name) if stored.plan is not None else None
     counts, mine = store.counts(name), read_drivers(store, name)
     alive, planned = [d for d in mine if d.alive], sum(counts.values())
     parts = store.epoch_counts(name)
     epochs = sum(parts.values(), EpochCounts()).epochs
     ended = planned > 0 and all(status in ENDED for _, status in counts)
     over = ended and (not sweep or is_over(sweep, store, store.planned(name)))
-    expected = sweep.file.trained * len(sweep.entries) if sweep and not over else planned
-    further = remaining_epochs(sweep.file, [e.epochs for e in sweep.entries], parts) if sweep and not over else 0
+    expected = sweep.file.trained * len(sweep.cells) if sweep and not over else planned
+    further = remaining_epochs(sweep.file, [cell.epochs for cell in sweep.cells], parts) if sweep and not over else 0
     left, since = None, max((d.seconds for d in alive), default=0.0)
     if further and (new := store.trained_since(name, since)):
         left = further / new * since
-    labels = [entry.label for entry in sweep.entries] if sweep else []
+    labels = [cell.label for cell in sweep.cells] if sweep else []
     return SweepStatus(
         name=name,
-        state=_state_of(found.state, over, alive),
+        state=_state_of(stored.state, over, alive),
         counts=count_statuses(counts),
         trials=expected,
         epochs=epochs,
@@ -89,19 +149,88 @@ def sweep_status(store: Store, name: str) -> SweepStatus:
 
 
 def count_statuses(counts: Mapping[tuple[int | None, str], int]) -> dict[str, int]:
-    """Return how many trials are planned, running and done, and how they ended, over the cells of ``counts``."""
-    found = Counter[str]()
+    """Return the numbers of trials planned, running, done, and of each end, summed over the cells of ``counts``."""
+    trials_by_status = Counter[str]()
     for (_, status), trials in counts.items():
-        found[status] += trials
-    ended = {str(state): found[state] for state in ENDED}
-    return {"planned": found["planned"], "running": found["running"], "done": sum(ended.values()), **ended}
+        trials_by_status[status] += trials
+    ended = {str(state): trials_by_status[state] for state in ENDED}
+    return {
+        "planned": trials_by_status["planned"],
+        "running": trials_by_status["running"],
+        "done": sum(ended.values()),
+        **ended,
+    }
 
 
-def _state_of(told: str, over: bool, alive: Sequence[Driver]) -> str:
+def _state_of(stored: str, over: bool, alive: Sequence[Driver]) -> str:
     if over:
         return "over"
-    if told == "pause":
+    if stored == "pause":
         return "paused"
     if not alive:
         return "interrupted"
     return "waiting" if all(d.note for d in alive) else "running"
+
+
+@dataclass(frozen=True)
+class PackStatus:
+    """How far a pack is.
+
+    Attributes:
+        pack: Its key.
+        model: Model, or models, of its trials.
+        counts: Number of its trials by status.
+        epochs, expected: Epochs that its trials in training have, and will have, summed.
+        left: Seconds that remain at the pace since its last start; None before its first epoch.
+        silent: Seconds since its last epoch, or since it began.
+        owner: The driver that trains it.
+    """
+
+    pack: str
+    model: str
+    counts: Mapping[str, int]
+    epochs: int
+    expected: int
+    left: float | None
+    silent: float
+    owner: str
+
+
+def running_packs(store: Store, sweep: str, now: float | None = None) -> list[PackStatus]:
+    """Return the packs of a sweep that are in training, the one that will take longest first.
+
+    Args:
+        now: Unix time; by default the clock's.
+    """
+    planned = store.planned(sweep)
+    running = store.running_trials([trial.id for trial in planned if trial.status == "running"])
+    epochs = {name: config.epochs for name, config in store.configs([t.trial for t in running]).items()}
+    by_id = {trial.id: trial for trial in planned}
+    together: dict[str, list[RunningTrial]] = {}
+    for one in running:
+        together.setdefault(by_id[one.trial].pack or one.trial, []).append(one)
+    members: dict[str, list[PlannedTrial]] = {}
+    for trial in planned:
+        members.setdefault(trial.pack or trial.id, []).append(trial)
+    moment = time.time() if now is None else now
+    packs = [_pack_status(name, theirs, members[name], epochs, moment) for name, theirs in together.items()]
+    return sorted(packs, key=lambda pack: -(pack.left or 0.0))
+
+
+def _pack_status(
+    name: str, running: Sequence[RunningTrial], members: Sequence[PlannedTrial], epochs: Mapping[str, int], now: float
+) -> PackStatus:
+    done, expected = sum(t.last for t in running), sum(epochs[t.trial] for t in running)
+    gained, since = sum(t.last - t.first for t in running), min(t.since for t in running)
+    last = max((t.reported for t in running if t.reported is not None), default=since)
+    pace = gained / max(1e-9, last - since) if gained and last > since else None
+    return PackStatus(
+        pack=name,
+        model=", ".join(sorted({trial.model for trial in members})),
+        counts=Counter(trial.status for trial in members),
+        epochs=done,
+        expected=expected,
+        left=max(0.0, (expected - done) / pace - (now - last)) if pace else None,
+        silent=max(0.0, now - max(last, since)),
+        owner=running[0].owner,
+    )

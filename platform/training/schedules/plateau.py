@@ -40,15 +40,15 @@ PATIENCE = Param(
 def factor(moment: Moment, numbers: Mapping[str, float]) -> float:
     """Return the product of all drops so far, as torch.optim.lr_scheduler.ReduceLROnPlateau counts them."""
     upwards = moment.goal == "max"
-    best, waited, found = -math.inf if upwards else math.inf, 0, 1.0
+    best, waited, scale = -math.inf if upwards else math.inf, 0, 1.0
     for valid in moment.valids:
         if valid > best * (1 + THRESHOLD) if upwards else valid < best * (1 - THRESHOLD):
             best, waited = valid, 0
         else:
             waited += 1
         if waited > numbers["plateau_patience"]:
-            found, waited = found * numbers["plateau_factor"], 0
-    return found
+            scale, waited = scale * numbers["plateau_factor"], 0
+    return scale
 
 
 SCHEDULE = Schedule(

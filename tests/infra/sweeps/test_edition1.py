@@ -23,7 +23,7 @@ GRAPH_MODELS = "gcn gat graphsage mlp graphcon g2".split()
 
 def sizes(file: SweepFile) -> dict[str, tuple[int, int]]:
     """Return units and trainable numbers of each model of a file, of its first cell."""
-    [name] = file.places
+    [name] = file.variant_by_task
     task, known = get_task(name), {}
     for model in map(get_model, file.models):
         cell = next(iter(read_cells(file, model)))

@@ -72,12 +72,15 @@ def test_the_environment_variable_asks_for_a_way_is_read_once_and_yields_to_code
 ) -> None:
     own, other = "reference: LONGWAVE_KERNEL asks for it", "reference: the code asks for it"
     try:
-        for asked, said in (("reference", own), ("fast", "LONGWAVE_KERNEL must be one of reference, cpu, triton")):
+        for requested, output in (
+            ("reference", own),
+            ("fast", "LONGWAVE_KERNEL must be one of reference, cpu, triton"),
+        ):
             dispatch._environment.cache_clear()
-            monkeypatch.setenv("LONGWAVE_KERNEL", asked)
+            monkeypatch.setenv("LONGWAVE_KERNEL", requested)
             with using("reference"):
                 assert str(LEM(1, 4).why()) == other
-            with nullcontext() if said == own else pytest.raises(ValueError, match=f"{said}, got 'fast'"):
+            with nullcontext() if output == own else pytest.raises(ValueError, match=f"{output}, got 'fast'"):
                 assert str(LEM(1, 4).why()) == own
         dispatch._environment.cache_clear()
         monkeypatch.setenv("LONGWAVE_KERNEL", "reference")
@@ -128,15 +131,15 @@ def test_a_library_that_was_cut_short_is_built_anew_and_one_line_says_so(tmp_pat
         "from longwave.models.indrnn import IndRNN\n"
         "print(IndRNN(1, 4).why().path, IndRNN(1, 4)(torch.ones(5, 2, 1))[0].isfinite().all().item())\n"
     )
-    env, said = {**os.environ, "TORCH_EXTENSIONS_DIR": str(tmp_path)}, []
+    env, output = {**os.environ, "TORCH_EXTENSIONS_DIR": str(tmp_path)}, []
     for _ in range(3):
         done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=200)
         assert done.stdout.strip() == "cpu True", done.stderr
-        said.append(done.stderr.count("is damaged and is built anew."))
+        output.append(done.stderr.count("is damaged and is built anew."))
         (made,) = tmp_path.rglob("*.so")
-        if len(said) == 1:
+        if len(output) == 1:
             made.write_bytes(made.read_bytes()[: made.stat().st_size // 2])
-    assert said == [0, 1, 0]
+    assert output == [0, 1, 0]
 
 
 def operands(case: str) -> tuple[object, ...]:

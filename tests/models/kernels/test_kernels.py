@@ -55,9 +55,9 @@ def test_without_gradients_the_outputs_are_the_same(case: str) -> None:
     x, state = inputs(layer, 50, 6)
     with torch.no_grad():
         outputs, last = layer(x, state)
-    found = outcome(layer, x, state)
-    assert torch.equal(outputs, found["outputs"])
-    assert all(torch.equal(s, found[f"last {name}"]) for name, s in zip(layer.state_shapes(), last, strict=True))
+    actual = outcome(layer, x, state)
+    assert torch.equal(outputs, actual["outputs"])
+    assert all(torch.equal(s, actual[f"last {name}"]) for name, s in zip(layer.state_shapes(), last, strict=True))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -142,7 +142,7 @@ def test_weights_that_were_written_to_count_from_the_next_call_on(case: str, wri
         assert versions == [p._version for p in layer.parameters()]
     with torch.no_grad():
         after, _ = layer(x, state)
-    found = outcome(layer, x, state)
+    actual = outcome(layer, x, state)
     assert not torch.allclose(before, after)
-    assert torch.equal(after, found["outputs"])
-    assert_close(found, outcome(exact(layer, case, 8), x, state))
+    assert torch.equal(after, actual["outputs"])
+    assert_close(actual, outcome(exact(layer, case, 8), x, state))

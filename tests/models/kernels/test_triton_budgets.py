@@ -52,7 +52,7 @@ def budget(case: str, direction: str, hidden: int, **how: Any) -> Any:
 def kernels() -> list[Any]:
     """Return all kernels of the table; those that are not quick are slow together."""
     ways = ("forward", "backward")
-    every = [(*key, capability, way) for key, found in AT_128.items() for capability in found for way in ways]
+    every = [(*key, capability, way) for key, actual in AT_128.items() for capability in actual for way in ways]
     return [
         pytest.param(*of, marks=() if (of[0], of[3]) in QUICK and of[2] == 90 else pytest.mark.slow) for of in every
     ]
@@ -62,16 +62,16 @@ def kernels() -> list[Any]:
 def test_weights_stay_in_registers_and_products_are_exact_at_128_units(
     case: str, near: bool, capability: int, direction: str
 ) -> None:
-    found = budget(case, direction, 128, near=near, capability=capability)
+    actual = budget(case, direction, 128, near=near, capability=capability)
     spills, instructions = AT_128[case, near][capability][direction == "backward"]
-    assert found.registers <= 255
-    assert found.shared <= 4096
-    assert found.spills <= SLACK * spills
-    assert found.instructions <= SLACK * instructions
+    assert actual.registers <= 255
+    assert actual.shared <= 4096
+    assert actual.spills <= SLACK * spills
+    assert actual.instructions <= SLACK * instructions
     # Triton 3.6 has up to 1.11 multiply-adds for each of the products; later ones multiply and add some apart.
-    assert found.multiply_adds <= 1.12 * found.ideal
-    assert found.arithmetic >= found.ideal
-    assert found.tensor == 0
+    assert actual.multiply_adds <= 1.12 * actual.ideal
+    assert actual.arithmetic >= actual.ideal
+    assert actual.tensor == 0
 
 
 @pytest.mark.slow
@@ -79,12 +79,12 @@ def test_weights_stay_in_registers_and_products_are_exact_at_128_units(
 @pytest.mark.parametrize("direction", ["forward", "backward"])
 @pytest.mark.parametrize(("case", "near"), AT_128)
 def test_rows_in_bfloat16_cost_their_conversion(case: str, near: bool, direction: str, capability: int) -> None:
-    found = budget(case, direction, 128, near=near, capability=capability, storage="bfloat16")
+    actual = budget(case, direction, 128, near=near, capability=capability, storage="bfloat16")
     spills, instructions = AT_128[case, near][capability][direction == "backward"]
-    assert (found.tensor, found.registers <= 255) == (0, True)
+    assert (actual.tensor, actual.registers <= 255) == (0, True)
     # Where a kernel all but fills the registers (GRU's way back has 254) to unpack the halves takes one or two more.
-    assert found.spills <= 1.1 * spills + 2
-    assert found.instructions <= 1.04 * instructions
+    assert actual.spills <= 1.1 * spills + 2
+    assert actual.instructions <= 1.04 * instructions
 
 
 @pytest.mark.slow
@@ -92,19 +92,19 @@ def test_rows_in_bfloat16_cost_their_conversion(case: str, near: bool, direction
 @pytest.mark.parametrize("direction", ["forward", "backward"])
 @pytest.mark.parametrize(("hidden", "shared"), [(16, 512), (60, 2048)])
 def test_nothing_spills_below_128_units(case: str, direction: str, hidden: int, shared: int) -> None:
-    found = budget(case, direction, hidden)
-    assert found.registers <= 255
-    assert found.shared <= shared
-    assert (found.spills, found.tensor) == (0, 0)
+    actual = budget(case, direction, hidden)
+    assert actual.registers <= 255
+    assert actual.shared <= shared
+    assert (actual.spills, actual.tensor) == (0, 0)
 
 
 @pytest.mark.parametrize(("kernel", "instructions"), OSCILLATOR.items())
 def test_an_oscillator_step_takes_some_dozens_of_instructions(kernel: tuple[str, bool], instructions: int) -> None:
     direction, reversible = kernel
-    found = budget("unicornn", direction, 128, reversible=reversible)
-    assert found.registers <= 80
-    assert found.instructions <= instructions
-    assert (found.shared, found.spills) == (0, 0)
+    actual = budget("unicornn", direction, 128, reversible=reversible)
+    assert actual.registers <= 80
+    assert actual.instructions <= instructions
+    assert (actual.shared, actual.spills) == (0, 0)
 
 
 def test_a_kernel_that_does_not_exist_is_refused() -> None:

@@ -37,8 +37,8 @@ def program(size: str, **more: str) -> Found:
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"} | more
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stderr
-    found: Found = json.loads(done.stdout)
-    return found
+    actual: Found = json.loads(done.stdout)
+    return actual
 
 
 def interpreted(size: str) -> Found:
@@ -48,22 +48,22 @@ def interpreted(size: str) -> Found:
 
 
 @pytest.fixture(scope="module")
-def found() -> Found:
+def actual() -> Found:
     return interpreted("quick")
 
 
-def too_far(found: Found) -> Found:
+def too_far(actual: Found) -> Found:
     """Return the tensors further from float64 than a few roundings, and than three times the float32 loop. NaN is."""
-    tensors = {f"{key}: {name}": pair for key, pairs in found.items() if ";" in key for name, pair in pairs.items()}
+    tensors = {f"{key}: {name}": pair for key, pairs in actual.items() if ";" in key for name, pair in pairs.items()}
     return {name: (own, plain) for name, (own, plain) in tensors.items() if not own <= max(1e-6, 3 * plain)}
 
 
-def only(found: Found, kind: type, word: str = "") -> Found:
-    return {key: value for key, value in found.items() if isinstance(value, kind) and word in key}
+def only(actual: Found, kind: type, word: str = "") -> Found:
+    return {key: value for key, value in actual.items() if isinstance(value, kind) and word in key}
 
 
-def test_values_and_all_gradients_are_those_of_float64_by_all_schedules(found: Found) -> None:
-    whole = only(found, dict)
+def test_values_and_all_gradients_are_those_of_float64_by_all_schedules(actual: Found) -> None:
+    whole = only(actual, dict)
     schedules = {(case, way) for case in FORMS for way in ("row", "graph")} - {("unicornn", "graph")}
     assert {tuple(key.split("; ")[:2]) for key in whole} == schedules | {(c, "chunks") for c in FORMS if "tau" in c}
     assert too_far(whole) == {}
@@ -79,18 +79,18 @@ def test_so_they_are_for_every_model_with_every_option_at_all_widths() -> None:
     assert {key: value for key, value in only(full, float).items() if not value < 1e-6} == {}
 
 
-def test_every_operation_of_the_compiler_is_that_of_torch(found: Found) -> None:
-    toys = only(found, float, "toy")
+def test_every_operation_of_the_compiler_is_that_of_torch(actual: Found) -> None:
+    toys = only(actual, float, "toy")
     assert len(toys) == 10
     assert {key: value for key, value in toys.items() if not value < 1e-6} == {}
 
 
-def test_nan_in_one_member_leaves_every_bit_of_another(found: Found) -> None:
-    assert {key: value for key, value in only(found, list, "spread").items() if value} == {}
+def test_nan_in_one_member_leaves_every_bit_of_another(actual: Found) -> None:
+    assert {key: value for key, value in only(actual, list, "spread").items() if value} == {}
 
 
-def test_rows_in_bfloat16_change_outputs_as_their_drives_do_and_gradients_little(found: Found) -> None:
-    halves = only(found, list, "halved")
+def test_rows_in_bfloat16_change_outputs_as_their_drives_do_and_gradients_little(actual: Found) -> None:
+    halves = only(actual, list, "halved")
     assert len(halves) == 3
     for key, (outputs, gradients) in halves.items():
         assert outputs <= (1e-3 if "tau" in key else 0.0), key  # delayed products are rounded into the drive
@@ -102,12 +102,12 @@ def test_unicornns_own_kernel_is_left_where_one_unit_makes_its_vectors_scalars(h
     assert (build("unicornn", hidden).cell_on("triton") is find("unicornn")) == by_hand
 
 
-def test_either_of_the_two_adjoints_may_be_absent(found: Found) -> None:
-    assert {key: value for key, value in only(found, float, "linear").items() if not value < 1e-6} == {}
+def test_either_of_the_two_adjoints_may_be_absent(actual: Found) -> None:
+    assert {key: value for key, value in only(actual, float, "linear").items() if not value < 1e-6} == {}
 
 
-def test_both_backward_passes_of_unicornn_agree(found: Found) -> None:
-    assert found["unicornn; reversible"] < 1e-6
+def test_both_backward_passes_of_unicornn_agree(actual: Found) -> None:
+    assert actual["unicornn; reversible"] < 1e-6
 
 
 @pytest.mark.slow
@@ -150,11 +150,11 @@ def test_more_matrices_than_registers_hold_go_by_the_graph() -> None:
 def test_a_step_that_uses_delayed_outputs_unit_by_unit_is_refused_with_the_reason() -> None:
     from longwave.models.kernels.triton.run import obstacle
 
-    found = []
+    actual = []
     for first in (4, 0):  # σ of the delayed output, or of a state
         loop = Loop(toy([(0, 0, 0), (0, 1, 0), (0, first, 0)], 4), weights(4, dtype=torch.float32))
-        found.append(obstacle(planned(loop.lean_name, loop.lean), 4, torch.device("cpu")))
-    assert found == [
+        actual.append(obstacle(planned(loop.lean_name, loop.lean), 4, torch.device("cpu")))
+    assert actual == [
         "the step uses delayed outputs beside its products, which Triton's loops do not",
         "the tensors are on cpu, Triton's loops run on a GPU",
     ]

@@ -15,10 +15,10 @@ SEEDS = st.lists(st.floats(0.1, 0.9).map(lambda x: round(x, 3)), min_size=5, max
 
 @given(SEEDS)
 def test_a_row_is_better_than_the_trivial_predictor_if_all_of_five_seeds_are(tests: list[float]) -> None:
-    said = against_trivial(rows([retrained("lem", tests, trivial=TRIVIAL)], []))
-    assert said.startswith("Better than the best trivial predictor, last value at 0.4, with their whole interval: ")
-    assert said.endswith("; it is better than LEM.") == (sorted(tests)[2] > 0.4)
-    assert (": LEM" in said) == (max(tests) < 0.4)
+    output = against_trivial(rows([retrained("lem", tests, trivial=TRIVIAL)], []))
+    assert output.startswith("Better than the best trivial predictor, last value at 0.4, with their whole interval: ")
+    assert output.endswith("; it is better than LEM.") == (sorted(tests)[2] > 0.4)
+    assert (": LEM" in output) == (max(tests) < 0.4)
 
 
 def test_few_seeds_and_diverged_ones_claim_nothing_and_where_larger_is_better_it_is_the_other_end() -> None:

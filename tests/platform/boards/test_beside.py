@@ -43,20 +43,20 @@ def test_the_verdict_on_a_number_is_that_of_all_seeds_of_its_row_with_the_tasks_
     ends = ["diverged" if score is None else score for score in scores]
     number = printed("lem", 0.5, n=10, std=0.1, note="≈ params", params=5, sources="a, T1 (x)\nb, T2 (y)")
     [_, row] = sorted(
-        rows([retrained("lem", ends, margin=1.5, trivial={"copy": 9.0})], [number]), key=lambda r: r.asked
+        rows([retrained("lem", ends, margin=1.5, trivial={"copy": 9.0})], [number]), key=lambda r: r.seed_count
     )
-    [found] = row.published
-    told = verdict(scores, Printed(0.5, "mean", 0.1, 10, 0.05), Scale(), 1.5, 9.0)
-    assert told.ratio is not None and found["verdict"] == told.word == "worse"
-    assert [found[k] for k in ("ratio", "ratio_low", "ratio_high")] == [
-        told.ratio.value,
-        told.ratio.low,
-        told.ratio.high,
+    [actual] = row.published
+    message = verdict(scores, Printed(0.5, "mean", 0.1, 10, 0.05), Scale(), 1.5, 9.0)
+    assert message.ratio is not None and actual["verdict"] == message.word == "worse"
+    assert [actual[k] for k in ("ratio", "ratio_low", "ratio_high")] == [
+        message.ratio.value,
+        message.ratio.low,
+        message.ratio.high,
     ]
-    assert [found[k] for k in ("n_ours", "diverged_ours", "n", "departures")] == [5, 1, 10, []]
-    assert (found["source"], found["table"], found["sources"]) == ("a", "T1 (x)", ["a, T1 (x)", "b, T2 (y)"])
-    assert (found["note"], found["parameters"], found["units"]) == ("≈ params", 5, "8")
-    assert written(row)["verdict"].startswith(f"worse, × {told.ratio.value:.2f} (")
+    assert [actual[k] for k in ("n_ours", "diverged_ours", "n", "departures")] == [5, 1, 10, []]
+    assert (actual["source"], actual["table"], actual["sources"]) == ("a", "T1 (x)", ["a, T1 (x)", "b, T2 (y)"])
+    assert (actual["note"], actual["parameters"], actual["units"]) == ("≈ params", 5, "8")
+    assert written(row)["verdict"].startswith(f"worse, × {message.ratio.value:.2f} (")
     assert written(row)["verdict"].endswith("n 5 of 6 and 10")
 
 
@@ -75,9 +75,9 @@ def test_a_row_without_scores_leaves_a_published_number_undecided() -> None:
 @pytest.mark.parametrize(("goal", "order"), [("min", ["copy", "a", "slow", "b"]), ("max", ["b", "slow", "a", "copy"])])
 def test_trivial_predictors_stand_by_their_value_among_the_models_without_a_rank(goal: str, order: list[str]) -> None:
     ends: list[tuple[str, list[float | str]]] = [("a", [1.0, 1.1, 1.2]), ("b", [3.0, 3.2, 3.1]), ("c", ["diverged"])]
-    found = rows([retrained(m, t, goal, trivial={"copy": 0.5, "slow": 2.0}) for m, t in ends], [])
-    assert [row.model for row in found] == [*order, "c"]
-    trivial = {row.model: row for row in found if row.trivial}
+    actual = rows([retrained(m, t, goal, trivial={"copy": 0.5, "slow": 2.0}) for m, t in ends], [])
+    assert [row.model for row in actual] == [*order, "c"]
+    trivial = {row.model: row for row in actual if row.trivial}
     assert {k: (r.mean, r.n, r.rank_low, list(r.trials)) for k, r in trivial.items()} == {
         "copy": (0.5, 0, None, []),
         "slow": (2.0, 0, None, []),
@@ -92,8 +92,8 @@ def test_a_row_loses_to_the_best_trivial_predictor_that_is_better_than_its_media
         "a": [2.5, 2.6, 0.1], "b": [1.0, 9.0, 1.5], "c": [2.0, 1.0, 2.5], "d": ["diverged"], "e": ["failed"],
     }  # fmt: skip
 
-    def losers(goal: str, **told: float) -> dict[str, str]:
-        made = rows([retrained(m, t, goal, trivial=told) for m, t in ends.items()], [])
+    def losers(goal: str, **message: float) -> dict[str, str]:
+        made = rows([retrained(m, t, goal, trivial=message) for m, t in ends.items()], [])
         return {row.model: row.loses_to for row in made if row.kind == "reproduced"}
 
     most = {name: value for name, value in predictors.items() if name != "copy"}
@@ -106,11 +106,11 @@ def test_a_row_loses_to_the_best_trivial_predictor_that_is_better_than_its_media
 def test_a_row_of_before_loses_to_a_predictor_that_only_newer_rows_tell_and_a_printed_number_does_too() -> None:
     old = retrained("a", [2.5, 2.6, 2.4], trivial={"mean": 9.0})
     new = retrained("b", [0.1, 0.2, 0.3, 0.4, 0.5], trivial={"mean": 9.0, "cubic AR": 1.0})
-    found = {row.model: row for row in rows([old, new], [printed("c", 1.5), printed("d", 0.5)])}
-    assert {model: found[model].loses_to for model in "abcd"} == {"a": "cubic AR", "b": "", "c": "cubic AR", "d": ""}
-    assert {row.model for row in found.values() if row.trivial} == {"mean", "cubic AR"}
-    assert written(found["c"])["verdict"] == "loses to cubic AR"
-    assert not found["a"].shines and found["b"].shines == found["b"].leads
+    actual = {row.model: row for row in rows([old, new], [printed("c", 1.5), printed("d", 0.5)])}
+    assert {model: actual[model].loses_to for model in "abcd"} == {"a": "cubic AR", "b": "", "c": "cubic AR", "d": ""}
+    assert {row.model for row in actual.values() if row.trivial} == {"mean", "cubic AR"}
+    assert written(actual["c"])["verdict"] == "loses to cubic AR"
+    assert not actual["a"].shines and actual["b"].shines == actual["b"].leads
 
 
 def test_of_one_predictor_the_score_stands_that_the_boards_first_current_row_tells() -> None:
@@ -120,13 +120,13 @@ def test_of_one_predictor_the_score_stands_that_the_boards_first_current_row_tel
 
 def test_a_row_names_its_recipe_and_how_the_recipes_paper_is_known_to_differ() -> None:
     known = {"all do": [], "lem does": ["lem"], "others do": ["gru", "cornn"]}
-    told = {"recipe": "LEM, Table 4", "known": known, "departures": ("epochs 3 (published 400)",)}
-    [row] = rows([retrained("lem", [1.0], paper="lem", margin=1.5, floor=0.25, **told)], [])
+    message = {"recipe": "LEM, Table 4", "known": known, "departures": ("epochs 3 (published 400)",)}
+    [row] = rows([retrained("lem", [1.0], paper="lem", margin=1.5, floor=0.25, **message)], [])
     assert (row.recipe, row.known, row.margin, row.floor) == ("LEM, Table 4", ["all do", "lem does"], 1.5, 0.25)
     assert written(row)["protocol"] == (
         "recipe of LEM, Table 4; epochs 3 (published 400); 2 known differences: all do; lem does"
     )
-    [ours] = rows([retrained("lem", [1.0], **{**told, "recipe": "ours", "paper": ""})], [])
+    [ours] = rows([retrained("lem", [1.0], **{**message, "recipe": "ours", "paper": ""})], [])
     assert ours.known == [] and written(ours)["protocol"] == "recipe ours; epochs 3 (published 400)"
 
 

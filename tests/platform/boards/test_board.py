@@ -113,10 +113,12 @@ def test_rows_stand_by_their_median_over_all_seeds_in_the_metrics_direction_and_
 def test_a_row_of_5_ended_and_45_diverged_seeds_stands_behind_all_that_mostly_ended() -> None:
     lost: list[float | str] = [*[0.1] * 5, *["diverged"] * 45]
     worse: list[float | str] = [9.0, 9.1, 9.2, "diverged"]
-    found = rows([retrained("lost", lost), retrained("fine", [1.0, 1.1, 1.2, 1.3, 1.4]), retrained("worse", worse)], [])
-    assert [row.model for row in found] == ["fine", "worse", "lost"]
-    last = found[-1]
-    assert (last.mean, last.median, last.median_best, last.asked, last.rank_high) == (0.1, None, None, 50, 3)
+    actual = rows(
+        [retrained("lost", lost), retrained("fine", [1.0, 1.1, 1.2, 1.3, 1.4]), retrained("worse", worse)], []
+    )
+    assert [row.model for row in actual] == ["fine", "worse", "lost"]
+    last = actual[-1]
+    assert (last.mean, last.median, last.median_best, last.seed_count, last.rank_high) == (0.1, None, None, 50, 3)
     assert (written(last)["median [94–95 %]"], written(last)["mean ± std (n)"]) == (
         "diverged", "0.1 (5 of 50)",
     )  # fmt: skip
@@ -131,13 +133,13 @@ def test_the_order_is_that_of_medians_with_diverged_seeds_worst_then_of_the_shar
     scores: list[list[float | None]], goal: str
 ) -> None:
     ends = [["diverged" if score is None else score for score in row] for row in scores]
-    found = rows([retrained("m", end, goal, hidden=k + 1) for k, end in enumerate(ends)], [])
+    actual = rows([retrained("m", end, goal, hidden=k + 1) for k, end in enumerate(ends)], [])
     sign = 1 if goal == "min" else -1
-    worst = [statistics.median([math.inf if s is None else sign * s for s in row.seeds]) for row in found]
-    assert [(value, row.diverged / row.asked) for value, row in zip(worst, found, strict=True)] == sorted(
-        (value, row.diverged / row.asked) for value, row in zip(worst, found, strict=True)
+    worst = [statistics.median([math.inf if s is None else sign * s for s in row.seeds]) for row in actual]
+    assert [(value, row.diverged / row.seed_count) for value, row in zip(worst, actual, strict=True)] == sorted(
+        (value, row.diverged / row.seed_count) for value, row in zip(worst, actual, strict=True)
     )
-    assert [row.median for row in found] == [None if math.isinf(value) else sign * value for value in worst]
+    assert [row.median for row in actual] == [None if math.isinf(value) else sign * value for value in worst]
 
 
 def test_a_median_has_the_interval_of_order_statistics() -> None:
@@ -270,9 +272,9 @@ def test_markdown_is_a_table_with_ours_and_theirs(two_rows: list[Row], capsys: p
 def test_a_terminals_table_says_what_its_ranks_are(two_rows: list[Row], capsys: pytest.CaptureFixture[str]) -> None:
     render_board.print_boards(two_rows, EVERYBODY, Format.table)
     out = capsys.readouterr().out
-    said = " ".join(out.split())
-    assert "2.0 ± 1.4 (2," in said and "adjusted by Holm at 5 %" in said
-    assert advice(2, 2) in said and "cannot rank 2 models" in said
+    output = " ".join(out.split())
+    assert "2.0 ± 1.4 (2," in output and "adjusted by Holm at 5 %" in output
+    assert advice(2, 2) in output and "cannot rank 2 models" in output
 
 
 def test_a_board_says_what_its_fewest_seeds_can_rank(capsys: pytest.CaptureFixture[str]) -> None:
@@ -318,8 +320,8 @@ def test_a_pool_of_families_ranks_their_models_alone() -> None:
         retrained("c", [0.0, 0.1, 0.2, 0.3, 0.4], family="oscillator"),
     ]
     numbers = [printed("b", 3.0, model_variant="x"), printed("z", 4.0)]
-    found = rows(groups, numbers, Pool(families=("gated",)))
-    assert [(row.model, row.kind, row.family, row.rank_low) for row in found] == [
+    actual = rows(groups, numbers, Pool(families=("gated",)))
+    assert [(row.model, row.kind, row.family, row.rank_low) for row in actual] == [
         ("a", "reproduced", "gated", 1),
         ("b", "reproduced", "gated", 2),
         ("b", "published", "gated", None),
@@ -363,12 +365,12 @@ def test_a_narrow_terminal_leaves_out_what_matters_least_and_says_so_and_protoco
 ) -> None:
     made = rows([retrained("lem", [1.0, 3.0]), retrained("gru", [7.0, "diverged"])], [printed("lem", 0.5)])
 
-    def said(width: int, format: Format = Format.table) -> str:
+    def output(width: int, format: Format = Format.table) -> str:
         monkeypatch.setenv("COLUMNS", str(width))
         render_board.print_boards(made, EVERYBODY, format)
         return capsys.readouterr().out
 
-    narrow, wide = said(80), said(250)
+    narrow, wide = output(80), output(250)
     assert "No room for: mean ± std (n), diverged" in narrow and "--format csv" in narrow and "No room" not in wide
     assert "protocol, all: recipe of paper, Table 1" in narrow and "protocol, all:" in wide
     for text in (narrow, wide):
@@ -377,4 +379,4 @@ def test_a_narrow_terminal_leaves_out_what_matters_least_and_says_so_and_protoco
         )
     assert "2.0 ± 1.4" in wide and "2.0 [1.0, 3.0]" in narrow and max(map(len, narrow.splitlines())) <= 80
     assert narrow.startswith("Best median of 2 ranked rows: LEM,")
-    assert said(80, Format.markdown) == said(250, Format.markdown)
+    assert output(80, Format.markdown) == output(250, Format.markdown)

@@ -53,14 +53,14 @@ def summaries(valid: Sequence[float | None], status: str = "ok") -> list[RunSumm
 
 def test_a_curve_is_the_mean_of_the_best_over_all_subsets_in_which_a_trial_ended() -> None:
     trials = [*summaries([0.5, 0.3, 0.9, None, None]), *summaries([0.1], "failed"), *summaries([0.1], "running")]
-    [found] = budgets([row()], lambda _: trials)
-    for k, point in enumerate(found.curve, 1):
+    [actual] = budgets([row()], lambda _: trials)
+    for k, point in enumerate(actual.curve, 1):
         subsets = [[v for v in subset if v] for subset in combinations([0.5, 0.3, 0.9, None, None], k)]
         best = [min(subset) for subset in subsets if subset]
         assert point.value == pytest.approx(sum(best) / len(best))
-        assert found.lost[k - 1] == pytest.approx(1 - len(best) / len(subsets))
-    assert (len(found.curve), found.seconds, found.why) == (5, 4.0, "")
-    assert found.diverged == diverged_share(2, 5)
+        assert actual.lost[k - 1] == pytest.approx(1 - len(best) / len(subsets))
+    assert (len(actual.curve), actual.seconds, actual.why) == (5, 4.0, "")
+    assert actual.diverged == diverged_share(2, 5)
 
 
 def test_a_trial_that_halving_stopped_was_drawn_like_the_others_and_counts() -> None:
@@ -73,21 +73,21 @@ def test_a_trial_that_halving_stopped_was_drawn_like_the_others_and_counts() -> 
 
 
 def test_the_trials_asked_for_are_those_of_the_models_best_row() -> None:
-    asked: list[Row] = []
+    requested: list[Row] = []
     best, other = row(), row(hidden=9, valid=9.0)
-    budgets([other, best], lambda one: asked.append(one) or [])  # type: ignore[func-returns-value]
-    assert asked == [best]
+    budgets([other, best], lambda one: requested.append(one) or [])  # type: ignore[func-returns-value]
+    assert requested == [best]
 
 
 def test_a_search_without_a_curve_says_why() -> None:
-    [found] = budgets([row()], lambda _: summaries([0.5]), {"t"})
+    [actual] = budgets([row()], lambda _: summaries([0.5]), {"t"})
     why = "not all its trials are drawn alike: it learned, began with known ones, or widened"
-    assert (found.curve, found.why) == ((), why)
-    [found] = budgets([row()], lambda _: summaries([None]), {"u"})
-    assert (found.curve, found.why) == ((), "no search trial has a score")
-    assert found.diverged == diverged_share(1, 1)
-    [found] = budgets([row()], lambda _: [])
-    assert (found.diverged, found.why) == (None, "no search trial has a score")
+    assert (actual.curve, actual.why) == ((), why)
+    [actual] = budgets([row()], lambda _: summaries([None]), {"u"})
+    assert (actual.curve, actual.why) == ((), "no search trial has a score")
+    assert actual.diverged == diverged_share(1, 1)
+    [actual] = budgets([row()], lambda _: [])
+    assert (actual.diverged, actual.why) == (None, "no search trial has a score")
 
 
 def test_the_command_prints_curves(

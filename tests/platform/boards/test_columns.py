@@ -50,8 +50,8 @@ def test_json_has_every_field_of_a_row_and_what_follows_from_it(board: list[Row]
         "share_high",
     }
     assert all(contract <= set(record(row)) for row in board)
-    told = [json.loads(json.dumps(record(row), allow_nan=False)) for row in board]
-    assert told[0]["scores"] == SCORES and told[0]["command"] == f"longwave reproduce {board[0].config[:12]}"
+    message = [json.loads(json.dumps(record(row), allow_nan=False)) for row in board]
+    assert message[0]["scores"] == SCORES and message[0]["command"] == f"longwave reproduce {board[0].config[:12]}"
 
 
 def test_columns_leave_a_narrow_screen_one_after_another() -> None:
@@ -62,7 +62,7 @@ def test_every_column_has_a_key_of_its_own_a_heading_a_sentence_and_views_that_e
     assert len({column.key for column in columns.COLUMNS}) == len(columns.COLUMNS)
     for column in columns.COLUMNS:
         assert column.heading and column.meaning[-1] in ".:”", column.key
-        assert {*column.views, *column.asked} <= {*get_args(View)} and (column.views or column.asked)
+        assert {*column.views, *column.on_request} <= {*get_args(View)} and (column.views or column.on_request)
 
 
 def test_values_are_of_their_kind_and_texts_are_never_empty(board: list[Row]) -> None:
@@ -100,15 +100,15 @@ def test_one_line_adds_a_statistic_to_every_view(
 ) -> None:
     monkeypatch.setattr(columns, "COLUMNS", (*columns.COLUMNS, TOTAL))
 
-    def said(format: Format) -> str:
+    def output(format: Format) -> str:
         render_board.print_boards(board, EVERYBODY, format)
         return capsys.readouterr().out
 
     for format, text in ((Format.markdown, "| total |"), (Format.latex, r"& total \\"), (Format.table, "total")):
-        assert text in said(format)
-        assert said(format).count("5.75") == 1
-    assert [line["total"] for line in csv.DictReader(io.StringIO(said(Format.csv)))][:2] == ["5.75", ""]
-    assert json.loads(said(Format.json))[0]["total"] == 5.75
+        assert text in output(format)
+        assert output(format).count("5.75") == 1
+    assert [line["total"] for line in csv.DictReader(io.StringIO(output(Format.csv)))][:2] == ["5.75", ""]
+    assert json.loads(output(Format.json))[0]["total"] == 5.75
     frame = board_table.board_frame(board_table.view_board(board))
     assert frame["total"][0] == 5.75 and frame["total"].isna()[1]
     assert board_table.column_headings(board_table.view_board(board))["total"] == (
@@ -133,8 +133,8 @@ def test_the_page_shows_the_text_of_a_column_that_its_script_does_not_know(
     monkeypatch.setattr(columns, "COLUMNS", (*columns.COLUMNS, TOTAL))
     published(tmp_path / "one", [retrained("lem", SCORES), retrained("gru", ["diverged"])])
     page = Page.drawn(tmp_path / "one")
-    told = 'EDITION.rows.map((row) => [COLUMNS.get("total").cell(row), COLUMNS.get("total").by(row)])'
-    assert page(told) == [["5.75", 5.75], ["—", None]]
+    message = 'EDITION.rows.map((row) => [COLUMNS.get("total").cell(row), COLUMNS.get("total").by(row)])'
+    assert page(message) == [["5.75", 5.75], ["—", None]]
     assert page("STANDARD").count("total") == 1
     known = page("Object.keys(RICH)")
     assert set(known) <= {column.key for column in of("page")}, "A cell is built for a column that is not there."

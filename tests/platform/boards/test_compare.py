@@ -36,8 +36,8 @@ def seven_tasks() -> list[Row]:
 
 
 def test_each_contest_is_the_contrast_of_the_rows_seeds() -> None:
-    found = compare(seven_tasks(), "lem", "cornn")
-    by_task = {contest.a.task: contest for contest in found.contests}
+    actual = compare(seven_tasks(), "lem", "cornn")
+    by_task = {contest.a.task: contest for contest in actual.contests}
     assert sorted(by_task) == ["t", "u", "v", "w", "x", "y", "z"]
     assert by_task["x"].contrast == contrast(NEAR, LOW, Scale())
     assert [by_task[t].word for t in "uwxzt"] == ["better", "worse", "undecided", "worse", "no seed"]
@@ -48,9 +48,9 @@ def test_each_contest_is_the_contrast_of_the_rows_seeds() -> None:
 def test_one_sentence_counts_the_tasks_and_says_how_many_seeds_would_decide() -> None:
     more = contrast(NEAR, LOW, Scale()).more, contrast(NEARER, LOW, Scale()).more
     assert None not in more and 0 not in more
-    found = compare(seven_tasks(), "lem", "cornn")
+    actual = compare(seven_tasks(), "lem", "cornn")
     near = ", ".join(f"about {k} more seeds would decide {task}" for k, task in sorted(zip(more, "xy", strict=True)))
-    assert found.verdict == (
+    assert actual.verdict == (
         f"LEM beats CORNN on 2 of 7 tasks; loses on 2; 2 undecided; 1 without a seed of both; {near}."
     )
     back = compare(seven_tasks(), "cornn", "lem").verdict
@@ -83,9 +83,9 @@ def test_a_model_stands_for_its_row_that_is_best_on_validation() -> None:
 def test_two_rows_of_one_model_can_be_compared_by_their_names() -> None:
     pair = rows([retrained("a", LOW, hidden=1), retrained("a", HIGH, hidden=2)], [])
     better, worse = pair
-    found = compare(pair, better.config, worse.config)
-    assert found.verdict == "A (hidden 1) beats A (hidden 2) on 1 of 1 task."
-    assert found.contests[0].differs == {"hidden": (1, 2)}
+    actual = compare(pair, better.config, worse.config)
+    assert actual.verdict == "A (hidden 1) beats A (hidden 2) on 1 of 1 task."
+    assert actual.contests[0].differs == {"hidden": (1, 2)}
 
 
 def test_what_cannot_be_compared_is_refused_in_one_line() -> None:
@@ -116,10 +116,10 @@ def test_a_comparison_is_printed_with_probabilities_ratios_and_what_differs(
 
 
 def test_programs_get_the_same_with_full_precision(capsys: pytest.CaptureFixture[str]) -> None:
-    found = compare(seven_tasks(), "lem", "cornn", margin=1.01)
-    render_board.print_comparison(found, Format.json)
+    actual = compare(seven_tasks(), "lem", "cornn", margin=1.01)
+    render_board.print_comparison(actual, Format.json)
     content = json.loads(capsys.readouterr().out)
-    assert (content["a"], content["b"], content["margin"], content["verdict"]) == ("LEM", "CORNN", 1.01, found.verdict)
+    assert (content["a"], content["b"], content["margin"], content["verdict"]) == ("LEM", "CORNN", 1.01, actual.verdict)
     first = content["tasks"][1]
     wanted = contrast(LOW, HIGH, Scale(), 1.01)
     assert wanted.ratio is not None
@@ -131,7 +131,7 @@ def test_programs_get_the_same_with_full_precision(capsys: pytest.CaptureFixture
     assert (first["a_model"], first["a_n"], first["decision"], first["more"]) == ("lem", 4, "better", 0)
     assert (first["a_median"], first["a_median_best"], first["b_median"]) == pytest.approx((7.15, 7.0, 9.15))
     assert (content["tasks"][-1]["a_diverged"], content["tasks"][-1]["ratio"]) == (6, None)
-    render_board.print_comparison(found, Format.csv)
+    render_board.print_comparison(actual, Format.csv)
     lines = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert [line["decision"] for line in lines] == [task["decision"] for task in content["tasks"]]
 

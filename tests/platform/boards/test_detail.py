@@ -10,11 +10,11 @@ from longwave.platform.boards.detail import of_row
 def test_each_seed_is_its_score_or_why_it_has_none_and_what_it_took() -> None:
     group = retrained("lem", [1.25, "diverged", "planned"])
     retrainings = trials(group)
-    said = {fact.what: fact.value for fact in of_row(retrainings[::-1], ["demo"], []) if fact.section == "seeds"}
-    assert list(said) == ["seed 0", "seed 1", "seed 2"]
+    output = {fact.what: fact.value for fact in of_row(retrainings[::-1], ["demo"], []) if fact.section == "seeds"}
+    assert list(output) == ["seed 0", "seed 1", "seed 2"]
     run = retrainings[0].run
     assert run and run.valid is not None
     best, took = f"validation {run.valid:.6g} at epoch 2", f"3 epochs, {run.seconds:.3g} s"
-    assert said["seed 0"] == f"1.25, {best}, {took}, trial {retrainings[0].config.id}"
-    assert said["seed 1"].startswith("diverged: it did, ")
-    assert said["seed 2"] == f"planned, trial {retrainings[2].config.id}"
+    assert output["seed 0"] == f"1.25, {best}, {took}, trial {retrainings[0].config.id}"
+    assert output["seed 1"].startswith("diverged: it did, ")
+    assert output["seed 2"] == f"planned, trial {retrainings[2].config.id}"

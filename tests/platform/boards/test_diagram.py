@@ -71,21 +71,21 @@ def texts(picture: str) -> list[str]:
 
 
 def test_demsars_example_has_the_ranks_and_the_tests_he_prints() -> None:
-    found = diagram(scored(DEMSAR))
-    assert {name: round(rank, 3) for name, rank in found.ranks.items()} == {
+    actual = diagram(scored(DEMSAR))
+    assert {name: round(rank, 3) for name, rank in actual.ranks.items()} == {
         "C4.5+m+cf": 1.964, "C4.5+m": 2.0, "C4.5+cf": 2.893, "C4.5": 3.143,
     }  # fmt: skip
-    statistic = 12 * 14 / (4 * 5) * (sum(rank**2 for rank in found.ranks.values()) - 4 * 5**2 / 4)
+    statistic = 12 * 14 / (4 * 5) * (sum(rank**2 for rank in actual.ranks.values()) - 4 * 5**2 / 4)
     assert round(statistic, 2) == 9.28  # without the correction for equal scores, which makes it larger
-    assert found.friedman == pytest.approx(friedmanchisquare(*DEMSAR.values()).pvalue, rel=1e-12)
-    assert found.friedman < chi2.sf(statistic, 3) < 0.05
+    assert actual.friedman == pytest.approx(friedmanchisquare(*DEMSAR.values()).pvalue, rel=1e-12)
+    assert actual.friedman < chi2.sf(statistic, 3) < 0.05
 
 
 def test_pairs_are_wilcoxons_tests_with_holm() -> None:
-    found = diagram(scored(DEMSAR))
-    names = list(found.ranks)
+    actual = diagram(scored(DEMSAR))
+    names = list(actual.ranks)
     tests = [wilcoxon(DEMSAR[a], DEMSAR[b], zero_method="zsplit").pvalue for a, b in combinations(names, 2)]
-    table = np.array(found.pairs)
+    table = np.array(actual.pairs)
     np.testing.assert_allclose(table[np.triu_indices(4, 1)], holm([float(p) for p in tests]), rtol=1e-12)
     np.testing.assert_array_equal(table, table.T)
     np.testing.assert_array_equal(np.diag(table), 1)
@@ -94,24 +94,24 @@ def test_pairs_are_wilcoxons_tests_with_holm() -> None:
 def test_three_ordered_models_are_told_apart_on_seven_tasks_and_not_on_six() -> None:
     """All 2ⁿ signs are alike: p = 2 / 2ⁿ for each of the 3 pairs, which Holm multiplies by 3."""
     for tasks in (6, 7):
-        found = diagram(ordered(3, tasks))
-        assert found.friedman == pytest.approx(math.exp(-tasks))  # χ² = 2n with two degrees of freedom
-        np.testing.assert_allclose(np.array(found.pairs)[np.triu_indices(3, 1)], 6 / 2**tasks)
-    assert "tell any two" not in found.caption
+        actual = diagram(ordered(3, tasks))
+        assert actual.friedman == pytest.approx(math.exp(-tasks))  # χ² = 2n with two degrees of freedom
+        np.testing.assert_allclose(np.array(actual.pairs)[np.triu_indices(3, 1)], 6 / 2**tasks)
+    assert "tell any two" not in actual.caption
     assert "6 tasks cannot tell any two of 3 models apart: that takes 7." in diagram(ordered(3, 6)).caption
 
 
 @pytest.mark.parametrize("models", [3, 5, 22])
 def test_the_tasks_that_are_needed_are_the_fewest_with_a_small_enough_p(models: int) -> None:
-    found = Diagram({str(k): 1.0 for k in range(models)}, 2, 1.0, [])
+    actual = Diagram({str(k): 1.0 for k in range(models)}, 2, 1.0, [])
     smallest = [models * (models - 1) / 2 * 2 / 2**n for n in range(30)]
-    assert found.needed == next(n for n, p in enumerate(smallest) if p <= 0.05)
+    assert actual.needed == next(n for n, p in enumerate(smallest) if p <= 0.05)
 
 
 def test_no_pair_is_tested_where_friedmans_test_rejects_nothing() -> None:
-    found = diagram(scored({"a": [1.0, 2.0, 3.0], "b": [2.0, 3.0, 1.0], "c": [3.0, 1.0, 2.0]}))
-    assert found.friedman == 1.0 and found.pairs == [[1.0] * 3] * 3
-    assert "tells no model from the others (p = 1), so no pair was tested." in found.caption
+    actual = diagram(scored({"a": [1.0, 2.0, 3.0], "b": [2.0, 3.0, 1.0], "c": [3.0, 1.0, 2.0]}))
+    assert actual.friedman == 1.0 and actual.pairs == [[1.0] * 3] * 3
+    assert "tells no model from the others (p = 1), so no pair was tested." in actual.caption
     assert diagram(scored({name: [1.0, 2.0] for name in "abc"})).friedman == 1.0
 
 
@@ -126,40 +126,40 @@ def test_the_figure_is_made_of_the_normalised_medians_and_mean_ranks_of_the_over
     ]
     groups.append(retrained("d", [9.9] * 5, "max", task="t0", trivial={"m": 1.0}))
     whole = overview(rows(groups, []))
-    found = diagram(whole)
-    assert list(found.ranks.items()) == [(line.title, line.rank.value) for line in whole.lines if line.rank]
-    assert [*found.ranks] == ["A", "B", "C"] and found.tasks == 7
+    actual = diagram(whole)
+    assert list(actual.ranks.items()) == [(line.title, line.rank.value) for line in whole.lines if line.rank]
+    assert [*actual.ranks] == ["A", "B", "C"] and actual.tasks == 7
     a, _, c, d = whole.lines
     assert a.medians[0] == 1 and c.medians[0] == pytest.approx(4 / 8.1) and d.medians == ()
-    assert max(map(max, found.pairs)) == 1 and np.array(found.pairs)[0, 1] == pytest.approx(3 / 64)
+    assert max(map(max, actual.pairs)) == 1 and np.array(actual.pairs)[0, 1] == pytest.approx(3 / 64)
 
 
 @pytest.mark.parametrize(("models", "tasks"), [(2, 5), (3, 1)])
 def test_too_few_tasks_or_models_have_no_figure(models: int, tasks: int) -> None:
-    said = rf"takes 2 tasks or more and 3 models or more with 5 seeds on all of them: here are {tasks} and {models}\."
-    with pytest.raises(ConfigError, match=said):
+    output = rf"takes 2 tasks or more and 3 models or more with 5 seeds on all of them: here are {tasks} and {models}\."
+    with pytest.raises(ConfigError, match=output):
         diagram(ordered(models, tasks))
     with pytest.raises(ConfigError, match="here are 0 and 0"):
         diagram(overview([]))
 
 
 def test_models_that_share_a_name_in_print_stand_under_their_own() -> None:
-    found = ordered(3, 3)
-    same = Overview(found.tasks, [replace(line, title="LEM") for line in found.lines])
+    actual = ordered(3, 3)
+    same = Overview(actual.tasks, [replace(line, title="LEM") for line in actual.lines])
     assert [*diagram(same).ranks] == ["m2", "m1", "m0"]
 
 
 def test_the_picture_names_every_model_with_its_rank_and_holds_its_caption_as_text() -> None:
-    found = diagram(scored({"<b>&": DEMSAR["C4.5"], "$x$": DEMSAR["C4.5+m"], "τ-GRU": DEMSAR["C4.5+cf"]}))
-    shown = texts(svg(found, "Ranked without the tide."))
-    assert {f"$x$ {found.ranks['$x$']:.2f}", f"{found.ranks['<b>&']:.2f} <b>&", "1", "2", "3"} < set(shown)
-    assert " ".join(shown).endswith(f"{found.caption} Ranked without the tide.")
+    actual = diagram(scored({"<b>&": DEMSAR["C4.5"], "$x$": DEMSAR["C4.5+m"], "τ-GRU": DEMSAR["C4.5+cf"]}))
+    shown = texts(svg(actual, "Ranked without the tide."))
+    assert {f"$x$ {actual.ranks['$x$']:.2f}", f"{actual.ranks['<b>&']:.2f} <b>&", "1", "2", "3"} < set(shown)
+    assert " ".join(shown).endswith(f"{actual.caption} Ranked without the tide.")
 
 
 @pytest.mark.integration
 def test_the_picture_is_the_same_bytes_each_time_in_the_readers_colours(tmp_path: Path) -> None:
-    found = replace(diagram(ordered(4, 9)), pairs=[[1.0] * 4] * 4)  # so that a bar joins them all
-    picture = svg(found)
+    actual = replace(diagram(ordered(4, 9)), pairs=[[1.0] * 4] * 4)  # so that a bar joins them all
+    picture = svg(actual)
     code = (
         "import sys, pickle, matplotlib; matplotlib.rcParams['font.size'] = 20\n"
         "from longwave.platform.boards.diagram import svg\n"
@@ -168,21 +168,21 @@ def test_the_picture_is_the_same_bytes_each_time_in_the_readers_colours(tmp_path
     assert picture.count("stroke-width: 3;") == 1
     for seed in "123":
         process = {"args": [sys.executable, "-c", code], "env": {**os.environ, "PYTHONHASHSEED": seed}}
-        again = subprocess.run(**process, input=pickle.dumps(found), capture_output=True, check=True)
+        again = subprocess.run(**process, input=pickle.dumps(actual), capture_output=True, check=True)
         assert again.stdout.decode() == picture
     assert set(re.findall(r"(?:fill|stroke): ?([^;\"]+)", picture)) == {"none", "currentColor"}
     assert "#0" not in picture.replace('href="#', "") and "metadata" not in picture
     for name in ("a.svg", "a.pdf", "a.png"):
-        save(found, tmp_path / name)
-        save(found, tmp_path / f"again-{name}")
+        save(actual, tmp_path / name)
+        save(actual, tmp_path / f"again-{name}")
         assert (tmp_path / name).read_bytes() == (tmp_path / f"again-{name}").read_bytes()
     assert (tmp_path / "a.svg").read_text(encoding="utf-8") == picture
     assert (tmp_path / "a.pdf").read_bytes()[:5] == b"%PDF-" and (tmp_path / "a.png").read_bytes()[1:4] == b"PNG"
 
 
 def test_a_bar_joins_the_models_that_are_not_told_apart() -> None:
-    def bars(found: Diagram) -> int:
-        return len(re.findall(r"stroke-width: 3;", svg(found)))
+    def bars(actual: Diagram) -> int:
+        return len(re.findall(r"stroke-width: 3;", svg(actual)))
 
     ranks = {"a": 1.0, "b": 2.0, "c": 3.0}
     apart, tied = 0.01, 0.5
@@ -196,11 +196,11 @@ def test_a_bar_joins_the_models_that_are_not_told_apart() -> None:
 
 
 def test_a_figure_is_written_as_one_of_three_kinds_of_file(tmp_path: Path) -> None:
-    found = diagram(ordered(3, 3))
+    actual = diagram(ordered(3, 3))
     with pytest.raises(ConfigError, match=r"is written as \.svg, \.pdf, \.png, and 'a\.gif' is none of them\."):
-        save(found, tmp_path / "a.gif")
+        save(actual, tmp_path / "a.gif")
     with pytest.raises(ConfigError, match=r"a\.svg cannot be written: .*\. Name another file\."):
-        save(found, tmp_path / "absent/a.svg")
+        save(actual, tmp_path / "absent/a.svg")
 
 
 def on(tasks: Sequence[str]) -> list[Group]:

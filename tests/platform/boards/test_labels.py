@@ -26,8 +26,8 @@ def board(*changes: dict[str, Any]) -> list[Row]:
     return rows([retrained("gru", LOW, **change) for change in changes], [])
 
 
-def labels(found: list[Row]) -> set[str]:
-    return {row.label for row in found}
+def labels(actual: list[Row]) -> set[str]:
+    return {row.label for row in actual}
 
 
 @pytest.mark.parametrize(
@@ -63,26 +63,28 @@ def test_rows_that_a_reader_cannot_tell_apart_bear_the_start_of_their_names() ->
 
 
 def test_a_printed_number_beside_a_row_of_its_title_says_where_it_was_printed() -> None:
-    found = rows([retrained("gru", LOW, title="gru")], [printed("gru", 0.5, model_variant="x", title="gru")])
-    assert {row.label for row in found if row.kind == "reproduced"} == {"gru"}
-    assert all(row.label.startswith(row.title) for row in found)
+    actual = rows([retrained("gru", LOW, title="gru")], [printed("gru", 0.5, model_variant="x", title="gru")])
+    assert {row.label for row in actual if row.kind == "reproduced"} == {"gru"}
+    assert all(row.label.startswith(row.title) for row in actual)
 
 
 @given(st.sets(st.tuples(st.sampled_from([8, 9]), st.sampled_from([3, 4]), st.sampled_from([0.1, 0.2])), min_size=2))
 def test_no_two_rows_of_a_board_have_the_same_label(settings: set[tuple[int, int, float]]) -> None:
-    found = board(*({"hidden": h, "epochs": e, "params": {"lr": lr}} for h, e, lr in settings))
-    assert len(labels(found)) == len(settings)
+    actual = board(*({"hidden": h, "epochs": e, "params": {"lr": lr}} for h, e, lr in settings))
+    assert len(labels(actual)) == len(settings)
 
 
 def test_every_view_calls_a_row_the_same(tmp_path: Path) -> None:
     groups: list[Group] = [retrained("gru", LOW, hidden=16), retrained("gru", HIGH, hidden=19)]
-    found, both = rows(groups, []), ["GRU (hidden 16)", "GRU (hidden 19)"]
-    assert answer(found).sentence.startswith("Best median of 2 ranked rows: GRU (hidden 16), 1.02")
-    assert answer(found).sentence.endswith("not told apart from GRU (hidden 19).")
-    assert [line[2] for line in as_text.board_table(found).lines] == both
+    actual, both = rows(groups, []), ["GRU (hidden 16)", "GRU (hidden 19)"]
+    assert answer(actual).sentence.startswith("Best median of 2 ranked rows: GRU (hidden 16), 1.02")
+    assert answer(actual).sentence.endswith("not told apart from GRU (hidden 19).")
+    assert [line[2] for line in as_text.board_table(actual).lines] == both
     assert (
-        table_frames.row_labels(found) == both == list(board_table.board_frame(board_table.view_board(found))["title"])
+        table_frames.row_labels(actual)
+        == both
+        == list(board_table.board_frame(board_table.view_board(actual))["title"])
     )
-    assert str(forest(found, table_frames.row_labels(found), log=False).spec()).count("GRU (hidden 19), median") == 1
+    assert str(forest(actual, table_frames.row_labels(actual), log=False).spec()).count("GRU (hidden 19), median") == 1
     published(tmp_path / "one", groups)
     assert [line["model"].partition("lr")[0] for line in table(Page.drawn(tmp_path / "one", view="t"))] == both

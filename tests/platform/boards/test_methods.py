@@ -37,7 +37,7 @@ def test_the_page_folds_every_section_of_the_methods(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "output",
     [
         "no claim about means",
         "45 %",
@@ -52,8 +52,8 @@ def test_the_page_folds_every_section_of_the_methods(tmp_path: Path) -> None:
         "`make honesty`",
     ],
 )
-def test_the_methods_name_what_is_not_claimed_and_the_cases_outside(said: str) -> None:
-    assert re.sub(r"\s+", " ", said) in re.sub(r"\s+", " ", methods())
+def test_the_methods_name_what_is_not_claimed_and_the_cases_outside(output: str) -> None:
+    assert re.sub(r"\s+", " ", output) in re.sub(r"\s+", " ", methods())
 
 
 def test_the_methods_name_the_minimum_of_seeds_that_the_board_asks_for() -> None:

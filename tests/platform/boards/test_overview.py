@@ -39,16 +39,16 @@ def two_tasks() -> list[Row]:
 
 
 def test_scores_and_ranks_are_those_of_the_models_that_ran_on_every_task(two_tasks: list[Row]) -> None:
-    found = overview(two_tasks)
-    assert found.tasks == [("u", ""), ("v", "")]
-    assert [line.model for line in found.lines] == ["lem", "gru", "lstm"]
+    actual = overview(two_tasks)
+    assert actual.tasks == [("u", ""), ("v", "")]
+    assert [line.model for line in actual.lines] == ["lem", "gru", "lstm"]
     seeds = [[LEM, GRU], [[8.0, 8.2, 8.4, 8.6, None], GRU]]
     tasks = [normalised(task, HIGH, 2.0) for task in seeds]
     ranks = mean_ranks(seeds, [HIGH, HIGH])
-    for k, line in enumerate(found.lines[:2]):
+    for k, line in enumerate(actual.lines[:2]):
         assert line.score == overall_score([task[k] for task in tasks], np.random.default_rng(0))
         assert (line.rank, line.why) == (ranks[k], "")
-    lem, gru, lstm = found.lines
+    lem, gru, lstm = actual.lines
     assert lem.medians == [1.0, 1.0] and gru.medians == pytest.approx([5.2 / 7.1, 5.2 / 6.2])
     assert (lem.ranks, gru.ranks) == ([1.0, 1.0], [2.0, 2.0])
     assert (lstm.score, lstm.rank, lstm.ran, lstm.why) == (None, None, 1, "1 of 2 tasks")
@@ -125,15 +125,15 @@ def test_models_that_lose_to_a_trivial_predictor_are_still_ranked_among_each_oth
 
 
 def test_without_a_trivial_predictor_there_are_mean_ranks_alone() -> None:
-    found = overview(rows([retrained("a", GRU, "max"), retrained("b", LEM, "max")], []))
-    assert [line.score for line in found.lines] == [None, None]
-    assert [(line.model, line.rank.value if line.rank else None) for line in found.lines] == [("b", 1.0), ("a", 2.0)]
+    actual = overview(rows([retrained("a", GRU, "max"), retrained("b", LEM, "max")], []))
+    assert [line.score for line in actual.lines] == [None, None]
+    assert [(line.model, line.rank.value if line.rank else None) for line in actual.lines] == [("b", 1.0), ("a", 2.0)]
 
 
 def test_an_empty_board_has_an_empty_overview(capsys: pytest.CaptureFixture[str]) -> None:
-    found = overview([])
-    assert (found.tasks, found.lines) == ([], [])
-    render_board.print_overviews([found], EVERYBODY, Format.markdown)
+    actual = overview([])
+    assert (actual.tasks, actual.lines) == ([], [])
+    render_board.print_overviews([actual], EVERYBODY, Format.markdown)
     assert "| model | score | mean rank |" in capsys.readouterr().out
 
 
@@ -178,9 +178,9 @@ def test_a_line_counts_the_tasks_with_a_result() -> None:
 
 def test_models_that_no_score_tells_apart_stand_in_the_order_of_their_medians() -> None:
     ends = {"a": 1.9, "b": 0.5, "c": 1.5, "d": "diverged"}  # none is above the trivial predictor's 2
-    found = overview(rows([on("u", model, [end] * 5) for model, end in ends.items()], []))
-    assert [line.model for line in found.lines] == ["a", "c", "b", "d"]
-    assert {line.score.value for line in found.lines if line.score} == {0.0}
+    actual = overview(rows([on("u", model, [end] * 5) for model, end in ends.items()], []))
+    assert [line.model for line in actual.lines] == ["a", "c", "b", "d"]
+    assert {line.score.value for line in actual.lines if line.score} == {0.0}
 
 
 @given(some.dictionaries(some.integers(0, 9), some.sets(some.sampled_from("abcdefg"), min_size=1, max_size=3)))
@@ -188,17 +188,17 @@ def test_places_are_in_one_group_if_models_lead_from_one_to_the_other(models: di
     graph = networkx.Graph()
     graph.add_nodes_from(models)
     graph.add_edges_from((a, b) for a in models for b in models if models[a] & models[b])
-    found = sharing(models)
-    assert sorted(map(sorted, found)) == sorted(map(sorted, networkx.connected_components(graph)))
-    assert [len(group) for group in found] == sorted(map(len, found), reverse=True)
-    assert all(group == sorted(group, key=[*models].index) for group in found)
+    actual = sharing(models)
+    assert sorted(map(sorted, actual)) == sorted(map(sorted, networkx.connected_components(graph)))
+    assert [len(group) for group in actual] == sorted(map(len, actual), reverse=True)
+    assert all(group == sorted(group, key=[*models].index) for group in actual)
 
 
 def test_models_of_graphs_are_ranked_among_themselves_beside_those_of_sequences(two_tasks: list[Row]) -> None:
     graphs = rows([on("g", "gcn", LEM), on("g", "gat", GRU)], [])
-    found = overviews([*graphs, *two_tasks])
-    assert found == [overview(two_tasks), overview(graphs)]
-    assert [line.model for one in found for line in one.lines if line.rank] == ["lem", "gru", "gcn", "gat"]
+    actual = overviews([*graphs, *two_tasks])
+    assert actual == [overview(two_tasks), overview(graphs)]
+    assert [line.model for one in actual for line in one.lines if line.rank] == ["lem", "gru", "gcn", "gat"]
     assert overviews([]) == [overview([])]
 
 
@@ -207,6 +207,6 @@ def test_boards_without_a_model_in_common_are_tables_one_above_the_other(
 ) -> None:
     graphs = rows([on("g", "gcn", LEM), on("g", "gat", GRU)], [])
     render_board.print_overviews(overviews([*graphs, *two_tasks]), EVERYBODY, Format.table)
-    said = capsys.readouterr().out
-    assert said.index("2 tasks") < said.index("LEM") < said.index("1 task\n") < said.index("GCN")
-    assert said.count("Each cell is the model's row") == 1 and said.index("Each cell") > said.index("GAT")
+    output = capsys.readouterr().out
+    assert output.index("2 tasks") < output.index("LEM") < output.index("1 task\n") < output.index("GCN")
+    assert output.count("Each cell is the model's row") == 1 and output.index("Each cell") > output.index("GAT")

@@ -23,11 +23,11 @@ GOOD, BAD = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7], [9.0, 9.1, 9.2, 9.3, 9.4, 
 
 def test_a_pair_is_told_apart_where_the_boards_ranks_do_and_seen_from_both_sides() -> None:
     board = rows([retrained("a", GOOD), retrained("b", BAD), retrained("c", [*GOOD[1:], 1.05])], [])
-    found = {(p.a.model, p.b.model): p for p in pairs(board, ranked(board))}
-    assert len(found) == 6
-    assert [found[k].word for k in (("a", "b"), ("b", "a"), ("a", "c"))] == ["better", "worse", "not told apart"]
-    assert found["a", "b"].better.value == 1.0 and found["b", "a"].better.value == 0.0
-    there, back = found["a", "b"].ratio, found["b", "a"].ratio
+    actual = {(p.a.model, p.b.model): p for p in pairs(board, ranked(board))}
+    assert len(actual) == 6
+    assert [actual[k].word for k in (("a", "b"), ("b", "a"), ("a", "c"))] == ["better", "worse", "not told apart"]
+    assert actual["a", "b"].better.value == 1.0 and actual["b", "a"].better.value == 0.0
+    there, back = actual["a", "b"].ratio, actual["b", "a"].ratio
     assert there and back and there.value == pytest.approx(1 / back.value) and there.value < 0.2
 
 
@@ -47,22 +47,22 @@ def test_landmarks_are_the_best_the_baselines_the_best_printed_number_and_the_be
         retrained("lstm", [3.0, 3.1, 3.2, 3.3, 3.4], valid=0.5, trivial={"mean": 7.0}),
         retrained("lstm", [1.5, 1.6], valid=0.9, hidden=32, trivial={"mean": 7.0}),
     ]
-    found = landmarks(rows(groups, [printed("lem", 0.7), printed("z", 0.6)]))
-    assert [(line.what, line.name) for line in found] == [
+    actual = landmarks(rows(groups, [printed("lem", 0.7), printed("z", 0.6)]))
+    assert [(line.what, line.name) for line in actual] == [
         ("best", "LEM"), ("baseline", "LSTM (hidden 8)"), ("baseline", "GRU"), ("best published", "z"),
         ("best trivial", "last"),
     ]  # fmt: skip
-    assert found[1].value.startswith("3.2"), "the row that is best on validation speaks for a model"
-    assert found[2].value.endswith("2 seeds: provisional") and found[4].value == "6"
+    assert actual[1].value.startswith("3.2"), "the row that is best on validation speaks for a model"
+    assert actual[2].value.endswith("2 seeds: provisional") and actual[4].value == "6"
     assert landmarks([]) == []
 
 
 def test_provisional_rows_lead_but_never_shine() -> None:
     few, many = rows([retrained("a", GOOD[:3]), retrained("b", GOOD[:5])], [])
     assert few.leads and not few.shines and many.shines
-    told = answer([few, many])
-    assert told.first == "B" and answer([few]).first == "A (provisional)" and answer([]).first == ""
-    assert told.sure == "not told apart from A, of 1 others. Provisional: 1 of 2 rows have fewer than 5 seeds."
+    message = answer([few, many])
+    assert message.first == "B" and answer([few]).first == "A (provisional)" and answer([]).first == ""
+    assert message.sure == "not told apart from A, of 1 others. Provisional: 1 of 2 rows have fewer than 5 seeds."
     assert answer([many]).sure.startswith("not told apart") is False and answer([]).sure == "no row is ranked yet"
 
 
@@ -95,11 +95,13 @@ def ended(*scores: float | str) -> list[Trial]:
 
 
 def test_a_searchs_progress_is_its_best_so_far_in_the_order_in_which_trials_ended() -> None:
-    found = progress([*ended("diverged", 3.0, 5.0, "failed", 1.0), *trials(retrained("b", ["planned"]))], "min", False)
-    assert found.best == [None, 3.0, 3.0, 1.0] and found.winner and found.winner.run and found.winner.run.valid == 1.0
+    actual = progress([*ended("diverged", 3.0, 5.0, "failed", 1.0), *trials(retrained("b", ["planned"]))], "min", False)
+    assert (
+        actual.best == [None, 3.0, 3.0, 1.0] and actual.winner and actual.winner.run and actual.winner.run.valid == 1.0
+    )
     # Of the best of k of 1, 3, 5 and a diverged one: k = 1 finds their mean, k = 4 the best.
-    assert [e.value for e in found.expected][::3] == [3.0, 1.0]
-    assert found.half and found.half.value == pytest.approx((3 * 1.0 + 2 * 3.0 + 5.0) / 6)
+    assert [e.value for e in actual.expected][::3] == [3.0, 1.0]
+    assert actual.half and actual.half.value == pytest.approx((3 * 1.0 + 2 * 3.0 + 5.0) / 6)
     most = progress(ended(3.0, 5.0, 4.0), "max", True)
     assert most.best == [3.0, 5.0, 5.0] and most.expected == () and most.half is None, "it learns: nothing is expected"
     none = progress(ended("diverged"), "min", False)

@@ -57,15 +57,15 @@ def test_no_overview_comparison_or_budget_counts_it(mixed: list[Row]) -> None:
         ConfigError, match=rf"^Row {old.config[:12]} is superseded: {WHY}\. Nothing is compared with it"
     ):
         resolve(mixed, old.config[:6])
-    found = budgets(mixed, lambda row: [RunSummary("x", "ok", valid=row.mean)])
-    assert [curve.row.mean for curve in found] == [pytest.approx(1.2), pytest.approx(5.2)]
+    actual = budgets(mixed, lambda row: [RunSummary("x", "ok", valid=row.mean)])
+    assert [curve.row.mean for curve in actual] == [pytest.approx(1.2), pytest.approx(5.2)]
 
 
 def test_a_model_of_which_all_rows_are_old_stands_nowhere_else() -> None:
-    found = rows([retrained("a", LOW, superseded=WHY), retrained("b", HIGH)], [])
-    assert [line.model for line in overview(found).lines] == ["b"]
+    actual = rows([retrained("a", LOW, superseded=WHY), retrained("b", HIGH)], [])
+    assert [line.model for line in overview(actual).lines] == ["b"]
     with pytest.raises(ConfigError, match="No retrained model 'a'"):
-        resolve(found, "a")
+        resolve(actual, "a")
 
 
 def test_a_number_beside_an_old_row_still_stands_alone_until_a_current_row_has_it() -> None:
@@ -90,8 +90,8 @@ def test_every_printed_view_says_why_and_boards_without_old_rows_say_nothing(
     render_board.print_boards(mixed[:-1], EVERYBODY, Format.markdown)
     assert "superseded" not in capsys.readouterr().out
     render_board.print_boards(mixed, EVERYBODY, Format.csv)
-    told = [line["superseded"] for line in csv.DictReader(io.StringIO(capsys.readouterr().out))]
-    assert told == ["", "", "", WHY]
+    message = [line["superseded"] for line in csv.DictReader(io.StringIO(capsys.readouterr().out))]
+    assert message == ["", "", "", WHY]
     render_board.print_boards([replace(mixed[0])], EVERYBODY, Format.json)
     assert json.loads(capsys.readouterr().out)[0]["superseded"] == ""
 
@@ -105,17 +105,17 @@ def went_on(tests: Sequence[float | str] = LOW, **changes: Any) -> tuple[Group, 
 def test_a_row_whose_search_went_on_and_chose_another_stands_behind_that_even_where_it_is_better() -> None:
     [first, chosen] = went_on(HIGH)
     first = replace(first, runs=retrained("a", LOW).runs)
-    found = rows([first, chosen, retrained("b", HIGH)], [])
-    told = {row.config: (row.superseded, row.rank_low) for row in found}
-    assert told[first.row] == (f"its search went on and chose {chosen.row[:12]}", None)
-    assert told[chosen.row] == ("", 1) and found[-1].config == first.row
+    actual = rows([first, chosen, retrained("b", HIGH)], [])
+    message = {row.config: (row.superseded, row.rank_low) for row in actual}
+    assert message[first.row] == (f"its search went on and chose {chosen.row[:12]}", None)
+    assert message[chosen.row] == ("", 1) and actual[-1].config == first.row
 
 
 @pytest.mark.parametrize(("tests", "out"), [(LOW, True), ([*LOW[:4], "diverged"], True), (LOW[:4], False), ([], False)])
 def test_it_stands_until_the_other_has_as_many_seeds(tests: Sequence[float | str], out: bool) -> None:
     first, chosen = went_on(tests)
-    found = {row.config: bool(row.superseded) for row in rows([first, chosen], [])}
-    assert found == {first.row: out, chosen.row: False}
+    actual = {row.config: bool(row.superseded) for row in rows([first, chosen], [])}
+    assert actual == {first.row: out, chosen.row: False}
 
 
 def test_an_untrusted_row_takes_the_place_of_untrusted_ones_alone() -> None:
@@ -124,8 +124,8 @@ def test_an_untrusted_row_takes_the_place_of_untrusted_ones_alone() -> None:
 
     first, chosen = went_on()
     assert not any(row.superseded for row in rows([first, came(chosen)], []))
-    told = {row.config: bool(row.superseded) for row in rows([came(first), came(chosen)], [])}
-    assert told == {first.row: True, chosen.row: False}
+    message = {row.config: bool(row.superseded) for row in rows([came(first), came(chosen)], [])}
+    assert message == {first.row: True, chosen.row: False}
     assert not any(row.superseded for row in rows([first, chosen], [], Pool(models=["b"])))
 
 

@@ -46,8 +46,8 @@ def test_a_median_stands_with_its_interval_in_digits_of_its_width() -> None:
 
 def test_a_level_that_is_not_94_to_95_percent_is_printed_and_one_seed_has_no_interval() -> None:
     levels = {0.5: " (50 %)", 0.75: " (75 %)", 0.875: " (87.5 %)", 0.9375: "", 0.95: ""}
-    for level, said in levels.items():
-        assert texts.median(row(median_level=level)) == f"0.0121 [0.0117, 0.0128]{said}"
+    for level, output in levels.items():
+        assert texts.median(row(median_level=level)) == f"0.0121 [0.0117, 0.0128]{output}"
     assert texts.median(row(median_level=None, median_best=0.0121, median_worst=0.0121)) == "0.0121"
 
 
@@ -76,14 +76,14 @@ def test_a_mean_never_stands_without_the_seeds_that_diverged() -> None:
 
 @given(st.integers(0, 20), st.integers(0, 20))
 def test_a_share_has_clopper_and_pearsons_interval(ended: int, diverged: int) -> None:
-    found = row(scores=[1.0] * ended, n=ended, diverged=diverged)
+    actual = row(scores=[1.0] * ended, n=ended, diverged=diverged)
     if not ended + diverged:
-        assert (found.share, texts.share(found)) == (None, "—")
+        assert (actual.share, texts.share(actual)) == (None, "—")
         return
-    told = diverged_share(diverged, ended + diverged)
-    assert found.share == told and found.asked == len(found.seeds) == ended + diverged
-    ends = f"{100 * (told.low or 0):.0f}, {100 * (told.high or 0):.0f}"
-    assert texts.share(found) == (f"{100 * told.value:.0f} % [{ends}]" if diverged else "none")
+    message = diverged_share(diverged, ended + diverged)
+    assert actual.share == message and actual.seed_count == len(actual.seeds) == ended + diverged
+    ends = f"{100 * (message.low or 0):.0f}, {100 * (message.high or 0):.0f}"
+    assert texts.share(actual) == (f"{100 * message.value:.0f} % [{ends}]" if diverged else "none")
 
 
 def test_a_share_by_hand() -> None:
@@ -101,13 +101,13 @@ def test_a_verdict_is_its_word_the_ratio_and_the_seeds_of_both_sides() -> None:
 
 
 def test_an_undecided_verdict_says_what_would_decide() -> None:
-    said = "undecided, × 1.09 (1.06–1.12), n 5 and 1"
-    assert judged("undecided", why="12 seeds of ours would decide.") == f"{said}, 12 seeds of ours would decide"
+    output = "undecided, × 1.09 (1.06–1.12), n 5 and 1"
+    assert judged("undecided", why="12 seeds of ours would decide.") == f"{output}, 12 seeds of ours would decide"
     assert (
         judged("undecided", limit=True, why="The printed number is one run: no.")
-        == f"{said}, the paper's number is the limit"
+        == f"{output}, the paper's number is the limit"
     )
-    assert judged("undecided", why="2 of 5 diverged.") == f"{said}, 2 of 5 diverged"
+    assert judged("undecided", why="2 of 5 diverged.") == f"{output}, 2 of 5 diverged"
     assert judged("worse", limit=True, why="x") == "worse, × 1.09 (1.06–1.12), n 5 and 1"
 
 
@@ -118,15 +118,15 @@ def test_another_protocol_keeps_its_ratio_and_its_differences_stand_once_in_the_
         "verdict": "other protocol",
     }
     number |= {"ratio": 1.24, "ratio_low": 1.1, "ratio_high": 1.4, "n_ours": 5, "diverged_ours": 0}
-    found = row(published=[number], recipe="LEM, Table 4", departures=["epochs 30 (published 400)"])
-    assert texts.verdicts(found) == "other protocol, × 1.24 (1.10–1.40), n 5 and ?"
-    assert texts.protocol(found) == (
+    actual = row(published=[number], recipe="LEM, Table 4", departures=["epochs 30 (published 400)"])
+    assert texts.verdicts(actual) == "other protocol, × 1.24 (1.10–1.40), n 5 and ?"
+    assert texts.protocol(actual) == (
         "recipe of LEM, Table 4; epochs 30 (published 400); beside 0.5: hidden 8 (printed 16)"
     )
 
 
 @pytest.mark.parametrize(
-    ("recipe", "said"),
+    ("recipe", "output"),
     [
         ("LEM, Table 4", "recipe of LEM, Table 4"),
         ("ours, with the epochs of UnICORNN", "recipe ours, with the epochs of UnICORNN"),
@@ -135,11 +135,11 @@ def test_another_protocol_keeps_its_ratio_and_its_differences_stand_once_in_the_
         ("", "recipe not recorded"),
     ],
 )
-def test_a_recipe_is_named_by_its_source_and_never_as_published(recipe: str, said: str) -> None:
-    assert texts.protocol(row(recipe=recipe)) == said
-    assert texts.protocol(row(recipe=recipe, known=["b"])) == f"{said}; 1 known difference: b"
+def test_a_recipe_is_named_by_its_source_and_never_as_published(recipe: str, output: str) -> None:
+    assert texts.protocol(row(recipe=recipe)) == output
+    assert texts.protocol(row(recipe=recipe, known=["b"])) == f"{output}; 1 known difference: b"
     assert texts.protocol(row(recipe=recipe, departures=["a"], known=["b", "c"])) == (
-        f"{said}; a; 2 known differences: b; c"
+        f"{output}; a; 2 known differences: b; c"
     )
     assert texts.protocol(row(recipe=recipe, kind="published")) == "—"
 

@@ -27,8 +27,8 @@ def came(model: str, tests: list[float | str], imported: int, bundle: str = A, *
     return retrained(model, tests, came=origins, checks=[True] * imported, **changes)
 
 
-def one(found: list[Row], model: str) -> Row:
-    [row] = [row for row in found if row.model == model and row.kind == "reproduced"]
+def one(actual: list[Row], model: str) -> Row:
+    [row] = [row for row in actual if row.model == model and row.kind == "reproduced"]
     return row
 
 

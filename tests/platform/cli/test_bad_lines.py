@@ -47,8 +47,8 @@ RUN = "sweep run good.toml --here --mlflow off"
 LINES = {
     # sweep files
     **{f"sweep run huge-{name}.toml --here": f"{name}: Input should be less than or equal to" for name in SIZES},
-    "sweep run many.toml --here": "trials: a sweep asks for at most 2,000,000 in all, got 3,000,005",
-    "sweep plan many.toml": "trials: a sweep asks for at most 2,000,000 in all",
+    "sweep run many.toml --here": "trials: a sweep has at most 2,000,000 in all, got 3,000,005",
+    "sweep plan many.toml": "trials: a sweep has at most 2,000,000 in all",
     "sweep run wide.toml --here --mlflow off": "hidden 1,000,000 with batch 10 and 20 places takes at least",
     "sweep plan wide.toml": "Make hidden or batch smaller",
     "sweep plan broad.toml": "Make hidden or batch smaller",
@@ -56,7 +56,7 @@ LINES = {
     "sweep plan long.toml": "adding takes a variant N=<steps>",
     "sweep plan seed.toml": "seed: Input should be less than or equal to",
     "sweep plan retrain.toml": "retrain: Input should be less than or equal to",
-    "sweep plan grid.toml": "a sweep asks for at most 2,000,000 in all, got 27,972,007: 2 trials and 5",
+    "sweep plan grid.toml": "a sweep has at most 2,000,000 in all, got 27,972,007: 2 trials and 5",
     "sweep plan model-dt.toml": "model.lem: dt is a parameter: fix it in [space.lem], dt = 0.5.",
     "sweep plan model-lr.toml": "lr is a parameter",
     "sweep plan deep.toml": "its values are nested too deeply",

@@ -83,8 +83,8 @@ def test_a_permutation_has_the_numbers_of_the_papers_that_drew_it() -> None:
 
 
 def test_every_number_has_a_place_or_a_reason_to_have_none() -> None:
-    told = Counter(unpaired(n, METRICS, FORMS) for n in PRINTED)
-    assert told == {
+    message = Counter(unpaired(n, METRICS, FORMS) for n in PRINTED)
+    assert message == {
         "": 322,
         "task not here": 53,
         "model not here": 153,
@@ -101,43 +101,43 @@ def test_every_number_with_a_place_stands_beside_one_form_on_one_variant() -> No
         if not unpaired(number, METRICS, FORMS):
             form = get_model(number["model"]).printed.get(number["model_variant"], {})
             places = {number["ours"], get_task(number["task"]).variant, ""}
-            found = {place for place in places if number in on(number["task"], place, number["model"], **form)}
-            assert found == {number["ours"]}, number
+            actual = {place for place in places if number in on(number["task"], place, number["model"], **form)}
+            assert actual == {number["ours"]}, number
 
 
 def test_tau_grus_own_forms_stand_beside_the_full_form_and_other_delays_are_told() -> None:
     [own] = judged("enso", "h=1", "tau_gru", [0.0017] * 5, params={"tau": 20})
     [other] = judged("mackey_glass", "h=1", "tau_gru", [0.0014] * 5, params={"tau": 7, "alpha": 0.5})
     assert (own["model_variant"], other["model_variant"]) == ("alpha=beta=1, tau=20", "alpha=beta=1, tau=10")
-    assert not [told for told in own["departures"] if "printed 20" in told or "alpha" in told]
+    assert not [message for message in own["departures"] if "printed 20" in message or "alpha" in message]
     assert other["departures"][:2] == ["alpha 0.5 (printed 1)", "tau 7 (printed 10)"]
 
 
 def test_fitzhugh_nagumo_by_the_full_recipe_is_the_papers_protocol() -> None:
     for model, printed in (("lem", "0.2 × 10⁻²"), ("lstm", "1.2 × 10⁻²")):
-        [found] = judged("fitzhugh_nagumo", "", model, [0.0021, 0.0022, 0.0023, 0.0024, 0.0025])
-        assert (found["printed"], found["departures"], found["kind"]) == (printed, [], "unlabelled")
-        assert found["verdict"] in ("reproduced", "consistent", "better", "worse", "undecided")
-        assert found["n_ours"] == 5 and found["ratio_low"] < found["ratio"] < found["ratio_high"]
+        [actual] = judged("fitzhugh_nagumo", "", model, [0.0021, 0.0022, 0.0023, 0.0024, 0.0025])
+        assert (actual["printed"], actual["departures"], actual["kind"]) == (printed, [], "unlabelled")
+        assert actual["verdict"] in ("reproduced", "consistent", "better", "worse", "undecided")
+        assert actual["n_ours"] == 5 and actual["ratio_low"] < actual["ratio"] < actual["ratio_high"]
 
 
 def test_fewer_epochs_are_another_protocol_whose_ratio_is_told_and_decides_nothing() -> None:
-    [found] = judged("fitzhugh_nagumo", "", "lem", [0.01, 0.011, 0.012, None], epochs=30)
-    assert (found["verdict"], found["departures"]) == (OTHER_PROTOCOL, ["epochs 30 (published 400)"])
-    assert found["ratio"] == pytest.approx(5.49, rel=0.01) and (found["n_ours"], found["diverged_ours"]) == (3, 1)
-    assert (found["more"], found["limit"], found["why"]) == (None, False, "")
+    [actual] = judged("fitzhugh_nagumo", "", "lem", [0.01, 0.011, 0.012, None], epochs=30)
+    assert (actual["verdict"], actual["departures"]) == (OTHER_PROTOCOL, ["epochs 30 (published 400)"])
+    assert actual["ratio"] == pytest.approx(5.49, rel=0.01) and (actual["n_ours"], actual["diverged_ours"]) == (3, 1)
+    assert (actual["more"], actual["limit"], actual["why"]) == (None, False, "")
 
 
 def test_the_word_is_that_of_the_verdict_with_the_digits_as_printed() -> None:
     [number] = [n for n in on("fitzhugh_nagumo", "", "lem") if n["value"] == 0.002]
     scores, scale = [0.0021, 0.0022, 0.0023, 0.0024, 0.0025], scale_of("min", "1")
     about = About(**derived_facts(trial("fitzhugh_nagumo", "", "lem")), trivial={"mean": 0.5, "persistence": 0.4})
-    found = beside(number, scores, scale, about, trial("fitzhugh_nagumo", "", "lem"))
+    actual = beside(number, scores, scale, about, trial("fitzhugh_nagumo", "", "lem"))
     want = verdict(scores, Printed(0.002, "reported", rounding=0.0005), scale, 1.25, 0.4)
-    assert (found["verdict"], found["more"], found["limit"], found["why"]) == (
+    assert (actual["verdict"], actual["more"], actual["limit"], actual["why"]) == (
         want.word, want.more, want.limit, want.why,
     )  # fmt: skip
-    assert want.ratio and (found["ratio"], found["ratio_low"]) == (want.ratio.value, want.ratio.low)
+    assert want.ratio and (actual["ratio"], actual["ratio_low"]) == (want.ratio.value, want.ratio.low)
 
 
 def test_the_trivial_predictor_that_the_margin_is_held_against_is_the_best_one() -> None:
@@ -146,8 +146,8 @@ def test_the_trivial_predictor_that_the_margin_is_held_against_is_the_best_one()
     about = replace(About(**derived_facts(config)), trivial={"mean": 0.5, "persistence": 0.0027})
     printed = Printed(0.002, "reported", rounding=0.0005)
     by_best, by_worst = (verdict(scores, printed, scale, about.margin, score) for score in (0.0027, 0.5))
-    found = beside(number, scores, scale, about, config)
-    assert found["why"] == by_best.why != by_worst.why
+    actual = beside(number, scores, scale, about, config)
+    assert actual["why"] == by_best.why != by_worst.why
 
 
 def test_a_size_is_no_other_form_but_a_departure() -> None:
@@ -166,22 +166,22 @@ def test_layers_are_a_size_too() -> None:
     )
     assert one.keys() == two.keys() == three.keys() == {"90.3", "94.9", "90"}
     assert "layers 1 (printed 2)" in one["90.3"]
-    assert "layers 3 (printed 2)" in three["90.3"] and not [told for told in two["90.3"] if "layers" in told]
+    assert "layers 3 (printed 2)" in three["90.3"] and not [message for message in two["90.3"] if "layers" in message]
 
 
 def test_a_recipe_of_another_paper_is_another_protocol() -> None:
-    found = {n["value"]: n["departures"] for n in judged("smnist", "", "lstm", [98.0] * 5)}
+    actual = {n["value"]: n["departures"] for n in judged("smnist", "", "lstm", [98.0] * 5)}
     others = "a run of others, whose recipe is not here: Helfrich et al. 2018"
-    assert found[98.9] == ["hidden 128 (printed 256)", others]
+    assert actual[98.9] == ["hidden 128 (printed 256)", others]
     [tau] = judged("har2", "", "lem", [97.0] * 5)
     assert "recipe of coRNN, Tables 3 and 7 and text; the number is a run of τ-GRU" in tau["departures"]
     delayed = judged("scifar", "", "simple_delay_gru", [57.0] * 5)
-    assert any(told.startswith("recipe ours: LEM's nCIFAR-10") for n in delayed for told in n["departures"])
+    assert any(message.startswith("recipe ours: LEM's nCIFAR-10") for n in delayed for message in n["departures"])
 
 
 def test_known_differences_of_the_numbers_paper_are_told_but_for_minor_ones() -> None:
-    found = {n["units"]: n["departures"] for n in judged("smnist", "", "cornn", [99.0] * 5) if n["n"] is None}
-    assert found["128"] == ["coRNN prints the accuracy of the last epoch, not of the epoch that validates best"]
+    actual = {n["units"]: n["departures"] for n in judged("smnist", "", "cornn", [99.0] * 5) if n["n"] is None}
+    assert actual["128"] == ["coRNN prints the accuracy of the last epoch, not of the epoch that validates best"]
     [lem] = judged("smnist", "", "lem", [99.0] * 5)
     assert lem["departures"] == [], "the validation images of another seed change nothing that is measured"
 
@@ -197,31 +197,31 @@ def test_the_worst_of_several_runs_is_told_and_judged_by_nobody() -> None:
     assert worst == {"min": ["the worst of 8 runs is printed"], "max": [], "mean": []}
     [number] = [n for n in on("timit", "previous", "lipschitz_rnn", scheme="rk2") if n["statistic"] == "max"]
     config = trial("timit", "previous", "lipschitz_rnn", {"scheme": "rk2"})
-    told = departures(number, About(**derived_facts(config)), config, scale_of("min", "1"))
-    assert told[0] == "the worst of 10 runs is printed"
+    message = departures(number, About(**derived_facts(config)), config, scale_of("min", "1"))
+    assert message[0] == "the worst of 10 runs is printed"
 
 
 def test_a_row_of_before_recipes_were_recorded_has_another_protocol() -> None:
     config = trial("fitzhugh_nagumo", "", "lem")
     old = About("FitzHugh-Nagumo", "LEM", "l2_error", "1", "min", departures=())
     [number] = [n for n in on("fitzhugh_nagumo", "", "lem") if n["value"] == 0.002]
-    found = beside(number, [0.002] * 5, scale_of("min", "1"), old, config)
-    assert (found["verdict"], found["departures"]) == (OTHER_PROTOCOL, ["recipe not recorded"])
+    actual = beside(number, [0.002] * 5, scale_of("min", "1"), old, config)
+    assert (actual["verdict"], actual["departures"]) == (OTHER_PROTOCOL, ["recipe not recorded"])
 
 
 def test_a_row_without_scores_is_undecided() -> None:
-    [found] = judged("fitzhugh_nagumo", "", "lem", [])
-    assert (found["verdict"], found["ratio"], found["n_ours"]) == ("undecided", None, 0)
+    [actual] = judged("fitzhugh_nagumo", "", "lem", [])
+    assert (actual["verdict"], actual["ratio"], actual["n_ours"]) == ("undecided", None, 0)
 
 
 def test_a_number_of_paper_and_thesis_is_one_row_that_cites_both() -> None:
     [number] = on("eigenworms", "", "cornn")
-    found = quoted(number)
-    assert (number["value"], number["std"], number["n"], found["printed"]) == (86.7, 3.0, 5, "86.7")
-    assert [source.partition(" (")[0] for source in found["sources"]] == ["lem, Table 2", "thesis, Table 3.3"]
-    assert (found["verdict"], found["departures"], credited(number)) == (NOT_RUN, [], "the thesis")
+    actual = quoted(number)
+    assert (number["value"], number["std"], number["n"], actual["printed"]) == (86.7, 3.0, 5, "86.7")
+    assert [source.partition(" (")[0] for source in actual["sources"]] == ["lem, Table 2", "thesis, Table 3.3"]
+    assert (actual["verdict"], actual["departures"], credited(number)) == (NOT_RUN, [], "the thesis")
     [beside_ours] = judged("eigenworms", "", "cornn", [86.0] * 5)
-    assert found.keys() == beside_ours.keys()
+    assert actual.keys() == beside_ours.keys()
 
 
 def test_what_a_model_is_called_is_printed_somewhere() -> None:

@@ -28,13 +28,13 @@ with FILE.open(newline="", encoding="utf-8") as file:
 
 def labelled(source: str, table: str) -> dict[str, set[tuple[str, int | None]]]:
     """Return statistic and count of the numbers of a table by model, as they stand alone."""
-    found: dict[str, set[tuple[str, int | None]]] = {}
+    actual: dict[str, set[tuple[str, int | None]]] = {}
     for line in LINES:
         if (line["source"], line["table"]) == (source, table):
             own = line if line["statistic"] else tables()[source, table]
             count = int(own["n_runs"]) if own["n_runs"] else None
-            found.setdefault(line["model"], set()).add((own["statistic"], count))
-    return found
+            actual.setdefault(line["model"], set()).add((own["statistic"], count))
+    return actual
 
 
 def test_every_printed_text_says_the_number_beside_it() -> None:
@@ -84,18 +84,18 @@ def test_every_table_has_one_line_with_a_reason_and_every_line_a_number() -> Non
 
 @pytest.mark.parametrize("table", ["Table 1", "Table 3", "Table 4", "Table 5", "Table 9"])
 def test_lem_and_its_rivals_of_one_table_are_labelled_alike(table: str) -> None:
-    found = labelled("lem", table)
-    assert "lem" in found and set().union(*found.values()) == {("reported", None)}
+    actual = labelled("lem", table)
+    assert "lem" in actual and set().union(*actual.values()) == {("reported", None)}
 
 
 def test_what_a_paper_ran_itself_has_one_label_a_table() -> None:
-    found: dict[tuple[str, str], set[str]] = {}
+    actual: dict[tuple[str, str], set[str]] = {}
     columns = {("lipschitz", "Table 4"), ("taugru", "Table 10")}  # minimum, average and maximum are columns there
     for line in LINES:
         place = (line["source"], line["table"])
         if line["origin"].startswith(("this paper", "this work")) and place not in columns:
-            found.setdefault(place, set()).add(line["statistic"] or tables()[place]["statistic"])
-    assert {place: words for place, words in found.items() if len(words) > 1} == {}
+            actual.setdefault(place, set()).add(line["statistic"] or tables()[place]["statistic"])
+    assert {place: words for place, words in actual.items() if len(words) > 1} == {}
 
 
 def test_a_number_that_says_its_own_statistic_differs_from_its_table() -> None:
@@ -208,6 +208,6 @@ def test_every_recipe_names_its_paper_or_is_ours() -> None:
 def test_notes_on_protocols_are_of_papers_that_are_known() -> None:
     known = {"cornn", "lem", "lipschitz", "taugru", "thesis", "xlstm", "mamba", "zoology", "lra", "grazzi2025"}
     for spec in all_tasks().values():
-        assert {paper for told in spec.protocols for paper in told.papers} <= known
+        assert {paper for message in spec.protocols for paper in message.papers} <= known
     [last] = get_task("fitzhugh_nagumo").protocols
     assert (last.papers, last.minor) == (("lem",), True)

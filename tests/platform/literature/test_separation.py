@@ -21,10 +21,10 @@ def number(value: float, model: str = "lem") -> dict[str, Any]:
 def test_a_task_is_saturated_where_trivial_is_no_worse_than_the_best_printed_number(
     best: float, saturated: bool
 ) -> None:
-    said = separation({"mean": 1.0, "cubic AR": best}, [number(0.01, "lstm"), number(0.002)], ERROR)
-    assert said.startswith(f"Trivial gets to {best:.4g}, by cubic AR: ") and "0.002 of LEM" in said
-    assert ("is saturated by cubic AR and separates no models" in said) == saturated
-    assert ("1.05 × the error of" in said and "still separates models" in said) == (not saturated)
+    output = separation({"mean": 1.0, "cubic AR": best}, [number(0.01, "lstm"), number(0.002)], ERROR)
+    assert output.startswith(f"Trivial gets to {best:.4g}, by cubic AR: ") and "0.002 of LEM" in output
+    assert ("is saturated by cubic AR and separates no models" in output) == saturated
+    assert ("1.05 × the error of" in output and "still separates models" in output) == (not saturated)
 
 
 def test_of_a_printed_error_of_zero_nothing_is_a_multiple() -> None:
@@ -51,11 +51,13 @@ def test_without_a_printed_number_the_best_of_a_declared_search_tells_and_it_say
     score: float, saturated: bool
 ) -> None:
     search = Searched(("gru", "lem", "lstm"), score, 0.2, 0.4, 3, "a.toml", beside="More holds.")
-    said = separation({"mean": 1.0, "analogues": 0.3}, [], ERROR, search)
-    assert f"the best of a short search (a.toml, 3 seeds), {score} (0.2 to 0.4) of GRU, ahead of LEM and LSTM," in said
-    assert said.endswith(" More holds.")
-    assert ("saturated by analogues and separates no models" in said) == saturated
-    assert ("1.03 × the error of" in said and "still separates models" in said) == (not saturated)
+    output = separation({"mean": 1.0, "analogues": 0.3}, [], ERROR, search)
+    assert (
+        f"the best of a short search (a.toml, 3 seeds), {score} (0.2 to 0.4) of GRU, ahead of LEM and LSTM," in output
+    )
+    assert output.endswith(" More holds.")
+    assert ("saturated by analogues and separates no models" in output) == saturated
+    assert ("1.03 × the error of" in output and "still separates models" in output) == (not saturated)
     assert "a.toml" not in separation({"mean": 1.0}, [number(0.1)], ERROR, search)
 
 
@@ -65,6 +67,6 @@ def test_a_predictor_no_better_than_chance_is_said_to_be_about_chance(score: flo
 
 
 def test_the_printed_numbers_of_a_task_are_those_of_its_variant_and_metric() -> None:
-    found = printed_for("fitzhugh_nagumo", "", "l2_error")
-    assert found and min(each["value"] for each in found) == pytest.approx(0.002)
+    actual = printed_for("fitzhugh_nagumo", "", "l2_error")
+    assert actual and min(each["value"] for each in actual) == pytest.approx(0.002)
     assert printed_for("fitzhugh_nagumo", "", "accuracy") == [] == printed_for("enso", "h=25", "mse")

@@ -39,28 +39,28 @@ several = st.lists(st.none() | st.integers(1, 30).map(float), min_size=2, max_si
 
 def test_a_contrast_by_hand() -> None:
     a, b = [1.0, 2.0, 4.0, 8.0], [16.0, 32.0, 64.0, 128.0]
-    found = contrast(a, b, ERROR)
+    actual = contrast(a, b, ERROR)
     low, high = np.exp(scipy_stats.ttest_ind(np.log(a), np.log(b)).confidence_interval(0.95))
-    assert found.ratio is not None
-    assert (found.ratio.value, found.ratio.low, found.ratio.high) == pytest.approx((1 / 16, low, high))
-    assert (found.improvement.value, found.decision, found.more, found.hint) == (1, "better", 0, "")
+    assert actual.ratio is not None
+    assert (actual.ratio.value, actual.ratio.low, actual.ratio.high) == pytest.approx((1 / 16, low, high))
+    assert (actual.improvement.value, actual.decision, actual.more, actual.hint) == (1, "better", 0, "")
     assert contrast(b, a, ERROR).decision == "worse"
 
 
 def test_the_interval_of_a_ratio_is_welchs_on_logs_with_the_fewest_degrees_of_freedom() -> None:
     a, b = [1.0, 2.0, 3.0], [5.0, 5.5, 7.0, 9.0, 20.0]
-    found = ratio([*a, None], b, ERROR)
+    actual = ratio([*a, None], b, ERROR)
     errors = [np.std(np.log(x), ddof=1) / math.sqrt(len(x)) for x in (a, b)]
     shares = [e**2 / (errors[0] ** 2 + errors[1] ** 2) for e in errors]
     freedom = 1 / max(shares[0] / 2, shares[1] / 4)
     middle = np.mean(np.log(a)) - np.mean(np.log(b))
     wanted = np.exp(middle + np.array([0, -1, 1]) * scipy_stats.t.ppf(0.975, freedom) * math.hypot(*errors))
-    assert found is not None and (found.value, found.low, found.high) == pytest.approx(tuple(wanted))
+    assert actual is not None and (actual.value, actual.low, actual.high) == pytest.approx(tuple(wanted))
 
 
 def test_a_ratio_of_accuracies_is_one_of_error_rates() -> None:
-    found = ratio([99.0, 99.0], [98.0, 98.0], ACCURACY)
-    assert found is not None and found.value == pytest.approx(0.5)
+    actual = ratio([99.0, 99.0], [98.0, 98.0], ACCURACY)
+    assert actual is not None and actual.value == pytest.approx(0.5)
     perfect = ratio([100.0], [99.9], ACCURACY)
     assert perfect is not None and perfect.value == pytest.approx(0.5), "half an item is the least that counts"
 
@@ -74,18 +74,18 @@ def test_there_is_no_ratio_without_a_positive_scale_or_a_seed_that_ended() -> No
 
 def test_a_paired_ratio_is_students_on_the_differences_of_logs() -> None:
     a, b = [1.0, 2.0, 4.0], [1.5, 2.2, 4.9]
-    found = paired_ratio([*a, None, 1.0], [*b, 7.0, None], ERROR)
+    actual = paired_ratio([*a, None, 1.0], [*b, 7.0, None], ERROR)
     test = scipy_stats.ttest_rel(np.log(a), np.log(b))
-    assert found is not None
-    assert (found.low, found.high) == pytest.approx(tuple(np.exp(test.confidence_interval(0.95))))
-    assert found.value == pytest.approx(float(np.exp(np.mean(np.log(a) - np.log(b)))))
+    assert actual is not None
+    assert (actual.low, actual.high) == pytest.approx(tuple(np.exp(test.confidence_interval(0.95))))
+    assert actual.value == pytest.approx(float(np.exp(np.mean(np.log(a) - np.log(b)))))
 
 
 def test_one_seed_against_any_decides_nothing() -> None:
-    found = contrast([1.0], [2.0, 3.0, 4.0], ERROR)
-    assert found.ratio is not None and found.ratio.low is None
-    assert (found.improvement.low, found.decision, found.more) == (None, "undecided", None)
-    assert found.hint == "one seed cannot decide"
+    actual = contrast([1.0], [2.0, 3.0, 4.0], ERROR)
+    assert actual.ratio is not None and actual.ratio.low is None
+    assert (actual.improvement.low, actual.decision, actual.more) == (None, "undecided", None)
+    assert actual.hint == "one seed cannot decide"
 
 
 def test_three_seeds_a_row_never_decide_and_four_do_where_they_are_apart() -> None:
@@ -95,8 +95,8 @@ def test_three_seeds_a_row_never_decide_and_four_do_where_they_are_apart() -> No
 
 
 def test_a_row_that_diverges_is_worse_and_says_nothing_of_ratios() -> None:
-    found = contrast([None] * 6, [1.0, 1.1, 1.2, 1.3, 1.4, 1.5], ERROR)
-    assert (found.decision, found.improvement.value, found.ratio) == ("worse", 0, None)
+    actual = contrast([None] * 6, [1.0, 1.1, 1.2, 1.3, 1.4, 1.5], ERROR)
+    assert (actual.decision, actual.improvement.value, actual.ratio) == ("worse", 0, None)
     both = contrast([None] * 6, [None] * 6, ERROR)
     assert (both.decision, both.improvement.value, both.more) == ("undecided", 0.5, None)
     assert both.hint == "100 more seeds would not do"
@@ -124,8 +124,8 @@ def test_a_margin_holds_the_whole_interval_in_either_direction(low: float, high:
 
 def test_false_equivalence_at_the_margin_is_as_rare_as_two_one_sided_tests_say() -> None:
     rng, law = np.random.default_rng(0), PairLaw(math.log(1.25), (0.05, 0.05))
-    said = sum(contrast(*law.draw(rng, 5), ERROR, 1.25).decision == "equivalent" for _ in range(500))
-    assert said / 500 == pytest.approx(0.05, abs=3 * math.sqrt(0.05 * 0.95 / 500))
+    output = sum(contrast(*law.draw(rng, 5), ERROR, 1.25).decision == "equivalent" for _ in range(500))
+    assert output / 500 == pytest.approx(0.05, abs=3 * math.sqrt(0.05 * 0.95 / 500))
 
 
 @given(several, several)

@@ -46,8 +46,8 @@ def test_without_ties_it_is_scipys_exact_law(a: int, b: int) -> None:
     rng = np.random.default_rng(a)
     for shift in (0.0, 1.0):
         x, y = rng.standard_normal(a) + shift, rng.standard_normal(b)
-        found = scipy_stats.mannwhitneyu(x, y, method="exact")
-        assert rank_tail(a, (1,) * (a + b))[round(2 * found.statistic)] == pytest.approx(found.pvalue)
+        actual = scipy_stats.mannwhitneyu(x, y, method="exact")
+        assert rank_tail(a, (1,) * (a + b))[round(2 * actual.statistic)] == pytest.approx(actual.pvalue)
 
 
 def test_beyond_a_hundred_seeds_the_normal_law_goes_on_where_the_exact_one_ends(
@@ -75,13 +75,13 @@ def test_the_studentised_statistic_is_scipys(ties: list[int], data: st.DataObjec
     first = data.draw(st.integers(2, n - 2))
     split = tuple(data.draw(st.permutations(range(n)))[:first])
     values = np.repeat(np.arange(float(len(ties))), ties)
-    found = float(studentised(mask(split, n)[None], tuple(ties))[0])
-    if math.isfinite(found) and found:
+    actual = float(studentised(mask(split, n)[None], tuple(ties))[0])
+    if math.isfinite(actual) and actual:
         other = scipy_stats.brunnermunzel(values[~mask(split, n)], values[mask(split, n)], distribution="normal")
-        assert found == pytest.approx(other.statistic)
+        assert actual == pytest.approx(other.statistic)
     else:
         u = doubled(split, tuple(ties)) - first * (n - first)
-        assert found == (math.copysign(math.inf, u) if u and abs(u) == first * (n - first) else 0.0)
+        assert actual == (math.copysign(math.inf, u) if u and abs(u) == first * (n - first) else 0.0)
 
 
 def test_its_law_counts_the_splits_that_are_as_far_apart() -> None:

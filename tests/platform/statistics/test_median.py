@@ -38,11 +38,11 @@ def test_a_diverged_seed_is_worse_than_any_score_and_may_be_an_end_or_the_median
 def test_from_six_seeds_on_the_ends_lie_between_the_two_orders_whose_coverage_encloses_95_percent(n: int) -> None:
     covered = [1 - 2 * binom.cdf(k - 1, n, 0.5) for k in range(1, n // 2 + 1)]
     k = sum(share > 0.95 for share in covered)
-    found = median([float(x) for x in range(1, n + 1)], ERROR)
-    assert found.best is not None and found.worst is not None
-    assert k < found.best < k + 1 and n - k < found.worst < n + 1 - k
-    assert found.best + found.worst == pytest.approx(n + 1)
-    assert found.level == 0.95
+    actual = median([float(x) for x in range(1, n + 1)], ERROR)
+    assert actual.best is not None and actual.worst is not None
+    assert k < actual.best < k + 1 and n - k < actual.worst < n + 1 - k
+    assert actual.best + actual.worst == pytest.approx(n + 1)
+    assert actual.level == 0.95
 
 
 def test_the_interpolation_is_hettmansperger_and_sheathers() -> None:
@@ -54,17 +54,19 @@ def test_the_interpolation_is_hettmansperger_and_sheathers() -> None:
 def test_an_end_between_a_score_and_a_diverged_seed_is_the_outer_one() -> None:
     assert median([1.0, *[None] * 6], ERROR) == Median(None, 1.0, None, 0.95)
     assert median([*map(float, range(6)), None], ERROR).worst is None
-    found = median([*map(float, range(9)), None], ERROR)
-    assert found.best == pytest.approx(8 - (found.worst or 0.0) + 1)
+    actual = median([*map(float, range(9)), None], ERROR)
+    assert actual.best == pytest.approx(8 - (actual.worst or 0.0) + 1)
 
 
 @given(seeds, st.randoms())
 def test_the_other_goal_mirrors_it_and_the_order_does_not_matter(scores: list[Score], random: object) -> None:
-    found = median(scores, ERROR)
+    actual = median(scores, ERROR)
     mirrored = median([None if s is None else -s for s in reversed(scores)], LIKELIHOOD)
-    assert mirrored == Median(*(None if x is None else -x for x in (found.value, found.best, found.worst)), found.level)
-    assert typical(scores, ERROR) == (math.inf if found.value is None else found.value)
-    ends = [math.inf if x is None else x for x in (found.best, found.value, found.worst)]
+    assert mirrored == Median(
+        *(None if x is None else -x for x in (actual.value, actual.best, actual.worst)), actual.level
+    )
+    assert typical(scores, ERROR) == (math.inf if actual.value is None else actual.value)
+    ends = [math.inf if x is None else x for x in (actual.best, actual.value, actual.worst)]
     assert ends == sorted(ends)
 
 
@@ -80,11 +82,11 @@ def test_the_interval_covers_the_laws_median_in_93_to_96_cases_of_100(n: int, sh
         scores = [[None if rng.random() < 0.2 else s for s in row] for row in scores]
     held = 0
     for row in scores:
-        found = median(row, ERROR)
+        actual = median(row, ERROR)
         held += (
-            (math.inf if found.best is None else found.best)
+            (math.inf if actual.best is None else actual.best)
             <= truth
-            <= (math.inf if found.worst is None else found.worst)
+            <= (math.inf if actual.worst is None else actual.worst)
         )
     slack = 3 * math.sqrt(0.95 * 0.05 / samples)
     assert 0.93 - slack < held / samples < 0.96 + slack

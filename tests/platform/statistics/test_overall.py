@@ -86,9 +86,9 @@ def test_the_same_seed_gives_the_same_interval_bit_for_bit() -> None:
 
 def test_with_one_task_that_spreads_the_interval_is_students() -> None:
     spread = [0.9, 1.0, 1.3, 1.1]
-    found = overall_score([spread, *[[0.5] * 4] * 4], np.random.default_rng(0))
+    actual = overall_score([spread, *[[0.5] * 4] * 4], np.random.default_rng(0))
     low, high = summary(spread).interval() or (0.0, 0.0)
-    assert (found.low, found.high) == pytest.approx(((low + 2) / 5, (high + 2) / 5), abs=0.002)
+    assert (actual.low, actual.high) == pytest.approx(((low + 2) / 5, (high + 2) / 5), abs=0.002)
 
 
 def test_an_interval_needs_five_tasks_and_two_seeds_on_each_and_no_spread_leaves_no_width() -> None:
@@ -112,8 +112,8 @@ def test_the_interval_covers_the_mean_in_93_to_97_cases_of_100(
         "unequal": normal * np.array([1.0, 0.5, 2.0, 1.0, 1.0])[:, None],
         "skewed": rng.beta(8, 2, (samples, 5, n)),
     }[shape]
-    found = [overall_score(tasks, rng) for tasks in scores.tolist()]
-    assert 0.93 < np.mean([e.low <= truth <= e.high for e in found if e.low is not None and e.high is not None]) < 0.97
+    actual = [overall_score(tasks, rng) for tasks in scores.tolist()]
+    assert 0.93 < np.mean([e.low <= truth <= e.high for e in actual if e.low is not None and e.high is not None]) < 0.97
 
 
 def test_mean_ranks_by_hand() -> None:
@@ -131,8 +131,8 @@ def test_each_tasks_ranges_are_taken_at_alpha_over_the_number_of_tasks() -> None
     rows = (np.arange(1.0, 4.0)[:, None] * np.exp(0.12 * rng.standard_normal((3, 5)))).tolist()
     at = {alpha: [(s.low, s.high) for s in standings(rows, DOWN, alpha)] for alpha in (0.05, 0.0005)}
     assert at[0.05] != at[0.0005]
-    found = mean_ranks([rows] * 100, [DOWN] * 100)
-    assert [(e.low, e.high) for e in found] == at[0.0005]
+    actual = mean_ranks([rows] * 100, [DOWN] * 100)
+    assert [(e.low, e.high) for e in actual] == at[0.0005]
 
 
 def test_overall_ranks_refuse_what_has_no_answer() -> None:

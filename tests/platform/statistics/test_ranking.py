@@ -37,7 +37,7 @@ def ones(*rows: tuple[float, int]) -> list[list[Score]]:
 
 def guarded_by_hand(rows: list[list[Score]], scale: Scale, alpha: float = 0.05) -> np.ndarray[Any, Any]:
     """Return who is surely better by section 2 of the design, written out pair by pair."""
-    found = np.zeros((len(rows), len(rows)), dtype=int)
+    actual = np.zeros((len(rows), len(rows)), dtype=int)
     pairs = [(i, j) for i, j in combinations(range(len(rows)), 2) if min(len(rows[i]), len(rows[j])) > 1]
     p, stands = [], []
     for i, j in pairs:
@@ -53,9 +53,9 @@ def guarded_by_hand(rows: list[list[Score]], scale: Scale, alpha: float = 0.05) 
             stands.append(agree and test.p_rank[0] <= max(0.01, alpha / len(pairs)))
     for (i, j), adjusted, stand in zip(pairs, holm(p), stands, strict=True):
         if adjusted <= alpha and stand:
-            found[i, j] = 1 if pair_tests(errors([rows[i], rows[j]], scale), scale).better[0] > 0.5 else -1
-            found[j, i] = -found[i, j]
-    return found
+            actual[i, j] = 1 if pair_tests(errors([rows[i], rows[j]], scale), scale).better[0] > 0.5 else -1
+            actual[j, i] = -actual[i, j]
+    return actual
 
 
 def test_holms_adjustment_by_hand() -> None:
@@ -92,14 +92,14 @@ def test_who_is_better_is_decided_by_the_guarded_rank_test(rows: list[list[Score
     ("m", "n", "spread"), [(3, 8, 0.6), (4, 8, 0.4), (6, 10, 0.5), (8, 5, 0.3), (8, 7, 0.5), (8, 9, 0.5)]
 )
 def test_so_it_is_on_boards_whose_rows_overlap_where_brunner_and_munzel_decide(m: int, n: int, spread: float) -> None:
-    rng, told = np.random.default_rng(m * n), 0
+    rng, message = np.random.default_rng(m * n), 0
     for _ in range(15):
         scores = np.exp(0.5 * np.arange(m)[:, None] + spread * rng.standard_exponential((m, n)))
         rows: list[list[Score]] = [[None if rng.random() < 0.1 else s for s in seeds] for seeds in scores.tolist()]
-        found = apart(rows, ERROR)
-        assert found.tolist() == guarded_by_hand(rows, ERROR).tolist()
-        told += np.count_nonzero(found)
-    assert told > 0
+        actual = apart(rows, ERROR)
+        assert actual.tolist() == guarded_by_hand(rows, ERROR).tolist()
+        message += np.count_nonzero(actual)
+    assert message > 0
 
 
 def test_where_welchs_test_points_the_other_way_few_seeds_decide_nothing_and_many_by_their_ranks() -> None:
@@ -161,35 +161,35 @@ def test_rows_are_ordered_by_their_medians_then_by_the_share_that_diverged_then_
 def test_rows_that_diverged_wholly_tie_with_each_other_and_are_below_what_ended() -> None:
     for n in (5, 10):
         lost: list[Score] = [None] * n
-        found = apart([lost, np.random.default_rng(n).normal(1, 0.2, n).tolist(), lost], ERROR)
-        assert found.tolist() == [[0, -1, 0], [1, 0, 1], [0, -1, 0]]
+        actual = apart([lost, np.random.default_rng(n).normal(1, 0.2, n).tolist(), lost], ERROR)
+        assert actual.tolist() == [[0, -1, 0], [1, 0, 1], [0, -1, 0]]
 
 
 def test_rows_without_spread_are_told_apart_from_four_seeds_on() -> None:
-    for n, told in ((2, 0), (3, 0), (4, 1)):
-        assert apart([[0.5] * n, [1.0] * n], ERROR)[0, 1] == told
+    for n, message in ((2, 0), (3, 0), (4, 1)):
+        assert apart([[0.5] * n, [1.0] * n], ERROR)[0, 1] == message
         assert not apart([[1.0] * n, [1.0] * n], ERROR).any()
 
 
 @given(boards, st.sampled_from([ERROR, ACCURACY]))
 def test_a_standing_follows_from_who_is_told_from_whom(rows: list[list[Score]], scale: Scale) -> None:
-    places, told = standings(rows, scale), apart(rows, scale)
-    assert (told == -told.T).all()
+    places, message = standings(rows, scale), apart(rows, scale)
+    assert (message == -message.T).all()
     for i, place in enumerate(places):
-        assert place.low == 1 + sum(told[j, i] > 0 for j in range(len(rows)))
-        assert place.high == len(rows) - sum(told[i, j] > 0 for j in range(len(rows)))
+        assert place.low == 1 + sum(message[j, i] > 0 for j in range(len(rows)))
+        assert place.high == len(rows) - sum(message[i, j] > 0 for j in range(len(rows)))
     for i, j in combinations(range(len(rows)), 2):
         if set(places[i].ties) & set(places[j].ties):
-            assert told[i, j] == 0
+            assert message[i, j] == 0
 
 
 @given(boards, st.sampled_from([ERROR, ACCURACY]))
 def test_tie_groups_are_the_largest_runs_of_rows_not_told_apart(rows: list[list[Score]], scale: Scale) -> None:
-    places, told, line = standings(rows, scale), apart(rows, scale), order(rows, scale)
+    places, message, line = standings(rows, scale), apart(rows, scale), order(rows, scale)
     runs = [
         set(line[a:b])
         for a, b in combinations(range(len(rows) + 1), 2)
-        if not any(told[i, j] for i, j in combinations(line[a:b], 2))
+        if not any(message[i, j] for i, j in combinations(line[a:b], 2))
     ]
     largest = [run for run in runs if not any(run < other for other in runs)]
     count = 1 + max(k for place in places for k in place.ties)

@@ -25,14 +25,14 @@ scales = st.sampled_from([ERROR, ACCURACY, LIKELIHOOD])
 NAMES = ("better", "p_rank", "p_log", "gap", "separation")
 
 
-def told(*values: object) -> SimpleNamespace:
+def message(*values: object) -> SimpleNamespace:
     return SimpleNamespace(**dict(zip(NAMES, values, strict=True)))
 
 
 def pair(a: list[Score], b: list[Score], scale: Scale) -> SimpleNamespace:
     """Return what is told of one pair of rows by itself."""
-    found = pair_tests(errors([a, b], scale), scale)
-    return told(*(float(getattr(found, name)[0]) for name in NAMES))
+    actual = pair_tests(errors([a, b], scale), scale)
+    return message(*(float(getattr(actual, name)[0]) for name in NAMES))
 
 
 def welch(a: list[float], b: list[float]) -> float:
@@ -43,12 +43,12 @@ def welch(a: list[float], b: list[float]) -> float:
 
 @given(rows, scales)
 def test_all_pairs_at_once_are_each_pair_by_itself(board: list[list[Score]], scale: Scale) -> None:
-    found = pair_tests(errors(board, scale), scale)
+    actual = pair_tests(errors(board, scale), scale)
     for k, (i, j) in enumerate(zip(*np.triu_indices(len(board), 1), strict=True)):
         alone = pair(board[i], board[j], scale)
-        assert (found.first[k], found.second[k]) == (i, j)
-        assert alone.better == found.better[k] and alone.p_rank == found.p_rank[k]
-        assert alone.p_log == pytest.approx(found.p_log[k], rel=1e-6)
+        assert (actual.first[k], actual.second[k]) == (i, j)
+        assert alone.better == actual.better[k] and alone.p_rank == actual.p_rank[k]
+        assert alone.p_log == pytest.approx(actual.p_log[k], rel=1e-6)
         assert alone.separation == 2 / math.comb(len(board[i]) + len(board[j]), len(board[i]))
 
 
@@ -70,10 +70,10 @@ def test_the_share_of_better_seeds_is_mann_and_whitneys(a: list[Score], b: list[
 def test_without_ties_the_p_values_are_scipys() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.lognormal(0, 0.3, 8), rng.lognormal(0.4, 0.3, 8)
-    found = pair(a.tolist(), b.tolist(), ERROR)
-    assert found.p_rank == pytest.approx(scipy_stats.mannwhitneyu(a, b, method="exact").pvalue)
-    assert found.p_log == pytest.approx(welch(np.log(a).tolist(), np.log(b).tolist()))
-    assert found.gap == pytest.approx(np.log(b).mean() - np.log(a).mean())
+    actual = pair(a.tolist(), b.tolist(), ERROR)
+    assert actual.p_rank == pytest.approx(scipy_stats.mannwhitneyu(a, b, method="exact").pvalue)
+    assert actual.p_log == pytest.approx(welch(np.log(a).tolist(), np.log(b).tolist()))
+    assert actual.gap == pytest.approx(np.log(b).mean() - np.log(a).mean())
 
 
 def test_brunner_and_munzels_p_looks_at_the_seeds_that_are_there() -> None:
@@ -84,9 +84,9 @@ def test_brunner_and_munzels_p_looks_at_the_seeds_that_are_there() -> None:
 
 
 def test_a_diverged_seed_is_worse_than_any_and_in_welchs_test_the_worst_of_the_pair() -> None:
-    found = pair([1.0, 2.0, None], [3.0, 4.0, 5.0], ERROR)
-    assert found.better == pytest.approx(2 / 3)
-    assert found.p_log == pytest.approx(welch(np.log([1, 2, 5]).tolist(), np.log([3, 4, 5]).tolist()))
+    actual = pair([1.0, 2.0, None], [3.0, 4.0, 5.0], ERROR)
+    assert actual.better == pytest.approx(2 / 3)
+    assert actual.p_log == pytest.approx(welch(np.log([1, 2, 5]).tolist(), np.log([3, 4, 5]).tolist()))
     both = pair([1.0, None, None], [2.0, 3.0, None], ERROR)
     assert both.p_log == pytest.approx(welch(np.log([1, 3, 3]).tolist(), np.log([2, 3, 3]).tolist()))
     assert both.better == pytest.approx((3 + 0.5 * 2) / 9)
@@ -94,17 +94,17 @@ def test_a_diverged_seed_is_worse_than_any_and_in_welchs_test_the_worst_of_the_p
 
 def test_rows_that_diverged_wholly_are_equal_to_each_other_and_below_all() -> None:
     lost: list[Score] = [None] * 4
-    assert pair(lost, lost, ERROR) == told(0.5, 1.0, 1.0, 0.0, 2 / 70)
-    found = pair([1.0, 2.0, 3.0, 4.0], lost, ERROR)
-    assert (found.better, found.p_rank) == (1.0, pytest.approx(2 / 70))
-    assert found.gap > 0
+    assert pair(lost, lost, ERROR) == message(0.5, 1.0, 1.0, 0.0, 2 / 70)
+    actual = pair([1.0, 2.0, 3.0, 4.0], lost, ERROR)
+    assert (actual.better, actual.p_rank) == (1.0, pytest.approx(2 / 70))
+    assert actual.gap > 0
 
 
 def test_where_nothing_spreads_welchs_p_is_that_of_ranks() -> None:
-    assert pair([1.0] * 5, [2.0] * 5, ERROR) == told(1.0, 2 / 252, 2 / 252, 25.0, 2 / 252)
+    assert pair([1.0] * 5, [2.0] * 5, ERROR) == message(1.0, 2 / 252, 2 / 252, 25.0, 2 / 252)
     assert pair([1.0] * 5, [1.0] * 5, ERROR).p_log == 1.0
-    found = pair([0.3] * 5, [0.3, 0.3, 0.3, None, None], ERROR)
-    assert found.p_log == found.p_rank < 1
+    actual = pair([0.3] * 5, [0.3, 0.3, 0.3, None, None], ERROR)
+    assert actual.p_log == actual.p_rank < 1
 
 
 def test_logs_are_taken_of_errors_that_have_them_and_scores_as_they_are_else() -> None:
@@ -118,9 +118,9 @@ def test_logs_are_taken_of_errors_that_have_them_and_scores_as_they_are_else() -
 
 def test_a_row_with_an_error_of_zero_costs_other_pairs_no_logs() -> None:
     board = [[1.0, 2.0, 4.0], [3.0, 5.0, 9.0], [0.0, 1.0, 2.0]]
-    found = pair_tests(errors(board, ERROR), ERROR)
-    assert found.p_log[0] == pytest.approx(welch(np.log(board[0]).tolist(), np.log(board[1]).tolist()))
-    assert found.p_log[1] == pytest.approx(welch(board[0], board[2]))
+    actual = pair_tests(errors(board, ERROR), ERROR)
+    assert actual.p_log[0] == pytest.approx(welch(np.log(board[0]).tolist(), np.log(board[1]).tolist()))
+    assert actual.p_log[1] == pytest.approx(welch(board[0], board[2]))
 
 
 @given(rows, st.sampled_from([1e-3, 7.0, 1e6]))

@@ -96,14 +96,14 @@ def test_the_cautious_test_tells_equal_samples_apart_in_5_cases_of_100_at_most(
 ) -> None:
     rng, n = np.random.default_rng(1), 3000
     pairs = list(zip(summaries(rng, n, sizes[0]), summaries(rng, n, sizes[1], std), strict=True))
-    told = {
+    message = {
         cautious: sum(gap.p_value <= 0.05 for gap in (difference(a, b, cautious) for a, b in pairs) if gap) / n
         for cautious in (True, False)
     }
-    assert 0.02 < told[True] < 0.055 + 2 * math.sqrt(0.05 * 0.95 / n)
-    assert told[True] <= told[False]
+    assert 0.02 < message[True] < 0.055 + 2 * math.sqrt(0.05 * 0.95 / n)
+    assert message[True] <= message[False]
     if sizes == (3, 10) and std in (0.5, 1.0):
-        assert told[False] > 0.06, "Welch's own degrees of freedom would do; then drop the cautious ones."
+        assert message[False] > 0.06, "Welch's own degrees of freedom would do; then drop the cautious ones."
 
 
 def test_samples_without_spread_are_compared_by_the_exact_permutation_test() -> None:

@@ -72,13 +72,13 @@ def test_one_run_is_reproduced_up_to_the_scatter_that_methods_name(n: int, sprea
 
 
 def test_five_seeds_that_scatter_too_much_to_reproduce_one_run_say_whether_more_would() -> None:
-    found = verdict(seeds(1.0, 0.12), RUN, ERROR)
-    assert (found.word, found.more, found.limit) == ("consistent", 0, False)
+    actual = verdict(seeds(1.0, 0.12), RUN, ERROR)
+    assert (actual.word, actual.more, actual.limit) == ("consistent", 0, False)
     least = next(n for n in range(6, 99) if half(0.12, n, 0.95, 1) < math.log(1.25))
-    assert found.why == f"{least} seeds of ours may show it reproduced."
-    found = verdict(seeds(1.0, 0.14), RUN, ERROR)
-    assert (found.word, found.more, found.limit) == ("consistent", 0, True)
-    assert found.why == "The printed number is one run: no number of our seeds shows it reproduced."
+    assert actual.why == f"{least} seeds of ours may show it reproduced."
+    actual = verdict(seeds(1.0, 0.14), RUN, ERROR)
+    assert (actual.word, actual.more, actual.limit) == ("consistent", 0, True)
+    assert actual.why == "The printed number is one run: no number of our seeds shows it reproduced."
 
 
 @given(logs, st.floats(-0.4, 0.4), st.integers(1, 5))
@@ -147,23 +147,23 @@ def test_an_accuracy_is_judged_as_its_error_rate(ours: list[float], printed: Pri
     theirs, errors = replace(printed, value=value, rounding=0.05), np.exp(ours)
     if theirs.statistic == "min":
         theirs = replace(theirs, statistic="max")
-    found = verdict((100 - errors).tolist(), replace(theirs, value=100 - value), ACCURACY)
+    actual = verdict((100 - errors).tolist(), replace(theirs, value=100 - value), ACCURACY)
     other = verdict(errors.tolist(), replace(theirs, statistic=printed.statistic), Scale(floor=0.005))
-    assert found.word == other.word
-    assert found.ratio is not None and vars(found.ratio) == pytest.approx(vars(other.ratio), rel=1e-6)
+    assert actual.word == other.word
+    assert actual.ratio is not None and vars(actual.ratio) == pytest.approx(vars(other.ratio), rel=1e-6)
 
 
 @given(logs, numbers, st.floats(0.5, 2), st.floats(0, 0.1))
 def test_no_word_denies_the_ratio_beside_it(ours: list[float], printed: Printed, value: float, rounding: float) -> None:
     theirs = replace(printed, value=value, rounding=rounding)
-    found = verdict(np.exp(ours).tolist(), theirs, ERROR)
-    assert found.ratio is not None and found.ratio.low is not None and found.ratio.high is not None
-    assert found.ratio.low <= found.ratio.value * (1 + 1e-9) and found.ratio.value <= found.ratio.high * (1 + 1e-9)
-    assert (found.word == "worse") <= (found.ratio.low > 1)
-    assert (found.word == "better") <= (found.ratio.high < 1)
+    actual = verdict(np.exp(ours).tolist(), theirs, ERROR)
+    assert actual.ratio is not None and actual.ratio.low is not None and actual.ratio.high is not None
+    assert actual.ratio.low <= actual.ratio.value * (1 + 1e-9) and actual.ratio.value <= actual.ratio.high * (1 + 1e-9)
+    assert (actual.word == "worse") <= (actual.ratio.low > 1)
+    assert (actual.word == "better") <= (actual.ratio.high < 1)
     if theirs.kind in ("one run", "mean", "mean ± std"):
-        assert (found.word == "reproduced") == (found.ratio.low > 0.8 and found.ratio.high < 1.25)
-    assert (found.more == 0) == (found.word != "undecided")
+        assert (actual.word == "reproduced") == (actual.ratio.low > 0.8 and actual.ratio.high < 1.25)
+    assert (actual.more == 0) == (actual.word != "undecided")
 
 
 def test_the_ratio_is_of_geometric_means_with_the_interval_of_the_test() -> None:
@@ -181,27 +181,27 @@ def test_the_ratio_to_a_best_of_k_is_of_our_expected_best_of_k() -> None:
 
 @given(logs, st.floats(0.6, 1.6))
 def test_undecided_names_the_least_number_of_seeds_that_decides(ours: list[float], value: float) -> None:
-    found = verdict(np.exp(ours).tolist(), replace(RUN, value=value), ERROR)
-    assume(found.word == "undecided")
+    actual = verdict(np.exp(ours).tolist(), replace(RUN, value=value), ERROR)
+    assume(actual.word == "undecided")
     gap, spread = abs(np.mean(ours) - math.log(value)), float(np.std(ours, ddof=1))
     n = np.arange(len(ours) + 1, 1001)
     within = gap + scipy_stats.t.ppf(0.95, n - 1) * spread / np.sqrt(n) < math.log(1.25)
     apart = gap > scipy_stats.t.ppf(0.975, n - 1) * spread * np.sqrt(1 / n + 1)
     decide = within if within.any() else apart
     if not decide.any():
-        assert (found.more, found.limit) == (None, True)
-        assert found.why == "The printed number is one run: no number of our seeds would decide."
+        assert (actual.more, actual.limit) == (None, True)
+        assert actual.why == "The printed number is one run: no number of our seeds would decide."
     else:
-        assert (found.more, found.limit) == (n[decide.argmax()], False)
-        assert found.why == f"{found.more} seeds of ours would decide."
+        assert (actual.more, actual.limit) == (n[decide.argmax()], False)
+        assert actual.why == f"{actual.more} seeds of ours would decide."
 
 
 def test_rounding_works_against_every_word() -> None:
     for ours, printed in ((seeds(1.0, 0.05), RUN), (seeds(1.0, 0.05), UNLABELLED), (seeds(1.4, 0.1), RUN)):
         assert verdict(ours, replace(printed, rounding=0.01), ERROR).word == verdict(ours, printed, ERROR).word
-        found = verdict(ours, replace(printed, rounding=0.5), ERROR)
-        assert (found.word, found.more, found.limit) == ("undecided", None, True)
-        assert found.why == "The printed number is rounded too coarsely: no number of our seeds would decide."
+        actual = verdict(ours, replace(printed, rounding=0.5), ERROR)
+        assert (actual.word, actual.more, actual.limit) == ("undecided", None, True)
+        assert actual.why == "The printed number is rounded too coarsely: no number of our seeds would decide."
     assert verdict(seeds(0.5, 0.1), replace(RUN, rounding=0.5), ERROR).word == "undecided"
 
 
@@ -212,9 +212,11 @@ def test_the_margin_is_at_most_a_quarter_of_the_way_to_the_trivial_predictor() -
         assert verdict(ours, RUN, ERROR, trivial=trivial).word == word
     near_it = verdict(ours, RUN, ERROR, trivial=1.1)
     assert (near_it.word, near_it.limit) == ("undecided", False)
-    found = verdict(ours, RUN, ERROR, trivial=1.0)
-    assert (found.word, found.more, found.limit) == ("undecided", None, True)
-    assert found.why == "The printed number lies too close to a trivial predictor: no number of our seeds would decide."
+    actual = verdict(ours, RUN, ERROR, trivial=1.0)
+    assert (actual.word, actual.more, actual.limit) == ("undecided", None, True)
+    assert (
+        actual.why == "The printed number lies too close to a trivial predictor: no number of our seeds would decide."
+    )
 
 
 def test_a_margin_of_the_tasks_own_replaces_the_usual_one() -> None:
@@ -226,18 +228,18 @@ def test_a_margin_of_the_tasks_own_replaces_the_usual_one() -> None:
 
 @pytest.mark.parametrize(("ratio", "word"), [(1.0, "undecided"), (0.5, "undecided"), (2.0, "worse")])
 def test_a_diverged_seed_leaves_no_word_but_worse(ratio: float, word: Word) -> None:
-    found = verdict([*seeds(ratio, 0.05), None, None], RUN, ERROR)
-    assert (found.word, found.n, found.diverged, found.limit) == (word, 5, 2, False)
-    assert (found.why, found.more) == ("2 of 7 diverged.", 0 if word == "worse" else None)
-    assert found.ratio == verdict(seeds(ratio, 0.05), RUN, ERROR).ratio
+    actual = verdict([*seeds(ratio, 0.05), None, None], RUN, ERROR)
+    assert (actual.word, actual.n, actual.diverged, actual.limit) == (word, 5, 2, False)
+    assert (actual.why, actual.more) == ("2 of 7 diverged.", 0 if word == "worse" else None)
+    assert actual.ratio == verdict(seeds(ratio, 0.05), RUN, ERROR).ratio
 
 
 def test_fewer_than_three_seeds_decide_nothing() -> None:
     for ours in ([9.0], [9.0, 9.1]):
-        found = verdict(ours, RUN, ERROR)
-        assert (found.word, found.n, found.more, found.limit) == ("undecided", len(ours), 3, False)
-        assert found.why == "A word needs 3 seeds that ended."
-        assert found.ratio is not None and (found.ratio.low is None) == (len(ours) == 1)
+        actual = verdict(ours, RUN, ERROR)
+        assert (actual.word, actual.n, actual.more, actual.limit) == ("undecided", len(ours), 3, False)
+        assert actual.why == "A word needs 3 seeds that ended."
+        assert actual.ratio is not None and (actual.ratio.low is None) == (len(ours) == 1)
     assert verdict([9.0, 9.1, 9.2], RUN, ERROR).word == "worse"
     assert verdict([9.0, 9.1, None], RUN, ERROR).why == "1 of 3 diverged."
 
@@ -257,9 +259,9 @@ def test_fewer_than_three_seeds_decide_nothing() -> None:
 def test_where_no_ratio_exists_the_verdict_says_why(
     scores: Sequence[Score], printed: Printed, scale: Scale, why: str
 ) -> None:
-    found = verdict(scores, printed, scale)
-    assert (found.word, found.ratio, found.more, found.limit) == ("undecided", None, None, False)
-    assert why in found.why
+    actual = verdict(scores, printed, scale)
+    assert (actual.word, actual.ratio, actual.more, actual.limit) == ("undecided", None, None, False)
+    assert why in actual.why
 
 
 def test_equal_scores_reproduce_what_they_equal_and_stand_apart_from_the_rest() -> None:
@@ -272,10 +274,10 @@ def test_equal_scores_reproduce_what_they_equal_and_stand_apart_from_the_rest() 
 def test_equal_accuracies_are_known_to_half_a_test_item() -> None:
     assert verdict([50.0] * 5, Printed(98.9, "reported", rounding=0.05), ACCURACY).word == "worse"
     # Five times no mistake in 10 000 items: 10 mistakes of theirs are more, but how many more is not known.
-    found = verdict([100.0] * 5, Printed(99.9, "run", rounding=0.05), ACCURACY)
-    assert (found.word, found.limit) == ("undecided", False)
-    found = verdict([100.0] * 5, Printed(100.0, "run", rounding=0.05), ACCURACY)
-    assert found.why == "The printed number is rounded too coarsely: no number of our seeds would decide."
+    actual = verdict([100.0] * 5, Printed(99.9, "run", rounding=0.05), ACCURACY)
+    assert (actual.word, actual.limit) == ("undecided", False)
+    actual = verdict([100.0] * 5, Printed(100.0, "run", rounding=0.05), ACCURACY)
+    assert actual.why == "The printed number is rounded too coarsely: no number of our seeds would decide."
 
 
 def test_a_printed_perfect_score_can_still_be_missed() -> None:
@@ -302,9 +304,9 @@ DECISIVE = [
 @pytest.mark.parametrize("cell", DECISIVE, ids=str)
 def test_each_word_is_said_as_often_as_methods_claim(cell: tuple[str, float, int, float]) -> None:
     repetition, claim = TABLE[cell]
-    found = count_verdicts(repetition, CASES)
+    actual = count_verdicts(repetition, CASES)
     for word, claimed in zip(WORDS, claim, strict=True):
-        assert agrees(claimed, found[word], CASES), f"{word}: claimed {claimed:.0%}, found {found[word]:.1%}."
+        assert agrees(claimed, actual[word], CASES), f"{word}: claimed {claimed:.0%}, found {actual[word]:.1%}."
 
 
 @pytest.mark.parametrize(

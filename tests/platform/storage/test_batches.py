@@ -22,8 +22,8 @@ from longwave.platform.storage.leases import LeaseLostError, Leases
 from longwave.platform.storage.schema import CurveRow, TrialRow
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.place.cluster import ProbeTable
 from longwave.platform.sweeps.place.devices import Slot
-from longwave.platform.sweeps.place.probes import ProbeTable
 from longwave.platform.sweeps.place.workers import Job, Workers
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.trials import all_trials
@@ -110,11 +110,11 @@ def test_of_a_batch_that_tells_of_a_lost_trial_what_came_before_it_is_kept(
     with Leases(store, "tiny") as zombie, Leases(store, "tiny") as heir:
         zombie.take([c.id for c in configs])
         recorder = ResultRecorder(store, zombie, Workers(1, tmp_path, here=True), view, ProbeTable([]))
-        recorder.take(jobs)
+        recorder.add_jobs(jobs)
         for key, config in zip("abc", configs, strict=False):
             recorder.started(key, Slot())
             recorder.report(key, Report(began={config.id: 0}))
-        recorder.settle()
+        recorder.flush()
         with store.transaction() as connection:  # as if nothing had been heard of it for long
             connection.execute(sa.text("UPDATE leases SET owner = '' WHERE trial = :t"), {"t": configs[1].id})
         heir.take([configs[1].id])
@@ -122,7 +122,7 @@ def test_of_a_batch_that_tells_of_a_lost_trial_what_came_before_it_is_kept(
             recorder.report(key, Report(runs=[Run(config.id, "ok", valid=1.0)]))
             recorder.ended(key, "over")
         with pytest.raises(LeaseLostError, match="1 of these trials"):
-            recorder.settle()
+            recorder.flush()
     assert [a.status for a in store.planned("tiny")] == ["ok", "planned", "planned", "planned"]
 
 

@@ -108,14 +108,14 @@ def test_each_cell_is_a_row_with_its_own_search_and_says_what_it_is(killed: tupl
         assert len(shown) == CELLS and ("digits", "UnICORNN (layers 1)", "hidden 4 (published 128)") in shown
         assert all("optimiser adamw (published adam)" in row.departures for row in rows)
         for row in rows:
-            told = {d for d in row.departures if d.startswith(("weight_decay", "schedule"))}
+            message = {d for d in row.departures if d.startswith(("weight_decay", "schedule"))}
             decay, schedule = row.params.get("weight_decay"), row.settings["schedule"]
             want = {f"weight_decay {decay:g} (published none)"} if decay is not None else set()
-            assert told == want | ({f"schedule {schedule} (published drops)"} if schedule != "drops" else set())
+            assert message == want | ({f"schedule {schedule} (published drops)"} if schedule != "drops" else set())
             assert (decay is not None) == (row.model == "gru")
-            found = store.search_runs(row.config)
-            configs = store.configs([r.id for r in found])
-            assert len(found) == 2 and {c.hidden for c in configs.values()} == {row.hidden}
+            actual = store.search_runs(row.config)
+            configs = store.configs([r.id for r in actual])
+            assert len(actual) == 2 and {c.hidden for c in configs.values()} == {row.hidden}
             assert {digest(c.options) for c in configs.values()} == {digest(row.options)}
 
 
@@ -138,9 +138,9 @@ def test_status_and_plan_show_cells_legibly(
 
 def test_status_for_programs_counts_each_cell(killed: tuple[str, int], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sweep", "status", "depth", "--store", killed[0], "--format", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["done"] == 48 and len(found["cells"]) == CELLS
-    assert found["cells"]["adding unicornn (hidden 4, layers 1)"]["ok"] == 4
+    actual = json.loads(capsys.readouterr().out)
+    assert actual["done"] == 48 and len(actual["cells"]) == CELLS
+    assert actual["cells"]["adding unicornn (hidden 4, layers 1)"]["ok"] == 4
 
 
 def test_rows_of_cells_go_to_another_store_with_their_own_searches(
@@ -149,13 +149,13 @@ def test_rows_of_cells_go_to_another_store_with_their_own_searches(
     url = f"sqlite:///{tmp_path}/other.db"
     assert main(["submit", str(tmp_path / "bundle.json.xz"), "--store", killed[0]]) == 0
     assert main(["import", str(tmp_path / "bundle.json.xz"), "--store", url]) == 0, capsys.readouterr()
-    said = capsys.readouterr().out
-    assert "48 trials imported" in said and "seeds that the sweep does not give" not in said
+    output = capsys.readouterr().out
+    assert "48 trials imported" in output and "seeds that the sweep does not give" not in output
     boards = []
     for name in (killed[0], url):
         with Store(name) as store:
-            found = [r for r in read_board(store) if r.kind == "reproduced"]
-            boards.append(sorted((r.config, r.n, r.searched, r.mean) for r in found))
+            actual = [r for r in read_board(store) if r.kind == "reproduced"]
+            boards.append(sorted((r.config, r.n, r.searched, r.mean) for r in actual))
     assert boards[0] == boards[1]
 
 

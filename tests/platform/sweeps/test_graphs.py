@@ -48,7 +48,7 @@ def test_a_trial_alone_and_in_a_pack_gives_the_same_curve(model: str) -> None:
         for _ in range(6):
             pack.train_epoch()
             pack.close_epoch()
-        curves.append([(p.loss, p.valid) for p in pack.said.points if p.trial == configs[2].id])
+        curves.append([(p.loss, p.valid) for p in pack.report.points if p.trial == configs[2].id])
     assert len(curves[0]) == 6
     np.testing.assert_allclose(curves[0], curves[1], rtol=1e-4)
 
@@ -76,9 +76,9 @@ def test_a_sweep_over_graphs_stands_on_a_board_with_energy_and_distance_beside(
 
 def test_the_demo_asks_for_each_depth_of_each_model_with_settings_that_are_fixed() -> None:
     sweep = resolve(read_sweep(DEMO))
-    assert len(sweep.entries) == 18 and sweep.file.retrain == 5
-    assert {e.base.options.get("layers", 2) for e in sweep.entries} == {2, 4, 8, 16, 32, 64}
-    assert not sweep.file.trials and not any(e.space for e in sweep.entries)
+    assert len(sweep.cells) == 18 and sweep.file.retrain == 5
+    assert {e.base.options.get("layers", 2) for e in sweep.cells} == {2, 4, 8, 16, 32, 64}
+    assert not sweep.file.trials and not any(e.space for e in sweep.cells)
 
 
 def test_without_pyg_a_sweep_of_graph_models_is_refused_in_one_line_before_it_runs(
@@ -86,8 +86,8 @@ def test_without_pyg_a_sweep_of_graph_models_is_refused_in_one_line_before_it_ru
 ) -> None:
     monkeypatch.setattr(geometric, "find_spec", lambda name: None)
     assert main(["sweep", "run", str(DEMO), "--here", "--store", f"sqlite:///{tmp_path / 'store.db'}"]) == 2
-    told = capsys.readouterr().err
+    message = capsys.readouterr().err
     line = "graphs_demo: models: gcn: Graph models need PyTorch Geometric: pip install 'longwave[graphs]'"
-    assert re.sub(r"\s+", " ", told).strip() == f"longwave: {line}"
+    assert re.sub(r"\s+", " ", message).strip() == f"longwave: {line}"
     assert main(["models"]) == 0 and main([], smoothing.command) == 2
     assert "longwave[graphs]" in capsys.readouterr().err

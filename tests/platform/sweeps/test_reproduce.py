@@ -58,7 +58,7 @@ def known(swept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_sto
 
 
 @pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Printed:
+def output(capsys: pytest.CaptureFixture[str]) -> Printed:
     """Run a command that must exit as told; return what it printed."""
 
     def run(code: int, *arguments: object) -> str:
@@ -102,8 +102,8 @@ def test_the_interval_is_students_for_the_log_of_one_more_error() -> None:
 
 
 def test_an_interval_of_accuracies_that_nears_perfection_ends_there() -> None:
-    found = reproduce.prediction_interval([99.0, 99.4, 99.6], Scale("max", 100.0, 0.2))
-    assert found is not None and found[0] < 99 and found[1] == 100
+    actual = reproduce.prediction_interval([99.0, 99.4, 99.6], Scale("max", 100.0, 0.2))
+    assert actual is not None and actual[0] < 99 and actual[1] == 100
 
 
 @pytest.mark.parametrize("n", [2, 5])
@@ -131,76 +131,81 @@ def test_the_same_seed_gives_the_same_number_alone_as_in_its_pack(known: Store, 
         assert plan.config.id == trial.config.id and done.differences == []
 
 
-def test_a_row_is_reproduced_with_a_fresh_seed_by_the_command_it_names(known: Store, said: Printed) -> None:
+def test_a_row_is_reproduced_with_a_fresh_seed_by_the_command_it_names(known: Store, output: Printed) -> None:
     row = of(known, "lem")[0].config.row
     before = of(known, "lem")
     arguments = command(row).split()[1:]
     assert arguments == ["reproduce", row[:12]]
-    printed = said(0, *arguments)
+    printed = output(0, *arguments)
     mean = summary([t.run.test for t in before if t.run and t.run.test is not None]).mean
     assert f"Row {row[:12]}: LEM on adding N=20" in printed and f"{mean:.2f}" in printed
     assert "one more is expected in [" in printed and "Fits the row: inside the interval of one more seed." in printed
-    found = json.loads(said(0, *arguments, "--format", "json"))
-    assert found["seed"] not in {t.config.seed for t in before} and f"seed {found['seed']} gave" in printed
-    assert found["interval"][0] <= found["value"] <= found["interval"][1] and found["same_seed_before"] is None
+    actual = json.loads(output(0, *arguments, "--format", "json"))
+    assert actual["seed"] not in {t.config.seed for t in before} and f"seed {actual['seed']} gave" in printed
+    assert actual["interval"][0] <= actual["value"] <= actual["interval"][1] and actual["same_seed_before"] is None
     errors = [t.run.test for t in before if t.run and t.run.test is not None]
-    assert found["ratio"] == pytest.approx(found["value"] / scipy_stats.gmean(errors)) and found["diverged"] == 0
-    assert found["improvement"] == np.mean([found["value"] < error for error in errors])
-    assert f"× {found['ratio']:.3g} the row's error, better than {found['improvement']:.0%} of its seeds" in printed
+    assert actual["ratio"] == pytest.approx(actual["value"] / scipy_stats.gmean(errors)) and actual["diverged"] == 0
+    assert actual["improvement"] == np.mean([actual["value"] < error for error in errors])
+    assert f"× {actual['ratio']:.3g} the row's error, better than {actual['improvement']:.0%} of its seeds" in printed
     assert of(known, "lem") == before, "the row was changed"
 
 
-def test_the_same_seed_is_set_beside_its_number_in_the_row(known: Store, said: Printed) -> None:
+def test_the_same_seed_is_set_beside_its_number_in_the_row(known: Store, output: Printed) -> None:
     trial = of(known, "gru")[0]
     assert trial.run and trial.run.test
-    printed = said(0, "reproduce", trial.config.row, "--seed", trial.config.seed)
+    printed = output(0, "reproduce", trial.config.row, "--seed", trial.config.seed)
     assert f"the same seed gave {trial.run.test:.6g} before; the difference is " in printed
 
 
 def test_a_kept_re_run_is_one_more_retraining_that_no_sweep_asked_for_and_the_next_has_another_seed(
-    known: Store, said: Printed
+    known: Store, output: Printed
 ) -> None:
     row, before = of(known, "gru")[0].config.row, {t.config.id for t in of(known, "gru")}
-    first = json.loads(said(0, "reproduce", row, "--keep", "--format", "json"))
-    assert "Kept as one more retraining" in said(0, "reproduce", row, "--keep")
+    first = json.loads(output(0, "reproduce", row, "--keep", "--format", "json"))
+    assert "Kept as one more retraining" in output(0, "reproduce", row, "--keep")
     fresh = [t for t in of(known, "gru") if t.config.id not in before]
     assert len(fresh) == 2 and first["kept"] and first["seed"] in {t.config.seed for t in fresh}
     for trial in fresh:
         assert trial.run and (trial.status, trial.rerun) == ("ok", "inside")
         assert [p.epoch for p in known.curves([trial.config.id])] == [1, 2, 3, 4]
     assert {t.config.id for t in known.trials("tiny")}.isdisjoint({t.config.id for t in fresh})
-    line = said(2, "reproduce", row, "--keep", "--seed", first["seed"])
+    line = output(2, "reproduce", row, "--keep", "--seed", first["seed"])
     assert f"Seed {first['seed']} is in the row already" in line
 
 
-def test_a_row_whose_numbers_are_false_is_outside(known: Store, said: Printed) -> None:
+def test_a_row_whose_numbers_are_false_is_outside(known: Store, output: Printed) -> None:
     row = claimed(known, [1e-6, 1.1e-6, 1.2e-6])
-    assert "Does NOT fit the row: outside" in said(1, "reproduce", row)
-    assert json.loads(said(1, "reproduce", row, "--keep", "--format", "json"))["outcome"] == "outside"
+    assert "Does NOT fit the row: outside" in output(1, "reproduce", row)
+    assert json.loads(output(1, "reproduce", row, "--keep", "--format", "json"))["outcome"] == "outside"
     assert [t.rerun for t in known.rows(row) if t.rerun] == ["outside"]
 
 
-def test_a_re_run_that_diverges_is_outside_where_no_seed_of_the_row_did(known: Store, said: Printed) -> None:
+def test_a_re_run_that_diverges_is_outside_where_no_seed_of_the_row_did(known: Store, output: Printed) -> None:
     row = claimed(known, [0.1, 0.2, 0.3], params={"lr": 1e30})
-    printed = said(1, "reproduce", row)
+    printed = output(1, "reproduce", row)
     assert "diverged: loss" in printed and "NOT fit the row: it diverged, as none of the row's 3 seeds did." in printed
 
 
-def test_a_re_run_that_diverges_is_undecided_where_a_seed_of_the_row_did(known: Store, said: Printed) -> None:
+def test_a_re_run_that_diverges_is_undecided_where_a_seed_of_the_row_did(known: Store, output: Printed) -> None:
     row = claimed(known, [0.1, None, 0.3, None, 0.4], params={"lr": 1e30})
-    printed = said(3, "reproduce", row)
+    printed = output(3, "reproduce", row)
     assert "over 3 retrainings; 2 more diverged" in printed
     assert "Undecided: it diverged, as 2 of the row's 5 seeds did." in printed and "better than 20% of" in printed
-    found = json.loads(said(3, "reproduce", row, "--format", "json"))
-    assert (found["outcome"], found["diverged"], found["ratio"], found["improvement"]) == ("undecided", 2, None, 0.2)
+    actual = json.loads(output(3, "reproduce", row, "--format", "json"))
+    assert (actual["outcome"], actual["diverged"], actual["ratio"], actual["improvement"]) == (
+        "undecided",
+        2,
+        None,
+        0.2,
+    )
 
 
-def test_where_nothing_can_be_said_the_exit_is_3(known: Store, said: Printed) -> None:
+def test_where_nothing_can_be_said_the_exit_is_3(known: Store, output: Printed) -> None:
     single, equal = claimed(known, [0.1]), claimed(known, [0.1, 0.1], epochs=3)
-    assert "no interval can be stated for one more: one score" in said(3, "reproduce", single)
-    assert "no interval can be stated for one more: 2 equal scores" in said(3, "reproduce", equal)
+    assert "no interval can be stated for one more: one score" in output(3, "reproduce", single)
+    assert "no interval can be stated for one more: 2 equal scores" in output(3, "reproduce", equal)
     broken = claimed(known, [0.1, 0.2], params={"lr": 0.1}, options={"nonsense": True})
-    printed = said(3, "reproduce", broken, "--keep")
+    printed = output(3, "reproduce", broken, "--keep")
     assert "gave failed: " in printed and "Undecided: the training failed." in printed and len(known.rows(broken)) == 2
 
 
@@ -211,22 +216,22 @@ def test_equal_scores_are_reproduced_by_an_equal_one(known: Store) -> None:
 
 
 def test_other_data_are_an_error_before_anything_runs(
-    known: Store, said: Printed, monkeypatch: pytest.MonkeyPatch
+    known: Store, output: Printed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reproduce, "train", lambda *_: pytest.fail("something ran"))
     row = claimed(known, [0.1, 0.2], data="0123456789ab")
-    assert f"Row {row[:12]} was made with version 0123456789ab of the data of adding, here is" in said(
+    assert f"Row {row[:12]} was made with version 0123456789ab of the data of adding, here is" in output(
         2, "reproduce", row
     )
 
 
-def test_a_row_without_a_score_has_nothing_to_reproduce(known: Store, said: Printed) -> None:
+def test_a_row_without_a_score_has_nothing_to_reproduce(known: Store, output: Printed) -> None:
     config = replace(of(known, "gru")[0].config, epochs=1)
     known.add_trials(None, [config], [ABOUT])
-    assert "has no score to compare with" in said(2, "reproduce", config.row)
+    assert "has no score to compare with" in output(2, "reproduce", config.row)
 
 
-def test_a_name_that_fits_no_row_or_several_is_one_line(known: Store, said: Printed) -> None:
+def test_a_name_that_fits_no_row_or_several_is_one_line(known: Store, output: Printed) -> None:
     config, first = of(known, "gru")[0].config, {}
     for hidden in range(1, 10_000):
         other = replace(config, hidden=hidden)
@@ -234,23 +239,23 @@ def test_a_name_that_fits_no_row_or_several_is_one_line(known: Store, said: Prin
         if twin is not other:
             break
     known.add_trials(None, [twin, other], [ABOUT] * 2)
-    line = said(2, "reproduce", other.row[:4])
+    line = output(2, "reproduce", other.row[:4])
     assert f"{other.row[:4]} begins the names of 2 rows: " in line and f"{twin.row[:12]} (gru on adding)" in line
     assert known.rows(other.row[:12].upper())[0].config == other
     missing = next(f"{k:04x}" for k in range(2**16) if f"{k:04x}" not in {*first, *[t.config.row[:4] for t in
                    known.retrainings("adding")]})  # fmt: skip
-    assert f"No row has a name that begins with {missing}. See the names with:" in said(2, "reproduce", missing)
-    assert "No row of psmnist has a name" in said(2, "reproduce", other.row, "--task", "psmnist")
+    assert f"No row has a name that begins with {missing}. See the names with:" in output(2, "reproduce", missing)
+    assert "No row of psmnist has a name" in output(2, "reproduce", other.row, "--task", "psmnist")
     for name in ("abc", "0" * 17, "wxyz"):
-        assert f"4 to 16 hex digits, got {name!r}" in said(2, "diff", name, other.row)
+        assert f"4 to 16 hex digits, got {name!r}" in output(2, "diff", name, other.row)
 
 
 def test_what_is_different_here_is_named(known: Store) -> None:
     plan = reproduce.plan_rerun(known, of(known, "gru")[0].config.row)
     run = Run(plan.config.id, "ok", valid=1.0, test=0.1, environment={"commit": "0" * 40, "kernel": "triton"})
-    found = {name: (there, here) for name, there, here in reproduce.Rerun(plan, run, ()).differences}
-    assert found["commit"][1] == "0" * 40 and found["kernel"][1] == "triton" and found["lock"][1] == "—"
-    assert "cuda" not in found and "python" not in found
+    actual = {name: (there, here) for name, there, here in reproduce.Rerun(plan, run, ()).differences}
+    assert actual["commit"][1] == "0" * 40 and actual["kernel"][1] == "triton" and actual["lock"][1] == "—"
+    assert "cuda" not in actual and "python" not in actual
 
 
 def test_an_interrupted_re_run_goes_on_where_it_was(known: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,55 +279,62 @@ def test_an_interrupted_re_run_goes_on_where_it_was(known: Store, monkeypatch: p
     assert steps[0] == 3 and again.run.test == whole.run.test and len(again.points) == 4
 
 
-def test_a_rows_uncommitted_changes_are_printed_as_git_takes_them(known: Store, said: Printed) -> None:
+def test_a_rows_uncommitted_changes_are_printed_as_git_takes_them(known: Store, output: Printed) -> None:
     config = replace(of(known, "gru")[0].config, epochs=2)
     known.add_trials(None, [config], [ABOUT])
     patch = "diff --git a/models/lem.py b/models/lem.py\n"
     facts = {"diff": digest({"patch": patch})}
     known.write([], [Run(config.id, "ok", valid=1.0, test=1.0, environment=facts, patch=patch)])
-    assert said(0, "reproduce", config.row, "--patch") == patch
-    assert said(0, "reproduce", claimed(known, [1.0], epochs=3), "--patch") == ""
+    assert output(0, "reproduce", config.row, "--patch") == patch
+    assert output(0, "reproduce", claimed(known, [1.0], epochs=3), "--patch") == ""
 
 
 def lines(printed: str) -> dict[str, tuple[Any, Any]]:
     return {line["what"]: (line["a"], line["b"]) for line in json.loads(printed)["lines"]}
 
 
-def test_a_difference_of_rows_names_only_what_differs_unless_asked(known: Store, said: Printed) -> None:
+def test_a_difference_of_rows_names_only_what_differs_unless_asked(known: Store, output: Printed) -> None:
     a, b = of(known, "lem")[0].config.row, of(known, "gru")[0].config.row
-    found = lines(said(0, "diff", a[:8], b, "--format", "json"))
-    assert found["model"] == ("lem", "gru") and found["dt"][1] is None and "task" not in found and "commit" not in found
-    whole = lines(said(0, "diff", a, b, "--all", "--format", "json"))
-    assert whole["task"] == ("adding", "adding") and whole["sweeps"] == (["tiny"], ["tiny"]) and set(found) < set(whole)
+    actual = lines(output(0, "diff", a[:8], b, "--format", "json"))
+    assert (
+        actual["model"] == ("lem", "gru")
+        and actual["dt"][1] is None
+        and "task" not in actual
+        and "commit" not in actual
+    )
+    whole = lines(output(0, "diff", a, b, "--all", "--format", "json"))
+    assert (
+        whole["task"] == ("adding", "adding") and whole["sweeps"] == (["tiny"], ["tiny"]) and set(actual) < set(whole)
+    )
     assert {"commit", "lock", "version", "batch", "mean", "n", "kernel", "differs from the recipe"} <= set(whole)
     assert whole["origin"] == (["trained here"], ["trained here"])
-    table = said(0, "diff", a, b)
+    table = output(0, "diff", a, b)
     assert f"lem {a[:12]}" in table and "configuration" in table
-    assert "differ in nothing" in said(0, "diff", a, a)
-    [head, *cells] = csv.reader(io.StringIO(said(0, "diff", a, b, "--format", "csv")))
-    assert head == ["section", "what", "a", "b"] and {c[1] for c in cells} == set(found)
-    markdown = said(0, "diff", a, b, "--format", "markdown")
-    assert f"| lem {a[:12]} | gru {b[:12]} |" in markdown and markdown.count("\n|") == len(found) + 2
-    assert r"\toprule" in said(0, "diff", a, b, "--format", "latex")
+    assert "differ in nothing" in output(0, "diff", a, a)
+    [head, *cells] = csv.reader(io.StringIO(output(0, "diff", a, b, "--format", "csv")))
+    assert head == ["section", "what", "a", "b"] and {c[1] for c in cells} == set(actual)
+    markdown = output(0, "diff", a, b, "--format", "markdown")
+    assert f"| lem {a[:12]} | gru {b[:12]} |" in markdown and markdown.count("\n|") == len(actual) + 2
+    assert r"\toprule" in output(0, "diff", a, b, "--format", "latex")
 
 
-def test_rows_of_unlike_seeds_stand_to_each_other_as_compare_says(known: Store, said: Printed) -> None:
+def test_rows_of_unlike_seeds_stand_to_each_other_as_compare_says(known: Store, output: Printed) -> None:
     a, b = (of(known, model) for model in ("lem", "gru"))
     ours, theirs = ([t.run.test for t in group if t.run] for group in (a, b))
-    found = lines(said(0, "diff", a[0].config.row, b[0].config.row, "--format", "json"))
+    actual = lines(output(0, "diff", a[0].config.row, b[0].config.row, "--format", "json"))
     both = contrast(ours, theirs, Scale())
-    assert both.ratio and found["error of a / error of b"][0] == asdict(both.ratio)
-    assert found["P(better)"][0] == asdict(both.improvement)
-    assert found["a against b"][0].startswith(both.decision)
+    assert both.ratio and actual["error of a / error of b"][0] == asdict(both.ratio)
+    assert actual["P(better)"][0] == asdict(both.improvement)
+    assert actual["a against b"][0].startswith(both.decision)
 
 
-def test_errors_of_equal_seeds_are_paired(known: Store, said: Printed) -> None:
+def test_errors_of_equal_seeds_are_paired(known: Store, output: Printed) -> None:
     ours, theirs = [1.0, 2.0, 4.0], [1.5, 2.2, 4.9, 100.0]
     a, b = claimed(known, ours), claimed(known, theirs, epochs=3)
-    found = lines(said(0, "diff", a, b, "--format", "json"))
-    ratio, low, high = found["error of a / error of b, 3 equal seeds"][0].values()
+    actual = lines(output(0, "diff", a, b, "--format", "json"))
+    ratio, low, high = actual["error of a / error of b, 3 equal seeds"][0].values()
     test = scipy_stats.ttest_rel(np.log(ours), np.log(theirs[:3]))
-    assert ratio == pytest.approx(np.exp(np.mean(np.log(ours) - np.log(theirs[:3])))) and found["epochs"] == (2, 3)
+    assert ratio == pytest.approx(np.exp(np.mean(np.log(ours) - np.log(theirs[:3])))) and actual["epochs"] == (2, 3)
     assert (low, high) == pytest.approx(tuple(np.exp(test.confidence_interval(0.95))))
 
 

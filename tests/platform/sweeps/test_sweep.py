@@ -153,7 +153,7 @@ def test_the_open_trials_of_a_dead_worker_are_tried_in_halves_until_the_culprit_
             else:
                 sink.report(key, Report(runs=[Run(i, "ok", valid=1.0, test=None) for i in ids]))
                 sink.ended(key, "over")
-            sink.settle()
+            sink.flush()
 
     monkeypatch.setattr(driver, "run_packs", run_packs)
     driver.start_sweep(tiny(models=["lem"], retrain=0, trials=7), store, here, None, console)
@@ -183,11 +183,11 @@ def test_progress_on_a_terminal_shows_packs_ends_best_and_time_left(
 ) -> None:
     screen = Console(file=io.StringIO(), width=160, force_terminal=True, color_system=None)
     paper, seen = Console(file=io.StringIO(), width=160, record=True), []
-    real = ResultRecorder.settle
+    real = ResultRecorder.flush
 
     def look(self: ResultRecorder) -> None:
         real(self)
-        paper.print(self.view._view())
+        paper.print(self.view._render())
         seen.append(paper.export_text())
 
     monkeypatch.setattr(ResultRecorder, "settle", look)

@@ -49,9 +49,9 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> AnyPath:
     if request.param == "folder":
         return tmp_path
     root = "memory://" if request.param == "memory" else request.getfixturevalue("store")
-    found = to_path(f"{root}/{secrets.token_hex(4)}")
-    make_ready(found)
-    return found
+    actual = to_path(f"{root}/{secrets.token_hex(4)}")
+    make_ready(actual)
+    return actual
 
 
 def names(folder: AnyPath) -> list[str]:
@@ -85,18 +85,18 @@ def same(one: Saved | None, other: Saved) -> bool:
 
 def test_the_newest_comes_first_then_the_one_before_it_then_those_of_others(folder: AnyPath) -> None:
     file = kept(folder)
-    assert [s.facts["epoch"] for s in file.found()] == [3, 2]
+    assert [s.facts["epoch"] for s in file.candidates()] == [3, 2]
     heir = Checkpoint(folder / "heir.safetensors", (file.path,))
-    assert [s.facts["epoch"] for s in heir.found()] == [3, 2]
+    assert [s.facts["epoch"] for s in heir.candidates()] == [3, 2]
     pack = Pack(CONFIGS, DATA)
     heir.save(snapshot(pack))
-    assert [s.facts["epoch"] for s in heir.found()] == [1, 3, 2]
+    assert [s.facts["epoch"] for s in heir.candidates()] == [1, 3, 2]
 
 
 @pytest.mark.parametrize("folder", ["folder", "memory"], indirect=True)
 def test_of_100_flipped_bits_each_is_seen_and_the_one_before_serves(folder: AnyPath) -> None:
     file, chance = kept(folder), random.Random(1)
-    older, content = list(file.found())[1], file.path.read_bytes()
+    older, content = list(file.candidates())[1], file.path.read_bytes()
     for _ in range(100):
         damaged, place = bytearray(content), chance.randrange(len(content))
         damaged[place] ^= 1 << chance.randrange(8)
@@ -107,7 +107,7 @@ def test_of_100_flipped_bits_each_is_seen_and_the_one_before_serves(folder: AnyP
 @pytest.mark.parametrize("folder", ["folder", "memory"], indirect=True)
 def test_of_100_cut_files_each_is_seen_and_the_one_before_serves(folder: AnyPath) -> None:
     file, chance = kept(folder), random.Random(2)
-    older, content = list(file.found())[1], file.path.read_bytes()
+    older, content = list(file.candidates())[1], file.path.read_bytes()
     for length in [0, 1, 31, 32, 33, *(chance.randrange(len(content)) for _ in range(95))]:
         file.path.write_bytes(content[:length])
         assert same(file.load(), older)
@@ -127,7 +127,7 @@ def damaged(path: AnyPath) -> None:
 
 def of_another_version(path: AnyPath) -> None:
     real = checkpoint_module.FORMAT
-    saved = next(Checkpoint(path).found())
+    saved = next(Checkpoint(path).candidates())
     try:
         checkpoint_module.FORMAT = "1"
         Checkpoint(path).save(saved)
@@ -164,32 +164,32 @@ def test_whatever_happened_to_a_checkpoint_the_curve_is_that_of_an_undisturbed_r
 ) -> None:
     file, (do, stands) = kept(folder), HARM[harm]
     do(file)
-    heard, whole = trained(CONFIGS, file), trained(CONFIGS)
-    assert heard.began == [{c.id: stands for c in CONFIGS}]
+    events, whole = trained(CONFIGS, file), trained(CONFIGS)
+    assert events.began == [{c.id: stands for c in CONFIGS}]
     for config in CONFIGS:
-        assert heard.curve(config) == whole.curve(config)
-        assert heard.run(config).valid == whole.run(config).valid
+        assert events.curve(config) == whole.curve(config)
+        assert events.run(config).valid == whole.run(config).valid
 
 
 @contextmanager
 def no_room(most: int) -> Iterator[None]:
     """Let no file grow beyond so many bytes, as on a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    told = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    message = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        signal.signal(signal.SIGXFSZ, told)
+        signal.signal(signal.SIGXFSZ, message)
 
 
 def test_a_save_without_room_leaves_what_was_there_and_nothing_else(tmp_path: Path) -> None:
     file = kept(tmp_path)
-    names, contents = sorted(tmp_path.iterdir()), [s.facts for s in file.found()]
+    names, contents = sorted(tmp_path.iterdir()), [s.facts for s in file.candidates()]
     with no_room(1000), pytest.raises(OSError, match="File too large"):
         file.save(snapshot(Pack(CONFIGS, DATA)))
-    assert sorted(tmp_path.iterdir()) == names and [s.facts for s in file.found()] == contents
+    assert sorted(tmp_path.iterdir()) == names and [s.facts for s in file.candidates()] == contents
 
 
 def test_a_store_that_is_gone_is_an_error_of_the_system_to_a_save_and_no_checkpoint_to_a_load(
@@ -233,7 +233,7 @@ def test_while_the_disk_is_full_training_goes_on_and_later_saves_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, logged: io.StringIO
 ) -> None:
     monkeypatch.setattr(train_module, "CHECKPOINT_SECONDS", 0.0)
-    file, whole, heard, saves = Checkpoint(tmp_path / "pack"), trained(CONFIGS), Heard(), list[bool]()
+    file, whole, events, saves = Checkpoint(tmp_path / "pack"), trained(CONFIGS), Heard(), list[bool]()
     real = Checkpoint.save
 
     def save(self: Checkpoint, saved: Saved) -> None:
@@ -246,17 +246,17 @@ def test_while_the_disk_is_full_training_goes_on_and_later_saves_again(
         saves[-1] = True
 
     monkeypatch.setattr(Checkpoint, "save", save)
-    asked = iter(range(1000))
-    assert train(CONFIGS, heard, file, draining=lambda: next(asked) == 14) == "paused"
+    requested = iter(range(1000))
+    assert train(CONFIGS, events, file, draining=lambda: next(requested) == 14) == "paused"
     assert saves == [True] * 6 + [False] * 6 + [True] * 4
     assert "could not be written" in logged.getvalue()
     monkeypatch.undo()
-    assert (found := file.load()) and (found.facts["epoch"], found.facts["step"]) == (3, 5)
-    heard.runs.clear()
-    assert train(CONFIGS, heard, file) == "over"
+    assert (actual := file.load()) and (actual.facts["epoch"], actual.facts["step"]) == (3, 5)
+    events.runs.clear()
+    assert train(CONFIGS, events, file) == "over"
     for config in CONFIGS:
-        assert heard.run(config).valid == whole.run(config).valid
-        assert set(heard.curve(config)) == set(whole.curve(config))
+        assert events.run(config).valid == whole.run(config).valid
+        assert set(events.curve(config)) == set(whole.curve(config))
 
 
 def test_a_pack_that_is_over_leaves_no_file_of_its_own_and_those_of_others_alone(folder: AnyPath) -> None:
@@ -273,7 +273,7 @@ def test_a_pack_that_is_over_leaves_no_file_of_its_own_and_those_of_others_alone
 
 
 def test_a_report_says_first_what_stands(folder: AnyPath) -> None:
-    said: list[Report] = []
-    train(CONFIGS, said.append, kept(folder))
-    assert said[0].began == {c.id: 2 for c in CONFIGS} and len(said[0].points) == 4
-    assert not any(report.began for report in said[1:])
+    output: list[Report] = []
+    train(CONFIGS, output.append, kept(folder))
+    assert output[0].began == {c.id: 2 for c in CONFIGS} and len(output[0].points) == 4
+    assert not any(report.began for report in output[1:])

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from longwave.platform.sweeps.on_ray.switches import environment
+from longwave.platform.sweeps.on_ray.client import environment
 
 pytestmark = pytest.mark.integration
 

@@ -37,10 +37,10 @@ def in_a_new_thread(action: Callable[[], Found]) -> Found:
 def test_all_threads_of_torch_flush_subnormals_inside_and_do_afterwards_as_before(started: bool, flush: bool) -> None:
     def settings() -> list[str]:
         torch.set_flush_denormal(flush)
-        found = [subnormals()] if started else []
+        actual = [subnormals()] if started else []
         with flushing_subnormals():
-            found.append(subnormals())
-        return [*found, subnormals()]
+            actual.append(subnormals())
+        return [*actual, subnormals()]
 
     own = "flushed" if flush else "kept"
     assert in_a_new_thread(settings) == [*([own] if started else []), "flushed", own]

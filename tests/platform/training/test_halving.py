@@ -108,9 +108,11 @@ def test_packs_that_go_on_as_one_know_each_epoch_once_and_end_as_the_cohort(whol
             if left := [c for c in part if c in ledger.open]:
                 train(left, ledger.take, Checkpoint(file), Cohort("c", tuple(c.id for c in whole.configs), {}))
     pack = Pack(ledger.open, get_task("adding").load("N=20"))
-    assert take_up(pack, Checkpoint(tmp_path / "joined", tuple(files)).found())
+    assert take_up(pack, Checkpoint(tmp_path / "joined", tuple(files)).candidates())
     assert [len(pack.valids[c.id]) for c in pack.configs] == [1] * len(ledger.open) and pack.done == 1
-    assert not take_up(Pack(ledger.open, get_task("adding").load("N=20")), Checkpoint(files[0], (files[1],)).found())
+    assert not take_up(
+        Pack(ledger.open, get_task("adding").load("N=20")), Checkpoint(files[0], (files[1],)).candidates()
+    )
     epochs = len(ledger.points)
     assert train(ledger.open, ledger.take, Checkpoint(tmp_path / "joined", tuple(files)), ledger.cohort) == "over"
     assert epochs and {epoch for _, epoch in ledger.points} == set(range(1, EPOCHS + 1))
@@ -122,12 +124,12 @@ def test_packs_that_go_on_as_one_know_each_epoch_once_and_end_as_the_cohort(whol
 def test_survivors_alone_after_a_rung_are_not_halved_again(
     reports: int, kept: bool, whole: Ledger, tmp_path: Path
 ) -> None:
-    ledger, file, told = Ledger(whole.configs), Checkpoint(tmp_path / "pack"), []
+    ledger, file, message = Ledger(whole.configs), Checkpoint(tmp_path / "pack"), []
 
     def emit(report: Report) -> None:
         ledger.take(report)
-        told.append(report)
-        if len(told) == reports:
+        message.append(report)
+        if len(message) == reports:
             raise ConnectionError("the driver is gone")
 
     with pytest.raises(ConnectionError, match="the driver is gone"):
@@ -137,15 +139,15 @@ def test_survivors_alone_after_a_rung_are_not_halved_again(
 
 
 def test_without_company_the_trials_of_a_pack_are_the_cohort(whole: Ledger) -> None:
-    heard = Heard()
-    assert train(whole.configs, heard) == "over"
-    assert {r.trial: (r.status, r.epochs) for r in heard.runs} == whole.ends()
+    events = Heard()
+    assert train(whole.configs, events) == "over"
+    assert {r.trial: (r.status, r.epochs) for r in events.runs} == whole.ends()
 
 
 def test_a_rung_and_the_ends_it_decides_are_one_report() -> None:
-    configs, said = cohort(), list[Report]()
-    train(configs, said.append, cohort=Cohort("c", tuple(c.id for c in configs), {}))
-    stopped = [r for r in said if any(run.status == "stopped" for run in r.runs)]
+    configs, output = cohort(), list[Report]()
+    train(configs, output.append, cohort=Cohort("c", tuple(c.id for c in configs), {}))
+    stopped = [r for r in output if any(run.status == "stopped" for run in r.runs)]
     assert len(stopped) >= 2
     for report in stopped:
         assert {r.trial for r in report.rungs if r.stays is False} == {

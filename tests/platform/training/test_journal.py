@@ -32,22 +32,24 @@ def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_journal_has_what_was_said_before_anybody_took_it(tiny: Tiny, journal: Path) -> None:
     [configs] = search_trials(resolve(tiny(models=["lem"], trials=2, epochs=3)), {})
-    said = Report()
+    output = Report()
 
     def emit(report: Report) -> None:
-        nonlocal said
-        said += report
+        nonlocal output
+        output += report
         if report.runs:
             raise OSError("nobody takes it")
 
     with pytest.raises(OSError, match="nobody takes it"):
         train(configs, emit)
-    found = lines(journal)
-    assert found.keys() == {c.id for c in configs}
-    for trial, log in found.items():
+    actual = lines(journal)
+    assert actual.keys() == {c.id for c in configs}
+    for trial, log in actual.items():
         assert log[0].pop("began") == 0 and len({line.pop("session") for line in log}) == 1
-        points = [{"trial": trial, "epoch": p.epoch, "loss": p.loss, "valid": p.valid} for p in said.of([trial]).points]
-        (run,) = said.of([trial]).runs
+        points = [
+            {"trial": trial, "epoch": p.epoch, "loss": p.loss, "valid": p.valid} for p in output.of([trial]).points
+        ]
+        (run,) = output.of([trial]).runs
         end = {"trial": trial, "end": "ok", "epochs": 3, "best_epoch": run.best_epoch, "valid": run.valid, "test": None}
         assert log[1:] == [*points, end]
 

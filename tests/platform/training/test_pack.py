@@ -104,9 +104,9 @@ def test_a_member_that_diverges_is_recorded_and_the_others_go_on_as_if_it_were_n
 
 def test_of_equal_best_epochs_the_first_is_the_one_that_counts() -> None:
     still = trial(epochs=3, params={"lr": 0.0, "dt": 1.0})
-    heard = trained([still])
-    assert len({valid for _, valid in heard.curve(still)}) == 1
-    assert heard.run(still).best_epoch == 1
+    events = trained([still])
+    assert len({valid for _, valid in events.curve(still)}) == 1
+    assert events.run(still).best_epoch == 1
 
 
 def test_a_loss_that_is_not_finite_ends_a_member_though_its_validation_is() -> None:
@@ -120,9 +120,9 @@ def test_a_loss_that_is_not_finite_ends_a_member_though_its_validation_is() -> N
 
     pack = Pack([trial()], replace(real, stream=far))
     pack.train_epoch()
-    said = pack.close_epoch()
-    [end] = said.runs
-    assert (said.points, end.status, end.valid is None) == ([], "diverged", False)
+    output = pack.close_epoch()
+    [end] = output.runs
+    assert (output.points, end.status, end.valid is None) == ([], "diverged", False)
     assert end.reason.startswith("loss inf, validation ") and "inf" not in end.reason[10:]
 
 
@@ -131,16 +131,16 @@ def test_a_validation_that_is_not_finite_ends_a_member_though_its_loss_is() -> N
     nowhere = replace(real.valid, inputs=torch.full_like(real.valid.inputs, torch.nan))
     pack = Pack([trial()], replace(real, valid=nowhere))
     pack.train_epoch()
-    said = pack.close_epoch()
-    [end] = said.runs
-    assert (said.points, end.status, end.valid) == ([], "diverged", None)
+    output = pack.close_epoch()
+    [end] = output.runs
+    assert (output.points, end.status, end.valid) == ([], "diverged", None)
     assert end.reason.endswith(", validation nan at epoch 1") and "loss nan" not in end.reason
 
 
 def test_a_retraining_is_tested_at_its_best_validation_epoch_and_a_search_trial_never() -> None:
     config = trial(phase="retrain", epochs=12, params={"lr": 0.1, "dt": 1.0}, seed=3)
-    heard = trained([config])
-    run, valids = heard.run(config), [valid for _, valid in heard.curve(config)]
+    events = trained([config])
+    run, valids = events.run(config), [valid for _, valid in events.curve(config)]
     assert run.valid == min(valids) and run.best_epoch == 1 + valids.index(min(valids)) != 12
     stopped_there = replace(config, epochs=run.best_epoch)
     assert run.test == trained([stopped_there]).run(stopped_there).test
@@ -149,9 +149,9 @@ def test_a_retraining_is_tested_at_its_best_validation_epoch_and_a_search_trial_
 
 def test_selection_last_tests_the_last_epoch() -> None:
     config = trial(phase="retrain", epochs=12, params={"lr": 0.1, "dt": 1.0}, selection="last", seed=3)
-    heard = trained([config])
-    assert (heard.runs[0].best_epoch, heard.runs[0].valid) == (12, heard.curve(config)[-1][1])
-    assert heard.runs[0].test != trained([replace(config, selection="best")]).runs[0].test
+    events = trained([config])
+    assert (events.runs[0].best_epoch, events.runs[0].valid) == (12, events.curve(config)[-1][1])
+    assert events.runs[0].test != trained([replace(config, selection="best")]).runs[0].test
 
 
 def test_the_search_never_touches_the_test_split() -> None:
@@ -208,7 +208,7 @@ def test_a_checkpoint_serves_the_trials_of_a_pack_that_are_still_open(tmp_path: 
     some = Pack([configs[2], configs[0]], data)
     saved = file.load()
     assert saved and restore(some, saved) and some.epoch == 3
-    assert [p.trial for p in some.said.points if p.epoch == 2] == [configs[0].id, configs[2].id]
+    assert [p.trial for p in some.report.points if p.epoch == 2] == [configs[0].id, configs[2].id]
     assert torch.equal(some.parameters.values, pack.parameters.values[[2, 0]])
     assert not restore(Pack([trial(seed=9)], data), saved)
 
@@ -226,9 +226,9 @@ def test_a_damaged_checkpoint_is_as_good_as_none(tmp_path: Path) -> None:
 
 
 def test_an_error_in_training_ends_the_open_trials_as_failed_with_its_reason() -> None:
-    heard = trained([trial(seed=seed, variant="N=0", data="none") for seed in (1, 2)])
-    assert [r.status for r in heard.runs] == ["failed", "failed"]
-    assert "ValueError: adding takes a variant" in heard.runs[0].reason
+    events = trained([trial(seed=seed, variant="N=0", data="none") for seed in (1, 2)])
+    assert [r.status for r in events.runs] == ["failed", "failed"]
+    assert "ValueError: adding takes a variant" in events.runs[0].reason
 
 
 def test_a_pack_refuses_trials_of_two_shapes() -> None:

@@ -19,28 +19,28 @@ from longwave.platform.training.train import train
 
 def at(*steps: int) -> Callable[[], bool]:
     """Return what asks for a pause after these steps, counted over all calls."""
-    asked = iter(range(1, 10**6))
-    return lambda: next(asked) in steps
+    requested = iter(range(1, 10**6))
+    return lambda: next(requested) in steps
 
 
 @pytest.mark.parametrize("model", ["lem", "gru", "unicornn", "tau_gru"])
 def test_a_pack_asked_to_pause_goes_on_to_the_bit(model: str, tmp_path: Path) -> None:
     configs, file = [trial(model, seed=k, phase="retrain") for k in range(3)], Checkpoint(tmp_path / "pack.safetensors")
-    whole, heard, ask = trained(configs), Heard(), at(1, 5, 8, 9, 16)
-    ways = [train(configs, heard, file, draining=ask) for _ in range(6)]
+    whole, events, ask = trained(configs), Heard(), at(1, 5, 8, 9, 16)
+    ways = [train(configs, events, file, draining=ask) for _ in range(6)]
     assert ways == ["paused"] * 5 + ["over"]
-    assert heard.began == [{c.id: epochs for c in configs} for epochs in (0, 0, 0, 1, 1, 3)]
+    assert events.began == [{c.id: epochs for c in configs} for epochs in (0, 0, 0, 1, 1, 3)]
     for config in configs:
-        assert list(dict.fromkeys(heard.curve(config))) == whole.curve(config)
-        ours, theirs = heard.run(config), whole.run(config)
+        assert list(dict.fromkeys(events.curve(config))) == whole.curve(config)
+        ours, theirs = events.run(config), whole.run(config)
         assert (ours.test, ours.valid, ours.best_epoch, ours.epochs) == (
             theirs.test, theirs.valid, theirs.best_epoch, theirs.epochs)  # fmt: skip
 
 
 def test_without_a_checkpoint_a_pause_starts_anew(tmp_path: Path) -> None:
-    config, heard, ask = trial(), Heard(), at(7)
-    assert [train([config], heard, draining=ask) for _ in range(2)] == ["paused", "over"]
-    assert heard.began == [{config.id: 0}] * 2 and heard.curve(config)[1:] == trained([config]).curve(config)
+    config, events, ask = trial(), Heard(), at(7)
+    assert [train([config], events, draining=ask) for _ in range(2)] == ["paused", "over"]
+    assert events.began == [{config.id: 0}] * 2 and events.curve(config)[1:] == trained([config]).curve(config)
 
 
 def test_a_pack_some_of_whose_members_ended_says_of_each_where_it_stands(tmp_path: Path) -> None:
@@ -68,11 +68,11 @@ class Memory:
         def train_epoch(pack: Pack, after_step: Callable[[], bool | None]) -> bool:
             def step() -> bool | None:
                 self.done += 1
-                asked = after_step()
+                requested = after_step()
                 if self.steps and self.done >= self.steps[0] and len(pack.configs) > 1:
                     del self.steps[0]
                     raise MemoryError
-                return asked
+                return requested
 
             return real(pack, step)
 
@@ -90,23 +90,23 @@ def test_halves_of_a_pack_out_of_memory_go_on_from_its_checkpoint(
     configs = members()
     whole = trained(configs)
     memory = Memory(monkeypatch, 8)  # of five steps an epoch
-    heard = trained(configs, file := Checkpoint(tmp_path / "pack.safetensors"))
-    assert heard.began == [
+    events = trained(configs, file := Checkpoint(tmp_path / "pack.safetensors"))
+    assert events.began == [
         {c.id: 0 for c in configs}, {c.id: 1 for c in configs[:2]}, {c.id: 1 for c in configs[2:]}]  # fmt: skip
     assert memory.done == 8 + 2 * 12
     for config in configs:
-        assert heard.run(config).members == 2
-        np.testing.assert_allclose(list(dict.fromkeys(heard.curve(config))), whole.curve(config), rtol=1e-4)
+        assert events.run(config).members == 2
+        np.testing.assert_allclose(list(dict.fromkeys(events.curve(config))), whole.curve(config), rtol=1e-4)
     file.remove()
     assert not list(tmp_path.iterdir())
 
 
 def test_a_split_pack_that_pauses_goes_on_in_its_halves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    configs, file, heard = members(), Checkpoint(tmp_path / "pack.safetensors"), Heard()
+    configs, file, events = members(), Checkpoint(tmp_path / "pack.safetensors"), Heard()
     memory = Memory(monkeypatch, 8)
-    assert train(configs, heard, file, draining=at(8 + 6)) == "paused"
-    assert train(configs, heard, file) == "over" and memory.done == 8 + 40
-    assert heard.began[-2:] == [{c.id: 1 for c in configs[:2]}, {c.id: 0 for c in configs[2:]}]
+    assert train(configs, events, file, draining=at(8 + 6)) == "paused"
+    assert train(configs, events, file) == "over" and memory.done == 8 + 40
+    assert events.began[-2:] == [{c.id: 1 for c in configs[:2]}, {c.id: 0 for c in configs[2:]}]
 
 
 @pytest.mark.parametrize("steps", [(3,), (8,), (3, 4), (3, 13), (13, 14)])
@@ -116,7 +116,7 @@ def test_a_cohort_split_by_memory_keeps_whom_it_would_have_kept(
     configs = members(7, epochs=5, halving={"eta": 2, "first": 1, "cohort": "c"})
     whole = trained(configs)
     Memory(monkeypatch, *steps)
-    heard = trained(configs, Checkpoint(tmp_path / "pack.safetensors"))
+    events = trained(configs, Checkpoint(tmp_path / "pack.safetensors"))
     for config in configs:
-        ours, theirs = heard.run(config), whole.run(config)
+        ours, theirs = events.run(config), whole.run(config)
         assert (ours.status, ours.epochs, ours.reason) == (theirs.status, theirs.epochs, theirs.reason)

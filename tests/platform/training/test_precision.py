@@ -18,12 +18,15 @@ def test_rows_in_bfloat16_are_refused_on_a_processor_in_one_line(model: str) -> 
     with pytest.raises(ConfigError) as refused:
         Pack([config], get_task(config.task).load(config.variant))
     assert str(refused.value) == why
-    heard = Heard()
+    events = Heard()
     with pytest.raises(WorkerError, match=f"^A worker cannot train what was planned: {why}$"):
-        train([config], heard)
-    assert not heard.runs and not heard.points
+        train([config], events)
+    assert not events.runs and not events.points
 
 
 def test_a_precision_is_part_of_a_trial_s_identity_and_the_default_is_not() -> None:
-    ids = [trial("lem", "digits", 0, **asked).id for asked in ({}, {"precision": "float32"}, {"precision": "bfloat16"})]
+    ids = [
+        trial("lem", "digits", 0, **requested).id
+        for requested in ({}, {"precision": "float32"}, {"precision": "bfloat16"})
+    ]
     assert ids[0] == ids[1] != ids[2]

@@ -32,23 +32,23 @@ class Read:
     """A device that tells given numbers and writes down what it is asked."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.requested: list[str] = []
 
     def capacity(self) -> int:
         return 1000
 
     def start(self) -> None:
-        self.asked.append("start")
+        self.requested.append("start")
 
     def wait(self) -> None:
-        self.asked.append("wait")
+        self.requested.append("wait")
 
     def peak(self) -> int:
-        self.asked.append("peak")
+        self.requested.append("peak")
         return 300
 
     def busy(self) -> float | None:
-        self.asked.append("busy")
+        self.requested.append("busy")
         return 0.25
 
 
@@ -60,11 +60,11 @@ def trials(tiny: Tiny) -> list[TrialConfig]:
 def test_a_probe_tells_what_its_reader_read(trials: list[TrialConfig], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probing, "SECONDS", 0.0)
     read = Read()
-    found = probe(trials, "A100", read)
-    assert (found.kind, found.members, found.bytes, found.capacity, found.busy) == ("A100", 4, 300, 1000, 0.25)
+    actual = probe(trials, "A100", read)
+    assert (actual.kind, actual.members, actual.bytes, actual.capacity, actual.busy) == ("A100", 4, 300, 1000, 0.25)
     steps = WARM + STEPS
-    assert read.asked == ["start", *["wait"] * steps, "busy", "wait", "peak"] and found.fits
-    assert found.epoch > 40 * found.step > 0, "an epoch has all its steps, and a validation"
+    assert read.requested == ["start", *["wait"] * steps, "busy", "wait", "peak"] and actual.fits
+    assert actual.epoch > 40 * actual.step > 0, "an epoch has all its steps, and a validation"
 
 
 def test_a_step_is_timed_after_the_first_ones_in_which_loops_are_compiled(
@@ -91,8 +91,8 @@ def test_a_pack_that_memory_runs_out_for_does_not_fit_and_any_other_error_is_rai
         monkeypatch.setattr(Pack, "train_epoch", run)
 
     fail(torch.OutOfMemoryError("CUDA out of memory"))
-    found = probe(trials, "A100", Read())
-    assert (found.fits, found.bytes, found.capacity, found.epoch) == (False, 1000, 1000, 0.0)
+    actual = probe(trials, "A100", Read())
+    assert (actual.fits, actual.bytes, actual.capacity, actual.epoch) == (False, 1000, 1000, 0.0)
     fail(ValueError("something else"))
     with pytest.raises(ValueError, match="something else"):
         probe(trials, "A100", Read())
@@ -100,9 +100,9 @@ def test_a_pack_that_memory_runs_out_for_does_not_fit_and_any_other_error_is_rai
 
 def test_a_probe_changes_nothing_of_a_training(trials: list[TrialConfig], monkeypatch: pytest.MonkeyPatch) -> None:
     def curve() -> list[tuple[str, int, float, float]]:
-        found = []
-        train(trials, lambda report: found.extend((p.trial, p.epoch, p.loss, p.valid) for p in report.points))
-        return found
+        actual = []
+        train(trials, lambda report: actual.extend((p.trial, p.epoch, p.loss, p.valid) for p in report.points))
+        return actual
 
     monkeypatch.setattr(probing, "SECONDS", 0.0)
     before = curve()
@@ -134,8 +134,8 @@ def test_memory_that_runs_out_in_training_is_told_with_the_members_that_did_not_
     monkeypatch.setattr(Pack, "train_epoch", run)
     reports = []
     assert train(trials, reports.append) == "over"
-    told = [probe.members for report in reports for probe in report.probes]
-    assert told == [4, 2, 2] and not any(probe.fits for report in reports for probe in report.probes)
+    message = [probe.members for report in reports for probe in report.probes]
+    assert message == [4, 2, 2] and not any(probe.fits for report in reports for probe in report.probes)
     assert [run.status for report in reports for run in report.runs] == ["ok"] * 4
 
 

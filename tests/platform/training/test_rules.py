@@ -43,15 +43,15 @@ EVERY = [(o, s) for o in OWN if o in optimisers() for s in schedules() if o == "
 def members(optimiser: str, schedule: str, **changes: Any) -> list[TrialConfig]:
     """Return three trials in which every number differs."""
     lr = {"sgd": 0.3}.get(optimiser, 0.003)
-    found = []
+    actual = []
     for k in range(3):
         numbers = {n: v[k] for n, v in {**OWN[optimiser], **OWN[schedule], **COMMON}.items()}
         params = {"dt": 0.5 + 0.1 * k, "lr": lr * (k + 1), **numbers}
         drops = ((), (1,), (1, 2))[k] if schedule == "drops" else ()
         facts = {"batch": 200, "epochs": 4, "drops": drops, "clip": (0.1, 1.0, 0.3)[k], "optimiser": optimiser}
         facts |= {"schedule": schedule, "params": params, **changes}
-        found.append(trial("lem", "digits", k, **facts))
-    return found
+        actual.append(trial("lem", "digits", k, **facts))
+    return actual
 
 
 @pytest.mark.parametrize(
@@ -59,16 +59,16 @@ def members(optimiser: str, schedule: str, **changes: Any) -> list[TrialConfig]:
     mark_long({"-".join(pair): pair for pair in EVERY}, "sgd-cosine", "sgd-drops", "sgd-plateau"),
 )
 def test_numbers_that_all_differ_train_each_member_as_it_trains_alone(optimiser: str, schedule: str) -> None:
-    asked = {p.name for p in training_params(optimiser, schedule, ["readout"])}
+    requested = {p.name for p in training_params(optimiser, schedule, ["readout"])}
     precisions = [("float32", 1e-4), ("float64", 1e-6)]
     for precision, tolerance in precisions[: 1 + (optimiser == "sgd")]:  # test_optimisers.py has all in float64
         configs = members(optimiser, schedule, precision=precision)
-        assert asked <= configs[0].params.keys()
+        assert requested <= configs[0].params.keys()
         together = trained(configs)
         for config in configs:
             alone = trained([config])
             assert len(alone.curve(config)) > 2
-            losses, others = ([loss for loss, _ in heard.curve(config)] for heard in (together, alone))
+            losses, others = ([loss for loss, _ in events.curve(config)] for events in (together, alone))
             np.testing.assert_allclose(losses, others, rtol=tolerance)
             assert together.run(config).epochs == alone.run(config).epochs
 
@@ -109,8 +109,8 @@ def test_a_pack_taken_up_in_the_middle_of_an_epoch_goes_on_to_the_bit(
     with pytest.raises(KeyboardInterrupt):
         train(configs, Heard(), file)
     monkeypatch.setattr(Checkpoint, "save", real)
-    found = file.load()
-    assert found and (found.facts["epoch"], found.facts["step"]) == (3, 3)
+    actual = file.load()
+    assert actual and (actual.facts["epoch"], actual.facts["step"]) == (3, 3)
     second = trained(configs, file)
     for config in configs:
         assert second.curve(config) == whole.curve(config)

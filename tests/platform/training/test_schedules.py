@@ -37,13 +37,13 @@ def factors(
     configs: Sequence[TrialConfig], steps: int, valids: Sequence[Sequence[float]] | None = None
 ) -> list[list[float]]:
     """Return what η is multiplied with for each member at each step of a training."""
-    rules, found = Rules(get_task(configs[0].task), configs, FlatParameters(nn.Linear(1, 1, bias=False))), []
+    rules, actual = Rules(get_task(configs[0].task), configs, FlatParameters(nn.Linear(1, 1, bias=False))), []
     for epoch in range(1, configs[0].epochs + 1):
         known = {c.id: list(v[: epoch - 1]) for c, v in zip(configs, valids or [], strict=False)}
         at = rules.scales(epoch, steps, known)
         scales = [torch.as_tensor(at(step), dtype=torch.float64).flatten() for step in range(steps)]
-        found += [scale.expand(len(configs)).tolist() for scale in scales]
-    return [list(own) for own in zip(*found, strict=True)]
+        actual += [scale.expand(len(configs)).tolist() for scale in scales]
+    return [list(own) for own in zip(*actual, strict=True)]
 
 
 def config(schedule: str, **changes: Any) -> TrialConfig:
@@ -70,8 +70,8 @@ def test_drops_are_torchs_multi_step_schedule_for_each_member(each: list[tuple[l
         config("drops", drops=tuple(drops), numbers={"drop_factor": f}, epochs=epochs, seed=k)
         for k, (drops, f) in enumerate(each)
     ]
-    found = factors(configs, 2)
-    for own, (drops, f) in zip(found, each, strict=True):
+    actual = factors(configs, 2)
+    for own, (drops, f) in zip(actual, each, strict=True):
         optimiser = torchs()
         schedule = lr_scheduler.MultiStepLR(optimiser, drops, f)
         for epoch in range(epochs):
@@ -159,7 +159,7 @@ def plain(config: TrialConfig) -> list[tuple[float, float]]:
 
     assert data.train is not None
     (x, target), (unseen, wanted) = ((s.inputs, s.targets) for s in (data.train, data.valid))
-    found = []
+    actual = []
     for epoch in range(1, config.epochs + 1):
         order, losses = torch.Generator().manual_seed(derive_seed(config.seed, "order", epoch)), []
         for index in torch.randperm(len(x), generator=order).split(config.batch):
@@ -176,11 +176,11 @@ def plain(config: TrialConfig) -> list[tuple[float, float]]:
             losses.append(loss.item())
         with torch.no_grad():
             valid = 100 * (logits(unseen).argmax(-1) == wanted).double().mean().item()
-        found.append((sum(losses) / len(losses), valid))
+        actual.append((sum(losses) / len(losses), valid))
         schedule.step(*([valid] if config.schedule == "plateau" else []))  # one batch is the epoch of the cosine
     # A plateau that was never reached would tell nothing.
     assert config.schedule != "plateau" or optimiser.param_groups[0]["lr"] < p["lr"]
-    return found
+    return actual
 
 
 RECIPES: dict[str, dict[str, Any]] = {
@@ -206,9 +206,9 @@ RECIPES: dict[str, dict[str, Any]] = {
 def test_an_epochs_loss_and_accuracy_are_those_of_a_plain_loop_by_torch(name: str) -> None:
     recipe = {"batch": 100, "epochs": 4, "precision": "float64", **RECIPES[name]}
     config = trial("lem", "digits", 5, **{**recipe, "params": {"dt": 1.0, **recipe["params"]}})
-    heard = trained([config])
-    assert heard.run(config).epochs == len(heard.curve(config)) == recipe["epochs"]
-    np.testing.assert_allclose(heard.curve(config), plain(config), rtol=1e-6)
+    events = trained([config])
+    assert events.run(config).epochs == len(events.curve(config)) == recipe["epochs"]
+    np.testing.assert_allclose(events.curve(config), plain(config), rtol=1e-6)
 
 
 @pytest.mark.parametrize(

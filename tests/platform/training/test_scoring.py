@@ -68,9 +68,9 @@ def test_padding_changes_no_loss_no_gradient_and_no_score(
         Sequences(x[:, :end], y[:, :end] if every_step else y)
         for x, y, end in zip(split.inputs.split(1), split.targets.split(1), split.lengths.tolist(), strict=True)
     ]
-    asked = [piece.targets.numel() for piece in alone]
+    requested = [piece.targets.numel() for piece in alone]
     loss, gradients = learned(network, [split.take(torch.arange(n))], [1.0])
-    expected, wanted = learned(network, alone, [count / sum(asked) for count in asked])
+    expected, wanted = learned(network, alone, [count / sum(requested) for count in requested])
     torch.testing.assert_close(loss, expected, rtol=1e-10, atol=1e-12)
     torch.testing.assert_close(gradients, wanted, rtol=1e-8, atol=1e-10)
     torch.testing.assert_close(scored(network, TASK, split), expected, rtol=1e-10, atol=1e-12)

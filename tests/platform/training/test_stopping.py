@@ -22,16 +22,16 @@ GOALS: tuple[Goal, ...] = ("max", "min")
 def test_successive_halving_keeps_the_best_of_each_rung_inside_the_pack() -> None:
     halving = {"eta": 3, "first": 1, "cohort": "c"}
     configs = [trial(seed=k, epochs=5, halving=halving, params={"lr": 0.001 * 2**k, "dt": 1.0}) for k in range(9)]
-    heard, free = trained(configs), trained([replace(c, halving=None) for c in configs])
-    firsts = {c.id: heard.curve(c)[0][1] for c in configs}
+    events, free = trained(configs), trained([replace(c, halving=None) for c in configs])
+    firsts = {c.id: events.curve(c)[0][1] for c in configs}
     kept = sorted(firsts, key=firsts.__getitem__)[:3]
-    assert {r.trial for r in heard.runs if r.epochs > 1} == set(kept)
-    assert sorted(r.epochs for r in heard.runs) == [1] * 6 + [3, 3, 5]
-    assert [r.status for r in heard.runs if r.epochs == 5] == ["ok"]
-    assert all("kept the best" in r.reason for r in heard.runs if r.status == "stopped")
+    assert {r.trial for r in events.runs if r.epochs > 1} == set(kept)
+    assert sorted(r.epochs for r in events.runs) == [1] * 6 + [3, 3, 5]
+    assert [r.status for r in events.runs if r.epochs == 5] == ["ok"]
+    assert all("kept the best" in r.reason for r in events.runs if r.status == "stopped")
     for config in configs:
         theirs = free.curve(replace(config, halving=None))
-        np.testing.assert_allclose(heard.curve(config), theirs[: len(heard.curve(config))], rtol=1e-4)
+        np.testing.assert_allclose(events.curve(config), theirs[: len(events.curve(config))], rtol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -50,37 +50,37 @@ def test_rungs_grow_by_eta_and_end_before_the_last_epoch(
 def test_a_rung_keeps_the_best_share_rounded_up(best: list[float], eta: int, goal: Goal) -> None:
     members = tuple(map(str, range(len(best))))
     rungs = tuple(Rung("c", 2, m, b) for m, b in zip(members, best, strict=True))
-    found = decided(Cohort("c", members, {}, (*rungs, Rung("c", 1, "0", 0.0, False))), {"eta": eta}, 2, goal)
-    assert found is not None
+    actual = decided(Cohort("c", members, {}, (*rungs, Rung("c", 1, "0", 0.0, False))), {"eta": eta}, 2, goal)
+    assert actual is not None
     ranks = sorted(range(len(best)), key=lambda k: (best[k] if goal == "min" else -best[k], str(k)))
     count = math.ceil(len(best) / eta)
-    assert {m for m, r in found[0].items() if r.stays} == {str(k) for k in ranks[:count]}
-    assert found[1] == f"successive halving kept the best {count} of {len(best)} at epoch 2"
+    assert {m for m, r in actual[0].items() if r.stays} == {str(k) for k in ranks[:count]}
+    assert actual[1] == f"successive halving kept the best {count} of {len(best)} at epoch 2"
 
 
 def test_a_rung_waits_for_whoever_has_no_score_and_has_not_ended() -> None:
     scores, halving = (Rung("c", 2, "a", 0.1), Rung("c", 2, "b", 0.2)), {"eta": 2}
     assert decided(Cohort("c", ("a", "b", "x"), {}, scores), halving, 2, "min") is None
-    found = decided(Cohort("c", ("a", "b", "x"), {"x": 1}, scores), halving, 2, "min")
-    assert found is not None and [r.stays for r in found[0].values()] == [True, False]
+    actual = decided(Cohort("c", ("a", "b", "x"), {"x": 1}, scores), halving, 2, "min")
+    assert actual is not None and [r.stays for r in actual[0].values()] == [True, False]
 
 
 def test_whoever_ended_after_its_score_was_recorded_still_competes() -> None:
     scores = (Rung("c", 2, "a", 0.1, True), Rung("c", 2, "b", 0.2))
-    found = decided(Cohort("c", ("a", "b"), {"a": 3}, scores), {"eta": 2}, 2, "min")
-    assert found is not None and found[0]["b"].stays is False
+    actual = decided(Cohort("c", ("a", "b"), {"a": 3}, scores), {"eta": 2}, 2, "min")
+    assert actual is not None and actual[0]["b"].stays is False
 
 
 def test_a_recorded_decision_is_followed_whatever_the_scores_say() -> None:
     scores = (Rung("c", 2, "a", 0.1, False), Rung("c", 2, "b", 0.2, True), Rung("c", 2, "x", 0.3))
-    found = decided(Cohort("c", ("a", "b", "x"), {}, scores), {"eta": 3}, 2, "min")
-    assert found is not None and [r.stays for r in found[0].values()] == [False, True, False]
+    actual = decided(Cohort("c", ("a", "b", "x"), {}, scores), {"eta": 3}, 2, "min")
+    assert actual is not None and [r.stays for r in actual[0].values()] == [False, True, False]
 
 
 def test_a_pack_of_seven_is_halved_to_four_and_to_two() -> None:
     halving = {"eta": 2, "first": 1, "cohort": "c"}
-    heard = trained([trial(seed=k, epochs=4, halving=halving) for k in range(7)])
-    assert sorted(r.epochs for r in heard.runs) == [1] * 3 + [2] * 2 + [4] * 2
+    events = trained([trial(seed=k, epochs=4, halving=halving) for k in range(7)])
+    assert sorted(r.epochs for r in events.runs) == [1] * 3 + [2] * 2 + [4] * 2
 
 
 @pytest.mark.parametrize("selection", ["best", "last"])
@@ -91,11 +91,11 @@ def test_a_rung_ranks_by_what_a_trial_is_chosen_by_and_not_by_the_epoch_it_falls
         configs.append(trial(seed=k, epochs=rung, params=params, selection=selection))
     free = trained(configs)
     curves = [[valid for _, valid in free.curve(c)] for c in configs]
-    now, best = (np.argsort(found).tolist() for found in ([c[-1] for c in curves], [min(c) for c in curves]))
+    now, best = (np.argsort(actual).tolist() for actual in ([c[-1] for c in curves], [min(c) for c in curves]))
     assert set(now[:4]) != set(best[:4])  # or the two could not be told apart
     halving = {"eta": 2, "first": rung, "cohort": "c"}
-    heard = trained(asked := [replace(c, epochs=rung + 1, halving=halving) for c in configs])
-    kept = {k for k, c in enumerate(asked) if heard.run(c).status == "ok"}
+    events = trained(requested := [replace(c, epochs=rung + 1, halving=halving) for c in configs])
+    kept = {k for k, c in enumerate(requested) if events.run(c).status == "ok"}
     assert kept == set((best if selection == "best" else now)[:4])
 
 
@@ -149,8 +149,8 @@ def test_members_out_of_patience_end_ok_where_alone_they_would_and_the_others_go
 def test_a_search_trial_out_of_patience_is_not_tested_and_takes_no_place_at_a_rung() -> None:
     halving = {"eta": 2, "first": 8, "cohort": "c"}
     configs = [patient(p, k, phase="search", halving=halving) for k, p in enumerate((2, 2, 2, 99, 99, 99))]
-    heard = trained(configs)
-    early = [heard.run(c) for c in configs[:3]]
+    events = trained(configs)
+    early = [events.run(c) for c in configs[:3]]
     assert all(r.status == "ok" and r.epochs <= 8 and r.test is None for r in early)
-    ends = sorted((r.status, r.reason) for r in (heard.run(c) for c in configs[3:]))
+    ends = sorted((r.status, r.reason) for r in (events.run(c) for c in configs[3:]))
     assert ends == [("ok", ""), ("ok", ""), ("stopped", "successive halving kept the best 2 of 3 at epoch 8")]

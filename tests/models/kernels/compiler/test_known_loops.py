@@ -82,14 +82,14 @@ def test_whatever_changes_between_calls_the_loop_is_that_of_the_reference(rounds
 @pytest.fixture
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Gain]:
     """Return the layers for which something was compiled from now on."""
-    found, compiles = list[Gain](), Gain._compiled
+    actual, compiles = list[Gain](), Gain._compiled
 
     def counted(self: Gain, *rest: Any) -> Any:
-        found.append(self)
+        actual.append(self)
         return compiles(self, *rest)
 
     monkeypatch.setattr(Gain, "_compiled", counted)
-    return found
+    return actual
 
 
 def test_layers_that_are_alike_share_a_loop(compiled: list[Gain]) -> None:
@@ -138,8 +138,8 @@ def test_what_is_refused_for_what_it_changes_is_tried_once(compiled: list[Gain])
 
 
 def clamped(self: Gain, given: Mapping[str, Tensor]) -> GainWeights:
-    found = Gain.weights(self, given)
-    return replace(found, W=found.W.clone().clamp_(-0.3, 0.3))
+    actual = Gain.weights(self, given)
+    return replace(actual, W=actual.W.clone().clamp_(-0.3, 0.3))
 
 
 def test_a_step_whose_weights_no_trace_can_follow_is_known_by_what_it_reads(

@@ -85,17 +85,17 @@ def test_an_operation_and_its_gradients_are_torchs_at_every_edge(name: str, k: i
     pull = [torch.randn(late.shape, generator=draw) for _ in before]
     ours, truth = both(step_of(call), weights(), x, before, late, pull)
     infinite = torch.stack([s.isinf() for s in before]).any(0)
-    for what, found, exact in zip(NAMES, ours, truth, strict=True):
-        same = torch.isclose(found, exact, rtol=1e-11, atol=1e-13, equal_nan=True)
+    for what, actual, exact in zip(NAMES, ours, truth, strict=True):
+        same = torch.isclose(actual, exact, rtol=1e-11, atol=1e-13, equal_nan=True)
         if name in UNSETTLED and what == "dx":
             same |= before[0].isnan()
         if name == "lerp" and k < 2 and what == "value":  # torch begins from what is nearer, and either may be ∞ − ∞
-            same |= infinite & (found.isnan() | exact.isnan())
+            same |= infinite & (actual.isnan() | exact.isnan())
         if not same.all():
             at = (~same).nonzero()[0]
             place = tuple(at.tolist())
             states = [s[place].item() for s in before] if what in ("value", "dx", "dy", "dz") else place
-            pytest.fail(f"{what} of {name} {k} at {states}: {found[place].item()}, not {exact[place].item()}")
+            pytest.fail(f"{what} of {name} {k} at {states}: {actual[place].item()}, not {exact[place].item()}")
 
 
 def calls_of(call: Call) -> list[Any]:
@@ -118,12 +118,12 @@ OTHERS = {"bmm.dtype", "baddbmm.dtype"}
 
 def given(calls: list[Any]) -> dict[str, set[str]]:
     """Return the arguments that calls are given, by overload."""
-    found: dict[str, set[str]] = {}
+    actual: dict[str, set[str]] = {}
     for one in calls:
         names = [a.name for a in one.op._schema.arguments]
-        own = found.setdefault(one.op._name, set())
+        own = actual.setdefault(one.op._name, set())
         own |= set(names[: len(one.args)]) | set(one.kwargs)
-    return found
+    return actual
 
 
 def test_each_form_and_each_argument_of_an_accepted_operation_has_a_case() -> None:

@@ -73,5 +73,5 @@ def test_a_hundred_compiled_loops_are_their_plain_loops_in_float64(tmp_path: Pat
     for of in steps:
         ours = outcome(of, single, x.clone(), tuple(s.clone() for s in state), True)
         truth = outcome(of, double, x.double(), tuple(s.double() for s in state), False)
-        for found, exact in zip(ours, truth, strict=True):
-            assert (found.double() - exact).norm() <= 3e-5 * max(exact.norm().item(), 0.1)
+        for actual, exact in zip(ours, truth, strict=True):
+            assert (actual.double() - exact).norm() <= 3e-5 * max(exact.norm().item(), 0.1)

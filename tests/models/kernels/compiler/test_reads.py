@@ -164,8 +164,8 @@ class ByWeights(Gain):
     by = 0.5
 
     def weights(self, given: Mapping[str, Tensor]) -> GainWeights:
-        found = super().weights(given)
-        return dataclasses.replace(found, W=self.by * found.W)
+        actual = super().weights(given)
+        return dataclasses.replace(actual, W=self.by * actual.W)
 
 
 class ByDrive(Gain):

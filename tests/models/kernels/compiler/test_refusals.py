@@ -326,10 +326,10 @@ def test_what_was_refused_is_as_if_nobody_had_tried_to_compile_it(name: str) -> 
         x, state = inputs(layer, 5, 3)
         truth = [outcome(layer, x, state) for _ in range(2)]
     layer = begin(make)
-    found = []
+    actual = []
     for _ in range(2):
         assert layer.why().path == "reference"
-        found.append(outcome(layer, x, state))
-    for ours, plain in zip(found, truth, strict=True):
+        actual.append(outcome(layer, x, state))
+    for ours, plain in zip(actual, truth, strict=True):
         assert ours.keys() == plain.keys()
         assert [name for name in plain if not torch.equal(ours[name], plain[name])] == []

@@ -137,8 +137,8 @@ def test_a_stopped_gradient_is_stopped_as_in_autograd(case: str) -> None:
 def test_the_mode_in_which_a_layer_is_first_called_is_not_the_steps(mode: Callable[[], Any]) -> None:
     layer = made(lambda u, y, z, late, w: (tanh(affine(torch.exp(w.W), y, u[0])), y * z))
     with mode():
-        found = Loop(layer, weights())
-    assert found.name == Loop(layer, weights()).name
+        actual = Loop(layer, weights())
+    assert actual.name == Loop(layer, weights()).name
     assert wrong(layer, weights()) < 1e-13
 
 
@@ -306,9 +306,9 @@ def test_a_straight_through_cell_is_fused_and_its_gradients_are_those_of_the_pla
     x, state = inputs(layer, 9, 4)
     with using("reference"):
         truth = outcome(layer, x, state)
-    found = outcome(layer, x, state)
+    actual = outcome(layer, x, state)
     assert all(truth[name].norm() > 1e-3 for name in ("dx", "dh", "dV", "dW"))
-    assert_close(found, truth)
+    assert_close(actual, truth)
 
 
 class Own(Straight):

@@ -38,8 +38,8 @@ assert level() == {level!r}, level()
 for case in {cases!r}:
     assert build(case, 4).why().reason.endswith("C++ for " + level()), build(case, 4).why()
     for d, batch in ((7, 3), (60, 37)):
-        found = distances(case, d, 21, batch)
-        assert not too_far(found), (case, d, found)
+        actual = distances(case, d, 21, batch)
+        assert not too_far(actual), (case, d, actual)
 """
 FUNCTION = re.compile(r"^_ZN8longwave(?:5tiles|11outer_tiles)\w+:\n(.*?)\n\t\.size", re.DOTALL | re.MULTILINE)
 """The functions that multiply tiles."""
@@ -71,15 +71,15 @@ def assembly(layer: Fusable[Any], folder: Path, *command: str) -> str:
 
 def innermost(text: str) -> list[list[str]]:
     """Return the loops of a function's assembly that have no other inside."""
-    lines, labels, found = text.splitlines(), dict[str, int](), []
+    lines, labels, actual = text.splitlines(), dict[str, int](), []
     for i, line in enumerate(lines):
         if named := re.match(r"(\.L\d+):", line):
             labels[named[1]] = i
         if (jump := re.match(r"\t[jb]\S*\s+(\.L\d+)", line)) and jump[1] in labels:
             body = lines[labels[jump[1]] + 1 : i + 1]
             if not any(re.match(r"\.L\d+:", one) for one in body):
-                found.append(body)
-    return found
+                actual.append(body)
+    return actual
 
 
 def products(text: str) -> list[list[str]]:

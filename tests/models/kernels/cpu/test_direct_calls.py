@@ -150,14 +150,14 @@ def test_blocks_are_added_where_they_belong_and_what_has_no_gradient_is_left_alo
 
     parts, around = (torch.randn(M * tasks, 6), torch.randn(M * tasks, 3)), torch.full((14,), 7.0)
     pointers = b"".join(p.data_ptr().to_bytes(8, "little") for p in parts)
-    found = around[1:13]
-    found.zero_()
-    copies.scatter(table, 3, M, tasks, pointers, found.data_ptr())
-    copies.scatter(table, 3, M, tasks, pointers, found.data_ptr())  # adds
+    actual = around[1:13]
+    actual.zero_()
+    copies.scatter(table, 3, M, tasks, pointers, actual.data_ptr())
+    copies.scatter(table, 3, M, tasks, pointers, actual.data_ptr())  # adds
     truth = torch.zeros(12)
     truth[1:7] = 2 * 0.5 * parts[0].sum(0)
     truth[8:12] = 2 * -2.0 * parts[1][:, 1:].unflatten(0, (M, tasks)).sum(1).flatten()
-    torch.testing.assert_close(found, truth)
+    torch.testing.assert_close(actual, truth)
     assert around[0] == around[13] == 7.0
 
 

@@ -59,9 +59,9 @@ def test_so_they_are_at_all_sizes(case: str, steps: int, d: int) -> None:
     on_cpu(build(case, d))
     # Over 1000 steps an undamped oscillator amplifies each rounding, and one run's error is a matter of luck: the bound
     # is what several float32 loops reach whose inputs and weights differ by a rounding.
-    found = distances(case, d, steps, batch=5, draws=3 if steps == 1000 else 0)
+    actual = distances(case, d, steps, batch=5, draws=3 if steps == 1000 else 0)
     # A chaotic one keeps no digit, in float32 by any order; there the shorter sequences are the test.
-    assert too_far({name: both for name, both in found.items() if both[1] < CHAOS}) == {}
+    assert too_far({name: both for name, both in actual.items() if both[1] < CHAOS}) == {}
 
 
 @pytest.mark.parametrize("case", COMPILED)
@@ -99,8 +99,8 @@ def test_garbage_in_fresh_memory_reaches_no_result() -> None:
     on_cpu(build("lem", 5))
     code = (
         "from every_model import *\n"
-        "found = {case: too_far(distances(case, 5, 9)) for case in CASES}\n"
-        "assert not any(found.values()), found\n"
+        "actual = {case: too_far(distances(case, 5, 9)) for case in CASES}\n"
+        "assert not any(actual.values()), actual\n"
     )
     env = {**os.environ, "MALLOC_PERTURB_": "1", "PYTHONPATH": str(ROOT / "tests/support")}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=300)

@@ -81,10 +81,10 @@ def setting() -> Callable[[], int]:
     on_cpu(LEM(1, 4))
     if platform.machine() not in ("x86_64", "AMD64", "aarch64", "arm64"):
         pytest.skip("this processor keeps subnormals")
-    found = library(SETTING)
-    assert found is not None
-    found.setting.restype = ctypes.c_uint64
-    read: Callable[[], int] = found.setting
+    actual = library(SETTING)
+    assert actual is not None
+    actual.setting.restype = ctypes.c_uint64
+    read: Callable[[], int] = actual.setting
     return read
 
 
@@ -168,8 +168,8 @@ def test_callers_in_several_threads_keep_a_setting_each(setting: Callable[[], in
         torch.set_flush_denormal(flush)
         before = setting()
         together.wait(30)
-        found = [outcome(layer, x, state) for _ in range(5)]
-        return setting() == before and all(torch.equal(f[name], truth[name]) for f in found for name in truth)
+        actual = [outcome(layer, x, state) for _ in range(5)]
+        return setting() == before and all(torch.equal(f[name], truth[name]) for f in actual for name in truth)
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(call, [False, True, False, True]))
@@ -227,12 +227,12 @@ def test_weights_and_their_gradients_are_copied_without_subnormals() -> None:
     copies = run.compiled(layer.cell_on("cpu"))
     # One number of an array into one of another, times 2^-10, and back; as CopyTable packs it.
     block = BLOCK.pack(1, 1, 0, 2.0**-10, *(0, 0, 0, 1, 1), *(0, 0, 0, 1, 1), *(0, 0, 0, 1, 1), 0, 0)
-    for power, found in ((-115, 2.0**-125), (-120, 0.0)):
+    for power, actual in ((-115, 2.0**-125), (-120, 0.0)):
         number, copied, back = torch.tensor([2.0**power]), torch.zeros(1), torch.zeros(1)
         pointer = number.data_ptr().to_bytes(8, "little")
         copies.gather(block, 1, 1, pointer, bytes(8), copied.data_ptr())
         copies.scatter(block, 1, 1, 1, pointer, back.data_ptr())
-        assert copied.item() == back.item() == found
+        assert copied.item() == back.item() == actual
 
 
 @pytest.mark.parametrize("case", ["lem", "tau_gru", "lstm", "unicornn"])

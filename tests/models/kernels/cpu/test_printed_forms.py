@@ -57,15 +57,15 @@ def test_a_printed_form_is_its_operation_at_every_edge(op: str, compiled: ctypes
         rows[0] = (rows[0] > 0).float()
     form = listing.FORMS.get(op, f"{op}({', '.join(f'{{{k}}}' for k in range(len(rows)))})")
     truth = eval(form.format(*(f"x[{k}].double()" for k in range(len(rows)))), dict(FUNCTIONS), {"x": rows})
-    found = torch.empty_like(rows[0])
+    actual = torch.empty_like(rows[0])
     places = (ctypes.c_void_p * len(rows))(*(row.data_ptr() for row in rows))
-    getattr(compiled, f"run_{op}")(places, ctypes.c_void_p(found.data_ptr()), ctypes.c_int64(len(found)))
-    same = torch.isclose(found, truth.float(), rtol=3e-6, atol=2e-38, equal_nan=True)
-    wrong = [([row[k].item() for row in rows], found[k].item(), truth[k].item()) for k in (~same).nonzero().flatten()]
+    getattr(compiled, f"run_{op}")(places, ctypes.c_void_p(actual.data_ptr()), ctypes.c_int64(len(actual)))
+    same = torch.isclose(actual, truth.float(), rtol=3e-6, atol=2e-38, equal_nan=True)
+    wrong = [([row[k].item() for row in rows], actual[k].item(), truth[k].item()) for k in (~same).nonzero().flatten()]
     assert not wrong
 
 
 def test_constants_are_printed_as_float32_has_them(compiled: ctypes.CDLL) -> None:
-    found = torch.empty(16 * (len(CONSTANTS) + 1))
-    compiled.constants(ctypes.c_void_p(found.data_ptr()))
-    torch.testing.assert_close(found[:-16:16], torch.tensor(CONSTANTS), rtol=0, atol=2e-38, equal_nan=True)
+    actual = torch.empty(16 * (len(CONSTANTS) + 1))
+    compiled.constants(ctypes.c_void_p(actual.data_ptr()))
+    torch.testing.assert_close(actual[:-16:16], torch.tensor(CONSTANTS), rtol=0, atol=2e-38, equal_nan=True)

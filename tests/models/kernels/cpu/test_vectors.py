@@ -87,8 +87,8 @@ extern "C" void gradient(float* to, const float* a, int64_t depth, const float* 
 def vectors(request: pytest.FixtureRequest) -> Any:
     """Return the functions as one build of them has them."""
     on_cpu(LEM(1, 4))
-    found, level = build.level(), request.param
-    if level == "AVX2" and found not in ("AVX2", "AVX512"):
+    actual, level = build.level(), request.param
+    if level == "AVX2" and actual not in ("AVX2", "AVX512"):
         pytest.skip("this processor has no AVX2")
     with pytest.MonkeyPatch.context() as patch:
         if level != "here":
@@ -133,35 +133,35 @@ def applied(vectors: Any, name: str, *given: Tensor) -> Tensor:
 @pytest.mark.parametrize("name", ONE)
 def test_a_function_gives_what_float64_gives_with_subnormals_flushed(vectors: Any, name: str) -> None:
     x = grid()
-    found, truth = applied(vectors, f"one_{name}", x), ONE[name](flushed(x).double())
+    actual, truth = applied(vectors, f"one_{name}", x), ONE[name](flushed(x).double())
     exact = flushed(truth.float())
-    differs = ~((found == exact) | (found.isnan() & exact.isnan()))
+    differs = ~((actual == exact) | (actual.isnan() & exact.isnan()))
     unit = 2.0**-23 * truth.abs().clamp_min(LEAST)
-    far = differs & ~((found.double() - truth).abs() <= 2 * unit)
-    assert not far.any(), (x[far][:3], found[far][:3], exact[far][:3])
+    far = differs & ~((actual.double() - truth).abs() <= 2 * unit)
+    assert not far.any(), (x[far][:3], actual[far][:3], exact[far][:3])
     # What is zero, infinite or not a number is so on both sides, but for a last place at the edge.
-    kind = differs & (exact.isinf() | exact.isnan() | found.isinf() | found.isnan() | ((exact == 0) != (found == 0)))
-    assert not kind.any(), (x[kind][:3], found[kind][:3], exact[kind][:3])
+    kind = differs & (exact.isinf() | exact.isnan() | actual.isinf() | actual.isnan() | ((exact == 0) != (actual == 0)))
+    assert not kind.any(), (x[kind][:3], actual[kind][:3], exact[kind][:3])
 
 
 @pytest.mark.parametrize("name", WAVES)
 def test_a_wave_is_near_what_float64_gives(vectors: Any, name: str) -> None:
     x = torch.cat([grid(), torch.linspace(-9000, 9000, 64_000)])
-    found, truth = applied(vectors, f"one_{name}", x), WAVES[name](x.double())
-    assert torch.equal(found.isnan(), truth.isnan())
-    assert torch.nan_to_num(found.double() - truth).abs().max() < 2.5e-7
+    actual, truth = applied(vectors, f"one_{name}", x), WAVES[name](x.double())
+    assert torch.equal(actual.isnan(), truth.isnan())
+    assert torch.nan_to_num(actual.double() - truth).abs().max() < 2.5e-7
 
 
 def test_a_number_near_zero_is_its_sine(vectors: Any) -> None:
     x = torch.exp(torch.linspace(-80.0, -1.0, 3200))
-    found, truth = applied(vectors, "one_sine", x), torch.sin(x.double())
-    assert ((found.double() - truth).abs() / truth).max() < 2.0**-22
+    actual, truth = applied(vectors, "one_sine", x), torch.sin(x.double())
+    assert ((actual.double() - truth).abs() / truth).max() < 2.0**-22
 
 
 def test_a_size_has_no_sign(vectors: Any) -> None:
     x = grid()
-    found = applied(vectors, "one_absolute", x)
-    assert torch.equal(found.view(torch.int32), x.abs().view(torch.int32))
+    actual = applied(vectors, "one_absolute", x)
+    assert torch.equal(actual.view(torch.int32), x.abs().view(torch.int32))
 
 
 @pytest.mark.parametrize("name", TWO)
@@ -171,8 +171,8 @@ def test_a_comparison_of_any_two_numbers_is_torchs(vectors: Any, name: str) -> N
     # The bound of these two is a number, and what is bounded is NaN or not.
     if name.startswith("at_"):
         x, y = x[~y.isnan()], y[~y.isnan()]
-    found, truth = applied(vectors, f"two_{name}", x, y), TWO[name](x, y)
-    assert torch.equal(found.isnan(), truth.isnan()) and torch.equal(found.nan_to_num(9.0), truth.nan_to_num(9.0))
+    actual, truth = applied(vectors, f"two_{name}", x, y), TWO[name](x, y)
+    assert torch.equal(actual.isnan(), truth.isnan()) and torch.equal(actual.nan_to_num(9.0), truth.nan_to_num(9.0))
 
 
 def test_a_vector_is_summed_cut_and_sent_lane_by_lane(vectors: Any) -> None:
@@ -257,5 +257,5 @@ def test_functions_in_a_step_are_torchs_as_it_flushes_subnormals_to_the_edges() 
         _, ours = layer(x)
         with using("reference"):
             _, truth = layer.double()(x.double())
-    for name, found, exact in zip(layer.STATE, ours, truth, strict=True):
-        torch.testing.assert_close(found, flushed(exact.float()), rtol=2e-6, atol=0.0, equal_nan=True, msg=name)
+    for name, actual, exact in zip(layer.STATE, ours, truth, strict=True):
+        torch.testing.assert_close(actual, flushed(exact.float()), rtol=2e-6, atol=0.0, equal_nan=True, msg=name)

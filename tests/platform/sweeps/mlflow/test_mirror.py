@@ -79,21 +79,21 @@ def there(file: Path) -> dict[str, list[tuple[int, float]]]:
         "LEFT JOIN metrics m ON m.run_uuid = r.run_uuid AND m.key = 'valid_mse' "
         "WHERE r.lifecycle_stage = 'active' AND t.key = 'longwave.trial' ORDER BY m.step"
     )
-    found: dict[str, list[tuple[int, float]]] = {}
+    actual: dict[str, list[tuple[int, float]]] = {}
     runs: dict[str, str] = {}
     with closing(sqlite3.connect(file)) as connection:
         for trial, run, step, value in connection.execute(query):
             assert runs.setdefault(trial, run) == run, "a trial has two MLflow runs"
-            found.setdefault(trial, []).append((step, value))
-    return found
+            actual.setdefault(trial, []).append((step, value))
+    return actual
 
 
 def here(store: Store) -> dict[str, list[tuple[int, float]]]:
     """Return the store's validation curves, by trial."""
-    found: dict[str, list[tuple[int, float]]] = {}
+    actual: dict[str, list[tuple[int, float]]] = {}
     for point in store.curves([line.config.id for line in store.retrainings()]):
-        found.setdefault(point.trial, []).append((point.epoch, point.valid))
-    return found
+        actual.setdefault(point.trial, []).append((point.epoch, point.valid))
+    return actual
 
 
 def statuses(file: Path) -> set[str]:

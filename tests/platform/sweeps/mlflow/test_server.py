@@ -93,14 +93,14 @@ def mirrored(url: str) -> dict[str, dict[str, Any]]:
 
         client = MlflowClient(url)
         experiments = [e.experiment_id for e in client.search_experiments() if e.name.startswith("longwave/")]
-        found: dict[str, dict[str, Any]] = {}
+        actual: dict[str, dict[str, Any]] = {}
         for run in client.search_runs(experiments):
             trial = run.data.tags["longwave.trial"]
-            assert trial not in found, "a trial has two MLflow runs"
+            assert trial not in actual, "a trial has two MLflow runs"
             history = {k: client.get_metric_history(run.info.run_id, k) for k in run.data.metrics}
             metrics = {k: sorted((m.step, m.value) for m in points) for k, points in history.items()}
-            found[trial] = {"status": run.info.status, "params": run.data.params, "metrics": metrics}
-        return found
+            actual[trial] = {"status": run.info.status, "params": run.data.params, "metrics": metrics}
+        return actual
 
 
 def assert_equal(store: Store, name: str, url: str) -> None:

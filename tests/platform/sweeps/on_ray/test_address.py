@@ -8,8 +8,8 @@ import time
 import pytest
 
 from longwave.platform.errors import ConfigError
-from longwave.platform.sweeps.on_ray import address
-from longwave.platform.sweeps.on_ray.address import check_address
+from longwave.platform.sweeps.on_ray import client
+from longwave.platform.sweeps.on_ray.client import check_address
 
 
 @pytest.mark.parametrize("form", ["127.0.0.1:{}", "ray://127.0.0.1:{}", "localhost:{}"])
@@ -27,7 +27,7 @@ def test_what_ray_itself_looks_up_is_left_to_it(words: str) -> None:
 
 
 def test_an_address_that_keeps_silent_is_given_up_within_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(address, "PATIENCE", 0.2)
+    monkeypatch.setattr(client, "ANSWER_SECONDS", 0.2)
     with socket.socket() as silent, socket.socket() as first:
         silent.bind(("127.0.0.1", 0))
         silent.listen(0)  # a place for one who waits, and it is taken

@@ -49,27 +49,27 @@ def _numbered(file: SweepFile) -> Iterator[tuple[int, object]]:
 
 def processes(*names: str) -> list[psutil.Process]:
     """Return the living descendants of this process whose command or name has one of some words."""
-    found = []
+    actual = []
     for process in psutil.Process().children(recursive=True):
         try:
-            said = " ".join([process.name(), *process.cmdline()])
-            if process.status() != psutil.STATUS_ZOMBIE and (not names or any(name in said for name in names)):
-                found.append(process)
+            output = " ".join([process.name(), *process.cmdline()])
+            if process.status() != psutil.STATUS_ZOMBIE and (not names or any(name in output for name in names)):
+                actual.append(process)
         except psutil.NoSuchProcess:
             continue
-    return found
+    return actual
 
 
 class Ear:
     """A sink that writes down what it hears and then does something at the first report."""
 
     def __init__(self, then: Callable[[], object] = lambda: None) -> None:
-        self.then, self.heard = then, list[tuple[str, str]]()
+        self.then, self.events = then, list[tuple[str, str]]()
         self.reports: list[Report] = []
         self.why = ""
 
     def started(self, pack: str, place: Slot) -> None:
-        self.heard.append(("started", pack))
+        self.events.append(("started", pack))
 
     def report(self, pack: str, report: Report) -> None:
         self.reports.append(report)
@@ -77,19 +77,19 @@ class Ear:
             self.then()
 
     def ended(self, pack: str, how: Ending, why: str = "") -> None:
-        self.heard.append((how, pack))
+        self.events.append((how, pack))
         self.why = why
 
-    def told(self, line: str) -> None: ...
+    def show_notice(self, line: str) -> None: ...
 
-    def settle(self) -> None: ...
+    def flush(self) -> None: ...
 
 
 def kill(*names: str) -> None:
     """Kill processes of ours by name."""
-    found = processes(*names)
-    assert found, f"no {names} to kill"
-    for process in found:
+    actual = processes(*names)
+    assert actual, f"no {names} to kill"
+    for process in actual:
         process.kill()
 
 
@@ -154,7 +154,7 @@ def test_a_process_of_ray_that_is_killed_ends_the_packs_with_one_line_and_the_ne
     assert "\n" not in str(raised.value) and not processes("raylet", "gcs_server", "ray::")
     ear = Ear()
     run_packs([jobs_of(tiny(models=["lem"], trials=2))], ear, Workers(2, tmp_path))
-    assert ear.heard == [("started", "pack0"), ("over", "pack0")]
+    assert ear.events == [("started", "pack0"), ("over", "pack0")]
 
 
 @pytest.mark.usefixtures("ray_on_two_cores")
@@ -163,10 +163,10 @@ def test_a_pack_whose_worker_dies_three_times_without_a_new_epoch_has_died_and_t
 ) -> None:
     monkeypatch.setenv("LONGWAVE_CHECKPOINT_SECONDS", "0")
     ear, new = Ear(), [0]
-    said = ear.report
+    output = ear.report
 
     def report(pack: str, report: Report) -> None:
-        said(pack, report)
+        output(pack, report)
         furthest = max((point.epoch for point in report.points), default=0)
         if len(new) > 3 or furthest > new[-1]:  # three times after a new epoch, then before any
             new.append(furthest)
@@ -175,7 +175,7 @@ def test_a_pack_whose_worker_dies_three_times_without_a_new_epoch_has_died_and_t
 
     ear.report = report  # type: ignore[method-assign]
     run_packs([jobs_of(tiny(models=["lem"], trials=2, epochs=LONG))], ear, Workers(1, tmp_path))
-    assert ear.heard == [*[("started", "pack0")] * 5, ("died", "pack0")], new
+    assert ear.events == [*[("started", "pack0")] * 5, ("died", "pack0")], new
     assert ear.why.startswith("its worker died 3 times without a new epoch; the last time: ") and "\n" not in ear.why
 
 
@@ -185,8 +185,8 @@ def test_packs_that_a_drain_leaves_unstarted_are_not_heard_of(tiny: Tiny, tmp_pa
     ear = Ear(workers.drain)
     jobs = jobs_of(tiny(models=["lem"], trials=80, epochs=3000))
     run_packs([jobs], ear, workers)
-    started = {pack for _, pack in ear.heard}
-    assert len(started) < len(jobs) / 2 and ear.heard[1] == ("paused", "pack0"), "a drain is seen within its 0.2 s"
+    started = {pack for _, pack in ear.events}
+    assert len(started) < len(jobs) / 2 and ear.events[1] == ("paused", "pack0"), "a drain is seen within its 0.2 s"
     workers.undrain()
     assert not workers.draining()
 
@@ -201,18 +201,18 @@ def test_a_drain_is_seen_by_workers_of_another_process_within_its_time(tmp_path:
 
 
 def test_reports_of_a_worker_that_was_replaced_are_dropped() -> None:
-    heard = _CurrentSessions()
-    assert [heard.now("p", s) for s in ("a", "a", "b", "a", "b", "a")] == [True, True, True, False, True, False]
-    assert heard.now("q", "c")
+    events = _CurrentSessions()
+    assert [events.is_current("p", s) for s in ("a", "a", "b", "a", "b", "a")] == [True, True, True, False, True, False]
+    assert events.is_current("q", "c")
 
 
 def test_a_job_survives_json(tiny: Tiny) -> None:
     cohort = Cohort("c", ("t", "u"), {"u": 3}, (Rung("c", 1, "t", 0.5, None), Rung("c", 1, "u", 0.7, False)))
     for job in jobs_of(tiny(trials=2)).values():
         for met in (None, cohort):
-            asked = Job(tuple(job.configs), met, ("before",))
-            again = Job.from_dict(json.loads(json.dumps(asked.to_dict())))
-            assert (tuple(again.configs), again.cohort, again.before) == (asked.configs, met, ("before",))
+            requested = Job(tuple(job.configs), met, ("before",))
+            again = Job.from_dict(json.loads(json.dumps(requested.to_dict())))
+            assert (tuple(again.configs), again.cohort, again.before) == (requested.configs, met, ("before",))
 
 
 @pytest.mark.parametrize("after", [0.5, "at work", *(pytest.param(s, marks=pytest.mark.slow) for s in (1.0, 2.0, 4.0))])
@@ -259,11 +259,11 @@ def test_a_pack_whose_node_is_lost_four_times_is_trained_to_its_end(
     for name, value in LOOPBACK.items():
         monkeypatch.setenv(name, value)
     ear = Ear()
-    said = ear.report
+    output = ear.report
 
     def report(pack: str, report: Report) -> None:
-        said(pack, report)
-        if nodes.lost < 4 and report.points and len(ear.heard) > nodes.lost:  # the new worker speaks
+        output(pack, report)
+        if nodes.lost < 4 and report.points and len(ear.events) > nodes.lost:  # the new worker speaks
             nodes.lose()
 
     ear.report = report  # type: ignore[method-assign]
@@ -272,7 +272,7 @@ def test_a_pack_whose_node_is_lost_four_times_is_trained_to_its_end(
         with executor.running_workers(workers):
             run_packs([jobs_of(tiny(models=["lem"], trials=2, epochs=300))], ear, workers)
     assert nodes.lost == 4, ear.why
-    assert ear.heard == [*[("started", "pack0")] * 5, ("over", "pack0")]
+    assert ear.events == [*[("started", "pack0")] * 5, ("over", "pack0")]
 
 
 def _driver(storage: Path, jobs: dict[str, Job]) -> subprocess.Popen[bytes]:
@@ -285,8 +285,8 @@ def _driver(storage: Path, jobs: dict[str, Job]) -> subprocess.Popen[bytes]:
         "workers = Workers(1, Path(sys.argv[1]))\n"
         "with running_workers(workers): run_packs([jobs], Mock(), workers)"
     )
-    told = json.dumps({key: job.to_dict() for key, job in jobs.items()})
-    driver = subprocess.Popen([sys.executable, "-c", code, str(storage), told])
+    message = json.dumps({key: job.to_dict() for key, job in jobs.items()})
+    driver = subprocess.Popen([sys.executable, "-c", code, str(storage), message])
     while not psutil.Process(driver.pid).children():
         time.sleep(0.05)
     return driver

@@ -31,14 +31,14 @@ DECLARED = "RAY_OVERRIDE_RESOURCES"
 @pytest.fixture
 def places(alone: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Slot]]:
     """Where packs were started, in a Ray of the test's own."""
-    found, start = list[Slot](), ResultRecorder.started
+    actual, start = list[Slot](), ResultRecorder.started
 
     def started(recorder: ResultRecorder, pack: str, place: Slot) -> None:
-        found.append(place)
+        actual.append(place)
         start(recorder, pack, place)
 
     monkeypatch.setattr(ResultRecorder, "started", started)
-    yield found
+    yield actual
 
 
 def declared(cpus: int, gpus: int, kind: str) -> str:
@@ -55,8 +55,8 @@ def test_a_sweep_goes_to_gpus_unasked_with_the_shares_that_are_known(
     shape = load_key(search_trials(resolve(file), {})[0][0])
     write_probes(store, [Probe("A100", shape, 1, 2**20, 2**30, 0.1, 1.0, busy=0.4)])
     driver.start_sweep(file, store, Workers(None, tmp_path), None, Console(file=screen, width=200))
-    found = sorted(((p.kind, p.gpus, p.cpus) for p in places), reverse=True)  # workers are ready in any order
-    assert found == [("A100", 1.0, 0.5), *[("A100", 0.5, 0.25)] * 2]
+    actual = sorted(((p.kind, p.gpus, p.cpus) for p in places), reverse=True)  # workers are ready in any order
+    assert actual == [("A100", 1.0, 0.5), *[("A100", 0.5, 0.25)] * 2]
     spent = store.cost("tiny")
     assert spent.used["A100"] > 0 and spent.expected == {"A100": 6.0 * (1.0 + 0.5 + 0.5)}
     assert "tries" not in screen.getvalue() and "idle" not in screen.getvalue()
@@ -77,8 +77,8 @@ def test_a_sweep_goes_to_gpus_unasked_tries_its_packs_and_says_what_it_took(
     spent = store.cost("tiny")
     assert [*spent.used] == [*spent.expected] == ["A100"] and spent.used["A100"] > 0
     assert main(["sweep", "status", "tiny", "--store", store.url, "--price", "A100=3600"]) == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert f"A100 hours, cost {spent.used['A100']:.2f} expected of the packs that are over: " in told
+    message = " ".join(capsys.readouterr().out.split())
+    assert f"A100 hours, cost {spent.used['A100']:.2f} expected of the packs that are over: " in message
 
 
 @pytest.mark.slow  # four nodes are started
@@ -95,10 +95,10 @@ def test_packs_go_to_several_kinds_of_gpus_and_machines_without_one_wait(
         with executor.running_workers(workers):
             machines = executor.find_nodes(workers)
             driver.start_sweep(file, store, workers, None, Console(file=io.StringIO()))
-    found = sorted((m.cpus, m.gpus, m.kind) for m in machines)
-    assert found == [(0, 0, "cpu"), (1, 0, "cpu"), (2, 1, "A100"), (2, 2, "T4")]
+    actual = sorted((m.cpus, m.gpus, m.kind) for m in machines)
+    assert actual == [(0, 0, "cpu"), (1, 0, "cpu"), (2, 1, "A100"), (2, 2, "T4")]
     assert {p.kind for p in places} == {"A100", "T4"} and all(p.gpus for p in places) and len(places) == 6
-    assert Workers(None, tmp_path, cpu=True).room(machines).count == 5
+    assert Workers(None, tmp_path, cpu=True).device_pool(machines).count == 5
 
 
 @pytest.mark.parametrize(

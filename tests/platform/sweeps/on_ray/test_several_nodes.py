@@ -28,10 +28,10 @@ from longwave.platform.errors import ConfigError, WorkerError
 from longwave.platform.paths import to_path
 from longwave.platform.records.probe import CPU
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.on_ray import probes
+from longwave.platform.sweeps.on_ray import worker
 from longwave.platform.sweeps.on_ray.listener import EventCallback, PackSearcher
 from longwave.platform.sweeps.on_ray.local_cluster import local_cluster
-from longwave.platform.sweeps.on_ray.resources import KIND, SOME, matches_label, placement_of_pack, to_node
+from longwave.platform.sweeps.on_ray.nodes import KIND, SOME, matches_label, placement_of_pack, to_node
 from longwave.platform.sweeps.on_ray.versions import describe_difference, versions, why_node_is_unfit
 from longwave.platform.sweeps.place.devices import ClusterNode, DevicePool, Slot
 from longwave.platform.sweeps.place.workers import Workers, parse_labels
@@ -79,13 +79,15 @@ def test_versions_that_differ_are_named_one_by_one_and_those_of_a_gpus_torch_do_
     assert not describe_difference(here, here) and "+" not in here["torch"]
     assert here["Longwave"].startswith("0.") and set(here) >= {"Python", "torch", "triton", "numpy"}
     other = {**here, "torch": "2.0.0", "Python": "3.9"}
-    told = describe_difference(other, here)
-    assert told == f"Python 3.9 where the driver has {here['Python']}, torch 2.0.0 where the driver has {here['torch']}"
+    message = describe_difference(other, here)
+    assert (
+        message == f"Python 3.9 where the driver has {here['Python']}, torch 2.0.0 where the driver has {here['torch']}"
+    )
     fit = {"versions": here, "sees": True}
     assert why_node_is_unfit(fit, here, "/s") == ""
     assert why_node_is_unfit(
         {**fit, "versions": other}, here, "/s"
-    ) == f"it has {told}. Install the same there, and start " + ("its Ray again")
+    ) == f"it has {message}. Install the same there, and start " + ("its Ray again")
     assert "it does not see sftp://***@h/s. Share" in why_node_is_unfit(
         {**fit, "sees": False}, here, "sftp://a:secret@h/s"
     )
@@ -97,9 +99,9 @@ def test_versions_that_differ_are_named_one_by_one_and_those_of_a_gpus_torch_do_
 def test_a_mark_is_seen_where_the_storage_is_the_same_and_nothing_is_left_of_it(tmp_path: Path) -> None:
     ours = Workers(1, tmp_path / "a")
     same, other = Workers(1, tmp_path / "a", flag=ours.flag), Workers(1, tmp_path / "b", flag=ours.flag)
-    with ours.mark():
-        assert same.marked() and not other.marked()
-    assert not same.marked() and not list((tmp_path / "a").iterdir())
+    with ours.marked_storage():
+        assert same.sees_mark() and not other.sees_mark()
+    assert not same.sees_mark() and not list((tmp_path / "a").iterdir())
 
 
 def test_a_pack_that_comes_back_is_handed_out_again_and_while_one_is_out_the_queue_is_not_over() -> None:
@@ -107,56 +109,56 @@ def test_a_pack_that_comes_back_is_handed_out_again_and_while_one_is_out_the_que
     quarter, whole = {"A100": 0.25}, {"A100": 1.0}
     room = DevicePool([ClusterNode(8, 1, "A100")])
     queue = PackSearcher(room, lambda: False, lambda: [*unfit])
-    queue.take({"jobs": {"a": {"shares": quarter}, "b": {"shares": whole}}, "last": True})
+    queue.add_packs({"jobs": {"a": {"shares": quarter}, "b": {"shares": whole}}, "last": True})
     first = queue.suggest("1")
-    assert (first["pack"], first["unfit"], first["place"]["gpus"]) == ("a", [], 0.25)
+    assert (first["pack"], first["unfit"], first["slot"]["gpus"]) == ("a", [], 0.25)
     assert queue.suggest("2") is None, "no place for b"
     unfit.append("node")
-    queue.back("a")
+    queue.requeue("a")
     queue.on_trial_complete("1")
-    assert room.taken == 0
+    assert room.used == 0
     second = queue.suggest("2")
-    assert (second["pack"], second["unfit"], second["place"]["gpus"]) == ("b", ["node"], 1.0)
+    assert (second["pack"], second["unfit"], second["slot"]["gpus"]) == ("b", ["node"], 1.0)
     assert queue.suggest("3") is None
     queue.on_trial_complete("2")
     third = queue.suggest("3")
-    assert (third["pack"], third["place"]["gpus"]) == ("a", 0.25), "it has its share again"
+    assert (third["pack"], third["slot"]["gpus"]) == ("a", 0.25), "it has its share again"
     assert queue.suggest("4") is None, "a may come back"
     queue.on_trial_complete("3")
     assert queue.suggest("4") == Searcher.FINISHED
 
 
 def test_a_node_offers_its_cores_and_its_gpus_by_the_name_of_their_kind() -> None:
-    def found(**resources: float) -> ClusterNode:
+    def actual(**resources: float) -> ClusterNode:
         return to_node({"Resources": resources})
 
-    assert found(CPU=8.0, GPU=2.0, **{f"{KIND}H100": 1.0}) == ClusterNode(8.0, 2, "H100")
-    assert found(CPU=8.0, GPU=1.0) == ClusterNode(8.0, 1, "GPU")
-    assert found(CPU=4.0, **{f"{KIND}H100": 1.0}) == found(CPU=4.0) == ClusterNode(4.0)
+    assert actual(CPU=8.0, GPU=2.0, **{f"{KIND}H100": 1.0}) == ClusterNode(8.0, 2, "H100")
+    assert actual(CPU=8.0, GPU=1.0) == ClusterNode(8.0, 1, "GPU")
+    assert actual(CPU=4.0, **{f"{KIND}H100": 1.0}) == actual(CPU=4.0) == ClusterNode(4.0)
 
 
 def test_a_pack_that_is_tried_takes_a_device_of_its_kind_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[dict[str, Any]] = []
+    requested: list[dict[str, Any]] = []
 
     def remote(**options: Any) -> Any:
-        asked.append(options)
+        requested.append(options)
         return lambda tried: tried
 
-    monkeypatch.setattr(probes.ray, "remote", remote)
+    monkeypatch.setattr(worker.ray, "remote", remote)
     for kind, where in ((CPU, {}), ("GPU", {}), ("H100", {"zone": "a"})):
-        probes._remote(kind, where)
-    assert [(a["num_cpus"], a["num_gpus"], a["resources"], a.get("label_selector")) for a in asked] == [
+        worker._remote_probe(kind, where)
+    assert [(a["num_cpus"], a["num_gpus"], a["resources"], a.get("label_selector")) for a in requested] == [
         (1, 0, {}, None), (0, 1, {}, None), (0, 1, {f"{KIND}H100": SOME}, {"zone": "a"}),
     ]  # fmt: skip
-    assert all(a["max_calls"] == 1 for a in asked), "a process that ends with it"
+    assert all(a["max_calls"] == 1 for a in requested), "a process that ends with it"
 
 
 def test_a_pack_asks_for_its_share_of_a_node_that_is_not_unfit() -> None:
     place = asdict(Slot("H200", 0.25, 2.0))
-    asked = placement_of_pack(False, {"gpu": "H200"})({"place": place, "unfit": ["n", "m"]})
+    requested = placement_of_pack(False, {"gpu": "H200"})({"slot": place, "unfit": ["n", "m"]})
     selector = {"gpu": "H200", "ray.io/node-id": "!in(n,m)"}
-    assert asked == PlacementGroupFactory([{"CPU": 2, "GPU": 0.25}], bundle_label_selector=[selector])
-    assert placement_of_pack(False, {})({"place": asdict(Slot()), "unfit": []}) == PlacementGroupFactory([{"CPU": 1}])
+    assert requested == PlacementGroupFactory([{"CPU": 2, "GPU": 0.25}], bundle_label_selector=[selector])
+    assert placement_of_pack(False, {})({"slot": asdict(Slot()), "unfit": []}) == PlacementGroupFactory([{"CPU": 1}])
 
 
 @given(st.integers(1, 60), st.sampled_from([0.1, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0]), st.integers(0, 8))
@@ -165,29 +167,29 @@ def test_packs_of_more_or_less_than_a_core_fill_the_cores_that_there_are(tenths:
     workers = Workers(None, Path(), cpu=True, cpus=cpus)
     if not fit:
         with pytest.raises(WorkerError, match="neither a GPU nor"):
-            workers.room([ClusterNode(tenths / 10)])
+            workers.device_pool([ClusterNode(tenths / 10)])
         return
-    room = workers.room([ClusterNode(tenths / 10)])
-    places = [room.take({}) for _ in range(fit + more)]
-    assert room.count == room.beside == fit and places == [Slot(cpus=cpus)] * fit + [None] * more
-    asked = Workers(fit, Path(), "head:6379", cpu=True, cpus=cpus).room([])
-    assert asked.count == fit and replace(workers, count=fit).cores == math.ceil(round(fit * cpus, 6))
+    room = workers.device_pool([ClusterNode(tenths / 10)])
+    places = [room.take_slot({}) for _ in range(fit + more)]
+    assert room.count == room.packs_per_node == fit and places == [Slot(cpus=cpus)] * fit + [None] * more
+    requested = Workers(fit, Path(), "head:6379", cpu=True, cpus=cpus).device_pool([])
+    assert requested.count == fit and replace(workers, count=fit).cores == math.ceil(round(fit * cpus, 6))
 
 
 @pytest.mark.parametrize("refused", [True, False])
 def test_a_pack_that_its_node_refuses_or_died_of_goes_to_another_and_has_not_ended(refused: bool) -> None:
-    said: list[dict[str, object]] = []
+    output: list[dict[str, object]] = []
     queue = PackSearcher(DevicePool([ClusterNode(1)]), lambda: False, lambda: [])
-    queue.take({"jobs": {"a": {"shares": {}}}, "last": True})
+    queue.add_packs({"jobs": {"a": {"shares": {}}}, "last": True})
     nodes, trial = Mock(), Mock(trial_id="1", config=queue.suggest("1"))
-    listener = EventCallback(said.append, queue, nodes)
+    listener = EventCallback(output.append, queue, nodes)
     if refused:
         listener.on_trial_result(1, [], trial, {"refusal": "why", "node": "n"})
         listener.on_trial_complete(1, [], trial)
-        nodes.refuse.assert_called_once_with("n", "why")
+        nodes.refuse_node.assert_called_once_with("n", "why")
     else:
         listener.on_trial_error(1, [], trial)
-    assert queue.packs == {"a": {"cpu": 1.0}} and not said
+    assert queue.packs == {"a": {"cpu": 1.0}} and not output
 
 
 def other_source(folder: Path) -> Path:
@@ -219,14 +221,14 @@ def test_of_a_node_without_the_package_or_with_another_or_without_the_storage_a_
         command = ("sweep", "run", file, "--ray", nodes.address, "--workers", 5, "--storage", url, "--mlflow", "off")
         done = longwave(*command, "--label", "kind=good", "--cpus", 0.5)
     assert done.returncode == 0 and "10 of 10 trials done (10 ok)" in done.stdout, done.stdout + done.stderr  # type: ignore[attr-defined]
-    said = re.findall(r"node \S+ \(\w{6}\) gets no packs: (.*)", done.stdout)  # type: ignore[attr-defined]
-    assert len(said) == 3, said
+    output = re.findall(r"node \S+ \(\w{6}\) gets no packs: (.*)", done.stdout)  # type: ignore[attr-defined]
+    assert len(output) == 3, output
     for line in (
         "no Longwave there .*none here",
         "it has Longwave [0-9.]+ .* where the driver",
         "it does not see s3://",
     ):
-        assert any(re.match(line, text) for text in said), said
+        assert any(re.match(line, text) for text in output), output
 
 
 @pytest.fixture(scope="module")
@@ -251,7 +253,7 @@ def test_48_trials_on_two_nodes_of_which_one_is_killed_at_work_are_trained_once_
         return {file.name.partition(".")[0] for file in there.rglob("*.safetensors")}
 
     file, expected = undisturbed
-    epochs = sum(len(told.curve) for told in expected.values())
+    epochs = sum(len(message.curve) for message in expected.values())
     with bucket() as url:
         there = to_path(url) / "kept" if kept == "in an object store" else tmp_path / "lost/storage"
         sweep = Running(tmp_path / "lost", file, (), env=LOOPBACK, storage=there, epochs=epochs)  # type: ignore[arg-type]
@@ -262,8 +264,8 @@ def test_48_trials_on_two_nodes_of_which_one_is_killed_at_work_are_trained_once_
             assert not sweep.over_before(driver, lambda: nodes.busy() and len(with_one()) == 2)
             nodes.lose(replaced=False)
             sweep.finish(driver)
-        found = audit(sweep.scene(expected))
-    assert found.clean and found.trials == 48, found
+        actual = audit(sweep.scene(expected))
+    assert actual.clean and actual.trials == 48, actual
     taken_up = [line["began"] for log in read_logs(sweep.journal).values() for line in log if line.get("began")]
     assert max(taken_up, default=0) > 0, "no pack of the lost node went on from a checkpoint"
 

@@ -34,16 +34,16 @@ pytestmark = pytest.mark.usefixtures("alone")
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the driver has started to train in, in order: the last words of the modules' names."""
-    found: list[str] = []
+    actual: list[str] = []
 
     class Noted(Client):
         def start(self) -> None:
             if not (self._supervisor and self._supervisor.poll() is None):
-                found.append(self.scheduler.rpartition(".")[2])
+                actual.append(self.scheduler.rpartition(".")[2])
             super().start()
 
     monkeypatch.setattr(executor, "Client", Noted)
-    return found
+    return actual
 
 
 @pytest.fixture
@@ -70,8 +70,8 @@ def jobs_of(file: SweepFile) -> dict[str, Job]:
 
 def singles(driver: psutil.Process | None = None) -> list[psutil.Process]:
     """Return the single processes that a driver, by default this process, has started, without their supervisors."""
-    found = [p for p in (driver or psutil.Process()).children(recursive=True) if p.status() != psutil.STATUS_ZOMBIE]
-    return [p for p in found if executor.SINGLE in p.cmdline() and p.cmdline()[2] == executor.SINGLE]
+    actual = [p for p in (driver or psutil.Process()).children(recursive=True) if p.status() != psutil.STATUS_ZOMBIE]
+    return [p for p in actual if executor.SINGLE in p.cmdline() and p.cmdline()[2] == executor.SINGLE]
 
 
 def events(client: Client, work: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -86,9 +86,9 @@ def test_a_short_sweep_is_over_before_ray_is_started_and_its_rows_are_those_of_t
     tiny: Tiny, tmp_path: Path, started: list[str], results: Callable[..., tuple[Results, str]]
 ) -> None:
     file = tiny(models=["lem"], trials=2, epochs=2)
-    found, said = results(file, Workers(None, tmp_path / "single", single_first=True))
-    assert started == ["single_process"] and "Ray" not in said and not singles()
-    assert found == results(file, Workers(1, tmp_path / "here", here=True))[0] and len(found) == 4
+    actual, output = results(file, Workers(None, tmp_path / "single", single_first=True))
+    assert started == ["single_process"] and "Ray" not in output and not singles()
+    assert actual == results(file, Workers(1, tmp_path / "here", here=True))[0] and len(actual) == 4
 
 
 @pytest.mark.integration
@@ -97,11 +97,11 @@ def test_a_sweep_that_takes_longer_goes_on_on_ray_where_it_was_and_its_rows_are_
 ) -> None:
     monkeypatch.setattr(executor, "SECONDS", 0.3)
     file = tiny(models=["lem"], trials=2, epochs=400, retrain=0)
-    found, said = results(file, Workers(None, tmp_path / "both", single_first=True))
+    actual, output = results(file, Workers(None, tmp_path / "both", single_first=True))
     assert started == ["single_process", "scheduler"]
-    assert said.count("it takes longer than Ray takes to start, so it goes on on Ray") == 1
+    assert output.count("it takes longer than Ray takes to start, so it goes on on Ray") == 1
     monkeypatch.setattr(executor, "SECONDS", 1000.0)
-    assert found == results(file, Workers(None, tmp_path / "single", single_first=True))[0]
+    assert actual == results(file, Workers(None, tmp_path / "single", single_first=True))[0]
 
 
 @pytest.mark.integration
@@ -118,9 +118,11 @@ def test_a_sweep_whose_single_process_is_killed_goes_on_on_ray_and_no_trial_is_b
             killed.append(process.pid)
 
     monkeypatch.setattr(executor, "_handle_event", kill_once)
-    found, said = results(tiny(models=["lem"], trials=1, epochs=300), Workers(None, tmp_path / "x", single_first=True))
-    assert started == ["single_process", "scheduler"] and "the process that it began in died" in said
-    assert {end[0] for end in found.values()} == {"ok"} and all(len(end[-1]) == 300 for end in found.values())
+    actual, output = results(
+        tiny(models=["lem"], trials=1, epochs=300), Workers(None, tmp_path / "x", single_first=True)
+    )
+    assert started == ["single_process", "scheduler"] and "the process that it began in died" in output
+    assert {end[0] for end in actual.values()} == {"ok"} and all(len(end[-1]) == 300 for end in actual.values())
 
 
 @pytest.mark.integration
@@ -202,21 +204,21 @@ def test_packs_train_one_after_another_as_they_are_handed_out_until_a_drain(tiny
     workers = Workers(None, tmp_path, single_first=True)
     (first, one), (second, two), (third, three) = jobs_of(tiny(models=["lem"], trials=3, epochs=2)).items()
     work = {"ask": "packs", "storage": str(tmp_path), "flag": workers.flag, "workers": {"count": None}, "plugins": []}
-    client, heard = Client(workers, executor.SINGLE), list[tuple[str, str]]()
+    client, received = Client(workers, executor.SINGLE), list[tuple[str, str]]()
     try:
-        told = {**work, "seconds": 1000.0, "jobs": {first: one.to_dict(), second: two.to_dict()}, "last": False}
-        for event in events(client, told):
-            heard.append((event.get("how", event["event"]), event["pack"]))
-            if heard[-1] == ("over", second):
+        message = {**work, "seconds": 1000.0, "jobs": {first: one.to_dict(), second: two.to_dict()}, "last": False}
+        for event in events(client, message):
+            received.append((event.get("how", event["event"]), event["pack"]))
+            if received[-1] == ("over", second):
                 workers.drain()
                 time.sleep(0.25)  # a drain is seen within 0.2 s
-                client.tell({"ask": "more", "jobs": {third: three.to_dict()}, "last": True})
+                client.send({"ask": "more", "jobs": {third: three.to_dict()}, "last": True})
     finally:
         client.end()
-    assert [said for said in heard if said[0] != "report"] == [
+    assert [output for output in received if output[0] != "report"] == [
         ("started", first), ("over", first), ("started", second), ("over", second)
     ]  # fmt: skip
-    assert ("report", second) in heard and third not in {pack for _, pack in heard}
+    assert ("report", second) in received and third not in {pack for _, pack in received}
 
 
 @pytest.mark.integration
@@ -229,8 +231,8 @@ def test_what_was_trained_counts_over_all_the_work_of_a_sweep_and_it_is_said_onc
     client, counts = Client(workers, executor.SINGLE), list[int]()
     try:
         for seconds, jobs in ((1000.0, packs), (0.05, {})):
-            told = {**work, "seconds": seconds, "jobs": jobs, "last": True}
-            counts.append([event["event"] for event in events(client, told)].count("long"))
+            message = {**work, "seconds": seconds, "jobs": jobs, "last": True}
+            counts.append([event["event"] for event in events(client, message)].count("long"))
         assert counts == [0, 1]
     finally:
         client.end()
@@ -260,7 +262,7 @@ def test_what_trains_is_started_before_torch_and_the_store_are_imported(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("asked", "single"),
+    ("requested", "single"),
     [
         ({}, True),
         ({"cpu": True}, True),
@@ -274,8 +276,8 @@ def test_what_trains_is_started_before_torch_and_the_store_are_imported(tmp_path
     ],
 )
 def test_ray_is_started_at_once_where_anything_is_asked_that_only_ray_gives(
-    asked: dict[str, Any], single: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    requested: dict[str, Any], single: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(options, "NVIDIA", tmp_path if asked.get("gpu") else tmp_path / "none")
-    given = {name: value for name, value in asked.items() if name != "gpu"}
+    monkeypatch.setattr(options, "NVIDIA", tmp_path if requested.get("gpu") else tmp_path / "none")
+    given = {name: value for name, value in requested.items() if name != "gpu"}
     assert options.RunOptions(**given).workers_of("any").single_first is single

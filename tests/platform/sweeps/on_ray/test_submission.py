@@ -60,7 +60,7 @@ class Status(str):
 
 @pytest.mark.parametrize(
     ("logs", "message", "last"),
-    [("one\nlongwave: two\n \n", "three", "two"), ("", "three\nfour", "four"), ("", None, "it said nothing")],
+    [("one\nlongwave: two\n \n", "three", "two"), ("", "three\nfour", "four"), ("", None, "it output nothing")],
 )
 def test_a_job_that_failed_says_why_in_its_last_line(logs: str, message: str | None, last: str) -> None:
     jobs, shown = object.__new__(JobClient), list[str]()
@@ -85,9 +85,9 @@ def test_what_a_job_gets_is_this_longwave_with_what_is_shipped_and_is_imported_f
         [sys.executable, "-c", LOOK], cwd=folder, env=own_environment(PYTHONPATH=str(folder)),
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    found = json.loads(done.stdout)
-    assert found.pop("file") == str(folder / "longwave/models/lem.py") and found["mine"] and found["raw"]
-    theirs, ours = found["versions"], {**versions()}
+    actual = json.loads(done.stdout)
+    assert actual.pop("file") == str(folder / "longwave/models/lem.py") and actual["mine"] and actual["raw"]
+    theirs, ours = actual["versions"], {**versions()}
     assert theirs.pop("Longwave") != ours.pop("Longwave") and theirs == ours, "a model more is another source"
 
 
@@ -126,8 +126,8 @@ def test_what_cannot_be_sent_is_told_in_a_line_before_anything_is(
 ) -> None:
     pytest.importorskip("ray.job_submission", reason="ray[default] is an extra")
     assert main(["sweep", "submit", str(file), *arguments]) == 2
-    said = capsys.readouterr().err
-    assert line in said and len(said.splitlines()) == 1 and "secret" not in said
+    output = capsys.readouterr().err
+    assert line in output and len(output.splitlines()) == 1 and "secret" not in output
 
 
 @pytest.fixture
@@ -141,9 +141,9 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, Mapping[str, str]]]:
     port, dashboard = free_port(), free_port()
     with tempfile.TemporaryDirectory(prefix="lw-", ignore_cleanup_errors=True) as folder, ExitStack() as stack:
         head = f"--head --node-ip-address=127.0.0.2 --port={port} --num-cpus=0 --temp-dir={folder}"
-        asked = f"--dashboard-host=127.0.0.2 --dashboard-port={dashboard}"
+        requested = f"--dashboard-host=127.0.0.2 --dashboard-port={dashboard}"
         node = f"ray start --block --address=127.0.0.2:{port} --num-cpus=2"
-        for name, line in {"head": f"ray start --block {head} {asked}", "node": node}.items():
+        for name, line in {"head": f"ray start --block {head} {requested}", "node": node}.items():
             stack.enter_context(started(line, tmp_path, tmp_path / f"{name}.log", env))
             until(lambda: listens("127.0.0.2", port) and listens("127.0.0.2", dashboard))
         yield f"http://127.0.0.2:{dashboard}", env

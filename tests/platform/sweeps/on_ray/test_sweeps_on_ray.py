@@ -70,7 +70,7 @@ def test_workers_that_have_other_data_than_planned_refuse_in_a_line_and_end_no_t
     tiny: Tiny, store: Store, tmp_path: Path, console: Console
 ) -> None:
     made = resolve(tiny(models=["lem"]))
-    other = replace(made, entries=tuple(replace(e, base=replace(e.base, data="0" * 12)) for e in made.entries))
+    other = replace(made, cells=tuple(replace(e, base=replace(e.base, data="0" * 12)) for e in made.cells))
     with pytest.raises(WorkerError, match="planned with version 000000000000 of the data of adding, here is"):
         driver.resume_sweep(stored.store_plan(other, store), store, Workers(2, tmp_path / "storage"), None, console)
     assert not [t for t in store.trials("tiny") if t.run]
@@ -111,8 +111,8 @@ def test_one_worker_and_two_give_the_same_rows(
 def test_workers_keep_the_weights_of_retrainings_where_the_sweep_asks_it(
     tiny: Tiny, store: Store, tmp_path: Path, console: Console
 ) -> None:
-    asked = tiny(models=["lem"], trials=1, keep_weights=True)
-    driver.start_sweep(asked, store, Workers(2, tmp_path), None, console)
+    requested = tiny(models=["lem"], trials=1, keep_weights=True)
+    driver.start_sweep(requested, store, Workers(2, tmp_path), None, console)
     trials = store.retrainings()
     kept = [weights.read(weights.file_of(tmp_path, trial.config.id)) for trial in trials]
     assert [(k.config, k.test) for k in kept if k] == [(t.config, t.run.test) for t in trials if t.run]

@@ -41,10 +41,10 @@ def recounted(machines: list[ClusterNode], placed: list[Slot]) -> tuple[Counter[
     """Return how much of each GPU and of each machine's cores is held, in exact fractions."""
     gpus, cpus = Counter[tuple[int, int]](), Counter[int]()
     for place in placed:
-        cpus[place.machine] += Fraction(str(place.cpus))  # type: ignore[assignment]
+        cpus[place.node] += Fraction(str(place.cpus))  # type: ignore[assignment]
         if place.gpus:
-            gpus[place.machine, place.gpu] += Fraction(str(place.gpus))  # type: ignore[assignment]
-            assert machines[place.machine].kind == place.kind and place.gpu < machines[place.machine].gpus
+            gpus[place.node, place.gpu] += Fraction(str(place.gpus))  # type: ignore[assignment]
+            assert machines[place.node].kind == place.kind and place.gpu < machines[place.node].gpus
     return gpus, cpus
 
 
@@ -59,7 +59,7 @@ def test_never_more_than_fits_gpus_first_and_none_idle_while_packs_wait(
     for step in steps:
         if isinstance(step, int):
             if placed:
-                room.give(placed.pop(step % len(placed)))
+                room.return_slot(placed.pop(step % len(placed)))
             continue
         gpus, cpus = recounted(usable, placed)
         fits = [
@@ -68,18 +68,18 @@ def test_never_more_than_fits_gpus_first_and_none_idle_while_packs_wait(
         ]  # fmt: skip
         cores = [k for k, m in enumerate(usable) if not m.gpus and cpus[k] + 1 <= m.cpus]
         allowed = most is None or len(placed) < most
-        place = room.take(step)
+        place = room.take_slot(step)
         assert (place is not None) == bool(allowed and (fits or cores)), "a pack waits where there is a place for it"
         if place:
             assert bool(place.gpus) == gpus_there, "GPUs first, cores where there are none or none are wanted"
-            assert place.gpus in (0.0, step.get(place.kind)) and (not fits or (place.machine, place.gpu) in fits)
+            assert place.gpus in (0.0, step.get(place.kind)) and (not fits or (place.node, place.gpu) in fits)
             of_kind = [key for key in fits if usable[key[0]].kind == place.kind]
-            assert all(gpus[place.machine, place.gpu] <= gpus[key] for key in of_kind), "the emptiest is taken"
+            assert all(gpus[place.node, place.gpu] <= gpus[key] for key in of_kind), "the emptiest is taken"
             placed.append(place)
     gpus, cpus = recounted(usable, placed)
     assert all(held <= 1 for held in gpus.values()) and all(held <= usable[k].cpus for k, held in cpus.items())
     idle = [m.kind for k, m in enumerate(usable) for g in range(m.gpus) if not gpus[k, g]]
-    assert sorted(room.idle) == sorted(idle)
+    assert sorted(room.idle_gpus) == sorted(idle)
 
 
 @given(packs=st.integers(1, 40), gpus=st.integers(1, 8), needed=st.integers(1, 16))
@@ -100,7 +100,7 @@ def test_packs_are_spread_over_all_gpus_though_ray_fills_one_before_the_next(
 def test_the_first_kind_is_preferred_and_the_next_taken_when_it_is_full() -> None:
     room = DevicePool([ClusterNode(8, 1, "T4"), ClusterNode(8, 1, "A100")])
     wanted = {"A100": 0.5, "T4": 1.0}
-    kinds = [place and place.kind for place in (room.take(wanted) for _ in range(4))]
+    kinds = [place and place.kind for place in (room.take_slot(wanted) for _ in range(4))]
     assert kinds == ["A100", "A100", "T4", None] and room.count == 2
 
 
@@ -109,9 +109,9 @@ def test_cores_never_leave_a_gpu_idle_and_a_pack_has_one_at_most() -> None:
         DevicePool([ClusterNode(2, 4, "A100")]),
         DevicePool([ClusterNode(64, 2, "A100"), ClusterNode(4, 2, "A100")]),
     )
-    assert [(few.take({"A100": 1.0}) or Slot()).cpus for _ in range(4)] == [0.5] * 4
-    assert [(many.take({"A100": 0.25}) or Slot()).cpus for _ in range(16)] == [0.25] * 16
-    assert (DevicePool([ClusterNode(0, 1, "A100")]).take({"A100": 1.0}) or Slot()).cpus == 0.0
+    assert [(few.take_slot({"A100": 1.0}) or Slot()).cpus for _ in range(4)] == [0.5] * 4
+    assert [(many.take_slot({"A100": 0.25}) or Slot()).cpus for _ in range(16)] == [0.25] * 16
+    assert (DevicePool([ClusterNode(0, 1, "A100")]).take_slot({"A100": 1.0}) or Slot()).cpus == 0.0
 
 
 def test_machines_without_a_gpu_are_left_out_where_there_is_one_unless_gpus_are_declined() -> None:
@@ -126,11 +126,11 @@ def test_what_is_left_idle_is_said_in_one_line_with_its_reason() -> None:
     halves = [{"A100": 0.5, "T4": 1.0}] * 3
     assert describe_idle_gpus(room, halves) == "1 GPU is left idle (1 T4): 3 packs, 2 at a time"
     assert (
-        describe_idle_gpus(DevicePool(room.machines), halves[:1])
+        describe_idle_gpus(DevicePool(room.nodes), halves[:1])
         == "2 GPUs are left idle (1 A100, 1 T4): 1 pack, 1 at a time"
     )
-    assert describe_idle_gpus(DevicePool(room.machines), [{"A100": 1.0, "T4": 1.0}] * 3) == ""
-    assert describe_idle_gpus(DevicePool([ClusterNode(4)]), []) == "" and room.taken == 0
+    assert describe_idle_gpus(DevicePool(room.nodes), [{"A100": 1.0, "T4": 1.0}] * 3) == ""
+    assert describe_idle_gpus(DevicePool([ClusterNode(4)]), []) == "" and room.used == 0
 
 
 def test_places_are_told_in_words() -> None:
@@ -148,19 +148,19 @@ def test_places_are_told_in_words() -> None:
 
 def test_without_a_count_the_packs_at_a_time_follow_from_what_there_is(tmp_path: Path) -> None:
     machines = [ClusterNode(16, 2, "A100"), ClusterNode(8)]
-    assert Workers(None, tmp_path).room(machines).count == 2
-    assert Workers(None, tmp_path, cpu=True).room(machines).count == 24
-    assert Workers(5, tmp_path, cpu=True).room(machines).count == 5
-    assert Workers(None, tmp_path, here=True).room(machines).count == 1
+    assert Workers(None, tmp_path).device_pool(machines).count == 2
+    assert Workers(None, tmp_path, cpu=True).device_pool(machines).count == 24
+    assert Workers(5, tmp_path, cpu=True).device_pool(machines).count == 5
+    assert Workers(None, tmp_path, here=True).device_pool(machines).count == 1
     with pytest.raises(WorkerError, match="neither a GPU nor a free core at 10.0.0.1:6379. If it starts machines"):
-        Workers(None, tmp_path, "10.0.0.1:6379").room([ClusterNode(0)])
+        Workers(None, tmp_path, "10.0.0.1:6379").device_pool([ClusterNode(0)])
 
 
 def test_a_cluster_that_starts_machines_when_packs_wait_is_asked_for_just_what_was_said(tmp_path: Path) -> None:
-    quarter = Workers(6, tmp_path, "head:6379", gpus=0.25).room([ClusterNode(0)])
-    assert [place and place.gpus for place in (quarter.take(quarter.whole | {"GPU": 0.25}) for _ in range(7))] == (
-        [0.25] * 6 + [None]
-    )
-    assert sum(m.gpus for m in quarter.machines) == 2
-    cores = Workers(3, tmp_path, "head:6379", cpu=True).room([])
-    assert [place and place.cpus for place in (cores.take({}) for _ in range(4))] == [1.0, 1.0, 1.0, None]
+    quarter = Workers(6, tmp_path, "head:6379", gpus=0.25).device_pool([ClusterNode(0)])
+    assert [
+        place and place.gpus for place in (quarter.take_slot(quarter.whole_gpu | {"GPU": 0.25}) for _ in range(7))
+    ] == ([0.25] * 6 + [None])
+    assert sum(m.gpus for m in quarter.nodes) == 2
+    cores = Workers(3, tmp_path, "head:6379", cpu=True).device_pool([])
+    assert [place and place.cpus for place in (cores.take_slot({}) for _ in range(4))] == [1.0, 1.0, 1.0, None]

@@ -18,7 +18,7 @@ def test_a_trial_may_take_the_machines_memory_and_with_gpus_twice_that(
     gpus: list[str], copies: int, monkeypatch: pytest.MonkeyPatch, here: Workers
 ) -> None:
     sweep = resolve(small(models=["lem"], hidden=4000, batch=1000))
-    least = least_bytes(sweep.entries[0])
+    least = least_bytes(sweep.cells[0])
     assert least > GIB
     monkeypatch.setattr("longwave.platform.training.environment.gpus", lambda: gpus)
     for total, fits in ((-(-least // copies), True), (least // copies - 1, False)):

@@ -19,8 +19,7 @@ from longwave.platform.sweeps.file.schema import read_sweep
 from longwave.platform.sweeps.file.space import Dimension, Drawn, draw
 from longwave.platform.sweeps.plan.cells import Sweep
 from longwave.platform.sweeps.plan.resolve import resolve
-from longwave.platform.sweeps.plan.rounds import drawn_values
-from longwave.platform.sweeps.plan.trials import all_trials
+from longwave.platform.sweeps.plan.trials import all_trials, drawn_values
 
 SPACE: dict[str, Any] = {
     "momentum": {"low": 0.01, "high": 0.99},  # before its word: the order in the file does not matter
@@ -46,7 +45,7 @@ def error(config: TrialConfig) -> float:
     return {"adam": 0.5, "rmsprop": 1.0}[config.optimiser] + (rate + 2.5) ** 2
 
 
-def found(sweep: Sweep) -> list[TrialConfig]:
+def actual(sweep: Sweep) -> list[TrialConfig]:
     """Return all trials of a search whose trials end by ``error``."""
     ends: dict[str, Run] = {}
     while len(trials := [c for c in all_trials(sweep, ends) if c.phase == "search"]) > len(ends):
@@ -56,8 +55,8 @@ def found(sweep: Sweep) -> list[TrialConfig]:
 
 def test_a_search_in_rounds_draws_a_number_exactly_where_its_word_has_it() -> None:
     sweep = search("tpe", trials=40, rounds=3)
-    [entry] = sweep.entries
-    trials = found(sweep)
+    [entry] = sweep.cells
+    trials = actual(sweep)
     assert len(trials) == 40
     for c in trials:
         assert ("momentum" in c.params) == (c.optimiser == "sgd"), c
@@ -75,7 +74,7 @@ def test_samplers_that_learn_nothing_draw_all_as_ever(seed: int, n: int, sampler
         "c": Dimension("c", 2, 9, log=True, whole=True),
     }
     space = [known[name] for name in order]
-    assert draw(space, n, seed, sampler, means=lambda point, name: False) == draw(space, n, seed, sampler)
+    assert draw(space, n, seed, sampler, is_used=lambda point, name: False) == draw(space, n, seed, sampler)
 
 
 def test_a_point_that_learns_asks_of_each_name_whether_it_has_a_meaning_in_what_is_drawn_before() -> None:
@@ -86,8 +85,8 @@ def test_a_point_that_learns_asks_of_each_name_whether_it_has_a_meaning_in_what_
         return name != "b" or point["a"] == "x"
 
     space = (Dimension("a", choices=("x", "y")), Dimension("b", 0.0, 1.0), Dimension("c", 0.0, 1.0))
-    told: list[tuple[dict[str, Drawn], float]] = [({"a": "y", "c": k / 20}, k / 20) for k in range(20)]
-    points = draw(space, 12, 5, "tpe", told, means=means)
+    message: list[tuple[dict[str, Drawn], float]] = [({"a": "y", "c": k / 20}, k / 20) for k in range(20)]
+    points = draw(space, 12, 5, "tpe", message, is_used=means)
     assert all(("b" in p) == (p["a"] == "x") and "c" in p for p in points)
     assert asked_for[:3][0] == ((), "a") and asked_for[1] == (("a",), "b")
 
@@ -95,7 +94,7 @@ def test_a_point_that_learns_asks_of_each_name_whether_it_has_a_meaning_in_what_
 def test_the_example_of_a_search_begins_with_the_papers_setting_and_competes_in_cohorts_of_several_packs() -> None:
     sweep = resolve(read_sweep(ROOT / "infra/sweeps/search.toml"))
     trials = all_trials(sweep, {})
-    assert trials[0].params["lr"] == 0.00904 and trials[0].params["dt"] == 1.0 and not sweep.entries[0].warm[0].out
+    assert trials[0].params["lr"] == 0.00904 and trials[0].params["dt"] == 1.0 and not sweep.cells[0].warm[0].out
     assert len(trials) == 24 and len({c.halving["cohort"] for c in trials if c.halving}) == 1
     assert all(("momentum" in c.params) == (c.optimiser == "sgd") for c in trials)
     assert all(("lr_final" in c.params) <= (c.schedule == "cosine") for c in trials)
@@ -110,6 +109,6 @@ def test_draws_of_random_and_quasi_random_searches_are_those_of_before() -> None
 @pytest.mark.slow  # forty searches of sixty trials, each by two samplers
 def test_tpe_finds_better_settings_than_a_random_search_of_as_many_trials_where_words_decide_the_space() -> None:
     """Same budget, same space, forty seeds each: the best settings found are compared by a rank test."""
-    best = {s: [min(map(error, found(search(s, seed=seed)))) for seed in range(40)] for s in ("random", "tpe")}
+    best = {s: [min(map(error, actual(search(s, seed=seed)))) for seed in range(40)] for s in ("random", "tpe")}
     assert stats.mannwhitneyu(best["tpe"], best["random"], alternative="less").pvalue < 0.01
     assert np.median(best["tpe"]) < 0.5 * np.median(best["random"])

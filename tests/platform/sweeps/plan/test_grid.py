@@ -50,16 +50,16 @@ def ids(file: SweepFile) -> list[str]:
 
 @pytest.mark.parametrize("name", BEFORE)
 def test_a_sweep_without_a_grid_asks_for_the_trials_it_asked_for_before_there_were_grids(name: str) -> None:
-    changes, count, told = BEFORE[name]
-    found = ids(small(**changes))
-    assert (len(found), digest(found)) == (count, told)
+    changes, count, message = BEFORE[name]
+    actual = ids(small(**changes))
+    assert (len(actual), digest(actual)) == (count, message)
 
 
 def test_a_sweep_of_five_models_asks_for_the_trials_it_asked_for_before_there_were_grids() -> None:
     models = ["lem", "cornn", "chrono_lstm", "lstm", "gru"]
     file = {"name": "demo", "task": "fitzhugh_nagumo", "models": models, "trials": 8, "retrain": 5, "epochs": 30}
-    found = ids(check_sweep({**file, "seed": 0}, "demo.toml"))
-    assert (len(found), digest(found)) == (65, "1a3edfcb3974d094")
+    actual = ids(check_sweep({**file, "seed": 0}, "demo.toml"))
+    assert (len(actual), digest(actual)) == (65, "1a3edfcb3974d094")
 
 
 @given(
@@ -76,18 +76,18 @@ def test_a_grid_is_the_product_of_its_lists_and_each_cell_the_same_sweep_without
         grid={"hidden": hidden, "batch": batch}, model={"unicornn": {"grid": {"layers": layers}}},
     )  # fmt: skip
     sweep = resolve(file)
-    found = [(e.base.hidden, e.base.batch, e.base.options.get("layers", 3)) for e in sweep.entries]
-    assert found == list(product(hidden, batch, layers))
-    for (h, b, many), mine in zip(found, search_trials(sweep, {}), strict=True):
+    actual = [(e.base.hidden, e.base.batch, e.base.options.get("layers", 3)) for e in sweep.cells]
+    assert actual == list(product(hidden, batch, layers))
+    for (h, b, many), mine in zip(actual, search_trials(sweep, {}), strict=True):
         alone = small(models=["unicornn"], hidden=h, batch=b, trials=2, model={"unicornn": {"layers": many}})
         assert [c.id for c in mine] == [c.id for c in all_trials(resolve(alone), {})]
-    assert len({c.id for c in to_the_end(sweep)}) == len(found) * (2 + 2)
+    assert len({c.id for c in to_the_end(sweep)}) == len(actual) * (2 + 2)
 
 
 def test_one_task_of_several_is_the_sweep_of_that_task_alone() -> None:
     file = small(task=None, variant=None, tasks=["adding", "digits"], variants={"adding": "N=20"}, models=["lem"])
     sweep = resolve(file)
-    assert [(e.label, e.goal, e.metric, e.places) for e in sweep.entries] == [
+    assert [(e.label, e.goal, e.metric, e.places) for e in sweep.cells] == [
         ("adding lem", "min", "mse", 20),
         ("digits lem", "max", "accuracy", 64),
     ]
@@ -101,18 +101,18 @@ def test_words_and_numbers_of_a_grid_make_cells_and_defaults_are_not_said() -> N
         models=["lem"], grid={"optimiser": ["adam", "sgd"], "weight_decay": [0.0, 0.1], "schedule": ["cosine"]}
     )
     sweep = resolve(file)
-    assert [(e.base.optimiser, e.base.schedule, dict(e.base.params)) for e in sweep.entries] == [
+    assert [(e.base.optimiser, e.base.schedule, dict(e.base.params)) for e in sweep.cells] == [
         ("adam", "cosine", {}),
         ("adam", "cosine", {"weight_decay": 0.1}),
         ("sgd", "cosine", {}),
         ("sgd", "cosine", {"weight_decay": 0.1}),
     ]
-    assert [e.label for e in sweep.entries][1] == "lem (optimiser adam, weight_decay 0.1, schedule cosine)"
+    assert [e.label for e in sweep.cells][1] == "lem (optimiser adam, weight_decay 0.1, schedule cosine)"
 
 
 def test_a_fixed_number_holds_in_the_cells_where_it_has_a_meaning() -> None:
     sweep = resolve(small(models=["lem"], recipe={"momentum": 0.9}, grid={"optimiser": ["adam", "sgd"]}))
-    assert [dict(e.base.params) for e in sweep.entries] == [{}, {"momentum": 0.9}]
+    assert [dict(e.base.params) for e in sweep.cells] == [{}, {"momentum": 0.9}]
 
 
 def test_a_models_own_grid_and_recipe_win_over_the_sweeps() -> None:
@@ -120,8 +120,8 @@ def test_a_models_own_grid_and_recipe_win_over_the_sweeps() -> None:
         hidden=None, grid={"hidden": [4, 6]}, recipe={"optimiser": "sgd", "momentum": 0.9, "warmup": 1},
         model={"gru": {"grid": {"hidden": [8]}, "recipe": {"momentum": 0.5}}},
     )  # fmt: skip
-    found = [(e.label, e.base.hidden, dict(e.base.params)) for e in resolve(file).entries]
-    assert found == [
+    actual = [(e.label, e.base.hidden, dict(e.base.params)) for e in resolve(file).cells]
+    assert actual == [
         ("lem (hidden 4)", 4, {"momentum": 0.9, "warmup": 1.0}),
         ("lem (hidden 6)", 6, {"momentum": 0.9, "warmup": 1.0}),
         ("gru (hidden 8)", 8, {"momentum": 0.5, "warmup": 1.0}),
@@ -140,36 +140,36 @@ def test_trials_tell_their_cell() -> None:
 
 def test_what_follows_in_a_cell_is_decided_by_that_cell_alone() -> None:
     sweep = resolve(small(models=["lem"], hidden=None, grid={"hidden": [4, 8]}))
-    found = list(enumerate(search_trials(sweep, {})))
-    ends = {c.id: Run(c.id, "ok", valid=c.params["lr"]) for _, mine in found for c in mine}
-    open_ones = {c.id for c in found[0][1][1:]}
+    actual = list(enumerate(search_trials(sweep, {})))
+    ends = {c.id: Run(c.id, "ok", valid=c.params["lr"]) for _, mine in actual for c in mine}
+    open_ones = {c.id for c in actual[0][1][1:]}
 
     def planned(cells: bool) -> list[PlannedTrial]:
-        states = {c.id: "planned" if c.id in open_ones else "ok" for _, mine in found for c in mine}
+        states = {c.id: "planned" if c.id in open_ones else "ok" for _, mine in actual for c in mine}
         return [
             PlannedTrial(c.id, "lem", "search", states[c.id], None, c.params["lr"], k if cells else None)
-            for k, mine in found
+            for k, mine in actual
             for c in mine
         ]
 
-    configs = {c.id: c for _, mine in found for c in mine}
+    configs = {c.id: c for _, mine in actual for c in mine}
     more = list(following_trials(sweep, planned(True), lambda ids: {i: (configs[i], ends[i]) for i in ids}))
     assert [cell for cell, _ in more] == [1, 1] and {c.hidden for _, c in more} == {8}
-    assert min(found[1][1], key=lambda c: c.params["lr"]).params == more[0][1].params
+    assert min(actual[1][1], key=lambda c: c.params["lr"]).params == more[0][1].params
     assert list(following_trials(sweep, planned(False), lambda ids: pytest.fail("all of the model is open"))) == []
 
 
 def test_a_plan_of_before_there_were_cells_loads() -> None:
     file = small(models=["lem"])
-    [entry] = with_descriptions(resolve(file)).entries
+    [entry] = with_descriptions(resolve(file)).cells
     param = {
         "name": "dt", "symbol": "Δt", "low": 0.1, "high": 1.0, "log": True, "unit": "steps", "meaning": "Step.",
         "published": "", "zero": False, "most": None, "whole": False, "searched": True, "default": None,
     }  # fmt: skip
     old = {"base": entry.base.to_dict(), "space": [param], "about": entry.to_dict()["about"], "looped": False}
-    [found] = Sweep.from_dict(file, {"goal": "min", "metric": "mse", "length": 20, "entries": [old]}).entries
-    assert (found.goal, found.metric, found.places, found.label, found.recipe) == ("min", "mse", 20, "lem", None)
-    [dimension] = found.space
+    [actual] = Sweep.from_dict(file, {"goal": "min", "metric": "mse", "length": 20, "entries": [old]}).cells
+    assert (actual.goal, actual.metric, actual.places, actual.label, actual.recipe) == ("min", "mse", 20, "lem", None)
+    [dimension] = actual.space
     assert (dimension.name, dimension.low, dimension.high, dimension.log, dimension.choices) == (
         "dt",
         0.1,
@@ -177,7 +177,7 @@ def test_a_plan_of_before_there_were_cells_loads() -> None:
         True,
         (),
     )
-    assert found.base == entry.base and found.about == entry.about
+    assert actual.base == entry.base and actual.about == entry.about
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {

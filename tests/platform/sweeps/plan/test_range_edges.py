@@ -38,7 +38,7 @@ MIDDLE = {"lr": 3e-3, "dt": 0.03, "gamma": 10.0, "epsilon": 10.0}
 
 
 def entry(model: str = "cornn", **changes: Any) -> CellPlan:
-    return resolve(small(models=[model], **changes)).entries[0]
+    return resolve(small(models=[model], **changes)).cells[0]
 
 
 def won(of: CellPlan, **params: float) -> TrialConfig:
@@ -70,13 +70,13 @@ def test_choices_and_fixed_numbers_have_no_edge() -> None:
 @given(st.floats(1e-4, 1e-1))
 def test_what_sits_at_an_edge_lies_inside_the_wider_range_and_no_more_at_its_edge(lr: float) -> None:
     ours = resolve(small(models=["cornn"]))
-    [cell] = ours.entries
-    found = list(edges_of_winner(cell, won(cell, lr=lr)))
-    for edge in found:
+    [cell] = ours.cells
+    actual = list(edges_of_winner(cell, won(cell, lr=lr)))
+    for edge in actual:
         again = resolve(
-            check_sweep({**SMALL_AS_FILE, **tomllib.loads(format_tables(widen_ranges(ours, found), 5))}, "again")
+            check_sweep({**SMALL_AS_FILE, **tomllib.loads(format_tables(widen_ranges(ours, actual), 5))}, "again")
         )
-        assert ends(again.entries[0], lr=edge.value) == {}
+        assert ends(again.cells[0], lr=edge.value) == {}
 
 
 SMALL_AS_FILE = {**small(models=["cornn"]).model_dump(exclude_defaults=True), "name": "again"}
@@ -84,10 +84,10 @@ SMALL_AS_FILE = {**small(models=["cornn"]).model_dump(exclude_defaults=True), "n
 
 def test_a_range_is_widened_for_all_models_alike_as_far_as_values_are_valid() -> None:
     ours = resolve(small(models=["lem", "cornn", "unicornn", "tau_gru", "lipschitz_rnn", "gru"]))
-    found = [AtEdge("lem", "r", name, 1.0, 0.0, 1.0, "high") for name in ("dt", "lr", "tau", "beta", "alpha")]
+    actual = [AtEdge("lem", "r", name, 1.0, 0.0, 1.0, "high") for name in ("dt", "lr", "tau", "beta", "alpha")]
     space = {
         model: {n: (r.low, r.high, r.log) for n, r in ranges.items()}
-        for model, ranges in widen_ranges(ours, found).items()
+        for model, ranges in widen_ranges(ours, actual).items()
     }
     assert {model: ranges["lr"] for model, ranges in space.items()} == {
         **dict.fromkeys(("lem", "cornn", "unicornn", "gru"), (pytest.approx(1e-5), 1.0, True)),
@@ -111,7 +111,7 @@ def test_a_search_over_other_ranges_says_so_on_its_rows() -> None:
 
 def pairs(sweep: Sweep) -> Iterator[tuple[CellPlan, list[TrialConfig]]]:
     """Yield each cell with the trials that it begins with."""
-    return zip(sweep.entries, first_trials(sweep), strict=True)
+    return zip(sweep.cells, first_trials(sweep), strict=True)
 
 
 @pytest.mark.integration
@@ -125,25 +125,25 @@ def test_the_command_tells_edges_of_winners_alone_and_writes_the_second_search(
     driver.start_sweep(file, store, here, None, Console(file=io.StringIO()))
     command = ["sweep", "edges", "tiny", "--store", store.url]
     assert main([*command, "--format", "json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    found, without = find_edges(sweep, store, "tiny")
-    assert (told["edges"], told["without"]) == ([edge.to_dict() for edge in found], []) and without == []
+    message = json.loads(capsys.readouterr().out)
+    actual, without = find_edges(sweep, store, "tiny")
+    assert (message["edges"], message["without"]) == ([edge.to_dict() for edge in actual], []) and without == []
     winners = {t.config.model: t.config for t in store.trials("tiny") if t.config.phase == "retrain"}
-    assert {edge.cell for edge in found} == {*winners} == {"lem", "gru"}
+    assert {edge.cell for edge in actual} == {*winners} == {"lem", "gru"}
     with Store(f"sqlite:///{tmp_path}/elsewhere.db") as elsewhere:
         import_bundle(elsewhere, seal(collect(store)), [])
         [imported] = elsewhere.sweeps()
         assert main(["sweep", "edges", imported, "--format", "json", "--store", elsewhere.url]) == 0
-    assert json.loads(capsys.readouterr().out) == told
+    assert json.loads(capsys.readouterr().out) == message
     assert main(command) == 0
-    assert f"tiny: {len(found)} numbers of winners sit at an edge" in capsys.readouterr().out
+    assert f"tiny: {len(actual)} numbers of winners sit at an edge" in capsys.readouterr().out
     assert main([*command, "--widened"]) == 0
-    told = capsys.readouterr().out
-    assert told == format_tables(widen_ranges(sweep, found), 1) and "[wider]\ntrials = 1\n" in told, (
+    message = capsys.readouterr().out
+    assert message == format_tables(widen_ranges(sweep, actual), 1) and "[wider]\ntrials = 1\n" in message, (
         "half as many, one at least"
     )
-    again = check_sweep({**stored_settings(file), "name": "again", **tomllib.loads(told)}, "again")
+    again = check_sweep({**stored_settings(file), "name": "again", **tomllib.loads(message)}, "again")
     with pytest.raises(ConfigError, match=r"again has a second search over wider ranges: change them in \[wider"):
-        widen_ranges(resolve(again), found)
+        widen_ranges(resolve(again), actual)
     assert main(["sweep", "edges", "other", "--store", store.url]) == 2
     assert "No sweep 'other'" in capsys.readouterr().err

@@ -12,22 +12,22 @@ from longwave.platform.records.run import Run
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.sweeps.plan.cells import CellPlan
 from longwave.platform.sweeps.plan.resolve import resolve
-from longwave.platform.sweeps.plan.rounds import next_round
+from longwave.platform.sweeps.plan.trials import next_round
 
 
 def cell(**changes: Any) -> tuple[Any, CellPlan]:
     """Return the file and the only cell of a small sweep."""
     sweep = resolve(small(**{"models": ["lem"], **changes}))
-    return sweep.file, sweep.entries[0]
+    return sweep.file, sweep.cells[0]
 
 
 def ended(trials: Sequence[TrialConfig], runs: Mapping[int, tuple[str, float]] = {}) -> dict[str, Run]:
     """Return how trials ended: well, each with another score, but for the places that ``runs`` names."""
-    found = {}
+    actual = {}
     for k, config in enumerate(trials):
         status, valid = runs.get(k, ("ok", 1.0 + 0.1 * (k % 7)))
-        found[config.id] = Run(config.id, status, "it did" if status == "diverged" else "", valid=valid)  # type: ignore[arg-type]
-    return found
+        actual[config.id] = Run(config.id, status, "it did" if status == "diverged" else "", valid=valid)  # type: ignore[arg-type]
+    return actual
 
 
 def test_no_round_draws_the_points_of_another() -> None:

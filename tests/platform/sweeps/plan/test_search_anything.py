@@ -23,8 +23,7 @@ from longwave.platform.sweeps.file.settings import read_cells
 from longwave.platform.sweeps.file.space import Dimension, draw
 from longwave.platform.sweeps.plan.cells import Sweep
 from longwave.platform.sweeps.plan.resolve import resolve
-from longwave.platform.sweeps.plan.rounds import drawn_values
-from longwave.platform.sweeps.plan.trials import all_trials
+from longwave.platform.sweeps.plan.trials import all_trials, drawn_values
 from longwave.platform.training.rules import check_training
 
 EVERYTHING: dict[str, Any] = {
@@ -70,19 +69,19 @@ def test_what_is_drawn_stands_where_it_belongs_and_is_one_that_training_takes() 
 
 def test_a_default_of_one_word_is_said_under_another() -> None:
     space = {"optimiser": ["adam", "adamw"], "weight_decay": [0.0, 0.01]}
-    found = {(c.optimiser, c.params.get("weight_decay")) for c in all_trials(search(space), {})}
-    assert found <= {("adam", None), ("adam", 0.01), ("adamw", 0.0), ("adamw", None)} and len(found) == 4
+    actual = {(c.optimiser, c.params.get("weight_decay")) for c in all_trials(search(space), {})}
+    assert actual <= {("adam", None), ("adam", 0.01), ("adamw", 0.0), ("adamw", None)} and len(actual) == 4
 
 
 def test_the_learning_sampler_is_told_what_was_drawn_words_and_defaults_too() -> None:
     sweep = search()
-    [entry] = sweep.entries
+    [entry] = sweep.cells
     seeds = draw(entry.space, 40, 0)
     for c, _ in zip(all_trials(sweep, {}), seeds, strict=True):
-        told = drawn_values(entry, c)
-        assert told["optimiser"] == c.optimiser and told["hidden"] == c.hidden and told["clip"] == c.clip
-        assert ("momentum" in told) == (c.optimiser == "sgd") and ("lr_final" in told) == (c.schedule == "cosine")
-        assert told["weight_decay"] == c.params.get("weight_decay", 0.01 if c.optimiser == "adamw" else 0.0)
+        message = drawn_values(entry, c)
+        assert message["optimiser"] == c.optimiser and message["hidden"] == c.hidden and message["clip"] == c.clip
+        assert ("momentum" in message) == (c.optimiser == "sgd") and ("lr_final" in message) == (c.schedule == "cosine")
+        assert message["weight_decay"] == c.params.get("weight_decay", 0.01 if c.optimiser == "adamw" else 0.0)
 
 
 @pytest.mark.integration
@@ -96,9 +95,9 @@ def test_tpe_learns_which_word_is_better() -> None:
     def share_of(better: str, sweep: Sweep) -> float:
         first = all_trials(sweep, {})
         ends: dict[str, Run] = {}
-        while len(found := [c for c in all_trials(sweep, ends) if c.phase == "search"]) > len(ends):
-            ends = {c.id: Run(c.id, "ok", valid=float(c.optimiser != better)) for c in found}
-        return float(np.mean([c.optimiser == better for c in found[len(first) :]]))
+        while len(actual := [c for c in all_trials(sweep, ends) if c.phase == "search"]) > len(ends):
+            ends = {c.id: Run(c.id, "ok", valid=float(c.optimiser != better)) for c in actual}
+        return float(np.mean([c.optimiser == better for c in actual[len(first) :]]))
 
     assert share("sgd") > 0.65 and share("adam") > 0.65
 
@@ -128,17 +127,17 @@ def test_published_words_and_numbers_are_the_default_as_far_as_they_have_a_meani
 ) -> None:
     model, task = get_model("lipschitz_rnn"), get_task("scifar")
     content = {"name": "s", "task": "scifar", "models": ["lipschitz_rnn"], "trials": 1, "recipe": recipe}
-    found = resolve_cell(next(read_cells(check_sweep(content, "s"), model)), task, model)
-    assert tuple(found.fields[name] for name in ("optimiser", "schedule", "drops")) == words
-    assert found.params == numbers
+    actual = resolve_cell(next(read_cells(check_sweep(content, "s"), model)), task, model)
+    assert tuple(actual.fields[name] for name in ("optimiser", "schedule", "drops")) == words
+    assert actual.params == numbers
 
 
 def test_a_trial_says_how_it_departs_whatever_was_drawn() -> None:
     [first, *_] = all_trials(search(), {})
-    told = about(first).departures
-    assert f"optimiser {first.optimiser} (published adam)" in told or first.optimiser == "adam"
-    assert f"warmup {first.params['warmup']:g} (published none)" in told
-    assert f"hidden {first.hidden} (published 128)" in told and f"clip {first.clip:g} (published none)" in told
+    message = about(first).departures
+    assert f"optimiser {first.optimiser} (published adam)" in message or first.optimiser == "adam"
+    assert f"warmup {first.params['warmup']:g} (published none)" in message
+    assert f"hidden {first.hidden} (published 128)" in message and f"clip {first.clip:g} (published none)" in message
 
 
 def test_a_number_in_the_space_fixes_a_size_or_a_training_number() -> None:

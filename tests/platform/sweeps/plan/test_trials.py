@@ -310,9 +310,9 @@ def test_a_sweep_file_that_is_missing_or_not_toml_is_named(tmp_path: Path) -> No
 def test_the_demo_asks_for_what_its_readers_are_promised() -> None:
     sweep = resolve(read_sweep(ROOT / "infra/sweeps/demo.toml"))
     assert {"lem", "cornn", "chrono_lstm", "lstm", "gru"} == set(sweep.file.models)
-    assert sweep.file.trials >= 8 and sweep.file.places == {"adding": "N=50"}
+    assert sweep.file.trials >= 8 and sweep.file.variant_by_task == {"adding": "N=50"}
     assert sweep.file.retrain >= 6, "with 5 seeds no test of 10 pairs can tell two models apart"
-    assert all("epochs 40 (published" in " ".join(departures_of(e.base, get_task("adding"))) for e in sweep.entries)
+    assert all("epochs 40 (published" in " ".join(departures_of(e.base, get_task("adding"))) for e in sweep.cells)
 
 
 def test_a_run_cannot_contradict_itself() -> None:

@@ -41,12 +41,12 @@ def test_the_first_trial_is_the_setting_that_the_paper_found_best_and_the_others
     trials, others = all_trials(warm, {}), all_trials(cold, {})
     assert dict(trials[0].params) == dict(best.values) and trials[0].seed == others[0].seed
     assert trials[1:] == others[1:] and len(trials) == 3
-    [start] = warm.entries[0].warm
-    assert start.out == "" and start.beside == "hidden 128" and "adding N=5000" in start.source
+    [start] = warm.cells[0].warm
+    assert start.out == "" and start.differing == "hidden 128" and "adding N=5000" in start.source
 
 
 def test_without_a_warm_start_no_identity_and_no_stored_plan_is_another() -> None:
-    [entry] = cornn(warm=None).entries
+    [entry] = cornn(warm=None).cells
     assert entry.warm == () and "warm" not in entry.to_dict()
     assert "warm" not in stored_settings(cornn(warm=None).file) and "warm" not in all_trials(cornn(), {})[0].to_dict()
     assert small(warm="published") == small(warm=["published"])
@@ -63,7 +63,7 @@ def test_without_a_warm_start_no_identity_and_no_stored_plan_is_another() -> Non
 )
 def test_a_setting_outside_the_space_is_left_out_and_the_plan_says_why(changes: dict[str, Any], why: str) -> None:
     sweep = cornn(**changes)
-    assert [start.out for start in sweep.entries[0].warm] == [why]
+    assert [start.out for start in sweep.cells[0].warm] == [why]
     assert all_trials(sweep, {}) == all_trials(cornn(**{**changes, "warm": None}), {})
 
 
@@ -84,14 +84,14 @@ def test_words_and_numbers_that_are_drawn_are_the_recipes_where_they_may_be() ->
 
 def test_a_model_of_which_no_setting_is_printed_begins_with_none() -> None:
     sweep = resolve(small(models=["gru"], warm="published"))
-    assert sweep.entries[0].warm == () and all_trials(sweep, {}) == all_trials(resolve(small(models=["gru"])), {})
+    assert sweep.cells[0].warm == () and all_trials(sweep, {}) == all_trials(resolve(small(models=["gru"])), {})
 
 
 def test_a_warm_start_counts_in_the_trials_and_what_is_too_much_is_left_out() -> None:
     sweep = cornn(trials=1)
     assert len(all_trials(sweep, {})) == 1
     both = {"models": ["tau_gru"], "variant": "N=5000", "steps": 1, "space": {"tau_gru": {"tau": [900, 2000]}}}
-    used, left = resolve(small(**both, trials=1, warm="published")).entries[0].warm
+    used, left = resolve(small(**both, trials=1, warm="published")).cells[0].warm
     assert not used.out and "adding N=5000" in used.source  # its own variant goes first
     assert "adding N=2000" in left.source and left.out == "more than 1 trials"
 
@@ -107,7 +107,7 @@ def group(sweep: Sweep, k: int, valids: list[float | None], imported: bool = Fal
 
 def test_rows_are_taken_by_their_median_on_validation_a_diverged_seed_worst() -> None:
     sweep = cornn(trials=8, warm=None)
-    [entry] = sweep.entries
+    [entry] = sweep.cells
     rows = [
         group(sweep, 0, [0.3, 0.3, 0.3]),
         group(sweep, 1, [0.1, None, None]),
@@ -118,9 +118,9 @@ def test_rows_are_taken_by_their_median_on_validation_a_diverged_seed_worst() ->
         group(sweep, 6, [0.9]),
         group(sweep, 7, [0.8]),
     ]
-    found = settings_of_rows(entry, rows)
-    assert [dict(s.values) for s in found] == [dict(rows[k].config.params) for k in (2, 0, 7)] and len(found) == ROWS
-    assert found[0].source == f"row {rows[2].row[:12]}, {entry.metric} 0.2 on validation"
+    actual = settings_of_rows(entry, rows)
+    assert [dict(s.values) for s in actual] == [dict(rows[k].config.params) for k in (2, 0, 7)] and len(actual) == ROWS
+    assert actual[0].source == f"row {rows[2].row[:12]}, {entry.metric} 0.2 on validation"
     assert settings_of_rows(entry, [replace(rows[0], superseded="an older version")]) == []
     higher = settings_of_rows(replace(entry, goal="max"), rows)
     assert dict(higher[0].values) == dict(rows[6].config.params) and higher[0].source.endswith(" 0.9 on validation")
@@ -128,19 +128,19 @@ def test_rows_are_taken_by_their_median_on_validation_a_diverged_seed_worst() ->
 
 def test_what_a_row_has_beside_the_space_leaves_it_out_or_is_told() -> None:
     sweep = cornn(warm=None)
-    [entry] = sweep.entries
+    [entry] = sweep.cells
     [start] = settings_of_rows(entry, [group(sweep, 0, [0.1], hidden=9, clip=2.0)])
-    assert start.out == "" and start.beside == "hidden 9, clip 2"
+    assert start.out == "" and start.differing == "hidden 9, clip 2"
     [start] = settings_of_rows(entry, [group(sweep, 0, [0.1], optimiser="sgd")])
-    assert start.out == "" and start.beside == "optimiser sgd"
+    assert start.out == "" and start.differing == "optimiser sgd"
     params = {**all_trials(sweep, {})[0].params, "weight_decay": 0.1}
     [start] = settings_of_rows(entry, [group(sweep, 0, [0.1], params=params)])
     assert start.out == "weight_decay 0.1 is neither drawn nor fixed here"
-    [decayed] = cornn(warm=None, recipe={"weight_decay": 0.2}).entries
+    [decayed] = cornn(warm=None, recipe={"weight_decay": 0.2}).cells
     [start] = settings_of_rows(decayed, [group(sweep, 0, [0.1])])
     assert start.out == "weight_decay 0 is 0.2 here"
     drawn = cornn(warm=None, space={"cornn": {"weight_decay": [0.0, 0.1], "optimiser": ["adam", "sgd"]}})
-    [start] = settings_of_rows(drawn.entries[0], [group(sweep, 0, [0.1])])
+    [start] = settings_of_rows(drawn.cells[0], [group(sweep, 0, [0.1])])
     assert start.out == "" and start.values["weight_decay"] == 0.0 and start.values["optimiser"] == "adam"
 
 
@@ -165,11 +165,11 @@ def test_a_search_begins_with_a_row_of_the_store_and_its_board_says_so(
     sweep = store_plan(resolve(file), earlier)
     first, second = all_trials(sweep, {})
     assert first.params == {"lr": 0.0026, "dt": 0.0242} and second.params == row.params
-    assert [start.beside for start in sweep.entries[0].warm] == ["hidden 128", "epochs 2"]
+    assert [start.differing for start in sweep.cells[0].warm] == ["hidden 128", "epochs 2"]
     assert read_sweep_plan(earlier, "second") == sweep == store_plan(resolve(file), earlier)
     driver.resume_sweep(sweep, earlier, here, None, Console(file=io.StringIO()))
-    said = {way for r in read_board(earlier, "adding") if r.kind == "reproduced" for way in r.ways}
-    assert said == {"random search", "random search, warm start from published settings and earlier rows"}
+    output = {way for r in read_board(earlier, "adding") if r.kind == "reproduced" for way in r.ways}
+    assert output == {"random search", "random search, warm start from published settings and earlier rows"}
 
 
 def test_the_plan_shows_what_a_search_begins_with(
@@ -182,10 +182,10 @@ def test_the_plan_shows_what_a_search_begins_with(
         "[space.lem]\ndt = {low = 0.1, high = 2}\n"
     )
     assert main(["sweep", "plan", str(path), "--store", earlier.url]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "Trial 1: row" in said and "there with epochs 2." in said
-    assert "Left out: LEM, Appendix A, Table 8, adding N=10000: dt 0.0242 lies outside 0.1 to 2." in said
-    assert "successive halving in cohorts of 2 (η 3, from epoch 1), warm start from published settings" in said
+    output = " ".join(capsys.readouterr().out.split())
+    assert "Trial 1: row" in output and "there with epochs 2." in output
+    assert "Left out: LEM, Appendix A, Table 8, adding N=10000: dt 0.0242 lies outside 0.1 to 2." in output
+    assert "successive halving in cohorts of 2 (η 3, from epoch 1), warm start from published settings" in output
 
 
 def test_a_sweep_says_how_it_searched() -> None:

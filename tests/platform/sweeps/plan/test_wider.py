@@ -24,8 +24,13 @@ from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.plan.cells import Sweep
 from longwave.platform.sweeps.plan.range_edges import edges_of_winner
 from longwave.platform.sweeps.plan.resolve import resolve
-from longwave.platform.sweeps.plan.search_curves import draws_are_dependent
-from longwave.platform.sweeps.plan.stored import plan_trials, read_sweep_plan, store_plan, stored_settings
+from longwave.platform.sweeps.plan.stored import (
+    draws_are_dependent,
+    plan_trials,
+    read_sweep_plan,
+    store_plan,
+    stored_settings,
+)
 from longwave.platform.sweeps.plan.trials import all_trials
 from longwave.platform.sweeps.run import driver
 from longwave.platform.sweeps.run.estimate import planned_stages
@@ -55,9 +60,9 @@ def test_it_begins_once_the_first_search_of_a_cell_has_ended_and_draws_from_the_
     assert first == of_gru(all_trials(resolve(small()), {})) and len(first) == 4
     ends = scored(first, 0)
     assert of_gru(all_trials(sweep, dict(list(ends.items())[1:]))) == first, "one of the first search has not ended"
-    found = of_gru(all_trials(sweep, ends))
-    assert found[:4] == first and len(found) == 44 and len({c.seed for c in found}) == 44
-    drawn = [c.params["lr"] for c in found[4:]]
+    actual = of_gru(all_trials(sweep, ends))
+    assert actual[:4] == first and len(actual) == 44 and len({c.seed for c in actual}) == 44
+    drawn = [c.params["lr"] for c in actual[4:]]
     assert all(1e-5 <= lr <= 1.0 for lr in drawn) and min(drawn) < 1e-4 and max(drawn) > 0.1
     assert not of_gru(all_trials(sweep, ends), "retrain"), "the second search has not ended"
 
@@ -65,16 +70,16 @@ def test_it_begins_once_the_first_search_of_a_cell_has_ended_and_draws_from_the_
 @pytest.mark.parametrize("best", [1, 5])
 def test_the_best_of_both_searches_is_retrained_with_the_seeds_that_the_first_sweep_gave_it(best: int) -> None:
     sweep, alone = wider(), resolve(small())
-    found = of_gru(all_trials(sweep, scored(of_gru(all_trials(sweep, {})), 99)))
-    ends = scored(found, best)
+    actual = of_gru(all_trials(sweep, scored(of_gru(all_trials(sweep, {})), 99)))
+    ends = scored(actual, best)
     again = of_gru(all_trials(sweep, ends), "retrain")
-    assert {c.row for c in again} == {replace(found[best], phase="retrain", halving=None).row} and len(again) == 2
-    before = of_gru(all_trials(alone, {k: ends[k] for k in [c.id for c in found[:4]]}), "retrain")
+    assert {c.row for c in again} == {replace(actual[best], phase="retrain", halving=None).row} and len(again) == 2
+    before = of_gru(all_trials(alone, {k: ends[k] for k in [c.id for c in actual[:4]]}), "retrain")
     assert (again == before) == (best == 1)
 
 
 def test_what_it_does_not_name_is_drawn_from_the_same_ranges_and_a_model_it_does_not_name_is_searched_alike() -> None:
-    ours = wider(wider={"trials": 2, "space": {"lem": {"dt": {"low": 0.001, "high": 3.0}}}}).entries
+    ours = wider(wider={"trials": 2, "space": {"lem": {"dt": {"low": 0.001, "high": 3.0}}}}).cells
     assert [(d.name, d.low, d.high) for d in ours[0].wider] == [("lr", *between(ours, 0)), ("dt", 0.001, 3.0)]
     assert ours[1].wider == ours[1].space and len(to_the_end(wider())) == 2 * (4 + 3 + 2)
 
@@ -91,19 +96,19 @@ def test_those_who_compete_are_of_one_search() -> None:
     assert first == of_gru(all_trials(resolve(small(halving=halving)), {})), (
         "nothing of the first search is trained again"
     )
-    found = of_gru(all_trials(sweep, scored(first, 0)))
-    cohorts = [c.halving["cohort"] for c in found if c.halving]
+    actual = of_gru(all_trials(sweep, scored(first, 0)))
+    cohorts = [c.halving["cohort"] for c in actual if c.halving]
     assert len(set(cohorts[:4])) == len(set(cohorts[4:])) == 1 and cohorts[0] != cohorts[4] and len(cohorts) == 7
 
 
 def test_a_search_that_learns_goes_on_learning_from_the_first() -> None:
     sweep = wider(sampler="tpe", rounds=2, trials=24, models=["gru"], wider={"trials": 20, "space": gru(lr=LR)})
-    found: list[TrialConfig] = []
+    actual: list[TrialConfig] = []
     for _ in range(3):
-        ends = {c.id: Run(c.id, "ok", valid=abs(c.params["lr"] - 0.02)) for c in found}
-        found = of_gru(all_trials(sweep, ends))
-    assert len(found) == 44
-    far = [c.id for c in found[24:] if not 1e-3 < c.params["lr"] < 0.5]
+        ends = {c.id: Run(c.id, "ok", valid=abs(c.params["lr"] - 0.02)) for c in actual}
+        actual = of_gru(all_trials(sweep, ends))
+    assert len(actual) == 44
+    far = [c.id for c in actual[24:] if not 1e-3 < c.params["lr"] < 0.5]
     assert len(far) < 10, "at random, two thirds and more lie there"
 
 
@@ -134,20 +139,20 @@ def test_a_second_search_that_is_none_is_refused_in_one_line(changed: dict[str, 
 def test_there_is_no_second_search_without_a_first() -> None:
     with pytest.raises(ConfigError, match="wider: means nothing with trials 0"):
         wider(trials=0)
-    with pytest.raises(ConfigError, match="asks for at most 2,000,000 in all, got"):
+    with pytest.raises(ConfigError, match="has at most 2,000,000 in all, got"):
         wider(wider={**WIDER, "trials": 2_000_000})
     with pytest.raises(ConfigError, match="No range 'lr'"):
         wider(models=["gru"], space=gru(lr=[0.1, 0.2]), wider={"trials": 1, "space": gru(lr=LR)})
 
 
 def test_a_winner_is_at_an_edge_of_what_was_searched_last() -> None:
-    entry = wider().entries[1]
+    entry = wider().cells[1]
     edge = list(edges_of_winner(entry, replace(entry.base, params={"lr": 0.0999})))
     assert edge == [] and [e.high for e in edges_of_winner(entry, replace(entry.base, params={"lr": 0.99}))] == [1.0]
 
 
 def test_without_it_no_settings_and_no_stored_plan_are_others() -> None:
-    [entry, _] = resolve(small()).entries
+    [entry, _] = resolve(small()).cells
     assert entry.wider == () and "wider" not in entry.to_dict() and "wider" not in stored_settings(small())
 
 
@@ -183,9 +188,9 @@ def test_after_the_first_sweep_only_what_is_new_is_trained_and_rows_say_both_sea
 
 
 def test_the_way_of_a_search_names_it_once() -> None:
-    told = searched_by(stored_settings(small(wider=WIDER)))
-    assert told == "random search, then 3 trials over wider ranges for lr"
-    assert distinct_ways([told, "random search", "tpe search", told, "tpe search"]) == (told, "tpe search")
+    message = searched_by(stored_settings(small(wider=WIDER)))
+    assert message == "random search, then 3 trials over wider ranges for lr"
+    assert distinct_ways([message, "random search", "tpe search", message, "tpe search"]) == (message, "tpe search")
     assert distinct_ways(["random search"]) == ("random search",)
 
 
@@ -197,5 +202,5 @@ def test_what_a_sweep_is_expected_to_take_counts_the_second_search() -> None:
 
 def test_a_sweep_that_has_begun_counts_its_second_search(store: Store) -> None:
     plan_trials(store_plan(wider(), store), store)
-    found = sweep_status(store, "wide")
-    assert (found.trials, found.expected) == (2 * (4 + 3 + 2), 2 * (4 + 3 + 2) * 6)
+    actual = sweep_status(store, "wide")
+    assert (actual.trials, actual.expected) == (2 * (4 + 3 + 2), 2 * (4 + 3 + 2) * 6)

@@ -54,7 +54,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         return results(store)
 
 
-def refused(folder: Path, *asked: str, faults: Sequence[str], paths: Sequence[Path] = ()) -> tuple[int, str, str]:
+def refused(folder: Path, *requested: str, faults: Sequence[str], paths: Sequence[Path] = ()) -> tuple[int, str, str]:
     """Run the command in a process some of whose system calls fail; return its exit status and what it said.
 
     Args:
@@ -64,10 +64,10 @@ def refused(folder: Path, *asked: str, faults: Sequence[str], paths: Sequence[Pa
             calls pwrite64 and fdatasync, and what makes checkpoints durable fsync.
         paths: Of the files whose calls these are; of all without any.
     """
-    told = [word for path in paths for word in ("-P", str(path))]
-    told += [word for fault in faults for word in ("-e", f"inject={fault}")]
+    message = [word for path in paths for word in ("-P", str(path))]
+    message += [word for fault in faults for word in ("-e", f"inject={fault}")]
     traced = f"{STRACE} -f --seccomp-bpf -qq -e trace=pwrite64,fsync,fdatasync".split()
-    command = [*traced, "-o", str(folder / "trace"), *told, sys.executable, "-m", "longwave", *asked]
+    command = [*traced, "-o", str(folder / "trace"), *message, sys.executable, "-m", "longwave", *requested]
     own = {**os.environ, "LONGWAVE_CHECKPOINT_SECONDS": "0"}
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=own)
     trace = (folder / "trace").read_text().splitlines()
@@ -94,8 +94,8 @@ def test_a_store_whose_writes_are_refused_for_a_while_is_waited_for_and_checkpoi
     store: Store, tmp_path: Path, error: str, why: str, undisturbed: dict[str, Any]
 ) -> None:
     faults = [f"pwrite64:error={error}:when=30..32", f"fsync:error={error}:when=3..9"]
-    code, said, err = refused(tmp_path, *sweep(tmp_path, store), faults=faults)
-    assert code == 0 and why in said and "waiting up to 600 s" in said
+    code, output, err = refused(tmp_path, *sweep(tmp_path, store), faults=faults)
+    assert code == 0 and why in output and "waiting up to 600 s" in output
     goes_on = "A checkpoint could not be written; the training goes on with the one before: "
     assert err and all(line.startswith(goes_on) for line in err.splitlines()), err
     assert results(store) == undisturbed and describe_damage(store.engine) == ""
@@ -107,8 +107,8 @@ def test_a_store_whose_disk_may_have_lost_what_was_written_ends_the_sweep_in_a_l
     store: Store, tmp_path: Path, fault: str, undisturbed: dict[str, Any]
 ) -> None:
     wal = tmp_path / "store.db-wal"
-    code, said, err = refused(tmp_path, *sweep(tmp_path, store), faults=[f"fdatasync:{fault}"], paths=[wal])
-    assert code == 2 and "Traceback" not in said and re.fullmatch(r"longwave: The store .* cannot be used: .*\n", err)
+    code, output, err = refused(tmp_path, *sweep(tmp_path, store), faults=[f"fdatasync:{fault}"], paths=[wal])
+    assert code == 2 and "Traceback" not in output and re.fullmatch(r"longwave: The store .* cannot be used: .*\n", err)
     assert main(sweep(tmp_path, store, "resume")) == 0
     assert results(store) == undisturbed and describe_damage(store.engine) == ""
 
@@ -117,18 +117,18 @@ def test_a_store_whose_disk_may_have_lost_what_was_written_ends_the_sweep_in_a_l
 @pytest.mark.parametrize("fault", ["error=ENOSPC:when=8+", "error=EIO:when=8+"])
 def test_a_mirror_whose_file_is_refused_is_a_line_and_is_sent_later(store: Store, tmp_path: Path, fault: str) -> None:
     configs, file = fill(store, 3, 5), tmp_path / "mlflow.db"
-    asked = ["mlflow", "sync", "--store", store.url, "--server", f"sqlite:///{file}"]
-    again = [sys.executable, "-W", "ignore", "-m", "longwave", *asked]
+    requested = ["mlflow", "sync", "--store", store.url, "--server", f"sqlite:///{file}"]
+    again = [sys.executable, "-W", "ignore", "-m", "longwave", *requested]
     blank = f"from longwave.platform.sweeps.mlflow.server import TrackingServer; TrackingServer('sqlite:///{file}')"
     subprocess.run([sys.executable, "-W", "ignore", "-c", blank], check=True, capture_output=True)
     paths = [file.with_name(file.name + end) for end in ("", "-wal", "-journal")]
-    code, said, err = refused(tmp_path, *asked, faults=[f"pwrite64:{fault}"], paths=paths)
-    assert code == 2 and "Traceback" not in said + err
+    code, output, err = refused(tmp_path, *requested, faults=[f"pwrite64:{fault}"], paths=paths)
+    assert code == 2 and "Traceback" not in output + err
     assert re.search(r"longwave: .*; \d of 3 trials sent\n$", err), err
     done = subprocess.run(again, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     with closing(sqlite3.connect(file)) as connection:
         curves = "SELECT t.value, m.value FROM runs r JOIN tags t USING (run_uuid) JOIN metrics m USING (run_uuid) "
         where = "WHERE r.lifecycle_stage = 'active' AND t.key = 'longwave.trial' AND m.key = 'loss'"
-        found = connection.execute(curves + where).fetchall()
-    assert sorted(found) == sorted((c.id, p.loss) for c in configs for p in points(c))
+        actual = connection.execute(curves + where).fetchall()
+    assert sorted(actual) == sorted((c.id, p.loss) for c in configs for p in points(c))

@@ -96,9 +96,9 @@ def test_two_drivers_with_folders_of_their_own_train_each_trial_once(any_store_u
         subprocess.Popen([*program, any_store_url, "--storage", str(tmp_path / k)], stdout=subprocess.PIPE, text=True)
         for k in "ab"
     ]
-    said = [process.communicate(timeout=120)[0] for process in both]
+    output = [process.communicate(timeout=120)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0]
-    assert all("5 of 5 trials done (5 ok)" in text for text in said)
+    assert all("5 of 5 trials done (5 ok)" in text for text in output)
     with Store(any_store_url) as store:
         assert set(attempts(store).values()) == {1} and len(attempts(store)) == 5
         assert store.count()["epochs"] == 5 * 20
@@ -199,13 +199,13 @@ def test_a_sweep_is_paused_goes_on_and_is_stopped_from_another_process(
     def status() -> dict[str, Any]:
         capsys.readouterr()
         assert main(["sweep", "status", "tiny", "--format", "json", "--store", url]) == 0
-        found: dict[str, Any] = json.loads(capsys.readouterr().out)
-        return found
+        actual: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return actual
 
     monkeypatch.setenv("LONGWAVE_LEASE_SECONDS", "3")
     with running(file, url) as process:
-        found = status()
-        assert (found["state"], found["running"], found["drivers"][0]["process"]) == ("running", 1, process.pid)
+        actual = status()
+        assert (actual["state"], actual["running"], actual["drivers"][0]["process"]) == ("running", 1, process.pid)
         assert main(["sweep", "pause", "tiny", "--store", url]) == 0
         assert "told 1 running driver. It goes on with: longwave sweep continue" in capsys.readouterr().out
         until(lambda: (s := status())["running"] == 0 and s["state"] == "paused")

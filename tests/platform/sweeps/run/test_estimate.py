@@ -17,14 +17,14 @@ from longwave.platform.sweeps.run import estimate
 def test_packs_are_tried_only_where_one_asks_for_it(
     probe: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, here: Workers
 ) -> None:
-    asked = []
+    requested = []
 
     def tried(cluster: Cluster, *_: object) -> Cluster:
-        asked.append(cluster)
+        requested.append(cluster)
         return cluster
 
     monkeypatch.setattr(estimate, "probe_missing", tried)
     monkeypatch.setattr(estimate.executor, "running_workers", lambda workers: estimate.nullcontext())
     monkeypatch.setenv("LONGWAVE_HOME", str(tmp_path))
     estimate.estimate_sweep(resolve(small()), here, None, probe, lambda line: None)
-    assert len(asked) == probe
+    assert len(requested) == probe

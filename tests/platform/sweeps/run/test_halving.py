@@ -29,8 +29,7 @@ from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.stored import missing_trials, read_sweep_plan, store_plan
 from longwave.platform.sweeps.plan.trials import all_trials
 from longwave.platform.sweeps.run import driver, executor
-from longwave.platform.sweeps.run.halving import cohort_name, decide_rungs, packs_to_join
-from longwave.platform.sweeps.run.queue import PackQueue
+from longwave.platform.sweeps.run.queue import PackQueue, cohort_name, decide_rungs, packs_to_join
 from longwave.platform.training import train as training
 
 TRIALS, EPOCHS, RUNGS = 6, 4, (1, 2)
@@ -57,12 +56,12 @@ def by_force(store: Store) -> Ends:
     """Return how each search trial must have ended, by the epochs that are recorded alone."""
     alive = [t.config.id for t in store.trials("tiny") if t.config.phase == "search"]
     valids = {trial: [p.valid for p in store.curves([trial])] for trial in alive}
-    found: Ends = {}
+    actual: Ends = {}
     for rung in RUNGS:
         order = sorted(alive, key=lambda trial: (min(valids[trial][:rung]), trial))
         alive = order[: math.ceil(len(order) / 2)]
-        found |= dict.fromkeys(order[len(alive) :], ("stopped", rung))
-    return found | dict.fromkeys(alive, ("ok", EPOCHS))
+        actual |= dict.fromkeys(order[len(alive) :], ("stopped", rung))
+    return actual | dict.fromkeys(alive, ("ok", EPOCHS))
 
 
 def check(store: Store, whole: Store) -> None:
@@ -247,8 +246,8 @@ def test_trials_of_two_shapes_compete_to_the_end(store: Store, tmp_path: Path) -
 
 def test_without_a_cohort_asked_for_nothing_has_another_name() -> None:
     plain = all_trials(resolve(halved(3, halving={"eta": 2, "first": 1})), {})
-    told = all_trials(resolve(halved(1, halving={"eta": 2, "first": 1, "cohort": 3})), {})
-    assert plain == told and all(set(c.halving or {}) == {"eta", "first", "cohort"} for c in plain)
+    message = all_trials(resolve(halved(1, halving={"eta": 2, "first": 1, "cohort": 3})), {})
+    assert plain == message and all(set(c.halving or {}) == {"eta", "first", "cohort"} for c in plain)
 
 
 @pytest.mark.parametrize(("value", "line"), [("1", "greater than or equal to 2, got 1"), ('"all"', "valid integer")])

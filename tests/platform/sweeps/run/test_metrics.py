@@ -43,19 +43,19 @@ class Silent:
 
     def ended(self, pack: str, how: Ending, why: str = "") -> None: ...
 
-    def told(self, line: str) -> None: ...
+    def show_notice(self, line: str) -> None: ...
 
-    def settle(self) -> None: ...
+    def flush(self) -> None: ...
 
 
 def samples(text: str) -> Samples:
     """Return values by name and labels without the sweep's."""
-    found: Samples = {}
+    actual: Samples = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
             labels = sorted(value for name, value in sample.labels.items() if name != "sweep")
-            found[(sample.name, *labels)] = sample.value
-    return found
+            actual[(sample.name, *labels)] = sample.value
+    return actual
 
 
 def now(numbers: DriverMetrics) -> Samples:
@@ -75,13 +75,13 @@ def free_port() -> int:
 def test_after_a_sweep_the_numbers_are_those_of_its_store(tiny: Tiny, store: Store, here: Workers) -> None:
     sweep, numbers = store_plan(resolve(tiny(models=["lem"], retrain=1)), store), DriverMetrics("tiny")
     driver.resume_sweep(sweep, store, here, None, Console(file=io.StringIO()), numbers)
-    found, stored = now(numbers), store.planned("tiny")
+    actual, stored = now(numbers), store.planned("tiny")
     assert standing(numbers) == Counter(trial.status for trial in stored) == {"ok": 5}
-    assert found["longwave_epochs_total",] == store.count()["epochs"] == 5 * 6
-    assert found["longwave_packs_running",] == found["longwave_packs_waiting",] == 0
-    assert not [key for key in found if key[0] == "longwave_pack_epochs_total"], "packs that are over have no numbers"
-    assert all(found["longwave_store_seconds_count", kind] > 5 for kind in ("read", "write"))
-    assert found["process_resident_memory_bytes",] > 1e7
+    assert actual["longwave_epochs_total",] == store.count()["epochs"] == 5 * 6
+    assert actual["longwave_packs_running",] == actual["longwave_packs_waiting",] == 0
+    assert not [key for key in actual if key[0] == "longwave_pack_epochs_total"], "packs that are over have no numbers"
+    assert all(actual["longwave_store_seconds_count", kind] > 5 for kind in ("read", "write"))
+    assert actual["process_resident_memory_bytes",] > 1e7
 
 
 def test_while_packs_work_each_has_its_epochs_and_its_trials_run(tiny: Tiny) -> None:
@@ -89,30 +89,30 @@ def test_while_packs_work_each_has_its_epochs_and_its_trials_run(tiny: Tiny) -> 
     jobs = {"one": Job(configs[:3]), "two": Job(configs[3:])}
     ids, numbers = [config.id for config in configs], DriverMetrics("tiny")
     points = [Point(trial, epoch, 0.1, 0.1, float(epoch), 0.0) for trial in ids[:3] for epoch in (1, 2)]
-    with numbers.heard_by(Silent(), jobs, 2) as sink:
+    with numbers.counting(Silent(), jobs, 2) as sink:
         assert now(numbers)["longwave_packs_waiting",] == 2
         for _ in range(2):  # a worker that died is started again
             sink.started("one", Slot())
         sink.report("one", Report(points=points, runs=[Run(ids[0], "diverged", "its loss")]))
-        found = now(numbers)
-        assert found["longwave_packs_running",] == found["longwave_packs_waiting",] == 1
-        assert found["longwave_pack_epochs_total", "one"] == found["longwave_epochs_total",] == 6
+        actual = now(numbers)
+        assert actual["longwave_packs_running",] == actual["longwave_packs_waiting",] == 1
+        assert actual["longwave_pack_epochs_total", "one"] == actual["longwave_epochs_total",] == 6
         assert standing(numbers) == {"diverged": 1, "running": 2}
         sink.ended("one", "paused")
         assert standing(numbers) == {"diverged": 1, "planned": 2}, "what has not ended waits for a worker again"
         sink.started("two", Slot())
-    found = now(numbers)
-    assert found["longwave_packs_running",] == found["longwave_packs_waiting",] == 0, "also after an error"
+    actual = now(numbers)
+    assert actual["longwave_packs_running",] == actual["longwave_packs_waiting",] == 0, "also after an error"
 
 
 def test_latencies_fall_into_their_classes() -> None:
     numbers = DriverMetrics("tiny")
     for seconds in (0.0005, 0.03, 30.0):
-        numbers.took("write", seconds)
-    found = now(numbers)
-    below = {edge: found["longwave_store_seconds_bucket", *sorted((str(edge), "write"))] for edge in LATENCIES}
+        numbers.observe_transaction("write", seconds)
+    actual = now(numbers)
+    below = {edge: actual["longwave_store_seconds_bucket", *sorted((str(edge), "write"))] for edge in LATENCIES}
     assert below == {edge: 1.0 + (edge >= 0.03) for edge in LATENCIES}
-    assert found["longwave_store_seconds_count", "write"] == 3
+    assert actual["longwave_store_seconds_count", "write"] == 3
 
 
 def test_the_store_says_what_its_transactions_took_also_when_they_fail(store: Store) -> None:
@@ -165,6 +165,6 @@ def test_a_port_in_use_is_one_line_and_nothing_has_run(
         port = str(other.getsockname()[1])
         what = str(file) if command == "run" else "tiny"
         assert main(["sweep", command, what, "--here", "--metrics", port, "--store", store.url]) == 2
-    said = capsys.readouterr().err
-    assert said == f"longwave: --metrics {port}: Address already in use. Give another port.\n"
+    output = capsys.readouterr().err
+    assert output == f"longwave: --metrics {port}: Address already in use. Give another port.\n"
     assert store.count() == before

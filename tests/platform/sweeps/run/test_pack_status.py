@@ -13,8 +13,8 @@ from longwave.platform.records.run import Point, Run
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.leases import Leases, read_drivers
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.plan.search_curves import draws_are_dependent, search_curves
-from longwave.platform.sweeps.run.pack_status import running_packs
+from longwave.platform.sweeps.plan.stored import draws_are_dependent, search_curves
+from longwave.platform.sweeps.run.status import running_packs
 
 OpenStore = Callable[[str], Store]
 
@@ -28,13 +28,13 @@ def test_a_packs_progress_time_left_and_silence_follow_from_its_epochs(
 ) -> None:
     store = open_store(any_store_url)
     store.add_sweep("s", {})
-    asked = [trial("lem", k, phase="search") for k in range(5)]  # of three epochs each
-    store.add_trials("s", asked, [about(c) for c in asked])
-    store.assign({"first": asked[:3], "second": asked[3:4]})
+    requested = [trial("lem", k, phase="search") for k in range(5)]  # of three epochs each
+    store.add_trials("s", requested, [about(c) for c in requested])
+    store.assign({"first": requested[:3], "second": requested[3:4]})
     with Leases(store, "s") as driver:
         driver.spent = lambda: {"used": {"A100": 3.0}, "expected": {}}
         driver.beat("")
-        ids = [c.id for c in asked]
+        ids = [c.id for c in requested]
         driver.take(ids)
         assert running_packs(store, "s") == [], "nothing is in training yet"
         driver.write(Report(began={ids[0]: 0, ids[1]: 0, ids[2]: 0, ids[3]: 1}))
@@ -59,9 +59,9 @@ def test_a_search_that_learns_or_begins_with_known_settings_has_no_expected_curv
     store: Store, content: dict[str, object], curve: bool
 ) -> None:
     store.add_sweep("s", content)
-    asked = [trial("lem", 1), *(trial("lem", k, phase="search") for k in (7, 8))]
-    store.add_trials("s", asked, [about(c) for c in asked])
-    store.write([], [ok(asked[0], 0.5), *(ok(c, None) for c in asked[1:])])
-    [found] = search_curves(store, read_board(store))
+    requested = [trial("lem", 1), *(trial("lem", k, phase="search") for k in (7, 8))]
+    store.add_trials("s", requested, [about(c) for c in requested])
+    store.write([], [ok(requested[0], 0.5), *(ok(c, None) for c in requested[1:])])
+    [actual] = search_curves(store, read_board(store))
     assert draws_are_dependent(store, "s") is not curve
-    assert (len(found.curve), bool(found.why)) == ((2, False) if curve else (0, True))
+    assert (len(actual.curve), bool(actual.why)) == ((2, False) if curve else (0, True))

@@ -19,19 +19,19 @@ from longwave.platform.records.report import Cohort, Rung
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.stored import EpochCounts
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.stops import Halving
+from longwave.platform.sweeps.file.values import Halving
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.stored import plan_trials, store_plan
 from longwave.platform.sweeps.run import driver
 from longwave.platform.sweeps.run.progress import Progress
-from longwave.platform.sweeps.run.remaining import (
+from longwave.platform.sweeps.run.status import (
     cohort_sizes,
     epochs_with_halving,
     remaining_epochs,
     remaining_epochs_of_cell,
+    sweep_status,
 )
-from longwave.platform.sweeps.run.status import sweep_status
 from longwave.platform.training.stopping import decided
 
 HALVING = {"eta": 2, "first": 1}
@@ -45,8 +45,8 @@ def test_a_company_trains_as_many_epochs_as_its_decisions_leave(n: int, epochs: 
         trained += len(left)
         if epoch < epochs and epoch in decides:
             at = tuple(Rung("c", epoch, trial, float(trial)) for trial in left)
-            found = decided(Cohort("c", tuple(left), {}, at), {"eta": eta}, epoch, "min")
-            left = [trial for trial in left if found and found[0][trial].stays]
+            actual = decided(Cohort("c", tuple(left), {}, at), {"eta": eta}, epoch, "min")
+            left = [trial for trial in left if actual and actual[0][trial].stays]
     assert epochs_with_halving(n, epochs, Halving(eta=eta, first=first)) == trained
 
 
@@ -122,40 +122,40 @@ def points(trial: str, first: int, last: int) -> list[Point]:
     return [Point(trial, epoch, 0.1, 0.1, 1.0, 0.0) for epoch in range(first, last + 1)]
 
 
-def told(shown: Progress, out: io.StringIO) -> str:
+def message(shown: Progress, out: io.StringIO) -> str:
     """Return what the view shows now."""
     out.truncate(0)
-    shown.console.print(shown._view())
+    shown.console.print(shown._render())
     return out.getvalue()
 
 
 def test_the_time_left_goes_by_what_was_trained_while_one_looks(store: Store, clock: list[float]) -> None:
     shown, out, (first, second, third, fourth) = view(store)
-    assert "time left unknown yet" in told(shown, out)
+    assert "time left unknown yet" in message(shown, out)
     clock[0] += 30.0
     shown.report(points(first, 5, 6), [Run(first, "ok", "", 6, 6, 0.1)])  # the other four were trained before
-    assert "about 4 min 30 s left" in told(shown, out), "15 s an epoch, 18 epochs"
+    assert "about 4 min 30 s left" in message(shown, out), "15 s an epoch, 18 epochs"
     shown.report([], [Run(second, "diverged", "nan", 0)])
-    assert "about 3 min 00 s left" in told(shown, out)
+    assert "about 3 min 00 s left" in message(shown, out)
     shown.report(points(third, 1, 4), [])
     shown.report(points(third, 1, 4), [Run(fourth, "diverged", "nan", 0)])  # told twice
-    assert "about 0 min 10 s left" in told(shown, out), "5 s an epoch, 2 epochs"
+    assert "about 0 min 10 s left" in message(shown, out), "5 s an epoch, 2 epochs"
 
 
 def test_the_time_left_of_a_search_with_halving_is_of_what_will_be_trained(store: Store, clock: list[float]) -> None:
     shown, out, (first, second, third, fourth) = view(store, halving=HALVING)
     clock[0] += 40.0
     shown.report([point for trial in (first, second, third, fourth) for point in points(trial, 1, 1)], [])
-    assert "about 1 min 00 s left" in told(shown, out), "10 s an epoch, 6 epochs"
+    assert "about 1 min 00 s left" in message(shown, out), "10 s an epoch, 6 epochs"
     shown.report([], [Run(trial, "stopped", "halving", 1, 1, 0.1) for trial in (first, second)])
-    assert "about 1 min 00 s left" in told(shown, out), "as was expected"
+    assert "about 1 min 00 s left" in message(shown, out), "as was expected"
 
 
 @pytest.mark.parametrize(("goal", "best"), [("min", "0.1"), ("max", "0.9")])
 def test_the_best_that_a_view_shows_is_what_the_metric_should_be(goal: str, best: str, store: Store) -> None:
     shown, out, trials = view(store)
-    shown.entries = tuple(replace(entry, goal=goal) for entry in shown.entries)
-    shown.cells = dict.fromkeys(trials, shown.entries[0])
+    shown.cells = tuple(replace(entry, goal=goal) for entry in shown.cells)
+    shown.cell_of_trial = dict.fromkeys(trials, shown.cells[0])
     valids = (0.5, 0.1, 0.9, 0.4)
     shown.report([Point(t, 1, 1.0, valid, 1.0, 0.0) for t, valid in zip(trials, valids, strict=True)], [])
-    assert re.search(rf"best \w+ +LEM {best}\n|best \w+ +lem {best}\b", told(shown, out))
+    assert re.search(rf"best \w+ +LEM {best}\n|best \w+ +lem {best}\b", message(shown, out))

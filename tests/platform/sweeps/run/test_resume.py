@@ -51,8 +51,8 @@ def test_a_plan_comes_back_from_the_store_as_it_went_in(store: Store, tiny: Tiny
     made = with_descriptions(resolve(file))
     assert Sweep.from_dict(file, made.to_dict()) == made
     assert stored.store_plan(resolve(file), store) == made == stored.read_sweep_plan(store, "tiny")
-    assert {(e.places, e.beside) for e in made.entries} == {(20, 2 * 20 + 4)}
-    assert {e.base.model: e.looped for e in made.entries} == {"lem": False, "cornn": False}
+    assert {(e.places, e.other_numbers) for e in made.cells} == {(20, 2 * 20 + 4)}
+    assert {e.base.model: e.looped for e in made.cells} == {"lem": False, "cornn": False}
 
 
 @pytest.mark.parametrize(
@@ -137,14 +137,14 @@ def test_a_worker_of_another_version_refuses_and_the_trials_stay_planned(
 
 def test_a_worker_with_other_data_refuses(store: Store, tiny: Tiny, here: Workers) -> None:
     made = resolve(tiny(models=["lem"]))
-    other = replace(made, entries=tuple(replace(e, base=replace(e.base, data="0" * 12)) for e in made.entries))
+    other = replace(made, cells=tuple(replace(e, base=replace(e.base, data="0" * 12)) for e in made.cells))
     with pytest.raises(WorkerError, match="version 000000000000 of the data of adding, here is"):
         driver.resume_sweep(stored.store_plan(other, store), store, here, None, Console(file=io.StringIO()))
     assert not [t for t in store.trials("tiny") if t.run]
 
 
 def test_the_same_settings_meet_the_same_seeds_under_any_version(tiny: Tiny) -> None:
-    [entry] = resolve(tiny(models=["lem"])).entries
+    [entry] = resolve(tiny(models=["lem"])).cells
     assert seed_key(entry.base) == seed_key(replace(entry.base, model_version="2", task_version="3", protocol="4"))
 
 
@@ -168,9 +168,9 @@ def test_only_trials_that_ended_ok_win_and_what_was_retrained_is_not_planned_aga
     ends = {c.id: Run(c.id, "ok", valid=float(k + 1)) for k, c in enumerate(search)}
     ends[search[3].id] = Run(search[3].id, "diverged", "loss is nan", valid=0.1)
     planned = [PlannedTrial(c.id, "lem", "search", ends[c.id].status, None, ends[c.id].valid) for c in search]
-    found = list(following_trials(made, planned, lambda ids: {c.id: (c, ends[c.id]) for c in search if c.id in ids}))
-    again = [config for _, config in found]
-    assert {cell for cell, _ in found} == {0}
+    actual = list(following_trials(made, planned, lambda ids: {c.id: (c, ends[c.id]) for c in search if c.id in ids}))
+    again = [config for _, config in actual]
+    assert {cell for cell, _ in actual} == {0}
     assert [c.params for c in again] == [search[0].params] * 2 and again == all_trials(made, ends)[4:]
     done = [*planned, *(PlannedTrial(c.id, "lem", "retrain", "ok", None, 1.0) for c in again)]
     assert list(following_trials(made, done, lambda ids: pytest.fail("nothing is to be read"))) == []

@@ -89,23 +89,23 @@ def test_counts_and_epochs_are_those_of_all_trials_one_by_one(
 
 def parts(trials: list[PlannedTrial], epochs: Mapping[str, int]) -> dict[tuple[int, Phase], EpochCounts]:
     """Return what there is of the trials of each cell, all of the search, one by one."""
-    found: dict[tuple[int, Phase], EpochCounts] = {}
+    actual: dict[tuple[int, Phase], EpochCounts] = {}
     for a in trials:
         assert a.cell is not None and (a.open or a.epochs == epochs[a.id])
         own = EpochCounts(reached=epochs[a.id]) if a.open else EpochCounts(1, epochs[a.id])
-        found[a.cell, a.phase] = found.get((a.cell, a.phase), EpochCounts()) + own
-    return found
+        actual[a.cell, a.phase] = actual.get((a.cell, a.phase), EpochCounts()) + own
+    return actual
 
 
-def check(found: SweepStatus, trials: list[PlannedTrial], done: Mapping[str, int]) -> None:
+def check(actual: SweepStatus, trials: list[PlannedTrial], done: Mapping[str, int]) -> None:
     """Compare how a sweep of 16 trials of six epochs stands with them; ``done`` are the epochs of each."""
     over = [a for a in trials if not a.open]
-    assert found.counts["running"] == sum(a.status == "running" for a in trials) > 0
-    assert sum(cell["done"] for cell in found.cells.values()) == found.counts["done"] == len(over)
+    assert actual.counts["running"] == sum(a.status == "running" for a in trials) > 0
+    assert sum(cell["done"] for cell in actual.cells.values()) == actual.counts["done"] == len(over)
     left = [sum(6 - done[a.id] for a in trials if a.open and a.cell == cell) for cell in (0, 1)]
     further = sum(max(of_cell, 0) + 2 * 6 for of_cell in left)  # here some train longer than they were asked to
-    assert (found.epochs, found.expected) == (sum(done.values()), sum(done.values()) + further)
-    assert found.state == "running" and found.trials == 16
+    assert (actual.epochs, actual.expected) == (sum(done.values()), sum(done.values()) + further)
+    assert actual.state == "running" and actual.trials == 16
 
 
 def test_the_time_left_is_told_by_all_that_was_trained_and_not_by_what_is_still_open(
@@ -120,6 +120,6 @@ def test_the_time_left_is_told_by_all_that_was_trained_and_not_by_what_is_still_
             leases.write(Report([Point(trial, e, 0.1, 0.1, 1.0, 0.0) for e in range(1, 7)], [ended(trial, "ok", 6)]))
         leases.write(Report(began={ids[2]: 0}))
         leases.write(Report([Point(ids[2], 1, 0.1, 0.1, 1.0, 0.0)]))
-        found = sweep_status(store, "tiny")
-    assert (found.epochs, found.expected) == (13, 24) and found.left
-    assert found.left == pytest.approx((24 - 13) / 13 * max(d.seconds for d in found.drivers), rel=1e-6)
+        actual = sweep_status(store, "tiny")
+    assert (actual.epochs, actual.expected) == (13, 24) and actual.left
+    assert actual.left == pytest.approx((24 - 13) / 13 * max(d.seconds for d in actual.drivers), rel=1e-6)

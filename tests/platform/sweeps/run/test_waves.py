@@ -23,7 +23,7 @@ from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
 from longwave.platform.sweeps.on_ray.listener import PackSearcher
-from longwave.platform.sweeps.on_ray.stdin_queue import StdinQueue
+from longwave.platform.sweeps.on_ray.messages import StdinQueue
 from longwave.platform.sweeps.place.cluster import Cluster
 from longwave.platform.sweeps.place.devices import ClusterNode, DevicePool, Slot
 from longwave.platform.sweeps.place.packing import pack_key
@@ -40,8 +40,8 @@ Trials = dict[str, list[str]]
 
 def all_of(queue: PackQueue) -> list[Trials]:
     """Return the trials of each pack, wave by wave."""
-    told = iter(lambda: queue.next(), {})
-    return [{key: [c.id for c in job.configs] for key, job in wave.items()} for wave in told]
+    message = iter(lambda: queue.next(), {})
+    return [{key: [c.id for c in job.configs] for key, job in wave.items()} for wave in message]
 
 
 def held(store: Store) -> int:
@@ -69,7 +69,7 @@ def sweep(store: Store, tiny: Tiny) -> Sweep:
 def test_packs_are_the_same_whatever_a_wave_holds(
     a_wave: int, workers: int, pack: object, halving: bool, tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found: list[list[Trials]] = []
+    actual: list[list[Trials]] = []
     more = {"halving": {"eta": 2, "cohort": 6}} if halving else {}
     for size in (a_wave, 1000):
         monkeypatch.setattr(queue, "TRIALS_PER_WAVE", size)
@@ -78,11 +78,11 @@ def test_packs_are_the_same_whatever_a_wave_holds(
             left = missing_trials(sweep, store)
             with Leases(store, "tiny") as leases:
                 room = Cluster(DevicePool([ClusterNode(workers)]))
-                found.append(
+                actual.append(
                     all_of(PackQueue(sweep, store, leases, Workers(workers, tmp_path), left, {}, cluster=room))
                 )
             stored = {a.id: a.pack for a in store.planned("tiny")}
-    few, [at_once] = found
+    few, [at_once] = actual
     trials = [trial for wave in few for pack in wave.values() for trial in pack]
     assert {key: pack for wave in few for key, pack in wave.items()} == at_once
     assert sorted(trials) == sorted(stored) and len({*trials}) == 24
@@ -110,7 +110,7 @@ class Crowd:
             self.most = max(self.most, held(self.store))
             self.end(*next(iter(at_work.items())), sink)
             del at_work[next(iter(at_work))]
-            sink.settle()
+            sink.flush()
             more = next(coming, None)
 
     def end(self, key: str, job: Job, sink: executor.Sink) -> None:
@@ -201,42 +201,42 @@ def test_packs_that_two_drivers_divide_at_once_are_those_of_the_first(
 def test_in_this_process_the_next_wave_is_asked_for_once_the_one_before_has_ended(
     tiny: Tiny, here: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said: list[str] = []
-    monkeypatch.setattr(executor, "train_job", lambda key, *_: said.append(key) or "over")
+    output: list[str] = []
+    monkeypatch.setattr(executor, "train_job", lambda key, *_: output.append(key) or "over")
 
     def queue() -> Iterator[dict[str, Job]]:
         for key in "ab":
-            said.append("wave")
+            output.append("wave")
             yield {key: Job([]), key * 2: Job([])}
 
     executor.run_packs(queue(), Mock(), here)
-    assert said == ["wave", "a", "aa", "wave", "b", "bb"]
+    assert output == ["wave", "a", "aa", "wave", "b", "bb"]
 
 
 def test_a_queue_is_over_only_when_the_last_wave_is_and_keeps_nothing_of_what_has_ended() -> None:
-    told: list[dict[str, object]] = []
+    message: list[dict[str, object]] = []
     queue = PackSearcher(
-        DevicePool([ClusterNode(2)]), lambda: False, list, lambda: (told.pop(0) for _ in range(len(told)))
+        DevicePool([ClusterNode(2)]), lambda: False, list, lambda: (message.pop(0) for _ in range(len(message)))
     )
-    queue.take({"jobs": {"a": {"shares": {}, "configs": [1]}}, "last": False})
+    queue.add_packs({"jobs": {"a": {"shares": {}, "configs": [1]}}, "last": False})
     first = queue.suggest("1")
     assert first["pack"] == "a" and first["job"].job["configs"] == [1] and str(first["job"]) == "job"
     queue.on_trial_complete("1")
     assert first["job"].job == {} and queue.suggest("2") is None, "there may be more"
-    told += [{"jobs": {"b": {"shares": {}}}, "last": False}, {"jobs": {}, "last": True}]
+    message += [{"jobs": {"b": {"shares": {}}}, "last": False}, {"jobs": {}, "last": True}]
     assert queue.suggest("3")["pack"] == "b"
     queue.on_trial_complete("3")
     assert queue.suggest("4") == Searcher.FINISHED
 
 
 def test_what_comes_for_packs_that_have_ended_is_passed_over() -> None:
-    work = [{"ask": "packs", "n": 1}, {"ask": "more", "n": 2}, {"ask": "more", "n": 3}, {"ask": "machines", "n": 4}]
+    work = [{"ask": "packs", "n": 1}, {"ask": "more", "n": 2}, {"ask": "more", "n": 3}, {"ask": "nodes", "n": 4}]
     out, into = os.pipe()
     inbox = StdinQueue(out)
     coming = iter(inbox)
-    assert [*inbox.more()] == []
+    assert [*inbox.read_more()] == []
     os.write(into, "".join(json.dumps(line) + "\n" for line in work).encode())
-    assert next(coming)["n"] == 1 and next(inbox.more(wait=True))["n"] == 2
+    assert next(coming)["n"] == 1 and next(inbox.read_more(wait=True))["n"] == 2
     assert next(coming)["n"] == 4
     os.close(into)
     assert [*coming] == []
@@ -251,10 +251,10 @@ def test_a_cohort_of_several_packs_comes_in_one_wave(
     with Leases(store, "tiny") as leases:
         queue = PackQueue(sweep, store, leases, here, missing_trials(sweep, store), {})
         assert queue.left == 8
-        found = [wave.values() for wave in iter(queue.next, {})]
-    assert [len(wave) for wave in found] == [2] * 4 and queue.handed == 8 and queue.left == 0
-    members = [{c.id for job in wave for c in job.configs} for wave in found]
-    assert members == [{*next(iter(wave)).cohort.members} for wave in found]
+        actual = [wave.values() for wave in iter(queue.next, {})]
+    assert [len(wave) for wave in actual] == [2] * 4 and queue.handed == 8 and queue.left == 0
+    members = [{c.id for job in wave for c in job.configs} for wave in actual]
+    assert members == [{*next(iter(wave)).cohort.members} for wave in actual]
 
 
 def test_trials_of_a_cell_that_depart_otherwise_say_so(store: Store, tiny: Tiny) -> None:

@@ -1,7 +1,7 @@
-"""One node of Ray on this machine without what nobody asked for: dashboard, monitors, agents, metrics.
+"""A Ray node on this machine without dashboard, monitors, agents and metrics, which take most of Ray's start-up time.
 
 Ray has no switch for some of these. A raylet must have a command for each agent: ours waits for the raylet's end, and
-in place of the agents' ports their files say that there is none, as Ray's own agents do where they lack packages.
+the files of the agents' ports say that there is none, as Ray's own agents do where they lack packages.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ray._private.parameter import RayParams
 from ray._private.resource_isolation_config import ResourceIsolationConfig
 
 _raylet: Any = _typed_raylet
-"""Its stubs lack what is used here."""
+"""Untyped: its stubs lack what is used here."""
 STORE_BYTES = 200_000_000
 NO_AGENT = 'sh -c "while kill -0 $RAY_RAYLET_PID; do sleep 5; done"'
 AGENTS = ("--dashboard_agent_command=", "--runtime_env_agent_command=")
@@ -35,7 +35,7 @@ class BareNode(Node):
     """GCS and raylet alone."""
 
     def start_api_server(self, **_: Any) -> None:
-        """Start no dashboard."""
+        """Do not start the dashboard."""
 
     def start_raylet(self, *args: Any, **options: Any) -> None:
         """Start the raylet with agents that do nothing."""
@@ -58,11 +58,11 @@ def start_node(
     """Start a node on the loopback interface. It ends with the thread that calls this.
 
     Args:
-        cores: For packs.
-        folder: For its files.
-        cluster: Address of another such node to join; by default it is the first of its own.
-        gpus: GPUs to use; by default all there are.
-        labels: Its labels, beside Ray's own.
+        cores: Cores for packs.
+        folder: Folder of its files.
+        cluster: Address of another such node to join; by default it is the head of a new cluster.
+        gpus: Number of GPUs to use; by default all.
+        labels: Its labels, in addition to Ray's own.
     """
     constants.ENABLE_RAY_CLUSTER = False  # the loopback address for all, as where Ray knows no clusters
     started = services.start_ray_process

@@ -52,7 +52,7 @@ def test_a_miss_and_a_failure_are_told_and_end_with_one(
         return {"outputs": (1e-7, 1e-7), "dx": (float("nan") if schedule == "chunks" else 2e-5, 1e-6)}
 
     monkeypatch.setattr(gpu, "far", far)
-    for part in ("halves", "kernels", "sweeps"):
+    for part in ("check_halves", "check_kernels", "check_sweeps"):
         monkeypatch.setattr(gpu, part, lambda *_: [])
     assert gpu.write_report(gpu.examine_device(gpu.small_scale(), "cpu"), tmp_path / "found.json") == 1
     misses = json.loads((tmp_path / "found.json").read_text())["misses"]
@@ -69,7 +69,7 @@ def test_a_miss_and_a_failure_are_told_and_end_with_one(
 def test_loops_by_another_way_and_missed_targets_are_misses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without Triton's interpreter the small agenda runs by the C++ loop, which is not what was asked."""
     findings = gpu.Findings()
-    monkeypatch.setattr(gpu, "targets", lambda report: [Target("a ratio", 1.0, 2.0)])
+    monkeypatch.setattr(gpu, "judge_targets", lambda report: [Target("a ratio", 1.0, 2.0)])
     gpu.check_kernels(gpu.small_scale(), findings)
     assert findings.misses[-1] == "a ratio: 1.00, asked 2"
     assert findings.misses[0].startswith("lem, T=2 B=1 p=1 d=3: cpu, ") and len(findings.misses) == 2
@@ -80,4 +80,4 @@ def test_what_a_gpu_is_asked_has_every_model_and_packs_of_1_to_64(monkeypatch: p
     scale = gpu.whole_scale()
     assert set(scale.cases) == set(gpu.CASES)
     assert {pack.members for pack in scale.agenda.packs} == {1, 2, 4, 8, 16, 32, 64}
-    assert scale.agenda.sizes == gpu.planned("cuda").sizes and set(scale.hidden) == set(gpu.SCHEDULES)
+    assert scale.agenda.sizes == gpu.plan_benchmark("cuda").sizes and set(scale.hidden) == set(gpu.SCHEDULES)

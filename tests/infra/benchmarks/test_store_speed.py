@@ -15,7 +15,7 @@ pytestmark = pytest.mark.integration
 def test_the_benchmark_prints_points_and_commits(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_speed, "urls", lambda folder: iter([f"sqlite:///{folder}/a.db"]))
+    monkeypatch.setattr(store_speed, "empty_databases", lambda folder: iter([f"sqlite:///{folder}/a.db"]))
     sizes = ["--points", "500", "--commits", "100", "--writers", "2"]
     assert main([*sizes, "--format", "json"], store_speed.command) == 0
     points, commits = json.loads(capsys.readouterr().out)

@@ -1,4 +1,4 @@
-"""A board as tables to take along: what stands on the page, in its order."""
+"""A board as tables to download: what the page shows, in its order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REFERENCES = ("kind", "model", "number", "parameters")
 
 
 def board_as_table(made: BoardView, pool: Pool = EVERYBODY) -> Table:
-    """Return the board as it stands on the page, to take along; its records hold more, at full precision."""
+    """Return the board as the page shows it, to download; its records hold more, at full precision."""
     place = [column.key for column in made.columns].index("median")
     return replace(
         as_text.board_table(made.rows, pool),

@@ -39,7 +39,7 @@ class StoreError(LongwaveError):
 
 
 class NoStoreError(StoreError):
-    """There is no store where one was asked for."""
+    """There is no store at the given address."""
 
 
 class StoreUnavailable(StoreError):

@@ -1,6 +1,6 @@
 """Find every model, every task and what else is added as a file: one file, one bound name, no list to edit.
 
-Models and tasks that are brought from outside have a dash in their names, which no shipped one has: ``my-leaky``.
+Models and tasks of plugins have a dash in their names, which no shipped one has: ``my-leaky``.
 """
 
 from __future__ import annotations
@@ -66,19 +66,19 @@ def shipped_tasks() -> Mapping[str, TaskSpec]:
 
 
 def all_models() -> Mapping[str, ModelSpec]:
-    """Return every model by name, those that are brought last.
+    """Return every model by name, those of plugins last.
 
     Raises:
-        ConfigError: One that is brought does not run; the message names its file.
+        ConfigError: One of a plugin does not run; the message names its file.
     """
     return {**shipped_models(), **{name: get_model(name) for name in plugins_by_name("model")}}
 
 
 def all_tasks() -> Mapping[str, TaskSpec]:
-    """Return every task by name, those that are brought last.
+    """Return every task by name, those of plugins last.
 
     Raises:
-        ConfigError: One that is brought does not run; the message names its file.
+        ConfigError: One of a plugin does not run; the message names its file.
     """
     return {**shipped_tasks(), **{name: get_task(name) for name in plugins_by_name("task")}}
 

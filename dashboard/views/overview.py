@@ -77,7 +77,7 @@ def draw_best(boards: Sequence[Sequence[Row]]) -> None:
 
 
 def answer_table(boards: Sequence[Sequence[Row]]) -> Table:
-    """Return the answers as a table to take along."""
+    """Return the answers as a table to download."""
     lines = [(rows[0].place, answer(rows).sentence) for rows in boards]
     return of_texts("Best models", ("board", "best"), lines)
 

@@ -23,7 +23,7 @@ HEAD = ("board", "model", "published", "verdict", "our error over it", "why")
 
 
 def draw(url: str) -> None:
-    """Draw every published number that a row stands beside."""
+    """Draw every published number that has a row to compare with."""
     pairs = [
         (row, number)
         for row in cached_reads.read_board_rows(url)

@@ -70,7 +70,7 @@ def draw_counts(status: SweepStatus) -> Table:
 
 
 def draw_drivers(status: SweepStatus) -> None:
-    """Draw who runs it and when it was last heard of, and what it took beside what was expected."""
+    """Draw which driver runs it and its last heartbeat, and what it took and was expected to take."""
     for driver in status.drivers:
         seen = f"last heard of {duration_text(driver.silent) or '0 s'} ago"
         words = f"runs since {duration_text(driver.seconds)}" if driver.alive else "is gone"

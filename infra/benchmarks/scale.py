@@ -73,7 +73,7 @@ class ScaleRun:
 
     @property
     def overhead(self) -> float:
-        """CPU ms of the second driver's process for each epoch of a trial it heard of, from its start to its end."""
+        """CPU ms of the second driver's process for each epoch that it was reported, from its start to its end."""
         return 1000 * float(self.second["cpu"]) / int(self.second["epochs"])
 
     @property

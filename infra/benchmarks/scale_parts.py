@@ -95,7 +95,7 @@ class CountingRecorder(DriverMetrics):
         super().started(pack, trials)
 
     def report(self, pack: str, report: Report) -> None:
-        """Count epochs as they are reported: one of a trial each, those that are told again too."""
+        """Count epochs as they are reported, one of a trial each; an epoch that is reported twice counts twice."""
         super().report(pack, report)
         self.epochs += len(report.points)
         self.reports += 1
@@ -122,7 +122,7 @@ def measure_run(
     Args:
         url, size: Of the store and the sweep.
         storage: Folder of checkpoints.
-        half: Trials that end before ``die`` is told the same; None for never.
+        half: Trials that end before ``die`` gets the same; None for never.
         die: Ends this process.
     """
     workers, began, cpu = Workers(size.workers, Path(storage)), time.perf_counter(), time.process_time()

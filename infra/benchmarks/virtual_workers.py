@@ -31,7 +31,7 @@ REPORT_SECONDS = 1.0
 LOOK_SECONDS = 0.2
 """How often virtual workers look whether they are to drain."""
 BORN = 1.75e9
-"""Unix time at which each pack begins: an epoch's time must be the same when it is told again."""
+"""Unix time at which each pack begins: an epoch's time must be the same when it is reported again."""
 SAVED_EVERY = 3
 """Epochs between two checkpoints."""
 FACTS = {"device": "virtual worker", "system": "simulated", "torch": "none", "commit": "0" * 40, "dirty": "false"}
@@ -139,7 +139,7 @@ def run_jobs(
 
     Args:
         first: The first of them, and whether they are the last.
-        more: Yields the same of those that are handed out meanwhile; told so, it waits for some.
+        more: Yields the same of those that are handed out meanwhile; called with True, it waits for some.
         count: Workers.
         storage: Folder of checkpoints.
         draining: Says whether packs are to pause.

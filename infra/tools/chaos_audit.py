@@ -20,7 +20,7 @@ OPEN = ("", "planned", "running", "RUNNING")
 
 @dataclass(frozen=True)
 class TrialRecord:
-    """What one party tells of one trial.
+    """What a store, a log or MLflow holds of one trial.
 
     Attributes:
         status: How it ended; one of ``OPEN`` while it has not.

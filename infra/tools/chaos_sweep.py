@@ -212,7 +212,7 @@ def kill_process(process: psutil.Process | subprocess.Popen[Any]) -> None:
 
 
 def read_store(store: Store) -> dict[str, TrialRecord]:
-    """Return what a store tells of its trials."""
+    """Return what a store holds of its trials."""
     with store.reading() as connection:
         rows = connection.execute(sa.select(TrialRow.__table__)).mappings().all()
     curves: dict[str, dict[int, tuple[float, float]]] = defaultdict(dict)

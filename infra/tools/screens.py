@@ -61,7 +61,7 @@ def make_rows() -> list[Group]:
 
 
 def protocol_facts(model: str) -> dict[str, object]:
-    """Return what is said of the protocol of a row."""
+    """Return what a row's ``About`` says of its protocol."""
     changed = ("hidden 32 (published 128)", "epochs 40 (published 300)")
     return {"departures": changed, "recipe": "LEM, Table 8: 30,000 steps"} if model != "cornn" else {}
 

@@ -72,7 +72,7 @@ class SweptBoards:
     """A sweep that ran, and the boards that its rows are on.
 
     Attributes:
-        file: What was asked.
+        file: The sweep file that was run.
         counts: How many of its trials ended, and how, in one line.
         store: URL of the store, as it was given.
     """
@@ -83,7 +83,7 @@ class SweptBoards:
 
     @property
     def boards(self) -> dict[str, BoardTable]:
-        """The board of each of its tasks, of the variant that was asked, as it is now, with rows of other sweeps."""
+        """The board of each of its tasks, of the sweep's variant, as it is now, with rows of other sweeps."""
         return {
             t: board(t, variant=variant or None, store=self.store) for t, variant in self.file.variant_by_task.items()
         }

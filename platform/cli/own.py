@@ -41,7 +41,7 @@ def print_added(added: AddedCard) -> None:
     steps = data.valid.places
     what = "is there already" if added.replaced == added.version else "is a task now"
     if added.replaced not in ("", added.version):
-        what = f"is another version now: {added.version} for {added.replaced}; rows of before stay, superseded"
+        what = f"is another version now: {added.version} for {added.replaced}; earlier rows stay, superseded"
     typer.echo(f"{added.name} {what}: {many}, of {steps} step{'s' * (steps != 1)} at most. Data {data.version}.")
     for remark in added.remarks:
         typer.echo(one_line(f"  {remark.rule}: {remark.text}"))

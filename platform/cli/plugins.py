@@ -1,4 +1,4 @@
-"""The command that checks what is brought from outside: check."""
+"""The command that checks plugins: check."""
 
 from __future__ import annotations
 

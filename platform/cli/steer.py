@@ -19,7 +19,7 @@ from longwave.platform.sweeps.run.status import sweep_status
 SECONDS = 1.0
 """How often ``sweep watch`` looks."""
 PATIENCE = 15
-"""Looks for which ``sweep watch`` waits for a driver, which is heard of only once it has planned."""
+"""Looks for which ``sweep watch`` waits for a driver, which the store knows only once it has planned."""
 
 
 def show_status(

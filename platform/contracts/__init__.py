@@ -1,4 +1,4 @@
-"""What every model and every task keeps to, shipped or brought: rules in words, each with the check that it holds.
+"""What every model and every task keeps to, shipped or plugin: rules in words, each with the check that it holds.
 
 ``longwave check`` runs them on a plugin, the tests on all that is shipped.
 

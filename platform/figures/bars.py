@@ -14,7 +14,7 @@ PARTS = {"search": "#086AA5", "retrain": "#D8580A"}
 
 @dataclass(frozen=True)
 class BarPart:
-    """A part of one bar: whose, of which phase, how much, and what is said of it."""
+    """A part of one bar: whose, of which phase, how much, and its tooltip."""
 
     name: str
     phase: str

@@ -27,7 +27,7 @@ STATES = {"done": "#4AA578", "few seeds": "#A5C9B6", "running": "#086AA5", "dive
 
 @dataclass(frozen=True)
 class Square:
-    """One cell: where it is, what it is, a word in it, and what is said when it is pointed at."""
+    """One cell: where it is, what it is, a word in it, and its tooltip."""
 
     line: str
     column: str

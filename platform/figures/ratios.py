@@ -27,7 +27,7 @@ TITLE = 54
 
 @dataclass(frozen=True)
 class Ratio:
-    """One line: a ratio with its interval, where it has one, and what is said of it."""
+    """One line: a ratio with its interval, where it has one, and its tooltip."""
 
     name: str
     value: float

@@ -1,4 +1,4 @@
-"""What a pack says of its training at once, and what it is told of the trials it competes with."""
+"""What a pack reports of its training at once, and what it gets of the trials it competes with."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class Cohort:
 def split_reports(reports: Sequence[Report]) -> Iterator[list[Report]]:
     """Yield reports in their order, divided so that those of a part may be written as one.
 
-    None of them begins a trial anew of which one before it tells, or tells of a trial that one before it ended.
+    None of them begins a trial anew that an earlier one reports on, or reports on a trial that an earlier one ended.
     """
     part: list[Report] = []
     reported: set[str] = set()

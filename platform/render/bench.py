@@ -94,7 +94,7 @@ def _shorten(number: float) -> str:
 
 
 def print_targets(targets: Sequence[Target]) -> None:
-    """Print what was asked for, what was found, and whether that meets it."""
+    """Print each target, what was measured, and whether it is met."""
     words = {True: Text("met", "green"), False: Text("not met", "red")}
     rows = [(t.what, f"{t.ratio:.3g}", f"{'≤' if t.most else '≥'} {t.bound:g}", words[t.met]) for t in targets]
     if rows:

@@ -1,4 +1,4 @@
-"""The store's database: opened, brought to the present schema, one transaction at a time."""
+"""The store's database: opened, migrated to the present schema, one transaction at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from longwave.platform.storage.versions import HEAD, read_version
 class Database:
     """A SQLite or PostgreSQL database with the store's tables.
 
-    A store of an older schema is brought to the present one; ``upgrade`` says how, and where a copy is kept.
+    A store of an older schema is migrated to the present one; ``upgrade`` says how, and where a copy is kept.
 
     Args:
         url: ``sqlite:///file.db`` or ``postgresql://...``.
@@ -36,7 +36,7 @@ class Database:
 
     Raises:
         StoreError: The database cannot be opened, does not exist, is no store, was written by a newer Longwave or
-            before the first release, or cannot be brought to the present schema. Nothing is changed.
+            before the first release, or cannot be migrated to the present schema. Nothing is changed.
     """
 
     def __init__(self, url: str, create: bool = True, read_only: bool = False) -> None:

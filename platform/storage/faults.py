@@ -78,7 +78,7 @@ def describe_refusal(error: Exception, url: str | sa.URL, wrote: bool = True) ->
 
 
 def fault_of(error: Exception, wrote: bool = True) -> Fault | None:
-    """Return the passing fault that an error tells of; None if waiting does not help."""
+    """Return the transient fault behind an error; None if waiting does not help."""
     code = _error_code(error)
     if code in UNSAFE or (not wrote and code.startswith(NEVER_WRITTEN)):
         return None

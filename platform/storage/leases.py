@@ -1,6 +1,6 @@
 """Who trains what: drivers with a heartbeat, and leases of trials. A driver writes only what it leases.
 
-A lease is free once its driver ended, is dead on this machine, or has not been heard of until ``expires``, by the
+A lease is free once its driver ended, is dead on this machine, or has sent no heartbeat until ``expires``, by the
 database's clock. Whoever takes it raises its fence, so a driver that was thought dead and is not finds its writes
 refused: the same trial is never written by two.
 """
@@ -29,7 +29,7 @@ from longwave.platform.storage.liveness import database_clock, end_dead_drivers,
 from longwave.platform.storage.schema import SweepRow, TrialRow
 
 SECONDS = float(os.environ.get("LONGWAVE_LEASE_SECONDS", "30"))
-"""A driver that is not heard of for so long has lost its leases. It is heard of six times as often."""
+"""A driver without a heartbeat for so long has lost its leases. It sends one six times as often."""
 
 
 class LeaseLostError(StoreError):
@@ -44,7 +44,7 @@ class Driver:
         owner: Its name in the store.
         note: What it does now.
         seconds: Since it began.
-        silent: Seconds since it was last heard of.
+        silent: Seconds since its last heartbeat.
         alive: Whether its leases hold.
         devices: Kinds of the devices that its packs held so far.
     """
@@ -120,7 +120,7 @@ class Leases:
             )
 
     def beat(self, note: str) -> str:
-        """Say that this driver lives, and what it is at; return what its sweep is told to do, as ``state`` says."""
+        """Send a heartbeat with what this driver is doing; return what its sweep is to do, as ``state`` says."""
         with self.store.transaction() as connection:
             now = database_clock(connection)
             values = {"heartbeat": now, "expires": now + SECONDS, "note": note, **self.spent()}

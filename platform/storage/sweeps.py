@@ -1,4 +1,4 @@
-"""Sweeps in the store: their settings and plan, what they are told to do, what they have cost."""
+"""Sweeps in the store: their settings and plan, what they are to do, what they have cost."""
 
 from __future__ import annotations
 

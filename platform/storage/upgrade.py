@@ -30,7 +30,7 @@ def upgrade_store(engine: sa.Engine) -> None:
     into the schema ``longwave_before_0013``. A copy that is there already is left as it is.
 
     Raises:
-        StoreError: ``read_version`` refuses it, or it cannot be brought up to date. Nothing is changed.
+        StoreError: ``read_version`` refuses it, or it cannot be migrated. Nothing is changed.
     """
     file = engine.url.database if engine.dialect.name == "sqlite" else None
     with FileLock(f"{file}.lock", mode=0o600) if file else nullcontext():

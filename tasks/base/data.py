@@ -74,7 +74,7 @@ class Data(Generic[B_co]):
 
 
 def mark_inputs(split: Batch) -> list[bytes]:
-    """Return a mark of each example's inputs; what is told apart only by its answer has the same."""
+    """Return a mark of each example's inputs; examples that differ only in their answers have the same."""
     inputs = [part.numpy() for part in split.told_by()]
     rows = (b"".join(part[k].tobytes() for part in inputs) for k in range(len(split)))
     return [hashlib.sha256(row).digest() for row in rows]

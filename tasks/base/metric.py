@@ -1,4 +1,4 @@
-"""How predictions are scored: metrics add up over pieces of a split; further ones stand beside the headline one."""
+"""How predictions are scored: metrics add up over pieces of a split; further ones come beside the headline one."""
 
 from __future__ import annotations
 

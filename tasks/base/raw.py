@@ -1,4 +1,4 @@
-"""Data sets on disk: where their files lie, what must be there, and what is said when something is not."""
+"""Data sets on disk: where their files lie, what must be there, and the error when something is not."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """What is wrong with data and their splits, in words, before anything is trained on them.
 
 Refused is what makes a test score worthless for certain: equal examples or one group in two splits, and an answer that
-is fed. A card's ``allow`` has it told only. The rest is told: channels that never change, splits that overlap in time,
-classes that are nowhere tested, missing values, unequal lengths.
+is fed. Where a card's ``allow`` names the rule, it is only reported. The rest is only reported, too: channels that
+never change, splits that overlap in time, classes that are nowhere tested, missing values, unequal lengths.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SUMMARIES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 @dataclass(frozen=True)
 class Remark:
-    """What was found.
+    """A problem of the data or their splits.
 
     Attributes:
         rule: One word; of ``ALLOWABLE`` it can be allowed.
@@ -45,7 +45,7 @@ class Remark:
 
 
 def find_remarks(card: Card, examples: Examples, splits: Parts) -> list[Remark]:
-    """Return all that was found of examples and their splits, what is refused first."""
+    """Return all problems of examples and their splits, what is refused first."""
     findings = [
         *_missing_classes(card, examples, splits),
         *_duplicates(examples, splits),
@@ -62,7 +62,7 @@ def find_remarks(card: Card, examples: Examples, splits: Parts) -> list[Remark]:
 
 
 def check_remarks(findings: Sequence[Remark], origin: str) -> None:
-    """Do nothing where nothing is refused.
+    """Raise DataError where something is refused.
 
     Raises:
         DataError: Something is; the message says how to allow it, if it can be.

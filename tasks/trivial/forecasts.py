@@ -18,4 +18,4 @@ FORECASTS: dict[str, Baseline] = {
     "cubic AR": Polynomial(degree=3),
     "neighbours": Neighbours(),
 }
-"""By the names of before, and those that a board had not: a row keeps the scores it was recorded with."""
+"""By their earlier names, and those that a board had not: a row keeps the scores it was recorded with."""

@@ -82,7 +82,7 @@ def trials(group: Group) -> list[Trial]:
 
 
 def keep(store: Store, *groups: Group, sweep: str = "demo") -> None:
-    """Write the retrainings of groups to a store, as asked for by a sweep that is there."""
+    """Write the retrainings of groups to a store, as planned by a sweep that is there."""
     for trial in (trial for group in groups for trial in trials(group)):
         store.add_trials(sweep, [trial.config], [trial.about])
         store.write([], [trial.run] if trial.run else [])

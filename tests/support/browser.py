@@ -79,7 +79,7 @@ class Visitor:
         return self.page
 
     def strangers(self) -> list[str]:
-        """Return what was asked of anybody but the Lab."""
+        """Return the requests to anybody but the Lab."""
         ours = urlsplit(self.address).netloc
         return sorted(url for url in self.requests if urlsplit(url).netloc not in (ours, ""))
 

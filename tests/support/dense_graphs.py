@@ -40,7 +40,7 @@ def weights_of(layer: Layer[Any], k: int) -> dict[str, Array]:
 
 
 def adjacency(n: int, edges: list[tuple[int, int]], loops: bool) -> Array:
-    """Return how often each node j is heard by i at [i, j]; with one self-loop a node in place of all, if asked."""
+    """Return the number of edges from j to i at [i, j]; with one self-loop a node in place of all, if asked."""
     a = np.zeros((n, n))
     for begin, end in edges:
         a[end, begin] += begin != end or not loops

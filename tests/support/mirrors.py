@@ -25,7 +25,7 @@ ENDED = datetime(2026, 11, 1, tzinfo=UTC)
 
 
 def config(seed: int, epochs: int = 10) -> TrialConfig:
-    """Return a trial that is told from others by its seed."""
+    """Return a trial that differs from others in its seed."""
     params, versions = {"lr": 0.01, "dt": 0.5}, {"task_version": "1", "model_version": "1"}
     return TrialConfig("adding", "N=20", "1", "lem", {}, params, 8, 32, epochs, "retrain", seed, **versions)
 
@@ -47,7 +47,7 @@ def ended(config: TrialConfig, shift: float = 0.0) -> Trial:
 
 
 def fill(store: Store, trials: int, epochs: int = 10) -> list[TrialConfig]:
-    """Write ended trials to a store, and return what was asked in them, by id."""
+    """Write ended trials to a store, and return their configurations, by id."""
     configs = sorted((config(seed, epochs) for seed in range(1, trials + 1)), key=lambda c: c.id)
     store.import_trials(["b" * 64], [ended(c) for c in configs], [p for c in configs for p in points(c)], [])
     return configs

@@ -33,7 +33,7 @@ class Ended(Exception):
 
 
 def read_journal(journal: Path) -> tuple[dict[str, dict[int, float]], dict[str, dict[str, Any]], int]:
-    """Return the curve and the end of each trial by its workers' own words, and how many epochs they told of."""
+    """Return the curve and the end of each trial as its workers logged them, and how many epochs they reported."""
     curves: dict[str, dict[int, float]] = defaultdict(dict)
     ends: dict[str, dict[str, Any]] = {}
     count = 0

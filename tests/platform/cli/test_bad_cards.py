@@ -48,7 +48,7 @@ CARDS: dict[str, tuple[str, str]] = {
     "a key twice": (HEAD + "task = 'regression'\ntask = 'regression'", "toy.toml is not TOML: "),
     "a date for a word": (HEAD + "task = 2024-01-01", "toy.toml: task: Input should be 'classification', "),
 }
-"""Whole cards, and what is said."""
+"""Whole cards, and the message."""
 KEYS: dict[str, tuple[dict[str, object], str]] = {
     "no files": ({"files": []}, "files: Value should have at least 1 item"),
     "an unknown key": ({"chanels": ["x"]}, "no key 'chanels'. Did you mean channels?"),
@@ -94,7 +94,7 @@ KEYS: dict[str, tuple[dict[str, object], str]] = {
     "missing values by luck": ({"missing": "luck"}, "missing: Input should be 'refuse', 'hold' or 'mask', got 'luck'"),
     "a file that is not there": ({"files": ["gone.csv"], "format": "csv"}, "gone.csv, which is not there. If it was "),
 }
-"""Changes of a card that is good, and what is said."""
+"""Changes of a card that is good, and the message."""
 FILES: dict[str, tuple[bytes, dict[str, object], str]] = {
     "an empty file": (b"", {}, "data.csv: it must have a header and rows, and is empty."),
     "a header alone": (csv(ROWS[:1]), {}, "data.csv: there must be rows below the header, got none."),
@@ -164,7 +164,7 @@ FILES: dict[str, tuple[bytes, dict[str, object], str]] = {
     "an answer too few": (npz(x=X, y=CLASS[1:]), NPZ, "y: it must have one entry an example, (24,), got (23,)."),
     "a length too long": (npz(x=X, y=CLASS, n=CLASS + 5), {**NPZ, "lengths": "n"}, "n: lengths must be whole numbers"),
 }
-"""Files, changes of the card, and what is said."""
+"""Files, changes of the card, and the message."""
 
 
 def _refused(capsys: pytest.CaptureFixture[str], home: Path, card: Path) -> str:
@@ -231,7 +231,7 @@ PLACES: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "a folder for a card": (lambda place: (place / "x.toml").mkdir(), "x.toml", "Cannot read the data card "),
     "a name that is none": (_named, "My toy.toml", "a plugin's name has small letters, digits and _, and begins with"),
 }
-"""What is done to good files, the card that is given, and what is said."""
+"""What is done to good files, the card that is given, and the message."""
 
 
 @pytest.mark.parametrize("case", PLACES)

@@ -80,7 +80,7 @@ def test_another_card_is_another_version_and_another_layout_of_the_same_is_none(
     assert get_task("my-toy").version == version
     written(tmp_path, csv(ROWS), LONG, normalise="none")
     output = say(capsys, "tasks", "add", card)
-    assert f"is another version now: {get_task('my-toy').version} for {version}; rows of before stay" in output
+    assert f"is another version now: {get_task('my-toy').version} for {version}; earlier rows stay" in output
     assert get_task("my-toy").version != version and get_task("my-toy").load("").version != data
 
 

@@ -1,4 +1,4 @@
-"""What is brought in one test is not there in the next."""
+"""A plugin of one test is not there in the next."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from longwave.platform.plugins.known import forget_plugins
 
 
 @pytest.fixture(autouse=True)
-def nothing_brought() -> Iterator[None]:
+def without_plugins() -> Iterator[None]:
     forget_plugins()
     yield
     forget_plugins()

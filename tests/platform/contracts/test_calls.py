@@ -72,7 +72,7 @@ LEAKS = {
         plugin(methods="def readout(self, outputs, state):\n    return outputs.mean(-3)"),
         "example 1 of 3 gives other outputs beside examples of other sizes than alone: a read-out is of an"),
 }  # fmt: skip
-"""What leaks from one example to another: a plugin, and what is said of it."""
+"""What leaks from one example to another: a plugin, and the message."""
 MEMORIES = {
     "the number of trainings": (
         plugin("SEEN.append(1) if self.training else None; y = y if self.training else y / (1 + len(SEEN))",

@@ -1,4 +1,4 @@
-"""``longwave check``: what is right passes every rule, and what breaks an equation is told by the rule it breaks."""
+"""``longwave check``: what is right passes every rule, and what breaks an equation is named by the rule it breaks."""
 
 from __future__ import annotations
 

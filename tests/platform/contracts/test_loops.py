@@ -51,7 +51,7 @@ OTHERWISE = {
     "a number's gradient": ("w = replace(w, dt=w.dt.detach())", "the fused loop gives another gradient of dt"),
     "a weight's gradient": ("w = replace(w, W=w.W.detach())", "the fused loop gives another gradient of W"),
 }
-"""What a step does that is not in the step that the layer gives to be compiled, and what is said of it."""
+"""What a step does that is not in the step that the layer gives to be compiled, and the message."""
 COMPILED = """
     def recurrent(self, inputs):
         return replace(super().recurrent(inputs), step=lambda u, state, late, w: self.body(u, state, w))

@@ -190,7 +190,7 @@ def test_progress_on_a_terminal_shows_packs_ends_best_and_time_left(
         paper.print(self.view._render())
         seen.append(paper.export_text())
 
-    monkeypatch.setattr(ResultRecorder, "settle", look)
+    monkeypatch.setattr(ResultRecorder, "flush", look)
     driver.start_sweep(tiny(), store, replace(here), None, screen)
     middle = seen[1]
     for word in ("tiny", "of 12 trials", "ok", "diverged", "failed", "running   lem search ×4", "best mse", "s left"):

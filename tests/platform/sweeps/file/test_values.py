@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from longwave.platform.sweeps.file.stops import Budget, Halving
+from longwave.platform.sweeps.file.values import Budget, Halving
 
 
 @pytest.mark.parametrize("key", ["eta", "cohort"])

@@ -11,8 +11,8 @@ from packs import trial
 
 from longwave.platform.records.report import Ending, Report, Rung
 from longwave.platform.records.run import Point, Run
-from longwave.platform.sweeps.on_ray import report_buffer, single_process
-from longwave.platform.sweeps.on_ray.report_buffer import ReportBuffer
+from longwave.platform.sweeps.on_ray import messages, single_process
+from longwave.platform.sweeps.on_ray.messages import ReportBuffer
 from longwave.platform.sweeps.place.workers import Job, Workers
 
 
@@ -23,9 +23,9 @@ def epoch(number: int) -> Report:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """Seconds that the test sets."""
-    found = SimpleNamespace(seconds=100.0)
-    monkeypatch.setattr(report_buffer, "time", SimpleNamespace(monotonic=lambda: found.seconds))
-    return found
+    now = SimpleNamespace(seconds=100.0)
+    monkeypatch.setattr(messages, "time", SimpleNamespace(monotonic=lambda: now.seconds))
+    return now
 
 
 def test_epochs_are_gathered_until_a_second_has_passed(clock: SimpleNamespace) -> None:
@@ -58,6 +58,6 @@ def test_a_pack_that_pauses_in_the_single_process_leaves_no_epoch_behind(
         return "paused"
 
     monkeypatch.setattr(single_process, "train_job", paused)
-    said: list[dict[str, Any]] = []
-    assert single_process._train_pack("a", Job([trial()]).to_dict(), Workers(1, tmp_path), said.append) == "paused"
-    assert [[point["epoch"] for point in event["report"]["points"]] for event in said] == [[1]]
+    events: list[dict[str, Any]] = []
+    assert single_process._train_pack("a", Job([trial()]).to_dict(), Workers(1, tmp_path), events.append) == "paused"
+    assert [[point["epoch"] for point in event["report"]["points"]] for event in events] == [[1]]

@@ -226,6 +226,10 @@ def test_an_epoch_has_the_steps_that_the_schedules_count_with(task: str, variant
     assert count == steps_an_epoch(config, data) > 1
 
 
+def test_an_epoch_of_a_stream_without_a_number_of_steps_counts_as_one() -> None:
+    assert steps_an_epoch(trial(steps=None), get_task("adding").load("N=20")) == 1
+
+
 def test_the_steps_of_a_text_are_its_segments() -> None:
     for length, batch, segment in ((103, 4, 5), (100, 4, 5), (101, 10, 3)):
         tokens = torch.zeros(1, length, dtype=torch.int64)

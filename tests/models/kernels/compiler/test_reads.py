@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from longwave.models.base.algebra import affine
 from longwave.models.base.layer import State
 from longwave.models.kernels import using
-from longwave.models.kernels.compiler.kinds import Same
+from longwave.models.kernels.compiler.kinds import Same, is_named_only
 
 SCALE = 0.5
 TABLE: dict[str, Any] = {"inner": {"scales": [0.5]}}
@@ -355,6 +355,11 @@ def test_what_stands_for_an_object_equals_what_stands_for_the_same_alone() -> No
     one, equal = [0.5], [0.5]
     assert (Same(one), 1) == (Same(one), 1)
     assert (Same(one), 1) != (Same(equal), 1) and Same(one) != one
+
+
+def test_of_a_layer_what_its_code_names_is_compared_and_of_torchs_own_everything() -> None:
+    assert is_named_only(layer_of(lambda s, h: h)) and is_named_only(nn.Module())
+    assert not is_named_only(nn.Tanh()) and not is_named_only(type("Own", (nn.GRU,), {})(2, 3))
 
 
 @pytest.mark.parametrize("name", CHANGES)

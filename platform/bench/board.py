@@ -80,7 +80,7 @@ def fill(store: Store, runs: int, tasks: int = TASKS, models: int = MODELS) -> i
             model: k for k, model in enumerate(dict.fromkeys(t.config.model for t in trials))
         }
         asked = ([t.config.id for t in trials], [cells[t.config.model] for t in trials])
-        store.import_trials(["generated"], trials, [], [(sweep, *asked)])
+        store.import_trials(["generated"], [(trial, ()) for trial in trials], [(sweep, *asked)])
         count += len(trials)
     store.analyse()
     return count

@@ -15,6 +15,7 @@ the place of the one before; committed, another machine goes on.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 import sys
@@ -31,8 +32,9 @@ from edition_report import write_report
 from longwave.files import atomic_file
 from longwave.platform.about import write_catalogue
 from longwave.platform.boards.row import Row
+from longwave.platform.editions.folder import FOLDER
 from longwave.platform.editions.publish import publish as write_edition
-from longwave.platform.editions.results import FOLDER, pack_part
+from longwave.platform.editions.results import pack_part
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange import bundle
 from longwave.platform.exchange.collect import collect
@@ -100,9 +102,8 @@ def keep_unfinished(folders: EditionFolders, sweep: str) -> None:
 def keep_finished(folders: EditionFolders, sweep: str) -> None:
     """Write a sweep's bundle beside those before, and trust it, unless all of it lies there already."""
     for name, packed in pack_new(folders, sweep).items():
-        trust_bundle(
-            folders.trust, write_bundle(folders, folders.edition / FOLDER / name, packed), f"edition 1, {sweep}"
-        )
+        trusted = write_bundle(folders, folders.edition / FOLDER / name, packed)
+        trust_bundle(folders.trust, trusted, hashlib.sha256(packed).hexdigest(), f"edition 1, {sweep}")
     (folders.board / "unfinished" / f"{sweep}{bundle.ENDING}").unlink(missing_ok=True)
 
 

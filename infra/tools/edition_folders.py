@@ -15,7 +15,7 @@ from typing import Any
 from tree import ROOT
 
 from longwave.files import atomic_file
-from longwave.platform.editions.results import FOLDER
+from longwave.platform.editions.folder import FOLDER
 from longwave.platform.exchange.bundle import ENDING
 
 LONGWAVE = [sys.executable, "-m", "longwave.platform.cli.main"]
@@ -76,12 +76,12 @@ class EditionFolders:
             listed.write_text(json.dumps(self.known_bundles() | {name: file}))
 
 
-def trust_bundle(trust: Path, name: str, why: str) -> None:
-    """Add a bundle's name to the list of those that are trusted, unless it is there."""
+def trust_bundle(trust: Path, name: str, sha256: str, why: str) -> None:
+    """Add a bundle's name and its file's hash to the list of those that are trusted, unless it is there."""
     text = trust.read_text(encoding="utf-8")
     if name not in text:
         with atomic_file(trust) as written:
-            written.write_text(f"{text.rstrip()}\n{name}  # {why}\n", encoding="utf-8")
+            written.write_text(f"{text.rstrip()}\n{name} {sha256}  # {why}\n", encoding="utf-8")
 
 
 def longwave(folders: EditionFolders, *arguments: object) -> None:

@@ -71,7 +71,9 @@ def fill(store: Store) -> None:
         for k, (c, run) in enumerate(zip(there, runs, strict=True))
     ]
     sweep = (StoredSweep("there@1", {"trials": 3}), [c.id for c in there], [0, 0, None])
-    store.import_trials([BUNDLE], trials, points_of(there[0], 2), [sweep], [known_model(get_model("lem"))])
+    epochs = [tuple(vars(point).values()) for point in points_of(there[0], 2)]
+    with_epochs = [(trial, epochs if k == 0 else []) for k, trial in enumerate(trials)]
+    store.import_trials([BUNDLE], with_epochs, [sweep], [known_model(get_model("lem"))])
     write_probes(store, [Probe("A100", "shape", 8, 2**20, 2**35, 0.25, 3.5, 0.125)])
     Outbox(store, SERVER).write_deliveries([Delivery(first.id, "r", 4, True, 1)])
 

@@ -80,7 +80,7 @@ def fill_store(store: Store, runs: int, tasks: int = TASKS, models: int = MODELS
             model: k for k, model in enumerate(dict.fromkeys(t.config.model for t in trials))
         }
         planned = ([t.config.id for t in trials], [cells[t.config.model] for t in trials])
-        store.import_trials(["generated"], trials, [], [(sweep, *planned)])
+        store.import_trials(["generated"], [(trial, ()) for trial in trials], [(sweep, *planned)])
         count += len(trials)
     store.analyse()
     return count

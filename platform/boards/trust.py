@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -13,24 +13,27 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.records.group import Group
 
 SHIPPED = Path(__file__).with_suffix(".txt")
-"""Names of bundles that the package trusts."""
+"""Names of bundles that the package trusts, each with the SHA-256 of its file."""
 RANKED = ("ok", "diverged")
 """Ends of a training that medians and ranks count."""
 
 
 @cache
-def shipped(file: Path = SHIPPED) -> frozenset[str]:
-    """Return the names of the bundles that the package trusts.
+def shipped(file: Path = SHIPPED) -> Mapping[str, str]:
+    """Return the names of the bundles that the package trusts, and for each the SHA-256 of its file.
 
     Raises:
-        ConfigError: A word of the list is no SHA-256.
+        ConfigError: A line of the list is not two SHA-256.
     """
-    lines = [line.partition("#")[0] for line in file.read_text(encoding="utf-8").splitlines()]
-    names = [word for line in lines for word in line.split()]
-    for word in names:
-        if not re.fullmatch("[0-9a-f]{64}", word):
-            raise ConfigError(f"{file.name} lists {word!r}, which is no SHA-256 of 64 hex digits. Mend the list.")
-    return frozenset(names)
+    lines = [line.partition("#")[0].split() for line in file.read_text(encoding="utf-8").splitlines()]
+    for words in filter(None, lines):
+        if len(words) != 2 or not all(re.fullmatch("[0-9a-f]{64}", word) for word in words):
+            line = " ".join(words)
+            raise ConfigError(
+                f"{file.name} lists {line!r}; a line is a bundle's name and its file's SHA-256, 64 hex digits each. "
+                "Mend the list."
+            )
+    return dict(filter(None, lines))
 
 
 def check_trust(names: Sequence[str], groups: Iterable[Group]) -> None:

@@ -10,24 +10,25 @@ import typer
 from longwave.platform.boards.trust import shipped
 from longwave.platform.cli.app import StoreOption
 from longwave.platform.cli.names import a_task, task_key
-from longwave.platform.editions.publish import find_results
+from longwave.platform.editions.folder import find_results
 from longwave.platform.errors import ConfigError
-from longwave.platform.exchange import bundle, intake
-from longwave.platform.exchange import replay as replays
-from longwave.platform.exchange.audit import audit
-from longwave.platform.exchange.collect import collect
-from longwave.platform.exchange.intake import messages_by_trial
+from longwave.platform.exchange import bundle
+from longwave.platform.exchange.finding import find_conflicts
 from longwave.platform.exchange.parts import join
+from longwave.platform.exchange.reading import check_is_file
+from longwave.platform.exchange.shipped import are_shipped, list_trials
 from longwave.platform.paths import store_url
 from longwave.platform.render.harmless import one_line
-from longwave.platform.render.terminal import print_line, show_waiting
+from longwave.platform.render.stages import show_stages
+from longwave.platform.render.terminal import print_line
 from longwave.platform.storage.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from longwave.platform.exchange.bundle import File
-    from longwave.platform.exchange.inspection import AuditFinding
+    from longwave.platform.exchange.finding import AuditFinding
+    from longwave.platform.exchange.reading import StageReport
 
 SHOWN = 5
 """Findings of a kind that are printed; the others are counted."""
@@ -49,11 +50,14 @@ def submit_rows(
 
     Example: longwave submit lem.json.xz --task fitzhugh_nagumo
     """
+    from longwave.platform.exchange.audit import audit
+    from longwave.platform.exchange.collect import collect
+
     bundle.check_target(file)
     with Store(store_url(store), create=False) as known:
         made = bundle.seal(collect(known, task, row or (), over))
-    with show_waiting("Checking"):
-        findings = audit(made)
+    with show_stages() as report:
+        findings = audit(made, report=report)
     if _print_findings(findings):
         step = "Finish the sweeps with: longwave sweep resume NAME. Or leave out what is not over: submit --over"
         typer.echo(f"longwave: No bundle was written. {step}", err=True)
@@ -81,37 +85,69 @@ def import_rows(
 
     Example: longwave import lem.json.xz --dry-run
     """
-    files = bundle.read_together([file for path in paths for file in (find_results(path) if path.is_dir() else [path])])
+    files = [file for path in paths for file in (find_results(path) if path.is_dir() else [path])]
     if not files:
         raise ConfigError(f"{paths[0]} has no results: nothing can be imported. Ask for: longwave publish --results")
-    together, shipping = join(files), all(file.name in shipped() for file in files)
-    findings = _examine_files(files, together, shipping, replay)
+    for file in files:
+        check_is_file(file)
     with Store(store_url(store)) as known:
-        findings += intake.find_conflicts(known, together)
-        if _print_findings(findings):
-            typer.echo(f"longwave: {_joined_names(files)} is rejected; nothing was imported.", err=True)
-            return 2
-        origins = {entry.config.id: file.name for file in files for entry in file.content.trials}
-        new = [] if dry_run else intake.import_bundle(known, together, findings, origins)
-    level = _describe_level(together, findings)
+        if not dry_run:
+            known.check_writable()
+        if are_shipped(files) and not dry_run and not replay:
+            return _import_shipped(known, files)
+        return _import_foreign(known, files, dry_run, replay)
+
+
+def _import_shipped(store: Store, files: Sequence[Path]) -> int:
+    """Import bundles that ship with the package; see ``import_rows``."""
+    trials, new = list_trials(files), 0
+    if not store.have_ended(trials):
+        from longwave.platform.exchange import intake  # and with it torch, which takes longer than all before
+
+        with show_stages() as report:
+            new = intake.import_shipped(store, files, report)
+    print_line(f"{len(files)} bundles of Longwave: {new} trials imported, {len(trials) - new} known before.")
+    return 0
+
+
+def _import_foreign(store: Store, files: Sequence[Path], dry_run: bool, replay: int) -> int:
+    """Import bundles that anybody may have made; see ``import_rows``."""
+    from longwave.platform.exchange import intake
+
+    with show_stages() as report:
+        bundles = bundle.read_together(files, report)
+        together = join(bundles)
+        trials = [entry.config.id for entry in together.content.trials]
+        ends = store.ends_of(trials)
+        examined = dry_run or replay > 0 or len(ends) < len(trials)
+        findings = _examine_files(bundles, together, replay, report) if examined else []
+        findings += find_conflicts(together.content.trials, ends)
+        origins = {entry.config.id: one.name for one in bundles for entry in one.content.trials}
+        refused = dry_run or _is_rejected(findings)
+        new = 0 if refused else intake.import_bundle(store, together, findings, origins, report)
+    if _print_findings(findings):
+        typer.echo(f"longwave: {_name(bundles)} is rejected; nothing was imported.", err=True)
+        return 2
+    level = f": {_describe_level(together, findings)}" if examined else ""
     if dry_run:
-        print_line(f"{_joined_names(files)} can be imported: {level}. Nothing was imported.")
+        print_line(f"{_name(bundles)} can be imported{level}. Nothing was imported.")
         return 0
-    before = len(together.content.trials) - len(new)
-    print_line(f"{_joined_names(files)}: {len(new)} trials imported, {before} known before: {level}.")
-    if new and not shipping:
-        foreign = [file for file in files if file.content.rows and file.name not in shipped()]
-        names = " ".join(f"--trust {file.name[:12]}" for file in foreign)
+    print_line(f"{_name(bundles)}: {new} trials imported, {len(trials) - new} known before{level}.")
+    if new:
+        foreign = [one for one in bundles if one.content.rows and one.name not in shipped()]
+        names = " ".join(f"--trust {one.name[:12]}" for one in foreign)
         print_line(f"They are untrusted: ranked after longwave reproduce ROW --keep, or with {names}.")
     return 0
 
 
-def _joined_names(files: Sequence[File]) -> str:
+def _name(files: Sequence[File]) -> str:
     return f"Bundle {files[0].name[:12]}" + (f" and {len(files) - 1} more" if files[1:] else "")
 
 
 def _describe_level(file: File, flags: Sequence[AuditFinding]) -> str:
     """Return how far a bundle's rows are verified: all alike, or how many of them flags bear on."""
+    from longwave.platform.exchange.intake import messages_by_trial
+
     rows = {e.config.id: e.config.row for e in file.content.trials if e.config.phase == "retrain"}
     flagged = {rows[trial] for trial in messages_by_trial(file, flags).keys() & rows.keys()}
     if flags and len(flagged) < (count := len(set(rows.values()))):
@@ -119,13 +155,15 @@ def _describe_level(file: File, flags: Sequence[AuditFinding]) -> str:
     return "claimed" if flags else "schema-checked"
 
 
-def _examine_files(files: Sequence[File], together: File, trusted: bool, replay: int) -> list[AuditFinding]:
+def _examine_files(bundles: Sequence[File], together: File, replay: int, report: StageReport) -> list[AuditFinding]:
     """Return what checks find against bundles; trials are trained again last."""
-    with show_waiting("Checking"):
-        findings = audit(together, trusted, files)
+    from longwave.platform.exchange import replay as replays
+    from longwave.platform.exchange.audit import audit
+
+    findings = audit(together, bundles, report)
     if replay and not _is_rejected(findings):
-        with show_waiting("Training again"):
-            findings += replays.replay(together, replay)
+        report("Training again", 0, replay)
+        findings += replays.replay(together, replay)
     return findings
 
 

@@ -19,7 +19,7 @@ from longwave.platform.boards.texts import DASH, duration, estimate, lost, quote
 from longwave.platform.editions.changes import REASONS, Change
 from longwave.platform.editions.edition import Edition
 from longwave.platform.editions.figures import Drawing
-from longwave.platform.editions.results import FOLDER
+from longwave.platform.editions.folder import FOLDER
 from longwave.platform.figures.palette import FAMILIES, NEUTRAL
 from longwave.platform.render.board import OVERALL, RANKED, advise
 from longwave.platform.render.harmless import LATEX, all_visible, in_html

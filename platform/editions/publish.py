@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from longwave.platform.editions.edition import SCHEMA, Edition, edition, load
 from longwave.platform.editions.figures import epochs
 from longwave.platform.editions.files import draw_files
-from longwave.platform.editions.results import FOLDER, pack_results
+from longwave.platform.editions.folder import FOLDER, check_files, find_results, read_json, read_manifest
+from longwave.platform.editions.results import pack_results
 from longwave.platform.errors import ConfigError
-from longwave.platform.exchange import limits
 from longwave.platform.records.group import Pool
 from longwave.platform.render.export import as_json
 from longwave.platform.storage.boards import read_board
@@ -71,26 +69,14 @@ def read(folder: Path) -> Edition:
     Raises:
         ConfigError: It is no edition, or a file was changed after publishing.
     """
-    files = _read_manifest(folder)
+    files = read_manifest(folder)
     if "board.json" not in files:
         raise ConfigError(f"{folder} is no edition: manifest.json does not name board.json.")
     if not (folder / "board.json").exists():
         steps = f"longwave import {folder}, then longwave publish NEW-FOLDER"
         raise ConfigError(f"{folder} has no pages, which are drawn from its bundles. Draw them with: {steps}")
-    _check_files(folder, files)
-    return load(_json(folder / "board.json"), str(folder / "board.json"))
-
-
-def find_results(folder: Path) -> list[Path]:
-    """Return the bundles of the edition in ``folder``, each checked against the manifest.
-
-    Its pages may be absent, and are not looked at: they are views of an earlier day, drawn from these bundles.
-
-    Raises:
-        ConfigError: It is no edition, or a bundle was changed after publishing.
-    """
-    files = {name: sha256 for name, sha256 in _read_manifest(folder).items() if name.startswith(f"{FOLDER}/")}
-    return [folder / name for name in _check_files(folder, files)]
+    check_files(folder, files)
+    return load(read_json(folder / "board.json"), str(folder / "board.json"))
 
 
 def write(folder: Path, made: Edition, contents: Mapping[str, bytes]) -> None:
@@ -121,42 +107,3 @@ def write(folder: Path, made: Edition, contents: Mapping[str, bytes]) -> None:
 def _check_free(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"{folder} is not an empty folder, and an edition is never changed. Name a new one.")
-
-
-def _read_manifest(folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of an edition's files by their names."""
-    manifest = _json(folder / "manifest.json")
-    files = manifest.get("files") if isinstance(manifest, dict) else None
-    if not isinstance(files, dict) or not all(_is_own(name) for name in files):
-        raise ConfigError(f"{folder} is no edition: manifest.json does not name its files.")
-    return files
-
-
-def _is_own(name: str) -> bool:
-    """Return whether a name is that of a file in an edition's folder or among its bundles."""
-    return Path(name).name == name.removeprefix(f"{FOLDER}/") != ".."
-
-
-def _check_files(folder: Path, files: Mapping[str, str]) -> list[str]:
-    """Return the names of files of an edition, each found to be the one that was published."""
-    for name, sha256 in files.items():
-        file = folder / name
-        if not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != sha256:
-            raise ConfigError(f"{file} is not the file that was published: see manifest.json. Take a sound copy.")
-    return list(files)
-
-
-def _json(file: Path) -> Any:
-    """Return the content of a JSON file of an edition."""
-    try:
-        if (size := file.stat().st_size) > limits.BYTES:
-            raise ValueError(f"it has {size} bytes, {limits.BYTES} at most")
-        text = file.read_bytes()
-        limits.check_count(text, file)
-        return json.loads(text.decode("utf-8"), parse_constant=_refuse)
-    except (OSError, RecursionError, ValueError) as error:
-        raise ConfigError(f"{file.parent} is no edition: {file.name} cannot be read: {error}.") from None
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no number")

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from longwave.platform.editions.edition import Edition
+from longwave.platform.editions.folder import FOLDER
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange import bundle
 from longwave.platform.exchange.audit import audit
@@ -17,8 +18,6 @@ from longwave.platform.exchange.parts import ResultPart, split
 from longwave.platform.records.run import ENDED
 from longwave.platform.storage.store import Store
 
-FOLDER = "results"
-"""Where an edition's folder has them."""
 MOST = {"trials": 10_000, "epochs": 500_000}
 """Up to so many an edition has its results, unless it is asked for them: some 20 seconds' work."""
 

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 
 from longwave.platform.boards.row import SHORT
 from longwave.platform.errors import ConfigError
-from longwave.platform.exchange.bundle import BundledTrial, File
+from longwave.platform.exchange.bundle import Bundle, BundledTrial, File
+from longwave.platform.exchange.finding import AuditFinding, Findings
 from longwave.platform.exchange.inspection import (
-    AuditFinding,
-    Findings,
     check_curves,
     check_explained,
     check_hashes,
@@ -20,6 +19,7 @@ from longwave.platform.exchange.inspection import (
     check_sizes,
     check_versions,
 )
+from longwave.platform.exchange.reading import StageReport, silent
 from longwave.platform.exchange.remade import check_data, check_possible_values, concerns, ids
 from longwave.platform.records.identity import derive_seed
 from longwave.platform.records.seeds import seed_key
@@ -31,27 +31,29 @@ FACTS = ("longwave", "torch", "device", "commit", "lock", "kernel", "precision")
 """Facts of every run that trained."""
 
 
-def audit(file: File, trusted: bool = False, joined: Sequence[File] = ()) -> list[AuditFinding]:
+def audit(file: File, joined: Sequence[File] = (), report: StageReport = silent) -> list[AuditFinding]:
     """Return what checks find against a bundle. Some data are made or loaded, nothing is trained.
 
     Args:
         file: The bundle.
-        trusted: Whether its name vouches for its content: then hashes and identity alone are checked.
         joined: The bundles that it was made of, if of several.
+        report: Takes which check is under way.
     """
-    findings = [AuditFinding("hashes", *finding) for part in joined for finding in check_hashes(part)]
-    for check in CHECKS[:2] if trusted else CHECKS:
-        findings += [AuditFinding(check.__name__.removeprefix("check_"), *finding) for finding in check(file)]
+    findings = [AuditFinding("hashes", *finding) for part in joined or [file] for finding in check_hashes(part)]
+    for k, check in enumerate(CHECKS):
+        name = check.__name__.removeprefix("check_")
+        report(f"Checking {name.replace('_', ' ')}", k, len(CHECKS))
+        findings += [AuditFinding(name, *finding) for finding in check(file.content)]
         if check in STOPS and any(f.severity == "reject" for f in findings):
             break
     return findings
 
 
-def check_plan(file: File) -> Findings:
+def check_plan(bundle: Bundle) -> Findings:
     """A sweep's search is whole, what was retrained is its best by validation, and no retraining is missing."""
-    trials = {e.config.id: e for e in file.content.trials}
-    of_sweeps = {trial for sweep in file.content.sweeps for trial in sweep.trials}
-    for sweep in file.content.sweeps:
+    trials = {e.config.id: e for e in bundle.trials}
+    of_sweeps = {trial for sweep in bundle.sweeps for trial in sweep.trials}
+    for sweep in bundle.sweeps:
         try:
             settings = check_sweep(sweep.content, "a sweep")
         except ConfigError as error:
@@ -64,7 +66,7 @@ def check_plan(file: File) -> Findings:
             )
         for cell, entries in sorted(cells.items()):
             yield from _check_cell(settings, cell, entries)
-    for row, entries in sorted(_rows(file).items()):
+    for row, entries in sorted(_rows(bundle).items()):
         alone = [e for e in entries if e.config.id not in of_sweeps]
         if len(alone) == len(entries):
             yield "reject", f"row {row[:SHORT]} was asked for by no sweep: nothing says how it was selected."
@@ -106,10 +108,10 @@ def _check_cell(settings: SweepFile, cell: str, entries: Sequence[BundledTrial])
             yield "reject", f"{where}: its retrainings have seeds that the sweep does not give."
 
 
-def check_provenance(file: File) -> Findings:
+def check_provenance(bundle: Bundle) -> Findings:
     """Every run says what it ran on, and with which code."""
-    for entry in file.content.trials:
-        facts, name = _facts(file, entry), f"trial {entry.config.id}"
+    for entry in bundle.trials:
+        facts, name = _facts(bundle, entry), f"trial {entry.config.id}"
         missing = [fact for fact in FACTS if facts.get(fact, "unknown") == "unknown"]
         if missing and entry.run.status != "failed":
             yield "flag", f"{name} does not say its {', '.join(missing)}.", ids([entry])
@@ -119,21 +121,20 @@ def check_provenance(file: File) -> Findings:
             yield "flag", f"{name} ran with uncommitted changes that it does not hold.", ids([entry])
 
 
-def _rows(file: File) -> dict[str, list[BundledTrial]]:
+def _rows(bundle: Bundle) -> dict[str, list[BundledTrial]]:
     """Return the retrainings of each row."""
     rows: dict[str, list[BundledTrial]] = {}
-    for entry in file.content.trials:
+    for entry in bundle.trials:
         if entry.config.phase == "retrain":
             rows.setdefault(entry.config.row, []).append(entry)
     return rows
 
 
-def _facts(file: File, entry: BundledTrial) -> dict[str, str]:
-    return file.content.environments.get(entry.place or "", {})
+def _facts(bundle: Bundle, entry: BundledTrial) -> dict[str, str]:
+    return bundle.environments.get(entry.place or "", {})
 
 
-CHECKS: Sequence[Callable[[File], Findings]] = (
-    check_hashes,
+CHECKS: Sequence[Callable[[Bundle], Findings]] = (
     check_identity,
     check_names,
     check_versions,

@@ -6,17 +6,26 @@
 from __future__ import annotations
 
 import lzma
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, FailFast, PlainSerializer, ValidationError
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    FailFast,
+    PlainSerializer,
+    ValidationError,
+    ValidationInfo,
+)
 
 from longwave.files import atomic_file
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange import limits
-from longwave.platform.exchange.curve import Curve
+from longwave.platform.exchange.curve import COLUMNS, Curve
+from longwave.platform.exchange.reading import OLDER, StageReport, check_json, read_file, silent, unpack
 from longwave.platform.records.about import About
 from longwave.platform.records.identity import canonical_json, digest, sha256, sparse_fields
 from longwave.platform.records.run import Point, Run
@@ -26,7 +35,6 @@ ENDING = ".json.xz"
 """Of a bundle's file."""
 VERSION: Final = 4
 """Of its form. Every Longwave from 0.2.0 on reads it; there was no release before."""
-NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 
 class _Strict(BaseModel):
@@ -36,8 +44,21 @@ class _Strict(BaseModel):
     )
 
 
+Texts = Annotated[dict[str, str], FailFast()]
+OF_TRIALS = ("content", "trials")
+WIDE = frozenset(
+    [("hashes",), OF_TRIALS, *(("content", part) for part in ("sweeps", "environments", "patches"))]
+    + [("content", "sweeps", "", "trials"), *((*OF_TRIALS, "", "curve", column) for column in COLUMNS)]
+)
+"""Places of what may have more than ``limits.WIDE`` entries."""
 SPARSE = PlainSerializer(sparse_fields, return_type=dict[str, Any])
 """A record grows by fields with defaults; written without these, it keeps its hash."""
+
+
+def _share(about: About, info: ValidationInfo) -> About:
+    """Return an equal explanation that was read before: thousands of trials have the same."""
+    known: dict[str, About] = info.context or {}
+    return known.setdefault(repr(about), about)
 
 
 class BundledTrial(_Strict):
@@ -53,7 +74,7 @@ class BundledTrial(_Strict):
     """
 
     config: Annotated[TrialConfig, PlainSerializer(TrialConfig.to_dict, return_type=dict[str, Any])]
-    about: Annotated[About, SPARSE]
+    about: Annotated[About, AfterValidator(_share), SPARSE]
     run: Annotated[Run, SPARSE]
     place: str | None
     curve: Curve
@@ -85,8 +106,8 @@ class Bundle(_Strict):
 
     trials: Annotated[list[BundledTrial], FailFast()]
     sweeps: Annotated[list[BundledSweep], FailFast()]
-    environments: dict[str, dict[str, str]]
-    patches: dict[str, str]
+    environments: Annotated[dict[str, Texts], FailFast()]
+    patches: Texts
 
     @property
     def rows(self) -> set[str]:
@@ -95,11 +116,14 @@ class Bundle(_Strict):
 
     def hashes(self) -> dict[str, str]:
         """Return the SHA-256 of every record: of trials by id, of sweeps and environments by the digest of content."""
-        content = self.model_dump(mode="json")
-        hashes = {f"trial {e.config.id}": sha256(c) for e, c in zip(self.trials, content["trials"], strict=True)}
-        hashes |= {f"sweep {digest(s['content'])}": sha256(s) for s in content["sweeps"]}
-        hashes |= {f"environment {key}": sha256(facts) for key, facts in content["environments"].items()}
-        return hashes | {f"patch {key}": sha256(text) for key, text in content["patches"].items()}
+        hashes = {f"trial {entry.config.id}": sha256(entry.model_dump(mode="json")) for entry in self.trials}
+        hashes |= self.sweep_hashes()
+        hashes |= {f"environment {key}": sha256(facts) for key, facts in self.environments.items()}
+        return hashes | {f"patch {key}": sha256(text) for key, text in self.patches.items()}
+
+    def sweep_hashes(self) -> dict[str, str]:
+        """Return the SHA-256 of every sweep."""
+        return {f"sweep {digest(s.content)}": sha256(s.model_dump(mode="json")) for s in self.sweeps}
 
 
 class File(_Strict):
@@ -108,7 +132,7 @@ class File(_Strict):
     format: Literal["longwave bundle"]
     version: Literal[4]
     name: str
-    hashes: dict[str, str]
+    hashes: Texts
     content: Bundle
 
 
@@ -161,45 +185,31 @@ def write(file: File, path: Path) -> None:
 
 
 def read(path: Path) -> File:
-    """Return what is in ``path``. Its form is checked, its content is not: see ``inspection``.
+    """Return what is in ``path``. Its form is checked, its content is not: see ``audit``.
 
     Raises:
         ConfigError: The file cannot be read, is too large, or has not a bundle's form; the message names the place.
     """
-    return _parse(limits.unpacked(path), path)
+    return read_together([path])[0]
 
 
-def read_together(paths: Sequence[Path]) -> list[File]:
-    """Return what is in bundles that are imported together.
+def read_together(paths: Sequence[Path], report: StageReport = silent) -> list[File]:
+    """Return what is in bundles that are imported together; ``report`` takes how many were read.
 
     Raises:
         ConfigError: As ``read``; or together they would be larger than ``limits.TOGETHER``.
     """
-    files, size = [], 0
-    for path in paths:
-        text = limits.unpacked(path)
+    files, size, abouts = list[File](), 0, dict[str, About]()
+    for k, path in enumerate(paths):
+        report("Reading bundles", k, len(paths))
+        text = check_json(unpack(read_file(path), path), path, WIDE)
         if (size := size + len(text)) > limits.TOGETHER:
             raise ConfigError(f"Up to {path} the bundles hold more than {limits.TOGETHER >> 20} MiB: import fewer.")
-        files.append(_parse(text, path))
+        try:
+            files.append(File.model_validate_json(text, context=abouts))
+        except ValidationError as error:
+            raise ConfigError(f"{path} is no bundle: {_describe_first(error)}") from None
     return files
-
-
-def _parse(text: bytes, path: Path) -> File:
-    limits.check_count(text, path)
-    if NUL.search(text):
-        raise ConfigError(f"{path} is no bundle: a text in it holds the character NUL.")
-    try:
-        limits.check_width(text, path)
-        file = File.model_validate_json(text)
-        file.content.hashes()
-    except ValidationError as error:
-        raise ConfigError(f"{path} is no bundle: {_describe_first(error)}") from None
-    except RecursionError:
-        raise ConfigError(f"{path} is no bundle: it is nested too deeply.") from None
-    except ValueError as error:  # JSON has no such numbers; they hide where any JSON may stand
-        reason = "a number in it is not finite" if "JSON compliant" in str(error) else error
-        raise ConfigError(f"{path} is no bundle: {reason}.") from None
-    return file
 
 
 def _describe_first(error: ValidationError) -> str:
@@ -208,5 +218,5 @@ def _describe_first(error: ValidationError) -> str:
     first = next((e for e in errors if e["loc"] in (("format",), ("version",))), errors[0])
     place = ".".join(map(str, first["loc"]))
     got = f", got {str(first['input'])[:60]!r}" if place and first["type"] != "missing" else ""
-    step = f" {limits.OLDER} A newer Longwave may read a newer one." if place == "version" else ""
+    step = f" {OLDER} A newer Longwave may read a newer one." if place == "version" else ""
     return f"{place}: {first['msg']}{got}.{step}".removeprefix(": ")

@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 from longwave.platform import about
 from longwave.platform.errors import ConfigError
-from longwave.platform.exchange.bundle import File, name_of
+from longwave.platform.exchange.bundle import Bundle, File, name_of
+from longwave.platform.exchange.finding import Findings
 from longwave.platform.records.identity import digest
 from longwave.platform.records.trial import PROTOCOL, Precision, TrialConfig
 from longwave.platform.registry import get_model, get_task
@@ -31,28 +30,6 @@ DAY = 86400.0
 """Seconds by which clocks may differ."""
 CLOSE = 1e-4
 """Relative difference between a run and its own curve that a repeated epoch can make."""
-Severity = Literal["reject", "flag"]
-
-
-@dataclass(frozen=True)
-class AuditFinding:
-    """What a check found against a bundle, in one line.
-
-    Attributes:
-        check: Name of the check.
-        severity: ``reject``: the bundle is not taken; ``flag``: it is taken and its rows are marked.
-        message: What is wrong, and where.
-        trials: Identities of those that a flag is about; without any, it is about all of the bundle.
-    """
-
-    check: str
-    severity: Severity
-    message: str
-    trials: Sequence[str] = ()
-
-
-Findings = Iterator[tuple[Literal["reject"], str] | tuple[Literal["flag"], str, Sequence[str]]]
-"""Severity and message of each finding of a check; of a flag, the identities of the trials that it is about."""
 
 
 def check_hashes(file: File) -> Findings:
@@ -65,9 +42,9 @@ def check_hashes(file: File) -> Findings:
         yield "reject", "the bundle's name is not the hash of its records."
 
 
-def check_identity(file: File) -> Findings:
+def check_identity(bundle: Bundle) -> Findings:
     """Every name is the hash of what it names, stands for one record, and stands there."""
-    bundle, ids = file.content, Counter(e.config.id for e in file.content.trials)
+    ids = Counter(e.config.id for e in bundle.trials)
     for trial, n in sorted(ids.items()):
         if n > 1:
             yield "reject", f"trial {trial} is there {n} times."
@@ -94,18 +71,18 @@ def check_identity(file: File) -> Findings:
             yield "reject", f"{lacks}, as {absent[0]}. If other bundles hold them, name all: longwave import DIR"
 
 
-def check_names(file: File) -> Findings:
+def check_names(bundle: Bundle) -> Findings:
     """Task, model, options, parameters and recipe are ones that this Longwave could train."""
-    for entry in file.content.trials:
+    for entry in bundle.trials:
         try:
             _check_config(entry.config)
         except (ConfigError, ValueError) as error:
             yield "reject", f"trial {entry.config.id}: {error}"
 
 
-def check_versions(file: File) -> Findings:
+def check_versions(bundle: Bundle) -> Findings:
     """Models, tasks and training rules are of the versions that are here: of others nothing can be checked."""
-    for entry in file.content.trials:
+    for entry in bundle.trials:
         config, task, model = entry.config, get_task(entry.config.task), get_model(entry.config.model)
         there = (config.task_version, config.model_version, config.protocol)
         if there != (here := (task.version, model.version, PROTOCOL)):
@@ -113,9 +90,9 @@ def check_versions(file: File) -> Findings:
             yield "flag", f"trial {config.id} has the versions of task, model and training rules {both}.", [config.id]
 
 
-def check_explained(file: File) -> Findings:
+def check_explained(bundle: Bundle) -> Findings:
     """What explains a row to a reader is what this Longwave says of it, above all which way is better."""
-    for entry in file.content.trials:
+    for entry in bundle.trials:
         config = entry.config
         for name, value in about.derived_facts(config).items():
             if (got := getattr(entry.about, name)) != value:
@@ -125,10 +102,10 @@ def check_explained(file: File) -> Findings:
             yield "reject", f"trial {config.id} is explained by what no task or model says of itself."
 
 
-def check_sizes(file: File) -> Findings:
+def check_sizes(bundle: Bundle) -> Findings:
     """Counts and times are ones that a training can have."""
     latest = time.time() + DAY
-    for entry in file.content.trials:
+    for entry in bundle.trials:
         run, name = entry.run, f"trial {entry.config.id}"
         counts = {"epochs": run.epochs, "best_epoch": run.best_epoch, "parameters": run.parameters}
         for what, count in {**counts, "members": run.members}.items():
@@ -147,9 +124,9 @@ def check_sizes(file: File) -> Findings:
             yield "reject", f"{name} ended in another time: {entry.ended}."
 
 
-def check_curves(file: File) -> Findings:
+def check_curves(bundle: Bundle) -> Findings:
     """Every epoch trained is there, and none beyond what was asked."""
-    for entry in file.content.trials:
+    for entry in bundle.trials:
         config, run, name = entry.config, entry.run, f"trial {entry.config.id}"
         epochs = len(entry.curve.loss)
         if run.epochs > config.epochs or epochs > config.epochs:
@@ -162,9 +139,9 @@ def check_curves(file: File) -> Findings:
             yield "reject", f"{name} trained {run.epochs} epochs, its curve has {epochs}."
 
 
-def check_scores(file: File) -> Findings:
+def check_scores(bundle: Bundle) -> Findings:
     """A run's best validation metric is its curve's; a test metric belongs to a retraining that ended ok."""
-    for entry in file.content.trials:
+    for entry in bundle.trials:
         config, run, metric = entry.config, entry.run, get_task(entry.config.task).metric
         name, by_epoch = f"trial {config.id}", dict(enumerate(entry.curve.valid, 1))
         if config.phase == "search" and run.test is not None:

@@ -2,38 +2,41 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from longwave.platform.about import known_model, known_task
+from longwave.platform.errors import ConfigError
 from longwave.platform.exchange.bundle import BundledTrial, File
-from longwave.platform.exchange.inspection import AuditFinding
+from longwave.platform.exchange.finding import AuditFinding, find_conflicts
+from longwave.platform.exchange.parts import join
+from longwave.platform.exchange.reading import StageReport, silent
+from longwave.platform.exchange.shipped import list_names, list_trials, read_each
 from longwave.platform.records.identity import digest
+from longwave.platform.records.run import EpochLine
 from longwave.platform.records.stored import CatalogueEntry, StoredSweep, Trial
+from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import check_sweep
 from longwave.platform.sweeps.plan.trials import cell_key
 
+ImportedSweep = tuple[StoredSweep, Sequence[str], Sequence[int | None]]
+"""A sweep with its trials in order, and their cells."""
 SWEEP = 71
 """Most characters of a sweep's name that an imported sweep keeps; ``@`` and 8 digits of its own follow."""
 
 
-def find_conflicts(store: Store, file: File) -> Iterator[AuditFinding]:
-    """Yield trials of the bundle that the store has with another end, or without one: they reject it."""
-    known = _known_trials(store, file)
-    for entry in file.content.trials:
-        trial = known.get(entry.config.id)
-        if trial and (difference := _describe_difference(trial, entry)):
-            yield AuditFinding("conflict", "reject", f"trial {entry.config.id} is in the store with {difference}.")
-
-
 def import_bundle(
-    store: Store, file: File, flags: Sequence[AuditFinding], origins: Mapping[str, str] | None = None
-) -> list[BundledTrial]:
-    """Write what the store does not have yet, in one transaction, and return those trials.
+    store: Store,
+    file: File,
+    flags: Sequence[AuditFinding] = (),
+    origins: Mapping[str, str] | None = None,
+    report: StageReport = silent,
+) -> int:
+    """Write what the store does not have yet, in one transaction, and return how many trials that was.
 
     Every trial is stored with the name of its bundle as its origin. Sweeps are stored under names of their own, which
     no sweep that is run here can have; one that was imported before keeps its name.
@@ -43,19 +46,58 @@ def import_bundle(
         file: A bundle that no finding rejects.
         flags: What the checks found; stored with the trials that it bears on.
         origins: Where several bundles were joined, the name of that of each trial.
+        report: Takes how many trials were written.
     """
-    known, origins = _known_trials(store, file), origins or {}
+    known, origins = store.ends_of([entry.config.id for entry in file.content.trials]), origins or {}
     new = [entry for entry in file.content.trials if entry.config.id not in known]
-    if new:
-        messages = messages_by_trial(file, flags)
-        trials = [
-            _stored_trial(file, entry, origins.get(entry.config.id, file.name), messages.get(entry.config.id, ()))
-            for entry in new
-        ]
-        points = [point for entry in new for point in entry.points]
-        bundles, sweeps = sorted({t.origin for t in trials}), _stored_sweeps(store, file)
-        store.import_trials(bundles, trials, points, sweeps, _explanations(new))
-    return new
+    if not new:
+        return 0
+    messages = messages_by_trial(file, flags)
+
+    def with_epochs() -> Iterator[tuple[Trial, Sequence[EpochLine]]]:
+        for k, entry in enumerate(new):
+            report("Writing trials", k, len(new))
+            trial = entry.config.id
+            stored = _stored_trial(file, entry, origins.get(trial, file.name), messages.get(trial, ()))
+            yield stored, entry.curve.lines(trial)
+
+    configs = {entry.config.id: entry.config for entry in file.content.trials}
+    bundles = sorted({origins.get(entry.config.id, file.name) for entry in new})
+    store.import_trials(
+        bundles, with_epochs(), _stored_sweeps(store, file, configs), _explanations(e.config for e in new)
+    )
+    return len(new)
+
+
+def import_shipped(store: Store, paths: Sequence[Path], report: StageReport = silent) -> int:
+    """Write bundles that ship with the package, as ``import_bundle`` does, each while the next one is still packed.
+
+    Raises:
+        ConfigError: The store has another end of one of their trials, or none; nothing is written then.
+    """
+    known = store.ends_of(list_trials(paths))
+    heads: list[File] = []
+    configs: dict[str, TrialConfig] = {}
+
+    def with_epochs() -> Iterator[tuple[Trial, Sequence[EpochLine]]]:
+        for k, file in enumerate(read_each(paths)):
+            report("Importing bundles", k, len(paths))
+            for conflict in find_conflicts(file.content.trials, known):
+                raise ConfigError(conflict.message)
+            heads.append(file.model_copy(update={"content": file.content.model_copy(update={"trials": []})}))
+            configs.update((entry.config.id, entry.config) for entry in file.content.trials)
+            for entry in file.content.trials:
+                if (trial := entry.config.id) not in known:
+                    yield _stored_trial(file, entry, file.name, ()), entry.curve.lines(trial)
+
+    def sweeps() -> Iterator[ImportedSweep]:
+        yield from _stored_sweeps(store, join(heads), configs)
+
+    def explanations() -> Iterator[CatalogueEntry]:
+        yield from _explanations(configs.values())
+
+    store.import_trials(list_names(paths), with_epochs(), sweeps(), explanations())
+    return len(configs.keys() - known.keys())
 
 
 def messages_by_trial(file: File, flags: Sequence[AuditFinding]) -> dict[str, list[str]]:
@@ -69,21 +111,19 @@ def messages_by_trial(file: File, flags: Sequence[AuditFinding]) -> dict[str, li
         for trial in flag.trials or [entry.config.id for entry in file.content.trials]:
             messages.setdefault(trial, []).append(flag.message)
     if messages:
-        for sweep, cells in zip(file.content.sweeps, _cells(file), strict=True):
-            asked = list(zip(sweep.trials, cells, strict=True))
-            first = {cell: messages[trial][0] for trial, cell in reversed(asked) if trial in messages}
-            messages = {trial: [first[cell]] for trial, cell in asked if cell in first} | messages
+        configs = {entry.config.id: entry.config for entry in file.content.trials}
+        for sweep, cells in zip(file.content.sweeps, _cells(file, configs), strict=True):
+            planned = list(zip(sweep.trials, cells, strict=True))
+            first = {cell: messages[trial][0] for trial, cell in reversed(planned) if trial in messages}
+            messages = {trial: [first[cell]] for trial, cell in planned if cell in first} | messages
     return messages
 
 
-def _known_trials(store: Store, file: File) -> dict[str, Trial]:
-    return {t.config.id: t for t in store.trials_by_id([entry.config.id for entry in file.content.trials])}
-
-
-def _explanations(new: Sequence[BundledTrial]) -> list[CatalogueEntry]:
+def _explanations(new: Iterable[TrialConfig]) -> list[CatalogueEntry]:
     """Return what pages need of the trials' models and tasks."""
-    places = sorted({(e.config.task, e.config.variant, e.config.data) for e in new})
-    models = [known_model(get_model(name)) for name in sorted({e.config.model for e in new})]
+    names = {(c.model, (c.task, c.variant, c.data)) for c in new}
+    models = [known_model(get_model(name)) for name in sorted({model for model, _ in names})]
+    places = sorted({place for _, place in names})
     return [*models, *(known_task(get_task(name), variant, data) for name, variant, data in places)]
 
 
@@ -94,11 +134,11 @@ def _stored_trial(file: File, entry: BundledTrial, origin: str, flags: Sequence[
     return Trial(entry.config, entry.about, entry.run.status, None, run, entry.ended, origin, entry.rerun, flags)
 
 
-def _stored_sweeps(store: Store, file: File) -> list[tuple[StoredSweep, Sequence[str], Sequence[int | None]]]:
+def _stored_sweeps(store: Store, file: File, configs: Mapping[str, TrialConfig]) -> list[ImportedSweep]:
     """Return the bundle's sweeps under names of their own, each with its trials and their cells."""
     known = {digest(store.sweep(name).content): name for name in store.sweeps() if "@" in name}
-    sweeps: list[tuple[StoredSweep, Sequence[str], Sequence[int | None]]] = []
-    for sweep, cells in zip(file.content.sweeps, _cells(file), strict=True):
+    sweeps: list[ImportedSweep] = []
+    for sweep, cells in zip(file.content.sweeps, _cells(file, configs), strict=True):
         fresh = f"{sweep.content['name'][:SWEEP]}@{digest([file.name, sweep.content])[:8]}"
         numbers = {cell: k for k, cell in enumerate(dict.fromkeys(cells))}
         name = known.get(digest(sweep.content), fresh)
@@ -106,21 +146,8 @@ def _stored_sweeps(store: Store, file: File) -> list[tuple[StoredSweep, Sequence
     return sweeps
 
 
-def _cells(file: File) -> Iterator[list[tuple[Any, ...]]]:
+def _cells(file: File, configs: Mapping[str, TrialConfig]) -> Iterator[list[tuple[Any, ...]]]:
     """Yield of each sweep the cells that asked for its trials, in their order."""
-    configs = {entry.config.id: entry.config for entry in file.content.trials}
     for sweep in file.content.sweeps:
         settings = check_sweep(sweep.content, "a sweep")
         yield [cell_key(settings, config) if (config := configs.get(t)) else () for t in sweep.trials]
-
-
-def _describe_difference(trial: Trial, entry: BundledTrial) -> str:
-    """Return what the store says otherwise of how a trial ended; empty where it says the same."""
-    if trial.run is None:
-        return "no end yet: finish its sweep first, or import into another store"
-    for name in ("status", "epochs", "best_epoch", "valid", "test"):
-        here, there = getattr(trial.run, name), getattr(entry.run, name)
-        close = isinstance(here, float) and isinstance(there, float) and math.isclose(here, there, rel_tol=1e-6)
-        if here != there and not close:
-            return f"{name} {here}, in the bundle it has {there}"
-    return ""

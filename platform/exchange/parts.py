@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from longwave.platform.exchange.bundle import Bundle, BundledSweep, BundledTrial, File, seal
+from longwave.platform.exchange.bundle import VERSION, Bundle, BundledSweep, BundledTrial, File, name_of
 from longwave.platform.records.identity import digest
 
 RERUNS = "re-runs"
@@ -48,8 +48,12 @@ def split(whole: Bundle, earlier: Iterable[Bundle] = ()) -> list[ResultPart]:
 
 
 def join(files: Sequence[File]) -> File:
-    """Return bundles as one, under a name of its own; a single one as it is."""
-    return files[0] if len(files) == 1 else seal(merge([file.content for file in files]))
+    """Return bundles as one, under a name of its own; a single one as it is. Hashes are taken from them."""
+    if len(files) == 1:
+        return files[0]
+    content = merge([file.content for file in files])
+    hashes = {record: sha256 for file in files for record, sha256 in file.hashes.items()} | content.sweep_hashes()
+    return File(format="longwave bundle", version=VERSION, name=name_of(hashes), hashes=hashes, content=content)
 
 
 def merge(bundles: Sequence[Bundle]) -> Bundle:

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 
 from longwave.platform.about import about
 from longwave.platform.errors import ConfigError
-from longwave.platform.exchange.bundle import BundledSweep, BundledTrial, File
-from longwave.platform.exchange.inspection import Findings
+from longwave.platform.exchange.bundle import Bundle, BundledSweep, BundledTrial
+from longwave.platform.exchange.finding import Findings
 from longwave.platform.exchange.limits import CELLS, LEARNED, SECONDS
 from longwave.platform.registry import get_task
 from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
@@ -31,10 +31,10 @@ MOST = 20_000
 """Largest number in a variant's name for which data are made, only to check a bundle."""
 
 
-def check_data(file: File) -> Findings:
+def check_data(bundle: Bundle) -> Findings:
     """The data are those this Longwave makes or has, and the search trials those it draws."""
     versions, until = defaultdict(set), time.monotonic() + SECONDS
-    for entry in file.content.trials:
+    for entry in bundle.trials:
         versions[entry.config.task, entry.config.variant].add(entry.config.data)
     unknown = set()
     for (task, variant), theirs in sorted(versions.items()):
@@ -52,24 +52,24 @@ def check_data(file: File) -> Findings:
             yield (
                 "flag",
                 lost,
-                ids(e for e in file.content.trials if (e.config.task, e.config.variant) == (task, variant)),
+                ids(e for e in bundle.trials if (e.config.task, e.config.variant) == (task, variant)),
             )
         elif theirs != {here}:
             wrong = ", ".join(sorted(theirs - {here}))
             yield "reject", f"the data of {task} {variant}".rstrip() + f" have version {here}, got {wrong}."
         else:
-            yield from _check_baselines(file, task, variant)
-    trials = {e.config.id: e for e in file.content.trials}
-    for sweep in file.content.sweeps:
+            yield from _check_baselines(bundle, task, variant)
+    trials = {e.config.id: e for e in bundle.trials}
+    for sweep in bundle.sweeps:
         if time.monotonic() > until:
             yield "reject", SLOW
             return
         yield from _check_draws([trials[trial] for trial in dict.fromkeys(sweep.trials)], sweep, unknown)
 
 
-def _check_baselines(file: File, task: str, variant: str) -> Findings:
+def _check_baselines(bundle: Bundle, task: str, variant: str) -> Findings:
     """Compare the scores of trivial predictors, and the least error, with those measured here."""
-    mine = [e for e in file.content.trials if (e.config.task, e.config.variant) == (task, variant)]
+    mine = [e for e in bundle.trials if (e.config.task, e.config.variant) == (task, variant)]
     where, here, all_of = f"{task} {variant}".rstrip(), about(mine[0].config), ids(mine)
     for name, value in sorted({score for e in mine for score in e.about.trivial.items()}):
         if name not in here.trivial:
@@ -84,11 +84,11 @@ def _check_baselines(file: File, task: str, variant: str) -> Findings:
         yield "flag", f"the least error of {where} is {here.floor:g} here, got {floor:g}.", all_of
 
 
-def check_possible_values(file: File) -> Findings:
+def check_possible_values(bundle: Bundle) -> Findings:
     """An accuracy is a multiple of one over the items that it counts."""
-    places = sorted({(e.config.task, e.config.variant) for e in file.content.trials})
+    places = sorted({(e.config.task, e.config.variant) for e in bundle.trials})
     items = {place: _count_items(*place) for place in places}
-    for entry in file.content.trials:
+    for entry in bundle.trials:
         validated, tested = items[entry.config.task, entry.config.variant]
         values = [(value, validated) for value in (*entry.curve.valid, entry.run.valid)]
         for value, count in [*values, (entry.run.test, tested)]:

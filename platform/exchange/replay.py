@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange.bundle import BundledTrial, File
-from longwave.platform.exchange.inspection import AuditFinding
+from longwave.platform.exchange.finding import AuditFinding
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_task

@@ -41,6 +41,10 @@ class Point:
         return cls(trial, epoch, loss, valid, math.floor(seconds * 1e6) / 1e6, math.floor(at * 1e4) / 1e4)
 
 
+EpochLine = tuple[str, int, float, float, float, float]
+"""The fields of a ``Point``, in their order: where there are millions."""
+
+
 @dataclass(frozen=True)
 class Measure:
     """One more number of a run, beside its validation and test metric.

@@ -39,6 +39,17 @@ class Trial:
 
 
 @dataclass(frozen=True)
+class TrialEnd:
+    """How a trial stands, in short: see ``Run``."""
+
+    status: str
+    epochs: int
+    best_epoch: int | None
+    valid: float | None
+    test: float | None
+
+
+@dataclass(frozen=True)
 class PlannedTrial:
     """A trial of a sweep in short: what it takes to find what is missing.
 

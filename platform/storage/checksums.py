@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
 
-from longwave.platform.records.checksum import START, Line, trial_checksum
-from longwave.platform.records.run import ENDED
+from longwave.platform.records.checksum import START, Line, epoch_text, trial_checksum
+from longwave.platform.records.run import ENDED, EpochLine
 from longwave.platform.storage.base import Base
 from longwave.platform.storage.in_clause import in_clause
 from longwave.platform.storage.schema import CurveRow, FlagRow, MeasureRow, TrialRow, default_of
 
 BESIDE = tuple(Base.metadata.tables[row.__tablename__] for row in (CurveRow, MeasureRow, FlagRow))
 """Tables whose rows belong to one trial that has ended."""
+MEASURES, FLAGS = BESIDE[1:]
 TRIALS = Base.metadata.tables[TrialRow.__tablename__]
 CHUNK = 500
 """Trials that are looked at together: their curves fit in memory."""
@@ -35,12 +36,35 @@ def write_checksums(connection: sa.Connection, trials: Sequence[str]) -> None:
             connection.execute(write, new)
 
 
+def checksums_of_new(
+    trials: Sequence[Mapping[str, Any]],
+    epochs: Mapping[str, Sequence[EpochLine]],
+    measures: Sequence[Mapping[str, Any]],
+    flags: Sequence[Mapping[str, Any]],
+) -> list[str]:
+    """Return the checksums of trials that have ended, from the rows of them that are to be written into SQLite."""
+    beside: dict[str, dict[str, list[Line | str]]] = {trial["id"]: defaultdict(list) for trial in trials}
+    for table, rows in ((MEASURES, measures), (FLAGS, flags)):
+        for row in rows:
+            beside[row["trial"]][table.name].append(_used_columns(table, _without_negative_zeros(row)))
+    for trial, lines in epochs.items():
+        beside[trial][CurveRow.__tablename__] = [epoch_text(*line) for line in lines]
+    return [
+        trial_checksum(_used_columns(TRIALS, _without_negative_zeros(trial)), beside[trial["id"]]) for trial in trials
+    ]
+
+
+def _without_negative_zeros(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row with 0.0 in place of -0.0, as SQLite keeps it."""
+    return {name: value + 0.0 if isinstance(value, float) else value for name, value in row.items()}
+
+
 def find_mismatches(connection: sa.Connection) -> dict[str, bool]:
     """Return the trials that are not what their checksums say, or unreadable; for each whether its plan is right."""
-    mismatches: dict[str, bool] = {}
+    found: dict[str, bool] = {}
     for part in _split_ids(connection.scalars(sa.select(TRIALS.c.id).order_by(TRIALS.c.id)).all()):
-        mismatches |= _compare_part(connection, part)
-    return mismatches
+        found |= _compare_part(connection, part)
+    return found
 
 
 def _compare_part(connection: sa.Connection, part: Sequence[str]) -> dict[str, bool]:
@@ -64,14 +88,16 @@ def _read_checksums(connection: sa.Connection, ids: Sequence[str]) -> dict[str, 
     beside: dict[str, dict[str, list[Line]]] = {trial: defaultdict(list) for trial in ended}
     for table in BESIDE if ended else ():
         for row in connection.execute(sa.select(table).where(in_clause(table.c.trial, ended))):
-            beside[row.trial][table.name].append(_used_columns(table, row))
-    return {row.id: (row.checksum, trial_checksum(_used_columns(TRIALS, row), beside.get(row.id))) for row in rows}
+            beside[row.trial][table.name].append(_used_columns(table, row._mapping))
+    return {
+        row.id: (row.checksum, trial_checksum(_used_columns(TRIALS, row._mapping), beside.get(row.id))) for row in rows
+    }
 
 
-def _used_columns(table: sa.Table, row: sa.Row[Any]) -> dict[str, Any]:
+def _used_columns(table: sa.Table, row: Mapping[str, Any] | sa.RowMapping) -> dict[str, Any]:
     """Return the columns of a row that differ from their defaults, but for the checksum itself."""
-    columns = zip(_column_defaults(table).items(), row, strict=True)
-    used = {name: value for (name, default), value in columns if default is None or repr(value) != default}
+    defaults = _column_defaults(table)
+    used = {name: value for name, value in row.items() if (d := defaults[name]) is None or repr(value) != d}
     used.pop("checksum", None)
     return used
 

@@ -15,6 +15,7 @@ from longwave.platform.storage.base import Base
 from longwave.platform.storage.engine import REFUSED, enable_wal, make_engine, without_password, writing_engine
 from longwave.platform.storage.faults import describe_refusal
 from longwave.platform.storage.retry import Result, configured_wait, retry
+from longwave.platform.storage.schema import ImportRow
 from longwave.platform.storage.store_identity import StoreIdentity, explain_loss
 from longwave.platform.storage.versions import HEAD, read_version
 
@@ -95,6 +96,11 @@ class Database:
         """
         return retry(work, self.longest_wait, self.on_wait)
 
+    def check_writable(self) -> None:
+        """Raise StoreError where the store cannot be written to; nothing is changed."""
+        with self.transaction() as connection:
+            connection.execute(sa.update(ImportRow).where(sa.false()).values(at=ImportRow.at))
+
     @contextmanager
     def transaction(self) -> Iterator[sa.Connection]:
         """Give a connection to write with; commit at the end of the block, or roll back.
@@ -167,6 +173,15 @@ def insert_new(connection: sa.Connection, table: type[Base], rows: Sequence[dict
     """Insert rows; those whose key is there already are left as they are."""
     if rows:
         connection.execute(_insert_statement(connection, table).on_conflict_do_nothing(), list(rows))
+
+
+def insert_lines(connection: sa.Connection, table: type[Base], lines: Sequence[tuple[Any, ...]]) -> None:
+    """Insert rows given as the values of all columns in order: of millions, several times as fast as ``insert_new``."""
+    if lines:
+        names = table.__table__.c.keys()
+        marks = ["?" if connection.dialect.name == "sqlite" else "%s"] * len(names)
+        statement = f"INSERT INTO {table.__tablename__} ({', '.join(names)}) VALUES ({', '.join(marks)})"  # nosec B608
+        connection.exec_driver_sql(statement, list(lines))
 
 
 def insert_selected(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 from longwave.platform.boards.row import SHORT
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.group import Group, RunSummary
-from longwave.platform.records.run import Measure, Point
-from longwave.platform.records.stored import Trial
+from longwave.platform.records.run import ENDED, Measure, Point
+from longwave.platform.records.stored import Trial, TrialEnd
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage import rows
 from longwave.platform.storage.database import Database
@@ -46,6 +46,16 @@ class Queries(Database):
     def trials_by_id(self, ids: Sequence[str]) -> list[Trial]:
         """Return the trials with these ids, as far as they are there, by id."""
         return [trial for part in split_ids(sorted(ids)) for trial in self._select(in_clause(TrialRow.id, part))]
+
+    def ends_of(self, ids: Collection[str]) -> dict[str, TrialEnd]:
+        """Return how the trials with these ids stand, as far as they are there."""
+        query = sa.select(TrialRow.id, *(getattr(TrialRow, field.name) for field in fields(TrialEnd)))
+        with self.reading() as connection:
+            return {trial: TrialEnd(*end) for trial, *end in select_in(connection, query, TrialRow.id, ids)}
+
+    def have_ended(self, ids: Collection[str]) -> bool:
+        """Return whether all trials with these ids are there and have ended."""
+        return sum(end.status in ENDED for end in self.ends_of(ids).values()) == len(set(ids))
 
     def configs(self, ids: Sequence[str]) -> dict[str, TrialConfig]:
         """Return the configurations of the trials with these ids, as far as they are there."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
+from functools import lru_cache
 from typing import Any
 
 from longwave.platform.records.about import About
@@ -34,9 +35,9 @@ def planned_trials(trials: Iterable[tuple[TrialConfig, About]]) -> ValueRows:
 def ended_trials(trials: Iterable[Trial]) -> ValueRows:
     """Return the rows of trials with their records."""
     rows = ValueRows()
-    for trial in trials:
+    trials = list(trials)
+    for row, trial in zip(planned_trials((t.config, t.about) for t in trials), trials, strict=True):
         assert trial.run
-        [row] = planned_trials([(trial.config, trial.about)])
         came = {"origin": trial.origin or None, "rerun": trial.rerun, "ended": trial.ended}
         rows.append({**row, **columns_of_end(trial.run), **came})
     return rows
@@ -91,7 +92,13 @@ def measure_rows(runs: Iterable[Run]) -> ValueRows:
 
 def environment_id(run: Run) -> str | None:
     """Return the hash of the facts about where a run was; None without any."""
-    return digest(dict(run.environment)) if run.environment else None
+    return _facts_digest(frozenset(run.environment.items())) if run.environment else None
+
+
+@lru_cache(1024)
+def _facts_digest(facts: frozenset[tuple[str, str]]) -> str:
+    """Return the digest of an environment; most trials ran in one of a few."""
+    return digest(dict(facts))
 
 
 def to_trial(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
+from itertools import islice
 from typing import Any
 
 import sqlalchemy as sa
@@ -12,7 +13,7 @@ from sqlalchemy.orm import aliased
 
 from longwave.platform.records.about import About
 from longwave.platform.records.report import Cohort, Rung
-from longwave.platform.records.run import ENDED, Point, Run
+from longwave.platform.records.run import ENDED, EpochLine, Point, Run
 from longwave.platform.records.stored import CatalogueEntry, PlannedTrial, StoredSweep, Trial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage import rows, trial_writes
@@ -24,17 +25,15 @@ from longwave.platform.storage.lease_tables import CohortRow
 from longwave.platform.storage.liveness import trials_in_training
 from longwave.platform.storage.schema import (
     CatalogueRow,
-    CurveRow,
-    EnvironmentRow,
-    FlagRow,
     ImportRow,
-    MeasureRow,
-    PatchRow,
     SweepRow,
     SweepTrialRow,
     TrialRow,
 )
 from longwave.platform.storage.sweeps import Sweeps
+
+TOGETHER = 100
+"""Trials that are imported at a time: their epochs fit in memory."""
 
 
 class Store(Sweeps):
@@ -70,9 +69,9 @@ class Store(Sweeps):
         columns: tuple[Any, ...] = (t.id, t.model, t.phase, t.status, t.pack, t.valid, s.cell, t.epochs)
         query = sa.select(*columns).join(s, s.trial == t.id).where(s.sweep == sweep)
         with self.reading() as connection:
-            trials = [PlannedTrial(*line) for line in connection.execute(query.order_by(s.position))]
+            found = [PlannedTrial(*line) for line in connection.execute(query.order_by(s.position))]
             now = set(connection.scalars(trials_in_training(connection)))
-        return [replace(a, status="running") if a.open and a.id in now else a for a in trials]
+        return [replace(a, status="running") if a.open and a.id in now else a for a in found]
 
     def assign_new(self, packs: Mapping[str, Sequence[TrialConfig]]) -> dict[str, str]:
         """Write which pack each trial belongs to, but of those that belong to one already; return what is so then."""
@@ -144,30 +143,25 @@ class Store(Sweeps):
     def import_trials(
         self,
         bundles: Sequence[str],
-        trials: Sequence[Trial],
-        points: Sequence[Point],
-        sweeps: Sequence[tuple[StoredSweep, Sequence[str], Sequence[int | None]]],
-        catalogue: Sequence[CatalogueEntry] = (),
+        trials: Iterable[tuple[Trial, Sequence[EpochLine]]],
+        sweeps: Iterable[tuple[StoredSweep, Sequence[str], Sequence[int | None]]],
+        catalogue: Iterable[CatalogueEntry] = (),
     ) -> None:
         """Write trials that ended elsewhere, all of it or nothing; what is there already stays as it is.
 
+        Each argument is gone through once all before it is written.
+
         Args:
             bundles: Names of what they came in.
-            trials: With their ends, patches and flags.
-            points: Their epochs.
+            trials: With their ends, patches and flags, each with its epochs in order.
             sweeps: What planned them, each with its trials in order and their cells.
             catalogue: What pages need of their models and tasks; what is known of any stays as it is.
         """
-        runs = [t.run for t in trials if t.run]
         with self.transaction() as connection:
             insert_new(connection, ImportRow, [{"name": bundle, "at": utc_now()} for bundle in bundles])
-            insert_new(connection, EnvironmentRow, rows.environment_rows(runs))
-            insert_new(connection, PatchRow, rows.patch_rows(runs))
-            connection.execute(sa.insert(TrialRow), rows.ended_trials(trials))
-            insert_new(connection, MeasureRow, rows.measure_rows(runs))
-            insert_new(connection, FlagRow, rows.flag_rows(trials))
-            insert_new(connection, CurveRow, [vars(point) for point in points])
-            write_checksums(connection, [t.config.id for t in trials])
+            coming = iter(trials)
+            while part := list(islice(coming, TOGETHER)):
+                trial_writes.insert_ended(connection, part)
             for sweep, planned, cells in sweeps:
                 insert_new(connection, SweepRow, [{**asdict(sweep), "created": utc_now()}])
                 insert_new(connection, SweepTrialRow, rows.trials_of_sweep(sweep.name, planned, cells))

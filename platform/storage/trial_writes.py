@@ -9,14 +9,23 @@ from typing import Any
 import sqlalchemy as sa
 
 from longwave.platform.records.report import Rung
-from longwave.platform.records.run import ENDED, Point, Run
+from longwave.platform.records.run import ENDED, EpochLine, Point, Run
+from longwave.platform.records.stored import Trial
 from longwave.platform.storage import rows
 from longwave.platform.storage.base import Base, utc_now
-from longwave.platform.storage.checksums import write_checksums
-from longwave.platform.storage.database import insert_new
+from longwave.platform.storage.checksums import checksums_of_new, write_checksums
+from longwave.platform.storage.database import insert_lines, insert_new
 from longwave.platform.storage.in_clause import in_clause, split_ids
 from longwave.platform.storage.lease_tables import ArchiveRow, AttemptRow, CohortRow
-from longwave.platform.storage.schema import BLANK_TRIAL, CurveRow, EnvironmentRow, MeasureRow, PatchRow, TrialRow
+from longwave.platform.storage.schema import (
+    BLANK_TRIAL,
+    CurveRow,
+    EnvironmentRow,
+    FlagRow,
+    MeasureRow,
+    PatchRow,
+    TrialRow,
+)
 
 TRIALS, ATTEMPTS, CURVES = (Base.metadata.tables[row.__tablename__] for row in (TrialRow, AttemptRow, CurveRow))
 
@@ -94,6 +103,26 @@ def write_ends(connection: sa.Connection, runs: Sequence[Run], rerun: str = "") 
     ways = [{"of": run.trial, "ended": now, "status": run.status, "reason": run.reason} for run in runs]
     connection.execute(sa.update(ATTEMPTS).where(still), ways)
     write_checksums(connection, [run.trial for run in runs])
+
+
+def insert_ended(connection: sa.Connection, trials: Sequence[tuple[Trial, Sequence[EpochLine]]]) -> None:
+    """Write trials that ended elsewhere, none of which is there, with their epochs and checksums."""
+    records = [trial for trial, _ in trials]
+    runs = [trial.run for trial in records if trial.run]
+    insert_new(connection, EnvironmentRow, rows.environment_rows(runs))
+    insert_new(connection, PatchRow, rows.patch_rows(runs))
+    lines, measures, flags = rows.ended_trials(records), rows.measure_rows(runs), rows.flag_rows(records)
+    epochs = {trial.config.id: lines for trial, lines in trials}
+    is_sqlite = connection.dialect.name == "sqlite"
+    if is_sqlite:
+        for line, right in zip(lines, checksums_of_new(lines, epochs, measures, flags), strict=True):
+            line["checksum"] = right
+    connection.execute(sa.insert(TrialRow), lines)
+    insert_new(connection, MeasureRow, measures)
+    insert_new(connection, FlagRow, flags)
+    insert_lines(connection, CurveRow, [line for lines in epochs.values() for line in lines])
+    if not is_sqlite:  # PostgreSQL writes the numbers of JSON in its own way: 1e20 comes back as a whole number
+        write_checksums(connection, list(epochs))
 
 
 def reopen_trials(connection: sa.Connection, trials: Sequence[str]) -> None:

@@ -49,7 +49,8 @@ def ended(config: TrialConfig, shift: float = 0.0) -> Trial:
 def fill(store: Store, trials: int, epochs: int = 10) -> list[TrialConfig]:
     """Write ended trials to a store, and return their configurations, by id."""
     configs = sorted((config(seed, epochs) for seed in range(1, trials + 1)), key=lambda c: c.id)
-    store.import_trials(["b" * 64], [ended(c) for c in configs], [p for c in configs for p in points(c)], [])
+    epochs = [[tuple(vars(point).values()) for point in points(c)] for c in configs]
+    store.import_trials(["b" * 64], zip(map(ended, configs), epochs, strict=True), [])
     return configs
 
 

@@ -34,7 +34,7 @@ from tree import PROGRAMS, ROOT
 
 from longwave.platform.boards.board import rows as board_rows
 from longwave.platform.boards.trust import shipped
-from longwave.platform.editions.publish import find_results
+from longwave.platform.editions.folder import find_results
 from longwave.platform.editions.publish import read as read_edition
 from longwave.platform.exchange import bundle
 from longwave.platform.storage.store import Store
@@ -81,7 +81,7 @@ def folders(tmp_path: Path) -> EditionFolders:
     made = EditionFolders(*(tmp_path / name for name in ("sweeps", "board", "home", "trust.txt", "README.md")))
     made.sweeps.mkdir()
     made.readme.write_text("Ours:\n<!-- edition -->\n<!-- /edition -->\nThat is all.\n")
-    made.trust.write_text(f"# hashes\n{'e' * 64}  # another\n", encoding="utf-8")
+    made.trust.write_text(f"# hashes\n{'e' * 64} {'f' * 64}  # another\n", encoding="utf-8")
     adding = 'variant = "N=20"\nbatch = 10\nsteps = 20'
     for name, task, beside, epochs in (("a", "adding", adding, 400), ("b", "digits", "", 8)):
         text = SWEEP.format(name=name, task=task, beside=beside, epochs=epochs)
@@ -165,7 +165,7 @@ def test_an_interrupted_edition_goes_on_and_a_fresh_checkout_trains_nothing_twic
     assert not kept & trained(folders) and not folders.unfinished
     assert {row["task"] for row in read_edition(folders.edition).rows} == {"adding", "digits"}
     assert find_results(folders.edition) == folders.results
-    assert {*(bundle.read(file).name for file in folders.results), "e" * 64} == shipped(folders.trust)
+    assert {*(bundle.read(file).name for file in folders.results), "e" * 64} == shipped(folders.trust).keys()
 
     other = replace(folders, home=tmp_path / "elsewhere")
     before = rows(folders)
@@ -218,9 +218,9 @@ def test_what_is_unfinished_and_too_large_is_not_written_and_says_so(
 
 def test_a_bundle_is_listed_once_and_others_stay(folders: EditionFolders) -> None:
     for name in ("a" * 64, "b" * 64, "a" * 64):
-        trust_bundle(folders.trust, name, "edition 1, adding")
-    assert shipped(folders.trust) == {letter * 64 for letter in "eab"}
-    assert folders.trust.read_text().splitlines()[2:] == [f"{c * 64}  # edition 1, adding" for c in "ab"]
+        trust_bundle(folders.trust, name, "c" * 64, "edition 1, adding")
+    assert shipped(folders.trust).keys() == {letter * 64 for letter in "eab"}
+    assert folders.trust.read_text().splitlines()[2:] == [f"{c * 64} {'c' * 64}  # edition 1, adding" for c in "ab"]
     assert folders.trust.read_text().splitlines()[0] == "# hashes"
 
 

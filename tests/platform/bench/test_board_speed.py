@@ -119,7 +119,7 @@ def test_a_place_is_told_once_however_its_runs_came_into_the_store(any_store_url
         for c, (_, device, joules) in zip(configs, came, strict=False)
     ]
     imported = Trial(configs[1], about(configs[1]), "ok", None, runs[1], utc_now(), "b")
-    store.import_trials(["b"], [imported], [], [])
+    store.import_trials(["b"], [(imported, ())], [])
     store.add_trials(None, configs, [about(c) for c in configs])
     for run, (rerun, _, _) in zip(runs, came, strict=True):
         store.write([], [run], rerun)

@@ -94,11 +94,13 @@ def test_fabricated_seeds_stay_untrusted_beside_a_bundle_that_is_trusted() -> No
 
 def test_a_bundle_whose_hash_ships_with_the_package_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = tmp_path / "trust.txt"
-    listed.write_text(f"# an edition and its results\n{'e' * 64} {A}  # the first\n", encoding="utf-8")
+    listed.write_text(
+        f"# an edition and its results\n{'e' * 64} {'1' * 64}  # the first\n{A} {'2' * 64}\n", encoding="utf-8"
+    )
     known = trust.shipped(listed)
-    assert known == {"e" * 64, A}
+    assert known == {"e" * 64: "1" * 64, A: "2" * 64}
     listed.with_name("bad.txt").write_text("abc\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"bad\.txt lists 'abc', which is no SHA-256"):
+    with pytest.raises(ConfigError, match=r"bad\.txt lists 'abc'; a line is a bundle's name and its"):
         trust.shipped(listed.with_name("bad.txt"))
     monkeypatch.setattr(trust, "shipped", lambda: known)
     board = rows([*HERE, came("ours", [0.1, 0.11, 0.12], 3), came("theirs", [0.1, 0.2, 0.3], 3, B)], [])

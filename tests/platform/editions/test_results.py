@@ -18,8 +18,8 @@ from rich.console import Console
 
 from longwave.platform.boards import columns
 from longwave.platform.cli.main import main
-from longwave.platform.editions.publish import find_results, publish, read
-from longwave.platform.editions.results import FOLDER
+from longwave.platform.editions.folder import FOLDER, find_results
+from longwave.platform.editions.publish import publish, read
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange import bundle
 from longwave.platform.exchange.audit import audit
@@ -190,8 +190,8 @@ def test_a_manifest_names_files_of_its_own_folder(folder: Path, manifest: str) -
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"rows": NaN}', r"board\.json cannot be read: NaN is no number"),
-        ("[" * 100_000, r"board\.json cannot be read: "),
+        ('{"rows": NaN}', r"board\.json is no JSON: lexical error"),
+        ("[" * 100_000, r"board\.json has more than 24 objects and lists within each other"),
         ("[]", r"board\.json has not the form of an edition"),
         ('{"schema": 1, "rows": 5}', r"board\.json has not the form of an edition"),
     ],

@@ -23,7 +23,7 @@ from longwave.platform.exchange import intake
 from longwave.platform.exchange.audit import audit
 from longwave.platform.exchange.bundle import Bundle, File, read, seal, write
 from longwave.platform.exchange.collect import collect
-from longwave.platform.exchange.inspection import AuditFinding
+from longwave.platform.exchange.finding import AuditFinding, find_conflicts
 from longwave.platform.records.run import Run
 from longwave.platform.registry import get_task
 from longwave.platform.render.export import Format
@@ -92,11 +92,12 @@ def test_a_bundle_imports_into_every_kind_of_store_once(
     genuine: File, any_store_url: str, open_store: Callable[[str], Store]
 ) -> None:
     store = open_store(any_store_url)
-    assert list(intake.find_conflicts(store, genuine)) == []
-    assert len(intake.import_bundle(store, genuine, [])) == 12
+    assert intake.import_bundle(store, genuine) == 12
     before = counts(store)
     assert (before["trials"], before["curves"], before["sweep_trials"], before["sweeps"]) == (12, 48, 12, 1)
-    assert list(intake.find_conflicts(store, genuine)) == [] and intake.import_bundle(store, genuine, []) == []
+    ends = store.ends_of([entry.config.id for entry in genuine.content.trials])
+    assert len(ends) == 12 and list(find_conflicts(genuine.content.trials, ends)) == []
+    assert intake.import_bundle(store, genuine) == 0
     assert counts(store) == before and seal(collect(store)) == genuine
     assert level(store, "gru") == level(store, "lem") == "untrusted, schema-checked"
 
@@ -183,8 +184,8 @@ def test_another_end_of_a_known_trial_rejects_the_bundle(
 def test_a_trial_that_is_still_planned_here_rejects_the_bundle(genuine: File, store: Store) -> None:
     entry = genuine.content.trials[0]
     store.add_trials(None, [entry.config], [entry.about])
-    [found] = intake.find_conflicts(store, genuine)
-    assert found.severity == "reject" and "is in the store with no end yet" in found.message
+    [conflict] = find_conflicts(genuine.content.trials, store.ends_of([entry.config.id]))
+    assert conflict.severity == "reject" and "is in the store with no end yet" in conflict.message
 
 
 def test_an_import_that_fails_half_way_leaves_nothing(genuine: File, store: Store) -> None:

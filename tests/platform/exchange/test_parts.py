@@ -96,16 +96,3 @@ def test_of_joined_bundles_each_has_to_have_its_own_hashes(grown: list[Bundle]) 
     forged = [files[0], files[1].model_copy(update={"name": "0" * 64})]
     [finding] = audit(join(forged), joined=forged)
     assert finding.message == "the bundle's name is not the hash of its records."
-
-
-def test_of_a_trusted_bundle_hashes_and_identity_alone_are_checked(grown: list[Bundle]) -> None:
-    whole, lost = grown[0], trials(grown[0])[0]
-    [sweep] = whole.sweeps
-    cut = whole.model_copy(
-        update={
-            "trials": [e for e in whole.trials if e.config.id != lost],
-            "sweeps": [sweep.model_copy(update={"trials": [t for t in sweep.trials if t != lost]})],
-        }
-    )
-    assert audit(seal(cut)) != [] and audit(seal(cut), trusted=True) == []
-    assert audit(seal(cut).model_copy(update={"hashes": {}}), trusted=True) != []

@@ -41,7 +41,7 @@ def succeeded_by(store: Store, sweeps: Sweeps, cells: list[int | None]) -> dict[
         mine = [*map(trial, sorted(searched)), *trials(row(units))]
         taken |= {t.config.id: t for t in mine}
         asks.append((StoredSweep(name, {}), [t.config.id for t in mine], [cell] * len(mine)))
-    store.import_trials(["bundle"], list(taken.values()), [], asks)
+    store.import_trials(["bundle"], [(each, ()) for each in taken.values()], asks)
     units_of = {group.row: group.config.hidden for group in store.groups()}
     return {units_of[g.row]: {units_of[other] for other in g.succeeded_by} for g in store.groups()}
 

@@ -166,10 +166,12 @@ def test_trials_that_ended_elsewhere_are_taken_up_whole_or_not_at_all(
     ]
     sweeps = [(StoredSweep("there@1", {"trials": 4}), [c.id for c in trials], [0] * len(trials))]
     with pytest.raises(StoreError, match="cannot be used"):
-        store.import_trials(["bundle"], [*ended, ended[0]], [], sweeps)
+        store.import_trials(["bundle"], [(trial, ()) for trial in (*ended, ended[0])], sweeps)
     assert store.count() == {"trials": 0, "epochs": 0} and store.sweeps() == []
-    store.import_trials(["bundle"], ended, points(trials[0], 2), sweeps)
+    epochs = [tuple(vars(point).values()) for point in points(trials[0], 2)]
+    store.import_trials(["bundle"], zip(ended, [epochs, [], [], []], strict=True), sweeps)
     assert store.trials("there@1") == ended and store.count() == {"trials": 4, "epochs": 2}
+    assert store.curves([trials[0].id]) == points(trials[0], 2)
 
 
 def test_rows_of_another_version_are_told_from_present_ones_with_the_reason(store: Store, tiny: Tiny) -> None:

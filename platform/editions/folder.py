@@ -1,0 +1,58 @@
+"""The folder of an edition as it lies on a disk: its files, each found to be the one that was published."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from longwave.platform.errors import ConfigError
+from longwave.platform.exchange.reading import check_json, read_file
+
+FOLDER = "results"
+"""Where an edition's folder has its results."""
+
+
+def find_results(folder: Path) -> list[Path]:
+    """Return the bundles of the edition in ``folder``, each checked against the manifest.
+
+    Its pages may be absent, and are not looked at: they are views of an earlier day, drawn from these bundles.
+
+    Raises:
+        ConfigError: It is no edition, or a bundle was changed after publishing.
+    """
+    files = {name: sha256 for name, sha256 in read_manifest(folder).items() if name.startswith(f"{FOLDER}/")}
+    return [folder / name for name in check_files(folder, files)]
+
+
+def read_manifest(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of an edition's files by their names."""
+    manifest = read_json(folder / "manifest.json")
+    files = manifest.get("files") if isinstance(manifest, dict) else None
+    if not isinstance(files, dict) or not all(_is_own(name) for name in files):
+        raise ConfigError(f"{folder} is no edition: manifest.json does not name its files.")
+    return files
+
+
+def _is_own(name: str) -> bool:
+    """Return whether a name is that of a file in an edition's folder or among its bundles."""
+    return Path(name).name == name.removeprefix(f"{FOLDER}/") != ".."
+
+
+def check_files(folder: Path, files: Mapping[str, str]) -> list[str]:
+    """Return the names of files of an edition, each found to be the one that was published."""
+    for name, sha256 in files.items():
+        file = folder / name
+        if not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != sha256:
+            raise ConfigError(f"{file} is not the file that was published: see manifest.json. Take a sound copy.")
+    return list(files)
+
+
+def read_json(file: Path) -> Any:
+    """Return the content of a JSON file of an edition."""
+    try:
+        return json.loads(check_json([read_file(file)], file))
+    except ConfigError as error:
+        raise ConfigError(f"{file.parent} is no edition: {error}") from None

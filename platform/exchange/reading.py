@@ -1,0 +1,166 @@
+"""Read a file of another machine. Its limits are checked while it is unpacked and parsed, before anything is built."""
+
+from __future__ import annotations
+
+import lzma
+import stat
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import ijson  # type: ignore[import-untyped]
+
+from longwave.platform.errors import ConfigError
+from longwave.platform.exchange import limits
+
+CHUNK = 2**18
+"""Bytes that are unpacked and parsed at a time."""
+GZIP = b"\x1f\x8b"
+"""How a bundle of before 0.2.0 begins."""
+OLDER = (
+    "Bundles of before 0.2.0 are not read. Where the results lie, submit them again with Longwave 0.2.0 or later: "
+    "longwave submit NAME.json.xz"
+)
+"""What to do about one that is too old."""
+StageReport = Callable[[str, int, int], object]
+"""Takes the stage that an import is in, how much of it is done, and of how much."""
+Place = tuple[str, ...]
+"""Where a value stands in JSON: the keys above it, ``""`` for the entries of a list."""
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    """Show nothing of a stage."""
+
+
+def check_is_file(path: Path) -> int:
+    """Return the bytes that a file has; nothing is read.
+
+    Raises:
+        ConfigError: There is no such file, or it is a folder, a pipe or a device, of which nobody knows the end.
+    """
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise ConfigError(f"Cannot read {path}: {error.strerror}.") from None
+    if not stat.S_ISREG(status.st_mode):
+        kinds = {"a folder": stat.S_ISDIR, "a pipe": stat.S_ISFIFO, "a socket": stat.S_ISSOCK}
+        kind = next((kind for kind, is_kind in kinds.items() if is_kind(status.st_mode)), "a device")
+        raise ConfigError(f"{path} is {kind}, and a file is read. Write its content to a file, and name that.")
+    return status.st_size
+
+
+def read_file(path: Path) -> bytes:
+    """Return the content of a file.
+
+    Raises:
+        ConfigError: As ``check_is_file``; or it cannot be read, or is larger than any bundle.
+    """
+    if check_is_file(path) > limits.BYTES:
+        raise ConfigError(f"{path} is larger than {limits.BYTES >> 20} MiB: no bundle is.")
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"Cannot read {path}: {error.strerror}.") from None
+
+
+def unpack(packed: bytes, path: Path) -> Iterator[bytes]:
+    """Yield the text of an xz file part by part.
+
+    Raises:
+        ConfigError: It is no whole xz file, or it unpacks to more than the limits allow.
+    """
+    if packed.startswith(GZIP):
+        raise ConfigError(f"{path} is a gzip file. {OLDER}")
+    reader, size, most = lzma.LZMADecompressor(lzma.FORMAT_XZ, limits.MEMORY), 0, 2**20 + limits.RATIO * len(packed)
+    try:
+        text = reader.decompress(packed, CHUNK)
+        while text:
+            if (size := size + len(text)) > limits.BYTES:
+                raise ConfigError(f"{path} holds more than {limits.BYTES >> 20} MiB unpacked: no bundle is that large.")
+            if size > most:
+                raise ConfigError(f"{path} unpacks to more than {limits.RATIO} times its size: no bundle does.")
+            yield text
+            text = b"" if reader.eof else reader.decompress(b"", CHUNK)
+        if not reader.eof:
+            raise EOFError("it ends too early")
+    except (EOFError, lzma.LZMAError) as error:
+        raise ConfigError(f"{path} is no whole xz file: {str(error).rstrip('.')}. Ask for it again.") from None
+
+
+def check_json(parts: Iterable[bytes], path: Path, wide: Collection[Place] | None = None) -> bytearray:
+    """Return the text of a JSON file, found to keep to the limits while it came in; nothing is built of it.
+
+    Args:
+        parts: The text, part by part.
+        path: Of the file, for messages.
+        wide: Places of the objects and lists that may have more than ``limits.WIDE`` entries; None: all may.
+
+    Raises:
+        ConfigError: It is no JSON, or is nested deeper, or has more values, a longer text or a wider part than allowed.
+    """
+    text, events, counter = bytearray(), ijson.sendable_list(), _ValueCounter(path, wide)
+    parser = ijson.basic_parse_coro(events, use_float=True)
+    try:
+        for part in parts:
+            text += part
+            parser.send(part)
+            counter.count(events, len(part))
+            events.clear()
+        parser.close()
+        counter.count(events, 0)
+    except (ijson.JSONError, ValueError) as error:
+        text_of_error = error.args[0] if error.args else "it cannot be read"
+        if isinstance(text_of_error, bytes):  # as it is where it quotes what is no UTF-8
+            text_of_error = text_of_error.decode(errors="replace")
+        reason = str(text_of_error).strip().splitlines()[0].rstrip(".")
+        raise ConfigError(f"{path} is no JSON: {reason}.") from None
+    return text
+
+
+class _ValueCounter:
+    """Counts what a JSON file holds, and refuses it at the first limit that it breaks."""
+
+    def __init__(self, path: Path, wide: Collection[Place] | None) -> None:
+        self.path, self.wide = path, wide
+        self.values = self.unfinished = 0
+        self.place: list[str] = []
+        self.widths = [0]
+
+    def count(self, events: Sequence[tuple[str, Any]], size: int) -> None:
+        """Count what the parser found in the next part of the file, of ``size`` bytes."""
+        place, widths = self.place, self.widths
+        self.values += len(events)
+        self.unfinished = 0 if events else self.unfinished + size
+        if self.values > limits.VALUES:
+            self._refuse(f"has more than {limits.VALUES:,} values")
+        if self.unfinished > limits.LENGTH:
+            self._refuse(f"has a text or a number of more than {limits.LENGTH:,} bytes")
+        for event, value in events:
+            if event == "number":  # most are
+                widths[-1] += 1
+            elif event == "map_key" or event == "string":
+                if len(value) > limits.LENGTH or "\0" in value:
+                    self._refuse_text(value)
+                if event == "string":
+                    widths[-1] += 1
+                else:
+                    place[-1] = value
+            elif event == "start_map" or event == "start_array":
+                widths[-1] += 1
+                widths.append(0)
+                place.append("")
+                if len(place) > limits.DEPTH:
+                    self._refuse(f"has more than {limits.DEPTH} objects and lists within each other")
+            elif event == "end_map" or event == "end_array":
+                place.pop()
+                if (width := widths.pop()) > limits.WIDE and self.wide is not None and tuple(place) not in self.wide:
+                    self._refuse(f"has {width:,} entries in a place where {limits.WIDE:,} at most can be")
+            else:
+                widths[-1] += 1
+
+    def _refuse_text(self, text: str) -> NoReturn:
+        long = f"has a text of more than {limits.LENGTH:,} characters"
+        self._refuse(long if len(text) > limits.LENGTH else "holds the character NUL in a text")
+
+    def _refuse(self, reason: str) -> NoReturn:
+        raise ConfigError(f"{self.path} {reason}: it is not read.")

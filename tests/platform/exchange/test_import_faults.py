@@ -1,0 +1,158 @@
+"""What an import leaves: right checksums, nothing of one that was killed, and no work where nothing is new."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tree import ROOT
+
+from longwave.platform.cli.main import main
+from longwave.platform.exchange import intake
+from longwave.platform.exchange.bundle import Bundle, File, read, seal
+from longwave.platform.exchange.curve import Curve
+from longwave.platform.exchange.finding import AuditFinding
+from longwave.platform.records.run import Measure, Point
+from longwave.platform.storage.checksums import find_mismatches
+from longwave.platform.storage.store import Store
+
+KEPT = ROOT / "tests/platform/exchange/kept/0.2.0.json.xz"
+SHIPPED = sorted((ROOT / "infra/board/edition-1/results").glob("edition1-g3-*"))
+"""Two bundles of the edition, small ones: a search, and one that goes on from it."""
+
+
+@pytest.fixture(scope="module")
+def kept() -> File:
+    return read(KEPT)
+
+
+def odd(kept: File) -> Bundle:
+    """Return the bundle with what databases write in ways of their own: -0.0, whole and long numbers, measures."""
+    entries = []
+    for k, entry in enumerate(kept.content.trials):
+        points = [Point("", 1, -0.0, 3.0, 1e-320, 1e22), Point("", 2, 1e300, 0.1 + 0.2, -0.0, 5.0)]
+        run = replace(entry.run, seconds=-0.0, measures=(Measure("a", "1", -0.0), Measure("a", "1", 7.0, "x", 1e16)))
+        about = replace(entry.about, trivial={"mean": 1e20, "zero": -0.0}) if k else entry.about
+        entries.append(entry.model_copy(update={"run": run, "about": about, "curve": Curve.of(points)}))
+    return kept.content.model_copy(update={"trials": entries})
+
+
+def test_the_checksums_of_imported_trials_are_those_of_what_lies_in_the_store(
+    kept: File, any_store_url: str, open_store: Callable[[str], Store]
+) -> None:
+    store, file = open_store(any_store_url), seal(odd(kept))
+    intake.import_bundle(store, file, [AuditFinding("x", "flag", "wörds", [file.content.trials[0].config.id])])
+    with store.reading() as connection:
+        assert find_mismatches(connection) == {}
+    assert store.count() == {"trials": 8, "epochs": 16}
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from longwave.platform.cli.main import main
+from longwave.platform.storage import store, trial_writes
+store.TOGETHER, left, insert = 1, [int(sys.argv[3])], trial_writes.insert_ended
+def insert_or_die(connection, trials):
+    insert(connection, trials)
+    left[0] -= 1
+    if not left[0]:
+        os.kill(os.getpid(), signal.SIGKILL)
+trial_writes.insert_ended = insert_or_die
+sys.exit(main(["import", sys.argv[1], "--store", sys.argv[2]]))
+"""
+
+
+@pytest.mark.integration
+@pytest.mark.skipif(sys.platform == "win32", reason="a process is killed")
+@pytest.mark.parametrize("after", [1, 5, 8])
+def test_an_import_that_is_killed_leaves_nothing_and_the_next_one_takes_all(
+    after: int, kept: File, tmp_path: Path, open_store: Callable[[str], Store]
+) -> None:
+    url = f"sqlite:///{tmp_path}/s.db"
+    done = subprocess.run([sys.executable, "-c", KILLED, str(KEPT), url, str(after)], capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    store = open_store(url)
+    assert store.count() == {"trials": 0, "epochs": 0} and store.sweeps() == []
+    assert main(["import", str(KEPT), "--store", url]) == 0 == main(["import", str(KEPT), "--store", url])
+    assert store.count() == {"trials": 8, "epochs": sum(len(e.curve.loss) for e in kept.content.trials)}
+    with store.reading() as connection:
+        assert find_mismatches(connection) == {}
+
+
+AGAIN = """
+import sys, time
+from longwave.platform.cli.main import main
+status = main(["import", *sys.argv[2:], "--store", sys.argv[1]])
+print("torch" in sys.modules, time.process_time())
+sys.exit(status)
+"""
+
+
+@pytest.mark.integration
+def test_what_ships_is_imported_as_it_is_and_a_second_time_in_no_time(
+    tmp_path: Path, open_store: Callable[[str], Store], capsys: pytest.CaptureFixture[str]
+) -> None:
+    url, paths = f"sqlite:///{tmp_path}/s.db", [str(path) for path in SHIPPED]
+    assert main(["import", *paths, "--store", url]) == 0
+    trials = sum(len(read(path).content.trials) for path in SHIPPED)
+    assert capsys.readouterr().out == f"2 bundles of Longwave: {trials} trials imported, 0 known before.\n"
+    store = open_store(url)
+    checked = open_store(f"sqlite:///{tmp_path}/checked.db")
+    intake.import_bundle(checked, *joined())
+    ids = [trial.config.id for trial in store.retrainings()]
+    assert store.retrainings() == checked.retrainings() and store.curves(ids) == checked.curves(ids)
+    assert store.sweeps() == checked.sweeps() and store.catalogue() == checked.catalogue()
+    assert store.groups() == checked.groups()
+    with store.reading() as connection:
+        assert find_mismatches(connection) == {}
+    done = subprocess.run([sys.executable, "-c", AGAIN, url, *paths], capture_output=True, text=True, check=True)
+    said, loaded, seconds = done.stdout.rsplit(maxsplit=2)
+    assert said == f"2 bundles of Longwave: 0 trials imported, {trials} known before."
+    assert loaded == "False" and float(seconds) < 2
+
+
+def joined() -> tuple[File, list[AuditFinding], dict[str, str]]:
+    """Return the shipped bundles as what is imported of anybody's."""
+    from longwave.platform.exchange.parts import join
+
+    files = [read(path) for path in SHIPPED]
+    return join(files), [], {entry.config.id: file.name for file in files for entry in file.content.trials}
+
+
+def test_a_file_that_ships_and_was_changed_by_a_byte_is_checked_like_any_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    packed = bytearray(SHIPPED[0].read_bytes())
+    packed[len(packed) // 2] ^= 1
+    (tmp_path / "b.json.xz").write_bytes(packed)
+    assert main(["import", str(tmp_path / "b.json.xz"), "--store", f"sqlite:///{tmp_path}/s.db"]) == 2
+    assert "is no whole xz file" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions of files")
+def test_a_store_that_cannot_be_written_to_is_told_before_any_file_is_read(capsys: pytest.CaptureFixture[str]) -> None:
+    with tempfile.TemporaryDirectory(prefix="longwave-", dir="/tmp") as folder:
+        store, bundle = Path(folder, "s.db"), Path(folder, "b.json.xz")
+        Store(f"sqlite:///{store}").close()
+        bundle.write_bytes(b"no bundle")
+        own = os.geteuid()
+        store.chmod(0o444)
+        Path(folder).chmod(0o555)
+        with suppress(PermissionError):
+            os.seteuid(65534 if own == 0 else own)
+        try:
+            assert main(["import", str(bundle), "--store", f"sqlite:///{store}"]) == 2
+        finally:
+            os.seteuid(own)
+            Path(folder).chmod(0o755)
+    err = capsys.readouterr().err
+    assert "cannot be used" in err and "readonly" in err and err.count("\n") == 1

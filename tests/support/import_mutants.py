@@ -1,0 +1,109 @@
+"""Import damaged and forged copies of a bundle, one after another, in a process of its own that no copy may stop.
+
+Usage: import_mutants.py BUNDLE FOLDER FIRST COUNT. Prints, as JSON, how often each exit status came, the longest time
+that one took in processor seconds, and the mebibytes that all took together. A copy that takes longer than ``SECONDS``
+ends the process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import lzma
+import random
+import resource
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+from longwave.platform.cli.main import main
+from longwave.platform.exchange.bundle import Bundle, seal
+
+SECONDS = 20
+VALUES: list[Any] = [
+    None, True, -1, 0, 2**40, -0.0, 1e308, 5e-324, "", "\u2028", "x" * 5000, [], {}, [[[[1]]]], {"lr": 1}, [1] * 3000,
+    dict.fromkeys(map(str, range(2000)), 1), "0" * 16, "<b>", "ok", "failed", "N=20000", 20_000,
+]  # fmt: skip
+
+
+def leaves(place: Any) -> list[tuple[Any, Any]]:
+    """Return every place of a JSON value where something else could stand."""
+    keys = list(place) if isinstance(place, dict) else range(len(place)) if isinstance(place, list) else []
+    return [(place, key) for key in keys] + [leaf for key in keys for leaf in leaves(place[key])]
+
+
+def flip_bytes(text: bytes, draw: random.Random) -> bytes:
+    damaged = bytearray(text)
+    for _ in range(draw.choice([1, 3, 30])):
+        damaged[draw.randrange(len(damaged))] = draw.randrange(256)
+    return bytes(damaged)
+
+
+def cut(text: bytes, draw: random.Random) -> bytes:
+    return text[: draw.randrange(len(text))]
+
+
+def insert(text: bytes, draw: random.Random) -> bytes:
+    at = draw.randrange(len(text))
+    words = [b"{", b"[", b'"', rb"\"", b",", b"1e", b"-", b"\\u0000", b"\xff", b" ", b"[]", b'{"a":']
+    return text[:at] + draw.choice(words) * draw.choice([1, 50, 20_000]) + text[at:]
+
+
+def repeat_part(text: bytes, draw: random.Random) -> bytes:
+    start = draw.randrange(len(text))
+    end = min(len(text), start + draw.randrange(1, 2000))
+    return text[:end] + text[start:end] * draw.choice([1, 10, 300]) + text[end:]
+
+
+def replace_values(text: bytes, draw: random.Random) -> bytes:
+    content = json.loads(text)
+    for _ in range(draw.choice([1, 1, 2, 5])):
+        place, key = draw.choice(leaves(content))
+        place[key] = deepcopy(draw.choice(VALUES))
+    return json.dumps(content).encode()
+
+
+def forge(text: bytes, draw: random.Random) -> bytes:
+    """Replace values and make every hash anew, as far as the result is a bundle: then all checks look at it."""
+    content = json.loads(replace_values(text, draw))
+    try:
+        return seal(Bundle.model_validate_json(json.dumps(content["content"]))).model_dump_json().encode()
+    except (KeyError, TypeError, ValueError):
+        return json.dumps(content).encode()
+
+
+WAYS: list[Callable[[bytes, random.Random], bytes]] = [flip_bytes, cut, insert, repeat_part, replace_values, forge]
+
+
+def import_mutant(original: bytes, number: int, folder: Path) -> int:
+    """Import the copy of that number, and return the command's exit status."""
+    draw = random.Random(number)
+    packed = lzma.compress(WAYS[number % len(WAYS)](original, draw), preset=0)
+    if number % 20 == 0:
+        packed = flip_bytes(packed, draw)
+    (folder / "mutant.json.xz").write_bytes(packed)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)  # of processor: a busy machine is no fault of the copy
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as errors:
+        status = main(["import", str(folder / "mutant.json.xz"), "--store", f"sqlite:///{folder}/{number}.db"])
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    if (status == 2) != bool(errors.getvalue()):
+        raise AssertionError(f"copy {number} ended with {status} and said: {errors.getvalue()[:500]}")
+    return status
+
+
+if __name__ == "__main__":
+    original, folder = lzma.decompress(Path(sys.argv[1]).read_bytes()), Path(sys.argv[2])
+    statuses, longest = Counter[int](), 0.0
+    for number in range(int(sys.argv[3]), int(sys.argv[3]) + int(sys.argv[4])):
+        print(number, file=sys.stderr)
+        start = time.process_time()
+        statuses[import_mutant(original, number, folder)] += 1
+        longest = max(longest, time.process_time() - start)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    print(json.dumps({"statuses": statuses, "longest": longest, "memory": memory}))

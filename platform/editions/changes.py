@@ -147,8 +147,10 @@ def _pool(*moved: Sequence[Mapping[str, Any]]) -> list[str]:
 def _why_gone(row: Mapping[str, Any], now: Iterable[Mapping[str, Any]]) -> str:
     """Return why a row is gone: a published number moves into the row that retrains it."""
     printed = [(number["value"], number["sources"]) for number in row["published"]]
-    beside = [(n["value"], n["sources"]) for other in now if other["model"] == row["model"] for n in other["published"]]
-    moved = row["kind"] == "published" and all(number in beside for number in printed)
+    numbers = [
+        (n["value"], n["sources"]) for other in now if other["model"] == row["model"] for n in other["published"]
+    ]
+    moved = row["kind"] == "published" and all(number in numbers for number in printed)
     return "retrained here now: it stands in the row that retrains it" if moved else "row gone"
 
 

@@ -65,7 +65,7 @@ class BundledTrial(_Strict):
     """A trial that has ended.
 
     Attributes:
-        config, about: What was asked, and what explains it to a reader.
+        config, about: What was to be trained, and what explains it to a reader.
         run: How it ended, without its environment and its patch.
         place: Its environment's key in the bundle; None if it has none.
         curve: Its epochs.

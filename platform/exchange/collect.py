@@ -75,9 +75,9 @@ def _keep_whole_cells(
             whole_sweeps.append(sweep.model_copy(update={"trials": kept}))
     if not whole_sweeps:
         raise ConfigError("No search is over of what was asked for. Finish it with: longwave sweep resume NAME")
-    asked, kept_trials = ({trial for sweep in some for trial in sweep.trials} for some in (sweeps, whole_sweeps))
+    planned, kept_trials = ({trial for sweep in some for trial in sweep.trials} for some in (sweeps, whole_sweeps))
     rows = {ended[trial].config.row for trial in kept_trials if ended[trial].config.phase == "retrain"}
-    kept_trials |= {name for name, trial in ended.items() if name not in asked and trial.config.row in rows}
+    kept_trials |= {name for name, trial in ended.items() if name not in planned and trial.config.row in rows}
     return whole_sweeps, {name: trial for name, trial in ended.items() if name in kept_trials}
 
 

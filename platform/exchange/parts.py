@@ -38,8 +38,8 @@ def split(whole: Bundle, earlier: Iterable[Bundle] = ()) -> list[ResultPart]:
         packed.update(fresh)
         if fresh:
             asking.append(([sweep], fresh))
-        elif beside := next((sweeps for sweeps, trials in asking if {*trials} & {*sweep.trials}), None):
-            beside.append(sweep)  # another text of a sweep file that asked for the same trials
+        elif sharing := next((sweeps for sweeps, trials in asking if {*trials} & {*sweep.trials}), None):
+            sharing.append(sweep)  # another text of a sweep file that asked for the same trials
     parts = [
         ResultPart(sweeps[0].content["name"], _cut(whole, sweeps, [entries[t] for t in ids])) for sweeps, ids in asking
     ]

@@ -24,7 +24,7 @@ OLDER = (
 """What to do about one that is too old."""
 StageReport = Callable[[str, int, int], object]
 """Takes the stage that an import is in, how much of it is done, and of how much."""
-Place = tuple[str, ...]
+JsonPath = tuple[str, ...]
 """Where a value stands in JSON: the keys above it, ``""`` for the entries of a list."""
 
 
@@ -87,7 +87,7 @@ def unpack(packed: bytes, path: Path) -> Iterator[bytes]:
         raise ConfigError(f"{path} is no whole xz file: {str(error).rstrip('.')}. Ask for it again.") from None
 
 
-def check_json(parts: Iterable[bytes], path: Path, wide: Collection[Place] | None = None) -> bytearray:
+def check_json(parts: Iterable[bytes], path: Path, wide: Collection[JsonPath] | None = None) -> bytearray:
     """Return the text of a JSON file, found to keep to the limits while it came in; nothing is built of it.
 
     Args:
@@ -120,7 +120,7 @@ def check_json(parts: Iterable[bytes], path: Path, wide: Collection[Place] | Non
 class _ValueCounter:
     """Counts what a JSON file holds, and refuses it at the first limit that it breaks."""
 
-    def __init__(self, path: Path, wide: Collection[Place] | None) -> None:
+    def __init__(self, path: Path, wide: Collection[JsonPath] | None) -> None:
         self.path, self.wide = path, wide
         self.values = self.unfinished = 0
         self.place: list[str] = []

@@ -20,9 +20,9 @@ Content = dict[str, Any]
 def content(file: File) -> Content:
     """Return a bundle's content as plain JSON, its curves epoch by epoch under ``points``."""
     made: Content = json.loads(file.content.model_dump_json())
-    for record, entry in zip(made["trials"], file.content.trials, strict=True):
-        del record["curve"]
-        record["points"] = [{k: v for k, v in asdict(point).items() if k != "trial"} for point in entry.points]
+    for trial, entry in zip(made["trials"], file.content.trials, strict=True):
+        del trial["curve"]
+        trial["points"] = [{k: v for k, v in asdict(point).items() if k != "trial"} for point in entry.points]
     return made
 
 

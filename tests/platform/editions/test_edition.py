@@ -24,8 +24,8 @@ LOW, HIGH = [1.0, 1.1, 1.2, 1.3, 1.4], [5.0, 5.1, 5.2, 5.3, 5.4]
 
 def made(groups: Sequence[Group], numbers: Sequence[dict[str, Any]] = (), **head: str) -> Edition:
     """Return the edition of a board."""
-    told = {"title": "Ours", "created": "2026-01-01T00:00:00+00:00", "commit": "c", **head}
-    return edition(rows(groups, numbers), [trial for group in groups for trial in trials(group)], **told)
+    head_fields = {"title": "Ours", "created": "2026-01-01T00:00:00+00:00", "commit": "c", **head}
+    return edition(rows(groups, numbers), [trial for group in groups for trial in trials(group)], **head_fields)
 
 
 def changes(before: Edition, after: Edition) -> dict[str, tuple[str, list[str]]]:
@@ -123,9 +123,9 @@ def test_a_row_that_moved_names_its_median_and_the_overtaken_names_that_row() ->
 def test_new_seeds_narrow_a_rank() -> None:
     before = made([retrained("a", [1.0, 1.4]), retrained("b", [1.6, 2.0])])
     after = made([retrained("a", [1.0, 1.4] * 3), retrained("b", [1.6, 2.0] * 3)])
-    found = {c.title: c for c in difference(before, after)}
-    assert found["A"].before.startswith("rank 1–2,") and found["A"].after.startswith("rank 1,")
-    assert found["A"].reasons == ["new seeds: n 2 → 6", f"other rows moved: {short(after, 'B')}"]
+    changes = {c.title: c for c in difference(before, after)}
+    assert changes["A"].before.startswith("rank 1–2,") and changes["A"].after.startswith("rank 1,")
+    assert changes["A"].reasons == ["new seeds: n 2 → 6", f"other rows moved: {short(after, 'B')}"]
 
 
 def test_a_new_number_under_the_old_rank_is_told_with_its_reason() -> None:
@@ -136,10 +136,10 @@ def test_a_new_number_under_the_old_rank_is_told_with_its_reason() -> None:
 def test_a_seed_that_diverged_more_is_told_with_what_it_does_to_rank_and_median() -> None:
     before = made([retrained("a", LOW), retrained("b", HIGH)])
     after = made([retrained("a", [*LOW[:2], *["diverged"] * 3]), retrained("b", HIGH)])
-    found = {c.title: c for c in difference(before, after)}
-    assert found["A"].before == "rank 1, median 1.2, 1.20 ± 0.16 (5)"
-    assert found["A"].after == "rank 1–2, median diverged, 1.050 ± 0.071 (2 of 5)"
-    assert found["A"].reasons == ["fewer seeds: n 5 → 2", "diverged seeds: 0 → 3"]
+    changes = {c.title: c for c in difference(before, after)}
+    assert changes["A"].before == "rank 1, median 1.2, 1.20 ± 0.16 (5)"
+    assert changes["A"].after == "rank 1–2, median diverged, 1.050 ± 0.071 (2 of 5)"
+    assert changes["A"].reasons == ["fewer seeds: n 5 → 2", "diverged seeds: 0 → 3"]
 
 
 def test_scores_that_change_under_their_median_are_told() -> None:
@@ -150,10 +150,10 @@ def test_scores_that_change_under_their_median_are_told() -> None:
 def test_retrainings_that_end_while_the_board_is_read_stop_the_edition(store: Store) -> None:
     store.add_sweep("demo", {})
     keep(store, retrained("a", ["planned"], task="adding"))
-    found = read_board(store)
+    board = read_board(store)
     keep(store, retrained("a", [2.0], task="adding"))
     with pytest.raises(ConfigError, match="Retrainings of adding ended while its board was read. Publish once more"):
-        edition(found, store.retrainings("adding"), "Ours", "", "")
+        edition(board, store.retrainings("adding"), "Ours", "", "")
     made = edition(read_board(store), store.retrainings("adding"), "Ours", "", "")
     assert [seed["test"] for row in made.rows for seed in row["seeds"]] == [2.0]
 
@@ -161,11 +161,11 @@ def test_retrainings_that_end_while_the_board_is_read_stop_the_edition(store: St
 def test_seeds_are_those_of_the_retrainings_by_seed() -> None:
     group = retrained("a", [1.0, "diverged", "planned"])
     made = edition(rows([group], []), trials(group), "Ours", "", "")
-    told = [
+    seeds = [
         (seed["trial"], seed["seed"], seed["status"], seed["reason"], seed["test"]) for seed in made.rows[0]["seeds"]
     ]
     one, two, three = (run.id for run in group.runs)
-    assert told == [(one, 0, "ok", "", 1.0), (two, 1, "diverged", "it did", None), (three, 2, "planned", None, None)]
+    assert seeds == [(one, 0, "ok", "", 1.0), (two, 1, "diverged", "it did", None), (three, 2, "planned", None, None)]
     with pytest.raises(ConfigError, match="Retrainings of t ended while its board was read"):
         edition(rows([retrained("a", ["running", "diverged", "planned"])], []), trials(group), "Ours", "", "")
 
@@ -177,8 +177,8 @@ def test_a_row_that_was_superseded_says_why_and_leaves_the_pool() -> None:
         "A": ("rank", ["superseded: model version 1, now 2"]),
         "B": ("rank", [f"pool changed: {short(after, 'A')} superseded"]),
     }
-    told = {c.title: c.after for c in difference(before, after)}
-    assert told == {"A": "superseded, median 1.2, 1.20 ± 0.16 (5)", "B": "rank 1, median 5.2, 5.20 ± 0.16 (5)"}
+    standings = {c.title: c.after for c in difference(before, after)}
+    assert standings == {"A": "superseded, median 1.2, 1.20 ± 0.16 (5)", "B": "rank 1, median 5.2, 5.20 ± 0.16 (5)"}
     back = changes(after, before)
     assert back["A"] == ("rank", ["no longer superseded"])
     assert back["B"] == ("rank", [f"pool changed: {short(before, 'A')} current again"])
@@ -236,7 +236,7 @@ def test_exactly_the_ranks_that_differ_are_told_and_each_has_a_reason() -> None:
     for _ in range(20):
         before, after = made(drawn()), made(drawn())
         old, new = ({row["key"]: row for row in of.rows} for of in (before, after))
-        told: dict[str, Change] = {c.key: c for c in difference(before, after) if c.what == "rank"}
+        moved: dict[str, Change] = {c.key: c for c in difference(before, after) if c.what == "rank"}
         ranks = ("rank_low", "rank_high")
-        assert set(told) == {k for k in old.keys() & new if any(old[k][r] != new[k][r] for r in ranks)}
-        assert all(c.reasons for c in told.values())
+        assert set(moved) == {k for k in old.keys() & new if any(old[k][r] != new[k][r] for r in ranks)}
+        assert all(c.reasons for c in moved.values())

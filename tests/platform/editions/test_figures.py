@@ -28,8 +28,8 @@ def groups(count: int, task: str = "t", variant: str = "", seeds: int = 5, names
     for k in range(count):
         title = (TEXTS[k % len(TEXTS)] + "x" * 300)[:300] if names else f"Model {k}"
         scores: list[float | str] = [float(score) for score in rng.normal(2 + k / 9, 0.2, seeds)]
-        told = {"title": title, "trivial": TRIVIAL, "family": ("gated", "ODE", "delay")[k % 3]}
-        yield retrained(f"m{k}", scores, task=task, variant=variant, hidden=8 + k, **told)
+        shared = {"title": title, "trivial": TRIVIAL, "family": ("gated", "ODE", "delay")[k % 3]}
+        yield retrained(f"m{k}", scores, task=task, variant=variant, hidden=8 + k, **shared)
 
 
 def learned(some: list[Group], epochs: int = 100) -> Curves:
@@ -40,11 +40,11 @@ def learned(some: list[Group], epochs: int = 100) -> Curves:
 
 def sizes(folder: Path) -> dict[str, int]:
     """Return the bytes of all figures by the number of their board."""
-    found: dict[str, int] = {}
+    bytes_by_board: dict[str, int] = {}
     for file in folder.glob("board-*.svg"):
         board = file.name.split("-")[1]
-        found[board] = found.get(board, 0) + file.stat().st_size
-    return found
+        bytes_by_board[board] = bytes_by_board.get(board, 0) + file.stat().st_size
+    return bytes_by_board
 
 
 @pytest.mark.parametrize("count", [3, 60])
@@ -75,13 +75,13 @@ def test_an_edition_of_a_thousand_rows_has_ten_megabytes_at_most(tmp_path: Path)
 
 def test_the_medians_stand_where_the_axis_says() -> None:
     some = [*groups(5)]
-    found = rows(some, [printed("m0", 1.5)])
-    made = edition(found, [trial for group in some for trial in trials(group)], "", "", "")
+    board = rows(some, [printed("m0", 1.5)])
+    made = edition(board, [trial for group in some for trial in trials(group)], "", "", "")
     [forest] = [
-        d for d in drawings(1, found, found, {r["key"]: r["seeds"] for r in made.rows}, {}) if "medians" in d.file
+        d for d in drawings(1, board, board, {r["key"]: r["seeds"] for r in made.rows}, {}) if "medians" in d.file
     ]
     root = ET.fromstring(forest.svg)
-    ours = [row for row in found if row.kind == "reproduced"]
+    ours = [row for row in board if row.kind == "reproduced"]
     ticks = {float(t.text or ""): float(re.findall(r"translate\(([\d.]+),", t.get("transform", ""))[0])
              for t in root.iter(f"{SVG}text") if re.fullmatch(r"[\d.]+", t.text or "")}  # fmt: skip
     (low, x0), (high, x1) = min(ticks.items()), max(ticks.items())
@@ -95,13 +95,13 @@ def test_the_medians_stand_where_the_axis_says() -> None:
 
 def test_equal_rows_give_equal_figures_and_each_has_its_own_view() -> None:
     some = [*groups(4)]
-    found = rows(some, [])
-    made = edition(found, [trial for group in some for trial in trials(group)], "", "", "")
+    board = rows(some, [])
+    made = edition(board, [trial for group in some for trial in trials(group)], "", "", "")
     seeds = {row["key"]: row["seeds"] for row in made.rows}
-    one, two = (drawings(1, found, found, seeds, learned(some)) for _ in range(2))
+    one, two = (drawings(1, board, board, seeds, learned(some)) for _ in range(2))
     assert [d.svg for d in one] == [d.svg for d in two]
     views = one[-1].views
-    assert [views[row.key] for row in found if row.kind == "reproduced"] == ["p0", "p1", "p2", "p3"]
+    assert [views[row.key] for row in board if row.kind == "reproduced"] == ["p0", "p1", "p2", "p3"]
 
 
 def test_a_task_of_several_lengths_has_a_figure_against_length_and_no_epochs_no_curves(tmp_path: Path) -> None:

@@ -35,8 +35,8 @@ class Handler(SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with opened_browser() as found:
-        yield found
+    with opened_browser() as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -47,9 +47,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         some.append(retrained(MODELS[k], [*ends, *(["diverged"] if k == 2 else [])], title=name, task="adding",
                               trivial={"mean": 6.0, "zero": 7.0}, family="gated"))  # fmt: skip
     curves = {t.config.id: [(e, 9 / e) for e in range(1, 31)] for group in some for t in trials(group)}
-    found = tmp_path_factory.mktemp("editions") / "one"
-    published(found, some, [printed("lem", 2.0, n=1, task="adding"), printed("expr", 1.0, task="adding")], curves)
-    return found
+    edition = tmp_path_factory.mktemp("editions") / "one"
+    published(edition, some, [printed("lem", 2.0, n=1, task="adding"), printed("expr", 1.0, task="adding")], curves)
+    return edition
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ class Reader:
         self.address, self.wrong, self.asked = address, list[str](), set[str]()
         self.context = browser.new_context(viewport=size or DESK, permissions=[])  # type: ignore[arg-type]
         self.tab: Tab = self.context.new_page()
-        self.tab.on("console", lambda said: self.wrong.append(said.text) if said.type == "error" else None)
+        self.tab.on("console", lambda message: self.wrong.append(message.text) if message.type == "error" else None)
         self.tab.on("pageerror", lambda error: self.wrong.append(str(error)))
         self.tab.on("request", lambda request: self.asked.add(request.url.partition("#")[0]))
         self.tab.add_init_script("window.fired = () => { window.acted = true; }; window.alert = window.fired;")
@@ -81,16 +81,16 @@ class Reader:
         return self.tab
 
     def models(self) -> list[str]:
-        found: list[str] = self.tab.eval_on_selector_all("#table tr[id] .name", "all => all.map((n) => n.textContent)")
-        return found
+        names: list[str] = self.tab.eval_on_selector_all("#table tr[id] .name", "all => all.map((n) => n.textContent)")
+        return names
 
 
 @pytest.fixture
 def reader(browser: Browser, served: str) -> Iterator[Reader]:
-    found = Reader(browser, served)
-    yield found
-    assert found.wrong == [] and not found.tab.evaluate("window.acted === true")
-    found.context.close()
+    page = Reader(browser, served)
+    yield page
+    assert page.wrong == [] and not page.tab.evaluate("window.acted === true")
+    page.context.close()
 
 
 @pytest.mark.parametrize(("place", "size"), [("disk", PHONE), ("server", DESK)], ids=["disk, phone", "server, desk"])
@@ -190,8 +190,8 @@ def test_a_phone_shows_rank_model_and_median_and_folds_the_settings(browser: Bro
 def test_axe_finds_nothing_serious(reader: Reader, hash: str) -> None:
     tab = reader.open(hash)
     tab.evaluate(AXE_SCRIPT)
-    found = tab.evaluate("axe.run()")["violations"]
-    assert [(f["id"], f["nodes"][0]["html"][:200]) for f in found if f["impact"] in ("serious", "critical")] == []
+    violations = tab.evaluate("axe.run()")["violations"]
+    assert [(f["id"], f["nodes"][0]["html"][:200]) for f in violations if f["impact"] in ("serious", "critical")] == []
 
 
 @pytest.mark.slow  # as above

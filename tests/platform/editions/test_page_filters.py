@@ -102,9 +102,9 @@ def test_the_front_view_shows_the_overview_of_all_whatever_is_hidden(folder: Pat
     page = Page.drawn(folder, models=models, seeds="99")
     ours = [line for line in overview(rows(filled(), NUMBERS)).lines if not models or line.model in models.split()]
     lines = table(page)
-    told = [(line["Model"], line["Score"], line["Mean rank"]) for line in lines]
+    overview_lines = [(line["Model"], line["Score"], line["Mean rank"]) for line in lines]
     scores = {line.model: f"— ({line.why})" if line.why else estimate(line.score) for line in ours}
-    assert told == [(line.title, scores[line.model], estimate(line.rank, 1)) for line in ours]
+    assert overview_lines == [(line.title, scores[line.model], estimate(line.rank, 1)) for line in ours]
     assert {line.model for line in ours if line.score} == {"lstm", "cornn"} & set(models.split() or MODELS)
     bold = 'elements.table.all("tbody")[0].all("td").map((cell) => cell.attributes.class === "nowrap cell leads")'
     cells = [cell for line in ours for cell in (None, None, *line.cells)]

@@ -26,21 +26,21 @@ NUMBERS = [printed("expr", 0.2), printed("lem", 1.1, n=1)]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    found = tmp_path_factory.mktemp("editions") / "one"
-    published(found, GROUPS, NUMBERS)
-    return found
+    edition = tmp_path_factory.mktemp("editions") / "one"
+    published(edition, GROUPS, NUMBERS)
+    return edition
 
 
 def models(page: Page, folder: Path) -> list[str]:
-    told = {row["key"]: row["model"] for row in page_data(folder)["rows"]}
-    return [told[key] for key in keys(page)]
+    by_key = {row["key"]: row["model"] for row in page_data(folder)["rows"]}
+    return [by_key[key] for key in keys(page)]
 
 
 def text(page: Page, kind: str) -> list[str]:
     """Return the lines of a table that are no rows: of groups, or of the trivial limit."""
     lines = f'elements.table.all("tbody")[0].all("tr").filter((l) => l.attributes.class === "{kind}")'
-    found: list[str] = page(f"{lines}.map((l) => l.text)")
-    return found
+    texts: list[str] = page(f"{lines}.map((l) => l.text)")
+    return texts
 
 
 def test_ranked_rows_stand_first_and_all_others_are_folded_behind_a_line_each(folder: Path) -> None:
@@ -66,10 +66,10 @@ def test_the_best_trivial_predictor_is_a_line_above_the_rows_that_lose_to_it(fol
 
 
 def test_the_page_opens_with_the_answer_of_its_board_and_of_all(folder: Path) -> None:
-    found = rows(GROUPS, NUMBERS)
-    assert Page.drawn(folder, view="t")("elements.answer.text") == answer(found).sentence
-    assert Page.drawn(folder)("elements.answer.text") == over_all(overview(found))
-    assert Page.drawn(folder)("elements.answers.text") == "t" + answer(found).sentence
+    board = rows(GROUPS, NUMBERS)
+    assert Page.drawn(folder, view="t")("elements.answer.text") == answer(board).sentence
+    assert Page.drawn(folder)("elements.answer.text") == over_all(overview(board))
+    assert Page.drawn(folder)("elements.answers.text") == "t" + answer(board).sentence
 
 
 def test_boards_that_share_no_model_have_heads_of_their_own_on_the_front(tmp_path: Path) -> None:
@@ -151,10 +151,10 @@ def test_a_family_has_the_colour_of_the_palette_and_others_are_grey(folder: Path
 
 
 def test_a_row_shows_its_own_curve_and_the_medians_of_its_board(tmp_path: Path) -> None:
-    found = rows(GROUPS[:1], [])
-    trial = found[0].trials[0]
+    board = rows(GROUPS[:1], [])
+    trial = board[0].trials[0]
     published(tmp_path / "one", GROUPS[:1], curves={trial: [(1, 2.0), (2, 1.0)]})
-    shown = Page.drawn(tmp_path / "one", row=found[0].key)
+    shown = Page.drawn(tmp_path / "one", row=board[0].key)
     assert shown('elements["row-part"].all("img").map((i) => [i.attributes.src, i.attributes.loading])') == [
         ["board-1-medians.svg", "lazy"], ["board-1-curves.svg#p0", "lazy"],
     ]  # fmt: skip

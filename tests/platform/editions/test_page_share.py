@@ -21,9 +21,9 @@ GROUPS = [retrained(f"m{k}", [1.0 + k, 1.1 + k, 1.2 + k], title=name, task="t") 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    found = tmp_path_factory.mktemp("editions") / "one"
-    published(found, GROUPS, [printed("m0", 1.0, n=1), printed("expr", 2.0)])
-    return found
+    edition = tmp_path_factory.mktemp("editions") / "one"
+    published(edition, GROUPS, [printed("m0", 1.0, n=1), printed("expr", 2.0)])
+    return edition
 
 
 def test_texts_are_made_harmless_as_python_makes_them(folder: Path) -> None:
@@ -38,8 +38,8 @@ def test_texts_are_made_harmless_as_python_makes_them(folder: Path) -> None:
 @pytest.mark.parametrize("chosen", [{}, {"sort": "title-down"}, {"q": "m1"}, {"cols": "title mean n"}, {"open": ""}])
 def test_an_export_is_what_is_on_screen_as_python_would_write_it(folder: Path, chosen: dict[str, str]) -> None:
     page = Page.drawn(folder, view="t", **chosen)
-    told = {row["key"]: row for row in page_data(folder)["rows"]}
-    on_screen = [told[key] for key in keys(page)]
+    by_key = {row["key"]: row for row in page_data(folder)["rows"]}
+    on_screen = [by_key[key] for key in keys(page)]
     names = page("columns()")
     heads = {column["key"]: column for column in page_data(folder)["columns"]}
     cells = [[row["title"] if name == "title" else row["texts"][name] for name in names] for row in on_screen]

@@ -101,8 +101,8 @@ def test_a_row_shows_its_seeds_and_why_it_is_superseded(folder: Path) -> None:
 def test_every_column_is_explained_below_the_tables(folder: Path) -> None:
     page = Page.drawn(folder)
     names, meanings = (page(f'elements.how.all("{tag}").map((node) => node.text)') for tag in ("dt", "dd"))
-    told = dict(zip(names, meanings, strict=True))
-    assert {column.heading: column.meaning for column in of("page")}.items() <= told.items()
+    explained = dict(zip(names, meanings, strict=True))
+    assert {column.heading: column.meaning for column in of("page")}.items() <= explained.items()
     assert "LEM" in page("elements.table.text"), "the overview stands before all boards"
 
 
@@ -122,10 +122,10 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_verdict_has_a_sign_of_its_own_and_its_ratio_and_a_lost_row_says_to_whom(judged: Path) -> None:
-    told = {row.model: row for row in rows(JUDGED, NUMBERS) if row.config}
+    by_model = {row.model: row for row in rows(JUDGED, NUMBERS) if row.config}
     cells = {line["model"].partition("lr")[0]: line["verdict"] for line in table(Page.drawn(judged, view="t"))}
     words = {"lem": "= reproduced", "gru": "≠ other protocol", "lstm": "? undecided"}
-    wanted = {m.upper(): f"! loses to mean{word}{weighed(told[m].published[0])}" for m, word in words.items()}
+    wanted = {m.upper(): f"! loses to mean{word}{weighed(by_model[m].published[0])}" for m, word in words.items()}
     assert wanted.items() <= cells.items()
 
 

@@ -32,13 +32,13 @@ FACTS = {"commit": "abc1234", "device": "H200", "kernel": "fused"}
 
 def row(model: str, scores: list[float | str], **changes: Any) -> Group:
     """Return retrainings of one row: a number is an ok run's test metric, a word how another one ended."""
-    told = {
+    defaults = {
         "task": "fitzhugh_nagumo",
         "metric": "l2_error",
         "title": f"{model} </script><b>",
     }
     more = {"departures": ("epochs 3 (published 400)",), "trivial": {"persistence": 0.5}, "environments": [FACTS]}
-    return retrained(model, scores, **{**told, **more, **changes})
+    return retrained(model, scores, **{**defaults, **more, **changes})
 
 
 LSTM: list[float | str] = [0.010, 0.012, "diverged"]
@@ -157,13 +157,13 @@ def test_the_page_holds_its_data_and_asks_nobody_for_more(filled: Store, tmp_pat
     for word in ("http://", "https://", "fetch(", "XMLHttpRequest", "\nimport ", "import(", "src="):
         assert word not in text.split('id="data">')[0] + text.split('id="data">')[1].split("</script>", 1)[1], word
     assert text.count("<link") == 1 and '<link rel="icon" href="data:,">' in text, "no browser asks for an icon"
-    found = page_data(tmp_path / "one")
-    assert found["id"] == made.id
-    assert [row["key"] for row in found["rows"]] == [row["key"] for row in made.rows]
-    assert {row["state"] for row in found["rows"]} == {"ok", "failed"}
-    [lem] = [row for row in found["rows"] if row["model"] == "lem" and row["kind"] == "reproduced"]
+    data = page_data(tmp_path / "one")
+    assert data["id"] == made.id
+    assert [row["key"] for row in data["rows"]] == [row["key"] for row in made.rows]
+    assert {row["state"] for row in data["rows"]} == {"ok", "failed"}
+    [lem] = [row for row in data["rows"] if row["model"] == "lem" and row["kind"] == "reproduced"]
     assert (lem["texts"]["mean"], lem["n"], lem["facts"]) == ("0.0050 ± 0.0016 (5)", 5, FACTS)
-    assert all(cell in {"", *(r["key"] for r in found["rows"])} for cell in found["overviews"][0]["lines"][0]["cells"])
+    assert all(cell in {"", *(r["key"] for r in data["rows"])} for cell in data["overviews"][0]["lines"][0]["cells"])
 
 
 def test_an_edition_is_never_written_over(filled: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -173,8 +173,10 @@ def test_an_edition_is_never_written_over(filled: Store, tmp_path: Path, capsys:
     assert re.match(r"Edition [0-9a-f]{16} \(boards 1, reproduced 3, ", capsys.readouterr().out)
     before = {file.name: file.read_bytes() for file in (tmp_path / "one").iterdir()}
     assert main(command) == 2
-    said = capsys.readouterr().err
-    assert "is not an empty folder, and an edition is never changed. Name a new one." in said and said.count("\n") == 1
+    errors = capsys.readouterr().err
+    assert (
+        "is not an empty folder, and an edition is never changed. Name a new one." in errors and errors.count("\n") == 1
+    )
     assert {file.name: file.read_bytes() for file in (tmp_path / "one").iterdir()} == before
     assert all(file.stat().st_mode & 0o222 == 0 for file in (tmp_path / "one").iterdir())
 
@@ -218,12 +220,12 @@ def test_the_changes_are_told_in_all_three_places(filled: Store, tmp_path: Path)
     assert (tmp_path / "one/CHANGES.md").read_text() == f"# Ours: edition {one.id}\n\nThe first edition.\n"
     keep(filled, row("lstm", [*LSTM, 0.001]))
     two = publish(tmp_path / "two", filled, "Ours", "c", tmp_path / "one")
-    told = json.loads((tmp_path / "two/changes.json").read_text())
-    assert (told["edition"], told["previous"]) == (two.id, one.id)
-    assert told["changes"] == page_data(tmp_path / "two")["changes"] != []
+    written = json.loads((tmp_path / "two/changes.json").read_text())
+    assert (written["edition"], written["previous"]) == (two.id, one.id)
+    assert written["changes"] == page_data(tmp_path / "two")["changes"] != []
     text = (tmp_path / "two/CHANGES.md").read_text(encoding="utf-8")
     assert (
-        f"Since edition {one.id}: {len(told['changes'])} changes. A moved rank is told" in text
+        f"Since edition {one.id}: {len(written['changes'])} changes. A moved rank is told" in text
         and "## fitzhugh_nagumo" in text
     )
     assert "new seeds: n 2 → 3; median changed by −0.001" in text
@@ -236,8 +238,8 @@ def test_a_changelog_without_changes_says_so(filled: Store) -> None:
 
 def test_the_sources_of_an_edition_are_those_its_rows_name(filled: Store, tmp_path: Path) -> None:
     publish(tmp_path / "one", filled, "Ours", "c")
-    found = set(
+    cited = set(
         re.findall(r"^@\w+\{([\w-]+),", (tmp_path / "one/sources.bib").read_text(encoding="utf-8"), re.MULTILINE)
     )
     named = {s for row in read_board(filled) for number in row.published for s in number["sources"]}
-    assert {s.split(",")[0] for s in named} <= found <= set(entries())
+    assert {s.split(",")[0] for s in named} <= cited <= set(entries())

@@ -241,8 +241,8 @@ def test_results_are_put_in_where_they_are_asked_for(
 def test_results_that_import_would_reject_are_left_out(swept: str, tmp_path: Path, store: Store) -> None:
     with Store(swept) as other:
         entries = [t for t in other.trials("tiny") if t.config.phase == "retrain" and t.config.model == "gru"]
-        told = other.sweep("tiny").content
-    store.add_sweep("tiny", dict(told))
+        settings = other.sweep("tiny").content
+    store.add_sweep("tiny", dict(settings))
     store.add_trials("tiny", [t.config for t in entries], [t.about for t in entries])
     store.write([], [replace(t.run, environment={}) for t in entries if t.run])
     lines: list[str] = []

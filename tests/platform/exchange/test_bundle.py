@@ -150,8 +150,8 @@ def test_a_score_beyond_the_unit_is_rejected(genuine: File) -> None:
 
 def curve(file: dict[str, Any]) -> dict[str, Any]:
     """Return the curve of a file's first trial."""
-    found: dict[str, Any] = file["content"]["trials"][0]["curve"]
-    return found
+    columns: dict[str, Any] = file["content"]["trials"][0]["curve"]
+    return columns
 
 
 WRONG: Sequence[tuple[Callable[[dict[str, Any]], object], str]] = (

@@ -55,13 +55,13 @@ def over(genuine: File, lost: set[str]) -> set[str]:
     has_rows = {
         e.config.model for e in genuine.content.trials if e.config.phase == "retrain" and e.config.id not in lost
     }
-    told: set[str] = set()
+    whole: set[str] = set()
     for (model, _), cell in cells.items():
         search, again = ({e.config.id for e in cell if e.config.phase == phase} for phase in ("search", "retrain"))
         assert (len(search), len(again)) == (2, 2)
         if model in has_rows and not search & lost:
-            told |= search if again & lost else search | again
-    return told
+            whole |= search if again & lost else search | again
+    return whole
 
 
 @pytest.mark.integration
@@ -69,16 +69,16 @@ def over(genuine: File, lost: set[str]) -> set[str]:
 @settings(max_examples=30)
 def test_a_cell_is_told_once_its_search_is_over_and_retrainings_once_all_are(genuine: File, lost: set[int]) -> None:
     gone = {genuine.content.trials[k].config.id for k in lost}
-    told = over(genuine, gone)
+    expected = over(genuine, gone)
     with tempfile.TemporaryDirectory() as folder, Store(f"sqlite:///{folder}/store.db") as store:
         intake.import_bundle(store, without(genuine, gone), [])
-        if not told:
+        if not expected:
             with pytest.raises(ConfigError, match=r"There is no row|No search is over of what was asked for"):
                 collect(store, over=True)
             return
         made = seal(collect(store, over=True))
-    assert {e.config.id for e in made.content.trials} == told
-    assert sorted(trial for sweep in made.content.sweeps for trial in sweep.trials) == sorted(told)
+    assert {e.config.id for e in made.content.trials} == expected
+    assert sorted(trial for sweep in made.content.sweeps for trial in sweep.trials) == sorted(expected)
     assert [f for f in audit(made) if f.severity == "reject"] == []
 
 
@@ -92,8 +92,8 @@ def test_what_is_over_is_submitted_where_the_rest_would_be_refused(
     )
     submit = ["submit", str(tmp_path / "out.json.xz"), "--store", store.url]
     assert main(submit) == 2
-    said = capsys.readouterr().err
-    assert "lem 6: 1 of 2 search trials are missing" in said and "submit --over" in said
+    errors = capsys.readouterr().err
+    assert "lem 6: 1 of 2 search trials are missing" in errors and "submit --over" in errors
     assert main([*submit, "--over"]) == 0
     kept = read(tmp_path / "out.json.xz").content.trials
     assert {e.config.id for e in kept} == {e.config.id for e in genuine.content.trials} - {e.config.id for e in cell}
@@ -103,11 +103,11 @@ def test_a_re_run_is_told_with_its_row_and_not_without(genuine: File) -> None:
     mine = [e for e in genuine.content.trials if (e.config.model, e.config.hidden) == ("gru", 4)]
     row = next(e.config.row for e in mine if e.config.phase == "retrain")
     lost = next(e.config.id for e in mine if e.config.phase == "search")
-    for gone, told in ((set[str](), True), ({lost}, False)):
+    for gone, is_kept in ((set[str](), True), ({lost}, False)):
         with tempfile.TemporaryDirectory() as folder, Store(f"sqlite:///{folder}/store.db") as store:
             intake.import_bundle(store, without(genuine, gone), [])
             done = reproduce.train_again(reproduce.plan_rerun(store, row))
             reproduce.store_rerun(store, done)
             again = {t.config.id for t in store.retrainings("adding") if t.rerun}
             kept = {e.config.id for e in collect(store, over=True).trials}
-            assert len(again) == 1 and (again <= kept) == told
+            assert len(again) == 1 and (again <= kept) == is_kept

@@ -22,16 +22,16 @@ def points(rows: list[tuple[float, float, float, float]]) -> list[Point]:
     return [Point("t", epoch, *row) for epoch, row in enumerate(rows, 1)]
 
 
-def bits(found: list[Point]) -> bytes:
+def bits(curve: list[Point]) -> bytes:
     """Return every number of some epochs as it stands in memory: -0.0 is not 0.0."""
-    return b"".join(struct.pack("q4d", p.epoch, p.loss, p.valid, p.seconds, p.at) for p in found)
+    return b"".join(struct.pack("q4d", p.epoch, p.loss, p.valid, p.seconds, p.at) for p in curve)
 
 
 @given(st.one_of(st.lists(st.tuples(n, n, TIMES, TIMES)) for n in (SINGLE, NUMBER)))
 def test_a_curve_gives_back_every_epoch_to_the_last_bit(rows: list[tuple[float, float, float, float]]) -> None:
-    told = points(rows)
-    again = Curve.model_validate_json(Curve.of(told).model_dump_json())
-    assert bits(again.points("t")) == bits(told)
+    epochs = points(rows)
+    again = Curve.model_validate_json(Curve.of(epochs).model_dump_json())
+    assert bits(again.points("t")) == bits(epochs)
 
 
 @given(st.lists(SINGLE, min_size=1))
@@ -49,8 +49,8 @@ def test_a_curve_says_whether_all_its_numbers_are_float32(losses: list[float]) -
         except OverflowError:
             return False
 
-    told = points([(x, 0.5, 1.0, 1.0) for x in losses])
-    assert Curve.of(told).single == all(map(exact, losses))
+    epochs = points([(x, 0.5, 1.0, 1.0) for x in losses])
+    assert Curve.of(epochs).single == all(map(exact, losses))
 
 
 def test_columns_of_other_lengths_and_numbers_beyond_float32_are_refused() -> None:

@@ -39,8 +39,8 @@ SIZES = {"hidden": 8, "batch": 10, "steps": 5, "epochs": 4, "trials": 4, "retrai
 
 
 def run_sweep(url: str, folder: Path, **changes: Any) -> None:
-    asked = {"name": "tiny", "task": "adding", "models": ["lem", "gru"], **SIZES, **changes}
-    content = {key: value for key, value in asked.items() if value is not None}
+    settings = {"name": "tiny", "task": "adding", "models": ["lem", "gru"], **SIZES, **changes}
+    content = {key: value for key, value in settings.items() if value is not None}
     with Store(url) as store:
         driver.start_sweep(
             check_sweep(content, "tiny.toml"), store, Workers(1, folder, here=True), None, Console(file=io.StringIO())
@@ -152,9 +152,9 @@ def test_a_flag_on_one_trial_marks_the_rows_of_its_cell_alone(
     assert out.count("flag: ") == 1 and "12 trials imported, 0 known before: 1 of 2 rows claimed, the others" in out
     assert (level(store, "gru"), level(store, "lem")) == ("untrusted, claimed", "untrusted, schema-checked")
     [sweep] = store.sweeps()
-    told = {t.config.model: " ".join(t.flags) for t in store.trials(sweep)}
-    assert told["lem"] == ""
-    assert re.fullmatch(r"trial \w{16} took 0 s, less than the epochs of its curve\.", told["gru"])
+    flags = {t.config.model: " ".join(t.flags) for t in store.trials(sweep)}
+    assert flags["lem"] == ""
+    assert re.fullmatch(r"trial \w{16} took 0 s, less than the epochs of its curve\.", flags["gru"])
     [row] = {t.config.row for t in store.trials(sweep) if (t.config.model, t.config.phase) == ("gru", "retrain")}
     assert main(["show", row[:16], "--store", store.url]) == 0
     assert "took 0 s, less than the" in capsys.readouterr().out
@@ -315,18 +315,18 @@ def test_three_hundred_hostile_texts_of_a_bundle_act_in_no_output(
     url, bundle = f"sqlite:///{tmp_path}/s.db", str(tmp_path / "hostile")
     write(forge(genuine, hostile), Path(bundle))
     assert main(["import", bundle, "--store", url]) == 0
-    said = ["".join(capsys.readouterr())]
+    outputs = ["".join(capsys.readouterr())]
     for format in Format:
         for line in (["board", "adding"], ["compare", "lem", "gru", "--task", "adding"], ["budget", "adding"]):
             main([*line, "--format", format.value, "--store", url])
-            said.append("".join(capsys.readouterr()))
+            outputs.append("".join(capsys.readouterr()))
     assert main(["publish", str(tmp_path / "page"), "--store", url]) == 0
-    said += [
+    outputs += [
         "".join(capsys.readouterr()),
         *(f.read_text() for end in ("html", "json", "csv", "md") for f in (tmp_path / "page").rglob(f"*.{end}")),
     ]
-    for text in said:
+    for text in outputs:
         assert {sign for sign in text if unicodedata.category(sign) in ("Cc", "Cf", "Cs", "Zl", "Zp")} <= {"\n"}
     page = (tmp_path / "page/index.html").read_text()
     assert not [m for m in MARKUP if re.search(r"<(script|img|svg|iframe|style)[ >/]", m) and m in page]
-    assert sum(len(text) for text in said) > 30_000, "the texts were shown"
+    assert sum(len(text) for text in outputs) > 30_000, "the texts were shown"

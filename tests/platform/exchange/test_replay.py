@@ -73,8 +73,10 @@ def invented(changed: Content, models: tuple[str, ...] = ("gru",)) -> None:
 
 def test_an_invented_bundle_that_passes_every_check_has_no_rank(genuine: File, store: Store) -> None:
     file = forge(genuine, invented)
-    found = [f for f in audit(file) if f.severity == "reject" and "seeds that the sweep does not give" not in f.message]
-    assert found == []
+    rejections = [
+        f for f in audit(file) if f.severity == "reject" and "seeds that the sweep does not give" not in f.message
+    ]
+    assert rejections == []
     intake.import_bundle(store, file, [])
     board = read_board(store, "adding")
     assert all(row.rank_low is None for row in board if row.kind == "reproduced")
@@ -139,9 +141,9 @@ def test_a_replay_finds_an_epoch_that_never_was(genuine: File, what: str) -> Non
         for entry in changed["trials"]:
             entry["points"][0][what] = rounded(entry["points"][0][what] * 1.001)
 
-    [found] = replay(forge(genuine, other), 1, random.Random(1))
-    assert (found.check, found.severity) == ("replay", "reject")
-    assert re.match(rf"trial \w+ has {what} [\d.]+ at epoch 1; trained again it is [\d.]+\.", found.message)
+    [finding] = replay(forge(genuine, other), 1, random.Random(1))
+    assert (finding.check, finding.severity) == ("replay", "reject")
+    assert re.match(rf"trial \w+ has {what} [\d.]+ at epoch 1; trained again it is [\d.]+\.", finding.message)
 
 
 def test_a_replay_finds_a_seed_that_never_diverged_and_a_score_that_never_was(genuine: File) -> None:
@@ -159,8 +161,8 @@ def test_a_replay_under_another_kernel_path_decides_nothing_and_says_so(genuine:
         for facts in changed["environments"].values():
             facts["kernel"] = "triton: the fused loop"
 
-    [found] = replay(forge(genuine, elsewhere), 1, random.Random(1))
+    [finding] = replay(forge(genuine, elsewhere), 1, random.Random(1))
     assert (
-        found.severity == "flag"
-        and "cannot be compared: another kernel path is taken here (kernel triton" in found.message
+        finding.severity == "flag"
+        and "cannot be compared: another kernel path is taken here (kernel triton" in finding.message
     )

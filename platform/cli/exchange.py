@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,7 @@ from longwave.platform.boards.trust import shipped
 from longwave.platform.cli.app import StoreOption
 from longwave.platform.cli.names import a_task, task_key
 from longwave.platform.editions.folder import find_results
-from longwave.platform.errors import ConfigError
+from longwave.platform.errors import ConfigError, NoStoreError
 from longwave.platform.exchange import bundle
 from longwave.platform.exchange.finding import find_conflicts
 from longwave.platform.exchange.parts import join
@@ -90,12 +91,14 @@ def import_rows(
         raise ConfigError(f"{paths[0]} has no results: nothing can be imported. Ask for: longwave publish --results")
     for file in files:
         check_is_file(file)
-    with Store(store_url(store)) as known:
-        if not dry_run:
+    url = store_url(store)
+    if not dry_run:
+        with suppress(NoStoreError), Store(url, create=False) as known:
             known.check_writable()
-        if are_shipped(files) and not dry_run and not replay:
+    if are_shipped(files) and not dry_run and not replay:
+        with Store(url) as known:
             return _import_shipped(known, files)
-        return _import_foreign(known, files, dry_run, replay)
+    return _import_foreign(url, files, dry_run, replay)
 
 
 def _import_shipped(store: Store, files: Sequence[Path]) -> int:
@@ -110,21 +113,22 @@ def _import_shipped(store: Store, files: Sequence[Path]) -> int:
     return 0
 
 
-def _import_foreign(store: Store, files: Sequence[Path], dry_run: bool, replay: int) -> int:
+def _import_foreign(url: str, files: Sequence[Path], dry_run: bool, replay: int) -> int:
     """Import bundles that anybody may have made; see ``import_rows``."""
     from longwave.platform.exchange import intake
 
     with show_stages() as report:
-        bundles = bundle.read_together(files, report)
+        bundles = bundle.read_together(files, report)  # a store is made only for what can be read
         together = join(bundles)
         trials = [entry.config.id for entry in together.content.trials]
-        ends = store.ends_of(trials)
-        examined = dry_run or replay > 0 or len(ends) < len(trials)
-        findings = _examine_files(bundles, together, replay, report) if examined else []
-        findings += find_conflicts(together.content.trials, ends)
-        origins = {entry.config.id: one.name for one in bundles for entry in one.content.trials}
-        refused = dry_run or _is_rejected(findings)
-        new = 0 if refused else intake.import_bundle(store, together, findings, origins, report)
+        with Store(url) as store:
+            ends = store.ends_of(trials)
+            examined = dry_run or replay > 0 or len(ends) < len(trials)
+            findings = _examine_files(bundles, together, replay, report) if examined else []
+            findings += find_conflicts(together.content.trials, ends)
+            origins = {entry.config.id: one.name for one in bundles for entry in one.content.trials}
+            refused = dry_run or _is_rejected(findings)
+            new = 0 if refused else intake.import_bundle(store, together, findings, origins, report)
     if _print_findings(findings):
         typer.echo(f"longwave: {_name(bundles)} is rejected; nothing was imported.", err=True)
         return 2

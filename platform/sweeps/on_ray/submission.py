@@ -126,7 +126,7 @@ class JobClient:
                 break
             time.sleep(SECONDS)
         if info.status == "FAILED":
-            last = [line for line in (log or info.message or "").splitlines() if line.strip()] or ["it said nothing"]
+            last = [line for line in (log or info.message or "").splitlines() if line.strip()] or ["it printed nothing"]
             code = "" if info.driver_exit_code is None else f", exit {info.driver_exit_code}"
             raise WorkerError(f"The job {job} failed{code}: {last[-1].removeprefix('longwave: ')}")
         return 143 if info.status == "STOPPED" else 0

@@ -49,7 +49,7 @@ class Prometheus(Plain):
 def shown() -> dict[str, set[str]]:
     """Return the names of all that a driver shows, with their labels, as Prometheus's parser finds them."""
     numbers = DriverMetrics("tiny")
-    numbers.took("write", 0.1)
+    numbers.observe_transaction("write", 0.1)
     numbers.started("pack", ["trial"])
     labels: dict[str, set[str]] = {}
     for family in text_string_to_metric_families(generate_latest(numbers.registry).decode()):

@@ -44,7 +44,7 @@ def test_every_model_is_searched_and_retrained_with_the_same_budget(path: Path) 
     assert (sweep.trials, sweep.retrain, sweep.sampler, sweep.warm, sweep.space) == (32, 10, "random", [], {})
     assert sweep.halving and sweep.halving.eta == 2
     assert not {"epochs", "batch", "steps", "drops", "recipe"} & {k for table in sweep.model.values() for k in table}
-    [task] = sweep.places
+    [task] = sweep.variant_by_task
     epochs = sweep.epochs or get_task(task).recipe(needed[0]).epochs  # of all its models
     assert sweep.halving.first == round(epochs / 16), "the first rung is at a sixteenth of the epochs"
 

@@ -248,7 +248,7 @@ def test_a_task_whose_data_are_not_here_is_left_to_the_workers_and_not_noted(
     )
     add_plugin(written(tmp_path / "sign.py", text))
     check.check_plugin("task", "my-sign")
-    assert not checks and not home.exists()
+    assert not checks and not (home / "plugins/checked").exists()
     with pytest.raises(DataError, match=r"^not here$"):
         check.get_task("my-sign").load("")
 

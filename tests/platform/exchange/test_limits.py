@@ -135,9 +135,9 @@ def test_a_pipe_a_device_and_a_folder_are_refused_at_once(tmp_path: Path, capsys
 def test_cells_are_counted_without_being_made_and_a_grid_is_a_table() -> None:
     file = {"name": "a", "task": "adding", "models": ["gru", "lem"], "trials": 1}
     grid = {f"k{k}": list(range(10)) for k in range(12)}
-    assert SweepFile.model_validate({**file, "grid": grid}).cells == 2 * 10**12
+    assert SweepFile.model_validate({**file, "grid": grid}).cell_count == 2 * 10**12
     with pytest.raises(ConfigError, match=r"a: trials: a sweep has at most 2,000,000 in all, got 12,000,000,000,000"):
         check_sweep({**file, "grid": grid}, "a")
-    assert check_sweep({**file, "model": {"gru": {"grid": {"hidden": [1, 2]}}}}, "a").cells == 3
+    assert check_sweep({**file, "model": {"gru": {"grid": {"hidden": [1, 2]}}}}, "a").cell_count == 3
     with pytest.raises(ConfigError, match=r"a: model.gru: grid: Input should be a valid dictionary, got 5"):
         check_sweep({**file, "model": {"gru": {"grid": 5}}}, "a")

@@ -60,7 +60,7 @@ def planned(file: Path, store: Store) -> Store:
 
 def version_of(store: Store) -> str:
     """Return the version of the plugin's model that the sweep was planned with."""
-    return read_sweep_plan(store, "own").entries[0].base.model_version
+    return read_sweep_plan(store, "own").cells[0].base.model_version
 
 
 def train(store: Store, workers: Workers) -> dict[str, int]:

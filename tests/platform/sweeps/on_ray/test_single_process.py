@@ -242,7 +242,7 @@ def test_what_was_trained_counts_over_all_the_work_of_a_sweep_and_it_is_said_onc
 def test_gpus_that_are_declined_are_hidden_from_what_trains(gpus: int | None, seen: str, tmp_path: Path) -> None:
     code = (
         "import os, sys; from longwave.platform.sweeps.on_ray import single_process\n"
-        "single_process._load = lambda: sys.exit(os.environ['CUDA_VISIBLE_DEVICES'])\n"
+        "single_process._preload = lambda: sys.exit(os.environ['CUDA_VISIBLE_DEVICES'])\n"
         f"single_process.main(1, {gpus}, None, '.')"
     )
     own = {**os.environ, "CUDA_VISIBLE_DEVICES": "0,1"}

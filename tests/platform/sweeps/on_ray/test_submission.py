@@ -60,7 +60,7 @@ class Status(str):
 
 @pytest.mark.parametrize(
     ("logs", "message", "last"),
-    [("one\nlongwave: two\n \n", "three", "two"), ("", "three\nfour", "four"), ("", None, "it output nothing")],
+    [("one\nlongwave: two\n \n", "three", "two"), ("", "three\nfour", "four"), ("", None, "it printed nothing")],
 )
 def test_a_job_that_failed_says_why_in_its_last_line(logs: str, message: str | None, last: str) -> None:
     jobs, shown = object.__new__(JobClient), list[str]()

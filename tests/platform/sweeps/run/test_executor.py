@@ -19,24 +19,24 @@ pytestmark = pytest.mark.usefixtures("alone")
 
 
 class Sink:
-    """Writes down what it hears, in order."""
+    """Keeps what it gets, in order."""
 
     def __init__(self) -> None:
-        self.heard: list[tuple[object, ...]] = []
+        self.events: list[tuple[object, ...]] = []
 
-    def started(self, pack: str, place: Slot) -> None:
-        self.heard.append(("started", pack, place))
+    def started(self, pack: str, slot: Slot) -> None:
+        self.events.append(("started", pack, slot))
 
     def report(self, pack: str, report: Report) -> None:
-        self.heard.append(("report", pack, [point.epoch for point in report.points]))
+        self.events.append(("report", pack, [point.epoch for point in report.points]))
 
     def ended(self, pack: str, how: Ending, why: str = "") -> None:
-        self.heard.append((how, pack, why))
+        self.events.append((how, pack, why))
 
-    def told(self, line: str) -> None:
-        self.heard.append(("told", line))
+    def show_notice(self, line: str) -> None:
+        self.events.append(("notice", line))
 
-    def settle(self) -> None: ...
+    def flush(self) -> None: ...
 
 
 class Simulated:
@@ -50,20 +50,20 @@ class Simulated:
     def run(self, work: Mapping[str, Any]) -> Iterator[list[Mapping[str, Any]]]:
         yield [*self.events]
 
-    def tell(self, message: Mapping[str, Any]) -> None: ...
+    def send(self, message: Mapping[str, Any]) -> None: ...
 
 
 def test_each_kind_of_event_reaches_the_sink_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    report, place = Report(points=(Point("t", 1, 0.5, 0.25, 1.0, 2.0),)), {"cpus": 2.0, "gpus": 0.0}
+    report, slot = Report(points=(Point("t", 1, 0.5, 0.25, 1.0, 2.0),)), {"cpus": 2.0, "gpus": 0.0}
     events: list[Mapping[str, Any]] = [
-        {"event": "told", "line": "packs wait for a node"},
-        {"event": "started", "pack": "a", "place": place},
+        {"event": "notice", "line": "packs wait for a node"},
+        {"event": "started", "pack": "a", "slot": slot},
         {"event": "report", "pack": "a", "session": "s", "report": report.to_dict()},
         {"event": "ended", "pack": "a", "how": "over", "why": ""},
     ]
     monkeypatch.setattr(executor, "_clients", [Simulated(*events)])
     sink = Sink()
     executor.run_packs([{}], sink, Workers(1, tmp_path))
-    assert sink.heard == [
-        ("told", "packs wait for a node"), ("started", "a", Slot(**place)), ("report", "a", [1]), ("over", "a", "")
+    assert sink.events == [
+        ("notice", "packs wait for a node"), ("started", "a", Slot(**slot)), ("report", "a", [1]), ("over", "a", "")
     ]  # fmt: skip

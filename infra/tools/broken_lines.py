@@ -70,15 +70,15 @@ def listed(folder: str, path: Path) -> list[Mutant]:
     Raises:
         ValueError: The file does not hold the line, or more than once.
     """
-    found = []
+    mutants = []
     for one in tomllib.loads(path.read_text(encoding="utf-8"))["mutant"]:
         source = (ROOT / one["file"]).read_text(encoding="utf-8")
         if (times := source.count(one["line"])) != 1:
             raise ValueError(f"{one['file']} holds {one['line']!r} {times} times, not once: change {path.name}.")
         text = source.replace(one["line"], one["broken"])
         number = source[: source.index(one["line"])].count("\n") + 1
-        found.append(Mutant(folder, one["file"], number, *_changed(source, text), text, one.get("first", "")))
-    return found
+        mutants.append(Mutant(folder, one["file"], number, *_changed(source, text), text, one.get("first", "")))
+    return mutants
 
 
 def _mutants(folder: str, module: str) -> Iterator[Mutant]:
@@ -87,8 +87,8 @@ def _mutants(folder: str, module: str) -> Iterator[Mutant]:
     nodes, places = list(ast_nodes(get_ast(source))), dict[tuple[int, int], list[tuple[str, int]]]()
     for name in operator_names():
         if not (operator := get_operator(name)).arguments():
-            found = (position for node in nodes for position in operator().mutation_positions(node))
-            for occurrence, (start, _) in enumerate(found):
+            positions = (position for node in nodes for position in operator().mutation_positions(node))
+            for occurrence, (start, _) in enumerate(positions):
                 places.setdefault(start, []).append((name, occurrence))
     for place in sorted(places, key=lambda place: _digest(SEED, module, place)):
         name, occurrence = min(places[place], key=lambda one: _digest(SEED, module, place, one))

@@ -54,7 +54,7 @@ def write_report(
     places = list(dict.fromkeys(row.place for row in rows))
     if MAIN in places:
         shutil.copyfile(folder / f"board-{places.index(MAIN) + 1}-medians.svg", beside / "medians.svg")
-    text = TABLE.sub(lambda found: f"{found[1]}{summary(rows)}\n{found[2]}", readme.read_text(encoding="utf-8"))
+    text = TABLE.sub(lambda match: f"{match[1]}{summary(rows)}\n{match[2]}", readme.read_text(encoding="utf-8"))
     readme.write_text(text, encoding="utf-8")
 
 

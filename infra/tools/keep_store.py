@@ -82,8 +82,8 @@ def content(store: Store) -> dict[str, Any]:
     """Return what is read of a store, as JSON: boards, trials with their curves, and all beside them."""
     sweeps = [sparse_fields(store.sweep(name)) for name in store.sweeps()]
     trials = {sweep["name"]: store.trials(sweep["name"]) for sweep in sweeps}
-    ids = sorted({t.config.id for found in trials.values() for t in found})
-    found = {
+    ids = sorted({t.config.id for part in trials.values() for t in part})
+    kept = {
         "boards": [
             {"row": r.key, "kind": r.kind, "mean": r.mean, "std": r.std, "scores": r.scores, "sweeps": r.sweeps}
             for r in read_board(store)
@@ -101,7 +101,7 @@ def content(store: Store) -> dict[str, Any]:
         "cost": {name: store.cost(name).used for name in trials},
         "deliveries": [asdict(delivery) for delivery in Outbox(store, SERVER).deliveries()],
     }
-    plain: dict[str, Any] = json.loads(json.dumps(found, default=str))
+    plain: dict[str, Any] = json.loads(json.dumps(kept, default=str))
     return plain
 
 

@@ -49,8 +49,8 @@ class OwnTests:
 
     def _away(self, file: str, folder: Path) -> dict[Path, int]:
         """Return how many imports each test file of a folder is away from a file."""
-        found = distances({ROOT / file}, self.used)
-        return {path: n for path, n in found.items() if path.name.startswith("test_") and folder in path.parents}
+        steps = distances({ROOT / file}, self.used)
+        return {path: n for path, n in steps.items() if path.name.startswith("test_") and folder in path.parents}
 
 
 def _is_found_by_name(file: str) -> bool:

@@ -125,7 +125,7 @@ class Runner:
 def known() -> dict[str, tuple[str, str]]:
     """Return which tier and test noticed the mutants that have been run, by id."""
     lines = KNOWN.read_text(encoding="utf-8").splitlines() if KNOWN.exists() else []
-    return {found["id"]: (found["tier"], found["test"]) for found in map(json.loads, lines)}
+    return {record["id"]: (record["tier"], record["test"]) for record in map(json.loads, lines)}
 
 
 def run(mutants: Sequence[Mutant]) -> None:
@@ -168,11 +168,11 @@ def reason(mutant: Mutant, excused: Iterable[Mapping[str, Any]]) -> str:
     return ""
 
 
-def outcome(mutant: Mutant, found: Mapping[str, tuple[str, str]], reasons: Mapping[str, str]) -> str:
+def outcome(mutant: Mutant, noticed: Mapping[str, tuple[str, str]], reasons: Mapping[str, str]) -> str:
     """Return the column of the result in which a mutant counts."""
     if mutant.id in reasons:
         return "excused"
-    return (found[mutant.id][0] or UNNOTICED) if mutant.id in found else NOT_RUN
+    return (noticed[mutant.id][0] or UNNOTICED) if mutant.id in noticed else NOT_RUN
 
 
 def result(mutants: Sequence[Mutant], outcomes: Mapping[str, str], reasons: Mapping[str, str]) -> str:

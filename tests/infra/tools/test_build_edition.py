@@ -99,9 +99,9 @@ def started(folders: EditionFolders, *words: str) -> subprocess.Popen[str]:
 def made(folders: EditionFolders, *words: str) -> str:
     """Build the edition and return what was printed."""
     process = started(folders, *words)
-    told, _ = process.communicate()
-    assert process.returncode == 0, told
-    return told
+    output, _ = process.communicate()
+    assert process.returncode == 0, output
+    return output
 
 
 def interrupted(folders: EditionFolders, table: str, lines: int) -> None:
@@ -137,8 +137,10 @@ def rows(folders: EditionFolders) -> list[dict[str, Any]]:
 def searched_again(folders: EditionFolders) -> None:
     """Run a second search behind a sweep that is over, and see that it alone is trained."""
     (folders.sweeps / "b-widened.toml").write_text(second_search(folders.sweeps / "b.toml", WIDER))
-    told = made(folders, "b-widened")
-    assert "b-widened: took" in told and len(trained(folders)) == count(folders, "attempts"), "nothing is trained twice"
+    output = made(folders, "b-widened")
+    assert "b-widened: took" in output and len(trained(folders)) == count(folders, "attempts"), (
+        "nothing is trained twice"
+    )
     assert 28 <= count(folders, "trials") <= 32, "two models' second searches, and retrainings of those who won in it"
     wide = [row for row in rows(folders) if any(name.startswith("tiny-b-widened") for name in row["sweeps"])]
     assert len(wide) == 2 and all("then 2 trials over wider ranges for lr" in str(row["ways"]) for row in wide)
@@ -157,8 +159,8 @@ def test_an_interrupted_edition_goes_on_and_a_fresh_checkout_trains_nothing_twic
     assert len(kept) >= 4, "a search that is over"
     folders = replace(folders, home=tmp_path / "another machine")
 
-    told = made(folders)
-    assert "2 sweeps, expected 0.2 h" in told and "a: took" in told and "b: took" in told
+    output = made(folders)
+    assert "2 sweeps, expected 0.2 h" in output and "a: took" in output and "b: took" in output
     results = {file.name: file.read_bytes() for file in folders.results}
     assert [name.rpartition("-")[0] for name in results] == ["tiny-a", "tiny-b"]
     assert count(folders, "trials") == 24, "each trial once, whatever was interrupted"
@@ -170,8 +172,8 @@ def test_an_interrupted_edition_goes_on_and_a_fresh_checkout_trains_nothing_twic
     other = replace(folders, home=tmp_path / "elsewhere")
     before = rows(folders)
     (folders.board / "surprises.md").write_text("what people wrote\n")
-    told = made(other)
-    assert "trials imported" in told and count(other, "attempts") == 0, "nothing was trained"
+    output = made(other)
+    assert "trials imported" in output and count(other, "attempts") == 0, "nothing was trained"
     assert rows(folders) == before and {file.name: file.read_bytes() for file in folders.results} == results
     assert (folders.edition / "REPORT.md").read_text().endswith("## What surprised\n\nwhat people wrote\n")
     shown = folders.readme.read_text()
@@ -262,8 +264,8 @@ def test_edges_are_told_of_the_widest_search_alone(store: Store, here: Workers) 
 
 
 def test_ahead_are_the_sweeps_that_no_row_comes_from_here_or_from_a_bundle(folders: EditionFolders) -> None:
-    found = board_rows([retrained("gru", [1.0], sweeps=("tiny-a@01ab", "other")), retrained("lem", [1.0])], [])
-    assert remaining_hours(folders, found) == {"b": expected(folders.sweeps / "b.toml")}
+    board = board_rows([retrained("gru", [1.0], sweeps=("tiny-a@01ab", "other")), retrained("lem", [1.0])], [])
+    assert remaining_hours(folders, board) == {"b": expected(folders.sweeps / "b.toml")}
     assert remaining_hours(folders, board_rows([retrained("gru", [1.0], sweeps=("tiny-a", "tiny-b"))], [])) == {}
 
 

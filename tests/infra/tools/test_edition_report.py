@@ -26,25 +26,25 @@ def test_what_all_rows_differ_in_stands_once_above_the_table_and_verdicts_are_co
         retrained("b", [2.0, 2.1, 2.2], known={SHARED: (), "its batch is ours": ()}),
     ]
     board = rows(groups, [printed("a", 1.0), printed("b", 1.0)])
-    _, said, *table = lines("Published numbers", report(board, [], {}, "T", "0", ""))
-    assert re.match(r"2 printed numbers: ([a-z ]+ 2|[a-z ]+ 1, [a-z ]+ 1)\. In all", said)
-    assert said.endswith(f"In all rows we differ from the papers in this: {SHARED}.")
+    _, summary, *table = lines("Published numbers", report(board, [], {}, "T", "0", ""))
+    assert re.match(r"2 printed numbers: ([a-z ]+ 2|[a-z ]+ 1, [a-z ]+ 1)\. In all", summary)
+    assert summary.endswith(f"In all rows we differ from the papers in this: {SHARED}.")
     assert not any(SHARED in line for line in table) and "how we differ, besides" in table[0]
     assert [("its batch is ours" in line) for line in table[2:]] == [False, True] and table[2].endswith("| — |")
 
 
 def test_one_row_alone_shares_nothing() -> None:
     board = rows([retrained("a", [1.0, 1.1, 1.2], known={SHARED: ()})], [printed("a", 1.0)])
-    _, said, *table = lines("Published numbers", report(board, [], {}, "T", "0", ""))
-    assert SHARED not in said and SHARED in table[-1] and "how we differ |" in table[0]
+    _, summary, *table = lines("Published numbers", report(board, [], {}, "T", "0", ""))
+    assert SHARED not in summary and SHARED in table[-1] and "how we differ |" in table[0]
 
 
 def test_what_of_winners_sits_at_an_edge_is_told_with_a_link_and_once() -> None:
     board = rows([retrained("a", [1.0, 1.1, 1.2]), retrained("b", [2.0, 2.1])], [])
     [key] = [row.key for row in board if row.model == "b"]
     edge = AtEdge("b", key, "lr", 0.0001, 0.0001, 0.1, "low")
-    said, *table = lines("Winners at an edge of their range", report(board, [edge, edge], {}, "T", "0", ""))
-    assert "outer 5 %" in said
+    summary, *table = lines("Winners at an edge of their range", report(board, [edge, edge], {}, "T", "0", ""))
+    assert "outer 5 %" in summary
     assert table[-1] == f"| [B](index.html#row={key}) | lr | 0.0001 | 0.0001 to 0.1 | low |" and len(table) == 4
     assert lines("Winners at an edge of their range", report(board, [], {}, "T", "0", "")) == ["Nothing."]
 
@@ -77,10 +77,12 @@ def test_what_a_second_search_changed_is_told_and_no_search_is_counted_twice() -
 
 
 def test_what_is_not_published_yet_is_told_with_the_hours_it_takes() -> None:
-    [said] = lines("How far it goes", report(rows([retrained("a", [1.0])], []), [], {"e": 0.5, "f": 2.0}, "T", "0", ""))
-    assert (
-        said.startswith("2 sweeps")
-        and "each is expected to take on two cores: `e` (0.5 h), `f` (2 h). `make edition`" in said
+    [summary] = lines(
+        "How far it goes", report(rows([retrained("a", [1.0])], []), [], {"e": 0.5, "f": 2.0}, "T", "0", "")
     )
-    [said] = lines("How far it goes", report(rows([retrained("a", [1.0])], []), [], {}, "T", "0", ""))
-    assert said == "All sweeps of `infra/sweeps/edition1` are published."
+    assert (
+        summary.startswith("2 sweeps")
+        and "each is expected to take on two cores: `e` (0.5 h), `f` (2 h). `make edition`" in summary
+    )
+    [summary] = lines("How far it goes", report(rows([retrained("a", [1.0])], []), [], {}, "T", "0", ""))
+    assert summary == "All sweeps of `infra/sweeps/edition1` are published."

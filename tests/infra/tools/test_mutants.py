@@ -108,8 +108,8 @@ def test_the_command_fails_where_a_survivor_has_no_reason(
     excuse = f"[[excused]]\nbefore = '''{survivor.before}'''\nafter = '''{survivor.after}'''\nreason = 'equal'\n"
     (root / "excused.toml").write_text(excuse + f"file = '{survivor.file}'\n")
     assert mutants.main([]) == 0
-    told = (root / "result.md").read_text()
-    assert "| tasks | 2 | 1 | 0 | 0 | 1 | 0 | 0 |" in told and told.endswith(": equal\n")
+    result = (root / "result.md").read_text()
+    assert "| tasks | 2 | 1 | 0 | 0 | 1 | 0 | 0 |" in result and result.endswith(": equal\n")
     (root / "excused.toml").write_text(excuse.replace("reason", "file = 'tasks/base/used.py'\nreason"))
     (root / "tasks/base/used.py").write_text(f"{survivor.before}\n")
     assert mutants.main(["tasks"]) == 1

@@ -109,10 +109,10 @@ def test_a_set_of_all_kinds_is_downloaded_checked_and_unpacked(server: Server, c
     files = Source("toys", "the toy set", "CC0.", needs, remotes)
     fetch(files)
     place = cache / "raw/toys"
-    found = {str(p.relative_to(place)): p.read_bytes() for p in place.rglob("*") if p.is_file()}
-    sums = found.pop("MD5SUMS").decode()
+    contents = {str(p.relative_to(place)): p.read_bytes() for p in place.rglob("*") if p.is_file()}
+    sums = contents.pop("MD5SUMS").decode()
     texts = {"one.txt": b"good one", "box/deep/x.txt": b"good x", "box/y.txt": b"good y"}
-    assert found == {"plain.bin": CONTENT, **texts, "box/z.txt": b"good z", "other/w.txt": b"good w"}
+    assert contents == {"plain.bin": CONTENT, **texts, "box/z.txt": b"good z", "other/w.txt": b"good w"}
     assert [line.split("  ")[1] for line in sums.splitlines()] == list(needs[:-1])
     subprocess.run(["md5sum", "--check", "--strict", "--quiet", "MD5SUMS"], cwd=place, check=True)
     assert {p.name for p in (cache / "raw").iterdir()} - {".toys.lock"} == {"toys"}
@@ -146,10 +146,10 @@ def test_what_a_killed_download_left_is_removed_by_the_next(server: Server, cach
 def test_a_download_is_reported_and_one_that_is_too_large_ends_at_once(
     server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server.files, told = {"a.bin": CONTENT}, list[tuple[str, int, int | None]]()
+    server.files, reports = {"a.bin": CONTENT}, list[tuple[str, int, int | None]]()
     files = source(server, "a.bin")
-    module.fetch(task_of(files), files, lambda *words: told.append(words))
-    assert told[-2] == ("a.bin", len(CONTENT), len(CONTENT)) and len(told) > 4
+    module.fetch(task_of(files), files, lambda *words: reports.append(words))
+    assert reports[-2] == ("a.bin", len(CONTENT), len(CONTENT)) and len(reports) > 4
     (cache / "raw/toys/a.bin").unlink()
     monkeypatch.setattr(module, "LARGEST", len(CONTENT) - 1)
     assert f"(it has more than {len(CONTENT) - 1} bytes)" in refused(files)
@@ -308,10 +308,10 @@ def command(files: Source, folder: Path, *arguments: str) -> list[str]:
     """Return the command line of ``longwave`` in a process that knows the toy task."""
     folder.mkdir(exist_ok=True)
     (folder / "toy.py").write_text(TOY % files)
-    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"  # what nohup starts ignores it
+    signals = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"  # what nohup starts ignores it
     known = f"import sys, longwave.tasks; longwave.tasks.__path__.append({str(folder)!r})"
     called = f"from longwave.platform.cli.main import main; sys.exit(main({list(arguments)}))"
-    return [sys.executable, "-c", "\n".join([heard, known, called])]
+    return [sys.executable, "-c", "\n".join([signals, known, called])]
 
 
 def run(files: Source, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

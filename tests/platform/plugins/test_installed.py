@@ -54,12 +54,12 @@ def test_a_packages_models_and_tasks_are_in_its_distributions_namespace(site: Pa
 
 def test_a_packages_text_runs_where_the_package_is_not(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written(site / "acme_nets/maps.py", MAPS + "# run nowhere before\n")
-    told = Plugin.from_dict(json.loads(json.dumps(plugins_by_name("model")["acme_nets-leaky"].to_dict())))
-    assert {*told.files} == {"__init__.py", "maps.py", "sign.py", "cells/leaky.py"}
+    plugin = Plugin.from_dict(json.loads(json.dumps(plugins_by_name("model")["acme_nets-leaky"].to_dict())))
+    assert {*plugin.files} == {"__init__.py", "maps.py", "sign.py", "cells/leaky.py"}
     monkeypatch.setattr(sys, "path", [place for place in sys.path if place != str(site)])
     assert "acme_nets-leaky" not in plugins_by_name("model")
-    pin_plugins([told])
-    assert get_model("acme_nets-leaky").version == told.version
+    pin_plugins([plugin])
+    assert get_model("acme_nets-leaky").version == plugin.version
     assert get_model("acme_nets-leaky").build(Sizes(1, 4, 1, 5)).dt == 0.5
 
 

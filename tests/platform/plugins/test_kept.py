@@ -59,13 +59,13 @@ def test_a_traceback_shows_the_line_that_failed(tmp_path: Path) -> None:
 def test_what_is_pickled_here_is_unpickled_by_a_process_that_knows_nothing_of_the_plugin(
     plugin: Plugin, folder: Path, tmp_path: Path
 ) -> None:
-    told = pickle.dumps(module_of(plugin, "leaky.py").DT), pickle.dumps(module_of(plugin, "leaky.py").Leaky)
+    pickled = pickle.dumps(module_of(plugin, "leaky.py").DT), pickle.dumps(module_of(plugin, "leaky.py").Leaky)
     script = "import pickle, sys; print(*(pickle.loads(part) for part in pickle.load(sys.stdin.buffer)))"
     command = [sys.executable, "-c", script]
-    done = subprocess.run(command, input=pickle.dumps(told), capture_output=True)
+    done = subprocess.run(command, input=pickle.dumps(pickled), capture_output=True)
     assert f"kept.my_{plugin.version}.leaky.Leaky" in done.stdout.decode(), done.stderr.decode()
     written(folder / "leaky.py", LEAKY.replace("lerp(y, tanh", "lerp(y, 2 * tanh"))
-    done = subprocess.run(command, input=pickle.dumps(told), capture_output=True)
+    done = subprocess.run(command, input=pickle.dumps(pickled), capture_output=True)
     assert b"leaky.py is not as it was kept. Give the plugin as it was then: --plugins FILE" in done.stderr
 
 

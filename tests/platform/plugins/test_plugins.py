@@ -104,11 +104,11 @@ def test_what_was_planned_goes_on_from_the_kept_text_whatever_became_of_the_file
 
 
 def test_what_is_in_no_version_here_is_named_with_what_to_do(tmp_path: Path) -> None:
-    told = r"^The model my-leaky of version 0123456789ab is not here{}\. Give it as it was then: --plugins FILE\.$"
-    with pytest.raises(ConfigError, match=told.format("")):
+    message = r"^The model my-leaky of version 0123456789ab is not here{}\. Give it as it was then: --plugins FILE\.$"
+    with pytest.raises(ConfigError, match=message.format("")):
         pin_as_planned("model", "my-leaky", "0123456789ab")
     version = add_plugin(written(tmp_path / "leaky.py", LEAKY)).version
-    with pytest.raises(ConfigError, match=told.format(f", only version {version}")):
+    with pytest.raises(ConfigError, match=message.format(f", only version {version}")):
         pin_as_planned("model", "my-leaky", "0123456789ab")
 
 

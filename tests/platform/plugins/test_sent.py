@@ -43,8 +43,8 @@ def test_a_sweep_that_is_sent_has_the_same_plugins_there(
     forget_plugins()
     monkeypatch.chdir(there)
     assert main(["sweep", "plan", "sent.toml", "--format", "json", *options]) == 0
-    said = capsys.readouterr().out
-    versions = set(re.findall(r'"(?:model|task)_version": "(\w+)"', said))
+    output = capsys.readouterr().out
+    versions = set(re.findall(r'"(?:model|task)_version": "(\w+)"', output))
     assert versions == wanted
 
 

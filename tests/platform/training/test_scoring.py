@@ -102,7 +102,7 @@ def test_nothing_is_dropped_while_a_split_is_scored() -> None:
         (7, 3, 10**9, [3, 3, 1]),
         (7, 128, 2 * CLASSES * 5, [2, 2, 2, 1]),
         (3, 128, 1, [1, 1, 1]),
-        (130, scoring.CHUNK, scoring.CHUNK_NUMBERS, [128, 2]),
+        pytest.param(130, scoring.CHUNK, scoring.CHUNK_NUMBERS, [128, 2], id="as it is"),
     ],
 )
 def test_no_piece_has_too_many_examples_or_outputs(

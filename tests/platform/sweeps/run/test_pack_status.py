@@ -52,6 +52,19 @@ def test_a_packs_progress_time_left_and_silence_follow_from_its_epochs(
     assert running_packs(store, "s") == [], "its driver let go of them"
 
 
+def test_epochs_that_no_time_has_passed_for_say_nothing_of_the_time_left(store: Store) -> None:
+    store.add_sweep("s", {})
+    [config] = asked = [trial("lem", 0, phase="search")]
+    store.add_trials("s", asked, [about(config)])
+    with Leases(store, "s") as driver:
+        driver.take([config.id])
+        driver.write(Report(began={config.id: 0}))
+        began = time.time()
+        driver.write(Report(points=points(config.id, range(1, 3), began - 60, 10)))  # by a clock that is behind
+        [pack] = running_packs(store, "s", now=began + 1)
+    assert (pack.epochs, pack.expected, pack.left) == (2, 3, None)
+
+
 @pytest.mark.parametrize(
     ("content", "curve"), [({}, True), ({"sampler": "tpe"}, False), ({"sampler": "qmc", "warm": ["rows"]}, False)]
 )

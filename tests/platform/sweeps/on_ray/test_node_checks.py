@@ -1,0 +1,27 @@
+"""What is said of a node that is not fit for packs; the nodes that are there are simulated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longwave.platform.sweeps.on_ray.node_checks import NodeChecks
+from longwave.platform.sweeps.place.workers import Workers
+
+SERVING = [{"NodeID": name * 8, "NodeManagerHostname": f"host-{name}"} for name in "ab"]
+
+
+def test_of_an_unfit_node_it_is_said_once_why_and_of_the_last_that_all_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(NodeChecks, "_serving", lambda self: SERVING)
+    said: list[dict[str, Any]] = []
+    checks = NodeChecks(Workers(1, tmp_path, address="auto"), {"bbbbbbbb": ""}, said.append)
+    for _ in range(2):
+        checks.refuse("aaaaaaaa", "its torch is another")
+    assert said == [{"event": "told", "line": "node host-a (aaaaaa) gets no packs: its torch is another"}]
+    checks.refuse("bbbbbbbb", "it does not see the storage")
+    assert said[1:] == [{"event": "lost", "why": "it does not see the storage"}]
+    assert checks.known == {"aaaaaaaa": "its torch is another", "bbbbbbbb": "it does not see the storage"}

@@ -16,6 +16,7 @@ from recorded import points_of, recorded_store
 
 from longwave.files import own_folder
 from longwave.platform.errors import StoreError
+from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
 
 OpenStore = Callable[[str], Store]
@@ -115,6 +116,20 @@ def test_a_dropped_postgresql_store_is_noticed_in_one_line(
     with pytest.raises(StoreError, match="does not exist|was dropped, or made anew while it was in use") as caught:
         store.with_retry(lambda: store.assign({"p": [trials[-1]]}))
     assert "\n" not in str(caught.value)
+
+
+def test_a_store_that_is_emptied_while_it_is_in_use_says_what_to_do(store: Store, tmp_path: Path) -> None:
+    recorded_store(store, 4)
+    with Leases(store, "one") as leases:
+        with store.transaction() as connection:  # what truncating the file comes to, once its log is written back
+            connection.exec_driver_sql("DROP TABLE leases")
+        advice = "has lost its tables .*: no such table: leases. Put back a copy of it, or name another one: --store"
+        with pytest.raises(StoreError, match=advice) as caught:
+            leases.take(["a"])
+        assert "\n" not in str(caught.value)
+        delete_rest = sa.text("CREATE TABLE leases (trial TEXT PRIMARY KEY, owner TEXT, fence INTEGER)")
+        with store.transaction() as connection:
+            connection.execute(delete_rest)
 
 
 def test_stores_and_their_folders_are_their_owners_alone(tmp_path: Path) -> None:

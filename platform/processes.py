@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import threading
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -14,6 +16,8 @@ Births = dict[str, float]
 """Processes: when each was created, in Unix seconds, by its id."""
 WriteEvent = Callable[[dict[str, Any]], None]
 """Writes an event to the process that started this one."""
+PROC, MACHINE_ID = Path("/proc"), Path("/etc/machine-id")
+"""Where Linux says what runs, and the number that a machine was given when its system was installed."""
 CLOSE = 1.0
 """Seconds by which two readings of a birth may differ: the system derives it from its clock, which may be set."""
 
@@ -42,9 +46,33 @@ def living_processes(processes: Births) -> list[psutil.Process]:
     return living
 
 
-def is_running(process: int, born: float) -> bool:
-    """Return whether a process of this machine runs."""
-    return bool(living_processes({str(process): born}))
+def machine_identity() -> str:
+    """Return what no other boot, machine or process namespace has, as a digest; empty where the system does not say.
+
+    A host's name is none: two machines, or two containers, may share it.
+    """
+    try:
+        if int(os.readlink(PROC / "self")) != os.getpid():  # /proc is that of another namespace
+            return ""
+        boot = (PROC / "sys/kernel/random/boot_id").read_text().strip()
+        space = (PROC / "self/ns/pid").stat().st_ino
+    except OSError:
+        return ""
+    machine = MACHINE_ID.read_text().strip() if MACHINE_ID.is_file() else ""
+    return hashlib.sha256(f"{boot}/{machine}/{space}".encode()).hexdigest()[:32]
+
+
+def start_ticks(process: int) -> int:
+    """Return when a process was started, in clock ticks since boot; 0 if it does not run.
+
+    ``psutil`` gives it by the system's clock, and so differently once that clock has been set.
+    """
+    try:
+        fields = (PROC / f"{process}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return 0
+    state, started = fields[0], int(fields[19])
+    return 0 if state in "ZX" else started
 
 
 def event_writer() -> WriteEvent:

@@ -41,6 +41,7 @@ ENV = {
     "OMP_NUM_THREADS": "1",
     "RAY_worker_niceness": "0",
     "LONGWAVE_CHECKPOINT_SECONDS": "0.3",
+    "LONGWAVE_LEASE_SECONDS": "12",  # what a killed driver leased is free after a third of it
     "PYTHONWARNINGS": "ignore",
 }
 
@@ -237,7 +238,7 @@ def _open_work(store: Store) -> list[str]:
     """Return drivers and attempts that the store takes for alive."""
     with store.reading() as connection:
         attempts = connection.scalars(sa.select(AttemptRow.trial).where(AttemptRow.ended.is_(None))).all()
-    drivers = [f"driver {d.process} of {d.sweep}" for d in read_drivers(store) if d.alive]
+    drivers = [f"driver {d.process} of {d.sweep}" for d in read_drivers(store) if d.alive and not d.gone]
     return drivers + [f"an attempt at {trial} that nobody ended" for trial in attempts]
 
 

@@ -51,6 +51,8 @@ UNSAFE = ("SQLITE_IOERR_FSYNC", "SQLITE_IOERR_DIR_FSYNC", "SQLITE_IOERR_CORRUPTF
 DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "NO_TEXT")
 POSTGRESQL = {"08": AWAY, "57P": AWAY, "53100": FULL, "53": AWAY, "40": LOCKED, "55P03": LOCKED, "58030": BARRED}
 """By the beginning of PostgreSQL's code for an error; the first that fits counts."""
+UNDEFINED_TABLE = "42P01"
+"""PostgreSQL's code for what SQLite calls "no such table"."""
 FOR_GOOD = ("does not exist", "authentication failed", "pg_hba.conf", "permission denied")
 """In the words of a server that was reached, or cannot be, and will say the same again."""
 FILES = {"ENOSPC": FULL, "EDQUOT": FULL, "EACCES": BARRED, "EPERM": BARRED, "EROFS": BARRED, "EIO": BARRED}
@@ -74,6 +76,9 @@ def describe_refusal(error: Exception, url: str | sa.URL, wrote: bool = True) ->
         )
     if fault := fault_of(error, wrote):
         return StoreUnavailable(f"The store {store} cannot be used, {fault.why}: {reason}", fault.seconds)
+    if "no such table" in reason or _error_code(error) == UNDEFINED_TABLE:
+        advice = "Put back a copy of it, or name another one: --store URL"
+        return StoreError(f"The store {store} has lost its tables while it was in use: {reason}. {advice}")
     return StoreError(f"The store {store} cannot be used: {reason}")
 
 

@@ -1,8 +1,8 @@
 """Who trains what: drivers with a heartbeat, and leases of trials. A driver writes only what it leases.
 
-A lease is free once its driver ended, is dead on this machine, or has sent no heartbeat until ``expires``, by the
-database's clock. Whoever takes it raises its fence, so a driver that was thought dead and is not finds its writes
-refused: the same trial is never written by two.
+A lease is free once its driver ended, or has sent no heartbeat until ``expires``, by the database's clock; of one that
+died on this machine, after two beats (``liveness``). Whoever takes it raises its fence, so a driver that was thought
+dead and is not finds its writes refused: the same trial is never written by two.
 """
 
 from __future__ import annotations
@@ -14,22 +14,28 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
-import psutil
 import sqlalchemy as sa
 
 from longwave.platform.errors import StoreError
-from longwave.platform.processes import is_running
+from longwave.platform.processes import start_ticks
 from longwave.platform.records.report import Report, split_reports
 from longwave.platform.records.run import ENDED
 from longwave.platform.storage import trial_writes
 from longwave.platform.storage.database import Database, insert_new, insert_selected
 from longwave.platform.storage.in_clause import in_clause, split_ids
 from longwave.platform.storage.lease_tables import DriverRow, LeaseRow
-from longwave.platform.storage.liveness import database_clock, end_dead_drivers, live_owners, machine_name
+from longwave.platform.storage.liveness import (
+    database_clock,
+    end_dead_drivers,
+    has_missed_beats,
+    is_gone,
+    live_owners,
+    machine_name,
+)
 from longwave.platform.storage.schema import SweepRow, TrialRow
 
 SECONDS = float(os.environ.get("LONGWAVE_LEASE_SECONDS", "30"))
-"""A driver without a heartbeat for so long has lost its leases. It sends one six times as often."""
+"""A driver without a heartbeat for so long has lost its leases. It sends ``BEATS`` in that time."""
 
 
 class LeaseLostError(StoreError):
@@ -46,6 +52,7 @@ class Driver:
         seconds: Since it began.
         silent: Seconds since its last heartbeat.
         alive: Whether its leases hold.
+        gone: Whether it died on this machine. Its leases hold until it has missed two beats.
         devices: Kinds of the devices that its packs held so far.
     """
 
@@ -58,6 +65,7 @@ class Driver:
     seconds: float
     silent: float
     alive: bool
+    gone: bool = False
     devices: Sequence[str] = ()
 
 
@@ -101,12 +109,11 @@ class Leases:
 
     @_with_retry
     def __enter__(self) -> Self:
-        process = psutil.Process()
         with self.store.transaction() as connection:
-            self.after_a_death = end_dead_drivers(connection) > 0
+            self.after_a_death = end_dead_drivers(connection)
             now = connection.scalars(sa.select(database_clock(connection))).one()
-            row = {"owner": self.owner, "sweep": self.sweep, "machine": machine_name(), "process": process.pid}
-            times = {"process_started": process.create_time(), "started": now, "heartbeat": now}
+            row = {"owner": self.owner, "sweep": self.sweep, "machine": machine_name(), "process": os.getpid()}
+            times = {"process_started": start_ticks(os.getpid()), "started": now, "heartbeat": now}
             row |= {**times, "expires": now + SECONDS, "priority": self.priority, "ended": False}
             insert_new(connection, DriverRow, [row])
         return self
@@ -114,22 +121,27 @@ class Leases:
     @_with_retry
     def __exit__(self, *_: object) -> None:
         with self.store.transaction() as connection:
-            self._release(connection, self.fences)
+            self._release(connection, {*self.fences})
             connection.execute(
                 sa.update(DriverRow).where(DriverRow.owner == self.owner).values(ended=True, note="", **self.spent())
             )
 
     def beat(self, note: str) -> str:
-        """Send a heartbeat with what this driver is doing; return what its sweep is to do, as ``state`` says."""
+        """Send a heartbeat with what this driver does, which is alive whoever took it for dead.
+
+        Returns:
+            What its sweep is to do, as ``state`` says.
+        """
         with self.store.transaction() as connection:
             now = database_clock(connection)
-            values = {"heartbeat": now, "expires": now + SECONDS, "note": note, **self.spent()}
+            values = {"heartbeat": now, "expires": now + SECONDS, "ended": False, "note": note, **self.spent()}
             connection.execute(sa.update(DriverRow).where(DriverRow.owner == self.owner).values(values))
             return str(connection.scalar(sa.select(SweepRow.state).where(SweepRow.name == self.sweep)))
 
     @_with_retry
     def take(self, trials: Collection[str]) -> set[str]:
         """Lease open trials that nobody holds, or that this driver does; return those it holds now."""
+        taken: dict[str, int] = {}
         with self.store.transaction() as connection:
             end_dead_drivers(connection)
             free = sa.or_(LeaseRow.owner == self.owner, LeaseRow.owner.not_in(live_owners(connection)))
@@ -145,14 +157,17 @@ class Leases:
                 open_leases = connection.execute(held.where(is_open))
                 mine_now = {line.trial: line.fence for line in open_leases if line.owner == self.owner}
                 trial_writes.abandon_attempts(connection, mine_now, "its driver was lost")
-                self.fences |= mine_now
+                taken |= mine_now
+        self.fences |= taken
         return {trial for trial in trials if trial in self.fences}
 
     @_with_retry
     def release(self, trials: Iterable[str]) -> None:
-        """Give leases back; attempts under them are over."""
+        """Give leases back; attempts under them are over. They are this driver's until the store has it."""
+        mine = self.fences.keys() & set(trials)
         with self.store.transaction() as connection:
-            self._release(connection, trials)
+            self._release(connection, mine)
+        self.fences = {trial: fence for trial, fence in self.fences.items() if trial not in mine}
 
     @_with_retry
     def write(self, *reports: Report) -> None:
@@ -193,20 +208,18 @@ class Leases:
                 "what this one had of them is not written."
             )
 
-    def _release(self, connection: sa.Connection, trials: Iterable[str]) -> None:
-        mine = {trial for trial in trials if trial in self.fences}
+    def _release(self, connection: sa.Connection, mine: Collection[str]) -> None:
         for part in split_ids(sorted(mine)):
             of = sa.select(LeaseRow.trial, LeaseRow.owner).where(in_clause(LeaseRow.trial, part)).with_for_update()
             held = [line.trial for line in connection.execute(of) if line.owner == self.owner]
             trial_writes.abandon_attempts(connection, held, "its driver let go of it")
             connection.execute(sa.update(LeaseRow).where(in_clause(LeaseRow.trial, held)).values(owner=""))
-        self.fences = {trial: fence for trial, fence in self.fences.items() if trial not in mine}
 
 
 def read_drivers(store: Database, sweep: str | None = None) -> list[Driver]:
     """Return the drivers that have not ended, of one sweep or of all, the oldest first.
 
-    One that is dead on this machine is not alive, whatever its last word.
+    One that died on this machine is not alive once it has missed two beats.
     """
     with store.reading() as connection:
         now = connection.scalars(sa.select(database_clock(connection))).one()
@@ -222,7 +235,8 @@ def read_drivers(store: Database, sweep: str | None = None) -> list[Driver]:
             note=row.note,
             seconds=now - row.started,
             silent=now - row.heartbeat,
-            alive=row.expires > now and (row.machine != machine_name() or is_running(row.process, row.process_started)),
+            alive=row.expires > now and not (is_gone(row) and has_missed_beats(row, now)),
+            gone=is_gone(row),
             devices=sorted(row.used or {}),
         )
         for row in lines

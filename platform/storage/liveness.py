@@ -1,14 +1,23 @@
-"""Which drivers are alive, by the database's clock and by the processes of this machine; what they train now."""
+"""Which drivers are alive, by their heartbeats and the database's clock; what they train now.
+
+What this machine knows of its own processes only finds a death before the leases expire. It counts for nothing
+against a driver that sends heartbeats.
+"""
 
 from __future__ import annotations
 
 import socket
-from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
 
-from longwave.platform.processes import is_running
+from longwave.platform.processes import machine_identity, start_ticks
 from longwave.platform.storage.lease_tables import AttemptRow, DriverRow, LeaseRow
+
+BEATS = 6
+"""Heartbeats that a driver sends in the time for which one lets its leases hold."""
+MISSED_BEATS = 2
+"""As many must be missing before a driver whose process is gone counts as dead."""
 
 
 def database_clock(connection: sa.Connection) -> sa.ColumnElement[float]:
@@ -29,20 +38,38 @@ def trials_in_training(connection: sa.Connection) -> sa.Select[str]:
     return sa.select(LeaseRow.trial).join(AttemptRow, attempt).where(LeaseRow.owner.in_(live_owners(connection)))
 
 
-def end_dead_drivers(connection: sa.Connection) -> int:
-    """Write that drivers which died on this machine have ended; return how many there were."""
-    query = sa.select(DriverRow.owner, DriverRow.process, DriverRow.process_started)
+def end_dead_drivers(connection: sa.Connection) -> bool:
+    """Write that drivers which died on this machine have ended, each once it has missed two beats.
+
+    Returns:
+        Whether any has died, those included whose last beat is too recent.
+    """
+    query = sa.select(DriverRow.__table__, database_clock(connection).label("now"))
     here = connection.execute(query.where(DriverRow.ended.is_(False), DriverRow.machine == machine_name())).all()
-    dead = [owner for owner, process, started in here if not is_running(process, started)]
-    for owner in dead:
-        connection.execute(sa.update(DriverRow).where(DriverRow.owner == owner).values(ended=True, note="died"))
-    return len(dead)
+    gone = [row for row in here if is_gone(row)]
+    for row in gone:
+        if has_missed_beats(row, row.now):
+            died = sa.update(DriverRow).where(DriverRow.owner == row.owner, DriverRow.heartbeat == row.heartbeat)
+            connection.execute(died.values(ended=True, note="died"))
+    return bool(gone)
+
+
+def is_gone(row: Any) -> bool:
+    """Return whether the driver of a row of ``DriverRow`` was a process of this machine that does not run any more."""
+    if not machine_identity() or row.machine != machine_name():
+        return False
+    return row.process_started == 0 or start_ticks(row.process) != row.process_started
+
+
+def has_missed_beats(row: Any, now: float) -> bool:
+    """Return whether a driver has sent no heartbeat for two of its beats, by the database's clock.
+
+    A beat that is yet to come was sent before that clock was set back: it says nothing.
+    """
+    silent, limit = now - row.heartbeat, MISSED_BEATS * (row.expires - row.heartbeat) / BEATS
+    return bool(silent < 0 or silent > limit)
 
 
 def machine_name() -> str:
-    """Return the name of this machine, and of the space in which its processes are counted: ``host/4026531836``."""
-    try:
-        space = Path("/proc/self/ns/pid").stat().st_ino
-    except OSError:
-        space = 0
-    return f"{socket.gethostname()}/{space}"
+    """Return the name of this machine for people, and its identity: ``host/1f0c...``."""
+    return f"{socket.gethostname()}/{machine_identity()}"

@@ -15,7 +15,9 @@ from longwave.platform.errors import Interrupted, StoreError, WorkerError, Worke
 from longwave.platform.paths import make_ready
 from longwave.platform.records.stored import PlannedTrial
 from longwave.platform.storage.integrity import damage_after_crash
-from longwave.platform.storage.leases import LeaseLostError, Leases, read_drivers
+from longwave.platform.storage.leases import SECONDS, LeaseLostError, Leases, read_drivers
+from longwave.platform.storage.liveness import BEATS, MISSED_BEATS
+from longwave.platform.storage.retrying_store import RetryingStore
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.mlflow.background import mirroring
@@ -41,7 +43,7 @@ def start_sweep(file: SweepFile, store: Store, workers: Workers, server: str | N
     """
     from longwave.platform.sweeps.plan.resolve import resolve
 
-    return resume_sweep(store_plan(resolve(file), store), store, workers, server, console)
+    return resume_sweep(store_plan(resolve(file), RetryingStore(store)), store, workers, server, console)
 
 
 def resume_sweep(
@@ -66,13 +68,14 @@ def resume_sweep(
         ConfigError: A plugin that it was planned with is gone, or breaks a rule.
         Interrupted: A signal stopped it cleanly.
     """
-    if not store.with_retry(lambda: is_over(sweep, store, store.planned(sweep.file.name))):
+    store = RetryingStore(store)
+    if not is_over(sweep, store, store.planned(sweep.file.name)):
         restore_plugins(entry.base for entry in sweep.cells)
         check_plugins(sweep.file)
     make_ready(workers.storage)
-    store.with_retry(lambda: store.set_state(sweep.file.name, ""))
+    store.set_state(sweep.file.name, "")
     with Leases(store, sweep.file.name, sweep.file.priority) as leases:
-        if leases.after_a_death and (wrong := damage_after_crash(store.engine)):
+        if leases.after_a_death and (wrong := store.with_retry(lambda: damage_after_crash(store.engine))):
             raise StoreError(f"A driver died, and its store is damaged: {wrong}. See: longwave doctor --repair")
         numbers = numbers or DriverMetrics(sweep.file.name)
         return _Driver(sweep, store, leases, workers, server, console, numbers).run()
@@ -136,7 +139,7 @@ class _Driver:
 
     def _open_trials(self) -> list[PlannedTrial]:
         """Return the trials that have not ended, and show the status of all."""
-        trials = self.store.with_retry(lambda: plan_trials(self.sweep, self.store))
+        trials = plan_trials(self.sweep, self.store)
         self.view.plan(trials)
         self.numbers.plan(trials)
         return [a for a in trials if a.open]
@@ -144,7 +147,7 @@ class _Driver:
     def _run_round(self, left: Sequence[PlannedTrial], stack: ExitStack) -> None:
         """Train as many of the remaining trials as this driver can lease; if there are none, wait a second."""
         stack.enter_context(running_workers(self.workers))  # they start in the background
-        max_trials = self.store.with_retry(self.budget.trials_left)
+        max_trials = self.budget.trials_left()
         cluster = self._find_cluster(left)
         queue = PackQueue(self.sweep, self.store, self.leases, self.workers, left, self.parents, max_trials, cluster)
         first = queue.next()
@@ -187,7 +190,7 @@ class _Driver:
         fresh = [a.id for a in left if a.pack is None]
         if not fresh or not needs_probes(cluster, self.workers):
             return cluster
-        configs = self.store.with_retry(lambda: self.store.configs(fresh))
+        configs = self.store.configs(fresh)
         return probe_missing(cluster, [*configs.values()], self.workers, self.store, self.view.say)
 
     def _warn_of_idle_gpus(self, idle: str) -> None:
@@ -199,9 +202,12 @@ class _Driver:
 
     def _wait_for_others(self, left: Sequence[PlannedTrial], max_trials: int | None) -> None:
         """Wait for other drivers, or note that the budget is too small for any remaining pack."""
-        others = [d for d in read_drivers(self.store) if d.alive and d.owner != self.leases.owner]
+        drivers = self.store.with_retry(lambda: read_drivers(self.store))
+        others = [d for d in drivers if d.alive and d.owner != self.leases.owner]
         if max_trials is not None and not any(a.status == "running" for a in left):
             self.budget.close()
             return
         who = ", ".join(f"process {d.process} on {d.host} ({d.sweep})" for d in others)
-        self.heartbeat.wait(f"waits for {len(left)} trials that {who or 'another process'} has leased")
+        dead = ", ".join(f"{d.process}" for d in others if d.gone)
+        until = f"; {dead} died, and its leases end within {MISSED_BEATS * SECONDS / BEATS:g} s" if dead else ""
+        self.heartbeat.wait(f"waits for {len(left)} trials that {who or 'another process'} has leased{until}")

@@ -13,6 +13,7 @@ from typing import Self
 
 from longwave.platform.errors import StoreError
 from longwave.platform.storage.leases import SECONDS, Leases, read_drivers
+from longwave.platform.storage.liveness import BEATS
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.place.workers import Workers
 
@@ -63,16 +64,9 @@ class Heartbeat:
             return f"stopped by {signal.Signals(self.signal).name}"
         return "stopped, as was asked for" if self._state == "stop" else self.spent()
 
-    @property
-    def reason_to_wait(self) -> str:
-        """Why the driver may not train at present; empty if it may."""
-        if self._state == "pause":
-            return f"paused; go on with: longwave sweep continue {self.leases.sweep}"
-        return self._reason_to_yield()
-
     def may_train(self) -> bool:
         """Wait as long as packs may not start; return whether they may, which is False if the driver must stop."""
-        while not self.reason_to_end and (why := self.reason_to_wait):
+        while not self.reason_to_end and (why := self.store.with_retry(self._reason_to_wait)):
             self.wait(why)
         self.workers.undrain() if not self.reason_to_end else self.workers.drain()
         return not self.reason_to_end
@@ -109,7 +103,7 @@ class Heartbeat:
                 signal.signal(number, handler)
 
     def _follow(self) -> None:
-        while not self._over.wait(min(SECONDS / 6, 1.0) if self.signal else SECONDS / 6):
+        while not self._over.wait(min(SECONDS / BEATS, 1.0) if self.signal else SECONDS / BEATS):
             self._beat()
             if self.signal and time.monotonic() > self._deadline:
                 os.kill(os.getpid(), self.signal)
@@ -117,12 +111,19 @@ class Heartbeat:
     def _beat(self) -> None:
         try:
             self._state = self.leases.beat(self.note)
-            if self.reason_to_end or self.reason_to_wait:
+            if self.reason_to_end or self._reason_to_wait():
                 self.workers.drain()
-        except StoreError:  # the driver's own writes wait for the store, or end it
+        except StoreError:  # a beat waits for nothing; the driver's own reads and writes do, or end it
             pass
 
+    def _reason_to_wait(self) -> str:
+        """Return why the driver may not train at present; empty if it may."""
+        if self._state == "pause":
+            return f"paused; go on with: longwave sweep continue {self.leases.sweep}"
+        return self._reason_to_yield()
+
     def _reason_to_yield(self) -> str:
+        """Return which sweep of a higher priority runs on this host; empty if none does."""
         all_drivers = read_drivers(self.store)
         here = [d.host for d in all_drivers if d.owner == self.leases.owner]
         above = [d for d in all_drivers if d.alive and d.priority > self.leases.priority]

@@ -132,7 +132,7 @@ class PackQueue:
     ) -> None:
         self.sweep, self.store, self.leases, self.workers, self.parents = sweep, store, leases, workers, parents
         self.cluster, self.handed = cluster or Cluster(DevicePool([ClusterNode(workers.count or 1)])), 0
-        self._groups = deque(store.with_retry(lambda: self._group_trials(left, max_trials)))
+        self._groups = deque(self._group_trials(left, max_trials))
         self.left = len({a.pack for group in self._groups for a in group})
 
     def next(self) -> dict[str, Job]:
@@ -146,7 +146,7 @@ class PackQueue:
             while self._groups and len(wave) + len(self._groups[0]) <= TRIALS_PER_WAVE:
                 wave += self._groups.popleft()
             self.left -= len({a.pack for a in wave})
-            if jobs := self.store.with_retry(partial(self._lease_packs, [a.id for a in wave])):
+            if jobs := self._lease_packs([a.id for a in wave]):
                 self.handed += len(jobs)
                 return jobs
         return {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -16,6 +17,7 @@ from recorded import points_of, recorded_store
 
 from longwave.files import own_folder
 from longwave.platform.errors import StoreError
+from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
 
 OpenStore = Callable[[str], Store]
@@ -115,6 +117,18 @@ def test_a_dropped_postgresql_store_is_noticed_in_one_line(
     with pytest.raises(StoreError, match="does not exist|was dropped, or made anew while it was in use") as caught:
         store.with_retry(lambda: store.assign({"p": [trials[-1]]}))
     assert "\n" not in str(caught.value)
+
+
+def test_a_store_that_is_emptied_while_it_is_in_use_says_what_to_do(store: Store, tmp_path: Path) -> None:
+    recorded_store(store, 4)
+    leases = Leases(store, "one").__enter__()
+    store.engine.dispose()
+    os.truncate(tmp_path / "store.db", 0)
+    advice = "has lost its tables .*: no such table: .*. Put back a copy of it, or name another one: --store URL"
+    for use in (lambda: leases.beat(""), lambda: leases.take(["a"]), store.tasks):
+        with pytest.raises(StoreError, match=advice) as caught:
+            use()
+        assert "\n" not in str(caught.value)
 
 
 def test_stores_and_their_folders_are_their_owners_alone(tmp_path: Path) -> None:

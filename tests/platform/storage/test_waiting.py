@@ -11,16 +11,15 @@ import sys
 import tempfile
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
 import sqlalchemy as sa
 from recorded import points_of, recorded_store
+from stoppable_postgres import stoppable_postgres
 
 from longwave.platform.errors import ConfigError, StoreError, StoreUnavailable
 from longwave.platform.records.trial import TrialConfig
@@ -133,21 +132,10 @@ def test_a_commit_whose_answer_was_lost_is_done_once(any_store_url: str, open_st
     assert store.curves([trial.id]) == points_of(trial, 5)
 
 
-@contextmanager
-def a_server_of_its_own() -> Iterator[tuple[Any, Callable[..., Any]]]:
-    with tempfile.TemporaryDirectory(prefix="longwave-postgres-") as folder:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            pgserver = pytest.importorskip("pgserver", reason="pgserver has no wheel for this Python")
-            server = pgserver.get_server(folder)
-        yield server, lambda *what: pgserver.pg_ctl(list(what), pgdata=server.pgdata, user=server.system_user)
-        server.cleanup()
-
-
 @pytest.mark.integration
 @pytest.mark.parametrize("how", ["restarted", pytest.param("killed", marks=pytest.mark.slow)])  # recovery takes long
 def test_a_database_server_that_goes_and_comes_back_loses_nothing(how: str) -> None:
-    with a_server_of_its_own() as (server, control), Store(server.get_uri()) as store:
+    with stoppable_postgres() as (server, control), Store(server.get_uri()) as store:
         trial, messages = recorded_store(store, 4)[-1], collect_messages(store)
         there = psutil.Process(server.get_pid())
         if how == "restarted":

@@ -1,0 +1,41 @@
+"""The door of a driver to its store: no method ends a sweep because the database is locked, full or away for a while.
+
+What is no method of ``Store`` (leases, drivers, probes) waits by ``with_retry``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from longwave.platform.storage.database import Database
+from longwave.platform.storage.store import Store
+
+ONCE = ("import_trials",)
+"""Methods that go through an iterator: done again, they would find it empty."""
+
+
+class RetryingStore(Store):
+    """A store each method of which is done ``with_retry``. It shares connections and attributes with ``store``.
+
+    Args:
+        store: An open store.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.__dict__ = store.__dict__
+
+
+def _with_retry(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def retried(self: Store, *args: Any, **kwargs: Any) -> Any:
+        return self.with_retry(lambda: method(self, *args, **kwargs))
+
+    return retried
+
+
+for _name, _method in inspect.getmembers(Store, inspect.isfunction):
+    if not _name.startswith("_") and not hasattr(Database, _name) and _name not in ONCE:
+        setattr(RetryingStore, _name, _with_retry(_method))

@@ -1,0 +1,23 @@
+"""A PostgreSQL server of a test's own, which it may stop and start."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+
+@contextmanager
+def stoppable_postgres() -> Iterator[tuple[Any, Callable[..., Any]]]:
+    """Give the server and its ``pg_ctl``, called with what it is to do."""
+    with tempfile.TemporaryDirectory(prefix="longwave-postgres-") as folder:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            pgserver = pytest.importorskip("pgserver", reason="pgserver has no wheel for this Python")
+            server = pgserver.get_server(folder)
+        yield server, lambda *what: pgserver.pg_ctl(list(what), pgdata=server.pgdata, user=server.system_user)
+        server.cleanup()

@@ -7,7 +7,6 @@ refused: the same trial is never written by two.
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,14 +20,16 @@ from longwave.platform.errors import StoreError
 from longwave.platform.processes import is_running
 from longwave.platform.records.report import Report, split_reports
 from longwave.platform.records.run import ENDED
+from longwave.platform.redaction import redacted
 from longwave.platform.storage import trial_writes
 from longwave.platform.storage.database import Database, insert_new, insert_selected
 from longwave.platform.storage.in_clause import in_clause, split_ids
 from longwave.platform.storage.lease_tables import DriverRow, LeaseRow
 from longwave.platform.storage.liveness import database_clock, end_dead_drivers, live_owners, machine_name
 from longwave.platform.storage.schema import SweepRow, TrialRow
+from longwave.platform.variables import read_seconds
 
-SECONDS = float(os.environ.get("LONGWAVE_LEASE_SECONDS", "30"))
+SECONDS = read_seconds("LONGWAVE_LEASE_SECONDS")
 """A driver without a heartbeat for so long has lost its leases. It sends one six times as often."""
 
 
@@ -123,7 +124,7 @@ class Leases:
         """Send a heartbeat with what this driver is doing; return what its sweep is to do, as ``state`` says."""
         with self.store.transaction() as connection:
             now = database_clock(connection)
-            values = {"heartbeat": now, "expires": now + SECONDS, "note": note, **self.spent()}
+            values = {"heartbeat": now, "expires": now + SECONDS, "note": redacted(note), **self.spent()}
             connection.execute(sa.update(DriverRow).where(DriverRow.owner == self.owner).values(values))
             return str(connection.scalar(sa.select(SweepRow.state).where(SweepRow.name == self.sweep)))
 

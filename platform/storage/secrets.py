@@ -26,10 +26,10 @@ FIXED = ("config", "checksum")
 def count_secrets(store: Database) -> int:
     """Return how many texts of a store hold what may be a password."""
     with store.reading() as connection:
-        others = sum(len([*find_secrets(dict(row))]) for _, row in _rows_with_secrets(connection))
+        others = sum(len([*find_secrets(row)]) for _, row in _rows_with_secrets(connection))
         facts = sum(len([*find_secrets(facts)]) for facts in connection.scalars(sa.select(ENVIRONMENTS.c.facts)))
         patches = connection.scalars(sa.select(PATCHES.c.text))
-        return others + facts + sum(redact_code(text) != text for text in patches)
+        return others + facts + sum(1 for text in patches if redact_code(text) != text)
 
 
 def remove_secrets(store: Database) -> int:
@@ -57,7 +57,7 @@ def remove_secrets(store: Database) -> int:
     return count
 
 
-def _rows_with_secrets(connection: sa.Connection) -> Iterator[tuple[sa.Table, Mapping[str, Any]]]:
+def _rows_with_secrets(connection: sa.Connection) -> Iterator[tuple[sa.Table, dict[str, Any]]]:
     """Yield the texts of rows that are to be changed, with their keys; of all tables but ``BY_CONTENT``."""
     for table in Base.metadata.sorted_tables:
         texts = [column for column in table.c if isinstance(column.type, sa.String | sa.JSON)]
@@ -65,7 +65,7 @@ def _rows_with_secrets(connection: sa.Connection) -> Iterator[tuple[sa.Table, Ma
         if texts and table not in (*BY_CONTENT, PublishedRow.__table__):
             for row in connection.execute(sa.select(*table.primary_key, *texts)).mappings():
                 if any(True for _ in find_secrets({column.name: row[column.name] for column in texts})):
-                    yield table, row
+                    yield table, {**row}
 
 
 def _rename_patches(connection: sa.Connection) -> dict[str, str]:

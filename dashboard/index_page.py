@@ -34,11 +34,11 @@ def index_html() -> str:
 
 
 class IndexPage:
-    """Answers for pages with ``index_html``, and hands everything else on."""
+    """Answers for ``pages`` with ``page``, as ``index_html`` returns it, and hands everything else on."""
 
-    def __init__(self, app: ASGIApp, pages: frozenset[str]) -> None:
+    def __init__(self, app: ASGIApp, page: str, pages: frozenset[str]) -> None:
         self.app, self.pages = app, pages
-        self.page = HTMLResponse(index_html(), headers={"Cache-Control": "no-cache"})
+        self.page = HTMLResponse(page, headers={"Cache-Control": "no-cache"})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""

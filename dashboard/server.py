@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import gc
 import importlib
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -13,7 +14,9 @@ import streamlit as st
 from starlette.middleware import Middleware
 
 from longwave.dashboard import cached_reads
-from longwave.dashboard.index_page import IndexPage
+from longwave.dashboard.index_page import IndexPage, index_html
+from longwave.dashboard.protection import Protection, content_policy
+from longwave.dashboard.theme import THEMES, theme_script
 from longwave.platform.errors import LongwaveError
 
 PAGES = Path(__file__).parent / "views"
@@ -39,4 +42,13 @@ async def ready(_: st.App) -> AsyncIterator[None]:
 
 
 addresses = frozenset({"", *(page.stem for page in PAGES.glob("[a-z]*.py"))})
-app = st.App("app.py", lifespan=ready, middleware=[Middleware(IndexPage, pages=addresses)])
+page, login = index_html(), bool(os.environ.get("LONGWAVE_LOGIN"))
+policy = content_policy("\n".join([page, *map(theme_script, THEMES)]))
+app = st.App(
+    "app.py",
+    lifespan=ready,
+    middleware=[
+        Middleware(Protection, policy=policy, login=login),
+        Middleware(IndexPage, page=page, pages=addresses),
+    ],
+)

@@ -35,6 +35,11 @@ def theme_params() -> dict[str, str]:
     return {} if (now := current_theme()) == THEMES[0] else {"theme": now}
 
 
+def theme_script(theme: str) -> str:
+    """Return the element that brings a page into a theme."""
+    return SCRIPT % json.dumps(json.dumps(theme.capitalize()))
+
+
 def draw_theme_choice(place: Any) -> None:
     """Draw the picker of the theme, and bring the page into the one that is asked for."""
     now = current_theme()
@@ -45,7 +50,7 @@ def draw_theme_choice(place: Any) -> None:
     if now == THEMES[0] or state.address_value(
         "theme"
     ):  # on pages opened since it stays as it is, until they are loaded anew
-        st.html(SCRIPT % json.dumps(json.dumps(now.capitalize())), unsafe_allow_javascript=True)
+        st.html(theme_script(now), unsafe_allow_javascript=True)
 
 
 def _write_theme() -> None:

@@ -112,7 +112,7 @@ def _check_store(given: str | None) -> list[Finding]:
     except LongwaveError as error:
         return [Finding("store", False, str(error))]
     if not wrong:
-        return [_look("store", lambda: f"{without_password(url)}: {_list_results(url)}")]
+        return [_look("store", lambda: f"{without_password(url)}: {_list_results(url)}"), *_check_secrets(url)]
     cure = (
         f"longwave doctor --repair --store {without_password(url)}"
         if url.startswith("sqlite")
@@ -120,6 +120,20 @@ def _check_store(given: str | None) -> list[Finding]:
     )
     line = f"{without_password(url)} is damaged; what is right of it is saved by: {cure}"
     return [Finding("store", False, line), *(Finding("store", False, fault) for fault in wrong)]
+
+
+def _check_secrets(url: str) -> list[Finding]:
+    """Return a finding if texts of a sound store hold passwords."""
+    from longwave.platform.storage.database import Database
+    from longwave.platform.storage.engine import without_password
+    from longwave.platform.storage.secrets import count_secrets
+
+    with Database(url, create=False) as store:
+        count = count_secrets(store)
+    cure = f"longwave doctor --repair --store {without_password(url)}"
+    return [Finding("passwords", False, f"{count} texts of the store hold what may be one. Remove: {cure}")] * bool(
+        count
+    )
 
 
 def _list_results(url: str) -> str:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
 from urllib.parse import unquote
 
 HIDDEN = "***"
@@ -29,6 +33,17 @@ ENTRY = re.compile(
     rf"""(["'](?:\w+[_-])?(?:{KEYS})["']\s*+:\s*+)("(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?)""", re.IGNORECASE
 )
 HEADER = re.compile(r"(\b(?:bearer|basic)\s+)[\w.~+/=-]{6,}", re.IGNORECASE)
+QUOTED = r"""(?:"(?:[^"\\]|\\.)++"?|'(?:[^'\\]|\\.)++'?)"""
+IN_CODE = (
+    re.compile(r"""([a-z][a-z0-9+.-]{0,31}://)(?!\*\*\*@)[^\s"'`]{1,256}@""", re.IGNORECASE),
+    re.compile(rf"""(?<![a-z])((?:{KEYS})\s*+=\s*+)(?!["']\*\*\*["']){QUOTED}""", re.IGNORECASE),
+    re.compile(rf"""([?&](?:{KEYS})=)(?!\*\*\*)[^&\s"'`]+""", re.IGNORECASE),
+)
+"""Secrets in a line of code, where ``token = next(tokens)`` is none and ``x[:, 0]@w`` names no user."""
+KEY = re.compile(rf"(?:\w+[_-])?(?:{KEYS})", re.IGNORECASE)
+"""Names of entries whose text is a secret whatever it looks like."""
+SHORT = 256
+"""Characters of texts in documents that are looked at once: most stand there many times."""
 LEAST = 3
 """Characters of a part of a password from which on it is looked for by itself."""
 
@@ -51,6 +66,76 @@ def redacted(text: str, url: str = "") -> str:
     for pattern in (PARAMETER, ENTRY):
         text = pattern.sub(rf"\g<1>{HIDDEN}", text)
     return HEADER.sub(rf"\g<1>{HIDDEN}", text)
+
+
+@lru_cache(8)
+def redact_code(text: str) -> str:
+    """Return code, or a patch of it, without passwords in URLs and in quotes; all else stays, so that it still runs."""
+    return "\n".join(_redact_line(line) for line in text.split("\n"))
+
+
+def redact_document(document: Any) -> Any:
+    """Return a JSON document without what ``redacted`` leaves out of its texts; mappings and sequences are new ones."""
+    if isinstance(document, str):
+        return _redact_short(document) if len(document) <= SHORT else redacted(document)
+    if isinstance(document, Mapping):
+        return {
+            redact_document(name): HIDDEN if _names_secret(name, part) else redact_document(part)
+            for name, part in document.items()
+        }
+    return [redact_document(part) for part in document] if isinstance(document, list | tuple) else document
+
+
+def find_secrets(document: Any, place: str = "") -> Iterator[str]:
+    """Yield the places of a JSON document that ``redact_document`` would change, as ``run.reason``: no text of them."""
+    if isinstance(document, Mapping):
+        for name, part in document.items():
+            shown = redact_document(name)
+            inner = f"{place}.{shown}" if place else str(shown)
+            if shown != name or _names_secret(name, part):
+                yield inner
+            else:
+                yield from find_secrets(part, inner)
+    elif isinstance(document, list | tuple):
+        for k, part in enumerate(document):
+            yield from find_secrets(part, f"{place}.{k}")
+    elif isinstance(document, str) and redact_document(document) != document:
+        yield place
+
+
+def make_logger(name: str) -> logging.Logger:
+    """Return the logger ``name``, whose messages are redacted."""
+    logger = logging.getLogger(name)
+    logger.addFilter(_redact_record)
+    return logger
+
+
+def _redact_record(record: logging.LogRecord) -> bool:
+    record.msg, record.args = redacted(record.getMessage()), ()
+    return True
+
+
+def _redact_line(line: str) -> str:
+    for pattern in (*IN_CODE, ENTRY):
+        line = pattern.sub(rf"\g<1>{HIDDEN}@" if pattern is IN_CODE[0] else _hide_in_quotes, line)
+    return line
+
+
+def _hide_in_quotes(match: re.Match[str]) -> str:
+    """Return a match with its value hidden, in the quotes that it stands in."""
+    value = match[0][len(match[1]) :]
+    quote = value[0] if value[0] in "\"'" else ""
+    return f"{match[1]}{quote}{HIDDEN}{quote}"
+
+
+@lru_cache(2**14)
+def _redact_short(text: str) -> str:
+    return redacted(text)
+
+
+def _names_secret(name: Any, value: Any) -> bool:
+    """Return whether an entry is a secret by its name."""
+    return isinstance(name, str) and isinstance(value, str) and value not in ("", HIDDEN) and bool(KEY.fullmatch(name))
 
 
 def _without_user(word: re.Match[str]) -> str:

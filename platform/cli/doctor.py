@@ -16,12 +16,16 @@ from longwave.platform.render import terminal
 
 def examine_installation(
     store: StoreOption = None,
-    repair: Annotated[bool, typer.Option(help="Save what is right of a damaged SQLite store in a new one.")] = False,
+    repair: Annotated[
+        bool, typer.Option(help="Remove passwords from a store; save what is right of a damaged one.")
+    ] = False,
     to: Annotated[Path | None, typer.Option(help="The new store's file. Default: one beside the old.")] = None,
 ) -> int:
     """Check the installation: versions, devices, folders, store. Exits with 1 if something is broken.
 
-    With --repair, save a damaged store's right rows; the old file stays as it is. Exits with 1 if any were lost.
+    With --repair, write *** over what may be a password in records of before, in the store itself. A SQLite store in
+    which there is none, or which is damaged, is saved in a new one, as far as it is right: the old file stays as it
+    is. Exits with 1 if any rows were lost.
 
     Example: longwave doctor
     """
@@ -33,13 +37,28 @@ def examine_installation(
 
 
 def _repair_store(store: str | None, repair: bool, to: Path | None) -> int:
+    from longwave.platform.storage.database import Database  # the doctor is to run where SQLAlchemy does not
+    from longwave.platform.storage.integrity import find_damage_at
+    from longwave.platform.storage.repair import repair_store
+    from longwave.platform.storage.secrets import remove_secrets
 
-    from longwave.platform.storage.repair import repair_store  # the doctor is to run where SQLAlchemy does not
-
-    head, _, file = store_url(store).partition(":///")
-    if not repair or head != "sqlite":
-        raise ConfigError("--to goes with --repair, and --repair with a store that is a SQLite file.")
+    url = store_url(store)
+    head, _, file = url.partition(":///")
+    if not repair or (to is not None and head != "sqlite"):
+        raise ConfigError("--to goes with --repair, and with a store that is a SQLite file.")
+    in_place = head != "sqlite" or (to is None and Path(file).is_file() and not find_damage_at(url))
+    if in_place:
+        with terminal.show_waiting("Looking for passwords"), Database(url, create=False) as known:
+            removed = remove_secrets(known)
+        if removed or head != "sqlite":
+            terminal.print_line(f"Passwords removed from {removed} texts of the store.")
+            return 0
     with terminal.show_waiting("Saving what is readable"):
         saved = repair_store(Path(file), to)
+        with Database(f"sqlite:///{saved.file}") as new:
+            removed = remove_secrets(new)
     terminal.print_repaired(saved)
+    if removed:
+        old = "The old file still holds them: delete it once the new one serves"
+        terminal.print_line(f"Passwords removed from {removed} texts of the new store. {old}.")
     return 1 if any(table.lost != 0 for table in saved.tables) else 0

@@ -16,6 +16,7 @@ from longwave.platform.cli.commands import COMMANDS, DEFAULTS, GROUPS
 from longwave.platform.errors import ConfigError, Interrupted, LongwaveError
 from longwave.platform.redaction import redacted
 from longwave.platform.render.harmless import one_line
+from longwave.platform.variables import check_variables
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C."""
@@ -99,6 +100,7 @@ def main(arguments: list[str] | None = None, command: Callable[..., Any] | None 
     try:
         arguments = sys.argv[1:] if arguments is None else arguments
         _check_arguments(arguments)
+        check_variables()
         name = None if command else "longwave"
         result: Any = (command or app)(_plugins_first(arguments), prog_name=name, standalone_mode=False)
         if result == INTERRUPTED:

@@ -14,6 +14,7 @@ from longwave.platform.boards.row import Row
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.identity import canonical_json, sha256
 from longwave.platform.records.stored import Trial
+from longwave.platform.redaction import redact_document
 
 SCHEMA = 3
 """Version of ``board.json``."""
@@ -76,7 +77,7 @@ def edition(rows: Iterable[Row], trials: Iterable[Trial], title: str, created: s
             counted = [s["test"] for s in entry["seeds"] if s["test"] is not None and s["trial"] not in aside]
             if sorted(entry["scores"]) != sorted(counted):
                 raise ConfigError(f"Retrainings of {entry['task']} ended while its board was read. Publish once more.")
-    return Edition(json.loads(canonical_json(entries)), title, created, commit)
+    return Edition(redact_document(json.loads(canonical_json(entries))), title, created, commit)
 
 
 def load(content: Mapping[str, Any], place: str) -> Edition:

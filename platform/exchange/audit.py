@@ -16,6 +16,7 @@ from longwave.platform.exchange.inspection import (
     check_identity,
     check_names,
     check_scores,
+    check_secrets,
     check_sizes,
     check_versions,
 )
@@ -135,6 +136,7 @@ def _facts(bundle: Bundle, entry: BundledTrial) -> dict[str, str]:
 
 
 CHECKS: Sequence[Callable[[Bundle], Findings]] = (
+    check_secrets,
     check_identity,
     check_names,
     check_versions,
@@ -148,5 +150,5 @@ CHECKS: Sequence[Callable[[Bundle], Findings]] = (
     check_provenance,
 )
 """In order."""
-STOPS = (check_identity, check_names, check_explained, check_data)
+STOPS = (check_secrets, check_identity, check_names, check_explained, check_data)
 """After one of these has rejected a bundle, what follows would look up what is not there, or means something else."""

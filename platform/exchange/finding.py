@@ -10,6 +10,7 @@ from typing import Literal
 from longwave.platform.exchange.bundle import BundledTrial
 from longwave.platform.records.run import ENDED
 from longwave.platform.records.stored import TrialEnd
+from longwave.platform.redaction import redacted
 
 Severity = Literal["reject", "flag"]
 Findings = Iterator[tuple[Literal["reject"], str] | tuple[Literal["flag"], str, Sequence[str]]]
@@ -31,6 +32,9 @@ class AuditFinding:
     severity: Severity
     message: str
     trials: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", redacted(self.message))  # it may quote the bundle
 
 
 def find_conflicts(trials: Iterable[BundledTrial], known: Mapping[str, TrialEnd]) -> Iterator[AuditFinding]:

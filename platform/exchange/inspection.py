@@ -17,6 +17,7 @@ from longwave.platform.exchange.bundle import Bundle, File, name_of
 from longwave.platform.exchange.finding import Findings
 from longwave.platform.records.identity import digest
 from longwave.platform.records.trial import PROTOCOL, Precision, TrialConfig
+from longwave.platform.redaction import find_secrets, redact_code
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.sweeps.file.schema import check_recipe
 from longwave.platform.sweeps.file.values import Halving
@@ -40,6 +41,28 @@ def check_hashes(file: File) -> Findings:
             yield "reject", f"{record} has not the hash that the bundle says."
     if name_of(hashes) != file.name:
         yield "reject", "the bundle's name is not the hash of its records."
+
+
+def check_secrets(bundle: Bundle) -> Findings:
+    """No text holds what may be a password; a finding names the place, and not the password."""
+    step = "Where it was made: longwave doctor --repair, then longwave submit"
+    abouts: dict[int, list[str]] = {}  # thousands of trials share an explanation
+    for entry in bundle.trials:
+        if id(entry.about) not in abouts:
+            abouts[id(entry.about)] = [*find_secrets(vars(entry.about), "about")]
+        run = {**vars(entry.run), "measures": [vars(measure) for measure in entry.run.measures]}
+        texts = {"config": entry.config.to_dict(), "run": run, "place": entry.place}
+        for place in [*find_secrets(texts), *abouts[id(entry.about)]]:
+            yield "reject", f"trial {entry.config.id} holds a password in {place}. {step}"
+    for sweep in bundle.sweeps:
+        for place in find_secrets(sweep.content):
+            yield "reject", f"sweep {digest(sweep.content)} holds a password in {place}. {step}"
+    for key, facts in bundle.environments.items():
+        for place in find_secrets(facts):
+            yield "reject", f"environment {key} holds a password in {place}. {step}"
+    for key, text in bundle.patches.items():
+        if redact_code(text) != text:
+            yield "reject", f"patch {key} holds a password. {step}"
 
 
 def check_identity(bundle: Bundle) -> Findings:

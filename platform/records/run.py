@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+
+from longwave.platform.records.identity import digest
+from longwave.platform.redaction import redact_code, redact_document, redacted
 
 Status = Literal["ok", "diverged", "stopped", "failed"]
 ENDED: tuple[Status, ...] = ("ok", "diverged", "stopped", "failed")
@@ -109,6 +112,15 @@ class Run:
     def from_dict(cls, data: Mapping[str, Any]) -> Run:
         """Rebuild from what ``dataclasses.asdict`` gives, also after JSON."""
         return cls(**{**data, "measures": tuple(Measure(**m) for m in data.get("measures", ()))})
+
+    def without_secrets(self) -> Run:
+        """Return the run as a store takes it: without passwords in its reason, its environment and its patch.
+
+        These are texts of others: of whatever library raised an error, and of code that is not committed.
+        """
+        facts, patch = redact_document(self.environment), redact_code(self.patch)
+        facts |= {"diff": digest({"patch": patch})} if patch != self.patch else {}
+        return replace(self, reason=redacted(self.reason), environment=facts, patch=patch)
 
     def __post_init__(self) -> None:
         if self.status not in ENDED:

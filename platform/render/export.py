@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from longwave.platform.redaction import redact_document, redacted
 from longwave.platform.render.harmless import in_csv, in_json, in_latex, in_markdown
 
 
@@ -71,7 +72,7 @@ def format_tables(tables: Sequence[Table], format: Format, content: object = Non
         format: Which.
         content: What JSON holds; the records of all tables by default.
     """
-    records = [record for table in tables for record in table.records]
+    records = [redact_document(record) for table in tables for record in table.records]
     if format is Format.json:
         return as_json(records if content is None else content) + "\n"
     if format is Format.csv:
@@ -80,8 +81,8 @@ def format_tables(tables: Sequence[Table], format: Format, content: object = Non
 
 
 def as_json(content: object) -> str:
-    """Return JSON; text stays readable, and what is not finite is a ValueError."""
-    return in_json(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
+    """Return JSON without passwords; text stays readable, and what is not finite is a ValueError."""
+    return in_json(json.dumps(redact_document(content), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def _to_csv(records: Sequence[Mapping[str, Any]]) -> str:
@@ -109,7 +110,7 @@ def _to_markdown(table: Table) -> str:
 
     columns, title, caption = (
         [in_markdown(name) for name in table.columns],
-        *map(in_markdown, (table.title, table.caption)),
+        *(in_markdown(redacted(text)) for text in (table.title, table.caption)),
     )
     lines = [line(cells) for cells in _mark_cells(table, in_markdown, "**{}**".format)]
     rule = "|" + "".join(" ---: |" if k in table.right else " --- |" for k in range(len(table.columns)))
@@ -126,7 +127,7 @@ def _to_latex(table: Table) -> str:
         return f"{{}}{text}" if text[0] in "[*" else text  # the line before would take it for an argument
 
     sides = "".join("r" if k in table.right else "l" for k in range(len(table.columns)))
-    caption = in_latex(". ".join(filter(None, (table.title, table.caption))))
+    caption = in_latex(redacted(". ".join(filter(None, (table.title, table.caption)))))
     return "\n".join(
         [
             r"\begin{table}",
@@ -146,8 +147,8 @@ def _to_latex(table: Table) -> str:
 
 
 def _mark_cells(table: Table, harmless: Callable[[str], str], bold: Callable[[str], str]) -> list[list[str]]:
-    """Return the cells made harmless, those in bold wrapped."""
+    """Return the cells without passwords and made harmless, those in bold wrapped."""
     return [
         [bold(harmless(cell)) if (i, j) in table.bold else harmless(cell) for j, cell in enumerate(cells)]
-        for i, cells in enumerate(table.lines)
+        for i, cells in enumerate(redact_document(table.lines))
     ]

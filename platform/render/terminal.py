@@ -42,7 +42,14 @@ if TYPE_CHECKING:
 
 
 class Terminal(Console):
-    """A console on which foreign text is text: whatever string is printed goes through ``render_str``."""
+    """A console on which foreign text is text: whatever string is printed goes through ``render_str``.
+
+    COLUMNS=0, which some programs set where they know no width, counts as not set: Rich would print nothing.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        variables = {name: value for name, value in os.environ.items() if name != "COLUMNS" or value.strip("0")}
+        super().__init__(**options, _environ=variables)
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Return text to print: without passwords, and with what would act on the terminal written out."""

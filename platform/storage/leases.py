@@ -7,7 +7,6 @@ dead and is not finds its writes refused: the same trial is never written by two
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from longwave.platform.errors import StoreError
 from longwave.platform.processes import start_ticks
 from longwave.platform.records.report import Report, split_reports
 from longwave.platform.records.run import ENDED
+from longwave.platform.redaction import redacted
 from longwave.platform.storage import trial_writes
 from longwave.platform.storage.database import Database, insert_new, insert_selected
 from longwave.platform.storage.in_clause import in_clause, split_ids
@@ -33,8 +33,9 @@ from longwave.platform.storage.liveness import (
     machine_name,
 )
 from longwave.platform.storage.schema import SweepRow, TrialRow
+from longwave.platform.variables import read_seconds
 
-SECONDS = float(os.environ.get("LONGWAVE_LEASE_SECONDS", "30"))
+SECONDS = read_seconds("LONGWAVE_LEASE_SECONDS")
 """A driver without a heartbeat for so long has lost its leases. It sends ``BEATS`` in that time."""
 
 
@@ -134,7 +135,7 @@ class Leases:
         """
         with self.store.transaction() as connection:
             now = database_clock(connection)
-            values = {"heartbeat": now, "expires": now + SECONDS, "ended": False, "note": note, **self.spent()}
+            values = {"heartbeat": now, "expires": now + SECONDS, "ended": False, "note": redacted(note), **self.spent()}
             connection.execute(sa.update(DriverRow).where(DriverRow.owner == self.owner).values(values))
             return str(connection.scalar(sa.select(SweepRow.state).where(SweepRow.name == self.sweep)))
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
+import math
 from collections.abc import Callable
 from typing import TypeVar
 
-from longwave.platform.errors import ConfigError, StoreError, StoreUnavailable
+from longwave.platform.errors import StoreError, StoreUnavailable
+from longwave.platform.variables import read_seconds
 
 LONGEST_PAUSE = 1.0
 """Seconds between two tries; they begin with a twentieth and double."""
@@ -19,16 +20,8 @@ def configured_wait() -> float | None:
     Raises:
         ConfigError: It is no such number.
     """
-    text = os.environ.get("LONGWAVE_STORE_WAIT", "")
-    if not text:
-        return None
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < float("inf"):
-        raise ConfigError(f"LONGWAVE_STORE_WAIT is seconds from 0 on, got {text!r}.")
-    return seconds
+    seconds = read_seconds("LONGWAVE_STORE_WAIT")
+    return None if math.isnan(seconds) else seconds
 
 
 def retry(work: Callable[[], Result], longest_wait: float | None, on_wait: Callable[[str], None]) -> Result:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -92,7 +92,7 @@ def write_ends(connection: sa.Connection, runs: Sequence[Run], rerun: str = "") 
     """Write the ends of trials that have none."""
     if not runs:
         return
-    now = utc_now()
+    runs, now = [run.without_secrets() for run in runs], utc_now()
     insert_new(connection, EnvironmentRow, rows.environment_rows(runs))
     insert_new(connection, PatchRow, rows.patch_rows(runs))
     insert_new(connection, MeasureRow, rows.measure_rows(runs))
@@ -107,7 +107,7 @@ def write_ends(connection: sa.Connection, runs: Sequence[Run], rerun: str = "") 
 
 def insert_ended(connection: sa.Connection, trials: Sequence[tuple[Trial, Sequence[EpochLine]]]) -> None:
     """Write trials that ended elsewhere, none of which is there, with their epochs and checksums."""
-    records = [trial for trial, _ in trials]
+    records = [replace(trial, run=trial.run and trial.run.without_secrets()) for trial, _ in trials]
     runs = [trial.run for trial in records if trial.run]
     insert_new(connection, EnvironmentRow, rows.environment_rows(runs))
     insert_new(connection, PatchRow, rows.patch_rows(runs))

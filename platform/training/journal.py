@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import secrets
 from collections import defaultdict
@@ -11,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from longwave.platform.records.report import Report
+from longwave.platform.redaction import make_logger
 
 VARIABLE = "LONGWAVE_JOURNAL"
 """Environment variable that names the folder of the journals; without it none is kept. Workers inherit it."""
-LOG = logging.getLogger(__name__)
+LOG = make_logger(__name__)
 
 
 class Journal:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import os
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -20,6 +18,7 @@ from longwave.platform.records.probe import CPU, Probe, load_key
 from longwave.platform.records.report import Cohort, Ending, Report
 from longwave.platform.records.run import Run
 from longwave.platform.records.trial import PROTOCOL, TrialConfig
+from longwave.platform.redaction import make_logger
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.training import environment
 from longwave.platform.training.checkpoint import Checkpoint
@@ -29,6 +28,7 @@ from longwave.platform.training.precision import PRECISIONS
 from longwave.platform.training.rules import check_training
 from longwave.platform.training.snapshot import snapshot, take_up
 from longwave.platform.training.weights import keep
+from longwave.platform.variables import read_seconds
 from longwave.tasks.base.batch import Batch
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.raw import DataError
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
 Emit = Callable[[Report], None]
 """Takes what a pack says. Taking the same twice must change nothing."""
-CHECKPOINT_SECONDS = float(os.environ.get("LONGWAVE_CHECKPOINT_SECONDS", "60"))
+CHECKPOINT_SECONDS = read_seconds("LONGWAVE_CHECKPOINT_SECONDS")
 """How often a pack's state is saved at least, as long as it trains."""
-LOG = logging.getLogger(__name__)
+LOG = make_logger(__name__)
 
 
 class _Undelivered(Exception):

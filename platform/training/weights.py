@@ -7,7 +7,6 @@ members axis: ``layer.Wz``, ``weight`` and ``bias`` of the read-out.
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -21,6 +20,7 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.paths import raise_os_errors
 from longwave.platform.records.run import Run
 from longwave.platform.records.trial import TrialConfig
+from longwave.platform.redaction import make_logger
 from longwave.platform.training.pack import Pack
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 FOLDER = "weights"
 """Where they lie in a sweep's storage."""
-LOG = logging.getLogger(__name__)
+LOG = make_logger(__name__)
 
 
 @dataclass(frozen=True)

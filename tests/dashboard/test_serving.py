@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
+import hashlib
 import os
 import re
 import signal
@@ -15,11 +18,14 @@ from urllib.request import urlopen
 import psutil
 import pytest
 import streamlit as st
+from starlette.responses import PlainTextResponse
+from starlette.types import Message
 from streamlit.testing.v1 import AppTest
 from tree import ROOT
 
 from longwave.dashboard import table_frames
 from longwave.dashboard.index_page import index_html
+from longwave.dashboard.protection import Protection, content_policy
 from longwave.platform.cli.main import main
 
 INDEX = Path(st.__file__).parent / "static/index.html"
@@ -46,7 +52,9 @@ def test_the_lab_says_where_it_is_once_it_listens_keeps_its_port_and_ends_with_i
                 assert answer.read() == b"ok"
             for page in ("", "task?task=adding", "nothing"):
                 with urlopen(f"http://127.0.0.1:{port}/{page}") as answer:
-                    html = answer.read().decode()
+                    html, headers = answer.read().decode(), answer.headers
+                assert (headers["X-Frame-Options"], headers["X-Content-Type-Options"]) == ("DENY", "nosniff")
+                assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
                 assert ("BACKEND_BASE_URL" in html) == (page != "nothing") and "<title>Streamlit</title>" in html
             second = subprocess.run(command, capture_output=True, text=True, timeout=30)
             message = f"longwave: --port {port} on 127.0.0.1: Address already in use. Give another: --port {port + 1}\n"
@@ -107,6 +115,45 @@ def test_who_has_not_logged_in_sees_nothing_where_a_log_in_is_asked_for(
         page = AppTest.from_file(str(Path(table_frames.__file__).parent / "app.py"), default_timeout=60).run()
         assert not page.exception and [button.label for button in page.button] == buttons
         assert bool(page.info) != bool(login)
+
+
+def answer(path: str, login: bool) -> tuple[int, dict[str, str], str]:
+    """Return what a visitor gets of an application that tells all: status, headers and text."""
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "GET", "path": path, "headers": []}
+    asyncio.run(Protection(PlainTextResponse("all"), "default-src 'self'", login)(scope, receive, send))
+    headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    return sent[0]["status"], headers, sent[1]["body"].decode()
+
+
+def test_an_anonymous_visitor_reads_the_health_and_no_internals() -> None:
+    internals = "metrics", "metrics/", "script-health-check", "agent/openapi.json", "agent/interact", "upload_file/a/b"
+    for path in (*(f"/_stcore/{name}" for name in internals), "//_stcore/metrics", "/x/_stcore/metrics"):
+        assert answer(path, login=True)[::2] == (404, "Not Found")
+        assert answer(path, login=False)[::2] == (200, "all")
+    for path in ("/_stcore/health", "/_stcore/host-config", "/", "/task", "/auth/login"):
+        assert answer(path, login=True)[::2] == (200, "all")
+
+
+@pytest.mark.parametrize("path", ["/", "/_stcore/metrics"])
+def test_every_answer_says_what_a_browser_may_do_with_it(path: str) -> None:
+    _, headers, _ = answer(path, login=True)
+    assert headers["content-security-policy"] == "default-src 'self'"
+    assert (headers["x-frame-options"], headers["x-content-type-options"]) == ("DENY", "nosniff")
+
+
+def test_scripts_that_are_written_out_are_allowed_by_their_hashes() -> None:
+    digest = base64.b64encode(hashlib.sha256(b"one()").digest()).decode()
+    policy = content_policy("<p><script>one()</script><script src='x.js'></script>")
+    assert f"script-src 'self' 'unsafe-eval' 'sha256-{digest}';" in policy
+    assert policy.count("sha256-") == 1 and policy.endswith("frame-ancestors 'none'")
 
 
 def test_the_secrets_of_the_log_in_page_are_what_streamlit_asks_for() -> None:

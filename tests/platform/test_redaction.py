@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from longwave.platform.doctor import collect_findings
 from longwave.platform.errors import LongwaveError, StoreError
-from longwave.platform.redaction import redacted
+from longwave.platform.redaction import find_secrets, make_logger, redact_code, redact_document, redacted
 from longwave.platform.render.terminal import Terminal
 from longwave.platform.storage.engine import without_password
 from longwave.platform.storage.store import Store
@@ -83,6 +84,42 @@ def test_an_error_of_ours_and_the_terminal_hide_what_they_are_given(capsys: pyte
         assert str(kind(f"MLflow at {url} did not answer.")) == "MLflow at https://***@h:5000 did not answer."
     Terminal(width=200).print(f"[yellow]{url}. Nothing is lost.[/]")
     assert re.match(r"https://\*\*\*@h:5000. Nothing is lost.\n", capsys.readouterr().out)
+
+
+def test_code_loses_its_passwords_and_nothing_else() -> None:
+    code = f'''token = next(tokens)
+signature = inspect.signature(step)
+y = x[:, 0]@w  # a basic matrix product, see https://example.org/a
+password = "a {CANARY}", API_KEY='{CANARY}'
+url = f"postgresql://bob:{CANARY}@host/db", "https://h/x?token={CANARY}&y=1", {{"secret": "{CANARY}"}}
+empty = password == "", secret=""
+'''
+    clean = code.replace(f"a {CANARY}", "***").replace(f"bob:{CANARY}", "***").replace(CANARY, "***")
+    assert redact_code(code) == redact_code(clean) == clean
+
+
+def test_a_document_loses_its_passwords_in_texts_names_and_values_of_telling_names() -> None:
+    url = f"https://bob:{CANARY}@host/x"
+    document = {"run": {"reason": f"no {url}", "n": 3, "ok": [None, True, url]}, url: 1.5, "db_password": CANARY}
+    clean = redact_document(document)
+    assert clean == {
+        "run": {"reason": "no https://***@host/x", "n": 3, "ok": [None, True, "https://***@host/x"]},
+        "https://***@host/x": 1.5,
+        "db_password": "***",
+    }
+    assert list(find_secrets(document)) == ["run.reason", "run.ok.2", "https://***@host/x", "db_password"]
+    assert list(find_secrets(clean)) == []
+
+
+@given(st.lists(st.sampled_from([*PARTS, "password=", "u:p@h", "https://", "Bearer abcdefg", "***", "&b", "t = "])))
+def test_what_was_redacted_holds_no_secret_any_more(parts: list[str]) -> None:
+    assert list(find_secrets(redact_document("".join(parts)))) == []
+    assert redact_code(redact_code("".join(parts))) == redact_code("".join(parts))
+
+
+def test_a_log_has_no_password(logged: io.StringIO) -> None:
+    make_logger("longwave.tests").warning("No probe: %s", OSError(f"cannot reach https://bob:{CANARY}@host/x"))
+    assert logged.getvalue() == "No probe: cannot reach https://***@host/x\n"
 
 
 @pytest.mark.parametrize("part", ["_", "a", "a+", ":", '\\"', "password= ", "a:/***@", "a:b/", "http:", "''", " a"])

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from longwave.platform.redaction import redact_document
 from longwave.platform.storage.outbox import PendingTrial
 
 LOGGED = ("hidden", "batch", "epochs", "steps", "clip", "optimiser", "schedule", "seed", "precision")
@@ -52,13 +53,14 @@ def params_of(waiting: PendingTrial) -> dict[str, str]:
     config = waiting.trial.config
     params = {**config.params, **config.options, "model": config.model, "variant": config.variant, "data": config.data}
     params |= {name: getattr(config, name) for name in LOGGED}
-    return {key: str(value)[:LONGEST] for key, value in params.items()}
+    return {key: str(value)[:LONGEST] for key, value in redact_document(params).items()}
 
 
 def tags_of(waiting: PendingTrial) -> dict[str, str]:
     """Return the tags that change while a trial is trained; they are written last, once what they claim is there."""
     tags = {"longwave.epoch": str(last_epoch(waiting)), "longwave.attempt": str(waiting.attempt)}
-    return tags | ({"longwave.status": waiting.trial.run.status} if waiting.trial.run else {})
+    tags |= {"longwave.status": waiting.trial.run.status} if waiting.trial.run else {}
+    return {**redact_document(tags)}
 
 
 def status_of(waiting: PendingTrial) -> str:

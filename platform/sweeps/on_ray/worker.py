@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -16,6 +15,7 @@ from longwave.platform.plugins.known import pin_plugins
 from longwave.platform.plugins.plugin import Plugin
 from longwave.platform.records.probe import CPU
 from longwave.platform.records.trial import TrialConfig
+from longwave.platform.redaction import make_logger
 from longwave.platform.sweeps.on_ray.messages import ReportBuffer
 from longwave.platform.sweeps.on_ray.nodes import KIND, SOME
 from longwave.platform.sweeps.on_ray.versions import versions, why_node_is_unfit
@@ -55,7 +55,7 @@ def train_pack(
         tune.report({"refusal": str(refusal), "node": ray.get_runtime_context().get_node_id()})
 
 
-LOG = logging.getLogger(__name__)
+LOG = make_logger(__name__)
 
 
 def probe_packs(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import os
 import re
@@ -18,6 +17,7 @@ from longwave.platform.errors import ConfigError, WorkerError
 from longwave.platform.paths import raise_os_errors
 from longwave.platform.records.report import Cohort, Ending, Report, Rung
 from longwave.platform.records.trial import TrialConfig
+from longwave.platform.redaction import make_logger
 from longwave.platform.sweeps.place.devices import ClusterNode, DevicePool, Slot, requested_node, usable_nodes
 from longwave.platform.training.checkpoint import Checkpoint
 
@@ -28,7 +28,7 @@ WORD = r"[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?"
 NAME = re.compile(rf"([a-z0-9.-]+/)?{WORD}", re.ASCII)
 VALUE = re.compile(rf"!?{WORD}|!?in\({WORD}(, ?{WORD})*\)", re.ASCII)
 """Ray's syntax for names of node labels, and for conditions on their values."""
-LOG = logging.getLogger(__name__)
+LOG = make_logger(__name__)
 RESTARTS = 2
 """How often a pack is restarted after its worker died, without a new epoch between; loss of a node does not count."""
 LOOK_SECONDS, FAR_SECONDS = 0.2, 5.0

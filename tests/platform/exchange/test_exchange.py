@@ -24,6 +24,8 @@ from longwave.platform.exchange.audit import audit
 from longwave.platform.exchange.bundle import Bundle, File, read, seal, write
 from longwave.platform.exchange.collect import collect
 from longwave.platform.exchange.finding import AuditFinding, find_conflicts
+from longwave.platform.exchange.inspection import check_secrets
+from longwave.platform.records.identity import digest
 from longwave.platform.records.run import Run
 from longwave.platform.registry import get_task
 from longwave.platform.render.export import Format
@@ -114,6 +116,45 @@ def test_a_rejected_bundle_changes_nothing_and_says_why(
     assert captured.out == "" and captured.err.startswith("reject: scores: trial ")
     assert captured.err.endswith("is rejected; nothing was imported.\n")
     assert not any(counts(store).values())
+
+
+def test_a_bundle_that_holds_a_password_is_refused_and_its_place_is_named(
+    genuine: File, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def in_reason(changed: Content) -> None:
+        run = of(changed)[0]["run"]
+        run |= {"status": "failed", "reason": "OSError: cannot reach https://bob:hunter2@host/x", "test": None}
+
+    def in_facts(changed: Content) -> None:
+        next(iter(changed["environments"].values()))["device"] = "cpu of https://bob:hunter2@host"
+
+    def in_settings(changed: Content) -> None:
+        changed["sweeps"][0]["content"]["password"] = "hunter2"
+
+    def in_explanation(changed: Content) -> None:
+        of(changed)[0]["about"]["recipe"] = "https://bob:hunter2@host"
+
+    places = {
+        in_reason: r"trial \w{16} holds a password in run\.reason\.",
+        in_facts: r"environment \w{16}.* in device\.",
+    }
+    places |= {in_settings: r"sweep \w{16}.* in password\.", in_explanation: r"trial \w{16}.* in about\.recipe\."}
+    for change, place in places.items():
+        forged = forge(genuine, change)
+        write(forged, tmp_path / "forged")
+        for options in ([], ["--dry-run"]):
+            assert main(["import", str(tmp_path / "forged"), "--store", store.url, *options]) == 2
+            captured = capsys.readouterr()
+            assert re.match(f"reject: secrets: {place}", captured.err) and "hunter2" not in captured.err
+            assert captured.out == ""
+    assert not any(counts(store).values())
+
+
+def test_a_patch_that_holds_a_password_is_refused_by_its_name(genuine: File) -> None:
+    text = '+URL = "https://bob:hunter2@host/x"\n'
+    name = digest({"patch": text})
+    bundle = genuine.content.model_copy(update={"patches": {name: text}})
+    assert [message for _, message, *_ in check_secrets(bundle) if f"patch {name} holds a password." in message]
 
 
 def test_a_flagged_bundle_is_imported_as_a_claim_and_a_dry_run_imports_nothing(

@@ -100,6 +100,20 @@ def test_columns_that_are_no_width_say_nothing(columns: str, monkeypatch: pytest
     assert terminal.table_width() is None
 
 
+def test_no_columns_on_a_terminal_count_as_not_set(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown: list[str] = []
+    for columns in ("0", "00", "80"):
+        monkeypatch.setenv("COLUMNS", columns)
+        monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+        terminal.print_line("Some words.")
+        terminal.print_table(["rank", "row"], [("1", "17319b40")])
+        terminal.print_markdown("# A heading")
+        shown.append(capsys.readouterr().out)
+    assert "Some words." in shown[2] and "17319b40" in shown[2] and shown == [shown[2]] * 3
+
+
 def test_what_stands_beneath_names_its_lines_by_as_little_as_tells_them_apart() -> None:
     lines = [("LEM", "aa", "x"), ("LEM", "bb", "y"), ("GRU", "cc", "x"), ("mean", "—", "—")]
     made = Table("", ("model", "row", "protocol"), lines, beneath=frozenset({2}), named=(0, 1))

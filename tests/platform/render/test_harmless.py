@@ -15,6 +15,7 @@ import pytest
 from hostile import TEXTS
 from markdown_it import MarkdownIt
 
+from longwave.platform.redaction import redact_document
 from longwave.platform.render.export import Format, Table, format_tables
 from longwave.platform.render.harmless import (
     all_visible,
@@ -57,7 +58,8 @@ def test_a_terminal_shows_text_and_one_line_is_one(capsys: pytest.CaptureFixture
 
 
 def test_json_reads_back_what_it_was_given() -> None:
-    assert [record["name"] for record in json.loads(format_tables([TABLE], Format.json))] == list(TEXTS)
+    names = [record["name"] for record in json.loads(format_tables([TABLE], Format.json))]
+    assert names == redact_document(list(TEXTS)), "one of them looks like a URL with a password"
     assert in_json('"\U000e0041"') == '"\\udb40\\udc41"'
 
 

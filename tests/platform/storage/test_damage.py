@@ -155,9 +155,9 @@ def test_the_doctor_names_each_damaged_trial_and_no_password(
 
 
 def test_a_repair_is_asked_for_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments in (["--to", "x.db"], ["--repair", "--store", "postgresql://127.0.0.1/none"]):
+    for arguments in (["--to", "x.db"], ["--repair", "--to", "x.db", "--store", "postgresql://127.0.0.1/none"]):
         assert main(["doctor", *arguments]) == 2
-        assert "--repair with a store that is a SQLite file" in capsys.readouterr().err
+        assert "--to goes with --repair, and with a store that is a SQLite file" in capsys.readouterr().err
 
 
 def test_a_schema_that_is_no_text_any_more_is_repaired_all_the_same(whole: Path, tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def test_the_longest_wait_is_set_by_one_variable(monkeypatch: pytest.MonkeyPatch
         assert store.longest_wait == 7.0
     for wrong in ("soon", "-1", "inf", "nan"):
         monkeypatch.setenv("LONGWAVE_STORE_WAIT", wrong)
-        with pytest.raises(ConfigError, match=f"LONGWAVE_STORE_WAIT is seconds from 0 on, got '{wrong}'"):
+        with pytest.raises(ConfigError, match=f"LONGWAVE_STORE_WAIT is a number of seconds, 0 or more, got '{wrong}'"):
             Store(f"sqlite:///{tmp_path}/a.db")
 
 

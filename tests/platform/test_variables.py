@@ -1,0 +1,45 @@
+"""A number in the environment is checked before anything is done, and by one function."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from tree import ROOT
+
+from longwave.platform.cli.main import main
+from longwave.platform.errors import ConfigError
+from longwave.platform.variables import SECONDS, read_seconds
+
+WRONG = {"LONGWAVE_LEASE_SECONDS": ("0", "-1", "soon", "nan", "inf"), "LONGWAVE_STORE_WAIT": ("-1", "soon", "nan")}
+WRONG["LONGWAVE_CHECKPOINT_SECONDS"] = WRONG["LONGWAVE_LEASE_SECONDS"]
+
+
+@pytest.mark.parametrize("name", SECONDS)
+def test_a_number_that_is_none_ends_every_command_in_one_line(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for wrong in WRONG[name]:
+        monkeypatch.setenv(name, wrong)
+        assert main(["models"]) == 2
+        allowed = "0 or more" if name == "LONGWAVE_STORE_WAIT" else "more than 0"
+        line = f"longwave: {name} is a number of seconds, {allowed}, got '{wrong}'. Correct it, or: unset {name}\n"
+        assert capsys.readouterr() == ("", line)
+
+
+def test_a_number_is_read_and_one_that_is_not_set_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    for text, seconds in (("2.5", 2.5), (" 1e2 ", 100.0), ("", 30.0)):
+        monkeypatch.setenv("LONGWAVE_LEASE_SECONDS", text)
+        assert read_seconds("LONGWAVE_LEASE_SECONDS") == seconds
+    monkeypatch.setenv("LONGWAVE_STORE_WAIT", "0")
+    assert read_seconds("LONGWAVE_STORE_WAIT") == 0.0
+    with pytest.raises(ConfigError, match="^LONGWAVE_LEASE_SECONDS is a number of seconds, more than 0, got '0'"):
+        monkeypatch.setenv("LONGWAVE_LEASE_SECONDS", "0")
+        read_seconds("LONGWAVE_LEASE_SECONDS")
+
+
+def test_no_other_code_reads_a_number_from_the_environment() -> None:
+    for folder in ("models", "platform", "tasks", "dashboard"):
+        for path in (ROOT / folder).rglob("*.py"):
+            numbers = re.findall(r"(?:int|float)\(os\.(?:environ|getenv).*", path.read_text(encoding="utf-8"))
+            assert not numbers, path

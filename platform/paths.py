@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,23 @@ if TYPE_CHECKING:
 
 MLFLOW = ("http", "https", "sqlite", "postgresql", "mysql", "mssql", "file", "databricks")
 """Kinds of addresses that MLflow takes as a tracking server."""
+
+
+def check_is_file(path: Path, what: str = "") -> int:
+    """Return the bytes that a file has; nothing is read. ``what`` says what kind of file it is, for messages.
+
+    Raises:
+        ConfigError: There is no such file, or it is a folder, a pipe or a device, of which nobody knows the end.
+    """
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise ConfigError(f"Cannot read {what and f'{what} '}{path}: {error.strerror}.") from None
+    if not stat.S_ISREG(status.st_mode):
+        kinds = {"a folder": stat.S_ISDIR, "a pipe": stat.S_ISFIFO, "a socket": stat.S_ISSOCK}
+        kind = next((kind for kind, is_kind in kinds.items() if is_kind(status.st_mode)), "a device")
+        raise ConfigError(f"{path} is {kind}, and a file is read. Write its content to a file, and name that.")
+    return status.st_size
 
 
 def home() -> Path:

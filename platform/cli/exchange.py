@@ -16,9 +16,8 @@ from longwave.platform.errors import ConfigError, NoStoreError
 from longwave.platform.exchange import bundle
 from longwave.platform.exchange.finding import find_conflicts
 from longwave.platform.exchange.parts import join
-from longwave.platform.exchange.reading import check_is_file
 from longwave.platform.exchange.shipped import are_shipped, list_trials
-from longwave.platform.paths import store_url
+from longwave.platform.paths import check_is_file, store_url
 from longwave.platform.render.harmless import one_line
 from longwave.platform.render.stages import show_stages
 from longwave.platform.render.terminal import print_line

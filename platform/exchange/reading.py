@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import lzma
-import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -12,6 +11,7 @@ import ijson  # type: ignore[import-untyped]
 
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange import limits
+from longwave.platform.paths import check_is_file
 
 CHUNK = 2**18
 """Bytes that are unpacked and parsed at a time."""
@@ -30,23 +30,6 @@ JsonPath = tuple[str, ...]
 
 def silent(stage: str, done: int, total: int) -> None:
     """Show nothing of a stage."""
-
-
-def check_is_file(path: Path) -> int:
-    """Return the bytes that a file has; nothing is read.
-
-    Raises:
-        ConfigError: There is no such file, or it is a folder, a pipe or a device, of which nobody knows the end.
-    """
-    try:
-        status = path.stat()
-    except OSError as error:
-        raise ConfigError(f"Cannot read {path}: {error.strerror}.") from None
-    if not stat.S_ISREG(status.st_mode):
-        kinds = {"a folder": stat.S_ISDIR, "a pipe": stat.S_ISFIFO, "a socket": stat.S_ISSOCK}
-        kind = next((kind for kind, is_kind in kinds.items() if is_kind(status.st_mode)), "a device")
-        raise ConfigError(f"{path} is {kind}, and a file is read. Write its content to a file, and name that.")
-    return status.st_size
 
 
 def read_file(path: Path) -> bytes:

@@ -44,6 +44,7 @@ class Report:
         began: For each trial the last epoch that stands: that of the checkpoint, 0 anew. Every training that starts
             or goes on says it first; what an earlier one said of later epochs is superseded.
         probes: Packs that memory ran out for.
+        notices: Lines to show to whoever runs the sweep.
     """
 
     points: Sequence[Point] = ()
@@ -51,6 +52,7 @@ class Report:
     rungs: Sequence[Rung] = ()
     began: Mapping[str, int] = field(default_factory=dict)
     probes: Sequence[Probe] = ()
+    notices: Sequence[str] = ()
 
     @property
     def trials(self) -> set[str]:
@@ -66,6 +68,7 @@ class Report:
             tuple(rungs.values()),
             {**self.began, **later.began},
             (*self.probes, *later.probes),
+            (*self.notices, *later.notices),
         )
 
     def of(self, trials: Collection[str]) -> Report:
@@ -87,6 +90,7 @@ class Report:
             "rungs": [asdict(r) for r in self.rungs],
             "began": dict(self.began),
             "probes": [asdict(p) for p in self.probes],
+            "notices": list(self.notices),
         }
 
     @classmethod
@@ -98,6 +102,7 @@ class Report:
             [Rung(**r) for r in data["rungs"]],
             data["began"],
             [Probe(**p) for p in data["probes"]],
+            data.get("notices", ()),
         )
 
 

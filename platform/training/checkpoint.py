@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from longwave.platform.paths import AnyPath
 
 Somewhere = TypeVar("Somewhere", "Path", "UPath", "AnyPath")
-FORMAT = "2"
+FORMAT = "3"
 """Version of what a checkpoint holds. Bump it when a tensor or a fact comes, goes or means something else."""
 CHECKSUM = sha256().digest_size
 """Bytes of the SHA-256 of all before them, with which a file ends."""
@@ -86,7 +86,8 @@ class Checkpoint:
         begins = (f"{self.path.stem}.", f".{self.path.stem}.")
         with raise_os_errors(self.path):
             for name in [name for name in _names(self.path.parent) if name.startswith(begins)]:
-                (self.path.parent / name).unlink(missing_ok=True)
+                with suppress(IsADirectoryError):  # somebody else's
+                    (self.path.parent / name).unlink(missing_ok=True)
 
 
 def _names(folder: AnyPath) -> list[str]:
@@ -102,7 +103,7 @@ def _put(path: AnyPath, content: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_file(path) as partial:
             partial.write_bytes(content)
-            with suppress(FileNotFoundError):
+            with suppress(FileNotFoundError, IsADirectoryError, NotADirectoryError):
                 path.replace(_before(path))
         return
     with raise_os_errors(path):

@@ -25,6 +25,9 @@ from longwave.platform.training import energy
 ROOT = Path(__file__).resolve().parents[2]
 CODE = ("models", "platform", "tasks")
 """Folders whose files decide a result. A checkout that differs elsewhere is not dirty."""
+TRAINS = ("models", "tasks", "platform/training")
+"""Those of them that decide what the next step of a training does."""
+SUFFIXES = (".py", ".cpp", ".h")
 BESIDE = ":(exclude)platform/boards/trust.txt"
 """A list in them that decides none; it grows while an edition is trained."""
 PATCH = 2**20
@@ -35,6 +38,19 @@ M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
 GRAIN = 2**15
 """Numbers that torch gives a thread at least."""
 PACKAGES = ("longwave", "torch", "numpy", "scipy", "scikit-learn", "ray", "optuna")
+
+
+def _hash_code() -> str:
+    """Return the hash of all files in the folders ``TRAINS``: without git, and alike in a checkout and a package."""
+    files = sorted(file for folder in TRAINS for file in (ROOT / folder).rglob("*") if file.suffix in SUFFIXES)
+    content = hashlib.sha256()
+    for file in files:
+        content.update(file.relative_to(ROOT).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
+    return content.hexdigest()[:12]
+
+
+CODE_HASH = _hash_code()
+"""Of the code that this process trains with; files that are edited while it runs do not change it."""
 
 
 def device() -> torch.device:
@@ -126,6 +142,7 @@ def _lasting() -> dict[str, str]:
         "kernel": "unknown",
         "commit": (_git("rev-parse", "HEAD") or "unknown").strip(),
         "dirty": "unknown" if patch() is None else str(bool(patch())).lower(),
+        "code": CODE_HASH,
         "lock": _lock(),
     }
     if device().type == "cuda":

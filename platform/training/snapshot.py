@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
 import torch
 from torch import Tensor
 
 from longwave.platform.records.report import Report
+from longwave.platform.training import environment
 from longwave.platform.training.checkpoint import Saved
 from longwave.platform.training.pack import Pack
+from longwave.platform.training.schedule import steps_an_epoch
 
 CARRIED = "state"
 """How the names of the tensors begin that a text carries from segment to segment."""
@@ -19,6 +21,7 @@ def snapshot(pack: Pack) -> Saved:
     """Return the whole state of a pack, to take up by ``restore``."""
     pack.read_meter()
     facts = {
+        "code": environment.CODE_HASH,
         "alive": [c.id for c in pack.configs],
         "epoch": pack.epoch,
         "step": pack.step,
@@ -28,18 +31,37 @@ def snapshot(pack: Pack) -> Saved:
     return Saved(pack.tensors() | {f"{CARRIED}{k}": s for k, s in enumerate(pack.state or [])}, facts)
 
 
-def take_up(pack: Pack, saved_states: Iterable[Saved]) -> bool:
+def take_up(pack: Pack, saved_states: Iterable[Saved], refuse: Callable[[str], object] = lambda reason: None) -> bool:
     """Take up the first state that serves the pack's trials; or, where they come from several packs, those together.
 
-    Returns False and changes nothing where neither does: the pack starts anew.
+    Returns False and changes nothing where neither does: the pack starts anew. ``refuse`` takes the reason why a state
+    of these trials is not used.
     """
     parts = []
     for saved in saved_states:
+        if reason := _unusable(pack, saved):
+            refuse(reason)
+            continue
         if restore(pack, saved):
             return True
         parts.append(saved)
     joined = _together(parts, {c.id for c in pack.configs})
     return joined is not None and restore(pack, joined)
+
+
+def _unusable(pack: Pack, saved: Saved) -> str:
+    """Return why a state may not be used, whatever trials it is of; empty if it may."""
+    if (code := saved.facts.get("code")) != environment.CODE_HASH:
+        folders = ", ".join(environment.TRAINS)
+        return f"a checkpoint of other code was found ({folders}: {code}, now {environment.CODE_HASH})"
+    done, step, steps = saved.facts["epoch"] - 1, saved.facts["step"], saved.facts["steps"]
+    each = steps_an_epoch(pack.configs[0], pack.data)
+    epochs: dict[str, list[int]] = {trial: [] for trial in saved.facts["alive"]}
+    for point in Report.from_dict(saved.facts["said"]).points:
+        epochs.get(point.trial, []).append(point.epoch)
+    if not 0 <= step <= each or steps != done * each + step or any(e != [*range(1, done + 1)] for e in epochs.values()):
+        return f"a checkpoint contradicts itself (epoch {done + 1}, step {step} of {each}, {steps} steps in all)"
+    return ""
 
 
 def restore(pack: Pack, saved: Saved) -> bool:

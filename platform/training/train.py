@@ -180,7 +180,10 @@ def _train(
         raise WorkerError(f"A worker cannot train what was planned: {error}") from None
     if teller.weights:
         pack.keeps = partial(keep, teller.weights)
-    take_up(pack, checkpoint.candidates() if checkpoint else ())
+    refused: list[str] = []
+    taken = take_up(pack, checkpoint.candidates() if checkpoint else (), refused.append)
+    then = "an earlier one is used" if taken else "they are trained anew from the start"
+    notices = [f"{len(configs)} trials of {first.model}: {reason}; {then}" for reason in dict.fromkeys(refused)][:1]
     last = time.monotonic()
 
     def save() -> None:
@@ -197,7 +200,7 @@ def _train(
             save()
         return draining()
 
-    report = pack.restated_report()
+    report = replace(pack.restated_report(), notices=notices)
     while True:
         decision = pack.halve(teller.cohort.after(report))
         over = decision is not None and (not pack.configs or pack.done == first.epochs)

@@ -100,6 +100,7 @@ class Source:
             if path.is_dir() != folder_wanted:
                 wanted, given = ("folder", "file") if folder_wanted else ("file", "folder")
                 raise DataError(f"{path}: it must be a {wanted}, got a {given}.")
+            _check_has_end(path)
         _check_sums(self.root, self.needs)
         return self.root
 
@@ -165,12 +166,19 @@ def open_bytes(path: Path) -> BinaryIO:
     """Return a file to read bytes from.
 
     Raises:
-        DataError: It is a folder, or may not be read.
+        DataError: It is a folder, a pipe or a device, or may not be read.
     """
+    _check_has_end(path)
     try:
         return path.open("rb")
     except OSError as error:
         raise DataError(f"{path}: it must be a file that can be read, got: {error.strerror}.") from None
+
+
+def _check_has_end(path: Path) -> None:
+    """Raise DataError for a pipe, a socket or a device: to read one may take for ever."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise DataError(f"{path}: it must be a file, got a pipe or a device. Write its content to a file.")
 
 
 def check_ended(path: Path) -> None:

@@ -19,6 +19,7 @@ from pydantic import (
 
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.names import find_spelling, list_names
+from longwave.platform.paths import check_is_file
 from longwave.platform.plugins.known import add_plugin
 from longwave.platform.records.search import SAMPLER
 from longwave.platform.records.trial import Precision
@@ -203,6 +204,7 @@ def read_sweep(path: Path) -> SweepFile:
     Raises:
         ConfigError: The file is missing, is not TOML, or breaks a rule; the message names file, key and rule.
     """
+    check_is_file(path, "the sweep file")
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:

@@ -121,6 +121,8 @@ class ResultRecorder:
         for pack, report in reports:
             self.open[pack] -= {run.trial for run in report.runs}
             self.view.report(report.points, report.runs)
+            for line in report.notices:
+                self.show_notice(line)
 
     def _close_pack(self, pack: str, how: Ending, why: str) -> None:
         """Decide what becomes of the trials of a pack that have not ended, and remove its checkpoint if none is left.

@@ -68,7 +68,7 @@ LINES = {
     "sweep plan path.toml": "name: String should match",
     "sweep plan nan.toml": "clip: Input should be a finite number",
     "sweep plan utf16.toml": "is not TOML",
-    "sweep run afolder --here": "Cannot read the sweep file afolder: Is a directory",
+    "sweep run afolder --here": "afolder is a folder, and a file is read",
     "sweep run no.toml --here": "No such file or directory",
     "sweep run afile --here": "afile is not TOML",
     "sweep plan /dev/null": "name: Field required",

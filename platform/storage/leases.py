@@ -135,7 +135,13 @@ class Leases:
         """
         with self.store.transaction() as connection:
             now = database_clock(connection)
-            values = {"heartbeat": now, "expires": now + SECONDS, "ended": False, "note": redacted(note), **self.spent()}
+            values = {
+                "heartbeat": now,
+                "expires": now + SECONDS,
+                "ended": False,
+                "note": redacted(note),
+                **self.spent(),
+            }
             connection.execute(sa.update(DriverRow).where(DriverRow.owner == self.owner).values(values))
             return str(connection.scalar(sa.select(SweepRow.state).where(SweepRow.name == self.sweep)))
 

@@ -78,7 +78,7 @@ file = check_sweep({"name": "tiny", "task": "adding", "variant": "N=20", "models
 driver.start_sweep(file, store, Workers(1, Path("storage"), here=True), None, Console(file=io.StringIO()))
 found["sampler"] = [len(store.trials("tiny")), store.sweep("tiny").content["sampler"]]
 
-now, before = frozen.present(), frozen.recorded()
+now, before = frozen.present_record(), frozen.read_record()
 found["new default"] = sorted(now.pop("defaults").keys() - before.pop("defaults").keys())
 found["same ids"] = [now[k][n]["ids"] == old["ids"] for k in before for n, old in before[k].items()]
 found["set"] = replace(frozen.PLAIN, weight_decay=0.1).id != frozen.PLAIN.id

@@ -77,13 +77,13 @@ for variant in ("nodes", "graphs"):
     there = data.test.real if variant == "nodes" else torch.ones(len(data.test), dtype=torch.bool)
     other = replace(data.test, nodes=data.test.nodes.masked_fill(~data.test.real.unsqueeze(-1), -7.0))
     found[variant] = {
-        "together": [[p.loss, p.valid] for p in packs[0].said.points if p.trial == configs[2].id],
-        "alone": [[p.loss, p.valid] for p in packs[1].said.points],
+        "together": [[p.loss, p.valid] for p in packs[0].report.points if p.trial == configs[2].id],
+        "alone": [[p.loss, p.valid] for p in packs[1].report.points],
         "weights": (packs[0].parameters.values[2] - packs[1].parameters.values[0]).abs().max().item(),
         "score": packs[0].score(data.test)[0].tolist(),
         "by hand": [100 * row[there].double().mean().item() for row in right],
         "padded otherwise": packs[0].score(other)[0].tolist(),
-        "losses": [p.loss for p in packs[0].said.points],
+        "losses": [p.loss for p in packs[0].report.points],
     }
 print(json.dumps(found))
 """

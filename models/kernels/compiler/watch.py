@@ -102,7 +102,7 @@ class Watch:
             Refused: It can read what cannot be compared.
         """
         code, home = frame.f_code, str(frame.f_globals.get("__name__"))
-        if is_library(home) or code in self._inner:
+        if is_library(home) or code in self._inner or _finds_modules(frame):
             return
         if not is_ours(home) and code not in self._functions:
             if not _is_installed(frame):
@@ -131,6 +131,11 @@ class Watch:
         """Return the exception; it is raised again in the end, for the layer may catch it."""
         self._refusal = self._refusal or Refused(rule)
         return self._refusal
+
+
+def _finds_modules(frame: FrameType) -> bool:
+    """Return whether Python's import system calls it: torch loads some of its modules when they are first used."""
+    return frame.f_back is not None and frame.f_back.f_globals.get("__name__") == "importlib._bootstrap_external"
 
 
 def _is_installed(frame: FrameType) -> bool:

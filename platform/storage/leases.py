@@ -7,6 +7,7 @@ dead and is not finds its writes refused: the same trial is never written by two
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

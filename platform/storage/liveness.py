@@ -58,7 +58,7 @@ def is_gone(row: Any) -> bool:
     """Return whether the driver of a row of ``DriverRow`` was a process of this machine that does not run any more."""
     if not machine_identity() or row.machine != machine_name():
         return False
-    return row.process_started == 0 or start_ticks(row.process) != row.process_started
+    return bool(row.process_started == 0 or start_ticks(row.process) != row.process_started)
 
 
 def has_missed_beats(row: Any, now: float) -> bool:

@@ -102,7 +102,7 @@ class Report:
             [Rung(**r) for r in data["rungs"]],
             data["began"],
             [Probe(**p) for p in data["probes"]],
-            data.get("notices", ()),
+            tuple(data.get("notices", ())),
         )
 
 

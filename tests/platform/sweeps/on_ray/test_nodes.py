@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from longwave.platform.sweeps.on_ray.node_checks import NodeChecks
+from longwave.platform.sweeps.on_ray.nodes import NodeChecks
 from longwave.platform.sweeps.place.workers import Workers
 
 SERVING = [{"NodeID": name * 8, "NodeManagerHostname": f"host-{name}"} for name in "ab"]
@@ -16,12 +16,12 @@ SERVING = [{"NodeID": name * 8, "NodeManagerHostname": f"host-{name}"} for name 
 def test_of_an_unfit_node_it_is_said_once_why_and_of_the_last_that_all_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(NodeChecks, "_serving", lambda self: SERVING)
-    said: list[dict[str, Any]] = []
-    checks = NodeChecks(Workers(1, tmp_path, address="auto"), {"bbbbbbbb": ""}, said.append)
+    monkeypatch.setattr(NodeChecks, "_candidate_nodes", lambda self: SERVING)
+    events: list[dict[str, Any]] = []
+    checks = NodeChecks(Workers(1, tmp_path, address="auto"), {"bbbbbbbb": ""}, events.append)
     for _ in range(2):
-        checks.refuse("aaaaaaaa", "its torch is another")
-    assert said == [{"event": "told", "line": "node host-a (aaaaaa) gets no packs: its torch is another"}]
-    checks.refuse("bbbbbbbb", "it does not see the storage")
-    assert said[1:] == [{"event": "lost", "why": "it does not see the storage"}]
+        checks.refuse_node("aaaaaaaa", "its torch is another")
+    assert events == [{"event": "notice", "line": "node host-a (aaaaaa) gets no packs: its torch is another"}]
+    checks.refuse_node("bbbbbbbb", "it does not see the storage")
+    assert events[1:] == [{"event": "lost", "why": "it does not see the storage"}]
     assert checks.known == {"aaaaaaaa": "its torch is another", "bbbbbbbb": "it does not see the storage"}

@@ -71,7 +71,7 @@ LINES = {
     "sweep run afolder --here": "afolder is a folder, and a file is read",
     "sweep run no.toml --here": "No such file or directory",
     "sweep run afile --here": "afile is not TOML",
-    "sweep plan /dev/null": "name: Field required",
+    "sweep plan /dev/null": "is a device, and a file is read",
     # options of a sweep
     f"{RUN} --storage afile": "--storage is a folder or an address such as s3://..., got afile",
     f"{RUN} --storage afile/below": "afile is a file",

@@ -13,6 +13,8 @@ from packs import Heard, trained, trial
 from rich.console import Console
 
 from longwave.platform.errors import ConfigError, Interrupted
+from longwave.platform.records import identity
+from longwave.platform.records.report import Report
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile, read_sweep
 from longwave.platform.sweeps.place.workers import Workers
@@ -28,7 +30,7 @@ from longwave.tasks.cards.columns import read_columns
 
 def edit_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the training feed other data, and the files of the package have the hash of such an edit."""
-    real = feed.derive_seed
+    real = identity.derive_seed
     monkeypatch.setattr(feed, "derive_seed", lambda *parts: real(*parts, "edited"))
     monkeypatch.setattr(environment, "CODE_HASH", "edited")
     environment._lasting.cache_clear()
@@ -85,7 +87,12 @@ def test_a_checkpoint_sealed_with_a_step_that_its_curves_exclude_is_not_used(
     file.save(type(saved)(saved.tensors, {**saved.facts, **wrong}))
     file.path.with_stem("pack.before").unlink()
     notices, events = list[str](), Heard()
-    train([config], lambda report: (notices.extend(report.notices), events(report)), file)
+
+    def emit(report: Report) -> None:
+        notices.extend(report.notices)
+        events(report)
+
+    train([config], emit, file)
     assert events.curve(config) == trained([config]).curve(config)
     assert len(notices) == 1 and "a checkpoint contradicts itself" in notices[0], notices
 
@@ -114,7 +121,7 @@ def test_a_folder_in_the_place_of_a_checkpoint_or_of_the_one_before_stops_no_swe
     def checkpoint(self: Workers, pack: str, before: Any = ()) -> Checkpoint:
         own = real(self, pack, before)
         for place in (own.path, own.path.with_stem(f"{own.path.stem}.before")):
-            (place / "x").mkdir(parents=True, exist_ok=True)  # type: ignore[arg-type]
+            (place / "x").mkdir(parents=True, exist_ok=True)
         return own
 
     monkeypatch.setattr(Workers, "checkpoint", checkpoint)

@@ -122,7 +122,7 @@ class _KeptLoader(SourceFileLoader):
 
 def _finder(entry: str) -> FileFinder:
     """Return the finder of a folder of kept files; ImportError for all others, which Python's own finders serve."""
-    if not any(Path(entry).is_relative_to(root) for root in __path__):
+    if not any(map(Path(entry).is_relative_to, __path__)):
         raise ImportError
     return FileFinder(entry, (_KeptLoader, SOURCE_SUFFIXES))
 

@@ -9,7 +9,7 @@ from longwave.platform.errors import ConfigError
 
 SECONDS = {
     "LONGWAVE_LEASE_SECONDS": (30.0, "more than 0"),
-    "LONGWAVE_CHECKPOINT_SECONDS": (60.0, "more than 0"),
+    "LONGWAVE_CHECKPOINT_SECONDS": (60.0, "0 or more"),
     "LONGWAVE_STORE_WAIT": (math.nan, "0 or more"),
 }
 """Default and range of each; one without a default is NaN where nothing sets it."""

@@ -12,7 +12,7 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.variables import SECONDS, read_seconds
 
 WRONG = {"LONGWAVE_LEASE_SECONDS": ("0", "-1", "soon", "nan", "inf"), "LONGWAVE_STORE_WAIT": ("-1", "soon", "nan")}
-WRONG["LONGWAVE_CHECKPOINT_SECONDS"] = WRONG["LONGWAVE_LEASE_SECONDS"]
+WRONG["LONGWAVE_CHECKPOINT_SECONDS"] = WRONG["LONGWAVE_STORE_WAIT"]
 
 
 @pytest.mark.parametrize("name", SECONDS)
@@ -22,7 +22,7 @@ def test_a_number_that_is_none_ends_every_command_in_one_line(
     for wrong in WRONG[name]:
         monkeypatch.setenv(name, wrong)
         assert main(["models"]) == 2
-        allowed = "0 or more" if name == "LONGWAVE_STORE_WAIT" else "more than 0"
+        allowed = "more than 0" if name == "LONGWAVE_LEASE_SECONDS" else "0 or more"
         line = f"longwave: {name} is a number of seconds, {allowed}, got '{wrong}'. Correct it, or: unset {name}\n"
         assert capsys.readouterr() == ("", line)
 

@@ -170,13 +170,17 @@ def _edges(boards: Iterable[Board], edges: Sequence[AtEdge]) -> list[str]:
             for row in rows
             for edge in dict.fromkeys(edge for edge in edges if edge.row == row.key)
         ]
-        if cells:
-            lines += ["", f"### {name}", "", *table(["row", "number", "winner's", "searched", "end"], cells)]
+        lines += _board_table(name, ["row", "number", "winner's", "searched", "end"], cells)
     intro = (
         "Each is in the outer 5 % of all that was searched: a better one may lie beyond. Where a second search was "
         "made over wider ranges, for all models alike, rows say so under search, and the ranges are those."
     )
     return [intro, *lines] if lines else []
+
+
+def _board_table(board: str, head: Sequence[str], cells: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table under its board's name; none without cells."""
+    return ["", f"### {board}", "", *table(head, cells)] if cells else []
 
 
 def _searched_on(boards: Iterable[Board]) -> list[str]:
@@ -188,9 +192,8 @@ def _searched_on(boards: Iterable[Board]) -> list[str]:
             [links[first.key], median(first), links[last.key], median(last), plain(first.valid), plain(last.valid)]
             for first in rows if (last := named.get(first.superseded))
         ]  # fmt: skip
-        if cells:
-            head = ["row", "its median", "chosen then", "its median", "validation before", "validation then"]
-            lines += ["", f"### {name}", "", *table(head, cells)]
+        head = ["row", "its median", "chosen then", "its median", "validation before", "validation then"]
+        lines += _board_table(name, head, cells)
     intro = (
         "A second search went on from the first over wider ranges, and chose these by the validation score of its "
         "trials. Both were retrained, and medians are those of the retrainings; the first is superseded, even where it "

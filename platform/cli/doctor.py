@@ -23,7 +23,7 @@ def examine_installation(
 ) -> int:
     """Check the installation: versions, devices, folders, store. Exits with 1 if something is broken.
 
-    With --repair, write *** over what may be a password in records of before, in the store itself. A SQLite store in
+    With --repair, write *** over what may be a password in older records, in the store itself. A SQLite store in
     which there is none, or which is damaged, is saved in a new one, as far as it is right: the old file stays as it
     is. Exits with 1 if any rows were lost.
 

@@ -20,7 +20,7 @@ from longwave.platform.exchange.inspection import (
     check_sizes,
     check_versions,
 )
-from longwave.platform.exchange.reading import StageReport, silent
+from longwave.platform.exchange.reading import StageReport, ignore_stage
 from longwave.platform.exchange.remade import check_data, check_possible_values, concerns, ids
 from longwave.platform.records.identity import derive_seed
 from longwave.platform.records.seeds import seed_key
@@ -32,7 +32,7 @@ FACTS = ("longwave", "torch", "device", "commit", "lock", "kernel", "precision")
 """Facts of every run that trained."""
 
 
-def audit(file: File, joined: Sequence[File] = (), report: StageReport = silent) -> list[AuditFinding]:
+def audit(file: File, joined: Sequence[File] = (), report: StageReport = ignore_stage) -> list[AuditFinding]:
     """Return what checks find against a bundle. Some data are made or loaded, nothing is trained.
 
     Args:

@@ -25,7 +25,7 @@ from longwave.files import atomic_file
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange import limits
 from longwave.platform.exchange.curve import COLUMNS, Curve
-from longwave.platform.exchange.reading import OLDER, StageReport, check_json, read_file, silent, unpack
+from longwave.platform.exchange.reading import OLDER, StageReport, check_json, ignore_stage, read_file, unpack
 from longwave.platform.records.about import About
 from longwave.platform.records.identity import canonical_json, digest, sha256, sparse_fields
 from longwave.platform.records.run import Point, Run
@@ -193,7 +193,7 @@ def read(path: Path) -> File:
     return read_together([path])[0]
 
 
-def read_together(paths: Sequence[Path], report: StageReport = silent) -> list[File]:
+def read_together(paths: Sequence[Path], report: StageReport = ignore_stage) -> list[File]:
     """Return what is in bundles that are imported together; ``report`` takes how many were read.
 
     Raises:

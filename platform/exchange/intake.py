@@ -12,7 +12,7 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.exchange.bundle import BundledTrial, File
 from longwave.platform.exchange.finding import AuditFinding, find_conflicts
 from longwave.platform.exchange.parts import join
-from longwave.platform.exchange.reading import StageReport, silent
+from longwave.platform.exchange.reading import StageReport, ignore_stage
 from longwave.platform.exchange.shipped import list_names, list_trials, read_each
 from longwave.platform.records.identity import digest
 from longwave.platform.records.run import EpochLine
@@ -34,7 +34,7 @@ def import_bundle(
     file: File,
     flags: Sequence[AuditFinding] = (),
     origins: Mapping[str, str] | None = None,
-    report: StageReport = silent,
+    report: StageReport = ignore_stage,
 ) -> int:
     """Write what the store does not have yet, in one transaction, and return how many trials that was.
 
@@ -69,7 +69,7 @@ def import_bundle(
     return len(new)
 
 
-def import_shipped(store: Store, paths: Sequence[Path], report: StageReport = silent) -> int:
+def import_shipped(store: Store, paths: Sequence[Path], report: StageReport = ignore_stage) -> int:
     """Write bundles that ship with the package, as ``import_bundle`` does, each while the next one is still packed.
 
     Raises:

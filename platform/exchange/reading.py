@@ -16,9 +16,9 @@ from longwave.platform.paths import check_is_file
 CHUNK = 2**18
 """Bytes that are unpacked and parsed at a time."""
 GZIP = b"\x1f\x8b"
-"""How a bundle of before 0.2.0 begins."""
+"""How a bundle from before 0.2.0 begins."""
 OLDER = (
-    "Bundles of before 0.2.0 are not read. Where the results lie, submit them again with Longwave 0.2.0 or later: "
+    "Bundles from before 0.2.0 are not read. Where the results lie, submit them again with Longwave 0.2.0 or later: "
     "longwave submit NAME.json.xz"
 )
 """What to do about one that is too old."""
@@ -28,7 +28,7 @@ JsonPath = tuple[str, ...]
 """Where a value stands in JSON: the keys above it, ``""`` for the entries of a list."""
 
 
-def silent(stage: str, done: int, total: int) -> None:
+def ignore_stage(stage: str, done: int, total: int) -> None:
     """Show nothing of a stage."""
 
 

@@ -19,34 +19,34 @@ TRIAL = re.compile(rb'"trial ([0-9a-f]{16})":"')
 
 def are_shipped(paths: Sequence[Path]) -> bool:
     """Return whether all files are bundles that ship with the package, to the byte."""
-    return all(_name(read_file(path)) for path in paths)
+    return all(_bundle_name(read_file(path)) for path in paths)
 
 
 def list_names(paths: Sequence[Path]) -> list[str]:
     """Return the names of bundles that ship with the package."""
-    return [_name(read_file(path)) for path in paths]
+    return [_bundle_name(read_file(path)) for path in paths]
 
 
 def list_trials(paths: Sequence[Path]) -> list[str]:
     """Return the ids of their trials: nothing is built but these."""
-    return [trial.decode() for path in paths for trial in TRIAL.findall(_text(path))]
+    return [trial.decode() for path in paths for trial in TRIAL.findall(_read_text(path))]
 
 
 def read_each(paths: Sequence[Path]) -> Iterator[File]:
     """Yield what is in them, one after another; equal explanations of trials are one object."""
     abouts: dict[str, About] = {}
     for path in paths:
-        yield File.model_validate_json(_text(path), context=abouts)
+        yield File.model_validate_json(_read_text(path), context=abouts)
 
 
-def _text(path: Path) -> bytes:
+def _read_text(path: Path) -> bytes:
     packed = read_file(path)
-    if not _name(packed):
+    if not _bundle_name(packed):
         raise ConfigError(f"{path} was changed while it was imported. Import it again.")
     return b"".join(unpack(packed, path))
 
 
-def _name(packed: bytes) -> str:
+def _bundle_name(packed: bytes) -> str:
     """Return the name of the bundle in a file, empty if it does not ship."""
     names = {sha256: name for name, sha256 in shipped().items()}
     return names.get(hashlib.sha256(packed).hexdigest(), "")

@@ -233,6 +233,7 @@ def read_drivers(store: Database, sweep: str | None = None) -> list[Driver]:
         now = connection.scalars(sa.select(database_clock(connection))).one()
         query = sa.select(DriverRow.__table__).where(DriverRow.ended.is_(False)).order_by(DriverRow.started)
         lines = connection.execute(query if sweep is None else query.where(DriverRow.sweep == sweep)).all()
+    gone = {row.owner: is_gone(row) for row in lines}
     return [
         Driver(
             owner=row.owner,
@@ -243,8 +244,8 @@ def read_drivers(store: Database, sweep: str | None = None) -> list[Driver]:
             note=row.note,
             seconds=now - row.started,
             silent=now - row.heartbeat,
-            alive=row.expires > now and not (is_gone(row) and has_missed_beats(row, now)),
-            gone=is_gone(row),
+            alive=row.expires > now and not (gone[row.owner] and has_missed_beats(row, now)),
+            gone=gone[row.owner],
             devices=sorted(row.used or {}),
         )
         for row in lines

@@ -32,10 +32,10 @@ VALUES: list[Any] = [
 ]  # fmt: skip
 
 
-def leaves(place: Any) -> list[tuple[Any, Any]]:
+def list_leaves(place: Any) -> list[tuple[Any, Any]]:
     """Return every place of a JSON value where something else could stand."""
     keys = list(place) if isinstance(place, dict) else range(len(place)) if isinstance(place, list) else []
-    return [(place, key) for key in keys] + [leaf for key in keys for leaf in leaves(place[key])]
+    return [(place, key) for key in keys] + [leaf for key in keys for leaf in list_leaves(place[key])]
 
 
 def flip_bytes(text: bytes, draw: random.Random) -> bytes:
@@ -45,11 +45,11 @@ def flip_bytes(text: bytes, draw: random.Random) -> bytes:
     return bytes(damaged)
 
 
-def cut(text: bytes, draw: random.Random) -> bytes:
+def cut_text(text: bytes, draw: random.Random) -> bytes:
     return text[: draw.randrange(len(text))]
 
 
-def insert(text: bytes, draw: random.Random) -> bytes:
+def insert_words(text: bytes, draw: random.Random) -> bytes:
     at = draw.randrange(len(text))
     words = [b"{", b"[", b'"', rb"\"", b",", b"1e", b"-", b"\\u0000", b"\xff", b" ", b"[]", b'{"a":']
     return text[:at] + draw.choice(words) * draw.choice([1, 50, 20_000]) + text[at:]
@@ -64,12 +64,12 @@ def repeat_part(text: bytes, draw: random.Random) -> bytes:
 def replace_values(text: bytes, draw: random.Random) -> bytes:
     content = json.loads(text)
     for _ in range(draw.choice([1, 1, 2, 5])):
-        place, key = draw.choice(leaves(content))
+        place, key = draw.choice(list_leaves(content))
         place[key] = deepcopy(draw.choice(VALUES))
     return json.dumps(content).encode()
 
 
-def forge(text: bytes, draw: random.Random) -> bytes:
+def forge_values(text: bytes, draw: random.Random) -> bytes:
     """Replace values and make every hash anew, as far as the result is a bundle: then all checks look at it."""
     content = json.loads(replace_values(text, draw))
     try:
@@ -78,7 +78,14 @@ def forge(text: bytes, draw: random.Random) -> bytes:
         return json.dumps(content).encode()
 
 
-WAYS: list[Callable[[bytes, random.Random], bytes]] = [flip_bytes, cut, insert, repeat_part, replace_values, forge]
+WAYS: list[Callable[[bytes, random.Random], bytes]] = [
+    flip_bytes,
+    cut_text,
+    insert_words,
+    repeat_part,
+    replace_values,
+    forge_values,
+]
 
 
 def import_mutant(original: bytes, number: int, folder: Path) -> int:

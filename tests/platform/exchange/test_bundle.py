@@ -159,7 +159,7 @@ WRONG: Sequence[tuple[Callable[[dict[str, Any]], object], str]] = (
         lambda f: f.update(version=5),
         r"Input should be 4, got '5'\. .* A newer Longwave may read a newer one\.",
     ),
-    (lambda f: f.update(version=3), r"got '3'\. Bundles of before 0\.2\.0 are not read\. .*: longwave submit NAME"),
+    (lambda f: f.update(version=3), r"got '3'\. Bundles from before 0\.2\.0 are not read\. .*: longwave submit NAME"),
     (lambda f: f.update(format="zip"), "format: Input should be 'longwave bundle', got 'zip'"),
     (lambda f: f.pop("hashes"), "hashes: Field required"),
     (lambda f: f.update(extra=1), "extra: Extra inputs are not permitted, got '1'"),
@@ -209,7 +209,7 @@ def test_what_is_no_whole_packed_json_is_refused(genuine: File, tmp_path: Path) 
     cases = {
         "is no whole xz file: it ends too early": packed[: len(packed) // 2],
         "is no whole xz file: Input format not supported": b"PK\x03\x04" * 9,
-        "is a gzip file. Bundles of before 0.2.0 are not read. .*: longwave submit NAME": gzip.compress(b"{}"),
+        "is a gzip file. Bundles from before 0.2.0 are not read. .*: longwave submit NAME": gzip.compress(b"{}"),
         "is no whole xz file: Memory usage limit": lzma.compress(b"{}", preset=9),
         "is no JSON: lexical error": lzma.compress(b"{'a': 1}"),
         "more than 24 objects and lists within each other": lzma.compress(b"[" * 100_000),

@@ -1,4 +1,4 @@
-"""Sweeps of several tasks and over grids: one cell is a sweep of its own, and plans of before stay what they were."""
+"""Sweeps of several tasks and over grids: one cell is a sweep of its own, and earlier plans stay what they were."""
 
 from __future__ import annotations
 

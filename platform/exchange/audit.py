@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from longwave.platform.boards.row import SHORT
 from longwave.platform.errors import ConfigError
@@ -23,10 +23,15 @@ from longwave.platform.exchange.inspection import (
 from longwave.platform.exchange.reading import StageReport, ignore_stage
 from longwave.platform.exchange.remade import check_data, check_possible_values, concerns, ids
 from longwave.platform.records.identity import derive_seed
+from longwave.platform.records.run import Run
 from longwave.platform.records.seeds import seed_key
+from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_task
+from longwave.platform.statistics.scale import Scale, scale_of
 from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
-from longwave.platform.sweeps.plan.trials import cell_key, choose_winner, plan_retrainings, search_seeds
+from longwave.platform.sweeps.plan.race import next_heat
+from longwave.platform.sweeps.plan.seeds import search_seeds
+from longwave.platform.sweeps.plan.trials import cell_key, choose_winner, plan_retrainings
 
 FACTS = ("longwave", "torch", "device", "commit", "lock", "kernel", "precision")
 """Facts of every run that trained."""
@@ -76,7 +81,7 @@ def check_plan(bundle: Bundle) -> Findings:
         key = seed_key(entries[0].config)
         if {e.config.seed for e in alone} - {derive_seed("reproduce", key, k) for k in range(len(alone))}:
             yield "flag", f"row {row[:SHORT]} has re-runs with chosen seeds, or some are missing.", ids(entries)
-    for lost in sorted(e.config.id for e in trials.values() if e.config.phase == "search"):
+    for lost in sorted(e.config.id for e in trials.values() if e.config.phase != "retrain"):
         if lost not in of_sweeps:
             yield "reject", f"trial {lost} is a search trial that no sweep asked for."
 
@@ -84,9 +89,11 @@ def check_plan(bundle: Bundle) -> Findings:
 def _check_cell(settings: SweepFile, cell: str, entries: Sequence[BundledTrial]) -> Findings:
     """Check one cell of one sweep."""
     where, first = f"sweep {settings.name}, {cell}", entries[0].config
-    search = [e.config for e in entries if e.config.phase == "search"]
+    search, raced = ([e.config for e in entries if e.config.phase == phase] for phase in ("search", "race"))
     ends = {e.config.id: e.run for e in entries}
     again = {e.config.id: e.config for e in entries if e.config.phase == "retrain"}
+    metric = get_task(first.task).metric
+    scale = scale_of(metric.goal, metric.unit, entries[0].about.floor)
     if not concerns(settings, entries):
         places = ", ".join(f"{task} {variant}".rstrip() for task, variant in settings.variant_by_task.items())
         trains = f"{', '.join(settings.models)} on {places}"
@@ -94,19 +101,36 @@ def _check_cell(settings: SweepFile, cell: str, entries: Sequence[BundledTrial])
     elif len(search) < settings.searched:
         lost = settings.searched - len(search)
         yield "reject", f"{where}: {lost} of {settings.searched} search trials are missing."
-    elif sorted(c.seed for c in search) != sorted(search_seeds(settings, first.model)):
+    elif sorted(c.seed for c in search) != sorted(search_seeds(settings, first)):
         yield "reject", f"{where}: its search trials have seeds that the sweep does not give."
+    elif (raced or again) and not _is_race(settings, scale, search, raced, ends):
+        yield "reject", f"{where}: its race is not the one that follows from its search."
     elif again and len(again) < settings.retrain:
         lost = settings.retrain - len(again)
         yield "reject", f"{where}: {lost} of {settings.retrain} retrainings are missing."
     elif again:
-        goal = get_task(first.task).metric.goal
-        best = choose_winner(search, ends, goal) if settings.trials else next(iter(again.values()))
+        best = choose_winner(settings, scale, search, raced, ends) if settings.trials else next(iter(again.values()))
         if others := sorted({c.row for c in again.values()} - {best.row if best else ""}):
             name = f"row {best.row[:SHORT]}" if best else "none"
             yield "reject", f"{where}: row {others[0][:SHORT]} was retrained, the best by validation is {name}."
         elif best and set(again) != {c.id for c in plan_retrainings(settings, best)}:
             yield "reject", f"{where}: its retrainings have seeds that the sweep does not give."
+
+
+def _is_race(
+    settings: SweepFile,
+    scale: Scale,
+    search: Sequence[TrialConfig],
+    raced: Sequence[TrialConfig],
+    ends: Mapping[str, Run],
+) -> bool:
+    """Return whether trials are those of the race that follows from a search, heat by heat."""
+    there, planned = {c.id for c in raced}, list[TrialConfig]()
+    while heat := next_heat(settings, scale, search, planned, ends):
+        if not {c.id for c in heat} <= there:
+            return False
+        planned += heat
+    return len(planned) == len(raced)
 
 
 def check_provenance(bundle: Bundle) -> Findings:

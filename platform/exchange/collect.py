@@ -46,7 +46,7 @@ def collect(
     sweeps: dict[str, BundledSweep] = {}
     for name in [sweep] if sweep is not None else store.sweeps_of_rows({t.config.row for t in chosen.values()}):
         trials = store.trials(name)
-        searched = [t for t in trials if t.config.phase == "search" and (t.config.task, t.config.model) in models]
+        searched = [t for t in trials if t.config.phase != "retrain" and (t.config.task, t.config.model) in models]
         chosen |= {t.config.id: t for t in searched}
         retrained = [chosen[t.config.id] for t in trials if t.config.phase == "retrain" and t.config.id in chosen]
         content = dict(store.sweep(name).content)
@@ -83,10 +83,12 @@ def _keep_whole_cells(
 
 def _whole_trials(file: SweepFile, cell: Sequence[Trial]) -> list[str]:
     """Return the trials of a cell whose search is over: all, if none or all of its retrainings have ended."""
-    search, again = ([t.config.id for t in cell if t.config.phase == phase] for phase in ("search", "retrain"))
+    search, race, again = (
+        [t.config.id for t in cell if t.config.phase == phase] for phase in ("search", "race", "retrain")
+    )
     if len(search) < file.searched:
         return []
-    return search + again if len(again) >= file.retrain else search
+    return search + race + again if len(again) >= file.retrain else search
 
 
 def _bundle(store: Store, trials: Sequence[Trial], sweeps: list[BundledSweep]) -> Bundle:

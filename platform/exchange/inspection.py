@@ -167,8 +167,8 @@ def check_scores(bundle: Bundle) -> Findings:
     for entry in bundle.trials:
         config, run, metric = entry.config, entry.run, get_task(entry.config.task).metric
         name, by_epoch = f"trial {config.id}", dict(enumerate(entry.curve.valid, 1))
-        if config.phase == "search" and run.test is not None:
-            yield "reject", f"{name} is a search trial and has a test metric: the search saw test data."
+        if config.phase != "retrain" and run.test is not None:
+            yield "reject", f"{name} is a {config.phase} trial and has a test metric: the search saw test data."
         if config.phase == "retrain" and run.status == "ok" and run.test is None:
             yield "reject", f"{name} is a retraining that ended ok and has no test metric."
         if run.status == "stopped" and config.halving is None:
@@ -227,6 +227,8 @@ def _check_config(config: TrialConfig) -> None:
         if getattr(config, name) not in choices:
             raise ValueError(f"{name} must be {' or '.join(choices)}, got {getattr(config, name)!r}.")
     halving = dict(config.halving or {"cohort": ""})
-    if not isinstance(halving.pop("cohort", None), str) or (config.halving and config.phase == "retrain"):
-        raise ValueError("a search trial names the cohort it competes with, and a retraining competes with none.")
+    if not isinstance(halving.pop("cohort", None), str) or (config.halving and config.phase != "search"):
+        raise ValueError("a search trial names the cohort it competes with, and no other competes with any.")
+    if not isinstance(gate := halving.pop("gate", 0.0), float) or not math.isfinite(gate):
+        raise ValueError(f"the gate of a successive halving is a finite number, got {gate!r}.")
     Halving.model_validate(halving)

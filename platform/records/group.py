@@ -25,7 +25,7 @@ class RunSummary:
 
 @dataclass(frozen=True)
 class Tally:
-    """Search trials behind a choice: how many there are, how many of them diverged, seconds in all."""
+    """Search trials behind a choice: how many there are, how many of them diverged; seconds in all, race included."""
 
     trials: int = 0
     diverged: int = 0

@@ -7,6 +7,8 @@ from typing import Any
 
 SAMPLER, ETA, FIRST = "random", 3, 1
 """What a sweep file takes unless it says another: its sampler, and of successive halving ``eta`` and ``first``."""
+RACE: Mapping[str, int] = {"finalists": 4, "seeds": 1, "best": 2, "more": 2}
+"""The race that a sweep has under rule 2 unless it says another."""
 THEN = ", then "
 """Stands between a search and the one that went on from it."""
 STARTS = {"published": "published settings", "rows": "earlier rows"}
@@ -23,12 +25,17 @@ def searched_by(content: Mapping[str, Any]) -> str:
     parts = [f"{content.get('sampler', SAMPLER)} search{rounds}"]
     if (halving := content.get("halving")) is not None:
         eta, first = halving.get("eta", ETA), halving.get("first", FIRST)
-        cohort = f"cohorts of {halving['cohort']}" if halving.get("cohort") else "packs"
+        cohort = "whole rounds" if content.get("rule") == 2 else "packs"
+        cohort = f"cohorts of {halving['cohort']}" if halving.get("cohort") else cohort
         parts.append(f"successive halving in {cohort} (η {eta}, from epoch {first})")
     if warm := content.get("warm"):
         parts.append(f"warm start from {' and '.join(STARTS[name] for name in warm)}")
     if named := sorted({name for wishes in content.get("space", {}).values() for name in wishes}):
         parts.append(f"ranges of its own for {', '.join(named)}")
+    race = content.get("race", RACE if content.get("rule") == 2 and content.get("retrain") != 0 else None)
+    if race:
+        race = {**RACE, **race}
+        parts.append(f"a race of {race['finalists']} finalists with fresh seeds")
     if wider := content.get("wider"):
         named = sorted({name for ranges in wider["space"].values() for name in ranges})
         return f"{', '.join(parts)}{THEN}{wider['trials']} trials over wider ranges for {', '.join(named)}"

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from longwave.platform.errors import StoreError
 from longwave.platform.records.identity import digest
 
-Phase = Literal["search", "retrain"]
+Phase = Literal["search", "race", "retrain"]
 Precision = Literal["float32", "float64", "bfloat16"]
 PROTOCOL = "1"
 """Version of the training rules. Bump it when order, clipping, optimiser, halving or selection change a result."""
@@ -41,7 +41,8 @@ class TrialConfig:
         hidden: Hidden size d, features.
         batch: Sequences a step.
         epochs: Passes over the training split, or blocks of ``steps`` of a stream.
-        phase: ``"search"`` never sees test data; ``"retrain"`` repeats a winner with a fresh seed.
+        phase: ``"search"`` and ``"race"``, in which finalists of a search train with fresh seeds, never see test data;
+            ``"retrain"`` repeats the winner with seeds of its own.
         seed: Seeds initial weights and data order.
         task_version: Of the task: its loss, metric and split rules.
         model_version: Of the model.
@@ -54,7 +55,8 @@ class TrialConfig:
             which is the drive and the rows kept for the way back.
         selection: The epoch a retraining is scored at: ``"best"`` by validation, or ``"last"``.
         halving: ``{"eta", "first", "cohort"}`` of successive halving, or ``None``. The cohort names the trials it
-            competes with: the other members decide whether it is stopped.
+            competes with: the other members decide whether it is stopped. With ``"gate"``, a validation score, and
+            ``"gate_most"`` a rung stops trials by their scores only where a quarter of them beat the gate.
         schedule: What becomes of the learning rate: ``"drops"``, ``"cosine"``, ...
     """
 

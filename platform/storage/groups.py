@@ -185,10 +185,15 @@ def _in_cells(cells: CellNames) -> sa.ColumnElement[bool]:
 def _read_tallies(
     connection: sa.Connection, task: str | None, several: set[CellNames]
 ) -> dict[tuple[CellNames, str, str], Tally]:
-    """Return the search trials of each task and model in one cell, and those in any of ``several``, each once."""
+    """Return the search trials of each task and model in one cell, and those in any of ``several``, each once.
+
+    Their seconds are those of search and race.
+    """
     t = TrialRow
-    sums = (t.task, t.model, sa.func.count(), sa.func.sum(sa.case((t.status == "diverged", 1), else_=0)))
-    where = t.phase == "search" if task is None else sa.and_(t.phase == "search", t.task == task)
+    searched, diverged = t.phase == "search", t.status == "diverged"
+    counts = [sa.func.sum(sa.case((each, 1), else_=0)) for each in (searched, sa.and_(searched, diverged))]
+    sums = (t.task, t.model, *counts)
+    where = sa.and_(t.phase.in_(("search", "race")), sa.true() if task is None else t.task == task)
     seconds, cell = sa.func.sum(t.seconds), (SweepTrialRow.sweep, SweepTrialRow.cell)
     one = sa.select(*cell, *sums, seconds).join(SweepTrialRow, SweepTrialRow.trial == t.id).where(where)
     tallies: dict[tuple[CellNames, str, str], Tally] = {}

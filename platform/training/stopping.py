@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from longwave.platform.records.identity import digest
 from longwave.platform.records.report import Cohort, Rung
 from longwave.platform.records.trial import TrialConfig
 
@@ -31,6 +32,9 @@ def has_rung(config: TrialConfig, epoch: int) -> bool:
 def decided(cohort: Cohort, halving: Mapping[str, Any], epoch: int, goal: str) -> tuple[dict[str, Rung], str] | None:
     """Return the rung of each trial that competes at an epoch with what becomes of it, and why some do not stay.
 
+    With a gate, scores decide only where a quarter of the trials beat it. Else all stay, at most ``gate_most`` of them,
+    drawn by the cohort's name and the epoch: before trials have learned anything, the best score is an accident.
+
     It follows from the whole cohort's recorded scores alone, not from who trained with whom or when: the best of them
     stay, a share of 1/η rounded up, and of equal ones that with the smaller id. Whoever ended before the rung, or at
     it without a score, does not compete. A recorded decision is kept. None while a score is missing.
@@ -44,10 +48,20 @@ def decided(cohort: Cohort, halving: Mapping[str, Any], epoch: int, goal: str) -
     sign = -1.0 if goal == "max" else 1.0
     order = sorted(known, key=lambda trial: (sign * known[trial].valid, trial))
     count = math.ceil(len(order) / halving["eta"])
+    reason = f"successive halving kept the best {count} of {len(order)} at epoch {epoch}"
+    if "gate" in halving:
+        beat = sum(sign * rung.valid < sign * halving["gate"] for rung in known.values())
+        if 4 * beat < len(order):
+            order.sort(key=lambda trial: digest([cohort.cohort, epoch, trial]))
+            count = min(len(order), halving["gate_most"])
+            reason = (
+                f"{beat} of {len(order)} trials beat the constant predictor at epoch {epoch}, too few to choose by "
+                f"score: {count} drawn ones went on"
+            )
     for k, trial in enumerate(order):
         if known[trial].stays is None:
             known[trial] = replace(known[trial], stays=k < count)
-    return known, f"successive halving kept the best {count} of {len(order)} at epoch {epoch}"
+    return known, reason
 
 
 def last_epoch(config: TrialConfig, valids: Sequence[float], goal: Goal) -> int:

@@ -30,6 +30,8 @@ from longwave.platform.sweeps.file.values import (
     Cells,
     Count,
     Halving,
+    Race,
+    RaceOrNone,
     Range,
     SearchValue,
     Strict,
@@ -61,7 +63,7 @@ def _key(name: Any, known: Collection[str]) -> Any:
     return find_spelling(name, known) if isinstance(name, str) else name
 
 
-UNION_TAGS = ("a range", "a number", "choices", "constrained-int", "literal['auto']")
+UNION_TAGS = ("a race", "no race", "a range", "a number", "choices", "constrained-int", "literal['auto']")
 """Parts of pydantic's error locations that name the form of a value it tried, and no key of the file."""
 MAX_TRIALS = 2_000_000
 """Of one sweep, retrainings included: a store plans a million in minutes."""
@@ -118,6 +120,9 @@ class SweepFile(RecipeChanges):
         trials: Search trials a model, or a cell; with 0 nothing is searched, and what the file fixes is retrained.
         retrain: Retrainings of each winner, with fresh seeds.
         seed: Decides all draws and seeds of the search.
+        rule: How a search draws and chooses. 2: each task, variant and model has draws of its own, halving has gates,
+            and a race of fresh seeds chooses the winner. 1, which the first edition has: a model has the same draws on
+            every task, and the best score of the search wins.
         sampler: One of Optuna's, by its name in ``space.SAMPLERS``. One that learns, ``tpe``, fits the results of
             earlier ``rounds``, and draws only what has a meaning under the words that it drew.
         warm: What a search begins with, counted in its trials: ``published``, the settings that the model's paper found
@@ -125,6 +130,7 @@ class SweepFile(RecipeChanges):
             they leave open is drawn as usual. Settings outside the space are left out; ``sweep plan`` says why.
         pack: Trials a pack; ``auto`` divides the trials over the workers.
         halving: Successive halving, which stops bad trials early.
+        race: The race of finalists; ``false`` for none. By default there is one under rule 2.
         precision: ``float32``, ``float64``, or ``bfloat16``: float32 but for the rows that a fused loop on a GPU
             stores.
         selection: The epoch a retraining is scored at: ``best`` by validation, or ``last``.
@@ -146,6 +152,7 @@ class SweepFile(RecipeChanges):
     variants: dict[str, str] = {}
     models: Annotated[list[str], Field(min_length=1)]
     trials: Annotated[int, Field(ge=0, le=LARGEST)]
+    rule: Literal[1, 2] = 1
     retrain: Annotated[int, Field(ge=0, le=LARGEST)] = 5
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
     sampler: Annotated[str, AfterValidator(_check_sampler)] = SAMPLER
@@ -155,6 +162,7 @@ class SweepFile(RecipeChanges):
     precision: Precision = "float32"
     selection: Literal["best", "last"] = "best"
     halving: Halving | None = None
+    race: RaceOrNone | None = None
     space: dict[str, dict[str, SearchValue]] = {}
     wider: Wider | None = None
     model: dict[str, dict[str, Any]] = {}
@@ -174,9 +182,26 @@ class SweepFile(RecipeChanges):
         return self.trials + (self.wider.trials if self.wider else 0)
 
     @property
+    def race_settings(self) -> Race | None:
+        """The race that chooses the winner of each cell, if any."""
+        if self.race is None and self.rule == 2 and self.trials and self.retrain:
+            return Race()
+        return self.race or None
+
+    @property
+    def raced(self) -> int:
+        """Trials of a cell's race, at most."""
+        return self.race_settings.count_trials(self.searched) if self.race_settings else 0
+
+    @property
     def trained(self) -> int:
-        """Trials of a cell, retrainings included."""
-        return self.searched + self.retrain
+        """Trials of a cell, those of its race and retrainings included."""
+        return self.searched + self.raced + self.retrain
+
+    @property
+    def joint_packs(self) -> bool:
+        """Whether the trials of a cohort may train in several packs, which wait for each other at each rung."""
+        return self.halving is not None and bool(self.halving.cohort or (self.rule == 2 and self.pack != "auto"))
 
     @property
     def has_grid(self) -> bool:
@@ -248,7 +273,7 @@ def check_sweep(content: Mapping[str, Any], origin: str) -> SweepFile:
 def _check_unsearched(file: SweepFile, origin: str) -> None:
     if not file.retrain:
         raise ConfigError(f"{origin}: trials: with 0 of them and retrain 0 there is nothing to train. Give either.")
-    if idle := sorted(file.model_fields_set & {"halving", "rounds", "sampler", "warm", "wider"}):
+    if idle := sorted(file.model_fields_set & {"halving", "race", "rounds", "sampler", "warm", "wider"}):
         raise ConfigError(f"{origin}: {idle[0]}: means nothing with trials 0, which searches nothing. Remove it.")
 
 
@@ -265,7 +290,7 @@ def _allowed_keys(kind: type[Strict], path: Sequence[str]) -> Collection[str]:
     """Return the keys that are allowed where an unknown one was found."""
     if "space" in path[:-1]:
         return Range.model_fields
-    parts: dict[str, type[Strict]] = {"wider": Wider, "halving": Halving, "budget": Budget}
+    parts: dict[str, type[Strict]] = {"wider": Wider, "halving": Halving, "race": Race, "budget": Budget}
     return (parts.get(path[0], kind) if len(path) > 1 else kind).model_fields
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, PositiveFloat, Tag
 
-from longwave.platform.records.search import ETA, FIRST
+from longwave.platform.records.search import ETA, FIRST, RACE
 
 
 def _check_value(value: Any) -> Any:
@@ -83,11 +83,43 @@ class Halving(Strict):
             packs, which wait for each other at each rung and free their workers meanwhile; trials of different words
             and sizes compete too. Which trials go on does not depend on packs and workers. The last cohort of a round
             is smaller where the number does not divide it.
+        gate: Under rule 2: a rung stops trials only where at least a quarter of those that compete beat the constant
+            predictor on validation by a tenth of its error; else all go on, at most ``gate_most`` of them, drawn by the
+            cohort's name and the epoch.
     """
 
     eta: Annotated[int, Field(ge=2, le=LARGEST)] = ETA
     first: Count = FIRST
     cohort: Annotated[int, Field(ge=2, le=LARGEST)] | None = None
+    gate: bool = True
+    gate_most: Count = 12
+
+
+class Race(Strict):
+    """A race between search and retraining, in which fresh trainings on validation data choose the winner.
+
+    The best ``finalists`` of a cell's search train whole with ``seeds`` fresh seeds, the same for all of them; then the
+    ``best`` of these with ``more``. The mean of the logs of their validation errors decides. The trainings of the
+    search are not used again, and the retrainings have other seeds. Defaults: ``make honesty WORDS=selection`` has
+    compared them with other rules.
+    """
+
+    finalists: Annotated[int, Field(ge=2, le=64)] = RACE["finalists"]
+    seeds: Annotated[int, Field(ge=1, le=64)] = RACE["seeds"]
+    best: Annotated[int, Field(ge=2, le=64)] = RACE["best"]
+    more: Annotated[int, Field(ge=1, le=64)] = RACE["more"]
+
+    def count_trials(self, searched: int) -> int:
+        """Return how many trainings the race of a cell has at most, after a search of so many trials."""
+        finalists = min(self.finalists, searched)
+        return finalists * self.seeds + min(self.best, finalists) * self.more if finalists > 1 else 0
+
+
+RaceOrNone = Annotated[
+    Annotated[Race, Tag("a race")] | Annotated[Literal[False], Tag("no race")],
+    Discriminator(lambda wish: "no race" if wish is False else "a race"),
+]
+"""A race as a file describes it, or ``false``."""
 
 
 class Budget(Strict):

@@ -8,6 +8,7 @@ from typing import Any
 
 from longwave.platform.records.about import About
 from longwave.platform.records.trial import TrialConfig
+from longwave.platform.statistics.scale import Scale
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.file.space import Defaults, Dimension, Drawn
 
@@ -55,6 +56,9 @@ class CellPlan:
         recipe: Fields of the recipe that rows are compared with, by name; None in plans of older versions.
         numbers: Defaults of the training numbers that are given or drawn.
         warm: Settings for its search to begin with, including those outside its space.
+        perfect, floor: Metric without an error, None where it has none; and the least error that counts, as on boards.
+        gate: Validation metric of a tenth less error than the constant predictor's, which trials must beat at a rung;
+            None without gates.
     """
 
     base: TrialConfig
@@ -70,11 +74,19 @@ class CellPlan:
     numbers: Defaults = field(default_factory=dict)
     warm: tuple[WarmStart, ...] = ()
     wider: tuple[Dimension, ...] = ()
+    perfect: float | None = None
+    floor: float = 0.0
+    gate: float | None = None
 
     @property
     def starts(self) -> list[Mapping[str, Drawn]]:
         """What a warm start sets of its first trials, one mapping a trial."""
         return [start.values for start in self.warm if not start.out]
+
+    @property
+    def scale(self) -> Scale:
+        """How validation metrics become errors, which a race compares."""
+        return Scale(self.goal, self.perfect, self.floor)
 
     @property
     def drawn(self) -> frozenset[str]:
@@ -94,6 +106,8 @@ class CellPlan:
         numbers = {name: dict(defaults) for name, defaults in self.numbers.items()}
         more: dict[str, Any] = {"warm": [start.to_dict() for start in self.warm]} if self.warm else {}
         more |= {"wider": [dimension.to_dict() for dimension in self.wider]} if self.wider else {}
+        scale = {"perfect": self.perfect, "floor": self.floor or None, "gate": self.gate}
+        more |= {name: value for name, value in scale.items() if value is not None}
         return {**fields, "base": self.base.to_dict(), "space": space, "about": about, "numbers": numbers, **more}
 
     @classmethod
@@ -114,6 +128,9 @@ class CellPlan:
             data.get("numbers", {}),
             tuple(map(WarmStart.from_dict, data.get("warm", ()))),
             tuple(map(Dimension.from_dict, data.get("wider", ()))),
+            data.get("perfect"),
+            data.get("floor", 0.0),
+            data.get("gate"),
         )
 
 

@@ -12,12 +12,14 @@ from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.records.stored import CatalogueEntry
 from longwave.platform.records.trial import SIZES, WORDS, TrialConfig
 from longwave.platform.registry import get_model, get_task
+from longwave.platform.statistics.scale import scale_of
 from longwave.platform.sweeps.file.cell import ResolvedCell, resolve_cell
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.file.settings import CellSettings, read_cells
 from longwave.platform.sweeps.file.space import Dimension, learning_samplers
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep, recipe_to_dict
 from longwave.platform.sweeps.plan.trials import without_defaults
+from longwave.platform.sweeps.plan.validation import gate_score
 from longwave.platform.sweeps.plan.warm_start import choose_starts, published_settings
 from longwave.tasks.base.batch import Batch
 from longwave.tasks.base.data import Data
@@ -104,6 +106,8 @@ def _plan_cell(
     _check_halving(file, resolved)
     _check_nothing_drawn(file, model, resolved)
     drawn = {d.name for d in resolved.space}
+    scale = scale_of(task.metric.goal, task.metric.unit, task.metric.floor(data.test.targets))
+    gates = file.rule == 2 and file.halving is not None and file.halving.gate
     planned = CellPlan(
         base if drawn & {*WORDS} else without_defaults(base, resolved.numbers),
         resolved.space,
@@ -116,6 +120,9 @@ def _plan_cell(
         recipe=recipe_to_dict(task.recipe(model.name)),
         numbers=resolved.numbers,
         wider=_widened_space(file, settings, task, model, resolved) if file.wider else (),
+        perfect=scale.perfect if file.race_settings else None,
+        floor=scale.floor if file.race_settings else 0.0,
+        gate=gate_score(task, data) if gates else None,
     )
     return (
         replace(planned, warm=choose_starts(file, published_settings(planned, model)))
@@ -156,7 +163,7 @@ def _check_halving(file: SweepFile, resolved: ResolvedCell) -> None:
         return
     if any(d.name == "epochs" for d in resolved.space):
         raise ConfigError(f"{file.name}: halving: epochs is drawn, and trials that compete have one length. Fix it.")
-    for d in resolved.space if not file.halving.cohort else ():
+    for d in resolved.space if not file.joint_packs else ():
         defaults = resolved.numbers.get(d.name, {}).values()
         if d.name in (*SIZES, *WORDS) or any(d.holds(default) for default in defaults):
             why = (

@@ -8,19 +8,15 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from longwave.platform.records.identity import derive_seed
 from longwave.platform.records.run import Run
-from longwave.platform.records.seeds import seed_key
 from longwave.platform.records.stored import PlannedTrial
 from longwave.platform.records.trial import FIELDS, SIZES, WORDS, TrialConfig, cohort_key
+from longwave.platform.statistics.scale import Scale
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.file.space import Defaults, Drawn, Observation, draw, learning_samplers
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep, training_words
-
-
-def search_seeds(file: SweepFile, model: str) -> list[int]:
-    """Return the seeds of a model's search trials, in order; they are the same in all its cells, on every task."""
-    return [derive_seed("search", file.seed, model, k) for k in range(file.searched)]
+from longwave.platform.sweeps.plan.race import choose_by_race, next_heat
+from longwave.platform.sweeps.plan.seeds import draw_seed, retraining_seeds, search_seeds
 
 
 def next_round(
@@ -36,7 +32,7 @@ def next_round(
         before: All trials of earlier rounds, which have ended.
         ends: How they ended, by id.
     """
-    model, done = cell.base.model, len(before)
+    done = len(before)
     index, n = _round_size(file, done)
     if n == 0:
         return []
@@ -44,15 +40,15 @@ def next_round(
     for config in before:
         if (run := ends[config.id]).valid is not None and run.status != "diverged":
             observations.append((drawn_values(cell, config), run.valid))
-    seed = derive_seed("draw", file.seed, model, index)
+    seed = draw_seed(file, cell.base, index)
     space = cell.space if done < file.trials else cell.wider
     if file.sampler in learning_samplers():
         space = tuple(sorted(space, key=lambda d: d.name not in WORDS))
     drawn = draw(space, n, seed, file.sampler, observations, cell.goal, partial(_is_used, cell))
     starts = [*cell.starts[done:], *[{}] * n]
-    seeds = search_seeds(file, model)[done:]
+    seeds = search_seeds(file, cell.base)[done:]
     wanted = [_trial_at(cell, {**p, **start}, s) for p, start, s in zip(drawn, starts, seeds, strict=False)]
-    return _assign_cohorts(file, wanted)
+    return _assign_cohorts(file, wanted, cell.gate)
 
 
 def without_defaults(config: TrialConfig, numbers: Defaults) -> TrialConfig:
@@ -115,17 +111,24 @@ def _round_size(file: SweepFile, done: int) -> tuple[int, int]:
     return file.rounds, file.searched - before if before == done else 0
 
 
-def _assign_cohorts(file: SweepFile, trials: list[TrialConfig]) -> list[TrialConfig]:
-    """Return the trials with the names of their cohorts: consecutive trials, by default as many as a pack holds."""
-    if file.halving is None:
+def _assign_cohorts(file: SweepFile, trials: list[TrialConfig], gate: float | None) -> list[TrialConfig]:
+    """Return the trials with the names of their cohorts, of consecutive trials.
+
+    By default a cohort is the whole round; under rule 1 as many as a pack holds.
+    """
+    halving = file.halving
+    if halving is None:
         return trials
-    size = file.halving.cohort or (len(trials) if file.pack == "auto" else file.pack)
+    size = halving.cohort or (len(trials) if file.pack == "auto" or file.rule == 2 else file.pack)
+    settings: dict[str, Any] = {"eta": halving.eta, "first": halving.first}
+    if gate is not None:
+        settings |= {"gate": gate, "gate_most": halving.gate_most}
     cohorts = [trials[k : k + size] for k in range(0, len(trials), size)]
-    assigned = []
-    for cohort in cohorts:
-        halving = {**file.halving.model_dump(), "cohort": cohort_key(cohort)}
-        assigned += [replace(c, halving=halving) for c in cohort]
-    return assigned
+    return [
+        replace(config, halving={**settings, "cohort": key})
+        for cohort, key in zip(cohorts, map(cohort_key, cohorts), strict=True)
+        for config in cohort
+    ]
 
 
 def search_trials(sweep: Sweep, ends: Mapping[str, Run]) -> list[list[TrialConfig]]:
@@ -150,22 +153,38 @@ def first_trials(sweep: Sweep) -> list[list[TrialConfig]]:
 def all_trials(sweep: Sweep, ends: Mapping[str, Run]) -> list[TrialConfig]:
     """Return every trial of the sweep, as far as ``ends`` decides it.
 
-    The search trials come first; a cell's next round, and the retrainings of its winner, follow once all its trials so
-    far have ended. Without a search the fixed configuration is retrained at once.
+    The search trials come first; a cell's next round, its race, and the retrainings of its winner follow once all its
+    trials so far have ended. Without a search the fixed configuration is retrained at once.
 
     Args:
         sweep: The sweep.
         ends: How trials ended, by trial id.
     """
     search = search_trials(sweep, ends)
-    retrainings = [
-        config
-        for cell, mine in zip(sweep.cells, search, strict=True)
-        if all(c.id in ends for c in mine)
-        and (best := choose_winner(mine, ends, cell.goal) if sweep.file.trials else fixed_trial(cell))
-        for config in plan_retrainings(sweep.file, best)
-    ]
-    return [*chain(*search), *retrainings]
+    later: list[TrialConfig] = []
+    for cell, mine in zip(sweep.cells, search, strict=True):
+        raced: list[TrialConfig] = []
+        while all(c.id in ends for c in (*mine, *raced)):
+            if not (heat := next_heat(sweep.file, cell.scale, mine, raced, ends)):
+                break
+            raced += heat
+        later += raced
+        if all(c.id in ends for c in (*mine, *raced)) and (best := _choose(sweep.file, cell, mine, raced, ends)):
+            later += plan_retrainings(sweep.file, best)
+    return [*chain(*search), *later]
+
+
+def _choose(
+    file: SweepFile,
+    cell: CellPlan,
+    search: Sequence[TrialConfig],
+    raced: Sequence[TrialConfig],
+    ends: Mapping[str, Run],
+) -> TrialConfig | None:
+    """Return the winner of a cell whose trials have ended, by its race if it has one; None where no trial is ok."""
+    if not file.trials:
+        return fixed_trial(cell)
+    return choose_winner(file, cell.scale, search, raced, ends)
 
 
 def following_trials(
@@ -187,9 +206,13 @@ def following_trials(
         if any(a.open or a.phase == "retrain" for a in mine):
             continue
         wanted: Sequence[TrialConfig] = ()
-        if len(mine) < file.searched:
+        if len(mine) < file.searched or file.race_settings:
             known = list(read([a.id for a in mine]).values())
-            wanted = next_round(file, cell, [c for c, _ in known], {c.id: run for c, run in known})
+            ends = {c.id: run for c, run in known}
+            search, raced = ([c for c, _ in known if (c.phase == "race") == race] for race in (False, True))
+            wanted = next_round(file, cell, search, ends) or next_heat(file, cell.scale, search, raced, ends)
+            if not wanted and len(search) >= file.searched and (winner := _choose(file, cell, search, raced, ends)):
+                wanted = plan_retrainings(file, winner)
         elif not file.trials:
             wanted = plan_retrainings(file, fixed_trial(cell))
         elif best := _best_trial([(a.valid, a.id) for a in mine if a.status == "ok"], cell.goal):
@@ -212,18 +235,27 @@ def cell_key(file: SweepFile, config: TrialConfig) -> tuple[Any, ...]:
     return (config.task, config.model, *varied)
 
 
-def choose_winner(trials: Sequence[TrialConfig], ends: Mapping[str, Run], goal: str) -> TrialConfig | None:
-    """Return the search trial with the best validation metric; test metrics are not looked at. None if none is ok."""
-    best = _best_trial([(ends[c.id].valid, c.id) for c in trials if ends[c.id].status == "ok"], goal)
-    return next((c for c in trials if c.id == best), None)
+def choose_winner(
+    file: SweepFile,
+    scale: Scale,
+    search: Sequence[TrialConfig],
+    raced: Sequence[TrialConfig],
+    ends: Mapping[str, Run],
+) -> TrialConfig | None:
+    """Return the winner of a cell's search, by its race if it has one; test metrics are not looked at.
+
+    Without a race it is the trial that ended ok with the best validation metric. None where there is none.
+    """
+    if file.race_settings:
+        return choose_by_race(scale, search, raced, ends)
+    best = _best_trial([(ends[c.id].valid, c.id) for c in search if ends[c.id].status == "ok"], scale.goal)
+    return next((c for c in search if c.id == best), None)
 
 
 def plan_retrainings(file: SweepFile, best: TrialConfig) -> list[TrialConfig]:
-    """Return the retrainings of a cell's winner, each with a fresh seed that differs from every search seed."""
-    taken = set(search_seeds(file, best.model))
-    fresh = (seed for k in range(10**6) if (seed := derive_seed("retrain", seed_key(best), k)) not in taken)
+    """Return the retrainings of a cell's winner, each with a fresh seed, which no trial of search or race has."""
     again = replace(best, phase="retrain", halving=None)
-    return [replace(again, seed=next(fresh)) for _ in range(file.retrain)]
+    return [replace(again, seed=seed) for seed in retraining_seeds(file, best)]
 
 
 def _best_trial(scores: Sequence[tuple[float | None, str]], goal: str) -> str | None:

@@ -103,9 +103,11 @@ def estimate_sweep(
 
 
 def planned_stages(sweep: Sweep) -> list[Sequence[TrialConfig]]:
-    """Return trials like those of each round, of the second search, and of the retrainings, before they are planned."""
+    """Return trials like those of each round, second search, heat and retraining, before they are planned."""
     file, first = sweep.file, first_trials(sweep)
     rounds: list[Sequence[TrialConfig]] = [[*chain(*first)]] * (file.rounds if file.trials else 0)
     second = [config for mine in first for config in islice(cycle(mine), file.searched - file.trials)]
-    retrainings = [config for mine in first for config in like_retrainings(mine, file.retrain)]
-    return [stage for stage in (*rounds, second, retrainings) if stage]
+    later = [
+        [config for mine in first for config in like_retrainings(mine, count)] for count in (file.raced, file.retrain)
+    ]
+    return [stage for stage in (*rounds, second, *later) if stage]

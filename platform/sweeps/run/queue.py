@@ -222,7 +222,7 @@ class PackQueue:
 
         Packs that were cut because they ran out of memory or their worker died are left out: they would be cut again.
         """
-        if not (self.sweep.file.halving and self.sweep.file.halving.cohort):
+        if not self.sweep.file.joint_packs:
             return {}
         known, memory = with_search_spaces(self.sweep), _bytes_per_worker(self.cluster)
         whole = {key: pack for key, pack in packs.items() if not self.workers.checkpoint(key).parted}
@@ -255,7 +255,7 @@ def divide_new_trials(sweep: Sweep, cluster: Cluster, fresh: Sequence[TrialConfi
     """Divide trials that are in no pack into packs, by key."""
     known = with_search_spaces(sweep)
     looped = {cell.base.model for cell in known.cells if cell.looped}
-    together = not (sweep.file.halving and sweep.file.halving.cohort)
+    together = not sweep.file.joint_packs
     memory, size = _bytes_per_worker(cluster), sweep.file.pack
     return divide_into_packs(
         fresh, cluster.count, size, partial(trial_bytes, known), memory, looped, together, cluster.max_members

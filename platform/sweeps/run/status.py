@@ -23,13 +23,15 @@ PhaseOfCell = tuple[int, Phase]
 """The trials of one phase of a cell, by its index."""
 
 
-def remaining_epochs_of_cell(file: SweepFile, epochs: int, search: EpochCounts, again: EpochCounts) -> int:
+def remaining_epochs_of_cell(
+    file: SweepFile, epochs: int, search: EpochCounts, race: EpochCounts, again: EpochCounts
+) -> int:
     """Return how many epochs a cell still has to train if no further trial of it diverges.
 
     Args:
         file: The sweep.
         epochs: Epochs of a trial of the cell that is trained to its end.
-        search, again: Epochs trained so far in its search, and in its retrainings.
+        search, race, again: Epochs trained so far in its search, in its race, and in its retrainings.
     """
     if search.ended >= file.searched:
         left = 0
@@ -41,7 +43,8 @@ def remaining_epochs_of_cell(file: SweepFile, epochs: int, search: EpochCounts, 
         )
     else:
         left = (file.searched - search.ended) * epochs - search.reached
-    return max(left, 0) + max((file.retrain - again.ended) * epochs - again.reached, 0)
+    raced = 0 if again.epochs else max((file.raced - race.ended) * epochs - race.reached, 0)
+    return max(left, 0) + raced + max((file.retrain - again.ended) * epochs - again.reached, 0)
 
 
 def cohort_sizes(file: SweepFile) -> list[int]:
@@ -49,7 +52,7 @@ def cohort_sizes(file: SweepFile) -> list[int]:
     sizes = [len(range(k, file.trials, file.rounds)) for k in range(file.rounds)]
     sizes += [file.searched - file.trials]
     pack = file.pack if file.pack != "auto" else None
-    most = (file.halving and file.halving.cohort) or pack or max(sizes)
+    most = (file.halving and file.halving.cohort) or (pack if file.rule == 1 else None) or max(sizes)
     return [min(most, size - k) for size in sizes for k in range(0, size, most)]
 
 
@@ -71,8 +74,10 @@ def remaining_epochs(file: SweepFile, epochs: Sequence[int], done: Mapping[Phase
         done: Epochs trained so far.
     """
     none = EpochCounts()
-    parts = [(each, done.get((k, "search"), none), done.get((k, "retrain"), none)) for k, each in enumerate(epochs)]
-    return sum(remaining_epochs_of_cell(file, *part) for part in parts)
+    return sum(
+        remaining_epochs_of_cell(file, each, *(done.get((k, phase), none) for phase in ("search", "race", "retrain")))
+        for k, each in enumerate(epochs)
+    )
 
 
 @dataclass(frozen=True)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from cohorts import Driver, Ledger
 from packs import Heard, trial
 
-from longwave.platform.records.report import Cohort, Report
+from longwave.platform.records.report import Cohort, Report, Rung
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_task
 from longwave.platform.training.checkpoint import Checkpoint
 from longwave.platform.training.pack import Pack
 from longwave.platform.training.snapshot import take_up
+from longwave.platform.training.stopping import decided
 from longwave.platform.training.train import train
 
 EPOCHS, STEPS = 6, 2
@@ -154,3 +157,35 @@ def test_a_rung_and_the_ends_it_decides_are_one_report() -> None:
             run.trial for run in report.runs if run.status == "stopped"
         }
         assert {p.epoch for p in report.points} == {r.epoch for r in report.rungs}
+
+
+GATED = {"eta": 2, "first": 1, "cohort": "c", "gate": 0.5, "gate_most": 3}
+
+
+def rung_of(valids: Sequence[float], halving: Mapping[str, Any], goal: str = "min", name: str = "c") -> set[int]:
+    """Return which of some trials go on after a rung, by their places."""
+    known = tuple(Rung(name, 1, f"t{k}", valid) for k, valid in enumerate(valids))
+    actual = decided(Cohort(name, tuple(r.trial for r in known), {}, known), halving, 1, goal)
+    assert actual is not None and all(r.stays is not None for r in actual[0].values())
+    return {int(trial[1:]) for trial, rung in actual[0].items() if rung.stays}
+
+
+def test_scores_decide_at_a_rung_only_where_a_quarter_of_the_trials_beats_the_gate() -> None:
+    learned = [0.4, 0.45, *[0.5] * 6]
+    assert rung_of(learned, GATED) == rung_of(learned, {"eta": 2, "first": 1}) == {0, 1, 2, 3}
+    drawn = rung_of([0.4, *[0.5] * 7], GATED)
+    assert len(drawn) == 3, "one of eight is less than a quarter: three are drawn, whatever their scores"
+    assert drawn == rung_of([*[0.5] * 7, 0.4], GATED)
+    names = [rung_of([0.5] * 8, GATED, name=name) for name in "abcdefgh"]
+    assert len({frozenset(some) for some in names}) > 4, "another cohort draws others"
+    assert rung_of([0.5] * 3, GATED) == {0, 1, 2}
+    assert rung_of([60, 60, 50, 40], {**GATED, "gate": 55}, "max") == {0, 1}
+    assert len(rung_of([54, 54, 50, 40], {**GATED, "gate": 55}, "max")) == 3
+
+
+def test_what_a_closed_gate_did_is_said() -> None:
+    known = tuple(Rung("c", 2, f"t{k}", 0.5) for k in range(8))
+    actual = decided(Cohort("c", tuple(r.trial for r in known), {}, known), GATED, 2, "min")
+    assert actual and actual[1] == (
+        "0 of 8 trials beat the constant predictor at epoch 2, too few to choose by score: 3 drawn ones went on"
+    )

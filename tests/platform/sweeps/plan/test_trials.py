@@ -21,6 +21,7 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.records.run import Run
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model, get_task
+from longwave.platform.statistics.scale import Scale
 from longwave.platform.sweeps.file.schema import SweepFile, check_sweep, read_sweep
 from longwave.platform.sweeps.file.space import Dimension, draw
 from longwave.platform.sweeps.place.packing import divide_into_packs, member_bytes, pack_key
@@ -99,16 +100,17 @@ def test_retrainings_are_asked_for_once_all_search_trials_of_the_model_have_ende
 
 
 def test_the_winner_has_the_best_validation_metric_whatever_the_test_metrics_say(tiny: Tiny) -> None:
-    a, b, c, d = all_trials(resolve(tiny(models=["lem"])), {})
+    file = tiny(models=["lem"])
+    a, b, c, d = all_trials(resolve(file), {})
     ends = {
         a.id: ok(a, 0.3, 0.0),
         b.id: ok(b, 0.2, 9.0),
         c.id: Run(c.id, "diverged", "loss nan", valid=0.01),
         d.id: Run(d.id, "stopped", "halving", valid=0.1),
     }
-    assert choose_winner([a, b, c, d], ends, "min") == b
-    assert choose_winner([a, b, c, d], ends, "max") == a
-    assert choose_winner([c], ends, "min") is None
+    assert choose_winner(file, Scale("min"), [a, b, c, d], [], ends) == b
+    assert choose_winner(file, Scale("max"), [a, b, c, d], [], ends) == a
+    assert choose_winner(file, Scale("min"), [c], [], ends) is None
 
 
 def test_without_a_search_what_is_fixed_is_retrained_at_once_as_the_winner_of_a_search_would_be(tiny: Tiny) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import math
-import random
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -14,21 +12,21 @@ import pytest
 import sqlalchemy as sa
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rich.console import Console
+from interrupted_drivers import run, run_disturbed
 from small_sweeps import small
 
-from longwave.platform.errors import ConfigError, Interrupted
+from longwave.platform.errors import ConfigError
 from longwave.platform.records.report import Cohort, Report, Rung
 from longwave.platform.storage.lease_tables import AttemptRow
 from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile
-from longwave.platform.sweeps.place.packing import divide_into_packs, pack_key
+from longwave.platform.sweeps.place.packing import divide_into_packs
 from longwave.platform.sweeps.place.workers import Job, Workers
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.stored import missing_trials, read_sweep_plan, store_plan
 from longwave.platform.sweeps.plan.trials import all_trials
-from longwave.platform.sweeps.run import driver, executor
+from longwave.platform.sweeps.run import executor
 from longwave.platform.sweeps.run.queue import PackQueue, cohort_name, decide_rungs, packs_to_join
 from longwave.platform.training import train as training
 
@@ -41,10 +39,6 @@ def halved(pack: int | str = "auto", **more: Any) -> SweepFile:
     halving = {"eta": 2, "first": 1, "cohort": TRIALS}
     sizes = {"hidden": 3, "batch": 4, "steps": 2, "epochs": EPOCHS, "trials": TRIALS, "retrain": 1}
     return small(**{**sizes, "models": ["lem"], "pack": pack, "halving": halving, **more})
-
-
-def run(file: SweepFile, store: Store, folder: Path, count: int = 1, here: bool = True) -> None:
-    driver.start_sweep(file, store, Workers(count, folder, here=here), None, Console(file=io.StringIO(), width=200))
 
 
 def ends(store: Store) -> Ends:
@@ -99,53 +93,11 @@ def test_packs_of_a_cohort_keep_the_trials_that_one_pack_would(
     assert {t.pack for t in store.trials("tiny") if t.config.phase == "search"} != {None}
 
 
-class Fate:
-    """Ends a driver at a moment drawn by chance, before or after what it writes."""
-
-    def __init__(self, seed: int, patch: pytest.MonkeyPatch) -> None:
-        self.chance, self.left, self.disturbed = random.Random(seed), 0, 6
-        real = Leases.write
-
-        def write(leases: Leases, report: Report) -> None:
-            self.left -= 1
-            late = self.chance.random() < 0.5
-            if late:
-                real(leases, report)
-            if self.disturbed and self.left < 0:
-                raise KeyboardInterrupt
-            if not late:
-                real(leases, report)
-
-        patch.setattr(Leases, "write", write)
-
-    def cut(self, store: Store) -> None:
-        """Divide the open trials anew by chance, as after deaths of workers; some checkpoints are lost with that."""
-        left = [a.id for a in store.planned("tiny") if a.open and a.phase == "search"]
-        configs = store.configs(self.chance.sample(left, len(left)))
-        size = self.chance.randint(1, TRIALS)
-        packs = [[configs[i] for i in list(configs)[k : k + size]] for k in range(0, len(configs), size)]
-        store.assign({pack_key(pack): pack for pack in packs})
-
-
-def disturbed(seed: int, store: Store, folder: Path, patch: pytest.MonkeyPatch) -> None:
-    """Run the sweep with its drivers ended by chance, each with another number of workers, its packs cut anew."""
-    fate = Fate(seed, patch)
-    while True:
-        fate.left = fate.chance.randrange(2, 14)
-        try:
-            run(halved(), store, folder, fate.chance.randint(1, 4))
-            return
-        except Interrupted:
-            fate.disturbed -= 1
-            if fate.chance.random() < 0.4:
-                fate.cut(store)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_a_cohort_in_packs_whose_drivers_die_by_chance_keeps_the_same(
     seed: int, whole: Store, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    disturbed(seed, store, tmp_path, monkeypatch)
+    run_disturbed(halved(), seed, store, tmp_path, monkeypatch)
     check(store, whole)
 
 
@@ -154,7 +106,7 @@ def test_a_cohort_in_packs_whose_drivers_die_by_chance_keeps_the_same(
 def test_forty_cohorts_in_packs_whose_drivers_die_by_chance_keep_the_same(
     seed: int, whole: Store, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    disturbed(seed, store, tmp_path, monkeypatch)
+    run_disturbed(halved(), seed, store, tmp_path, monkeypatch)
     check(store, whole)
 
 

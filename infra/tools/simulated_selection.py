@@ -1,0 +1,149 @@
+"""Simulated searches: what rules of selection cost, and how good the settings are that they choose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+from selection_laws import SHARES, Array, Law, Settings
+
+GATE = 0.25
+"""Share of the settings still trained that must beat the constant predictor before a rung may stop any."""
+GATE_MOST = 12
+"""Settings that go on at most where they do not."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A search of ``draws`` settings, of which halving keeps ``kept`` after each rung, then a race of finalists.
+
+    Attributes:
+        draws: Settings, one training each.
+        kept: Settings that go on after 1/16, 1/8, 1/4 and 1/2 of the epochs; after the last of these nobody does where
+            there is a race and ``whole`` is false.
+        finalists, seeds: The best settings train whole with so many fresh seeds; 0: the search's best score wins.
+        best, more: The best of these get so many seeds more.
+        whole: Whether survivors of the search end their trainings.
+        own: Whether a finalist's training of the search counts in the race.
+        gate: Whether a rung stops nobody while too few beat the constant predictor.
+        median: Whether finalists are compared by medians; else by means.
+    """
+
+    draws: int = 32
+    kept: tuple[int, ...] = (16, 8, 4, 2)
+    finalists: int = 0
+    seeds: int = 1
+    best: int = 0
+    more: int = 0
+    whole: bool = True
+    own: bool = False
+    gate: bool = False
+    median: bool = False
+
+    @property
+    def name(self) -> str:
+        """What it does, in words."""
+        text = " → ".join(map(str, (self.draws, *self.kept)))
+        if self.finalists:
+            text += f", then {self.finalists} × {self.seeds}"
+            text += f", best {self.best} × {self.more} more" if self.best else ""
+        details = ["median"] * self.median + ["gate"] * self.gate + ["own run counts"] * self.own
+        details += ["stopped before the race"] * (bool(self.finalists) and not self.whole)
+        return text + (f" ({', '.join(details)})" if details else "")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a rule gives on average.
+
+    Attributes:
+        cost: Whole trainings of search and race.
+        regret: Log error of the chosen setting's median above that of the best of the first 32 settings.
+        near: Share of searches whose choice is within 5 % of the best of 48 settings.
+        truth: Log error of the chosen settings.
+    """
+
+    cost: float
+    regret: float
+    near: float
+    truth: float
+
+
+def simulate(rule: Rule, law: Law, rng: Generator, searches: int = 2000) -> Outcome:
+    """Return what a rule gives on searches drawn from a law; equal generators draw the same settings for all rules."""
+    settings = law.draw(rng, searches, 48)
+    chosen, cost = choose(rule, settings, rng)
+    truth = np.take_along_axis(settings.truth, chosen[:, None], 1)[:, 0]
+    regret = truth - settings.truth[:, :32].min(1)
+    near = truth - settings.truth.min(1) < np.log(1.05)
+    return Outcome(float(cost.mean()), float(regret.mean()), float(near.mean()), float(truth.mean()))
+
+
+def choose(rule: Rule, settings: Settings, rng: Generator) -> tuple[Array, Array]:
+    """Return the setting that each search chooses, and its cost in whole trainings."""
+    searches = len(settings.truth)
+    index = np.tile(np.arange(rule.draws), (searches, 1))
+    scores = settings.train(rng, index, 1)[:, :, 0, :]
+    alive, reached = np.ones(index.shape, bool), np.zeros(index.shape, int)
+    cost, before = np.zeros(searches), 0.0
+    for k, kept in enumerate(rule.kept):
+        cost += alive.sum(1) * (SHARES[k] - before)
+        before, reached[alive] = SHARES[k], k
+        drop = _best(np.where(alive, scores[..., k], np.inf), kept)
+        if rule.gate:
+            beaten = (alive & (scores[..., k] < settings.beaten)).sum(1) >= GATE * alive.sum(1)
+            drawn = _best(np.where(alive, rng.random(alive.shape), np.inf), GATE_MOST)
+            drop = np.where(beaten[:, None], drop, drawn)
+        alive &= drop
+    if rule.whole:
+        cost += alive.sum(1) * (1 - before)
+        reached[alive] = len(SHARES) - 1
+    last = np.take_along_axis(scores, reached[..., None], 2)[..., 0]
+    order = np.lexsort((last, -reached), axis=1)
+    if not rule.finalists:
+        return order[:, 0], cost
+    finalists = order[:, : rule.finalists]
+    runs = settings.train(rng, finalists, rule.seeds)[..., -1]
+    cost += rule.finalists * rule.seeds
+    if rule.own:
+        runs = np.concatenate([runs, np.take_along_axis(scores[..., -1], finalists, 1)[..., None]], 2)
+    typical = np.median if rule.median else np.mean
+    if rule.best:
+        best = np.argsort(typical(runs, 2), 1)[:, : rule.best]
+        finalists = np.take_along_axis(finalists, best, 1)
+        more = settings.train(rng, finalists, rule.more)[..., -1]
+        runs = np.concatenate([np.take_along_axis(runs, best[..., None], 1), more], 2)
+        cost += rule.best * rule.more
+    winner = np.argmin(typical(runs, 2), 1)
+    return np.take_along_axis(finalists, winner[:, None], 1)[:, 0], cost
+
+
+def _best(scores: Array, count: int) -> Array:
+    """Return which settings of each search have its ``count`` smallest finite scores."""
+    order = np.argsort(np.argsort(scores, 1), 1)
+    return (order < count) & np.isfinite(scores)
+
+
+TODAY = Rule()
+RULES: Sequence[Rule] = (
+    TODAY,
+    Rule(kept=(16, 8, 2), finalists=2, whole=False),
+    Rule(kept=(16, 8, 3), finalists=3, best=2, more=2, whole=False),
+    Rule(kept=(16, 8, 4), finalists=4, best=2, more=2, whole=False),
+    Rule(kept=(16, 8, 4), finalists=4, seeds=2, best=2, more=1, whole=False),
+    Rule(finalists=2, seeds=3),
+    Rule(finalists=3, best=2, more=2),
+    Rule(finalists=4, best=2, more=2),
+    Rule(finalists=4, seeds=2, best=2, more=1),
+    Rule(finalists=4, best=2, more=2, median=True),
+    Rule(finalists=4, best=2, more=2, own=True),
+    Rule(finalists=6, best=2, more=2),
+    Rule(finalists=6, best=3, more=1),
+    Rule(kept=(16, 8, 8), finalists=8, best=2, more=2, whole=False),
+    Rule(draws=16, kept=(8, 4), finalists=4, seeds=3, whole=False),
+    Rule(draws=48, kept=(24, 12, 6), finalists=6, best=2, more=2, whole=False),
+    Rule(draws=48, kept=(24, 12, 6, 3), finalists=4, best=2, more=1),
+    Rule(kept=(), whole=True),
+)

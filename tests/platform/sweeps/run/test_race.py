@@ -1,0 +1,88 @@
+"""A sweep with a race: it never sees test data before its winner is retrained, and ends the same when interrupted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from interrupted_drivers import run, run_disturbed
+from small_sweeps import small
+
+from longwave.platform.records.run import Run
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.plan.stored import read_sweep_plan
+from longwave.platform.sweeps.plan.trials import all_trials
+from longwave.platform.sweeps.run.status import sweep_status
+
+
+def with_race(**changes: Any) -> SweepFile:
+    """Return a sweep of six trials with halving and gates, a race of three, and two retrainings."""
+    sizes = {"hidden": 3, "batch": 4, "steps": 2, "epochs": 4, "trials": 6, "retrain": 2}
+    race = {"finalists": 3, "best": 2, "more": 2}
+    return small(**{**sizes, "models": ["lem"], "rule": 2, "halving": {"eta": 2, "first": 1}, "race": race, **changes})
+
+
+def ends(store: Store) -> dict[str, Run]:
+    """Return how all trials ended."""
+    return {t.config.id: t.run for t in store.trials("tiny") if t.run}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The sweep, undisturbed."""
+    folder = tmp_path_factory.mktemp("whole")
+    with Store(f"sqlite:///{folder}/store.db") as store:
+        run(with_race(), store, folder)
+        yield store
+
+
+def test_a_race_trains_what_follows_from_the_search_and_only_retrainings_see_test_data(whole: Store) -> None:
+    trials = whole.trials("tiny")
+    phases = [t.config.phase for t in trials]
+    assert {phase: phases.count(phase) for phase in phases} == {"search": 6, "race": 3 + 2 * 2, "retrain": 2}
+    sweep = read_sweep_plan(whole, "tiny")
+    assert {c.id for c in all_trials(sweep, ends(whole))} == {t.config.id for t in trials}
+    assert {t.config.phase for t in trials if t.run and t.run.test is not None} == {"retrain"}
+    assert all(t.run and t.run.epochs == 4 for t in trials if t.config.phase == "race")
+
+
+def test_a_status_counts_the_race_before_it_is_planned_and_what_was_planned_once_it_is_over(whole: Store) -> None:
+    status = sweep_status(whole, "tiny")
+    assert (status.state, status.trials, status.counts["done"]) == ("over", 15, 15)
+    assert with_race().trained == 15
+
+
+def test_a_row_says_its_search_had_a_race_and_counts_the_trainings_of_the_search_alone(whole: Store) -> None:
+    [group] = whole.groups()
+    assert group.search.trials == 6 and "a race of 3 finalists with fresh seeds" in group.ways[0]
+    raced = [t.run.seconds for t in whole.trials("tiny") if t.run and t.config.phase != "retrain"]
+    assert group.search.seconds == pytest.approx(sum(raced))
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("seed", range(3))
+def test_a_race_whose_drivers_die_by_chance_has_the_same_winner(
+    seed: int, whole: Store, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_disturbed(with_race(pack=2), seed, store, tmp_path, monkeypatch)
+    check_same(store, whole)
+
+
+@pytest.mark.slow  # twenty sweeps, each ended half a dozen times
+@pytest.mark.parametrize("seed", range(100, 120))
+def test_twenty_races_whose_drivers_die_by_chance_have_the_same_winner(
+    seed: int, whole: Store, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_disturbed(with_race(pack=2), seed, store, tmp_path, monkeypatch)
+    check_same(store, whole)
+
+
+def check_same(store: Store, whole: Store) -> None:
+    """Assert that the same trials were trained, each once, and chose the same."""
+    ours, theirs = ends(store), ends(whole)
+    assert ours.keys() == theirs.keys()
+    for trial, run_here in ours.items():
+        assert (run_here.status, run_here.epochs) == (theirs[trial].status, theirs[trial].epochs)
+        assert run_here.valid == pytest.approx(theirs[trial].valid, rel=1e-4)

@@ -1,0 +1,66 @@
+"""Sweeps whose drivers are ended by chance, in one process."""
+
+from __future__ import annotations
+
+import io
+import random
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from longwave.platform.errors import Interrupted
+from longwave.platform.records.report import Report
+from longwave.platform.storage.leases import Leases
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.place.packing import pack_key
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.run import driver
+
+
+def run(file: SweepFile, store: Store, folder: Path, count: int = 1, here: bool = True) -> None:
+    """Run a sweep to its end."""
+    driver.start_sweep(file, store, Workers(count, folder, here=here), None, Console(file=io.StringIO(), width=200))
+
+
+class Fate:
+    """Ends a driver at a moment drawn by chance, before or after what it writes."""
+
+    def __init__(self, seed: int, patch: pytest.MonkeyPatch) -> None:
+        self.chance, self.left, self.disturbed = random.Random(seed), 0, 6
+        real = Leases.write
+
+        def write(leases: Leases, report: Report) -> None:
+            self.left -= 1
+            late = self.chance.random() < 0.5
+            if late:
+                real(leases, report)
+            if self.disturbed and self.left < 0:
+                raise KeyboardInterrupt
+            if not late:
+                real(leases, report)
+
+        patch.setattr(Leases, "write", write)
+
+    def cut(self, store: Store) -> None:
+        """Divide the open trials anew by chance, as after deaths of workers; some checkpoints are lost with that."""
+        left = [a.id for a in store.planned("tiny") if a.open and a.phase != "retrain"]
+        configs = store.configs(self.chance.sample(left, len(left)))
+        size = self.chance.randint(1, max(len(left), 1))
+        packs = [[configs[i] for i in list(configs)[k : k + size]] for k in range(0, len(configs), size)]
+        store.assign({pack_key(pack): pack for pack in packs})
+
+
+def run_disturbed(file: SweepFile, seed: int, store: Store, folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """Run a sweep named ``tiny`` whose drivers end by chance, with other numbers of workers and packs cut anew."""
+    fate = Fate(seed, patch)
+    while True:
+        fate.left = fate.chance.randrange(2, 14)
+        try:
+            run(file, store, folder, fate.chance.randint(1, 4))
+            return
+        except Interrupted:
+            fate.disturbed -= 1
+            if fate.chance.random() < 0.4:
+                fate.cut(store)

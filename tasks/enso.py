@@ -92,4 +92,5 @@ TASK = TaskSpec(
         ),
     ),
     baselines=FORECASTS,
+    time_scales={"h=1": 44, "h=25": 45},
 )

@@ -62,4 +62,5 @@ TASK = replace(
     source="the equation of Erichson et al. 2022, tau-GRU, eq. 22; parameters, noise and free runs are ours",
     lag="7 to 12 steps of delay; the parameters show within a cycle of some 50 steps",
     searched=Searched(("gru", "lem", "lstm"), 0.328, 0.326, 0.388, 3, SWEEP),
+    time_scales={"": 9},
 )

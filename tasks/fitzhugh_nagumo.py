@@ -88,4 +88,5 @@ TASK = TaskSpec(
     horizon=1,
     protocols=(note("the authors' code scores the last 128 test sequences, this task all 1024", "lem", minor=True),),
     baselines=FORECASTS,
+    time_scales={"": 50},
 )

@@ -80,4 +80,5 @@ TASK = TaskSpec(
     baselines=FREE,
     further=(*(ahead(FREE_RMSE, step) for step in (1, 10, 25, 50, 100)), valid_time(1.0, "steps")),
     searched=Searched(("lem", "gru", "lstm"), 0.590, 0.55, 1.23, 3, SWEEP),
+    time_scales={"": 7},
 )

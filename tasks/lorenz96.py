@@ -97,4 +97,5 @@ TASK = TaskSpec(
         "linear map": Iterated(HORIZON, 1),
         "quadratic map": Iterated(HORIZON, 2),
     },
+    time_scales={"F=0.9": 88, "F=8": 24},
 )

@@ -67,4 +67,5 @@ TASK = replace(
         SWEEP,
         beside="In the valid time LEM is near cubic AR: 1.5 Lyapunov times (1.3 to 1.7) against 1.3.",
     ),
+    time_scales={"": 3},
 )

@@ -51,4 +51,5 @@ TASK = replace(
     recipes={"": replace(ENSO.recipe(""), source="tau-GRU, Table 8; batch ours, not stated")},
     source="Mackey and Glass 1977; Erichson et al. 2022, tau-GRU, app. F.2: a 0.2, b 0.1, n 10, d 17, constant history",
     lag="68 steps",
+    time_scales={"": 36},
 )

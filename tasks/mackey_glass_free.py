@@ -71,4 +71,5 @@ TASK = replace(
         SWEEP,
         beside="GRU's free runs are valid for 52 steps, those of analogues for 23.",
     ),
+    time_scales={"": 5},
 )

@@ -19,7 +19,7 @@ TAU = Param(
     5,
     200,
     False,
-    "steps",
+    "steps back",
     "Time lag of the delayed feedback.",
     "τ-GRU, Appendix G",
     zero=True,

@@ -20,7 +20,8 @@ class Param:
         symbol: As the paper and the board write it: ``Δt``.
         low, high: Bounds of the draw, both included, in ``unit``.
         log: Draw uniformly in log(value); needs ``low > 0``.
-        unit: ``"steps"``, ``"1/step"``, ``"1"`` (a pure number).
+        unit: ``"steps"`` of a model's time that one step of the data lasts, ``"1/step"``, ``"steps back"`` of a delay,
+            ``"1"`` (a pure number).
         meaning: One sentence.
         published: Where the range comes from; empty when no paper prints one.
         zero: Whether the value 0 is allowed. Negative values never are.
@@ -83,6 +84,23 @@ class Param:
     def from_dict(cls, data: Mapping[str, Any]) -> Param:
         """Rebuild from ``to_dict``."""
         return cls(**{**data, "most": math.inf if data["most"] is None else data["most"]})
+
+    def in_time(self, time_scale: int) -> Param:
+        """Return the parameter with the range that follows from a task's time scale τ, in steps, if its unit has steps.
+
+        A step of the data is between 1/τ and 3 units of a model's time, so that one unit is at most as long as the data
+        remember and some steps long; rates are from 0.1/τ to 10/τ, and delays from one step to 4τ. Other parameters,
+        and the learning rate, stay as they are.
+        """
+        ranges = {
+            "steps": (1 / time_scale, 3.0),
+            "1/step": (0.1 / time_scale, 10 / time_scale),
+            "steps back": (1.0, 4.0 * time_scale),
+        }
+        if self.name == "lr" or not self.searched or self.unit not in ranges:
+            return self
+        low, high = ranges[self.unit]
+        return self.between(low, min(high, self.most), f"the task's time scale, {time_scale} steps", log=True)
 
     def between(self, low: float, high: float, published: str = "", log: bool | None = None) -> Param:
         """Return the same parameter with another range of the draw."""

@@ -102,20 +102,34 @@ class ModelSpec:
         """Return the layer for a pack of ``members``, from hyper-parameters and options by name."""
         return self.layer(sizes.inputs, sizes.hidden, members=members, t_max=sizes.length, **chosen)
 
+    @property
+    def papers_tasks(self) -> frozenset[str]:
+        """The tasks for which its paper prints ranges or best settings."""
+        return frozenset([*self.ranges, *(best.task.split()[0] for best in self.best)])
+
     def space(
-        self, task: str, options: Mapping[str, OptionValue] | None = None, requested: Collection[str] = ()
+        self,
+        task: str,
+        options: Mapping[str, OptionValue] | None = None,
+        requested: Collection[str] = (),
+        time_scale: int | None = None,
     ) -> tuple[Param, ...]:
         """Return the search space: the learning rate, then the parameters, with the ranges published for ``task``.
+
+        On a task that is none of its paper's, parameters in units of steps have ranges that follow from ``time_scale``.
 
         Args:
             task: Registry key of the task.
             options: Static choices; parameters that mean nothing under them are left out.
             requested: Names of parameters to include although they are not ``searched`` by themselves.
+            time_scale: Of the task, in steps; None leaves all ranges as they were published.
         """
         ranges = self.ranges.get(task, {})
         relevant = [
             p for p in self.layer.relevant({**self.defaults, **(options or {})}) if p.searched or p.name in requested
         ]
+        if time_scale is not None and task not in self.papers_tasks:
+            return tuple(p.in_time(time_scale) for p in (self.lr, *relevant))
         return tuple(
             p.between(*ranges[p.name], published=self.source) if p.name in ranges else p for p in (self.lr, *relevant)
         )

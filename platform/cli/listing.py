@@ -26,6 +26,10 @@ def show_models(
     family: FamilyOption = None,
     format: FormatOption = Format.table,
     kernel: Annotated[bool, typer.Option("--kernel", help="Of one model, the plan of its fused loop.")] = False,
+    task: Annotated[
+        str | None,
+        typer.Option(help="Of one model, the ranges that a search has on this task.", autocompletion=a_task),
+    ] = None,
 ) -> None:
     """List the models with their papers, or show one in full. Its page has equation and settings.
 
@@ -34,8 +38,10 @@ def show_models(
     _one_or_family(name, family)
     if kernel and not name:
         raise ConfigError("--kernel prints the plan of one model: longwave models NAME --kernel")
+    if task and not name:
+        raise ConfigError("--task prints the ranges of one model: longwave models NAME --task TASK")
     if name:
-        render_models.print_model(registry.get_model(name), format, kernel)
+        render_models.print_model(registry.get_model(name), format, kernel, task and registry.get_task(task))
     else:
         render_models.print_models(
             registry.of_family(registry.all_models(), family) if family else list(registry.all_models().values()),

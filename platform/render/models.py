@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from longwave.models.base.param import Param
     from longwave.models.base.spec import Best, ModelSpec
     from longwave.models.kernels.compiler.plan import Plan
+    from longwave.tasks.base.spec import TaskSpec
 
 
 def print_models(specs: Sequence[ModelSpec], format: Format) -> None:
@@ -30,8 +31,14 @@ def print_models(specs: Sequence[ModelSpec], format: Format) -> None:
         print_line("  One in full, with equation and published settings: longwave models NAME")
 
 
-def print_model(spec: ModelSpec, format: Format, kernel: bool = False) -> None:
-    """Print one model in full, or the plan of its fused loop; in a format for programs, as ``print_models`` does."""
+def print_model(spec: ModelSpec, format: Format, kernel: bool = False, task: TaskSpec | None = None) -> None:
+    """Print one model in full, the plan of its fused loop, or what a search draws on a task.
+
+    In a format for programs, it prints what ``print_models`` does.
+    """
+    if task:
+        _print_space(spec, task, format)
+        return
     if kernel:
         print_line(_kernel_plan(spec))
         return
@@ -48,8 +55,8 @@ def print_model(spec: ModelSpec, format: Format, kernel: bool = False) -> None:
         drop=[4, 7, 6],
         hint=WIDER,
     )
-    for task, ranges in spec.ranges.items():
-        print_line(f"  on {task}: " + ", ".join(f"{k} in [{a:g}, {b:g}]" for k, (a, b) in ranges.items()))
+    for name, ranges in spec.ranges.items():
+        print_line(f"  on {name}: " + ", ".join(f"{k} in [{a:g}, {b:g}]" for k, (a, b) in ranges.items()))
     for name, choices in spec.options.items():
         print_line(f"  option {name}: {', '.join(map(str, choices))} (default {choices[0]})")
     if spec.best:
@@ -66,6 +73,30 @@ def print_model(spec: ModelSpec, format: Format, kernel: bool = False) -> None:
     total = sum(printed.values())
     where = ", ".join(f"{task} {n}" for task, n in printed.items())
     print_line(f"  Published results of this model: {total}" + (f" ({where})" if total else ""))
+
+
+def _print_space(spec: ModelSpec, task: TaskSpec, format: Format) -> None:
+    """Print the ranges that a search of rule 2 draws from, for each variant that has a time scale of its own."""
+    tables = []
+    for variant in task.time_scales or ("",):
+        scale = task.time_scale(variant)
+        params = spec.space(task.name, time_scale=scale)
+        why = "none: nothing is forecast" if scale is None else f"{scale} steps, the first lag of autocorrelation < 1/e"
+        own = ", one of the tasks of the model's paper" if task.name in spec.papers_tasks else ""
+        tables.append(
+            Table(
+                f"{spec.title} on {' '.join(filter(None, (task.name, variant)))}{own}; time scale: {why}",
+                ("key", "symbol", "range", "draw", "unit", "range from"),
+                [
+                    (p.name, p.symbol, f"[{p.low:.4g}, {p.high:.4g}]", "log" if p.log else "uniform", p.unit,
+                     p.published or "Longwave")
+                    for p in params
+                ],
+                records=[{"task": task.name, "variant": variant, "time_scale": scale, **p.to_dict()} for p in params],
+                prose=frozenset({5}),
+            )
+        )  # fmt: skip
+    print_tables(tables, format)
 
 
 def _print_sizes(spec: ModelSpec) -> None:

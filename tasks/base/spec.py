@@ -158,6 +158,9 @@ class TaskSpec:
         baselines: Trivial predictors by name, measured beside the models.
         margin: Ratio of errors within which a printed number counts as met.
         further: What is measured of the test split beside the metric.
+        time_scales: Of a series that is forecast, by variant, or under ``""`` for all: the first lag, in steps, at
+            which the absolute autocorrelation of the training inputs, averaged over features, falls below 1/e. Empty
+            where nothing is forecast: what must be kept there is the sequence.
         searched: What models reached in a declared short search, where no paper prints a number; None without one.
     """
 
@@ -188,6 +191,7 @@ class TaskSpec:
     margin: float = 1.25
     further: tuple[Further, ...] = ()
     searched: Searched | None = None
+    time_scales: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -205,6 +209,10 @@ class TaskSpec:
         if isinstance(general, Changes):
             raise TypeError(f"{self.name}: the recipe that holds for all others must be whole.")
         return own.of(general) if isinstance(own, Changes) else own
+
+    def time_scale(self, variant: str) -> int | None:
+        """Return the time scale of a variant, in steps; None where nothing is forecast."""
+        return self.time_scales.get(variant, self.time_scales.get(""))
 
     def chance_at(self, variant: str, scores: Mapping[str, float] = NO_SCORES) -> float | None:
         """Return the metric of a predictor that ignores its inputs, at a variant.

@@ -36,7 +36,7 @@ class ResolvedCell:
     numbers: Defaults
 
 
-def resolve_cell(settings: CellSettings, task: TaskSpec, model: ModelSpec) -> ResolvedCell:
+def resolve_cell(settings: CellSettings, task: TaskSpec, variant: str, model: ModelSpec) -> ResolvedCell:
     """Return a cell made whole.
 
     Args:
@@ -52,7 +52,8 @@ def resolve_cell(settings: CellSettings, task: TaskSpec, model: ModelSpec) -> Re
         settings, task, model, [_possible_words(settings, fields, word) for word in WORDS]
     )
     values = {**settings.fixed, **settings.drawn}
-    params = {p.name: p for p in model.space(task.name, options, values)}
+    time_scale = task.time_scale(variant) if settings.in_time else None
+    params = {p.name: p for p in model.space(task.name, options, values, time_scale)}
     for name in values:
         if name not in {*FIELDS, "drops", *options, *params, *known_numbers}:
             _check_unknown(settings, name, task, model, fields)

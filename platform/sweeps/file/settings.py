@@ -29,6 +29,7 @@ class CellSettings:
         drawn: What is to be drawn, by name: ranges and choices.
         cell: The part of ``fixed`` that comes from the grid.
         tasks: How many tasks the sweep has.
+        in_time: Whether parameters in units of steps are drawn by the task's time scale, as under rule 2.
         words: Optimisers and schedules of all cells of the model, as far as the file fixes them.
     """
 
@@ -38,6 +39,7 @@ class CellSettings:
     drawn: Mapping[str, Range | list[Any]]
     cell: Mapping[str, Any]
     tasks: int
+    in_time: bool
     words: Mapping[str, Sequence[Any]]
 
     def at(self, name: str) -> str:
@@ -84,7 +86,9 @@ def read_cells(file: SweepFile, model: ModelSpec) -> Iterator[CellSettings]:
     words = {word: grid.get(word) or [value for value in [fixed.get(word)] if value] for word in WORDS}
     for values in product(*grid.values()):
         cell = dict(zip(grid, values, strict=True))
-        yield CellSettings(file.name, tables, {**fixed, **cell}, drawn, cell, len(file.variant_by_task), words)
+        yield CellSettings(
+            file.name, tables, {**fixed, **cell}, drawn, cell, len(file.variant_by_task), file.rule == 2, words
+        )
 
 
 def _fixed_outside_tables(changes: RecipeChanges) -> dict[str, Any]:

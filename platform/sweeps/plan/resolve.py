@@ -86,7 +86,7 @@ def _plan_cells(file: SweepFile, task: TaskSpec, models: list[ModelSpec]) -> Ite
 def _plan_cell(
     file: SweepFile, task: TaskSpec, model: ModelSpec, variant: str, data: Data[Batch], settings: CellSettings
 ) -> CellPlan:
-    resolved = resolve_cell(settings, task, model)
+    resolved = resolve_cell(settings, task, variant, model)
     options = settings.options(model)
     base = TrialConfig(
         task=task.name,
@@ -119,7 +119,7 @@ def _plan_cell(
         other_numbers=data.valid.numbers(task.outputs),
         recipe=recipe_to_dict(task.recipe(model.name)),
         numbers=resolved.numbers,
-        wider=_widened_space(file, settings, task, model, resolved) if file.wider else (),
+        wider=_widened_space(file, settings, task, variant, model, resolved) if file.wider else (),
         perfect=scale.perfect if file.race_settings else None,
         floor=scale.floor if file.race_settings else 0.0,
         gate=gate_score(task, data) if gates else None,
@@ -132,7 +132,7 @@ def _plan_cell(
 
 
 def _widened_space(
-    file: SweepFile, settings: CellSettings, task: TaskSpec, model: ModelSpec, first: ResolvedCell
+    file: SweepFile, settings: CellSettings, task: TaskSpec, variant: str, model: ModelSpec, first: ResolvedCell
 ) -> tuple[Dimension, ...]:
     """Return the space of a cell's second search, with all ranges checked against those of the first."""
     assert file.wider
@@ -141,7 +141,7 @@ def _widened_space(
     if unknown := [name for name in ranges if name not in drawn]:
         raise ConfigError(f"{file.name}: {where}: {did_you_mean('range', unknown[0], drawn)}")
     tables = {**settings.tables, **dict.fromkeys(ranges, where)}
-    resolved = resolve_cell(replace(settings, drawn={**settings.drawn, **ranges}, tables=tables), task, model)
+    resolved = resolve_cell(replace(settings, drawn={**settings.drawn, **ranges}, tables=tables), task, variant, model)
     for d in resolved.space:
         if d.name in ranges and not (d.low <= drawn[d.name].low and d.high >= drawn[d.name].high):
             held = f"the first search's {drawn[d.name].low:g} to {drawn[d.name].high:g}"

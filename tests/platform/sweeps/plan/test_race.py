@@ -199,3 +199,11 @@ def test_a_race_is_the_default_of_rule_2_and_can_be_left_out_or_asked_for() -> N
     ):
         with pytest.raises(ConfigError, match=message):
             check_sweep({**content, "race": race}, "f")
+
+
+def test_a_search_of_rule_2_draws_steps_in_the_time_of_its_task_and_rule_1_as_published() -> None:
+    enso = {"models": ["cornn"], "task": "enso", "variant": "h=25", "steps": None, "race": False}
+    ranges = [{d.name: (d.low, d.high) for d in resolve(small(**enso, rule=rule)).cells[0].space} for rule in (1, 2)]
+    assert ranges[0]["dt"] == (0.01, 0.1) and ranges[1]["dt"] == (1 / 45, 3.0)
+    given = {"space": {"cornn": {"dt": {"low": 0.5, "high": 0.6}}}}
+    assert {d.name: d.low for d in resolve(small(**enso, rule=2, **given)).cells[0].space}["dt"] == 0.5

@@ -84,11 +84,20 @@ def test_who_competes_is_of_one_round_and_of_one_pack_or_cohort(file: dict[str, 
 def test_what_is_left_counts_who_ended_and_how_far_the_others_are(
     halving: object, search: EpochCounts, again: EpochCounts, left: int
 ) -> None:
-    assert remaining_epochs_of_cell(small(halving=halving), 6, search, again) == left
+    none = EpochCounts()
+    assert remaining_epochs_of_cell(small(halving=halving), 6, search, none, again) == left
     two = {(1, "search"): search, (1, "retrain"): again}
     assert remaining_epochs(small(halving=halving), [6, 6], two) == left + remaining_epochs_of_cell(
-        small(halving=halving), 6, EpochCounts(), EpochCounts()
+        small(halving=halving), 6, none, none, none
     )
+
+
+def test_what_is_left_of_a_race_is_counted_until_the_winner_is_retrained() -> None:
+    file = small(trials=4, rule=2, retrain=2)  # a race of 4 finalists, then 2 of them twice
+    over, none = EpochCounts(4, 24), EpochCounts()
+    assert remaining_epochs_of_cell(file, 6, over, none, none) == (8 + 2) * 6
+    assert remaining_epochs_of_cell(file, 6, over, EpochCounts(3, 18, 2), none) == 5 * 6 - 2 + 2 * 6
+    assert remaining_epochs_of_cell(file, 6, over, EpochCounts(5, 30), EpochCounts(0, 0, 1)) == 2 * 6 - 1
 
 
 def test_a_sweep_with_halving_trains_what_was_expected_of_it(store: Store, tmp_path: Path) -> None:

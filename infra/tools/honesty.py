@@ -1,7 +1,7 @@
 """How often the platform is wrong, claimed and simulated: ``make honesty`` draws all cases and writes a table.
 
 It takes about 20 minutes on two cores and writes ``infra/honesty.md``; ``make honesty WORDS="ranks pairs"`` runs these
-parts alone (of ``ranks``, ``intervals``, ``overall``, ``pairs``, ``verdicts``) and writes nothing. The default tests
+parts alone (of ``PARTS``) and writes nothing. The default tests
 run the same cases on few boards.
 """
 
@@ -16,11 +16,12 @@ from itertools import repeat
 from claims import Line
 from simulated_boards import Case, interval_cases, overall_cases, rank_cases
 from simulated_pairs import pair_cases
+from simulated_selection import selection_cases
 from simulated_verdicts import verdict_cases
 from tree import ROOT
 
 FILE = ROOT / "infra/honesty.md"
-PARTS = ("ranks", "intervals", "overall", "pairs", "verdicts")
+PARTS = ("ranks", "intervals", "overall", "pairs", "verdicts", "selection")
 BOARDS = 3000
 """Boards a case of ranks, half as many with 20 models: the standard error of a share of .05 is .004 (.006)."""
 CASES = 4000
@@ -39,6 +40,8 @@ def list_cases(name: str, boards: int = BOARDS, cases: int = CASES) -> list[Case
         return rank_cases(boards)
     if name == "intervals":
         return interval_cases(cases)
+    if name == "selection":
+        return selection_cases(cases)
     if name == "pairs":
         return pair_cases(cases)
     return overall_cases(cases) if name == "overall" else verdict_cases(cases)

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache, partial
 
 import numpy as np
+from claims import Line
 from numpy.random import Generator
-from selection_laws import SHARES, Array, Law, Settings
+from selection_laws import (
+    LEARN_OR_NOT,
+    NORMAL,
+    SHARES,
+    Array,
+    EditionCell,
+    Law,
+    Normal,
+    Settings,
+    laws_of_edition,
+)
+from simulated_boards import Case
+from tree import ROOT
 
 GATE = 0.25
 """Share of the settings still trained that must beat the constant predictor before a rung may stop any."""
@@ -126,24 +141,85 @@ def _best(scores: Array, count: int) -> Array:
     return (order < count) & np.isfinite(scores)
 
 
-TODAY = Rule()
+EDITION = ROOT / "infra/board/edition-1/results"
+"""The runs from which the constants of model A are computed."""
+FIRST_RULE = Rule()
+CHOSEN = Rule(finalists=4, best=2, more=2, gate=True)
+"""The default of rule 2."""
 RULES: Sequence[Rule] = (
-    TODAY,
+    FIRST_RULE,
+    CHOSEN,
+    replace(CHOSEN, gate=False),
+    replace(CHOSEN, median=True),
+    replace(CHOSEN, own=True),
     Rule(kept=(16, 8, 2), finalists=2, whole=False),
     Rule(kept=(16, 8, 3), finalists=3, best=2, more=2, whole=False),
     Rule(kept=(16, 8, 4), finalists=4, best=2, more=2, whole=False),
-    Rule(kept=(16, 8, 4), finalists=4, seeds=2, best=2, more=1, whole=False),
     Rule(finalists=2, seeds=3),
     Rule(finalists=3, best=2, more=2),
-    Rule(finalists=4, best=2, more=2),
     Rule(finalists=4, seeds=2, best=2, more=1),
-    Rule(finalists=4, best=2, more=2, median=True),
-    Rule(finalists=4, best=2, more=2, own=True),
     Rule(finalists=6, best=2, more=2),
-    Rule(finalists=6, best=3, more=1),
-    Rule(kept=(16, 8, 8), finalists=8, best=2, more=2, whole=False),
     Rule(draws=16, kept=(8, 4), finalists=4, seeds=3, whole=False),
     Rule(draws=48, kept=(24, 12, 6), finalists=6, best=2, more=2, whole=False),
-    Rule(draws=48, kept=(24, 12, 6, 3), finalists=4, best=2, more=1),
-    Rule(kept=(), whole=True),
+    Rule(kept=()),
 )
+MOST_OPEN, MOST_CLOSED = 16.0, 24.0
+"""Whole trainings of search and race, at most, where the gate is open and where it is closed."""
+GAIN_A, SHARE_B = 0.05, 0.5
+"""How much smaller the mean error is than under the first rule, in model A; share of the regret left, in model B."""
+
+
+@cache
+def edition_outcomes(rule: Rule, searches: int) -> list[Outcome]:
+    """Return what a rule gives in each cell of the edition."""
+    return [simulate(rule, law, np.random.default_rng(k), searches) for k, law in enumerate(_edition_laws())]
+
+
+@cache
+def _edition_laws() -> list[EditionCell]:
+    return laws_of_edition(EDITION)
+
+
+def error_change(rule: Rule, searches: int) -> float:
+    """Return how the mean error in model A differs from that of the first rule, as a share."""
+    pairs = zip(edition_outcomes(rule, searches), edition_outcomes(FIRST_RULE, searches), strict=True)
+    return float(np.exp(np.mean([ours.truth - first.truth for ours, first in pairs])) - 1)
+
+
+def law_outcome(rule: Rule, law: Normal, searches: int) -> Outcome:
+    """Return what a rule gives in model B."""
+    return simulate(rule, law, np.random.default_rng(zlib.crc32(law.name.encode())), searches)
+
+
+def selection_cases(searches: int) -> list[Case]:
+    """Return a case for each rule, and those of what is claimed of the chosen one."""
+    return [*(partial(describe_rule, rule, searches) for rule in RULES), partial(check_chosen, searches)]
+
+
+def describe_rule(rule: Rule, searches: int) -> list[Line]:
+    """Return what a rule costs and gives under all laws, without a claim."""
+    here = edition_outcomes(rule, max(searches // 20, 20))
+    change, near = error_change(rule, max(searches // 20, 20)), np.mean([outcome.near for outcome in here])
+    laws = [(law, law_outcome(rule, law, searches)) for law in (*NORMAL, *LEARN_OR_NOT)]
+    regrets = "; ".join(f"{law.name} {outcome.regret:.3f}" for law, outcome in laws)
+    costs = f"{np.mean([outcome.cost for outcome in here]):.1f} to {max(outcome.cost for _, outcome in laws):.1f}"
+    summary = f"{costs} trainings; A: error {change:+.1%}, {near:.2f} near the best; B, regret: {regrets}"
+    return [Line(rule.name, "", summary, True)]
+
+
+def check_chosen(searches: int) -> list[Line]:
+    """Return what is claimed of the chosen rule, and what came out."""
+    change = error_change(CHOSEN, max(searches // 20, 20))
+    lines = [Line("model A, error against the first rule", f"≤ −{GAIN_A:.0%}", f"{change:+.1%}", change <= -GAIN_A)]
+    for law in (*NORMAL, *LEARN_OR_NOT):
+        ours, first = law_outcome(CHOSEN, law, searches), law_outcome(FIRST_RULE, law, searches)
+        share = SHARE_B if law.name == "seeds of edition 1" else 1.0
+        most = MOST_OPEN if law in NORMAL else MOST_CLOSED
+        lines += [
+            Line(
+                f"{law.name}, regret", f"≤ {share * first.regret:.3f}", f"{ours.regret:.3f}",
+                ours.regret <= share * first.regret,
+            ),
+            Line(f"{law.name}, whole trainings", f"≤ {most:g}", f"{ours.cost:.1f}", ours.cost <= most),
+        ]  # fmt: skip
+    return lines

@@ -41,7 +41,7 @@ def show_models(
     if task and not name:
         raise ConfigError("--task prints the ranges of one model: longwave models NAME --task TASK")
     if name:
-        render_models.print_model(registry.get_model(name), format, kernel, task and registry.get_task(task))
+        render_models.print_model(registry.get_model(name), format, kernel, registry.get_task(task) if task else None)
     else:
         render_models.print_models(
             registry.of_family(registry.all_models(), family) if family else list(registry.all_models().values()),

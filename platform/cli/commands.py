@@ -57,6 +57,7 @@ COMMANDS = {
         "sweep:list_edges",
         "List the numbers of winners that sit at an edge of the range they were drawn from.",
     ),
+    "sweep race": ("sweep:plan_race", "Plan a race of the finalists of a search that is in the store."),
     "sweep pause": ("steer:pause_sweep", "Have a sweep's drivers save checkpoints and wait."),
     "sweep continue": ("steer:continue_sweep", "Let a paused sweep go on."),
     "sweep stop": ("steer:stop_sweep", "Have a sweep's drivers save checkpoints and end."),

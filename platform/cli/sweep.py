@@ -1,4 +1,4 @@
-"""Commands that look models up and train nothing: sweep plan, edges."""
+"""Commands that look models up and train nothing: sweep plan, sweep edges, sweep race."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.paths import store_url
 from longwave.platform.render import sweeps, terminal
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.schema import read_sweep
+from longwave.platform.sweeps.file.schema import check_sweep, read_sweep
+from longwave.platform.sweeps.file.values import Race
 from longwave.platform.sweeps.place.estimate import parse_prices
 from longwave.platform.sweeps.place.memory import check_memory
-from longwave.platform.sweeps.plan.range_edges import find_edges, format_tables, widen_ranges
+from longwave.platform.sweeps.plan.range_edges import boxes_of_winners, find_edges, format_tables, widen_ranges
 from longwave.platform.sweeps.plan.resolve import resolve
-from longwave.platform.sweeps.plan.stored import read_sweep_plan, with_search_spaces
+from longwave.platform.sweeps.plan.stored import missing_trials, read_sweep_plan, store_plan, with_search_spaces
 from longwave.platform.sweeps.plan.trials import first_trials
 from longwave.platform.sweeps.plan.warm_start import with_settings_of_rows
 from longwave.platform.sweeps.run.estimate import describe_devices_here, estimate_sweep
@@ -63,16 +64,40 @@ def list_edges(
 ) -> None:
     """List the numbers of winners that sit at an edge of the range they were drawn from. Nothing is trained.
 
-    An edge is the outer 5 % of a range at each end, of its logarithm where it is drawn so. With --widened, each such
-    range is wider for all models alike: tenfold at each end where it is logarithmic, else by its own width. In a copy
-    of the sweep file, of another name, it follows on the first search, which is not trained again.
+    An edge is the outer 5 % of a range at each end, of its logarithm where it is drawn so. With --widened, a second
+    search is printed. Under rule 2 it draws as many trials again for all models, in a box of half a decade round the
+    winners of each, which leaves the first range only where a winner sits at its end. Under rule 1 it draws half as
+    many, and each such range is wider for all models alike. In a copy of the sweep file, of another name, it follows on
+    the first search, which is not trained again.
 
     Example: longwave sweep edges demo
     """
     with Store(store_url(store), create=False) as known:
         planned = with_search_spaces(read_sweep_plan(known, name))  # an imported one has no spaces of its own
         at_edges, without = find_edges(planned, known, name)
-    if widened:
+        boxes = boxes_of_winners(planned, known, name) if widened and planned.file.rule == 2 and at_edges else None
+    if widened and boxes is not None:
+        typer.echo(format_tables(boxes, planned.file.trials), nl=False)
+    elif widened:
         typer.echo(format_tables(widen_ranges(planned, at_edges), max(planned.file.trials // 2, 1)), nl=False)
     else:
         sweeps.print_edges(name, at_edges, without, format.value)
+
+
+def plan_race(name: NameArgument, store: StoreOption = None) -> None:
+    """Plan a race of the finalists of a search that is in the store. Nothing of the search is trained again.
+
+    The new sweep has the same search trials, so that only its race is trained, and the retrainings of winners that were
+    not retrained before.
+
+    Example: longwave sweep race demo
+    """
+    with Store(store_url(store), create=False) as known:
+        old = check_sweep(dict(known.sweep(name).content), name)
+        if old.race_settings or not old.trials:
+            raise ConfigError(f"{name} has {'a race already' if old.race_settings else 'no search'}.")
+        file = old.model_copy(update={"name": f"{old.name[:75]}-race", "race": Race()})
+        missing = missing_trials(store_plan(resolve(file), known), known)
+    of_search = sum(trial.phase == "search" for trial in missing)
+    typer.echo(f"{file.name}: planned; {len(missing)} trials are open, {of_search} of them of its search.")
+    typer.echo(f"Run it with: longwave sweep resume {file.name}")

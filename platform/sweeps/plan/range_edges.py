@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -90,16 +90,69 @@ def widen_ranges(sweep: Sweep, edges: Sequence[AtEdge]) -> dict[str, dict[str, R
     Raises:
         ConfigError: It has a second search already.
     """
-    if sweep.file.wider:
-        raise ConfigError(f"{sweep.file.name} has a second search over wider ranges: change them in [wider.space].")
+    _check_no_second_search(sweep)
     names, space = {edge.name for edge in edges}, dict[str, dict[str, Range]]()
     for cell in sweep.cells:
-        model = get_model(cell.base.model)
-        known = {p.name: p for p in (model.lr, *model.params)}
+        known = _params(cell)
         for d in cell.space:
             if d.name in names & known.keys() and not d.choices and (new := _widen(d, known[d.name])) != d:
-                space.setdefault(model.name, {})[d.name] = Range(low=new.low, high=new.high, log=new.log)
+                space.setdefault(cell.base.model, {})[d.name] = Range(low=new.low, high=new.high, log=new.log)
     return space
+
+
+def boxes_of_winners(sweep: Sweep, store: Store, name: str) -> dict[str, dict[str, Range]]:
+    """Return, by model and name, the ranges of a second search of rule 2: a box round the winners of each model.
+
+    It reaches half a decade beyond them, or a quarter of a range that is not logarithmic, and leaves the first range
+    only at an end where a winner sits.
+
+    Args:
+        sweep, store, name: As of ``find_edges``.
+
+    Raises:
+        ConfigError: It has a second search already.
+    """
+    _check_no_second_search(sweep)
+    space: dict[str, dict[str, Range]] = {}
+    for cell, planned in zip(sweep.cells, group_by_cell(sweep, store.planned(name)), strict=True):
+        retrainings = [a.id for a in planned if a.phase == "retrain"]
+        for trial in store.trials_by_id(retrainings[:1]):
+            ends = {(edge.name, edge.end) for edge in edges_of_winner(cell, trial.config)}
+            values, known = drawn_values(cell, trial.config), _params(cell)
+            boxes = space.setdefault(cell.base.model, {})
+            for d in cell.space:
+                value = values.get(d.name)
+                if d.name in known and isinstance(value, float) and not d.choices and d.low < d.high:
+                    box = _box_round(d, value, known[d.name], {end for of, end in ends if of == d.name})
+                    boxes[d.name] = _join_ranges(boxes.get(d.name, box), box)
+    return space
+
+
+def _box_round(d: Dimension, value: float, param: Param, ends: Collection[str]) -> Range:
+    """Return the part of a range near a value, which leaves the range at ``ends``."""
+    if d.log:
+        low, high = value / math.sqrt(DECADE), value * math.sqrt(DECADE)
+    else:
+        low, high = value - (d.high - d.low) / 4, value + (d.high - d.low) / 4
+        low = max(low, 0.0 if param.zero else d.low / DECADE)
+    low = low if "low" in ends else max(low, d.low)
+    high = min(high, param.most) if "high" in ends else min(high, d.high)
+    return Range(low=low, high=high, log=d.log)
+
+
+def _join_ranges(one: Range, other: Range) -> Range:
+    return Range(low=min(one.low, other.low), high=max(one.high, other.high), log=one.log)
+
+
+def _params(cell: CellPlan) -> dict[str, Param]:
+    """Return learning rate and parameters of a cell's model by name."""
+    model = get_model(cell.base.model)
+    return {p.name: p for p in (model.lr, *model.params)}
+
+
+def _check_no_second_search(sweep: Sweep) -> None:
+    if sweep.file.wider:
+        raise ConfigError(f"{sweep.file.name} has a second search over wider ranges: change them in [wider.space].")
 
 
 def format_tables(space: Mapping[str, Mapping[str, Range]], trials: int) -> str:

@@ -134,7 +134,7 @@ def _plan_cell(
 def _widened_space(
     file: SweepFile, settings: CellSettings, task: TaskSpec, variant: str, model: ModelSpec, first: ResolvedCell
 ) -> tuple[Dimension, ...]:
-    """Return the space of a cell's second search, with all ranges checked against those of the first."""
+    """Return the space of a cell's second search; under rule 1 its ranges must hold those of the first."""
     assert file.wider
     ranges, where = file.wider.space.get(model.name, {}), f"wider.space.{model.name}"
     drawn = {d.name: d for d in first.space if not d.choices}
@@ -142,7 +142,7 @@ def _widened_space(
         raise ConfigError(f"{file.name}: {where}: {did_you_mean('range', unknown[0], drawn)}")
     tables = {**settings.tables, **dict.fromkeys(ranges, where)}
     resolved = resolve_cell(replace(settings, drawn={**settings.drawn, **ranges}, tables=tables), task, variant, model)
-    for d in resolved.space:
+    for d in resolved.space if file.rule == 1 else ():
         if d.name in ranges and not (d.low <= drawn[d.name].low and d.high >= drawn[d.name].high):
             held = f"the first search's {drawn[d.name].low:g} to {drawn[d.name].high:g}"
             raise ConfigError(f"{file.name}: {where}: {d.name} must hold {held}, got {d.low:g} to {d.high:g}.")

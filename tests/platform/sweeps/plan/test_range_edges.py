@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from small_sweeps import small
 
+from longwave.platform.about import about
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange.bundle import seal
@@ -27,7 +29,14 @@ from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import check_sweep
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
-from longwave.platform.sweeps.plan.range_edges import AtEdge, edges_of_winner, find_edges, format_tables, widen_ranges
+from longwave.platform.sweeps.plan.range_edges import (
+    AtEdge,
+    boxes_of_winners,
+    edges_of_winner,
+    find_edges,
+    format_tables,
+    widen_ranges,
+)
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.stored import store_plan, stored_settings
 from longwave.platform.sweeps.plan.trials import first_trials
@@ -101,6 +110,25 @@ def test_a_range_is_widened_for_all_models_alike_as_far_as_values_are_valid() ->
     assert space["tau_gru"]["tau"] == (0.0, 395.0, False), "a delay is not negative"
     assert space["lipschitz_rnn"]["beta"] == (pytest.approx(0.5), pytest.approx(0.95), False)
     assert "gamma" not in space["cornn"], "what sits nowhere at an edge keeps its range"
+
+
+def test_the_box_round_a_winner_leaves_the_first_range_only_where_the_winner_sits_at_its_end(store: Store) -> None:
+    ranges = {"dt": {"low": 0.01, "high": 1.0, "log": True}, "lr": {"low": 1e-4, "high": 1e-1, "log": True}}
+    file = small(models=["cornn"], trials=1, retrain=1, rule=2, space={"cornn": ranges})
+    sweep = store_plan(resolve(file), store)
+    [search] = first_trials(sweep)[0]
+    winner = replace(search, phase="retrain", params={**search.params, "dt": 0.99, "lr": 0.003, "gamma": 0.1})
+    store.add_trials("tiny", [winner], [about(winner)], [0])
+    [boxes] = boxes_of_winners(sweep, store, "tiny").values()
+    root = math.sqrt(10)
+    assert {name: (r.low, r.high) for name, r in boxes.items() if name != "epsilon"} == {
+        "dt": (pytest.approx(0.99 / root), pytest.approx(0.99 * root)),
+        "lr": (pytest.approx(0.003 / root), pytest.approx(0.003 * root)),
+        "gamma": (pytest.approx(0.1 / root), pytest.approx(0.1 * root)),
+    }
+    text = format_tables({"cornn": boxes}, 1)
+    again = check_sweep({**file.model_dump(exclude_defaults=True), **tomllib.loads(text), "name": "again"}, "again")
+    assert resolve(again).cells[0].wider[1].name == "dt" and again.searched == 2
 
 
 def test_a_search_over_other_ranges_says_so_on_its_rows() -> None:

@@ -9,6 +9,7 @@ import pytest
 from interrupted_drivers import run, run_disturbed
 from small_sweeps import small
 
+from longwave.platform.cli.main import main
 from longwave.platform.records.run import Run
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile
@@ -59,6 +60,25 @@ def test_a_row_says_its_search_had_a_race_and_counts_the_trainings_of_the_search
     assert group.search.trials == 6 and "a race of 3 finalists with fresh seeds" in group.ways[0]
     raced = [t.run.seconds for t in whole.trials("tiny") if t.run and t.config.phase != "retrain"]
     assert group.search.seconds == pytest.approx(sum(raced))
+
+
+@pytest.mark.integration
+def test_an_old_search_is_raced_without_training_any_of_it_again(
+    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(with_race(rule=1, race=None), store, tmp_path)
+    before = {t.config.id: t for t in store.trials("tiny")}
+    assert main(["sweep", "race", "tiny", "--store", store.url]) == 0
+    assert "tiny-race: planned; 4 trials are open, 0 of them of its search." in capsys.readouterr().out
+    assert main(["sweep", "resume", "tiny-race", "--here", "--store", store.url, "--storage", str(tmp_path)]) == 0
+    after = {t.config.id: t for t in store.trials("tiny-race")}
+    assert {i for i, t in after.items() if t.config.phase == "search"} <= before.keys()
+    assert all(after[i].run == t.run for i, t in before.items() if i in after)
+    assert [t.config.phase for t in after.values()].count("race") == 4 + 2 * 2
+    seeds = {phase: {t.config.seed for t in after.values() if t.config.phase == phase} for phase in ("race", "retrain")}
+    assert not seeds["race"] & seeds["retrain"] and len(seeds["retrain"]) == 2
+    assert main(["sweep", "race", "tiny-race", "--store", store.url]) == 2
+    assert "tiny-race has a race already." in capsys.readouterr().err
 
 
 @pytest.mark.integration

@@ -67,7 +67,7 @@ def start_task(
     content = _ask_content(file, table, answers, _split_list(channels)) | (
         {} if delimiter == "," else {"delimiter": delimiter}
     )
-    settings = {"models": _split_list(models), "trials": trials, "retrain": seeds}
+    settings = {"models": _split_list(models), "trials": trials, "rule": 2, "retrain": seeds}
     with show_waiting(f"Checking {file}"):
         added = _add_files(card, to_toml(content), sweep, _sweep_text(card.stem, settings, sweep))
     print_added(added)

@@ -167,7 +167,8 @@ def test_start_writes_what_names_and_values_tell(
     assert "my-my_data_1 is a task now" in output
     assert tomllib.loads((tmp_path / "my_data_1.toml").read_text()) == {"files": ["My data-1.csv"], **card}
     sweep = tomllib.loads((tmp_path / "my_data_1.sweep.toml").read_text())
-    assert sweep == {"name": "my_data_1", "task": "my-my_data_1", "models": ["lem", "gru"], "trials": 8, "retrain": 2}
+    settings = {"models": ["lem", "gru"], "trials": 8, "rule": 2, "retrain": 2}
+    assert sweep == {"name": "my_data_1", "task": "my-my_data_1", **settings}
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     assert "my_data_1.toml is there already, and stays." in refused(capsys, "start", tmp_path / "My data-1.csv")
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -91,7 +91,7 @@ class _PackEnds:
     def __init__(self) -> None:
         self.over: set[str] = set()
 
-    def started(self, pack: str, place: Slot) -> None:
+    def started(self, pack: str, slot: Slot) -> None:
         """Note nothing."""
 
     def report(self, pack: str, report: Report) -> None:

@@ -51,9 +51,9 @@ def write_report(
     """
     people = surprises.read_text("utf-8") if (surprises := beside / "surprises.md").exists() else ""
     (folder / "REPORT.md").write_text(report(rows, edges, ahead, made.title, made.id, people), encoding="utf-8")
-    places = list(dict.fromkeys(row.place for row in rows))
-    if MAIN in places:
-        shutil.copyfile(folder / f"board-{places.index(MAIN) + 1}-medians.svg", beside / "medians.svg")
+    boards = list(dict.fromkeys(row.place for row in rows))
+    if MAIN in boards:
+        shutil.copyfile(folder / f"board-{boards.index(MAIN) + 1}-medians.svg", beside / "medians.svg")
     text = TABLE.sub(lambda match: f"{match[1]}{summary(rows)}\n{match[2]}", readme.read_text(encoding="utf-8"))
     readme.write_text(text, encoding="utf-8")
 

@@ -162,12 +162,12 @@ def stage_commands() -> Iterator[None]:
             for group in make_rows():
                 if group.config.task == "adding":
                     store_search(store, group)
-        places = {
+        environment = {
             "LONGWAVE_STORE": url,
             "LONGWAVE_HOME": "/home/somebody/longwave",
             "LONGWAVE_CACHE": "/home/somebody/cache",
         }
-        with mock.patch.dict(os.environ, places), mock.patch.object(registry, "all_tasks", lambda: few):
+        with mock.patch.dict(os.environ, environment), mock.patch.object(registry, "all_tasks", lambda: few):
             yield
 
 

@@ -74,7 +74,7 @@ class TrainedNetwork(nn.Module):
         super().__init__()
         self.config, self.test, self.every_step = weights.config, weights.test, weights.every_step
         self.trial = self.config.id
-        self.network = network_of([self.config], weights.places)
+        self.network = network_of([self.config], weights.positions)
         self.network.load_state_dict({name: tensor.unsqueeze(0) for name, tensor in weights.tensors.items()})
         self.eval()
 

@@ -141,10 +141,10 @@ def _broken_outputs(task: LoadedTask) -> None:
     spec, targets, whole = task.spec, task.targets, torch.stack([task.outputs(k) for k in range(3)])
     before = spec.metric.score(whole, targets)
     scored = targets.isfinite() if targets.is_floating_point() else (targets != NOT_ASKED).unsqueeze(-1)
-    place = scored.expand(whole.shape[1:]).flatten().nonzero()[-1]
+    last = scored.expand(whole.shape[1:]).flatten().nonzero()[-1]
     for broken in (math.nan, math.inf, -math.inf):
         outputs = whole.clone()
-        outputs[1].view(-1)[place] = broken
+        outputs[1].view(-1)[last] = broken
         after = spec.metric.score(outputs, targets)
         logit = broken < 0 and not targets.is_floating_point()  # a class that is ruled out
         require(logit or not after[1].isfinite(), f"a member with an output {broken} has a score")

@@ -88,8 +88,8 @@ def _check_cell(settings: SweepFile, cell: str, entries: Sequence[BundledTrial])
     ends = {e.config.id: e.run for e in entries}
     again = {e.config.id: e.config for e in entries if e.config.phase == "retrain"}
     if not concerns(settings, entries):
-        places = ", ".join(f"{task} {variant}".rstrip() for task, variant in settings.variant_by_task.items())
-        trains = f"{', '.join(settings.models)} on {places}"
+        tasks = ", ".join(f"{task} {variant}".rstrip() for task, variant in settings.variant_by_task.items())
+        trains = f"{', '.join(settings.models)} on {tasks}"
         yield "reject", f"{where}: the sweep trains {trains} alone."
     elif len(search) < settings.searched:
         lost = settings.searched - len(search)

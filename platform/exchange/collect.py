@@ -99,14 +99,14 @@ def _bundle(store: Store, trials: Sequence[Trial], sweeps: list[BundledSweep]) -
     for trial in trials:
         assert trial.run and trial.ended
         facts = dict(trial.run.environment)
-        place = digest(facts) if facts else None
-        environments |= {place: facts} if place else {}
+        environment = digest(facts) if facts else None
+        environments |= {environment: facts} if environment else {}
         entries.append(
             BundledTrial(
                 config=trial.config,
                 about=trial.about,
                 run=replace(trial.run, environment={}),
-                place=place,
+                place=environment,
                 curve=Curve.of(points[trial.config.id]),
                 ended=trial.ended,
                 rerun=trial.rerun,  # type: ignore[arg-type]

@@ -52,14 +52,14 @@ def check_secrets(bundle: Bundle) -> Findings:
             abouts[id(entry.about)] = [*find_secrets(vars(entry.about), "about")]
         run = {**vars(entry.run), "measures": [vars(measure) for measure in entry.run.measures]}
         texts = {"config": entry.config.to_dict(), "run": run, "place": entry.place}
-        for place in [*find_secrets(texts), *abouts[id(entry.about)]]:
-            yield "reject", f"trial {entry.config.id} holds a password in {place}. {step}"
+        for where in [*find_secrets(texts), *abouts[id(entry.about)]]:
+            yield "reject", f"trial {entry.config.id} holds a password in {where}. {step}"
     for sweep in bundle.sweeps:
-        for place in find_secrets(sweep.content):
-            yield "reject", f"sweep {digest(sweep.content)} holds a password in {place}. {step}"
+        for where in find_secrets(sweep.content):
+            yield "reject", f"sweep {digest(sweep.content)} holds a password in {where}. {step}"
     for key, facts in bundle.environments.items():
-        for place in find_secrets(facts):
-            yield "reject", f"environment {key} holds a password in {place}. {step}"
+        for where in find_secrets(facts):
+            yield "reject", f"environment {key} holds a password in {where}. {step}"
     for key, text in bundle.patches.items():
         if redact_code(text) != text:
             yield "reject", f"patch {key} holds a password. {step}"

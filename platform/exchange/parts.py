@@ -72,8 +72,8 @@ def merge(bundles: Sequence[Bundle]) -> Bundle:
 
 def _cut(whole: Bundle, sweeps: list[BundledSweep], entries: Sequence[BundledTrial]) -> Bundle:
     """Return these trials with where they ran."""
-    places = {entry.place for entry in entries}
-    environments = {key: facts for key, facts in whole.environments.items() if key in places}
+    used = {entry.place for entry in entries}
+    environments = {key: facts for key, facts in whole.environments.items() if key in used}
     diffs = {facts.get("diff") for facts in environments.values()}
     return Bundle(
         trials=sorted(entries, key=lambda entry: entry.config.id),

@@ -106,12 +106,12 @@ class _ValueCounter:
     def __init__(self, path: Path, wide: Collection[JsonPath] | None) -> None:
         self.path, self.wide = path, wide
         self.values = self.unfinished = 0
-        self.place: list[str] = []
+        self.keys: list[str] = []
         self.widths = [0]
 
     def count(self, events: Sequence[tuple[str, Any]], size: int) -> None:
         """Count what the parser found in the next part of the file, of ``size`` bytes."""
-        place, widths = self.place, self.widths
+        keys, widths = self.keys, self.widths
         self.values += len(events)
         self.unfinished = 0 if events else self.unfinished + size
         if self.values > limits.VALUES:
@@ -127,16 +127,16 @@ class _ValueCounter:
                 if event == "string":
                     widths[-1] += 1
                 else:
-                    place[-1] = value
+                    keys[-1] = value
             elif event == "start_map" or event == "start_array":
                 widths[-1] += 1
                 widths.append(0)
-                place.append("")
-                if len(place) > limits.DEPTH:
+                keys.append("")
+                if len(keys) > limits.DEPTH:
                     self._refuse(f"has more than {limits.DEPTH} objects and lists within each other")
             elif event == "end_map" or event == "end_array":
-                place.pop()
-                if (width := widths.pop()) > limits.WIDE and self.wide is not None and tuple(place) not in self.wide:
+                keys.pop()
+                if (width := widths.pop()) > limits.WIDE and self.wide is not None and tuple(keys) not in self.wide:
                     self._refuse(f"has {width:,} entries in a place where {limits.WIDE:,} at most can be")
             else:
                 widths[-1] += 1

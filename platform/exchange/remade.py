@@ -86,8 +86,8 @@ def _check_baselines(bundle: Bundle, task: str, variant: str) -> Findings:
 
 def check_possible_values(bundle: Bundle) -> Findings:
     """An accuracy is a multiple of one over the items that it counts."""
-    places = sorted({(e.config.task, e.config.variant) for e in bundle.trials})
-    items = {place: _count_items(*place) for place in places}
+    tasks = sorted({(e.config.task, e.config.variant) for e in bundle.trials})
+    items = {task: _count_items(*task) for task in tasks}
     for entry in bundle.trials:
         validated, tested = items[entry.config.task, entry.config.variant]
         values = [(value, validated) for value in (*entry.curve.valid, entry.run.valid)]
@@ -172,5 +172,5 @@ def _large(variant: str) -> bool:
 def concerns(settings: SweepFile, entries: Sequence[BundledTrial]) -> bool:
     """Return whether a sweep's settings speak of the task, the variant and the models of its trials."""
     known = {(task, variant or get_task(task).variant) for task, variant in settings.variant_by_task.items()}
-    places = {(e.config.task, e.config.variant) for e in entries}
-    return places <= known and {e.config.model for e in entries} <= {*settings.models}
+    tasks = {(e.config.task, e.config.variant) for e in entries}
+    return tasks <= known and {e.config.model for e in entries} <= {*settings.models}

@@ -130,11 +130,11 @@ def _draw_line(line: CurveLine, scale: _Scale, most: int) -> tuple[str, str]:
     """Return a retraining's line, with the cross where it broke, and the dot at its best epoch."""
     shown = _points_shown(line, scale.log)
     best = next((k for k, (epoch, _) in enumerate(shown) if epoch == line.best), None)
-    places = [scale.at(*shown[k]) for k in thin_points(len(shown), most, () if best is None else (best,))]
-    if not places:
+    points = [scale.at(*shown[k]) for k in thin_points(len(shown), most, () if best is None else (best,))]
+    if not points:
         return "", ""
-    steps = " ".join(f"{x - a},{y - b}" for (a, b), (x, y) in pairwise(places))
-    drawn = f"M{places[0][0]},{places[0][1]}" + (f"l{steps}" if steps else "h0")
+    steps = " ".join(f"{x - a},{y - b}" for (a, b), (x, y) in pairwise(points))
+    drawn = f"M{points[0][0]},{points[0][1]}" + (f"l{steps}" if steps else "h0")
     if best is not None:
         x, y = scale.at(*shown[best])
         return drawn, f"M{x},{y}h0"

@@ -128,13 +128,13 @@ def _labelled_marks(marks: Sequence[Mark], front: Sequence[Mark], log: bool, wid
     of its name: left of a mark that is far to the right.
     """
 
-    def places(key: str, log: bool, size: float) -> list[float]:
+    def positions(key: str, log: bool, size: float) -> list[float]:
         numbers = [math.log(m[key]) if log else m[key] for m in marks]
         low, width = min(numbers), (max(numbers) - min(numbers)) or 1.0
         return [size * (value - low) / width for value in numbers]
 
     kept: list[tuple[float, float, float, Mark]] = []
-    spots = [*zip(places("cost", True, width), places("value", log, HEIGHT - AXIS), marks, strict=True)]
+    spots = [*zip(positions("cost", True, width), positions("value", log, HEIGHT - AXIS), marks, strict=True)]
     for across, up, mark in sorted(spots, key=lambda spot: spot[2] not in front):
         wide = min(NAME, 7 * len(mark["name"]))
         left = across > width - wide

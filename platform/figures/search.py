@@ -64,7 +64,7 @@ def parallel_coordinates(
     if not names or len(ended) < 2:
         return None
     order = sorted((t for t in ended if scored(t) is not None), key=lambda t: rank_key(t, goal))
-    place = {trial.config.id: k / max(1, len(order) - 1) for k, trial in enumerate(order)}
+    position = {trial.config.id: k / max(1, len(order) - 1) for k, trial in enumerate(order)}
     place_of = {
         name: _axis_position([trial_settings(t)[name] for t in ended if name in trial_settings(t)]) for name in names
     }
@@ -73,7 +73,7 @@ def parallel_coordinates(
         own, id = trial_settings(trial), trial.config.id
         for name in (n for n in names if n in own):
             marks.append({"trial": id, "axis": name, "at": place_of[name](own[name]),
-                          "rank": place.get(id), "diverged": id not in place, "kept": kept is None or id in kept,
+                          "rank": position.get(id), "diverged": id not in position, "kept": kept is None or id in kept,
                           "tip": f"trial {id[:8]}, {name} {own[name]:.4g}: {_final_value(trial, metric)}"})  # fmt: skip
     x = alt.X("axis:N", sort=names, axis=alt.Axis(title=None, labelAngle=0, grid=True, domain=False))
     y = alt.Y("at:Q", axis=alt.Axis(title="least to largest drawn", labels=False, ticks=False, grid=False))

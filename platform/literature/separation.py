@@ -15,8 +15,8 @@ ABOUT = 0.95
 
 def printed_for(task: str, variant: str, metric: str) -> list[Mapping[str, Any]]:
     """Return the published numbers of a task's variant that are of ``metric``."""
-    place = (task, variant, metric)
-    return [number for number in published_rows() if (number["task"], number["ours"], number["metric"]) == place]
+    wanted = (task, variant, metric)
+    return [number for number in published_rows() if (number["task"], number["ours"], number["metric"]) == wanted]
 
 
 def separation(

@@ -63,8 +63,8 @@ def column_widths(made: Table, kept: Sequence[int], width: int | None) -> list[i
     widths = {k: width_needed(made, k) for k in kept}
     left = width - total_width(list(widths.values()))
     wanting = sorted((k for k in kept if k in made.prose), key=lambda k: _widest_cell(made, k) - widths[k])
-    for place, k in enumerate(wanting):
-        more = max(0, min(_widest_cell(made, k) - widths[k], left // (len(wanting) - place)))
+    for done, k in enumerate(wanting):
+        more = max(0, min(_widest_cell(made, k) - widths[k], left // (len(wanting) - done)))
         widths[k] += more
         left -= more
     return list(widths.values())
@@ -132,13 +132,13 @@ def split_table(made: Table, width: int | None, ahead: int) -> list[Table]:
             made,
             columns=[made.columns[k] for k in part],
             lines=[[line[k] for k in part] for line in made.lines],
-            title=made.title if place == 0 else "",
-            answer=made.answer if place == 0 else "",
-            caption=made.caption if place == last else "",
+            title=made.title if number == 0 else "",
+            answer=made.answer if number == 0 else "",
+            caption=made.caption if number == last else "",
             bold=frozenset((i, part.index(k)) for i, k in made.bold if k in part),
             prose=frozenset(part.index(k) for k in made.prose if k in part),
         )
-        for place, part in enumerate(parts)
+        for number, part in enumerate(parts)
     ]
 
 

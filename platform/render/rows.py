@@ -84,8 +84,8 @@ def print_detail(trial: Trial, facts: Sequence[Fact], format: Format) -> None:
     for fact in facts:
         lines.append((fact.section if fact.section != before else "", fact.what, cell_text(fact.value)))
         before = fact.section
-    place = named((trial.config.task, trial.config.variant))
-    title = f"{facts[0].section} {facts[0].value}: {trial.about.model} on {place}"
+    board = named((trial.config.task, trial.config.variant))
+    title = f"{facts[0].section} {facts[0].value}: {trial.about.model} on {board}"
     content: dict[str, dict[str, Any]] = {}
     for fact in facts:
         content.setdefault(fact.section, {})[fact.what] = fact.value

@@ -46,7 +46,7 @@ class FlatParameters:
             stop = start + p.shape[1:].numel()
             p.data, start = values[:, start:stop].view(len(values), *p.shape[1:]), stop
 
-    def places(self) -> dict[str, slice]:
+    def columns(self) -> dict[str, slice]:
         """Return which columns of ``values`` each parameter of the module has, by name."""
         slices, start = {}, 0
         for name, p in self.module.named_parameters():

@@ -39,7 +39,7 @@ class Kept:
         tensors: By name.
         config: The trial.
         test: Its test metric with these weights, when they were kept.
-        places: Places of an example of the data.
+        positions: Positions of an example of the data.
         every_step: Whether every step was read out, and not the last alone.
         file: The whole file.
     """
@@ -47,7 +47,7 @@ class Kept:
     tensors: Mapping[str, Tensor]
     config: TrialConfig
     test: float
-    places: int
+    positions: int
     every_step: bool
     file: bytes
 
@@ -69,7 +69,7 @@ def keep(folder: AnyPath, pack: Pack, member: int, run: Run) -> None:
     facts = {
         "config": pack.configs[member].to_dict(),
         "test": run.test,
-        "places": pack.data.valid.places,
+        "places": pack.data.valid.positions,
         "every_step": bool(getattr(pack.data.valid, "every_step", False)),
     }
     metadata = json.dumps(facts, sort_keys=True)

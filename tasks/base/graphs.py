@@ -54,7 +54,7 @@ class Graphs(Batch):
             raise ValueError(f"Nothing may be asked of a node that is not there, but it is of graph {row}.")
 
     @property
-    def places(self) -> int:
+    def positions(self) -> int:
         """Nodes V of a graph."""
         return self.real.shape[-1]
 

@@ -65,16 +65,16 @@ class CardFiles(Source):
 
     paths: tuple[Path, ...] = ()
 
-    def missing(self, place: Path | None = None) -> list[str]:
+    def missing(self, folder: Path | None = None) -> list[str]:
         """Return the files that are neither there nor where the card says."""
-        if place is None and all(path.exists() for path in self.locations):
+        if folder is None and all(path.exists() for path in self.locations):
             return []
-        return super().missing(place)
+        return super().missing(folder)
 
     @property
     def locations(self) -> list[Path]:
         """Where the files are to be read."""
-        return [self.place / name for name in self.needs] if self.place.exists() else [*self.paths]
+        return [self.folder / name for name in self.needs] if self.folder.exists() else [*self.paths]
 
     def locate(self, task: str) -> Path:
         """Return the folder of the first file.

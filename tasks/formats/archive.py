@@ -89,9 +89,9 @@ def archive_task(
 
 def _load(files: Packaged, steps: int, features: int, classes: int, train: int, variant: str) -> Data[Sequences]:
     check_variant(files.name, variant, VARIANTS)
-    place = files.locate(files.name)
+    folder = files.locate(files.name)
     parse = partial(both_parts, files, steps, features, classes)
-    arrays = cached(f"{files.name}-1-{fingerprint(place / name for name in files.needs)}", parse)
+    arrays = cached(f"{files.name}-1-{fingerprint(folder / name for name in files.needs)}", parse)
     return split_archive(arrays, train, variant, ragged=not steps)
 
 

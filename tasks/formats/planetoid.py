@@ -49,8 +49,8 @@ def load_papers(files: Source, features: int, classes: int, variant: str) -> Dat
         DataError: A file is missing or breaks a rule, or PyTorch Geometric is not installed.
     """
     check_variant(files.name, variant, SEEDS)
-    place = files.locate(files.name)
-    key = f"{files.name}-1-{fingerprint(place / name for name in files.needs)}"
+    folder = files.locate(files.name)
+    key = f"{files.name}-1-{fingerprint(folder / name for name in files.needs)}"
     graph = cached(key, lambda: largest_component(_parse(files, features, classes)))
     return split_graph(graph, draw_split(graph["y"], SEEDS[variant]))
 

@@ -35,15 +35,15 @@ class Unpacked(Source):
 
     inside: str = ""
 
-    def missing(self, place: Path | None = None) -> list[str]:
+    def missing(self, folder: Path | None = None) -> list[str]:
         """Return the needed files that are in neither folder."""
-        place = place or self.place
-        return super().missing(place) and super().missing(place / self.inside)
+        folder = folder or self.folder
+        return super().missing(folder) and super().missing(folder / self.inside)
 
     @property
     def root(self) -> Path:
         """The folder that holds the files themselves."""
-        return self.place / self.inside if super().missing() else self.place
+        return self.folder / self.inside if super().missing() else self.folder
 
 
 PTB = Unpacked(
@@ -133,8 +133,8 @@ def penn_treebank(task: str, units: Callable[[list[str]], Iterable[str]], most: 
         DataError: A file is missing, empty or not UTF-8; the vocabulary is larger; or a later text has a token that
             the training text lacks, and there is no <unk> to stand for it.
     """
-    place = PTB.locate(task)
-    paths = [place / name for name in PTB.needs]
+    folder = PTB.locate(task)
+    paths = [folder / name for name in PTB.needs]
     key = "-".join(fingerprint([path]) for path in paths)
     texts = cached(f"{task}-2-{key}", lambda: _read_corpus(task, paths, units, most))
     rows = [torch.from_numpy(texts[path.stem]).unsqueeze(0) for path in paths]

@@ -91,10 +91,10 @@ def cache(path: Path) -> None:
 def image(path: Path) -> None:
     """Load an image set in which one file is poisoned."""
     source, load = (images.CIFAR10, images.read_cifar10) if "batch" in path.name else (images.MNIST, images.read_mnist)
-    source.place.mkdir(parents=True)
+    source.folder.mkdir(parents=True)
     for name in source.needs:
-        (source.place / name).parent.mkdir(exist_ok=True)
-        (source.place / name).write_bytes(path.read_bytes())
+        (source.folder / name).parent.mkdir(exist_ok=True)
+        (source.folder / name).write_bytes(path.read_bytes())
     load("a task")
 
 

@@ -38,13 +38,13 @@ def _curve(points: list[dict[str, Any]]) -> dict[str, Any]:
 
 def named(changed: Content) -> Content:
     """Give every trial and every environment the name that its changed content asks for, as a careful forger would."""
-    places = {key: digest(facts) for key, facts in changed["environments"].items()}
-    changed["environments"] = {places[key]: facts for key, facts in changed["environments"].items()}
+    renamed = {key: digest(facts) for key, facts in changed["environments"].items()}
+    changed["environments"] = {renamed[key]: facts for key, facts in changed["environments"].items()}
     ids = {}
     for entry in changed["trials"]:
         config = TrialConfig.from_dict(entry["config"])
         ids[entry["run"]["trial"]] = entry["run"]["trial"] = config.id
-        entry["place"] = places.get(entry["place"], entry["place"])
+        entry["place"] = renamed.get(entry["place"], entry["place"])
     for sweep in changed["sweeps"]:
         sweep["trials"] = [ids.get(trial, trial) for trial in sweep["trials"]]
     return changed

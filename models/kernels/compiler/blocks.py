@@ -100,10 +100,10 @@ class Program:
             same[-1].sums.append(n)
         merged = sorted((b for same in groups.values() for b in same), key=lambda b: level[b.sums[0]])
         blocks = [Block([]), *merged]
-        place = {n: k for k, b in enumerate(blocks) for n in b.sums}
+        block_of = {n: k for k, b in enumerate(blocks) for n in b.sums}
         for n in nodes:
             ready = 0 if n in self.inputs else max((self.at[a] for a in n.args), default=0)
-            self.at[n] = place.get(n, ready)
+            self.at[n] = block_of.get(n, ready)
         unplaced = (row for n in sums for row in n.read if row not in self.inputs and row not in self.rows)
         self.stored |= dict.fromkeys(unplaced)
         return blocks

@@ -85,9 +85,9 @@ class Trace:
         return self.invariants.replay(used + [n.attr[0] for n in nodes if n.op in ("num", "vec")]).calls
 
     def _form(self) -> tuple[Any, ...]:
-        places = {n: k for k, n in enumerate(ordered((*self.before, *self.after)))}
-        nodes = [(n.op, n.attr, n.kind, [places[a] for a in n.args]) for n in places]
-        states = [places[n] for n in (*self.before, *self.after)]
+        numbers = {n: k for k, n in enumerate(ordered((*self.before, *self.after)))}
+        nodes = [(n.op, n.attr, n.kind, [numbers[a] for a in n.args]) for n in numbers]
+        states = [numbers[n] for n in (*self.before, *self.after)]
         return self.gates, self.matrices, nodes, states, len(self._calls())
 
 

@@ -30,7 +30,7 @@ def check_memory(sweep: Sweep, workers: Workers) -> Sweep:
         least = least_bytes(cell)
         if least > available:
             config = _largest_trial(cell)
-            sizes = f"hidden {config.hidden:,} with batch {config.batch:,} and {cell.places:,} places"
+            sizes = f"hidden {config.hidden:,} with batch {config.batch:,} and {cell.positions:,} places"
             need = f"takes at least {least / GIB:,.0f} GiB a trial, and this machine has {available / GIB:,.0f}"
             raise ConfigError(f"{sweep.file.name}: {cell.label}: {sizes} {need}. Make hidden or batch smaller.")
     return sweep
@@ -41,7 +41,7 @@ def least_bytes(cell: CellPlan) -> int:
     config = _largest_trial(cell)
     task = get_task(config.task)
     weights = get_model(config.model).count(task.inputs, config.hidden, task.outputs, **config.options)
-    return int((COPIES * weights + config.batch * cell.places * config.hidden) * WIDTH[config.precision])
+    return int((COPIES * weights + config.batch * cell.positions * config.hidden) * WIDTH[config.precision])
 
 
 def _largest_trial(cell: CellPlan) -> TrialConfig:

@@ -35,7 +35,7 @@ def member_bytes(config: TrialConfig, positions: int, numbers: int) -> int:
 def trial_bytes(sweep: Sweep, config: TrialConfig) -> int:
     """Return an estimate of the memory that a trial of a sweep needs in training."""
     cell = next(cell for cell in sweep.cells if cell.base.task == config.task)
-    return member_bytes(config, cell.places, cell.other_numbers)
+    return member_bytes(config, cell.positions, cell.other_numbers)
 
 
 def largest_pack(trials: int, workers: int, size: int | Literal["auto"], fitting: int) -> int:

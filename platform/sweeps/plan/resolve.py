@@ -111,7 +111,7 @@ def _plan_cell(
         task.metric.name,
         _label_of_cell(file, task, model, settings.cell),
         looped=model.looped,
-        places=data.valid.places,
+        positions=data.valid.positions,
         other_numbers=data.valid.numbers(task.outputs),
         recipe=recipe_to_dict(task.recipe(model.name)),
         numbers=resolved.numbers,

@@ -179,7 +179,7 @@ def _drawable(sweep: Sweep, planned: Sequence[PlannedTrial]) -> Sweep:
 
 def with_search_spaces(sweep: Sweep) -> Sweep:
     """Return the sweep; one without a stored plan, which lacks search spaces, is resolved again from its file."""
-    if sweep.cells and all(cell.places for cell in sweep.cells):
+    if sweep.cells and all(cell.positions for cell in sweep.cells):
         return sweep
     from longwave.platform.sweeps.plan.resolve import resolve
 

@@ -90,8 +90,8 @@ def folders(tmp_path: Path) -> EditionFolders:
 
 
 def started(folders: EditionFolders, *words: str) -> subprocess.Popen[str]:
-    places = map(str, (folders.sweeps, folders.board, folders.home, folders.trust, folders.readme))
-    command = [sys.executable, "-c", COMMAND, *places, *words]
+    locations = map(str, (folders.sweeps, folders.board, folders.home, folders.trust, folders.readme))
+    command = [sys.executable, "-c", COMMAND, *locations, *words]
     paths = os.pathsep.join(str(ROOT / folder) for folder in PROGRAMS)
     return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": paths}, stdout=subprocess.PIPE, text=True)
 

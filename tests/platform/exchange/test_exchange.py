@@ -135,18 +135,18 @@ def test_a_bundle_that_holds_a_password_is_refused_and_its_place_is_named(
     def in_explanation(changed: Content) -> None:
         of(changed)[0]["about"]["recipe"] = "https://bob:hunter2@host"
 
-    places = {
+    messages = {
         in_reason: r"trial \w{16} holds a password in run\.reason\.",
         in_facts: r"environment \w{16}.* in device\.",
     }
-    places |= {in_settings: r"sweep \w{16}.* in password\.", in_explanation: r"trial \w{16}.* in about\.recipe\."}
-    for change, place in places.items():
+    messages |= {in_settings: r"sweep \w{16}.* in password\.", in_explanation: r"trial \w{16}.* in about\.recipe\."}
+    for change, message in messages.items():
         forged = forge(genuine, change)
         write(forged, tmp_path / "forged")
         for options in ([], ["--dry-run"]):
             assert main(["import", str(tmp_path / "forged"), "--store", store.url, *options]) == 2
             captured = capsys.readouterr()
-            assert re.match(f"reject: secrets: {place}", captured.err) and "hunter2" not in captured.err
+            assert re.match(f"reject: secrets: {message}", captured.err) and "hunter2" not in captured.err
             assert captured.out == ""
     assert not any(counts(store).values())
 

@@ -125,8 +125,8 @@ def test_a_pipe_a_device_and_a_folder_are_refused_at_once(tmp_path: Path, capsys
     (tmp_path / "edition").mkdir()
     os.mkfifo(tmp_path / "edition/manifest.json")
     store = ["--store", f"sqlite:///{tmp_path}/s.db"]
-    for place, kind in (("pipe", "a pipe"), ("/dev/zero", "a device"), ("edition", "manifest.json is a pipe")):
-        assert main(["import", str(tmp_path / place), *store]) == 2
+    for path, kind in (("pipe", "a pipe"), ("/dev/zero", "a device"), ("edition", "manifest.json is a pipe")):
+        assert main(["import", str(tmp_path / path), *store]) == 2
         line = capsys.readouterr().err
         assert kind in line and "Write its content to a file" in line and line.count("\n") == 1
     assert not (tmp_path / "s.db").exists()

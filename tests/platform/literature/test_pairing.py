@@ -100,8 +100,8 @@ def test_every_number_with_a_place_stands_beside_one_form_on_one_variant() -> No
     for number in PRINTED:
         if not unpaired(number, METRICS, FORMS):
             form = get_model(number["model"]).printed.get(number["model_variant"], {})
-            places = {number["ours"], get_task(number["task"]).variant, ""}
-            actual = {place for place in places if number in on(number["task"], place, number["model"], **form)}
+            variants = {number["ours"], get_task(number["task"]).variant, ""}
+            actual = {variant for variant in variants if number in on(number["task"], variant, number["model"], **form)}
             assert actual == {number["ours"]}, number
 
 

@@ -46,9 +46,9 @@ def test_what_stands_is_whole_fits_and_what_goes_is_worth_less(made: Table, widt
         assert total_width(wanted) <= width
     for k, room in zip(kept, wanted, strict=True):
         assert k in made.prose or room == max(len(cell) for cell in (made.columns[k], *(x[k] for x in made.lines)))
-    for place, k in enumerate(made.drop):
+    for n, k in enumerate(made.drop):
         if k not in kept:  # with all that is worth more it does not fit
-            ahead = [j for j in made.drop[place + 1 :] if j in kept]
+            ahead = [j for j in made.drop[n + 1 :] if j in kept]
             assert total_width([width_needed(made, j) for j in (*stay, *ahead, k)]) > width
 
 

@@ -98,8 +98,8 @@ def test_of_100_flipped_bits_each_is_seen_and_the_one_before_serves(folder: AnyP
     file, chance = kept(folder), random.Random(1)
     older, content = list(file.candidates())[1], file.path.read_bytes()
     for _ in range(100):
-        damaged, place = bytearray(content), chance.randrange(len(content))
-        damaged[place] ^= 1 << chance.randrange(8)
+        damaged, k = bytearray(content), chance.randrange(len(content))
+        damaged[k] ^= 1 << chance.randrange(8)
         file.path.write_bytes(damaged)
         assert same(file.load(), older)
 

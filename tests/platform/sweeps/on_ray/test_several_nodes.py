@@ -154,8 +154,8 @@ def test_a_pack_that_is_tried_takes_a_device_of_its_kind_and_nothing_else(monkey
 
 
 def test_a_pack_asks_for_its_share_of_a_node_that_is_not_unfit() -> None:
-    place = asdict(Slot("H200", 0.25, 2.0))
-    requested = placement_of_pack(False, {"gpu": "H200"})({"slot": place, "unfit": ["n", "m"]})
+    slot = asdict(Slot("H200", 0.25, 2.0))
+    requested = placement_of_pack(False, {"gpu": "H200"})({"slot": slot, "unfit": ["n", "m"]})
     selector = {"gpu": "H200", "ray.io/node-id": "!in(n,m)"}
     assert requested == PlacementGroupFactory([{"CPU": 2, "GPU": 0.25}], bundle_label_selector=[selector])
     assert placement_of_pack(False, {})({"slot": asdict(Slot()), "unfit": []}) == PlacementGroupFactory([{"CPU": 1}])
@@ -170,8 +170,8 @@ def test_packs_of_more_or_less_than_a_core_fill_the_cores_that_there_are(tenths:
             workers.device_pool([ClusterNode(tenths / 10)])
         return
     room = workers.device_pool([ClusterNode(tenths / 10)])
-    places = [room.take_slot({}) for _ in range(fit + more)]
-    assert room.count == room.packs_per_node == fit and places == [Slot(cpus=cpus)] * fit + [None] * more
+    slots = [room.take_slot({}) for _ in range(fit + more)]
+    assert room.count == room.packs_per_node == fit and slots == [Slot(cpus=cpus)] * fit + [None] * more
     requested = Workers(fit, Path(), "head:6379", cpu=True, cpus=cpus).device_pool([])
     assert requested.count == fit and replace(workers, count=fit).cores == math.ceil(round(fit * cpus, 6))
 

@@ -40,11 +40,11 @@ STEPS = st.lists(SHARES | SHARES | st.integers(0, 30), min_size=8, max_size=60)
 def recounted(machines: list[ClusterNode], placed: list[Slot]) -> tuple[Counter[tuple[int, int]], Counter[int]]:
     """Return how much of each GPU and of each machine's cores is held, in exact fractions."""
     gpus, cpus = Counter[tuple[int, int]](), Counter[int]()
-    for place in placed:
-        cpus[place.node] += Fraction(str(place.cpus))  # type: ignore[assignment]
-        if place.gpus:
-            gpus[place.node, place.gpu] += Fraction(str(place.gpus))  # type: ignore[assignment]
-            assert machines[place.node].kind == place.kind and place.gpu < machines[place.node].gpus
+    for slot in placed:
+        cpus[slot.node] += Fraction(str(slot.cpus))  # type: ignore[assignment]
+        if slot.gpus:
+            gpus[slot.node, slot.gpu] += Fraction(str(slot.gpus))  # type: ignore[assignment]
+            assert machines[slot.node].kind == slot.kind and slot.gpu < machines[slot.node].gpus
     return gpus, cpus
 
 
@@ -68,14 +68,14 @@ def test_never_more_than_fits_gpus_first_and_none_idle_while_packs_wait(
         ]  # fmt: skip
         cores = [k for k, m in enumerate(usable) if not m.gpus and cpus[k] + 1 <= m.cpus]
         allowed = most is None or len(placed) < most
-        place = room.take_slot(step)
-        assert (place is not None) == bool(allowed and (fits or cores)), "a pack waits where there is a place for it"
-        if place:
-            assert bool(place.gpus) == gpus_there, "GPUs first, cores where there are none or none are wanted"
-            assert place.gpus in (0.0, step.get(place.kind)) and (not fits or (place.node, place.gpu) in fits)
-            of_kind = [key for key in fits if usable[key[0]].kind == place.kind]
-            assert all(gpus[place.node, place.gpu] <= gpus[key] for key in of_kind), "the emptiest is taken"
-            placed.append(place)
+        slot = room.take_slot(step)
+        assert (slot is not None) == bool(allowed and (fits or cores)), "a pack waits where there is a place for it"
+        if slot:
+            assert bool(slot.gpus) == gpus_there, "GPUs first, cores where there are none or none are wanted"
+            assert slot.gpus in (0.0, step.get(slot.kind)) and (not fits or (slot.node, slot.gpu) in fits)
+            of_kind = [key for key in fits if usable[key[0]].kind == slot.kind]
+            assert all(gpus[slot.node, slot.gpu] <= gpus[key] for key in of_kind), "the emptiest is taken"
+            placed.append(slot)
     gpus, cpus = recounted(usable, placed)
     assert all(held <= 1 for held in gpus.values()) and all(held <= usable[k].cpus for k, held in cpus.items())
     idle = [m.kind for k, m in enumerate(usable) for g in range(m.gpus) if not gpus[k, g]]
@@ -100,7 +100,7 @@ def test_packs_are_spread_over_all_gpus_though_ray_fills_one_before_the_next(
 def test_the_first_kind_is_preferred_and_the_next_taken_when_it_is_full() -> None:
     room = DevicePool([ClusterNode(8, 1, "T4"), ClusterNode(8, 1, "A100")])
     wanted = {"A100": 0.5, "T4": 1.0}
-    kinds = [place and place.kind for place in (room.take_slot(wanted) for _ in range(4))]
+    kinds = [slot and slot.kind for slot in (room.take_slot(wanted) for _ in range(4))]
     assert kinds == ["A100", "A100", "T4", None] and room.count == 2
 
 
@@ -159,8 +159,8 @@ def test_without_a_count_the_packs_at_a_time_follow_from_what_there_is(tmp_path:
 def test_a_cluster_that_starts_machines_when_packs_wait_is_asked_for_just_what_was_said(tmp_path: Path) -> None:
     quarter = Workers(6, tmp_path, "head:6379", gpus=0.25).device_pool([ClusterNode(0)])
     assert [
-        place and place.gpus for place in (quarter.take_slot(quarter.whole_gpu | {"GPU": 0.25}) for _ in range(7))
+        slot and slot.gpus for slot in (quarter.take_slot(quarter.whole_gpu | {"GPU": 0.25}) for _ in range(7))
     ] == ([0.25] * 6 + [None])
     assert sum(m.gpus for m in quarter.nodes) == 2
     cores = Workers(3, tmp_path, "head:6379", cpu=True).device_pool([])
-    assert [place and place.cpus for place in (cores.take_slot({}) for _ in range(4))] == [1.0, 1.0, 1.0, None]
+    assert [slot and slot.cpus for slot in (cores.take_slot({}) for _ in range(4))] == [1.0, 1.0, 1.0, None]

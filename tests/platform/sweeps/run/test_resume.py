@@ -51,7 +51,7 @@ def test_a_plan_comes_back_from_the_store_as_it_went_in(store: Store, tiny: Tiny
     made = with_descriptions(resolve(file))
     assert Sweep.from_dict(file, made.to_dict()) == made
     assert stored.store_plan(resolve(file), store) == made == stored.read_sweep_plan(store, "tiny")
-    assert {(e.places, e.other_numbers) for e in made.cells} == {(20, 2 * 20 + 4)}
+    assert {(e.positions, e.other_numbers) for e in made.cells} == {(20, 2 * 20 + 4)}
     assert {e.base.model: e.looped for e in made.cells} == {"lem": False, "cornn": False}
 
 

@@ -46,9 +46,9 @@ def _parse(train: list[Path], test: list[Path], vectors: Path | None) -> dict[st
         if not len(row):
             raise DataError(f"{path}: a review must have at least one word, got none.")
     tokens = np.concatenate(rows)
-    kept = (tokens >= 0) & (tokens < WORDS)
+    known = (tokens >= 0) & (tokens < WORDS)
     arrays = {
-        "tokens": np.where(kept, tokens + RESERVED, UNKNOWN).astype(np.int16),
+        "tokens": np.where(known, tokens + RESERVED, UNKNOWN).astype(np.int16),
         "lengths": np.array([len(row) for row in rows]),
     }
     if vectors:

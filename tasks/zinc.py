@@ -41,15 +41,15 @@ FILES = Source(
 )
 
 
-def _read_indices(part: str, most: int) -> list[int]:
+def _read_indices(part: str, count: int) -> list[int]:
     """Return which molecules of a pickle are taken."""
     path = FILES.root / f"{part}.index"
     check_ended(path)
     words = path.read_text(encoding="utf-8", errors="replace").strip().split(",")
     numbers = [int(word) for word in words if word.isascii() and word.isdecimal() and len(word) < 10]
-    if len(numbers) < len(words) or len({*numbers}) < len(numbers) or max(numbers) >= most:
+    if len(numbers) < len(words) or len({*numbers}) < len(numbers) or max(numbers) >= count:
         raise DataError(
-            f"{path}: there must be numbers of 0 to {most - 1}, each once, with commas between, got others."
+            f"{path}: there must be numbers of 0 to {count - 1}, each once, with commas between, got others."
         )
     FILES.check_count(f"molecules in {path.name}", len(numbers))
     return numbers

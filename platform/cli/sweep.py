@@ -14,8 +14,8 @@ from longwave.platform.paths import store_url
 from longwave.platform.render import sweeps, terminal
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import read_sweep
-from longwave.platform.sweeps.place.estimate import parse_prices
-from longwave.platform.sweeps.place.memory import check_memory
+from longwave.platform.sweeps.place.cluster import parse_prices
+from longwave.platform.sweeps.place.packing import check_memory
 from longwave.platform.sweeps.plan.range_edges import find_edges, format_tables, widen_ranges
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.stored import read_sweep_plan, with_search_spaces

@@ -51,8 +51,8 @@ def _check_recipes(task: LoadedTask) -> None:
 def _check_fed(task: LoadedTask) -> None:
     spec = task.spec
     for name, split in task.splits.items():
-        taken = split.take(torch.arange(min(FEW, len(split))))
-        x, n = taken.inputs, len(taken)
+        few = split.take(torch.arange(min(FEW, len(split))))
+        x, n = few.inputs, len(few)
         if spec.tokens:
             require(x.dim() == 2 and x.dtype == torch.int64, f"{name}: tokens are whole numbers, (n, steps)")
             require(x.min() >= 0 and x.max() < spec.tokens, f"{name}: a token is not below tokens = {spec.tokens}")
@@ -60,19 +60,19 @@ def _check_fed(task: LoadedTask) -> None:
             got = tuple(x.shape)
             require(x.dim() == 3 and got[2] == spec.inputs, f"{name}: inputs are {got}, not (n, steps, {spec.inputs})")
             require(x.dtype == torch.float32 and x.isfinite().all(), f"{name}: inputs are finite float32 numbers")
-        _check_asked(name, split, taken, spec.outputs, n)
+        _check_asked(name, split, few, spec.outputs, n)
 
 
-def _check_asked(name: str, split: Sequences, taken: Sequences, outputs: int, n: int) -> None:
-    targets = taken.targets
+def _check_asked(name: str, split: Sequences, few: Sequences, outputs: int, n: int) -> None:
+    targets = few.targets
     if targets.is_floating_point():
         require(targets.shape[-1] == outputs, f"{name}: targets have {targets.shape[-1]} numbers, not {outputs}")
         require(targets.isfinite().flatten(1).any(1).all(), f"{name}: an example asks for nothing")
         return
     classes = targets[targets != NOT_ASKED]
     require(targets.dtype == torch.int64 and len(classes) >= n, f"{name}: an example asks for nothing")
-    most = max(outputs, 2)
-    require(classes.min() >= 0 and classes.max() < most, f"{name}: a class is not below outputs = {most}")
+    count = max(outputs, 2)
+    require(classes.min() >= 0 and classes.max() < count, f"{name}: a class is not below outputs = {count}")
 
 
 def _check_disjoint(task: LoadedTask) -> None:

@@ -173,9 +173,9 @@ def check_scores(bundle: Bundle) -> Findings:
             yield "reject", f"{name} is a retraining that ended ok and has no test metric."
         if run.status == "stopped" and config.halving is None:
             yield "reject", f"{name} was stopped by a successive halving that nobody asked for."
-        most = 100.0 if metric.unit == "%" else math.inf
-        if not all(0 <= v <= most for v in [*by_epoch.values(), run.valid or 0.0, run.test or 0.0]):
-            yield "reject", f"{name} has a metric outside [0, {most:g}] {metric.unit}."
+        highest = 100.0 if metric.unit == "%" else math.inf
+        if not all(0 <= v <= highest for v in [*by_epoch.values(), run.valid or 0.0, run.test or 0.0]):
+            yield "reject", f"{name} has a metric outside [0, {highest:g}] {metric.unit}."
         if run.valid is None or run.best_epoch is None:
             if run.status != "failed" and by_epoch:
                 yield "reject", f"{name} has a curve and no best epoch."

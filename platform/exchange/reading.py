@@ -54,13 +54,13 @@ def unpack(packed: bytes, path: Path) -> Iterator[bytes]:
     """
     if packed.startswith(GZIP):
         raise ConfigError(f"{path} is a gzip file. {OLDER}")
-    reader, size, most = lzma.LZMADecompressor(lzma.FORMAT_XZ, limits.MEMORY), 0, 2**20 + limits.RATIO * len(packed)
+    reader, size, limit = lzma.LZMADecompressor(lzma.FORMAT_XZ, limits.MEMORY), 0, 2**20 + limits.RATIO * len(packed)
     try:
         text = reader.decompress(packed, CHUNK)
         while text:
             if (size := size + len(text)) > limits.BYTES:
                 raise ConfigError(f"{path} holds more than {limits.BYTES >> 20} MiB unpacked: no bundle is that large.")
-            if size > most:
+            if size > limit:
                 raise ConfigError(f"{path} unpacks to more than {limits.RATIO} times its size: no bundle does.")
             yield text
             text = b"" if reader.eof else reader.decompress(b"", CHUNK)

@@ -34,7 +34,7 @@ class Bins:
 
     @classmethod
     def of(cls, numbers: Sequence[float], count: int) -> Bins:
-        """Return ``count`` parts that hold ``found``, one where all are the same."""
+        """Return ``count`` parts that hold ``numbers``, one where all are the same."""
         return cls(min(numbers), max(numbers), count if max(numbers) > min(numbers) else 1, spans_decades(numbers))
 
     def part(self, value: float) -> int:

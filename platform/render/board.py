@@ -167,8 +167,8 @@ def _median_cell(cell: Row | None) -> str:
 
 
 def _budget_table(board: tuple[str, str], curves: Sequence[SearchCurve]) -> Table:
-    most = max(len(budget.curve) for budget in curves)
-    sizes = [2**k for k in range(max(1, most.bit_length()))]
+    longest = max(len(budget.curve) for budget in curves)
+    sizes = [2**k for k in range(max(1, longest.bit_length()))]
     lines = []
     for budget in curves:
         points = [_expected_best(e, lost) for e, lost in zip(budget.curve, budget.lost, strict=True)]

@@ -34,7 +34,7 @@ def print_expected(plan: RerunPlan) -> None:
         print_line(f"  no interval can be stated for one more: {why}")
 
 
-def print_rerun(done: Rerun, kept: bool) -> None:
+def print_rerun(done: Rerun, stored: bool) -> None:
     """Print what the training gave, what was different here, whether it fits, and whether it was kept."""
     plan, run = done.plan, done.run
     got = f"{run.test:.6g}" if run.test is not None else f"{run.status}: {run.reason}"
@@ -46,7 +46,7 @@ def print_rerun(done: Rerun, kept: bool) -> None:
         print_line(f"  the same seed gave {plan.before:.6g} before{change}")
     if done.differences:
         print_table(("differs", "row", "here"), done.differences, prose=(1, 2))
-    print_line(_verdict(done) + (" Kept as one more retraining of the row." if kept else ""))
+    print_line(_verdict(done) + (" Kept as one more retraining of the row." if stored else ""))
 
 
 def _verdict(done: Rerun) -> str:

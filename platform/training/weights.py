@@ -32,7 +32,7 @@ LOG = make_logger(__name__)
 
 
 @dataclass(frozen=True)
-class Kept:
+class SavedWeights:
     """The weights of a trial.
 
     Attributes:
@@ -80,7 +80,7 @@ def keep(folder: AnyPath, pack: Pack, member: int, run: Run) -> None:
         LOG.warning("The weights of trial %s could not be kept: %s", run.trial, error)
 
 
-def read(path: AnyPath) -> Kept | None:
+def read(path: AnyPath) -> SavedWeights | None:
     """Return the weights in a file; None where there is none.
 
     Raises:
@@ -100,7 +100,7 @@ def read(path: AnyPath) -> Kept | None:
         if metadata["sha256"] != _hash(tensors, metadata["longwave"]):
             raise ValueError("another hash")
         config, test = TrialConfig.from_dict(facts["config"]), float(facts["test"])
-        return Kept(tensors, config, test, int(facts["places"]), bool(facts["every_step"]), content)
+        return SavedWeights(tensors, config, test, int(facts["places"]), bool(facts["every_step"]), content)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError, SafetensorError):
         raise ConfigError(f"{path} is damaged, or was not written by Longwave. Delete it, and train again.") from None
 

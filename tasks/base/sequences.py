@@ -128,15 +128,15 @@ class Sequences(Batch):
 
     def take(self, index: Tensor) -> Self:
         """Return the sequences ``index``, (...), as they are fed: (..., T, p) floats or (..., T) int64."""
-        taken = super().take(index)
-        x = taken.inputs
+        batch = super().take(index)
+        x = batch.inputs
         if self.tokens:
             x = x.long()
         elif not x.is_floating_point():
             x = x.to(self.dtype) / 255
         if self.tail:
             x = torch.cat([x, self.tail.of(index).to(x)], -2)
-        return taken._with(inputs=x, tail=None)
+        return batch._with(inputs=x, tail=None)
 
     def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Self:
         """Return the batch on ``device``, its floats and the tail's in ``dtype``; what is so already is not copied."""

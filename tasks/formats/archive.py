@@ -127,5 +127,5 @@ def split_stratified(index: np.ndarray, labels: np.ndarray, held_out: int, seed:
     """Return ``index`` in two parts, the second of ``held_out``, each with the classes as they are in both."""
     from sklearn.model_selection import train_test_split  # type: ignore[import-untyped]
 
-    kept, out = train_test_split(index, test_size=held_out, random_state=seed, stratify=labels[index])
-    return np.sort(kept), np.sort(out)
+    train, out = train_test_split(index, test_size=held_out, random_state=seed, stratify=labels[index])
+    return np.sort(train), np.sort(out)

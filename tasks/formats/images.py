@@ -116,8 +116,8 @@ def split_images(
     """
     (train, labels), (test, answers) = images
     order = torch.from_numpy(np.random.RandomState(1234).permutation(len(labels)))
-    kept, held = order.tensor_split([len(labels) - len(labels) // share])
-    parts = ((train[kept], labels[kept]), (train[held], labels[held]), (test, answers))
+    first, held = order.tensor_split([len(labels) - len(labels) // share])
+    parts = ((train[first], labels[first]), (train[held], labels[held]), (test, answers))
     splits = [Sequences(arrange(x), y, tail) for (x, y), tail in zip(parts, tails, strict=True)]
     return Data(train=splits[0], valid=splits[1], test=splits[2])
 

@@ -136,15 +136,15 @@ class DelayEmbedded(Predictor, Generic[C]):
 
 
 def _learn_laws(
-    by: DelayEmbedded[C], train: Sequences, delays: Delays, rests: Sequence[C], most: int, at: int | None = None
+    by: DelayEmbedded[C], train: Sequences, delays: Delays, rests: Sequence[C], limit: int, at: int | None = None
 ) -> list[Learnt]:
-    """Return laws learnt from ``most`` rows at most: of all steps that have the past, or of the step ``at`` alone."""
+    """Return laws learnt from ``limit`` rows at most: of all steps that have the past, or of the step ``at`` alone."""
     first, last = (delays.reach, train.positions - 1) if at is None else (at, at)
     x = delays.embedded(train.inputs, first, last).flatten(0, 1)
     y = train.targets[:, first : last + 1].double().flatten(0, 1)
     finite = y.isfinite().all(-1)
     x, y = x[finite], y[finite]
-    step = max(1, -(-len(x) // most))
+    step = max(1, -(-len(x) // limit))
     return [(delays, *law) for law in by.learn(x[::step], y[::step], rests)]
 
 

@@ -98,7 +98,7 @@ def image(path: Path) -> None:
     load("a task")
 
 
-def taken(path: Path) -> None:
+def read_edition(path: Path) -> None:
     publish.read(path.parent)
 
 
@@ -120,7 +120,7 @@ POISON: tuple[tuple[str, Callable[[Path], bytes], Reader], ...] = (
     ("f.safetensors", lambda c: pickle.dumps(Touch(c)), weights.read),
     ("sweep.toml", yaml, read_sweep),
     ("bundle.json.xz", lambda c: pickle.dumps(Touch(c)), bundle.read),
-    ("manifest.json", yaml, taken),
+    ("manifest.json", yaml, read_edition),
     ("slip.zip", lambda c: zipped((f"../{c.name}", b"x")), lambda p: unpack(p, p.parent)),
     ("slip.tar.gz", lambda c: tar((f"x/../../{c.name}", b"x")), lambda p: unpack(p, p.parent)),
     ("a.tgz", lambda c: tar(("a", {"type": b"2", "linkname": str(c)}), ("a", b"x")), lambda p: unpack(p, p.parent)),

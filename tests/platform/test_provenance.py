@@ -297,5 +297,5 @@ def test_a_gpu_that_works_takes_energy() -> None:
     for _ in range(200):
         x = torch.tanh(x @ x)
     torch.cuda.synchronize()
-    taken = meter.lap()
-    assert math.isnan(taken) or taken > 0
+    joules = meter.lap()
+    assert math.isnan(joules) or joules > 0

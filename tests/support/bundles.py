@@ -64,9 +64,9 @@ def of(changed: Content, model: str = "gru", phase: str = "retrain") -> list[dic
     return sorted(mine, key=lambda e: order.get(e["run"]["trial"], len(order)))
 
 
-def drop(changed: Content, *entries: dict[str, Any]) -> None:
+def drop(changed: Content, *dropped: dict[str, Any]) -> None:
     """Take trials out of a bundle, and out of what its sweeps asked for."""
-    gone = {e["run"]["trial"] for e in entries}
+    gone = {e["run"]["trial"] for e in dropped}
     changed["trials"] = [e for e in changed["trials"] if e["run"]["trial"] not in gone]
     for sweep in changed["sweeps"]:
         sweep["trials"] = [trial for trial in sweep["trials"] if trial not in gone]

@@ -107,14 +107,14 @@ def molecule(random: np.random.RandomState) -> dict[str, Any]:
     }
 
 
-def write_zinc(folder: Path, most: int = 12) -> dict[str, list[int]]:
+def write_zinc(folder: Path, count: int = 12) -> dict[str, list[int]]:
     """Write molecules and which of them are taken; return these."""
     (folder / "molecules").mkdir(parents=True, exist_ok=True)
-    taken = {}
-    for seed, (part, n) in enumerate({"train": most, "val": 6, "test": 6}.items()):
+    indices = {}
+    for seed, (part, n) in enumerate({"train": count, "val": 6, "test": 6}.items()):
         random = np.random.RandomState(seed)
         held = [molecule(random) for _ in range(n)]
         (folder / f"molecules/{part}.pickle").write_bytes(pickle.dumps(held, protocol=4))
-        taken[part] = random.permutation(n)[: n - 2].tolist()
-        (folder / f"{part}.index").write_text(",".join(map(str, taken[part])) + "\n")
-    return taken
+        indices[part] = random.permutation(n)[: n - 2].tolist()
+        (folder / f"{part}.index").write_text(",".join(map(str, indices[part])) + "\n")
+    return indices

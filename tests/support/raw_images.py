@@ -58,10 +58,10 @@ def write_batch(path: Path, images: np.ndarray, labels: list[int]) -> None:
     """Write bytes (n, 3072) and n labels as the pickle, protocol 2 of Python 2, of one file of CIFAR-10."""
     listed = b"](" + b"".join(b"K" + bytes([label]) for label in labels) + b"e"
     names = b"](" + b"".join(_text(f"picture_{k:06d}.png") for k in range(len(labels))) + b"e"
-    entries = _text("batch_label") + _text("a batch") + _text("labels") + listed
-    entries += _text("data") + _array(images) + _text("filenames") + names
+    fields = _text("batch_label") + _text("a batch") + _text("labels") + listed
+    fields += _text("data") + _array(images) + _text("filenames") + names
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"\x80\x02}(" + entries + b"u.")
+    path.write_bytes(b"\x80\x02}(" + fields + b"u.")
 
 
 def write_cifar10(folder: Path, train: int = 300, test: int = 40) -> None:

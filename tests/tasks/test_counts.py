@@ -267,12 +267,12 @@ def test_a_corpus_that_changes_after_it_was_fetched_is_noticed_inside_its_folder
 
 def test_features_whose_file_was_cut_are_made_anew(tmp_path: Path) -> None:
     rows = np.arange(24, dtype=np.float32).reshape(4, 3, 2)
-    kept = tmp_path / "cache" / "k.npy"
+    path = tmp_path / "cache" / "k.npy"
     assert np.array_equal(map_rows("k", 4, iter(rows)), rows)
-    whole = kept.read_bytes()
+    whole = path.read_bytes()
     for size in (0, 5, 100, len(whole) - 1):
-        kept.write_bytes(whole[:size])
-        assert np.array_equal(map_rows("k", 4, iter(rows)), rows) and kept.read_bytes() == whole
+        path.write_bytes(whole[:size])
+        assert np.array_equal(map_rows("k", 4, iter(rows)), rows) and path.read_bytes() == whole
 
 
 # Any byte

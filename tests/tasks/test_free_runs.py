@@ -299,11 +299,11 @@ def brute_polynomial(data: Data[Sequences], degree: int, lags: int, penalty: flo
     square = np.array(rows).T @ np.array(rows)
     ridge = penalty * np.diag(square).mean() * np.eye(len(square))
     weights = np.linalg.solve(square + ridge, np.array(rows).T @ np.array(wanted))
-    least, most = data.train.inputs.min().item(), data.train.inputs.max().item()
+    least, largest = data.train.inputs.min().item(), data.train.inputs.max().item()
     runs = []
     for x in split.inputs[..., 0].tolist():
         for _ in range(split.horizon):
-            x.append(float(np.clip(np.dot(raised(x[-lags:]), weights), least, most)))
+            x.append(float(np.clip(np.dot(raised(x[-lags:]), weights), least, largest)))
         runs.append(x[-split.horizon :])
     return np.array(runs)
 

@@ -97,7 +97,9 @@ def test_a_citation_graph_is_its_largest_component_with_the_papers_split(name: s
     task = CITED[name].TASK
     drawn = raw_graphs.write_planetoid(folder_of(task), name, task.inputs, task.outputs, gap=gap)
     data = load(task)
-    there = np.setdiff1d(np.arange(30, 1700), np.arange(1610, 1610 + gap)) if not gap else kept(drawn["pairs"])
+    there = (
+        np.setdiff1d(np.arange(30, 1700), np.arange(1610, 1610 + gap)) if not gap else largest_component(drawn["pairs"])
+    )
     number = {int(k): at for at, k in enumerate(there)}
     known = np.isin(there, [*range(1600), *drawn["test"]])
     wanted = sorted([number[a], number[b]] for a, b in drawn["pairs"].tolist() if a in number)
@@ -110,7 +112,7 @@ def test_a_citation_graph_is_its_largest_component_with_the_papers_split(name: s
     assert torch.bincount(data.training(1).targets[0][labelled[0]]).tolist() == [20] * task.outputs
 
 
-def kept(edges: np.ndarray) -> np.ndarray:
+def largest_component(edges: np.ndarray) -> np.ndarray:
     """Return the nodes that hang together with node 30, walked one by one."""
     near: dict[int, set[int]] = {}
     for a, b in edges.tolist():

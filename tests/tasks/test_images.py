@@ -81,8 +81,8 @@ def originals(name: str, which: str, share: int) -> tuple[np.ndarray, np.ndarray
         return pictures("test"), raw.classes(40)
     np.random.seed(1234)
     order = np.random.permutation(300)
-    kept = 300 - 300 // share
-    index = order[:kept] if which == "train" else order[kept:]
+    size = 300 - 300 // share
+    index = order[:size] if which == "train" else order[size:]
     return pictures("train")[index], raw.classes(300)[index]
 
 

@@ -227,8 +227,8 @@ def test_words_stay_on_disk_and_are_transformed_once(cache_folder: Path, monkeyp
     monkeypatch.setattr(google12, "features", None)
     assert load(google12.TASK).version == first.version
     assert sorted(path.suffix for path in cache_folder.iterdir()) == ["", ".npy", ".npy", ".npy"]
-    kept = np.load(next(cache_folder.glob("google12-1-test-*.npy")), mmap_mode="r")
-    assert np.array_equal(kept, first.test.inputs.numpy())
+    features = np.load(next(cache_folder.glob("google12-1-test-*.npy")), mmap_mode="r")
+    assert np.array_equal(features, first.test.inputs.numpy())
 
 
 def _append(name: str, text: str) -> Callable[[Path], None]:

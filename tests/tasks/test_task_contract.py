@@ -95,8 +95,8 @@ def few(split: Sequences, n: int = 20) -> Tensor:
 def test_a_task_feeds_what_it_declares(task: TaskSpec, load: Load) -> None:
     data = load(task)
     for split in (data.training(64), data.valid, data.test):
-        taken = split.take(torch.arange(min(8, len(split))))
-        inputs, targets, n = taken.inputs, taken.targets, len(taken)
+        examples = split.take(torch.arange(min(8, len(split))))
+        inputs, targets, n = examples.inputs, examples.targets, len(examples)
         steps = split.inputs.shape[1] + (len(split.tail.values) if split.tail else 0)
         free = split.horizon - 1 if isinstance(split, FreeRuns) else 0
         assert split.positions == (split.segment if isinstance(split, Text) else steps + free)

@@ -152,15 +152,15 @@ class Program:
         """Return whether block ``k`` finds ``n`` in memory."""
         return n in self.inputs or ((n in self.stored or n in self.rows) and self.at[n] < k)
 
-    def settle(self, taken: int, forever: frozenset[Node], again: bool) -> int:
+    def settle(self, held: int, forever: frozenset[Node], again: bool) -> int:
         """Give homes to stored values, ``again`` in place of dead ones; return how many rows ``extra`` has then.
 
         Args:
-            taken: How many it has already.
+            held: How many it has already.
             forever: What lives on when the direction is through.
             again: Whether a row whose value nobody reads any more may be used again.
         """
-        ends = [-1] * taken
+        ends = [-1] * held
         for n, (array, j) in self.inputs.items():
             if array == self.extra:
                 ends[j] = FOREVER if n in forever else self.reads.get(n, 0)

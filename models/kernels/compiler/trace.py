@@ -151,7 +151,7 @@ class _Tracing:
         """Find V and b of each gate."""
         views, affine = {id(x)}, dict[int, tuple[Tensor, Tensor | None]]()
         for call in calls:
-            self.trace.invariants.kept.append(call)
+            self.trace.invariants.recorded.append(call)
             ids = [id(t) for t in call.tensors]
             if not any(i in views or i in affine for i in ids):
                 self.trace.invariants.add(call)
@@ -182,7 +182,7 @@ class _Tracing:
 
     def _once(self, weight: Tensor, x: Tensor) -> Tensor:
         """Return the weight (M, p, k d) of which a product has a copy for each step of x; the same if it has none."""
-        made = {id(t): call for call in self.trace.invariants.kept for t in call.results}
+        made = {id(t): call for call in self.trace.invariants.recorded for t in call.results}
         (members, steps), last, base = x.shape[:2], weight.shape[-2:], weight
         while base.shape != (members, *last):
             call = made.get(id(base))

@@ -166,8 +166,8 @@ def blocked(B: int, d: int) -> tuple[int, int, int]:
 def chunk(cell: Cell, T: int, B: int, d: int) -> int:
     """Return the steps of a chunk: it keeps about 2^16 numbers, 256 KiB, so that a step finds them in the cache."""
     rows, _, width = blocked(B, d)
-    most = min(max(2**16 // (_kept(cell) * width), 128), 1024)
-    return min(T, max(1, most // rows))
+    numbers = min(max(2**16 // (_kept(cell) * width), 128), 1024)
+    return min(T, max(1, numbers // rows))
 
 
 def _library(cell: Cell) -> ctypes.CDLL | None:

@@ -84,7 +84,7 @@ class CellPlan:
     @property
     def epochs(self) -> int:
         """Epochs of its longest trial."""
-        return int(max([self.base.epochs, *(d.most for d in (*self.space, *self.wider) if d.name == "epochs")]))
+        return int(max([self.base.epochs, *(d.largest for d in (*self.space, *self.wider) if d.name == "epochs")]))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""

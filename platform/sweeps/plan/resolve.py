@@ -12,9 +12,8 @@ from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.records.stored import CatalogueEntry
 from longwave.platform.records.trial import SIZES, WORDS, TrialConfig
 from longwave.platform.registry import get_model, get_task
-from longwave.platform.sweeps.file.cell import ResolvedCell, resolve_cell
+from longwave.platform.sweeps.file.cell import CellSettings, ResolvedCell, read_cells, resolve_cell
 from longwave.platform.sweeps.file.schema import SweepFile
-from longwave.platform.sweeps.file.settings import CellSettings, read_cells
 from longwave.platform.sweeps.file.space import Dimension, learning_samplers
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep, recipe_to_dict
 from longwave.platform.sweeps.plan.trials import without_defaults

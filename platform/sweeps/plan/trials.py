@@ -62,13 +62,13 @@ def without_defaults(config: TrialConfig, numbers: Defaults) -> TrialConfig:
     where the schedule has none, or where they lie behind the last epoch.
     """
     words = training_words(config)
-    kept = {
+    params = {
         name: value
         for name, value in config.params.items()
         if name not in numbers or (words in numbers[name] and value != numbers[name][words])
     }
     uses_drops = config.schedule == "drops"
-    return replace(config, params=kept, drops=tuple(d for d in config.drops if uses_drops and d < config.epochs))
+    return replace(config, params=params, drops=tuple(d for d in config.drops if uses_drops and d < config.epochs))
 
 
 def fixed_trial(cell: CellPlan) -> TrialConfig:
@@ -220,8 +220,8 @@ def choose_winner(trials: Sequence[TrialConfig], ends: Mapping[str, Run], goal: 
 
 def plan_retrainings(file: SweepFile, best: TrialConfig) -> list[TrialConfig]:
     """Return the retrainings of a cell's winner, each with a fresh seed that differs from every search seed."""
-    taken = set(search_seeds(file, best.model))
-    fresh = (seed for k in range(10**6) if (seed := derive_seed("retrain", seed_key(best), k)) not in taken)
+    search = set(search_seeds(file, best.model))
+    fresh = (seed for k in range(10**6) if (seed := derive_seed("retrain", seed_key(best), k)) not in search)
     again = replace(best, phase="retrain", halving=None)
     return [replace(again, seed=next(fresh)) for _ in range(file.retrain)]
 

@@ -186,9 +186,9 @@ def test_a_wrong_checksum_leaves_nothing(server: Server, cache: Path) -> None:
 def test_each_way_a_server_fails_is_named(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "TIMEOUT", (1.0, 0.3))
     assert "(404 Client Error: Not Found for url: " in refused(source(server, "absent"))
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        remote = Remote(f"http://127.0.0.1:{taken.getsockname()[1]}/a", "a")
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        remote = Remote(f"http://127.0.0.1:{closed.getsockname()[1]}/a", "a")
         assert "(Connection refused)" in refused(Source("toys", "toys", "CC0.", ("a",), (remote,)))
     assert "by https alone" in refused(Source("toys", "toys", "CC0.", ("a",), (Remote("gopher://x/a", "a"),)))
     server.files, server.stalls, server.breaks_after = {"a.bin": CONTENT}, True, 1000

@@ -297,14 +297,14 @@ def test_a_diverged_retraining_that_was_left_out_is_missed(genuine: File) -> Non
         changed["trials"] = [e for e in changed["trials"] if e["run"]["trial"] != gone]
         changed["sweeps"][0]["trials"].remove(gone)
 
-    def told(changed: Content) -> None:
+    def hide_it(changed: Content) -> None:
         entry = of(changed)[1]
         entry["points"] = entry["points"][:2]
         best = min(entry["points"], key=lambda p: p["valid"])
         entry["run"] |= {"status": "diverged", "reason": "loss nan, validation nan at epoch 3", "epochs": 3}
         entry["run"] |= {"test": None, "valid": best["valid"], "best_epoch": best["epoch"]}
 
-    assert audit(forge(genuine, told)) == []
+    assert audit(forge(genuine, hide_it)) == []
     assert "1 of 2 retrainings are missing" in str(audit(forge(genuine, hidden)))
 
 

@@ -59,9 +59,9 @@ def test_examples_are_taken_and_stacked_as_by_hand(
     batch = example(kind, n, seed=n)
     drawn = st.lists(st.integers(0, n - 1), min_size=size, max_size=size)
     index = torch.tensor([data.draw(drawn) for _ in range(members)])
-    taken = batch.take(index)
-    assert type(taken) is type(batch)
-    assert_same(taken, by_hand(batch, index))
+    examples = batch.take(index)
+    assert type(examples) is type(batch)
+    assert_same(examples, by_hand(batch, index))
     assert_same(type(batch).stacked([batch.take(row) for row in index]), by_hand(batch, index))
     assert_same(batch.take(index[0]).shared(members), by_hand(batch, index[0].expand(members, -1)))
 

@@ -55,6 +55,17 @@ def test_a_plan_comes_back_from_the_store_as_it_went_in(store: Store, tiny: Tiny
     assert {e.base.model: e.looped for e in made.cells} == {"lem": False, "cornn": False}
 
 
+def test_of_two_that_start_a_sweep_at_once_the_second_is_held_to_the_plan_of_the_first(
+    store: Store, tiny: Tiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tiny(models=["lem"])
+    stored.store_plan(resolve(file), store)
+    monkeypatch.setattr(store, "sweeps", list)  # the second looked before the first had written
+    newer(monkeypatch, "model", "lem")
+    with pytest.raises(ConfigError, match="was planned with model version .* of lem on adding; here is 9"):
+        stored.store_plan(resolve(file), store)
+
+
 @pytest.mark.parametrize(
     "how", [{}, {"halving": {"eta": 2, "first": 1}}, {"sampler": "tpe", "rounds": 2}, {"retrain": 0}], ids=str
 )

@@ -53,8 +53,8 @@ class DtLSTM(TorchNamed[DtLSTMWeights]):
         """Return (h[n], c[n])."""
         h, c = state
         i, f, g, o = affine(w.weight_hh, h, u[0]).chunk(4, -1)
-        kept = w.dt if self.version == "v1" else 1 - w.dt
-        c = kept * sigmoid(f) * c + w.dt * sigmoid(i) * tanh(g)
+        share = w.dt if self.version == "v1" else 1 - w.dt
+        c = share * sigmoid(f) * c + w.dt * sigmoid(i) * tanh(g)
         return sigmoid(o) * tanh(c), c
 
 

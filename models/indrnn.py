@@ -54,9 +54,9 @@ class IndRNN(Stacked[IndWeights]):
 
     def draw_layer(self, name: str, layer: int, weight: Tensor, generator: Generator | None) -> None:
         """Fill ``weight`` as the paper says."""
-        most, bound = 2 ** (1 / self.t_max), self.inputs(layer) ** -0.5
-        least = 1 / most if layer == self.layers else 0.0
-        low, high = {"w": (least, most), "b": (0.0, 0.0), "V": (-bound, bound)}[name]
+        largest, bound = 2 ** (1 / self.t_max), self.inputs(layer) ** -0.5
+        least = 1 / largest if layer == self.layers else 0.0
+        low, high = {"w": (least, largest), "b": (0.0, 0.0), "V": (-bound, bound)}[name]
         nn.init.uniform_(weight, low, high, generator=generator)
 
     def drive(self, x: Tensor, w: IndWeights) -> tuple[Tensor, ...]:
@@ -70,9 +70,9 @@ class IndRNN(Stacked[IndWeights]):
     @torch.no_grad()
     def constrain(self) -> None:
         """Clip w of all layers to |w| ≤ 2^(1/T_max)."""
-        most = 2 ** (1 / self.t_max)
+        largest = 2 ** (1 / self.t_max)
         for k in range(1, self.layers + 1):
-            self.get_parameter(f"w{k}").clamp_(-most, most)
+            self.get_parameter(f"w{k}").clamp_(-largest, largest)
 
 
 MODEL = ModelSpec(

@@ -20,8 +20,8 @@ from longwave.tasks.base.spec import TaskSpec, note
 
 def about(config: TrialConfig) -> About:
     """Return what explains a trial's row to a reader, and is no part of its identity. Loads the task's data."""
-    place = (config.task, config.variant, config.data)
-    return About(**derived_facts(config), trivial=_trivial_scores(*place), floor=_least_error(*place))
+    data = (config.task, config.variant, config.data)
+    return About(**derived_facts(config), trivial=_trivial_scores(*data), floor=_least_error(*data))
 
 
 def derived_facts(config: TrialConfig) -> dict[str, Any]:

@@ -86,21 +86,21 @@ def redact_document(document: Any) -> Any:
     return [redact_document(part) for part in document] if isinstance(document, list | tuple) else document
 
 
-def find_secrets(document: Any, place: str = "") -> Iterator[str]:
+def find_secrets(document: Any, key: str = "") -> Iterator[str]:
     """Yield the places of a JSON document that ``redact_document`` would change, as ``run.reason``: no text of them."""
     if isinstance(document, Mapping):
         for name, part in document.items():
             shown = redact_document(name)
-            inner = f"{place}.{shown}" if place else str(shown)
+            inner = f"{key}.{shown}" if key else str(shown)
             if shown != name or _names_secret(name, part):
                 yield inner
             else:
                 yield from find_secrets(part, inner)
     elif isinstance(document, list | tuple):
         for k, part in enumerate(document):
-            yield from find_secrets(part, f"{place}.{k}")
+            yield from find_secrets(part, f"{key}.{k}")
     elif isinstance(document, str) and redact_document(document) != document:
-        yield place
+        yield key
 
 
 def make_logger(name: str) -> logging.Logger:

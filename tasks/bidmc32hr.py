@@ -42,8 +42,8 @@ def load_windows(files: Source, variant: str) -> Data[Sequences]:
         DataError: A file is missing or breaks a rule.
     """
     check_variant(files.name, variant)
-    place = files.locate(files.name)
-    key = f"{files.name}-2-{fingerprint(place / name for name in files.needs)}"
+    folder = files.locate(files.name)
+    key = f"{files.name}-2-{fingerprint(folder / name for name in files.needs)}"
     arrays = cached(key, lambda: both_parts(files, STEPS, FEATURES))
     values, targets = torch.from_numpy(arrays["values"]), torch.from_numpy(arrays["labels"])
     order = _shuffle_order(len(values))

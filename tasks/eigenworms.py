@@ -52,8 +52,8 @@ def _parse() -> dict[str, np.ndarray]:
 @cache
 def _load(variant: str) -> Data[Sequences]:
     check_variant("eigenworms", variant)
-    place = FILES.locate("eigenworms")
-    arrays = cached(f"eigenworms-2-{fingerprint(place / name for name in FILES.needs)}", _parse)
+    folder = FILES.locate("eigenworms")
+    arrays = cached(f"eigenworms-2-{fingerprint(folder / name for name in FILES.needs)}", _parse)
     values, labels = torch.from_numpy(arrays["values"]), torch.from_numpy(arrays["labels"])
     train, rest = split_indices(len(values), 0.3)
     valid, test = (rest[half] for half in split_indices(len(rest), 0.5))

@@ -63,33 +63,33 @@ def features(x: np.ndarray) -> np.ndarray:
     return scaled.astype(np.float32)
 
 
-def _read_lists(place: Path) -> dict[str, list[str]]:
+def _read_lists(folder: Path) -> dict[str, list[str]]:
     """Return the names in the lists of the validation and the test split, sorted."""
     names: dict[str, list[str]] = {}
     for part, file in LISTS.items():
-        names[part] = sorted(set((place / file).read_text(encoding="utf-8", errors="replace").split()))
+        names[part] = sorted(set((folder / file).read_text(encoding="utf-8", errors="replace").split()))
         if not names[part]:
-            raise DataError(f"{place / file}: there must be names of sound files, found none.")
+            raise DataError(f"{folder / file}: there must be names of sound files, found none.")
         for name in names[part]:
-            if not (place / name).is_file():
-                raise DataError(f"{place / file}: every line must name a file that is there, got {name}.")
+            if not (folder / name).is_file():
+                raise DataError(f"{folder / file}: every line must name a file that is there, got {name}.")
         FILES.check_count(f"names in {file}", len(names[part]))
     if both := sorted(set(names["valid"]) & set(names["test"])):
-        raise DataError(f"{place / LISTS['test']}: no file may be in both lists, but {both[0]} is.")
+        raise DataError(f"{folder / LISTS['test']}: no file may be in both lists, but {both[0]} is.")
     return names
 
 
-def _list_items(place: Path) -> dict[str, list[Item]]:
+def _list_items(folder: Path) -> dict[str, list[Item]]:
     """Return the items of each split: every word, and for training every whole second of noise."""
-    listed = _read_lists(place)
-    words = sorted(path.relative_to(place).as_posix() for path in place.glob("[!_.]*/*.wav"))
+    listed = _read_lists(folder)
+    words = sorted(path.relative_to(folder).as_posix() for path in folder.glob("[!_.]*/*.wav"))
     FILES.check_count("words", len(words))
     held_out = {name for names in listed.values() for name in names}
     names = {"train": [name for name in words if name not in held_out], **listed}
     if not names["train"]:
-        raise DataError(f"{place}: there must be sound files that are in neither list, found none.")
-    items = {part: [(place / name, 0) for name in parts] for part, parts in names.items()}
-    for path in sorted((place / NOISE).glob("*.wav")):
+        raise DataError(f"{folder}: there must be sound files that are in neither list, found none.")
+    items = {part: [(folder / name, 0) for name in parts] for part, parts in names.items()}
+    for path in sorted((folder / NOISE).glob("*.wav")):
         items["train"] += [(path, k * RATE) for k in range(len(read_sound(path, RATE)) // RATE)]
     return items
 
@@ -107,10 +107,10 @@ def _class_of(path: Path) -> int:
 @cache
 def _load(variant: str) -> Data[Sequences]:
     check_variant("google12", variant)
-    place = FILES.locate("google12")
+    folder = FILES.locate("google12")
     splits = {}
-    for part, items in _list_items(place).items():
-        key = f"google12-1-{part}-{list_digest(place, [path for path, _ in items])}"
+    for part, items in _list_items(folder).items():
+        key = f"google12-1-{part}-{list_digest(folder, [path for path, _ in items])}"
         inputs = map_rows(key, len(items), _read_rows(items))
         splits[part] = Sequences(torch.from_numpy(inputs), torch.tensor([_class_of(path) for path, _ in items]))
     return Data(train=splits["train"], valid=splits["valid"], test=splits["test"])

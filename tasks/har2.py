@@ -75,11 +75,11 @@ def read_table(path: Path, columns: int) -> np.ndarray:
     return table
 
 
-def _parse(place: Path) -> dict[str, np.ndarray]:
+def _parse(folder: Path) -> dict[str, np.ndarray]:
     """Return inputs (N, 128, 9) and activities 1 to 6, (N,), of both parts."""
     arrays: dict[str, np.ndarray] = {}
     for part in ("train", "test"):
-        *signals, labels = (place / name for name in _signal_paths(part))
+        *signals, labels = (folder / name for name in _signal_paths(part))
         activities = read_table(labels, 1)[:, 0]
         if (wrong := ~np.isin(activities, range(1, 7))).any():
             raise DataError(f"{labels}: an activity must be one of 1 to 6, got {activities[wrong][0]:g}.")
@@ -99,8 +99,8 @@ def _parse(place: Path) -> dict[str, np.ndarray]:
 @cache
 def _load(variant: str) -> Data[Sequences]:
     check_variant("har2", variant, ("", "raw"))
-    place = FILES.locate("har2")
-    arrays = cached(f"har2-2-{fingerprint(place / name for name in FILES.needs)}", lambda: _parse(place))
+    folder = FILES.locate("har2")
+    arrays = cached(f"har2-2-{fingerprint(folder / name for name in FILES.needs)}", lambda: _parse(folder))
     x, y = arrays["train_x"], arrays["train_y"]
     order = np.random.RandomState(1234).permutation(len(x))
     valid, train = np.split(order, [len(x) * 900 // 7352])
@@ -109,7 +109,7 @@ def _load(variant: str) -> Data[Sequences]:
     still = x[train].min((0, 1)) == x[train].max((0, 1))  # rounding leaves a spread above 0
     if variant != "raw" and still.any():
         channel = CHANNELS[still.argmax()]
-        raise DataError(f"{place}: {channel} must vary over the training windows, or it has no norm, got a constant.")
+        raise DataError(f"{folder}: {channel} must vary over the training windows, or it has no norm, got a constant.")
 
     def split(inputs: np.ndarray, activities: np.ndarray) -> Sequences:
         fed = inputs if variant == "raw" else ((inputs - shift) / scale).astype(np.float32)

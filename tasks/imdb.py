@@ -46,14 +46,14 @@ def _parse(train: list[Path], test: list[Path], vectors: Path | None) -> dict[st
         if not len(row):
             raise DataError(f"{path}: a review must have at least one word, got none.")
     tokens = np.concatenate(rows)
-    kept = (tokens >= 0) & (tokens < WORDS)
+    known = (tokens >= 0) & (tokens < WORDS)
     arrays = {
-        "tokens": np.where(kept, tokens + RESERVED, UNKNOWN).astype(np.int16),
+        "tokens": np.where(known, tokens + RESERVED, UNKNOWN).astype(np.int16),
         "lengths": np.array([len(row) for row in rows]),
     }
     if vectors:
-        places = {word: k for k, word in enumerate(words[:WORDS], RESERVED)}
-        arrays["embedding"] = read_glove(vectors, places, (WORDS + RESERVED, FEATURES))
+        numbers = {word: k for k, word in enumerate(words[:WORDS], RESERVED)}
+        arrays["embedding"] = read_glove(vectors, numbers, (WORDS + RESERVED, FEATURES))
         arrays["embedding"][[UNKNOWN, PADDING]] = 0
     return arrays
 
@@ -68,16 +68,16 @@ def _split(rows: np.ndarray, lengths: np.ndarray, labels: np.ndarray, padded: bo
 @cache
 def _load(variant: str) -> Data[Sequences]:
     check_variant("imdb", variant, ("", "padded"))
-    place = IMDB.locate("imdb")
-    sides = [read_reviews(place / part) for part in IMDB.needs]
+    folder = IMDB.locate("imdb")
+    sides = [read_reviews(folder / part) for part in IMDB.needs]
     for side in sides:
         IMDB.check_count("reviews in each folder", len(side))
     labels = np.repeat([0, 1, 0, 1], [len(side) for side in sides])
     train, test = sides[0] + sides[1], sides[2] + sides[3]
-    vectors = IMDB.place / GLOVE if (IMDB.place / GLOVE).is_file() else None
+    vectors = IMDB.folder / GLOVE if (IMDB.folder / GLOVE).is_file() else None
     marks = [fingerprint(side) for side in sides]
     if len(set(marks)) < len(marks):
-        raise DataError(f"{place}: its four folders must hold different reviews, got a copy.")
+        raise DataError(f"{folder}: its four folders must hold different reviews, got a copy.")
     key = "-".join([*marks, *([fingerprint([vectors])] if vectors else [])])
     arrays = cached(f"imdb-1-{key}", lambda: _parse(train, test, vectors))
     lengths = arrays["lengths"]

@@ -31,10 +31,10 @@ def sequences(length: int, seed: int, n: int) -> Sequences:
     """
     g = seeded_generator(seed)
     tokens = torch.randint(SYMBOLS, (n, length), generator=g)
-    place = torch.randint(length - 2, (n, 1), generator=g)
-    tokens.scatter_(1, place, SPECIAL)
+    position = torch.randint(length - 2, (n, 1), generator=g)
+    tokens.scatter_(1, position, SPECIAL)
     tokens[:, -1] = SPECIAL
-    return Sequences(tokens.to(torch.int8), tokens.gather(1, place + 1).squeeze(1))
+    return Sequences(tokens.to(torch.int8), tokens.gather(1, position + 1).squeeze(1))
 
 
 @cache

@@ -65,7 +65,7 @@ TASK = replace(
         0.782,
         3,
         SWEEP,
-        beside="In the valid time LEM is near cubic AR: 1.5 Lyapunov times (1.3 to 1.7) against 1.3.",
+        remark="In the valid time LEM is near cubic AR: 1.5 Lyapunov times (1.3 to 1.7) against 1.3.",
     ),
     time_scales={"": 3},
 )

@@ -69,7 +69,7 @@ TASK = replace(
         0.555,
         3,
         SWEEP,
-        beside="GRU's free runs are valid for 52 steps, those of analogues for 23.",
+        remark="GRU's free runs are valid for 52 steps, those of analogues for 23.",
     ),
     time_scales={"": 5},
 )

@@ -34,11 +34,11 @@ def sequences(length: int, pairs: int, seed: int, n: int) -> Sequences:
     g = seeded_generator(seed)
     keys = 1 + draw_distinct(n, pairs, torch.ones(VALUES - 1), g)
     values = VALUES + draw_distinct(n, pairs, torch.ones(VALUES), g)
-    places = 2 * pairs + 2 * draw_distinct(n, pairs, torch.arange(1, length // 2 - pairs + 1) ** (POWER - 1), g)
+    positions = 2 * pairs + 2 * draw_distinct(n, pairs, torch.arange(1, length // 2 - pairs + 1) ** (POWER - 1), g)
     inputs = torch.randint(VOCABULARY, (n, length), generator=g)
     inputs[:, : 2 * pairs] = torch.stack((keys, values), -1).flatten(1)
     targets = torch.full((n, length), NOT_ASKED)
-    return Sequences(inputs.scatter(1, places, keys).to(torch.int16), targets.scatter(1, places, values))
+    return Sequences(inputs.scatter(1, positions, keys).to(torch.int16), targets.scatter(1, positions, values))
 
 
 def last_value(data: Data[Sequences]) -> Tensor:
@@ -46,7 +46,7 @@ def last_value(data: Data[Sequences]) -> Tensor:
     test = data.test
     pairs = int((test.targets[0] != NOT_ASKED).sum())
     shown = torch.nn.functional.one_hot(test.inputs[:, 2 * pairs - 1].long(), VOCABULARY).double()
-    return shown.unsqueeze(1).expand(-1, test.places, -1)
+    return shown.unsqueeze(1).expand(-1, test.positions, -1)
 
 
 @cache

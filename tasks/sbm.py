@@ -41,8 +41,8 @@ def draw_blocks(homophily: float, seed: int) -> Data[Graphs]:
     chance = torch.where(same, homophily * DEGREE / (size - 1), (1 - homophily) * DEGREE / (NODES - size))
     joined = (torch.rand(NODES, NODES, generator=g) < chance).triu(1)
     nodes = torch.randn(NODES, FEATURES, generator=g) + APART * torch.nn.functional.one_hot(block, FEATURES)
-    place = torch.randperm(NODES, generator=g).argsort()
-    masks = place < SPLIT[0], (place >= SPLIT[0]) & (place < sum(SPLIT)), place >= sum(SPLIT)
+    order = torch.randperm(NODES, generator=g).argsort()
+    masks = order < SPLIT[0], (order >= SPLIT[0]) & (order < sum(SPLIT)), order >= sum(SPLIT)
     return one_graph(nodes, (joined | joined.mT).nonzero().mT, block, *masks)
 
 

@@ -30,8 +30,8 @@ def sequences(length: int, seed: int, n: int) -> Sequences:
     """
     g = seeded_generator(seed)
     symbols = torch.randint(1, SYMBOLS + 1, (n, LENGTH), generator=g)
-    places = draw_distinct(n, LENGTH, torch.ones(length), g).sort(1).values
-    shown = torch.full((n, length), BLANK).scatter(1, places, symbols)
+    positions = draw_distinct(n, LENGTH, torch.ones(length), g).sort(1).values
+    shown = torch.full((n, length), BLANK).scatter(1, positions, symbols)
     inputs = torch.cat((shown, torch.full((n, LENGTH), MARKER)), 1).to(torch.int8)
     return Sequences(inputs, torch.cat((torch.full((n, length), NOT_ASKED), symbols - 1), 1))
 

@@ -42,18 +42,18 @@ FILES = Source(
 )
 
 
-def _list_utterances(place: Path) -> dict[str, list[Path]]:
+def _list_utterances(folder: Path) -> dict[str, list[Path]]:
     """Return the files of each split, sorted: the sentences SI and SX; all speakers read the two sentences SA."""
     by_part: dict[str, dict[str, list[Path]]] = {}
     for part in ("TRAIN", "TEST"):
-        for path in sorted((place / part).glob("*/*/*")):
+        for path in sorted((folder / part).glob("*/*/*")):
             if re.fullmatch(r"S[IX]\d+\.WAV", path.name, re.IGNORECASE):
                 by_part.setdefault(part, {}).setdefault(path.parent.name.upper(), []).append(path)
     test = by_part.get("TEST", {})
     if absent := [speaker for speaker in CORE + DEVELOPMENT if speaker not in test]:
-        raise DataError(f"{place / 'TEST'}: there must be sentences SI or SX of the speaker {absent[0]}, found none.")
+        raise DataError(f"{folder / 'TEST'}: there must be sentences SI or SX of the speaker {absent[0]}, found none.")
     if "TRAIN" not in by_part:
-        raise DataError(f"{place / 'TRAIN'}: there must be sentences SI or SX, found none.")
+        raise DataError(f"{folder / 'TRAIN'}: there must be sentences SI or SX, found none.")
     chosen = {"train": by_part["TRAIN"], "valid": {s: test[s] for s in CORE}, "test": {s: test[s] for s in DEVELOPMENT}}
     sentences = {part: sorted(p for paths in speakers.values() for p in paths) for part, speakers in chosen.items()}
     for part, paths in sentences.items():
@@ -93,17 +93,17 @@ def _split(levels: torch.Tensor, variant: str) -> Sequences:
 @cache
 def _load(variant: str) -> Data[Sequences]:
     check_variant("timit", variant, ("", "normalised", "previous"))
-    place = FILES.locate("timit")
+    folder = FILES.locate("timit")
     levels = {}
-    for part, paths in _list_utterances(place).items():
-        key = f"timit-1-{part}-{list_digest(place, paths)}"
+    for part, paths in _list_utterances(folder).items():
+        key = f"timit-1-{part}-{list_digest(folder, paths)}"
         levels[part] = torch.from_numpy(map_rows(key, len(paths), _read_rows(paths)))
     if variant == "normalised":
         training = levels["train"].flatten(0, 1)
         training = training[~training[:, 0].isnan()]
         shift, scale = training.mean(0), training.std(0)
         if (training.amin(0) == training.amax(0)).any():
-            raise DataError(f"{place}: every bin must vary over the training split, or it has no norm.")
+            raise DataError(f"{folder}: every bin must vary over the training split, or it has no norm.")
         levels = {part: (values - shift) / scale for part, values in levels.items()}
     train, valid, test = (_split(levels[part], variant) for part in ("train", "valid", "test"))
     return Data(train=train, valid=valid, test=test)

@@ -41,15 +41,15 @@ FILES = Source(
 )
 
 
-def _read_indices(part: str, most: int) -> list[int]:
+def _read_indices(part: str, count: int) -> list[int]:
     """Return which molecules of a pickle are taken."""
     path = FILES.root / f"{part}.index"
     check_ended(path)
     words = path.read_text(encoding="utf-8", errors="replace").strip().split(",")
     numbers = [int(word) for word in words if word.isascii() and word.isdecimal() and len(word) < 10]
-    if len(numbers) < len(words) or len({*numbers}) < len(numbers) or max(numbers) >= most:
+    if len(numbers) < len(words) or len({*numbers}) < len(numbers) or max(numbers) >= count:
         raise DataError(
-            f"{path}: there must be numbers of 0 to {most - 1}, each once, with commas between, got others."
+            f"{path}: there must be numbers of 0 to {count - 1}, each once, with commas between, got others."
         )
     FILES.check_count(f"molecules in {path.name}", len(numbers))
     return numbers
@@ -74,11 +74,11 @@ def _parse_molecule(held: Any, where: str) -> tuple[Tensor, Tensor, Tensor]:
     return atoms.to(torch.int8), bonds.nonzero().mT.contiguous(), value.float()
 
 
-def _parse(place: Path) -> dict[str, Any]:
+def _parse(folder: Path) -> dict[str, Any]:
     """Return nodes, edges and targets of each part as ``Graphs`` has them."""
     arrays = {}
     for part in SIZES:
-        path = place / "molecules" / f"{part}.pickle"
+        path = folder / "molecules" / f"{part}.pickle"
         every = unpickle(path, TENSORS)
         if not isinstance(every, list) or not every:
             raise DataError(f"{path}: there must be a list of molecules, got {type(every).__name__}.")
@@ -93,8 +93,8 @@ def _parse(place: Path) -> dict[str, Any]:
 @cache
 def _load(variant: str) -> Data[Graphs]:
     check_variant("zinc", variant)
-    place = FILES.locate("zinc")
-    arrays = cached(f"zinc-1-{fingerprint(place / name for name in FILES.needs)}", lambda: _parse(place))
+    folder = FILES.locate("zinc")
+    arrays = cached(f"zinc-1-{fingerprint(folder / name for name in FILES.needs)}", lambda: _parse(folder))
     splits = [
         Graphs(*(torch.from_numpy(arrays[f"{part} {name}"]) for name in ("nodes", "real", "edges", "targets")))
         for part in SIZES

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from local_cluster import LocalCluster, local_cluster
 
 from longwave.platform.bench.sweep import some_configs
 from longwave.platform.cli.app import ListFormat
@@ -21,7 +22,6 @@ from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError, WorkerError
 from longwave.platform.records.report import Ending, Report
 from longwave.platform.render.terminal import print_json, print_table, show_waiting
-from longwave.platform.sweeps.on_ray.local_cluster import LocalCluster, local_cluster
 from longwave.platform.sweeps.place.devices import Slot
 from longwave.platform.sweeps.place.workers import Job, Workers
 from longwave.platform.sweeps.run.executor import run_packs, running_workers
@@ -91,7 +91,7 @@ class _PackEnds:
     def __init__(self) -> None:
         self.over: set[str] = set()
 
-    def started(self, pack: str, place: Slot) -> None:
+    def started(self, pack: str, slot: Slot) -> None:
         """Note nothing."""
 
     def report(self, pack: str, report: Report) -> None:

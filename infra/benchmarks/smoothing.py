@@ -35,9 +35,9 @@ STUDY: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 
 def make_grid(side: int = SIDE, seed: int = 0) -> Graphs:
     """Return a square grid with four neighbours a node and features U[0, 1), (1, side², 1), float64."""
-    place = torch.arange(side * side).view(side, side)
-    pairs = torch.cat([torch.stack((place[:, :-1].flatten(), place[:, 1:].flatten()), 1),
-                       torch.stack((place[:-1].flatten(), place[1:].flatten()), 1)])  # fmt: skip
+    node = torch.arange(side * side).view(side, side)
+    pairs = torch.cat([torch.stack((node[:, :-1].flatten(), node[:, 1:].flatten()), 1),
+                       torch.stack((node[:-1].flatten(), node[1:].flatten()), 1)])  # fmt: skip
     nodes = torch.rand(1, side * side, 1, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     edges = torch.cat([pairs, pairs.flip(1)]).unsqueeze(0)
     return Graphs(nodes, torch.ones(nodes.shape[:2], dtype=torch.bool), edges, torch.zeros(nodes.shape[:2]).long())
@@ -54,7 +54,7 @@ def trace_energies(model: str, layers: int, batch: Graphs, seed: int = 0, **chos
         seed: Of the weights.
         chosen: Options and hyper-parameters.
     """
-    layer = get_model(model).build(Sizes(batch.nodes.shape[-1], HIDDEN, 1, batch.places), layers=layers, **chosen)
+    layer = get_model(model).build(Sizes(batch.nodes.shape[-1], HIDDEN, 1, batch.positions), layers=layers, **chosen)
     assert isinstance(layer, GraphLayer)
     layer.reset_parameters([torch.Generator().manual_seed(seed)])
     energies = []
@@ -86,8 +86,8 @@ def print_report(lines: Mapping[str, Sequence[tuple[float, float]]], format: str
         return
     count = len(next(iter(lines.values())))
     shown = [k for k in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if k <= count]
-    for place, what in enumerate(("Dirichlet energy", "mean average distance")):
-        rows = [(name, *(f"{trace[k - 1][place]:.2g}" for k in shown)) for name, trace in lines.items()]
+    for measure, what in enumerate(("Dirichlet energy", "mean average distance")):
+        rows = [(name, *(f"{trace[k - 1][measure]:.2g}" for k in shown)) for name, trace in lines.items()]
         print_table([f"{what} after layer", *map(str, shown)], rows, prose=[0], drop=[2, 5, 8, 1, 4, 7, 3, 6])
 
 

@@ -122,7 +122,7 @@ class _Clock:
 
     at = 0.0
 
-    def started(self, pack: str, place: Slot) -> None:
+    def started(self, pack: str, slot: Slot) -> None:
         """Note nothing."""
 
     def report(self, pack: str, report: Report) -> None:

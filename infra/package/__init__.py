@@ -55,6 +55,6 @@ if not TYPE_CHECKING:
 
 
 def __dir__() -> list[str]:
-    stubs = (Path(place) / "platform/api/layers.pyi" for place in __path__)  # noqa: F405
+    stubs = (Path(folder) / "platform/api/layers.pyi" for folder in __path__)  # noqa: F405
     text = next(file.read_text(encoding="utf-8") for file in stubs if file.exists())
     return [*PARTS, *DOORS, *re.findall(r"^class (\w+)", text, re.MULTILINE), "__version__"]

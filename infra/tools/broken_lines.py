@@ -84,17 +84,17 @@ def listed(folder: str, path: Path) -> list[Mutant]:
 def _mutants(folder: str, module: str) -> Iterator[Mutant]:
     """Yield one mutant of each place of a module that has any, in an order that is drawn."""
     source = (ROOT / module).read_text(encoding="utf-8")
-    nodes, places = list(ast_nodes(get_ast(source))), dict[tuple[int, int], list[tuple[str, int]]]()
+    nodes, by_position = list(ast_nodes(get_ast(source))), dict[tuple[int, int], list[tuple[str, int]]]()
     for name in operator_names():
         if not (operator := get_operator(name)).arguments():
             positions = (position for node in nodes for position in operator().mutation_positions(node))
             for occurrence, (start, _) in enumerate(positions):
-                places.setdefault(start, []).append((name, occurrence))
-    for place in sorted(places, key=lambda place: _digest(SEED, module, place)):
-        name, occurrence = min(places[place], key=lambda one: _digest(SEED, module, place, one))
+                by_position.setdefault(start, []).append((name, occurrence))
+    for at in sorted(by_position, key=lambda at: _digest(SEED, module, at)):
+        name, occurrence = min(by_position[at], key=lambda one: _digest(SEED, module, at, one))
         text = mutate_code(source, get_operator(name)(), occurrence)
         if text is not None and _does_another_thing(source, text):
-            yield Mutant(folder, module, place[0], *_changed(source, text), text)
+            yield Mutant(folder, module, at[0], *_changed(source, text), text)
 
 
 def _does_another_thing(source: str, text: str) -> bool:

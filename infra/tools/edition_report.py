@@ -35,7 +35,7 @@ def write_report(
     ahead: Mapping[str, float],
     made: Edition,
     folder: Path,
-    beside: Path,
+    parent: Path,
     readme: Path,
 ) -> None:
     """Write the report of an edition, and for the README its table and a figure.
@@ -46,14 +46,14 @@ def write_report(
         ahead: Hours that each sweep is expected to take of which nothing is published yet, by the stem of its file.
         made: The edition.
         folder: Where it lies.
-        beside: Where ``surprises.md`` lies, and the figure is to.
+        parent: Where ``surprises.md`` lies, and the figure is to.
         readme: Where the table is to stand.
     """
-    people = surprises.read_text("utf-8") if (surprises := beside / "surprises.md").exists() else ""
+    people = surprises.read_text("utf-8") if (surprises := parent / "surprises.md").exists() else ""
     (folder / "REPORT.md").write_text(report(rows, edges, ahead, made.title, made.id, people), encoding="utf-8")
-    places = list(dict.fromkeys(row.place for row in rows))
-    if MAIN in places:
-        shutil.copyfile(folder / f"board-{places.index(MAIN) + 1}-medians.svg", beside / "medians.svg")
+    boards = list(dict.fromkeys(row.place for row in rows))
+    if MAIN in boards:
+        shutil.copyfile(folder / f"board-{boards.index(MAIN) + 1}-medians.svg", parent / "medians.svg")
     text = TABLE.sub(lambda match: f"{match[1]}{summary(rows)}\n{match[2]}", readme.read_text(encoding="utf-8"))
     readme.write_text(text, encoding="utf-8")
 

@@ -47,9 +47,9 @@ def list_cases(name: str, boards: int = BOARDS, cases: int = CASES) -> list[Case
     return overall_cases(cases) if name == "overall" else verdict_cases(cases)
 
 
-def run_case(name: str, place: int) -> list[Line]:
+def run_case(name: str, index: int) -> list[Line]:
     """Return the lines of one case of a part, by its place: laws themselves do not travel between processes."""
-    return list_cases(name)[place]()
+    return list_cases(name)[index]()
 
 
 def markdown_table(lines: Sequence[Line]) -> str:

@@ -83,7 +83,7 @@ def content(store: Store) -> dict[str, Any]:
     sweeps = [sparse_fields(store.sweep(name)) for name in store.sweeps()]
     trials = {sweep["name"]: store.trials(sweep["name"]) for sweep in sweeps}
     ids = sorted({t.config.id for part in trials.values() for t in part})
-    kept = {
+    contents = {
         "boards": [
             {"row": r.key, "kind": r.kind, "mean": r.mean, "std": r.std, "scores": r.scores, "sweeps": r.sweeps}
             for r in read_board(store)
@@ -101,7 +101,7 @@ def content(store: Store) -> dict[str, Any]:
         "cost": {name: store.cost(name).used for name in trials},
         "deliveries": [asdict(delivery) for delivery in Outbox(store, SERVER).deliveries()],
     }
-    plain: dict[str, Any] = json.loads(json.dumps(kept, default=str))
+    plain: dict[str, Any] = json.loads(json.dumps(contents, default=str))
     return plain
 
 

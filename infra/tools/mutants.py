@@ -60,9 +60,9 @@ mutants that these tests notice and those to its left do not.
 class Runner:
     """Runs tests on mutants, in a copy of the tree."""
 
-    def __init__(self, place: Path, mutants: Sequence[Mutant]) -> None:
+    def __init__(self, tree: Path, mutants: Sequence[Mutant]) -> None:
         import_large_libraries()
-        self.copy = Copy.of_tree(place)
+        self.copy = Copy.of_tree(tree)
         files = {folder: {m.file for m in mutants if m.folder == folder} for folder in {m.folder for m in mutants}}
         self.tests = {folder: OwnTests(folder, names) for folder, names in files.items()}
         self.sound: set[str] = set()
@@ -154,9 +154,9 @@ def check_excuses(excused: Iterable[Mapping[str, Any]]) -> None:
         )
         texts = (path.read_text(encoding="utf-8") for path in named if path.exists())
         if not any(one["before"] in " ".join(text.split()) for text in texts):
-            place = one.get("file", f"no file of {', '.join(FOLDERS)}")
+            file = one.get("file", f"no file of {', '.join(FOLDERS)}")
             raise ValueError(
-                f"{EXCUSED.name} excuses {one['before']!r}, which {place} does not hold: change or remove it."
+                f"{EXCUSED.name} excuses {one['before']!r}, which {file} does not hold: change or remove it."
             )
 
 
@@ -190,9 +190,9 @@ def result(mutants: Sequence[Mutant], outcomes: Mapping[str, str], reasons: Mapp
 
 def main(words: list[str]) -> int:
     """Run what the words say, and return the exit status."""
-    places = [word for word in words if not word.startswith("--")]
+    folders = [word for word in words if not word.startswith("--")]
     mutants = [*(m for folder in FOLDERS for m in drawn(folder)), *listed(CPP, LISTED)]
-    chosen = [m for m in mutants if m.folder in places or not places]
+    chosen = [m for m in mutants if m.folder in folders or not folders]
     if "--anew" in words:
         KNOWN.unlink(missing_ok=True)
     excused = tomllib.loads(EXCUSED.read_text(encoding="utf-8")).get("excused", [])

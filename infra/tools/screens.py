@@ -78,12 +78,12 @@ def one_board() -> None:
 
 def print_kernel_lines() -> None:
     """Print the first lines of a benchmark that is kept."""
-    kept = json.loads((ROOT / "infra/benchmarks/cpu-avx512.json").read_text())
-    lines = [{k: v for k, v in line.items() if k not in ("ratios", "roofline")} for line in kept["lines"][:4]]
+    stored = json.loads((ROOT / "infra/benchmarks/cpu-avx512.json").read_text())
+    lines = [{k: v for k, v in line.items() if k not in ("ratios", "roofline")} for line in stored["lines"][:4]]
     timings = [Timing(**{**line, "size": Size(**line["size"])}) for line in lines]
-    last = [{k: v for k, v in line.items() if k != "ratios"} for line in kept.get("vanishing", [])]
+    last = [{k: v for k, v in line.items() if k != "ratios"} for line in stored.get("vanishing", [])]
     vanishing = [Vanishing(**{**line, "size": Size(**line["size"])}) for line in last[:4] + last[-1:]]
-    bench.print_kernels(KernelReport(kept["versions"], kept["device"], timings, vanishing), "table")
+    bench.print_kernels(KernelReport(stored["versions"], stored["device"], timings, vanishing), "table")
 
 
 def print_benchmarks() -> None:
@@ -162,12 +162,12 @@ def stage_commands() -> Iterator[None]:
             for group in make_rows():
                 if group.config.task == "adding":
                     store_search(store, group)
-        places = {
+        environment = {
             "LONGWAVE_STORE": url,
             "LONGWAVE_HOME": "/home/somebody/longwave",
             "LONGWAVE_CACHE": "/home/somebody/cache",
         }
-        with mock.patch.dict(os.environ, places), mock.patch.object(registry, "all_tasks", lambda: few):
+        with mock.patch.dict(os.environ, environment), mock.patch.object(registry, "all_tasks", lambda: few):
             yield
 
 

@@ -16,9 +16,9 @@ from longwave.models.base.layer import Generators, State
 from longwave.models.base.sequence import SequenceLayer
 from longwave.models.base.weights import W
 from longwave.models.kernels.cells import Cell, planned
+from longwave.models.kernels.compiler.locations import Check
 from longwave.models.kernels.compiler.loop import Loop
 from longwave.models.kernels.compiler.names import Reads
-from longwave.models.kernels.compiler.places import Check
 from longwave.models.kernels.compiler.reads import Snapshot
 from longwave.models.kernels.compiler.recorder import Unsupported, leaves
 from longwave.models.kernels.compiler.trace import Recurrent

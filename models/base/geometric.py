@@ -38,7 +38,7 @@ class Links:
     @classmethod
     def of(cls, batch: Graphs) -> Links:
         """Return those of a batch with a members axis."""
-        copies, v = batch.edges.flatten(0, -3), batch.places
+        copies, v = batch.edges.flatten(0, -3), batch.positions
         begins = torch.arange(len(copies), device=copies.device)[:, None, None] * v
         there = (copies < v).all(-1)
         return cls((copies + begins)[there].mT, len(copies) * v)

@@ -112,7 +112,7 @@ class Layer(nn.Module, Generic[W]):
         return made
 
     def features(self, batch: Batch, state: State | None = None, generators: Generators = None) -> tuple[Tensor, State]:
-        """Return what a read-out sees, (M, ..., d), at the places that are read out, and the state to carry on.
+        """Return what a read-out sees, (M, ..., d), at the positions that are read out, and the state to carry on.
 
         Args:
             batch: One of ``READS``, its inputs features.

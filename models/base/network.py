@@ -38,7 +38,7 @@ class Network(nn.Module):
 
     Args:
         spec: The model.
-        sizes: Features, and places of an example.
+        sizes: Features, and positions of an example.
         hyper: One value a member for each of the model's parameters.
         seeds: One seed a member; member k's weights depend on ``seeds[k]`` alone.
         options: The model's static choices.

@@ -97,12 +97,12 @@ class Owned(nn.Module):
         return {**dict(self.module.named_parameters()), **dict(self.module.named_buffers())}
 
     def _mapped(self, one: Callable[..., Any], weights: dict[str, Tensor], inputs: tuple[Any, ...]) -> Any:
-        axes, kept = tuple(None if part is None else 0 for part in inputs), list[bool]()
+        axes, is_tensor = tuple(None if part is None else 0 for part in inputs), list[bool]()
 
         def present(own: dict[str, Tensor], *given: Any) -> Any:
             outputs = one(own, *given)
-            kept[:] = [part is not None for part in outputs] if isinstance(outputs, tuple) else []
-            return tuple(part for part in outputs if part is not None) if kept else outputs
+            is_tensor[:] = [part is not None for part in outputs] if isinstance(outputs, tuple) else []
+            return tuple(part for part in outputs if part is not None) if is_tensor else outputs
 
         try:
             mapped = vmap(present, (0, *axes))(weights, *inputs)
@@ -112,7 +112,7 @@ class Owned(nn.Module):
             rule = f"{type(self.module).__name__} cannot run for all members at once ({why})"
             raise ValueError(f"{rule}; name it in looped().") from None
         left = iter(mapped)
-        return tuple(next(left) if there else None for there in kept) if kept else mapped
+        return tuple(next(left) if there else None for there in is_tensor) if is_tensor else mapped
 
     def _each(
         self,

@@ -16,7 +16,7 @@ class Sizes:
 
     Attributes:
         inputs, hidden, outputs: Features p, d, q.
-        length: Places of an example, steps T of a sequence; chrono initialisation needs it.
+        length: Positions of an example, steps T of a sequence; chrono initialisation needs it.
     """
 
     inputs: int

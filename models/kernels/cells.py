@@ -63,5 +63,5 @@ def planned(name: str, plan: Plan) -> Cell:
         return CELLS[name]
     parts = {"states": plan.states, "gates": len(plan.gates), "matrices": len(plan.matrices)}
     parts |= {"scalars": len(plan.nums), "vectors": len(plan.vecs)}
-    places = {part: tuple(map(str, range(count))) for part, count in parts.items()}
-    return CELLS.setdefault(name, Cell(name, **places, plan=plan))
+    names = {part: tuple(map(str, range(count))) for part, count in parts.items()}
+    return CELLS.setdefault(name, Cell(name, **names, plan=plan))

@@ -176,8 +176,8 @@ class BoardTable(PrintedTables):
         if kind not in KINDS:
             raise ConfigError(did_you_mean("figure", kind, KINDS))
         if len(self.boards) != 1:
-            places = ", ".join(map(named, self.boards)) or "none has a row"
-            raise ConfigError(f"A figure shows one board, got {len(self.boards)}: {places}. Name a task and a variant.")
+            boards = ", ".join(map(named, self.boards)) or "none has a row"
+            raise ConfigError(f"A figure shows one board, got {len(self.boards)}: {boards}. Name a task and a variant.")
         rows = [row for row in self.rows if not row.superseded]
         names, log = [row.label for row in rows], self.rows[0].goal == "min"
         kinds: dict[str, Callable[[], Figure | None]] = {

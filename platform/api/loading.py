@@ -18,7 +18,7 @@ from longwave.platform.sweeps.saved_weights import find_weights, scores_agree
 from longwave.platform.training.networks import network_of
 from longwave.platform.training.scoring import CHUNK, scored
 from longwave.platform.training.train import loaded, unfit
-from longwave.platform.training.weights import Kept
+from longwave.platform.training.weights import SavedWeights
 from longwave.tasks.base.batch import NOT_ASKED, Batch
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import TaskSpec
@@ -70,11 +70,11 @@ class TrainedNetwork(nn.Module):
         test: Its test metric, in the task's unit.
     """
 
-    def __init__(self, weights: Kept) -> None:
+    def __init__(self, weights: SavedWeights) -> None:
         super().__init__()
         self.config, self.test, self.every_step = weights.config, weights.test, weights.every_step
         self.trial = self.config.id
-        self.network = network_of([self.config], weights.places)
+        self.network = network_of([self.config], weights.positions)
         self.network.load_state_dict({name: tensor.unsqueeze(0) for name, tensor in weights.tensors.items()})
         self.eval()
 

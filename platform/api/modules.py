@@ -166,8 +166,8 @@ def make_module(layer: type[Layer[Any]]) -> type[LoneModule]:
     """Return the class of plain modules for a layer: ``longwave.LEM`` for LEM."""
     kind = SequenceModule if issubclass(layer, SequenceLayer) else GraphModule
     names = [*(p.name for p in layer.PARAMS), *layer.OPTIONS]
-    if taken := set(names) & set(dir(kind)):
-        raise TypeError(f"{layer.__name__}: a module has a {min(taken)} of its own; call the parameter otherwise.")
+    if clashing := set(names) & set(dir(kind)):
+        raise TypeError(f"{layer.__name__}: a module has a {min(clashing)} of its own; call the parameter otherwise.")
     own: dict[str, Any] = {name: _chosen_property(name) for name in names}
     attributes = {
         "__module__": "longwave",

@@ -29,7 +29,7 @@ from longwave.platform.registry import get_task
 from longwave.platform.bench.data import accept_made_up
 task = get_task(sys.argv[1])
 if sys.argv[3]:
-    accept_made_up(task.files.place)
+    accept_made_up(task.files.folder)
 def mib():  # not getrusage: that begins with the largest size of the process that started this one
     with open("/proc/self/status") as facts:
         return next(int(line.split()[1]) for line in facts if line.startswith("VmHWM")) / 1024
@@ -95,38 +95,38 @@ def measure_footprint(name: str) -> Footprint:
 
 def _make_up(source: str, task: str, folder: Path) -> None:
     """Write random bytes as the files of MNIST or CIFAR-10, in their true size."""
-    random, place = np.random.RandomState(0), folder / "raw" / source
+    random, target = np.random.RandomState(0), folder / "raw" / source
     if source == "mnist":
-        place.mkdir(parents=True)
+        target.mkdir(parents=True)
         for part, n in (("train", 60_000), ("t10k", 10_000)):
             images, labels = random.bytes(n * 784), bytes(k % 10 for k in range(n))
             for kind, sizes, content in (("images-idx3", (n, 28, 28), images), ("labels-idx1", (n,), labels)):
                 header = np.array([0x800 + len(sizes), *sizes], ">u4").tobytes()
-                (place / f"{part}-{kind}-ubyte").write_bytes(header + content)
+                (target / f"{part}-{kind}-ubyte").write_bytes(header + content)
     elif source == "cifar10":
-        (place / "cifar-10-batches-py").mkdir(parents=True)
+        (target / "cifar-10-batches-py").mkdir(parents=True)
         for name in (*(f"data_batch_{k}" for k in range(1, 6)), "test_batch"):
             batch = {
                 "data": random.randint(0, 256, (10_000, 3072), np.uint8),
                 "labels": [k % 10 for k in range(10_000)],
             }
-            (place / "cifar-10-batches-py" / name).write_bytes(pickle.dumps(batch, protocol=4))
+            (target / "cifar-10-batches-py" / name).write_bytes(pickle.dumps(batch, protocol=4))
         names = pickle.dumps({"label_names": [str(k) for k in range(10)]})
-        (place / "cifar-10-batches-py" / "batches.meta").write_bytes(names)
+        (target / "cifar-10-batches-py" / "batches.meta").write_bytes(names)
     else:
         raise ConfigError(f"The data of {task} is not here, and none of its size can be made up. Get it first.")
 
 
-def accept_made_up(place: Path) -> None:
-    """Take the made-up files in ``place``, of MNIST or of CIFAR-10, for the originals in this process."""
+def accept_made_up(folder: Path) -> None:
+    """Take the made-up files in ``folder``, of MNIST or of CIFAR-10, for the originals in this process."""
     from torchvision.datasets import CIFAR10  # type: ignore[import-untyped]
 
     from longwave.tasks.formats import images
 
-    if place.name == "mnist":
-        images.MD5 = {name: md5_of(place / name) for name in images.MD5}
+    if folder.name == "mnist":
+        images.MD5 = {name: md5_of(folder / name) for name in images.MD5}
     else:
-        files = place / CIFAR10.base_folder
+        files = folder / CIFAR10.base_folder
         for listed in (CIFAR10.train_list, CIFAR10.test_list):
             listed[:] = [[name, md5_of(files / name)] for name, _ in listed]
         CIFAR10.meta["md5"] = md5_of(files / CIFAR10.meta["filename"])

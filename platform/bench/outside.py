@@ -95,5 +95,5 @@ def _run_command(home: Path, name: str, text: str, options: Sequence[str]) -> tu
 
 def _processor_seconds() -> float:
     """Return the processor seconds of all processes that this one, or one that it started, has waited for."""
-    taken = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return taken.ru_utime + taken.ru_stime
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime

@@ -123,21 +123,21 @@ class KernelReport:
 
 @dataclass(frozen=True)
 class Target:
-    """A measured ratio and what it should be: at least ``bound``, or at most if ``most``."""
+    """A measured ratio and what it should be: at least ``bound``, or at most if ``at_most``."""
 
     what: str
     ratio: float
     bound: float
-    most: bool = False
+    at_most: bool = False
 
     @property
     def met(self) -> bool:
         """Whether it is met."""
-        return self.ratio <= self.bound if self.most else self.ratio >= self.bound
+        return self.ratio <= self.bound if self.at_most else self.ratio >= self.bound
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as reports have it."""
-        return {"what": self.what, "found": self.ratio, "bound": self.bound, "most": self.most, "met": self.met}
+        return {"what": self.what, "found": self.ratio, "bound": self.bound, "most": self.at_most, "met": self.met}
 
 
 _OTHERS = ("cornn", "lipschitz_euler", "lipschitz_rk2", "tau_gru", "unicornn")
@@ -181,16 +181,16 @@ def judge_targets(report: KernelReport) -> list[Target]:
         for name, bound in bounds.get((line.cell, line.size), {}).items():
             if name in line.ratios:
                 what = f"{line.cell}, {line.size}: {NAMES[name]}"
-                judged.append(Target(what, line.ratios[name], bound, most=name == "gemm"))
+                judged.append(Target(what, line.ratios[name], bound, at_most=name == "gemm"))
     for one in report.vanishing:
         if "eager" in one.ratios and (least := bounds.get((one.cell, one.size), {}).get("eager")):
             what = f"{one.cell}, {one.size}, loss on the last step: {NAMES['eager']}"
             judged.append(Target(what, one.ratios["eager"], least))
     if backs := [one.ratios["last"] for one in report.vanishing if one.cell != OTHER and one.size in SIZES]:
         what = "the slowest way back from a loss on the last step: times that from all steps"
-        judged.append(Target(what, max(backs), LAST, most=True))
+        judged.append(Target(what, max(backs), LAST, at_most=True))
     for pack in report.packs:
         if limit := PACKS.get((kind, pack.members, pack.size)):
             what = f"pack of {pack.members}, {pack.size}: times one member, threads: {pack.threads}"
-            judged.append(Target(what, pack.ratio, limit, most=True))
+            judged.append(Target(what, pack.ratio, limit, at_most=True))
     return judged

@@ -94,7 +94,7 @@ def sweep_benchmark(model: str, members: int, repeats: int, hidden: int | None =
         keep_to(1)
         task = get_task(TASK)
         data = task.load("").to(device())
-        recipe, length = task.recipe(model), data.valid.places
+        recipe, length = task.recipe(model), data.valid.positions
         hidden = hidden or recipe.hidden
         packs = {
             m: Pack([replace(config, hidden=hidden) for config in some_configs(model, m)], data, device())
@@ -201,7 +201,7 @@ def plain_network(config: TrialConfig) -> nn.Module:
         ValueError: The model has none.
     """
     model, task = get_model(config.model), get_task(config.task)
-    sizes = Sizes(task.inputs, config.hidden, task.outputs, task.load(config.variant).valid.places)
+    sizes = Sizes(task.inputs, config.hidden, task.outputs, task.load(config.variant).valid.positions)
     hyper: dict[str, Any] = {name: value for name, value in config.params.items() if name != "lr"}
     loop = PlainLoop(model.build(sizes, None, **config.options, **hyper))
     return nn.Sequential(loop, nn.Linear(config.hidden, task.outputs))

@@ -29,7 +29,7 @@ class Vanishing:
         forward, backward: Its loop.
         whole: The way back from a loss on all steps.
         kept: The way back where subnormal numbers are kept.
-        eager, beside: The plain loop, and ours in turns with it, forward and backward; None for torch's own and for
+        eager, fused: The plain loop, and ours in turns with it, forward and backward; None for torch's own and for
             a model that has no plain loop here.
         capped: Steps that ``eager`` ran. Where it is below T its time is scaled.
     """
@@ -41,14 +41,14 @@ class Vanishing:
     whole: float
     kept: float
     eager: float | None
-    beside: float | None
+    fused: float | None
     capped: int
 
     @property
     def ratios(self) -> dict[str, float]:
         """The way back over that from all steps, that with subnormal numbers over it, and the plain loop over ours."""
         known = {"last": self.backward / self.whole, "kept": self.kept / self.backward}
-        return known | ({"eager": self.eager / self.beside} if self.eager and self.beside else {})
+        return known | ({"eager": self.eager / self.fused} if self.eager and self.fused else {})
 
 
 class LastStep(nn.Module):
@@ -83,15 +83,15 @@ def measure_vanishing(cell: str, size: Size, repeats: int, seconds: float, cap: 
         "kept": Contender(keep_subnormals(last.once), size.steps),
     }
     best = fastest_turns(alike, repeats, seconds)
-    eager, beside = None, None
+    eager, fused = None, None
     if (
         own is not None and cell in LAYERS
     ):  # in turns of its own: what comes after it finds the caches full of other things
         plain = network_contender(LastStep(PlainLoop(own)), x[:cap])
-        eager, beside = map(sum, fastest_turns({"eager": plain, "last": last}, repeats, seconds).values())
+        eager, fused = map(sum, fastest_turns({"eager": plain, "last": last}, repeats, seconds).values())
     back = {name: times[1] for name, times in best.items()}
     capped = min(cap, size.steps)
-    return Vanishing(cell, size, *best["last"], back["whole"], back["kept"], eager, beside, capped)
+    return Vanishing(cell, size, *best["last"], back["whole"], back["kept"], eager, fused, capped)
 
 
 def keep_subnormals(once: Callable[[], tuple[float, float]]) -> Callable[[], tuple[float, float]]:

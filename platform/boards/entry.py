@@ -8,7 +8,7 @@ from typing import Any
 
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.trust import RowTrust
-from longwave.platform.literature.pairing import beside, quoted
+from longwave.platform.literature.pairing import pair_number, quoted
 from longwave.platform.literature.published import title
 from longwave.platform.records.about import About
 from longwave.platform.records.group import Group
@@ -57,7 +57,7 @@ def trained(
         parameters=next((run.parameters for run in runs if run.parameters), None),
         train_seconds=sum(run.seconds for run in runs),
         find_seconds=group.search.seconds,
-        published=[beside(number, seeds, scale_about(about), about, config) for number in numbers],
+        published=[pair_number(number, seeds, scale_about(about), about, config) for number in numbers],
         trials=list(dict.fromkeys([*(run.id for run in runs), *trust.untrusted_runs])),
         untrusted=trust.untrusted,
         untrusted_runs=trust.untrusted_runs,

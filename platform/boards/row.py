@@ -56,7 +56,7 @@ class Row:
         parameters: Trainable numbers.
         train_seconds, find_seconds: Time of the retrainings, and of the search.
         published: Numbers the papers print for this model on this task; of a published row, that number. See
-            ``pairing.beside`` for the keys.
+            ``pairing.pair_number`` for the keys.
         trials: Ids of the retrainings, none for the other kinds; ``sweeps`` asked for them.
         ways: How those sweeps searched: sampler, rounds, successive halving, what the search began with.
         environments: Distinct facts on where they ran: machine, versions, commit, kernel path.

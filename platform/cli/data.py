@@ -49,8 +49,8 @@ def fetch_data(
             fetch(spec, spec.files, report)
         else:
             link(spec, spec.files, path, report)
-    place = f"{spec.files.place} -> {spec.files.place.resolve()}" if path else spec.files.place
-    typer.echo(f"{task}: {spec.files.title} is in {place}. Licence: {spec.files.licence}")
+    where = f"{spec.files.folder} -> {spec.files.folder.resolve()}" if path else spec.files.folder
+    typer.echo(f"{task}: {spec.files.title} is in {where}. Licence: {spec.files.licence}")
 
 
 def list_data(format: FormatOption = Format.table) -> None:
@@ -70,7 +70,7 @@ def _task_line(task: TaskSpec) -> dict[str, str]:
         return {"task": task.name, "data": "no files needed", "state": "ready", "licence": task.licence, "place": ""}
     absent = task.files.missing()
     state = f"missing {absent[0]}" if absent else "present"
-    facts = {"state": state, "licence": task.files.licence, "place": str(task.files.place)}
+    facts = {"state": state, "licence": task.files.licence, "place": str(task.files.folder)}
     return {"task": task.name, "data": task.files.title, **facts}
 
 

@@ -38,7 +38,7 @@ def print_added(added: AddedCard) -> None:
     """Print what came of adding a card."""
     data = added.data
     many = f"{len(data.training(0))} examples to train, {len(data.valid)} to validate, {len(data.test)} to test"
-    steps = data.valid.places
+    steps = data.valid.positions
     what = "is there already" if added.replaced == added.version else "is a task now"
     if added.replaced not in ("", added.version):
         what = f"is another version now: {added.version} for {added.replaced}; earlier rows stay, superseded"

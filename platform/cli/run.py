@@ -33,7 +33,7 @@ def run_sweep(file: FileArgument, options: RunOptions) -> None:
     with numbers.served(options.metrics), running_workers(workers), mirroring(server):
         from longwave.platform.render.terminal import show_waiting
         from longwave.platform.storage.store import Store
-        from longwave.platform.sweeps.place.memory import check_memory
+        from longwave.platform.sweeps.place.packing import check_memory
         from longwave.platform.sweeps.plan.resolve import resolve
         from longwave.platform.sweeps.plan.stored import store_plan
 

@@ -90,10 +90,10 @@ def _choose_files(file: Path) -> tuple[Path, Path]:
     word = re.sub(r"[^a-z0-9]+", "_", stem.lower()).strip("_")[:50]
     word = word if word[:1].isalpha() else f"data_{word}".rstrip("_")
     card, sweep = file.with_name(f"{word}.toml"), file.with_name(f"{word}.sweep.toml")
-    for place in (card, sweep):
-        if place.exists():
+    for path in (card, sweep):
+        if path.exists():
             raise ConfigError(
-                f"{place} is there already, and stays. Remove it, or go on with: longwave tasks add {card}"
+                f"{path} is there already, and stays. Remove it, or go on with: longwave tasks add {card}"
             )
     return card, sweep
 
@@ -159,14 +159,14 @@ def _add_files(card: Path, content: str, sweep: Path, settings: str) -> AddedCar
     """Write card and sweep file, and add the card; where it cannot be added, nothing is written."""
     made = []
     try:
-        for place, text in ((card, content), (sweep, settings)):
-            with place.open("x", encoding="utf-8") as file:
-                made.append(place)
+        for path, text in ((card, content), (sweep, settings)):
+            with path.open("x", encoding="utf-8") as file:
+                made.append(path)
                 file.write(text)
         return add(card)
     except BaseException:
-        for place in made:
-            place.unlink()
+        for path in made:
+            path.unlink()
         raise
 
 

@@ -13,7 +13,7 @@ from longwave.platform.paths import store_url
 from longwave.platform.render import sweeps
 from longwave.platform.storage.leases import read_drivers
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.place.estimate import parse_prices
+from longwave.platform.sweeps.place.cluster import parse_prices
 from longwave.platform.sweeps.run.status import sweep_status
 
 SECONDS = 1.0

@@ -15,8 +15,8 @@ from longwave.platform.render import sweeps, terminal
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import check_sweep, read_sweep
 from longwave.platform.sweeps.file.values import Race
-from longwave.platform.sweeps.place.estimate import parse_prices
-from longwave.platform.sweeps.place.memory import check_memory
+from longwave.platform.sweeps.place.cluster import parse_prices
+from longwave.platform.sweeps.place.packing import check_memory
 from longwave.platform.sweeps.plan.range_edges import boxes_of_winners, find_edges, format_tables, widen_ranges
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.stored import missing_trials, read_sweep_plan, store_plan, with_search_spaces

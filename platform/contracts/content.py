@@ -50,7 +50,7 @@ def tensor_bits(tensor: Tensor) -> tuple[Any, ...]:
 
 
 def _add_value(name: str, value: Any, values: dict[str, Any], seen: dict[int, object]) -> None:
-    """Add a value, and all that it holds, to ``found``; each object once."""
+    """Add a value, and all that it holds, to ``values``; each object once."""
     if id(value) in seen:
         return
     if isinstance(value, (*PLAIN, *CODE)):

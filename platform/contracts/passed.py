@@ -41,10 +41,10 @@ def has_passed(facts: Facts) -> bool:
 
 def note_passed(facts: Facts) -> None:
     """Note that no rule is broken; where nothing can be written, it will be checked again."""
-    place = _pass_file(facts)
+    path = _pass_file(facts)
     with suppress(OSError):
-        own_folder(place.parent)
-        with atomic_file(place, private=True) as partial:
+        own_folder(path.parent)
+        with atomic_file(path, private=True) as partial:
             partial.write_text(json.dumps(facts), encoding="utf-8")
 
 

@@ -51,8 +51,8 @@ def _check_recipes(task: LoadedTask) -> None:
 def _check_fed(task: LoadedTask) -> None:
     spec = task.spec
     for name, split in task.splits.items():
-        taken = split.take(torch.arange(min(FEW, len(split))))
-        x, n = taken.inputs, len(taken)
+        few = split.take(torch.arange(min(FEW, len(split))))
+        x, n = few.inputs, len(few)
         if spec.tokens:
             require(x.dim() == 2 and x.dtype == torch.int64, f"{name}: tokens are whole numbers, (n, steps)")
             require(x.min() >= 0 and x.max() < spec.tokens, f"{name}: a token is not below tokens = {spec.tokens}")
@@ -60,19 +60,19 @@ def _check_fed(task: LoadedTask) -> None:
             got = tuple(x.shape)
             require(x.dim() == 3 and got[2] == spec.inputs, f"{name}: inputs are {got}, not (n, steps, {spec.inputs})")
             require(x.dtype == torch.float32 and x.isfinite().all(), f"{name}: inputs are finite float32 numbers")
-        _check_asked(name, split, taken, spec.outputs, n)
+        _check_asked(name, split, few, spec.outputs, n)
 
 
-def _check_asked(name: str, split: Sequences, taken: Sequences, outputs: int, n: int) -> None:
-    targets = taken.targets
+def _check_asked(name: str, split: Sequences, few: Sequences, outputs: int, n: int) -> None:
+    targets = few.targets
     if targets.is_floating_point():
         require(targets.shape[-1] == outputs, f"{name}: targets have {targets.shape[-1]} numbers, not {outputs}")
         require(targets.isfinite().flatten(1).any(1).all(), f"{name}: an example asks for nothing")
         return
     classes = targets[targets != NOT_ASKED]
     require(targets.dtype == torch.int64 and len(classes) >= n, f"{name}: an example asks for nothing")
-    most = max(outputs, 2)
-    require(classes.min() >= 0 and classes.max() < most, f"{name}: a class is not below outputs = {most}")
+    count = max(outputs, 2)
+    require(classes.min() >= 0 and classes.max() < count, f"{name}: a class is not below outputs = {count}")
 
 
 def _check_disjoint(task: LoadedTask) -> None:
@@ -141,10 +141,10 @@ def _broken_outputs(task: LoadedTask) -> None:
     spec, targets, whole = task.spec, task.targets, torch.stack([task.outputs(k) for k in range(3)])
     before = spec.metric.score(whole, targets)
     scored = targets.isfinite() if targets.is_floating_point() else (targets != NOT_ASKED).unsqueeze(-1)
-    place = scored.expand(whole.shape[1:]).flatten().nonzero()[-1]
+    last = scored.expand(whole.shape[1:]).flatten().nonzero()[-1]
     for broken in (math.nan, math.inf, -math.inf):
         outputs = whole.clone()
-        outputs[1].view(-1)[place] = broken
+        outputs[1].view(-1)[last] = broken
         after = spec.metric.score(outputs, targets)
         logit = broken < 0 and not targets.is_floating_point()  # a class that is ruled out
         require(logit or not after[1].isfinite(), f"a member with an output {broken} has a score")

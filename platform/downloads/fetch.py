@@ -39,13 +39,13 @@ def fetch(task: TaskSpec, source: Source, report: OnProgress) -> None:
     with nullcontext() if source.foreign else _locked(task, source, report):
         error = _error_of_loading(task, source, report)
         if error and source.remotes:
-            if source.place.is_symlink():
-                raise DataError(f"{error} {source.place} is a link; remove it to download the files.")
+            if source.folder.is_symlink():
+                raise DataError(f"{error} {source.folder} is a link; remove it to download the files.")
             _download_all(task, source, report)
             error = _error_of_loading(task, source, report)
         if error:
             raise error
-        if not (source.foreign or source.place.is_symlink()):
+        if not (source.foreign or source.folder.is_symlink()):
             source.write_sums()
 
 
@@ -56,27 +56,27 @@ def link(task: TaskSpec, source: Source, folder: Path, report: OnProgress) -> No
         DataError: A file is missing or broken, or files lie already where the link would be; there is no new link.
     """
     if source.foreign:
-        raise DataError(f"{source.title} arrives with a package, in {source.place}. Leave out --path {folder}.")
+        raise DataError(f"{source.title} arrives with a package, in {source.folder}. Leave out --path {folder}.")
     target = folder.expanduser().resolve()
     with _locked(task, source, report):
-        place = source.place
+        linked = source.folder
         if absent := source.missing(target):
             raise _refusal(task, source, f"{absent[0]} is not in {target}")
-        previous = place.readlink() if place.is_symlink() else None
-        if place.is_dir() and previous is None and place.resolve() != target:
-            if present := next(place.iterdir(), None):
-                raise DataError(f"{place} holds {present.name} already; remove that folder to use another.")
-            place.rmdir()
+        previous = linked.readlink() if linked.is_symlink() else None
+        if linked.is_dir() and previous is None and linked.resolve() != target:
+            if present := next(linked.iterdir(), None):
+                raise DataError(f"{linked} holds {present.name} already; remove that folder to use another.")
+            linked.rmdir()
         try:
-            if place.resolve() != target:
-                _replace_link(place, target)
+            if linked.resolve() != target:
+                _replace_link(linked, target)
             if error := _error_of_loading(task, source, report):
                 raise error
         except BaseException:
             if previous is not None:
-                _replace_link(place, previous)
-            elif place.is_symlink():
-                place.unlink()
+                _replace_link(linked, previous)
+            elif linked.is_symlink():
+                linked.unlink()
             raise
 
 
@@ -89,20 +89,20 @@ def _error_of_loading(task: TaskSpec, source: Source, report: OnProgress) -> Dat
     return None
 
 
-def _replace_link(place: Path, target: Path) -> None:
-    """Make ``place`` a link to ``target``, whatever it linked to before."""
-    new = place.with_name(f".{place.name}.link")
+def _replace_link(link: Path, target: Path) -> None:
+    """Make ``link`` a link to ``target``, whatever it linked to before."""
+    new = link.with_name(f".{link.name}.link")
     new.unlink(missing_ok=True)
     new.symlink_to(target)
-    new.replace(place)
+    new.replace(link)
 
 
 @contextmanager
 def _locked(task: TaskSpec, source: Source, report: OnProgress) -> Iterator[None]:
     """Keep other fetches of this data set out, and turn what the disk refuses into a DataError."""
     try:
-        source.place.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(source.place.with_name(f".{source.name}.lock"))
+        source.folder.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(source.folder.with_name(f".{source.name}.lock"))
         try:
             held = lock.acquire(timeout=0)
         except Timeout:
@@ -111,26 +111,26 @@ def _locked(task: TaskSpec, source: Source, report: OnProgress) -> Iterator[None
         with held:
             yield
     except OSError as error:
-        raise _refusal(task, source, f"{source.place} cannot be filled or read ({_reason(error)})") from error
+        raise _refusal(task, source, f"{source.folder} cannot be filled or read ({_reason(error)})") from error
 
 
 def _download_all(task: TaskSpec, source: Source, report: OnProgress) -> None:
     """Download what is not in its place, unpack archives, and move what came whole to its place."""
-    place, some_missing = source.place, bool(source.missing())
-    staging = place.with_name(f".{source.name}.partial")
+    folder, some_missing = source.folder, bool(source.missing())
+    staging = folder.with_name(f".{source.name}.partial")
     shutil.rmtree(staging, ignore_errors=True)  # a process that was killed left it
     (unpacked := staging / "unpacked").mkdir(parents=True)
-    place.mkdir(exist_ok=True)
-    (place / SUMS).unlink(missing_ok=True)
+    folder.mkdir(exist_ok=True)
+    (folder / SUMS).unlink(missing_ok=True)
     try:
         for remote in source.remotes:
-            path = place / remote.name
+            path = folder / remote.name
             if path.is_file() and (md5_of(path) == remote.md5 if remote.md5 else some_missing):
                 continue
             try:
                 downloaded = _download(remote, staging, report)
             except (OSError, ValueError) as error:
-                what = f"{remote.name} is not in {place} and cannot be had from {remote.url} ({_reason(error)})"
+                what = f"{remote.name} is not in {folder} and cannot be had from {remote.url} ({_reason(error)})"
                 raise _refusal(task, source, what) from error
             if remote.unpack:
                 report(f"unpacking {remote.name}", 0, None)
@@ -138,7 +138,7 @@ def _download_all(task: TaskSpec, source: Source, report: OnProgress) -> None:
             else:
                 downloaded.replace(path)
         for new in unpacked.iterdir():
-            if (old := place / new.name).is_dir():
+            if (old := folder / new.name).is_dir():
                 shutil.rmtree(old)
             new.replace(old)
     finally:

@@ -91,5 +91,5 @@ def _check_member(archive: Path, folder: Path, name: str, plain: bool) -> None:
 
 
 def _check_size(archive: Path, size: int) -> None:
-    if size > (most := min(BYTES, SLACK + RATIO * archive.stat().st_size)):
-        raise DataError(f"{archive} has more than {most:,} bytes unpacked: no data set has. It is not unpacked.")
+    if size > (limit := min(BYTES, SLACK + RATIO * archive.stat().st_size)):
+        raise DataError(f"{archive} has more than {limit:,} bytes unpacked: no data set has. It is not unpacked.")

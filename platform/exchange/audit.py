@@ -70,33 +70,33 @@ def check_plan(bundle: Bundle) -> Findings:
             cells[" ".join(map(str, cell_key(settings, entry.config)[len(settings.variant_by_task) == 1 :]))].append(
                 entry
             )
-        for cell, entries in sorted(cells.items()):
-            yield from _check_cell(settings, cell, entries)
-    for row, entries in sorted(_rows(bundle).items()):
-        alone = [e for e in entries if e.config.id not in of_sweeps]
-        if len(alone) == len(entries):
+        for cell, trained in sorted(cells.items()):
+            yield from _check_cell(settings, cell, trained)
+    for row, trained in sorted(_rows(bundle).items()):
+        alone = [e for e in trained if e.config.id not in of_sweeps]
+        if len(alone) == len(trained):
             yield "reject", f"row {row[:SHORT]} was asked for by no sweep: nothing says how it was selected."
         elif not all(e.rerun for e in alone):
             yield "reject", f"row {row[:SHORT]} has retrainings that no sweep asked for and that are no re-runs."
-        key = seed_key(entries[0].config)
+        key = seed_key(trained[0].config)
         if {e.config.seed for e in alone} - {derive_seed("reproduce", key, k) for k in range(len(alone))}:
-            yield "flag", f"row {row[:SHORT]} has re-runs with chosen seeds, or some are missing.", ids(entries)
+            yield "flag", f"row {row[:SHORT]} has re-runs with chosen seeds, or some are missing.", ids(trained)
     for lost in sorted(e.config.id for e in trials.values() if e.config.phase != "retrain"):
         if lost not in of_sweeps:
             yield "reject", f"trial {lost} is a search trial that no sweep asked for."
 
 
-def _check_cell(settings: SweepFile, cell: str, entries: Sequence[BundledTrial]) -> Findings:
+def _check_cell(settings: SweepFile, cell: str, trained: Sequence[BundledTrial]) -> Findings:
     """Check one cell of one sweep."""
-    where, first = f"sweep {settings.name}, {cell}", entries[0].config
-    search, raced = ([e.config for e in entries if e.config.phase == phase] for phase in ("search", "race"))
-    ends = {e.config.id: e.run for e in entries}
-    again = {e.config.id: e.config for e in entries if e.config.phase == "retrain"}
+    where, first = f"sweep {settings.name}, {cell}", trained[0].config
+    search, raced = ([e.config for e in trained if e.config.phase == phase] for phase in ("search", "race"))
+    ends = {e.config.id: e.run for e in trained}
+    again = {e.config.id: e.config for e in trained if e.config.phase == "retrain"}
     metric = get_task(first.task).metric
-    scale = scale_of(metric.goal, metric.unit, entries[0].about.floor)
-    if not concerns(settings, entries):
-        places = ", ".join(f"{task} {variant}".rstrip() for task, variant in settings.variant_by_task.items())
-        trains = f"{', '.join(settings.models)} on {places}"
+    scale = scale_of(metric.goal, metric.unit, trained[0].about.floor)
+    if not concerns(settings, trained):
+        tasks = ", ".join(f"{task} {variant}".rstrip() for task, variant in settings.variant_by_task.items())
+        trains = f"{', '.join(settings.models)} on {tasks}"
         yield "reject", f"{where}: the sweep trains {trains} alone."
     elif len(search) < settings.searched:
         lost = settings.searched - len(search)

@@ -216,7 +216,7 @@ def _describe_first(error: ValidationError) -> str:
     """Return the first rule that is broken; a wrong format or version comes before all that follows from it."""
     errors = error.errors(include_url=False, include_context=False)
     first = next((e for e in errors if e["loc"] in (("format",), ("version",))), errors[0])
-    place = ".".join(map(str, first["loc"]))
-    got = f", got {str(first['input'])[:60]!r}" if place and first["type"] != "missing" else ""
-    step = f" {OLDER} A newer Longwave may read a newer one." if place == "version" else ""
-    return f"{place}: {first['msg']}{got}.{step}".removeprefix(": ")
+    key = ".".join(map(str, first["loc"]))
+    got = f", got {str(first['input'])[:60]!r}" if key and first["type"] != "missing" else ""
+    step = f" {OLDER} A newer Longwave may read a newer one." if key == "version" else ""
+    return f"{key}: {first['msg']}{got}.{step}".removeprefix(": ")

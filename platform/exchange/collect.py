@@ -71,8 +71,8 @@ def _keep_whole_cells(
         for trial in sweep.trials:
             cells[cell_key(file, ended[trial].config)].append(ended[trial])
         whole = {trial for cell in cells.values() for trial in _whole_trials(file, cell)}
-        if kept := [trial for trial in sweep.trials if trial in whole]:
-            whole_sweeps.append(sweep.model_copy(update={"trials": kept}))
+        if trials := [trial for trial in sweep.trials if trial in whole]:
+            whole_sweeps.append(sweep.model_copy(update={"trials": trials}))
     if not whole_sweeps:
         raise ConfigError("No search is over of what was asked for. Finish it with: longwave sweep resume NAME")
     planned, kept_trials = ({trial for sweep in some for trial in sweep.trials} for some in (sweeps, whole_sweeps))
@@ -96,23 +96,23 @@ def _bundle(store: Store, trials: Sequence[Trial], sweeps: list[BundledSweep]) -
     for part in split_ids(list(points)):
         for point in store.curves(part):
             points[point.trial].append(point)
-    entries: list[BundledTrial] = []
+    bundled: list[BundledTrial] = []
     environments: dict[str, dict[str, str]] = {}
     for trial in trials:
         assert trial.run and trial.ended
         facts = dict(trial.run.environment)
-        place = digest(facts) if facts else None
-        environments |= {place: facts} if place else {}
-        entries.append(
+        environment = digest(facts) if facts else None
+        environments |= {environment: facts} if environment else {}
+        bundled.append(
             BundledTrial(
                 config=trial.config,
                 about=trial.about,
                 run=replace(trial.run, environment={}),
-                place=place,
+                place=environment,
                 curve=Curve.of(points[trial.config.id]),
                 ended=trial.ended,
                 rerun=trial.rerun,  # type: ignore[arg-type]
             )
         )
     patches = store.patches({facts["diff"] for facts in environments.values() if "diff" in facts})
-    return Bundle(trials=entries, sweeps=sweeps, environments=dict(sorted(environments.items())), patches=patches)
+    return Bundle(trials=bundled, sweeps=sweeps, environments=dict(sorted(environments.items())), patches=patches)

@@ -52,14 +52,14 @@ def check_secrets(bundle: Bundle) -> Findings:
             abouts[id(entry.about)] = [*find_secrets(vars(entry.about), "about")]
         run = {**vars(entry.run), "measures": [vars(measure) for measure in entry.run.measures]}
         texts = {"config": entry.config.to_dict(), "run": run, "place": entry.place}
-        for place in [*find_secrets(texts), *abouts[id(entry.about)]]:
-            yield "reject", f"trial {entry.config.id} holds a password in {place}. {step}"
+        for where in [*find_secrets(texts), *abouts[id(entry.about)]]:
+            yield "reject", f"trial {entry.config.id} holds a password in {where}. {step}"
     for sweep in bundle.sweeps:
-        for place in find_secrets(sweep.content):
-            yield "reject", f"sweep {digest(sweep.content)} holds a password in {place}. {step}"
+        for where in find_secrets(sweep.content):
+            yield "reject", f"sweep {digest(sweep.content)} holds a password in {where}. {step}"
     for key, facts in bundle.environments.items():
-        for place in find_secrets(facts):
-            yield "reject", f"environment {key} holds a password in {place}. {step}"
+        for where in find_secrets(facts):
+            yield "reject", f"environment {key} holds a password in {where}. {step}"
     for key, text in bundle.patches.items():
         if redact_code(text) != text:
             yield "reject", f"patch {key} holds a password. {step}"
@@ -173,9 +173,9 @@ def check_scores(bundle: Bundle) -> Findings:
             yield "reject", f"{name} is a retraining that ended ok and has no test metric."
         if run.status == "stopped" and config.halving is None:
             yield "reject", f"{name} was stopped by a successive halving that nobody asked for."
-        most = 100.0 if metric.unit == "%" else math.inf
-        if not all(0 <= v <= most for v in [*by_epoch.values(), run.valid or 0.0, run.test or 0.0]):
-            yield "reject", f"{name} has a metric outside [0, {most:g}] {metric.unit}."
+        highest = 100.0 if metric.unit == "%" else math.inf
+        if not all(0 <= v <= highest for v in [*by_epoch.values(), run.valid or 0.0, run.test or 0.0]):
+            yield "reject", f"{name} has a metric outside [0, {highest:g}] {metric.unit}."
         if run.valid is None or run.best_epoch is None:
             if run.status != "failed" and by_epoch:
                 yield "reject", f"{name} has a curve and no best epoch."

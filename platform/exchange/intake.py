@@ -123,8 +123,8 @@ def _explanations(new: Iterable[TrialConfig]) -> list[CatalogueEntry]:
     """Return what pages need of the trials' models and tasks."""
     names = {(c.model, (c.task, c.variant, c.data)) for c in new}
     models = [known_model(get_model(name)) for name in sorted({model for model, _ in names})]
-    places = sorted({place for _, place in names})
-    return [*models, *(known_task(get_task(name), variant, data) for name, variant, data in places)]
+    tasks = sorted({task for _, task in names})
+    return [*models, *(known_task(get_task(name), variant, data) for name, variant, data in tasks)]
 
 
 def _stored_trial(file: File, entry: BundledTrial, origin: str, flags: Sequence[str]) -> Trial:

@@ -31,19 +31,20 @@ def split(whole: Bundle, earlier: Iterable[Bundle] = ()) -> list[ResultPart]:
     A second search asks for all trials of the first, too: they stay in the part of the first.
     """
     packed = {entry.config.id for bundle in earlier for entry in bundle.trials}
-    entries = {entry.config.id: entry for entry in whole.trials}
+    trial_by_id = {entry.config.id: entry for entry in whole.trials}
     asking: list[tuple[list[BundledSweep], list[str]]] = []
     for sweep in sorted(whole.sweeps, key=lambda s: (len(s.trials), digest(s.content))):
-        fresh = [trial for trial in sweep.trials if trial in entries and trial not in packed]
+        fresh = [trial for trial in sweep.trials if trial in trial_by_id and trial not in packed]
         packed.update(fresh)
         if fresh:
             asking.append(([sweep], fresh))
         elif sharing := next((sweeps for sweeps, trials in asking if {*trials} & {*sweep.trials}), None):
             sharing.append(sweep)  # another text of a sweep file that asked for the same trials
     parts = [
-        ResultPart(sweeps[0].content["name"], _cut(whole, sweeps, [entries[t] for t in ids])) for sweeps, ids in asking
+        ResultPart(sweeps[0].content["name"], _cut(whole, sweeps, [trial_by_id[t] for t in ids]))
+        for sweeps, ids in asking
     ]
-    reruns = [entry for name, entry in entries.items() if name not in packed]
+    reruns = [entry for name, entry in trial_by_id.items() if name not in packed]
     return parts + ([ResultPart(RERUNS, _cut(whole, [], reruns))] if reruns else [])
 
 
@@ -70,13 +71,13 @@ def merge(bundles: Sequence[Bundle]) -> Bundle:
     )
 
 
-def _cut(whole: Bundle, sweeps: list[BundledSweep], entries: Sequence[BundledTrial]) -> Bundle:
+def _cut(whole: Bundle, sweeps: list[BundledSweep], trials: Sequence[BundledTrial]) -> Bundle:
     """Return these trials with where they ran."""
-    places = {entry.place for entry in entries}
-    environments = {key: facts for key, facts in whole.environments.items() if key in places}
+    used = {entry.place for entry in trials}
+    environments = {key: facts for key, facts in whole.environments.items() if key in used}
     diffs = {facts.get("diff") for facts in environments.values()}
     return Bundle(
-        trials=sorted(entries, key=lambda entry: entry.config.id),
+        trials=sorted(trials, key=lambda entry: entry.config.id),
         sweeps=sweeps,
         environments=environments,
         patches={key: text for key, text in whole.patches.items() if key in diffs},

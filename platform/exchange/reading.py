@@ -54,13 +54,13 @@ def unpack(packed: bytes, path: Path) -> Iterator[bytes]:
     """
     if packed.startswith(GZIP):
         raise ConfigError(f"{path} is a gzip file. {OLDER}")
-    reader, size, most = lzma.LZMADecompressor(lzma.FORMAT_XZ, limits.MEMORY), 0, 2**20 + limits.RATIO * len(packed)
+    reader, size, limit = lzma.LZMADecompressor(lzma.FORMAT_XZ, limits.MEMORY), 0, 2**20 + limits.RATIO * len(packed)
     try:
         text = reader.decompress(packed, CHUNK)
         while text:
             if (size := size + len(text)) > limits.BYTES:
                 raise ConfigError(f"{path} holds more than {limits.BYTES >> 20} MiB unpacked: no bundle is that large.")
-            if size > most:
+            if size > limit:
                 raise ConfigError(f"{path} unpacks to more than {limits.RATIO} times its size: no bundle does.")
             yield text
             text = b"" if reader.eof else reader.decompress(b"", CHUNK)
@@ -106,12 +106,12 @@ class _ValueCounter:
     def __init__(self, path: Path, wide: Collection[JsonPath] | None) -> None:
         self.path, self.wide = path, wide
         self.values = self.unfinished = 0
-        self.place: list[str] = []
+        self.keys: list[str] = []
         self.widths = [0]
 
     def count(self, events: Sequence[tuple[str, Any]], size: int) -> None:
         """Count what the parser found in the next part of the file, of ``size`` bytes."""
-        place, widths = self.place, self.widths
+        keys, widths = self.keys, self.widths
         self.values += len(events)
         self.unfinished = 0 if events else self.unfinished + size
         if self.values > limits.VALUES:
@@ -127,16 +127,16 @@ class _ValueCounter:
                 if event == "string":
                     widths[-1] += 1
                 else:
-                    place[-1] = value
+                    keys[-1] = value
             elif event == "start_map" or event == "start_array":
                 widths[-1] += 1
                 widths.append(0)
-                place.append("")
-                if len(place) > limits.DEPTH:
+                keys.append("")
+                if len(keys) > limits.DEPTH:
                     self._refuse(f"has more than {limits.DEPTH} objects and lists within each other")
             elif event == "end_map" or event == "end_array":
-                place.pop()
-                if (width := widths.pop()) > limits.WIDE and self.wide is not None and tuple(place) not in self.wide:
+                keys.pop()
+                if (width := widths.pop()) > limits.WIDE and self.wide is not None and tuple(keys) not in self.wide:
                     self._refuse(f"has {width:,} entries in a place where {limits.WIDE:,} at most can be")
             else:
                 widths[-1] += 1

@@ -86,8 +86,8 @@ def _check_baselines(bundle: Bundle, task: str, variant: str) -> Findings:
 
 def check_possible_values(bundle: Bundle) -> Findings:
     """An accuracy is a multiple of one over the items that it counts."""
-    places = sorted({(e.config.task, e.config.variant) for e in bundle.trials})
-    items = {place: _count_items(*place) for place in places}
+    tasks = sorted({(e.config.task, e.config.variant) for e in bundle.trials})
+    items = {task: _count_items(*task) for task in tasks}
     for entry in bundle.trials:
         validated, tested = items[entry.config.task, entry.config.variant]
         values = [(value, validated) for value in (*entry.curve.valid, entry.run.valid)]
@@ -127,31 +127,31 @@ def loaded(task: str, variant: str) -> Data[Batch] | None:
         return None
 
 
-def _check_draws(entries: Sequence[BundledTrial], sweep: BundledSweep, unknown: set[tuple[str, str]]) -> Findings:
-    """Compare a sweep's search trials, among ``entries``, with those that are planned here from its settings."""
-    if any((e.config.task, e.config.variant) in unknown for e in entries):
+def _check_draws(trained: Sequence[BundledTrial], sweep: BundledSweep, unknown: set[tuple[str, str]]) -> Findings:
+    """Compare a sweep's search trials, among ``trained``, with those that are planned here from its settings."""
+    if any((e.config.task, e.config.variant) in unknown for e in trained):
         return
     try:
         settings = check_sweep(sweep.content, "a sweep")
-        if not concerns(settings, entries) or max(settings.searched, settings.rounds) > len(entries):
+        if not concerns(settings, trained) or max(settings.searched, settings.rounds) > len(trained):
             return  # as ``plan`` says; nothing is drawn or loaded for what a forger asks for
-        if too_much := _too_much(settings, len(entries)):
-            yield "flag", f"sweep {settings.name}: {too_much}: its draws are not compared.", ids(entries)
+        if too_much := _too_much(settings, len(trained)):
+            yield "flag", f"sweep {settings.name}: {too_much}: its draws are not compared.", ids(trained)
             return
-        here = all_trials(resolve(settings), {e.config.id: e.run for e in entries})
+        here = all_trials(resolve(settings), {e.config.id: e.run for e in trained})
     except ConfigError as error:
-        yield "flag", f"the search cannot be planned here: {error}", ids(entries)
+        yield "flag", f"the search cannot be planned here: {error}", ids(trained)
         return
     drawn = {c.id for c in here if c.phase == "search"}
-    other = sum(e.config.phase == "search" and e.config.id not in drawn for e in entries)
+    other = sum(e.config.phase == "search" and e.config.id not in drawn for e in trained)
     if other:
         name = sweep.content["name"]
-        yield "flag", f"sweep {name}: {other} search trials are not those drawn here.", ids(entries)
+        yield "flag", f"sweep {name}: {other} search trials are not those drawn here.", ids(trained)
 
 
-def ids(entries: Iterable[BundledTrial]) -> list[str]:
+def ids(trials: Iterable[BundledTrial]) -> list[str]:
     """Return the identities of trials."""
-    return [entry.config.id for entry in entries]
+    return [entry.config.id for entry in trials]
 
 
 def _too_much(settings: SweepFile, trials: int) -> str:
@@ -169,8 +169,8 @@ def _large(variant: str) -> bool:
     return any(len(number) > 18 or int(number) > MOST for number in re.findall(r"\d+", variant))
 
 
-def concerns(settings: SweepFile, entries: Sequence[BundledTrial]) -> bool:
+def concerns(settings: SweepFile, trials: Sequence[BundledTrial]) -> bool:
     """Return whether a sweep's settings speak of the task, the variant and the models of its trials."""
     known = {(task, variant or get_task(task).variant) for task, variant in settings.variant_by_task.items()}
-    places = {(e.config.task, e.config.variant) for e in entries}
-    return places <= known and {e.config.model for e in entries} <= {*settings.models}
+    tasks = {(e.config.task, e.config.variant) for e in trials}
+    return tasks <= known and {e.config.model for e in trials} <= {*settings.models}

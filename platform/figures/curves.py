@@ -59,7 +59,7 @@ def _line(trial: Trial, points: Sequence[Point], what: str, log: bool) -> Iterat
     best = trial.run.best_epoch if trial.run and trial.status == "ok" else None
     at = next((k for k, (epoch, _) in enumerate(mine) if epoch == best), None)
     own = {"name": f"seed {trial.config.seed}"}
-    for k in thin_points(len(mine), kept=() if at is None else (at,)):
+    for k in thin_points(len(mine), always=() if at is None else (at,)):
         epoch, value = mine[k]
         yield {**own, "mark": "", "epoch": epoch, "value": value, "tip": f"{name}, epoch {epoch}: {value:.5g}"}
     if at is not None:

@@ -62,8 +62,8 @@ def _layers(marks: Sequence[Mark], order: Sequence[str], of_x: dict[str, Any], g
     y = alt.Y(
         "name:N", sort=[*order], axis=alt.Axis(title=None, ticks=False, domain=False, labelOverlap=False, grid=True)
     )
-    place = {"y": y, "color": alt.Color("tint:N", scale=None), "tooltip": alt.Tooltip("tip:N", title=" ")}
-    place["opacity"] = alt.Opacity("ink:Q", scale=None)
+    channels = {"y": y, "color": alt.Color("tint:N", scale=None), "tooltip": alt.Tooltip("tip:N", title=" ")}
+    channels["opacity"] = alt.Opacity("ink:Q", scale=None)
     arrow = "triangle-right" if goal == "min" else "triangle-left"
 
     def of(kind: str) -> alt.Chart:
@@ -72,11 +72,11 @@ def _layers(marks: Sequence[Mark], order: Sequence[str], of_x: dict[str, Any], g
     return alt.layer(
         of("limit").mark_rule(strokeDash=[5, 4], strokeWidth=1.5, color=NEUTRAL).encode(x=x, tooltip="tip:N"),
         of("chance").mark_rule(strokeDash=[1, 4], strokeWidth=1.5, color=NEUTRAL).encode(x=x, tooltip="tip:N"),
-        of("seed").mark_point(shape=DASH, size=225, strokeWidth=1.5).encode(x=x, **place),
-        of("printed").mark_point(shape="diamond", size=120, strokeWidth=1.75, filled=False).encode(x=x, **place),
-        of("median").mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", **of_x), x2="high:Q", **place),
-        of("median").mark_point(shape="circle", filled=True, size=90).encode(x=x, **place),
-        of("open").mark_point(shape=arrow, filled=True, size=90).encode(x=x, **place),
+        of("seed").mark_point(shape=DASH, size=225, strokeWidth=1.5).encode(x=x, **channels),
+        of("printed").mark_point(shape="diamond", size=120, strokeWidth=1.75, filled=False).encode(x=x, **channels),
+        of("median").mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", **of_x), x2="high:Q", **channels),
+        of("median").mark_point(shape="circle", filled=True, size=90).encode(x=x, **channels),
+        of("open").mark_point(shape=arrow, filled=True, size=90).encode(x=x, **channels),
         *(_word_layer(marks, side, x, y) for side in WORDS if any(mark.get("side") == side for mark in marks)),
     )
 
@@ -84,8 +84,8 @@ def _layers(marks: Sequence[Mark], order: Sequence[str], of_x: dict[str, Any], g
 def _word_layer(marks: Sequence[Mark], side: str, x: alt.X, y: alt.Y) -> Any:
     """Return the layer of the words that stand at one side."""
     here = [mark for mark in marks if mark["kind"] == "none" and mark["side"] == side]
-    place = x if side else alt.value(0)
-    return alt.Chart(as_data(here)).mark_text(**WORDS[side]).encode(x=place, y=y, text="word:N", tooltip="tip:N")
+    across = x if side else alt.value(0)
+    return alt.Chart(as_data(here)).mark_text(**WORDS[side]).encode(x=across, y=y, text="word:N", tooltip="tip:N")
 
 
 def _word_sides(own: Sequence[float], numbers: Sequence[float], log: bool) -> Mark:

@@ -129,12 +129,12 @@ def number_axis(title: str | list[str], values: Iterable[float], log: bool, **mo
     }
 
 
-def thin_points(count: int, most: int = POINTS, kept: Sequence[int] = ()) -> list[int]:
+def thin_points(count: int, limit: int = POINTS, always: Sequence[int] = ()) -> list[int]:
     """Return the places of a line's points that are drawn: the ends, those to be kept, and some between."""
-    if count <= most:
+    if count <= limit:
         return list(range(count))
-    even = {round(k * (count - 1) / (most - 1)) for k in range(most)}
-    return sorted(even | set(kept))
+    even = {round(k * (count - 1) / (limit - 1)) for k in range(limit)}
+    return sorted(even | set(always))
 
 
 def list_names(names: Sequence[str]) -> str:

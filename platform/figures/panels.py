@@ -72,7 +72,7 @@ class _Scale:
         return round(2 * PLOT * across), round(2 * DEEP * (1 - up))
 
 
-def draw_panels(panels: Sequence[Panel], metric: str, log: bool, limit: float | None = None, most: int = 64) -> str:
+def draw_panels(panels: Sequence[Panel], metric: str, log: bool, limit: float | None = None, points: int = 64) -> str:
     """Return learning curves as SVG, a panel a row: a dot marks a best epoch, a cross where a retraining broke.
 
     Args:
@@ -81,7 +81,7 @@ def draw_panels(panels: Sequence[Panel], metric: str, log: bool, limit: float | 
         log: Whether the y axis is logarithmic, as for errors; what is not positive is left out then. What is above
             ``REACH`` times the worst of the lines' best values is drawn at the upper edge, whose number says ≥.
         limit: A dashed line, the best trivial predictor's; left out where no curve comes near.
-        most: Points that a line keeps, and its best epoch.
+        points: Points that a line keeps, and its best epoch.
     """
     scale = _Scale.of([line for panel in panels for line in panel.lines], log)
     down = math.ceil(len(panels) / ACROSS)
@@ -91,7 +91,7 @@ def draw_panels(panels: Sequence[Panel], metric: str, log: bool, limit: float | 
     )
     head = f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape_text(summary)}" {size}'
     style = f'font-family="{FONT}" font-size="11" fill="none" stroke-width="2.5" stroke-linejoin="round"'
-    parts = [_draw_panel(k, panel, scale, most) for k, panel in enumerate(panels)]
+    parts = [_draw_panel(k, panel, scale, points) for k, panel in enumerate(panels)]
     return f"{head} {style}>{THEME}<defs>{_draw_axes(scale, limit)}</defs>{''.join(parts)}</svg>"
 
 
@@ -111,12 +111,12 @@ def _draw_axes(scale: _Scale, limit: float | None) -> str:
     return f'<g id="a"><g fill="currentColor">{texts}</g>{frame}{line}</g>'
 
 
-def _draw_panel(k: int, panel: Panel, scale: _Scale, most: int) -> str:
+def _draw_panel(k: int, panel: Panel, scale: _Scale, limit: int) -> str:
     """Return one panel, and the view that shows it alone."""
     x, y = k % ACROSS * WIDTH, k // ACROSS * HEIGHT
     title = panel.title if len(panel.title) <= TITLE else f"{panel.title[: TITLE - 1]}…"
     lines, dots = (
-        "".join(each) for each in zip(*(_draw_line(one, scale, most) for one in panel.lines), ("", ""), strict=True)
+        "".join(each) for each in zip(*(_draw_line(one, scale, limit) for one in panel.lines), ("", ""), strict=True)
     )
     drawn = f'<path d="{lines}"/><path d="{dots}" stroke-width="9" stroke-linecap="round"/>' if lines else ""
     return (
@@ -126,15 +126,15 @@ def _draw_panel(k: int, panel: Panel, scale: _Scale, most: int) -> str:
     )
 
 
-def _draw_line(line: CurveLine, scale: _Scale, most: int) -> tuple[str, str]:
+def _draw_line(line: CurveLine, scale: _Scale, limit: int) -> tuple[str, str]:
     """Return a retraining's line, with the cross where it broke, and the dot at its best epoch."""
     shown = _points_shown(line, scale.log)
     best = next((k for k, (epoch, _) in enumerate(shown) if epoch == line.best), None)
-    places = [scale.at(*shown[k]) for k in thin_points(len(shown), most, () if best is None else (best,))]
-    if not places:
+    points = [scale.at(*shown[k]) for k in thin_points(len(shown), limit, () if best is None else (best,))]
+    if not points:
         return "", ""
-    steps = " ".join(f"{x - a},{y - b}" for (a, b), (x, y) in pairwise(places))
-    drawn = f"M{places[0][0]},{places[0][1]}" + (f"l{steps}" if steps else "h0")
+    steps = " ".join(f"{x - a},{y - b}" for (a, b), (x, y) in pairwise(points))
+    drawn = f"M{points[0][0]},{points[0][1]}" + (f"l{steps}" if steps else "h0")
     if best is not None:
         x, y = scale.at(*shown[best])
         return drawn, f"M{x},{y}h0"

@@ -77,16 +77,16 @@ def against_length(rows: Sequence[Row], log: bool) -> Figure | None:
         rows: Rows of all variants of one task.
         log: Whether the y axis is logarithmic.
     """
-    kept = [mark for mark in _by_length(rows) if mark["value"] > 0 or not log]
-    if len({mark["cost"] for mark in kept}) < 2:
+    shown = [mark for mark in _by_length(rows) if mark["value"] > 0 or not log]
+    if len({mark["cost"] for mark in shown}) < 2:
         return None
     line = [mark for mark in _trivial_by_length(rows) if mark["value"] > 0 or not log]
-    y = alt.Y("value:Q", **number_axis(f"test {measured(rows[0])}", [m["value"] for m in (*kept, *line)], log))
-    x = alt.X("cost:Q", **number_axis("length", [m["cost"] for m in kept], True))
-    last = [max((m for m in kept if m["name"] == name), key=lambda m: m["cost"]) for name in _distinct_names(kept)]
-    base, hover = alt.Chart(as_data(kept)), alt.Tooltip("tip:N", title=" ")
+    y = alt.Y("value:Q", **number_axis(f"test {measured(rows[0])}", [m["value"] for m in (*shown, *line)], log))
+    x = alt.X("cost:Q", **number_axis("length", [m["cost"] for m in shown], True))
+    last = [max((m for m in shown if m["name"] == name), key=lambda m: m["cost"]) for name in _distinct_names(shown)]
+    base, hover = alt.Chart(as_data(shown)), alt.Tooltip("tip:N", title=" ")
     tint, ink = alt.Color("tint:N", scale=None), alt.Opacity("ink:Q", scale=None)
-    dash = alt.StrokeDash("name:N", sort=_distinct_names(kept), legend=None)
+    dash = alt.StrokeDash("name:N", sort=_distinct_names(shown), legend=None)
     made = alt.layer(
         base.mark_line().encode(x=x, y=y, color=tint, detail="name:N", strokeDash=dash),
         base.mark_point(filled=True, size=70).encode(x=x, y=y, color=tint, opacity=ink, tooltip=hover),
@@ -128,23 +128,23 @@ def _labelled_marks(marks: Sequence[Mark], front: Sequence[Mark], log: bool, wid
     of its name: left of a mark that is far to the right.
     """
 
-    def places(key: str, log: bool, size: float) -> list[float]:
+    def positions(key: str, log: bool, size: float) -> list[float]:
         numbers = [math.log(m[key]) if log else m[key] for m in marks]
         low, width = min(numbers), (max(numbers) - min(numbers)) or 1.0
         return [size * (value - low) / width for value in numbers]
 
-    kept: list[tuple[float, float, float, Mark]] = []
-    spots = [*zip(places("cost", True, width), places("value", log, HEIGHT - AXIS), marks, strict=True)]
+    labelled: list[tuple[float, float, float, Mark]] = []
+    spots = [*zip(positions("cost", True, width), positions("value", log, HEIGHT - AXIS), marks, strict=True)]
     for across, up, mark in sorted(spots, key=lambda spot: spot[2] not in front):
         wide = min(NAME, 7 * len(mark["name"]))
         left = across > width - wide
         start = across - 8 - wide if left else across + 8
         on = any(start - 6 < x < start + wide + 6 and abs(up + 6 - y) < LETTER for x, y, m in spots if m is not mark)
         if not on and all(
-            abs(up - there) > LETTER or start + wide < low or high < start for low, high, there, _ in kept
+            abs(up - there) > LETTER or start + wide < low or high < start for low, high, there, _ in labelled
         ):
-            kept.append((start, start + wide, up, {**mark, "side": "left" if left else "right"}))
-    return [mark for *_, mark in kept]
+            labelled.append((start, start + wide, up, {**mark, "side": "left" if left else "right"}))
+    return [mark for *_, mark in labelled]
 
 
 def _names_beside(marks: Sequence[Mark], front: Sequence[Mark], log: bool, x: alt.X, y: alt.Y) -> list[alt.Chart]:
@@ -153,8 +153,8 @@ def _names_beside(marks: Sequence[Mark], front: Sequence[Mark], log: bool, x: al
     return [
         alt.Chart(as_data(mark for mark in marked if mark["side"] == side)).transform_filter(shown)
         .mark_text(dy=-6, limit=NAME, **look).encode(x=x, y=y, text="name:N")
-        for room, shown in ((NARROW, f"width < {WIDE}"), (WIDE, f"width >= {WIDE}"))
-        for marked in [_labelled_marks(marks, front, log, room)]
+        for width, shown in ((NARROW, f"width < {WIDE}"), (WIDE, f"width >= {WIDE}"))
+        for marked in [_labelled_marks(marks, front, log, width)]
         for side, look in sides.items()
     ]  # fmt: skip
 

@@ -46,7 +46,7 @@ def varied_settings(trials: Sequence[Trial]) -> list[str]:
 
 
 def parallel_coordinates(
-    trials: Sequence[Trial], goal: str, metric: str, kept: Collection[str] | None = None
+    trials: Sequence[Trial], goal: str, metric: str, chosen: Collection[str] | None = None
 ) -> Figure | None:
     """Return parallel coordinates: a line a trial through its settings, coloured by its rank on validation.
 
@@ -57,23 +57,23 @@ def parallel_coordinates(
         trials: Search trials; of them those that ended are drawn.
         goal: ``"max"`` or ``"min"``.
         metric: How the metric is written.
-        kept: Ids of the trials that are picked out: the others are faint; None for all.
+        chosen: Ids of the trials that are picked out: the others are faint; None for all.
     """
     names = varied_settings(trials)
     ended = [trial for trial in trials if trial.run]
     if not names or len(ended) < 2:
         return None
     order = sorted((t for t in ended if scored(t) is not None), key=lambda t: rank_key(t, goal))
-    place = {trial.config.id: k / max(1, len(order) - 1) for k, trial in enumerate(order)}
-    place_of = {
+    ranks = {trial.config.id: k / max(1, len(order) - 1) for k, trial in enumerate(order)}
+    axis_of = {
         name: _axis_position([trial_settings(t)[name] for t in ended if name in trial_settings(t)]) for name in names
     }
     marks: list[Mark] = []
     for trial in ended:
         own, id = trial_settings(trial), trial.config.id
         for name in (n for n in names if n in own):
-            marks.append({"trial": id, "axis": name, "at": place_of[name](own[name]),
-                          "rank": place.get(id), "diverged": id not in place, "kept": kept is None or id in kept,
+            marks.append({"trial": id, "axis": name, "at": axis_of[name](own[name]),
+                          "rank": ranks.get(id), "diverged": id not in ranks, "kept": chosen is None or id in chosen,
                           "tip": f"trial {id[:8]}, {name} {own[name]:.4g}: {_final_value(trial, metric)}"})  # fmt: skip
     x = alt.X("axis:N", sort=names, axis=alt.Axis(title=None, labelAngle=0, grid=True, domain=False))
     y = alt.Y("at:Q", axis=alt.Axis(title="least to largest drawn", labels=False, ticks=False, grid=False))

@@ -34,7 +34,7 @@ class Bins:
 
     @classmethod
     def of(cls, numbers: Sequence[float], count: int) -> Bins:
-        """Return ``count`` parts that hold ``found``, one where all are the same."""
+        """Return ``count`` parts that hold ``numbers``, one where all are the same."""
         return cls(min(numbers), max(numbers), count if max(numbers) > min(numbers) else 1, spans_decades(numbers))
 
     def part(self, value: float) -> int:
@@ -42,9 +42,9 @@ class Bins:
         low, high, at = (math.log(v) if self.log else v for v in (self.low, self.high, value))
         return min(self.count - 1, int((at - low) / ((high - low) or 1.0) * self.count))
 
-    def at(self, place: float) -> float:
+    def at(self, position: float) -> float:
         """Return the value at a place in parts: 1.5 is the middle of the second."""
-        share = place / self.count
+        share = position / self.count
         if self.log:
             return math.exp(math.log(self.low) + share * (math.log(self.high) - math.log(self.low)))
         return self.low + share * (self.high - self.low)
@@ -67,10 +67,8 @@ def surface(trials: Sequence[Trial], across: str, up: str, goal: str, metric: st
     cells: dict[tuple[int, int], list[float | None]] = {}
     for x, y, valid, _ in points:
         cells.setdefault((bins[0].part(x), bins[1].part(y)), []).append(valid)
-    squares = {place: _draw_square(place, numbers, bins, metric) for place, numbers in cells.items()}
-    strokes = [
-        stroke for place, mark in squares.items() if mark["lost"] >= 0.5 for stroke in _hatch_strokes(place, bins)
-    ]
+    squares = {cell: _draw_square(cell, numbers, bins, metric) for cell, numbers in cells.items()}
+    strokes = [stroke for cell, mark in squares.items() if mark["lost"] >= 0.5 for stroke in _hatch_strokes(cell, bins)]
     dots: list[Mark] = [
         {"x": x, "y": y, "lost": valid is None,
          "tip": f"trial {t.config.id[:8]}: {across} {x:.4g}, {up} {y:.4g}, "
@@ -105,22 +103,22 @@ def _layers(
     )  # fmt: skip
 
 
-def _draw_square(place: tuple[int, int], metrics: Sequence[float | None], bins: Sequence[Bins], metric: str) -> Mark:
+def _draw_square(cell: tuple[int, int], metrics: Sequence[float | None], bins: Sequence[Bins], metric: str) -> Mark:
     """Return a cell: where it is, the median of what ended there, and the share that diverged."""
     ended = [valid for valid in metrics if valid is not None]
     lost = len(metrics) - len(ended)
     valid = median(ended) if ended else None
     middle = f"median validation {metric} {valid:.4g}, " if valid is not None else ""
-    (x, x2), (y, y2) = ((b.at(k), b.at(k + 1)) for b, k in zip(bins, place, strict=True))
+    (x, x2), (y, y2) = ((b.at(k), b.at(k + 1)) for b, k in zip(bins, cell, strict=True))
     return {
         "x": x, "x2": x2, "y": y, "y2": y2, "valid": valid, "lost": lost / len(metrics),
         "tip": f"{middle}{lost} of {len(metrics)} diverged",
     }  # fmt: skip
 
 
-def _hatch_strokes(place: tuple[int, int], bins: Sequence[Bins]) -> Iterator[Mark]:
+def _hatch_strokes(cell: tuple[int, int], bins: Sequence[Bins]) -> Iterator[Mark]:
     """Yield the strokes that hatch a cell."""
     for c in HATCH:
         ends = ((max(0.0, c - 1), min(1.0, c)), (min(1.0, c), max(0.0, c - 1)))
-        (x, y), (x2, y2) = ([b.at(k + part) for b, k, part in zip(bins, place, end, strict=True)] for end in ends)
+        (x, y), (x2, y2) = ([b.at(k + part) for b, k, part in zip(bins, cell, end, strict=True)] for end in ends)
         yield {"x": x, "y": y, "x2": x2, "y2": y2}

@@ -47,7 +47,7 @@ def unpaired(number: Mapping[str, Any], metrics: Mapping[str, str], forms: Mappi
 
 
 def quoted(number: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a published number that nobody retrained, by the keys of ``beside``; its ``verdict`` is ``not run``."""
+    """Return a published number that nobody retrained, as ``pair_number`` does; its ``verdict`` is ``not run``."""
     sources = str(number["sources"]).split("\n")
     source, _, table = sources[0].partition(", ")
     return {
@@ -71,7 +71,7 @@ def quoted(number: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def beside(
+def pair_number(
     number: Mapping[str, Any], scores: Sequence[Score], scale: Scale, about: About, config: TrialConfig
 ) -> dict[str, Any]:
     """Return a published number with how the ``scores``, (n,), of a row stand to it.

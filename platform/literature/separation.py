@@ -15,8 +15,8 @@ ABOUT = 0.95
 
 def printed_for(task: str, variant: str, metric: str) -> list[Mapping[str, Any]]:
     """Return the published numbers of a task's variant that are of ``metric``."""
-    place = (task, variant, metric)
-    return [number for number in published_rows() if (number["task"], number["ours"], number["metric"]) == place]
+    wanted = (task, variant, metric)
+    return [number for number in published_rows() if (number["task"], number["ours"], number["metric"]) == wanted]
 
 
 def separation(
@@ -47,16 +47,16 @@ def separation(
     best = min(printed, key=lambda number: scale.error(number["value"]), default=None)
     if best is not None:
         theirs = scale.error(best["value"])
-        beside, after = f"the best printed number, {as_printed(best['printed'])} of {_called(best['model'])},", ""
+        best_printed, after = f"the best printed number, {as_printed(best['printed'])} of {_called(best['model'])},", ""
     elif searched is not None:
         theirs = scale.error(searched.score)
-        beside, after = _reached(searched), f" {searched.beside}".rstrip()
+        best_printed, after = _reached(searched), f" {searched.remark}".rstrip()
     else:
         return f"{far}. No printed number says how much further models get; a sweep does, on the board."
     if ours <= theirs:
-        return f"{far}: no worse than {beside} so the task is saturated by {name} and separates no models.{after}"
+        return f"{far}: no worse than {best_printed} so the task is saturated by {name} and separates no models.{after}"
     times = f" {ours / theirs:.3g} ×" if theirs > 0 else ""
-    return f"{far}:{times or ' above'} the error of {beside} so the task still separates models.{after}"
+    return f"{far}:{times or ' above'} the error of {best_printed} so the task still separates models.{after}"
 
 
 def _reached(search: Searched) -> str:

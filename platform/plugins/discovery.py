@@ -76,15 +76,15 @@ def _of_package(namespace: str, package: str, points: dict[str, str]) -> Plugin:
     else:
         origin = Path(str(spec.origin))
         files = {origin.name: text_of(origin)}
-    entries = []
+    modules = []
     for name, module in points.items():
         inner = module.partition(".")[2] or package
         file = next((f for f in (f"{inner.replace('.', '/')}.py",) if f in files), "")
         if PurePosixPath(file).stem != name:
             rule = f"must name a module {name}.py that binds MODEL or TASK"
             raise ConfigError(f"{namespace}: the entry point {name} = {module!r} {rule}.")
-        entries.append(file)
-    plugin = Plugin(namespace, files, tuple(sorted(entries)), package, str(origin))
+        modules.append(file)
+    plugin = Plugin(namespace, files, tuple(sorted(modules)), package, str(origin))
     for file in plugin.entries:
         if file not in plugin.bound.values():
             raise ConfigError(f"{plugin.where(file)}: it does not bind MODEL or TASK, and an entry point names it.")

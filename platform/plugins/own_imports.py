@@ -49,8 +49,8 @@ def _lies_beside(plugin: Plugin, top: str) -> bool:
     """Return whether Python would read a module from beside the plugin, as where it was started in its folder."""
     origin = Path(plugin.origin)
     folder = origin if plugin.package else origin.parent
-    beside = [folder / f"{top}.py", folder / top / "__init__.py"]
-    if not any(path.exists() for path in beside):
+    candidates = [folder / f"{top}.py", folder / top / "__init__.py"]
+    if not any(path.exists() for path in candidates):
         return False
     spec = find_spec(top)
-    return bool(spec and spec.origin and Path(spec.origin) in beside)
+    return bool(spec and spec.origin and Path(spec.origin) in candidates)

@@ -19,7 +19,7 @@ Line = Mapping[str, Any]
 """The columns of a row that differ from their defaults, by name."""
 
 
-def trial_checksum(trial: Line, beside: Mapping[str, Iterable[Line | str]] | None = None) -> str:
+def trial_checksum(trial: Line, rows_by_table: Mapping[str, Iterable[Line | str]] | None = None) -> str:
     """Return ``2:``, 32 hex digits for a trial's plan, and 32 more for its end, with SHA-256.
 
     It covers every column by its name, but for those that have their default: one that is added later with a default
@@ -28,17 +28,17 @@ def trial_checksum(trial: Line, beside: Mapping[str, Iterable[Line | str]] | Non
 
     Args:
         trial: Its row.
-        beside: Its rows in other tables, by table, or their texts; None of a trial that has not ended. Numbers that are
-            not finite count, too.
+        rows_by_table: Its rows in other tables, by table, or their texts; None of a trial that has not ended. Numbers
+            that are not finite count, too.
     """
     plan = {name: value for name, value in trial.items() if name in PLAN}
     made = f"{FORM}:{_hash_text(_text(plan))}"
-    if beside is None:
+    if rows_by_table is None:
         return made
     end = _text({name: value for name, value in trial.items() if name not in PLAN})
     tables = {
         table: lines
-        for table, rows in beside.items()
+        for table, rows in rows_by_table.items()
         if (lines := sorted(row if isinstance(row, str) else _text(row) for row in rows))
     }
     return made + _hash_text(_text([end, tables]))

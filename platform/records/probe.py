@@ -42,5 +42,5 @@ class Probe:
 
 def load_key(config: TrialConfig) -> str:
     """Return a name of what a trial asks of a device: equal for trials whose steps take the same memory and time."""
-    kept = {name: value for name, value in config.to_dict().items() if name not in ELSEWHERE}
-    return digest({**kept, "params": sorted(config.params), "clip": config.clip is None})
+    fields = {name: value for name, value in config.to_dict().items() if name not in ELSEWHERE}
+    return digest({**fields, "params": sorted(config.params), "clip": config.clip is None})

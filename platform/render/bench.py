@@ -96,7 +96,7 @@ def _shorten(number: float) -> str:
 def print_targets(targets: Sequence[Target]) -> None:
     """Print each target, what was measured, and whether it is met."""
     words = {True: Text("met", "green"), False: Text("not met", "red")}
-    rows = [(t.what, f"{t.ratio:.3g}", f"{'≤' if t.most else '≥'} {t.bound:g}", words[t.met]) for t in targets]
+    rows = [(t.what, f"{t.ratio:.3g}", f"{'≤' if t.at_most else '≥'} {t.bound:g}", words[t.met]) for t in targets]
     if rows:
         print_table(["target", "found", "asked for", ""], rows, prose=[0])
 

@@ -95,10 +95,10 @@ def comparison_table(comparison: Comparison) -> Table:
 
 def print_budgets(curves: Sequence[SearchCurve], format: Format) -> None:
     """Print what searches of 1, 2, 4, … trials are expected to find, one table a task and variant."""
-    places: dict[tuple[str, str], list[SearchCurve]] = {}
+    by_board: dict[tuple[str, str], list[SearchCurve]] = {}
     for budget in curves:
-        places.setdefault((budget.row.task, budget.row.variant), []).append(budget)
-    print_tables([_budget_table(place, theirs) for place, theirs in places.items()], format)
+        by_board.setdefault((budget.row.task, budget.row.variant), []).append(budget)
+    print_tables([_budget_table(board, theirs) for board, theirs in by_board.items()], format)
 
 
 def advise(rows: Sequence[Row]) -> str:
@@ -166,9 +166,9 @@ def _median_cell(cell: Row | None) -> str:
     return "; ".join([median(cell), *lost(cell)]) if cell and cell.seed_count else state(cell)
 
 
-def _budget_table(place: tuple[str, str], curves: Sequence[SearchCurve]) -> Table:
-    most = max(len(budget.curve) for budget in curves)
-    sizes = [2**k for k in range(max(1, most.bit_length()))]
+def _budget_table(board: tuple[str, str], curves: Sequence[SearchCurve]) -> Table:
+    longest = max(len(budget.curve) for budget in curves)
+    sizes = [2**k for k in range(max(1, longest.bit_length()))]
     lines = []
     for budget in curves:
         points = [_expected_best(e, lost) for e, lost in zip(budget.curve, budget.lost, strict=True)]
@@ -177,7 +177,7 @@ def _budget_table(place: tuple[str, str], curves: Sequence[SearchCurve]) -> Tabl
         lines.append((budget.row.label, trials, estimate(budget.diverged), f"{budget.seconds:.3g}", *cells))
     row = curves[0].row
     return Table(
-        f"{named(place)}: expected best validation {row.metric} {arrow(row.goal)} of k search trials",
+        f"{named(board)}: expected best validation {row.metric} {arrow(row.goal)} of k search trials",
         ("model", "trials", "share diverged [95 %]", "seconds a trial", *(f"k = {k}" for k in sizes)),
         lines,
         SEARCHED,

@@ -30,11 +30,11 @@ def fitting_columns(made: Table, width: int | None) -> list[int]:
         made: The table.
         width: Columns of the terminal; None where lines may be of any length.
     """
-    kept = [k for k in range(len(made.columns)) if k not in made.beneath and not is_empty(made, k)]
+    shown = [k for k in range(len(made.columns)) if k not in made.beneath and not is_empty(made, k)]
     if width is None:
-        return kept
-    needs = {k: width_needed(made, k) for k in kept}
-    stay = {k for k in kept if k not in made.drop}
+        return shown
+    needs = {k: width_needed(made, k) for k in shown}
+    stay = {k for k in shown if k not in made.drop}
     for k in reversed([k for k in made.drop if k in needs]):
         if total_width([needs[j] for j in (*stay, k)]) <= width:
             stay.add(k)
@@ -56,23 +56,23 @@ def _unbroken_width(piece: str) -> int:
     return min(cell_len(piece), SCORE if piece.endswith("]") else LEAST if " " in piece else WORD)
 
 
-def column_widths(made: Table, kept: Sequence[int], width: int | None) -> list[int]:
+def column_widths(made: Table, shown: Sequence[int], width: int | None) -> list[int]:
     """Return how wide the columns ``kept`` are in a terminal: those of prose share what the others leave."""
     if width is None:
-        return [_widest_cell(made, k) for k in kept]
-    widths = {k: width_needed(made, k) for k in kept}
+        return [_widest_cell(made, k) for k in shown]
+    widths = {k: width_needed(made, k) for k in shown}
     left = width - total_width(list(widths.values()))
-    wanting = sorted((k for k in kept if k in made.prose), key=lambda k: _widest_cell(made, k) - widths[k])
-    for place, k in enumerate(wanting):
-        more = max(0, min(_widest_cell(made, k) - widths[k], left // (len(wanting) - place)))
+    wanting = sorted((k for k in shown if k in made.prose), key=lambda k: _widest_cell(made, k) - widths[k])
+    for done, k in enumerate(wanting):
+        more = max(0, min(_widest_cell(made, k) - widths[k], left // (len(wanting) - done)))
         widths[k] += more
         left -= more
     return list(widths.values())
 
 
-def fill_inherited(made: Table, kept: Sequence[int]) -> Table:
+def fill_inherited(made: Table, shown: Sequence[int]) -> Table:
     """Return a table in whose empty cells stands what a column says that was left out; see ``Table.heirs``."""
-    heirs = {heir: k for k, heir in made.heirs.items() if k not in kept}
+    heirs = {heir: k for k, heir in made.heirs.items() if k not in shown}
     lines = [[line[heirs.get(k, k)] if cell == DASH else cell for k, cell in enumerate(line)] for line in made.lines]
     return replace(made, lines=lines)
 
@@ -132,13 +132,13 @@ def split_table(made: Table, width: int | None, ahead: int) -> list[Table]:
             made,
             columns=[made.columns[k] for k in part],
             lines=[[line[k] for k in part] for line in made.lines],
-            title=made.title if place == 0 else "",
-            answer=made.answer if place == 0 else "",
-            caption=made.caption if place == last else "",
+            title=made.title if number == 0 else "",
+            answer=made.answer if number == 0 else "",
+            caption=made.caption if number == last else "",
             bold=frozenset((i, part.index(k)) for i, k in made.bold if k in part),
             prose=frozenset(part.index(k) for k in made.prose if k in part),
         )
-        for place, part in enumerate(parts)
+        for number, part in enumerate(parts)
     ]
 
 

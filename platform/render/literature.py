@@ -43,7 +43,7 @@ def print_numbers(
 
 def _number_line(number: Mapping[str, Any], why: str) -> list[str]:
     spread = "" if number["std"] is None else f" ± {_decimals(number['std'], number['printed'])}"
-    places = dict.fromkeys(source.partition(" (")[0] for source in number["sources"].split("\n"))
+    sources = dict.fromkeys(source.partition(" (")[0] for source in number["sources"].split("\n"))
     of = f" of {number['n']}" if number["n"] else ""
     return [
         number["task"],
@@ -53,7 +53,7 @@ def _number_line(number: Mapping[str, Any], why: str) -> list[str]:
         as_printed(number["printed"]) + spread,
         number["statistic"] + of,
         number["units"] or "—",
-        "; ".join(places),
+        "; ".join(sources),
         credited(number),
         f"none: {why}" if why else f"{number['task']} {number['ours']}".rstrip(),
     ]
@@ -61,5 +61,5 @@ def _number_line(number: Mapping[str, Any], why: str) -> list[str]:
 
 def _decimals(std: float, printed: str) -> str:
     """Return a deviation with at least as many decimals as the number it stands beside."""
-    places = max(len(text.partition(".")[2]) for text in (printed, f"{std:g}"))
-    return f"{std:.{places}f}"
+    digits = max(len(text.partition(".")[2]) for text in (printed, f"{std:g}"))
+    return f"{std:.{digits}f}"

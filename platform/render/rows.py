@@ -34,7 +34,7 @@ def print_expected(plan: RerunPlan) -> None:
         print_line(f"  no interval can be stated for one more: {why}")
 
 
-def print_rerun(done: Rerun, kept: bool) -> None:
+def print_rerun(done: Rerun, stored: bool) -> None:
     """Print what the training gave, what was different here, whether it fits, and whether it was kept."""
     plan, run = done.plan, done.run
     got = f"{run.test:.6g}" if run.test is not None else f"{run.status}: {run.reason}"
@@ -46,7 +46,7 @@ def print_rerun(done: Rerun, kept: bool) -> None:
         print_line(f"  the same seed gave {plan.before:.6g} before{change}")
     if done.differences:
         print_table(("differs", "row", "here"), done.differences, prose=(1, 2))
-    print_line(_verdict(done) + (" Kept as one more retraining of the row." if kept else ""))
+    print_line(_verdict(done) + (" Kept as one more retraining of the row." if stored else ""))
 
 
 def _verdict(done: Rerun) -> str:
@@ -84,8 +84,8 @@ def print_detail(trial: Trial, facts: Sequence[Fact], format: Format) -> None:
     for fact in facts:
         lines.append((fact.section if fact.section != before else "", fact.what, cell_text(fact.value)))
         before = fact.section
-    place = named((trial.config.task, trial.config.variant))
-    title = f"{facts[0].section} {facts[0].value}: {trial.about.model} on {place}"
+    board = named((trial.config.task, trial.config.variant))
+    title = f"{facts[0].section} {facts[0].value}: {trial.about.model} on {board}"
     content: dict[str, dict[str, Any]] = {}
     for fact in facts:
         content.setdefault(fact.section, {})[fact.what] = fact.value

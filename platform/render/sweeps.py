@@ -14,13 +14,12 @@ from longwave.platform.records.probe import CPU
 from longwave.platform.render import terminal
 from longwave.platform.render.harmless import one_line
 from longwave.platform.sweeps.place import devices
-from longwave.platform.sweeps.place.estimate import total_cost
+from longwave.platform.sweeps.place.cluster import total_cost
 
 if TYPE_CHECKING:
     from longwave.platform.records.stored import SweepCost
     from longwave.platform.storage.leases import Driver
-    from longwave.platform.sweeps.place.cluster import Cluster
-    from longwave.platform.sweeps.place.estimate import SweepEstimate
+    from longwave.platform.sweeps.place.cluster import Cluster, SweepEstimate
     from longwave.platform.sweeps.plan.cells import Sweep
     from longwave.platform.sweeps.plan.range_edges import AtEdge
     from longwave.platform.sweeps.run.status import SweepStatus
@@ -87,7 +86,7 @@ def print_status(status: SweepStatus, format: str, price: Mapping[str, float]) -
 def print_overview(statuses: Sequence[SweepStatus], format: str) -> None:
     """Print a line for each sweep."""
     if format == "json":
-        terminal.print_json([standing.to_dict() for standing in statuses])
+        terminal.print_json([status.to_dict() for status in statuses])
         return
     heads = ["sweep", "state", "trials", "done", "failed", "epochs", "left"]
     lines = [

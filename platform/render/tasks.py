@@ -86,9 +86,9 @@ def _print_further(spec: TaskSpec, predictors: Mapping[str, Measured]) -> None:
     """Print what is measured beside the metric, a table for each that is measured along an axis."""
     numbered = enumerate(spec.further)
     for (metric, axis), group in groupby(numbered, lambda pair: (_metric_name(pair[1].metric), pair[1].x_name)):
-        places = list(group)
-        head = [f"{metric}, {axis}", *(f"{each.x:g}" for _, each in places)] if axis else ["trivial predictor", metric]
-        print_table(head, [(name, *(plain(one.further[k]) for k, _ in places)) for name, one in predictors.items()])
+        scored = list(group)
+        head = [f"{metric}, {axis}", *(f"{each.x:g}" for _, each in scored)] if axis else ["trivial predictor", metric]
+        print_table(head, [(name, *(plain(one.further[k]) for k, _ in scored)) for name, one in predictors.items()])
 
 
 def _task_facts(spec: TaskSpec) -> dict[str, str]:

@@ -159,22 +159,22 @@ def _print_fitted(made: export.Table, hint: str, styles: Mapping[tuple[int, int]
     """Print a table as far as there is room for it, and beneath it what it left out and what stands there anyway."""
     made = replace(made, lines=[[escape_invisible(redacted(cell)) for cell in line] for line in made.lines])
     styles = styles or dict.fromkeys(made.bold, "bold")
-    kept = fitting_columns(made, table_width())
-    made = fill_inherited(made, kept)
-    wanted = column_widths(made, kept, table_width())
+    shown = fitting_columns(made, table_width())
+    made = fill_inherited(made, shown)
+    wanted = column_widths(made, shown, table_width())
     drawn = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), pad_edge=False)
-    for k, width in zip(kept, wanted, strict=True):
+    for k, width in zip(shown, wanted, strict=True):
         side: Literal["left", "right"] = "right" if k in made.right else "left"
         drawn.add_column(escape(made.columns[k]), justify=side, overflow="fold", width=width)
     for i, line in enumerate(made.lines):
-        texts = [wrap_text(line[k], w) if k in made.prose else line[k] for k, w in zip(kept, wanted, strict=True)]
-        drawn.add_row(*(Text(text, styles.get((i, k), "")) for k, text in zip(kept, texts, strict=True)))
+        texts = [wrap_text(line[k], w) if k in made.prose else line[k] for k, w in zip(shown, wanted, strict=True)]
+        drawn.add_row(*(Text(text, styles.get((i, k), "")) for k, text in zip(shown, texts, strict=True)))
     if made.title:
         print_line(made.title)
     _print_trimmed(wide_console(total_width(wanted)), drawn)
     for note in lines_beneath(made):
         print_line(f"  {note}")
-    if gone := [made.columns[k] for k in made.drop if k not in kept and not is_empty(made, k)]:
+    if gone := [made.columns[k] for k in made.drop if k not in shown and not is_empty(made, k)]:
         print_line(f"  No room for: {', '.join(reversed(gone))}. {hint}")
     print_line("")
 

@@ -43,14 +43,15 @@ def checksums_of_new(
     flags: Sequence[Mapping[str, Any]],
 ) -> list[str]:
     """Return the checksums of trials that have ended, from the rows of them that are to be written into SQLite."""
-    beside: dict[str, dict[str, list[Line | str]]] = {trial["id"]: defaultdict(list) for trial in trials}
+    rows_by_trial: dict[str, dict[str, list[Line | str]]] = {trial["id"]: defaultdict(list) for trial in trials}
     for table, rows in ((MEASURES, measures), (FLAGS, flags)):
         for row in rows:
-            beside[row["trial"]][table.name].append(_used_columns(table, _without_negative_zeros(row)))
+            rows_by_trial[row["trial"]][table.name].append(_used_columns(table, _without_negative_zeros(row)))
     for trial, lines in epochs.items():
-        beside[trial][CurveRow.__tablename__] = [epoch_text(*line) for line in lines]
+        rows_by_trial[trial][CurveRow.__tablename__] = [epoch_text(*line) for line in lines]
     return [
-        trial_checksum(_used_columns(TRIALS, _without_negative_zeros(trial)), beside[trial["id"]]) for trial in trials
+        trial_checksum(_used_columns(TRIALS, _without_negative_zeros(trial)), rows_by_trial[trial["id"]])
+        for trial in trials
     ]
 
 
@@ -61,10 +62,10 @@ def _without_negative_zeros(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def find_mismatches(connection: sa.Connection) -> dict[str, bool]:
     """Return the trials that are not what their checksums say, or unreadable; for each whether its plan is right."""
-    found: dict[str, bool] = {}
+    mismatches: dict[str, bool] = {}
     for part in _split_ids(connection.scalars(sa.select(TRIALS.c.id).order_by(TRIALS.c.id)).all()):
-        found |= _compare_part(connection, part)
-    return found
+        mismatches |= _compare_part(connection, part)
+    return mismatches
 
 
 def _compare_part(connection: sa.Connection, part: Sequence[str]) -> dict[str, bool]:
@@ -74,7 +75,7 @@ def _compare_part(connection: sa.Connection, part: Sequence[str]) -> dict[str, b
         if len(part) == 1:
             return {part[0]: False}
         return {trial: plan for single in part for trial, plan in _compare_part(connection, [single]).items()}
-    return {trial: kept[:START] == right[:START] for trial, (kept, right) in checksums if kept != right}
+    return {trial: stored[:START] == right[:START] for trial, (stored, right) in checksums if stored != right}
 
 
 def _split_ids(ids: Sequence[str]) -> list[Sequence[str]]:
@@ -85,12 +86,13 @@ def _read_checksums(connection: sa.Connection, ids: Sequence[str]) -> dict[str, 
     """Return the checksum of each trial, and the one that it should have."""
     rows = connection.execute(sa.select(TRIALS).where(in_clause(TRIALS.c.id, ids))).all()
     ended = [row.id for row in rows if row.status in ENDED]
-    beside: dict[str, dict[str, list[Line]]] = {trial: defaultdict(list) for trial in ended}
+    rows_by_trial: dict[str, dict[str, list[Line]]] = {trial: defaultdict(list) for trial in ended}
     for table in BESIDE if ended else ():
         for row in connection.execute(sa.select(table).where(in_clause(table.c.trial, ended))):
-            beside[row.trial][table.name].append(_used_columns(table, row._mapping))
+            rows_by_trial[row.trial][table.name].append(_used_columns(table, row._mapping))
     return {
-        row.id: (row.checksum, trial_checksum(_used_columns(TRIALS, row._mapping), beside.get(row.id))) for row in rows
+        row.id: (row.checksum, trial_checksum(_used_columns(TRIALS, row._mapping), rows_by_trial.get(row.id)))
+        for row in rows
     }
 
 

@@ -169,10 +169,11 @@ class Database:
         self._writing = writing_engine(self.engine)
 
 
-def insert_new(connection: sa.Connection, table: type[Base], rows: Sequence[dict[str, Any]]) -> None:
-    """Insert rows; those whose key is there already are left as they are."""
-    if rows:
-        connection.execute(_insert_statement(connection, table).on_conflict_do_nothing(), list(rows))
+def insert_new(connection: sa.Connection, table: type[Base], rows: Sequence[dict[str, Any]]) -> int:
+    """Insert rows, and return how many were new; those whose key is there already are left as they are."""
+    if not rows:
+        return 0
+    return connection.execute(_insert_statement(connection, table).on_conflict_do_nothing(), list(rows)).rowcount
 
 
 def insert_lines(connection: sa.Connection, table: type[Base], lines: Sequence[tuple[Any, ...]]) -> None:

@@ -149,7 +149,7 @@ class Leases:
     @_with_retry
     def take(self, trials: Collection[str]) -> set[str]:
         """Lease open trials that nobody holds, or that this driver does; return those it holds now."""
-        taken: dict[str, int] = {}
+        fences: dict[str, int] = {}
         with self.store.transaction() as connection:
             end_dead_drivers(connection)
             free = sa.or_(LeaseRow.owner == self.owner, LeaseRow.owner.not_in(live_owners(connection)))
@@ -165,8 +165,8 @@ class Leases:
                 open_leases = connection.execute(held.where(is_open))
                 mine_now = {line.trial: line.fence for line in open_leases if line.owner == self.owner}
                 trial_writes.abandon_attempts(connection, mine_now, "its driver was lost")
-                taken |= mine_now
-        self.fences |= taken
+                fences |= mine_now
+        self.fences |= fences
         return {trial for trial in trials if trial in self.fences}
 
     @_with_retry

@@ -107,9 +107,9 @@ class Outbox:
         finally:
             connection.close()
 
-    def pending(self, after: str, most: int) -> list[PendingTrial]:
-        """Return up to ``most`` trials with news, by id, from behind the id ``after`` on."""
-        query = _news_query(self.server).where(TrialRow.id > after).order_by(TrialRow.id).limit(most)
+    def pending(self, after: str, limit: int) -> list[PendingTrial]:
+        """Return up to ``limit`` trials with news, by id, from behind the id ``after`` on."""
+        query = _news_query(self.server).where(TrialRow.id > after).order_by(TrialRow.id).limit(limit)
         with self.store.errors(), Session(self.store.engine) as session:
             lines = [(rows.to_trial(line[0], None), *line[1:]) for line in session.execute(query)]
         curves: dict[str, list[Point]] = {}

@@ -126,13 +126,13 @@ def _count_rows(old: sqlite3.Connection, table: str) -> int | None:
 def _copy_table(old: sqlite3.Connection, new: sqlite3.Connection, table: sa.Table) -> None:
     """Copy the rows of a table that can be read and that the new one takes."""
     for row in _readable_rows(old, table.name):
-        kept = {name: row[name] for name in row.keys() if name in table.c}  # noqa: SIM118, rows of sqlite3
-        if not _has_its_types(table, kept):
+        values = {name: row[name] for name in row.keys() if name in table.c}  # noqa: SIM118, rows of sqlite3
+        if not _has_its_types(table, values):
             continue
-        names, marks = ", ".join(f'"{name}"' for name in kept), ", ".join("?" * len(kept))
+        names, marks = ", ".join(f'"{name}"' for name in values), ", ".join("?" * len(values))
         with suppress(sqlite3.Error):
             query = f'INSERT INTO "{table.name}" ({names}) VALUES ({marks})'  # nosec B608  # our own names
-            new.execute(query, list(kept.values()))
+            new.execute(query, list(values.values()))
 
 
 def _readable_rows(old: sqlite3.Connection, table: str) -> Iterator[sqlite3.Row]:

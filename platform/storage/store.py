@@ -69,9 +69,9 @@ class Store(Sweeps):
         columns: tuple[Any, ...] = (t.id, t.model, t.phase, t.status, t.pack, t.valid, s.cell, t.epochs)
         query = sa.select(*columns).join(s, s.trial == t.id).where(s.sweep == sweep)
         with self.reading() as connection:
-            found = [PlannedTrial(*line) for line in connection.execute(query.order_by(s.position))]
+            planned = [PlannedTrial(*line) for line in connection.execute(query.order_by(s.position))]
             now = set(connection.scalars(trials_in_training(connection)))
-        return [replace(a, status="running") if a.open and a.id in now else a for a in found]
+        return [replace(a, status="running") if a.open and a.id in now else a for a in planned]
 
     def assign_new(self, packs: Mapping[str, Sequence[TrialConfig]]) -> dict[str, str]:
         """Write which pack each trial belongs to, but of those that belong to one already; return what is so then."""

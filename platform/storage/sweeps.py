@@ -34,16 +34,18 @@ def _epochs_reached() -> sa.ColumnElement[int]:
 class Sweeps(Queries):
     """Rows of sweeps."""
 
-    def add_sweep(self, name: str, content: Mapping[str, Any], plan: Mapping[str, Any] | None = None) -> None:
-        """Write a sweep's settings and plan. The same sweep again changes nothing but what ``MAY_CHANGE``.
+    def add_sweep(self, name: str, content: Mapping[str, Any], plan: Mapping[str, Any] | None = None) -> bool:
+        """Write a sweep's settings and plan, and return whether it is new.
+
+        The same sweep again changes nothing but what ``MAY_CHANGE``.
 
         Raises:
             ConfigError: A sweep of this name has other settings.
         """
         with self.transaction() as connection:
             row = {"name": name, "content": content, "plan": plan, "created": utc_now()}
-            insert_new(connection, SweepRow, [row])
-        stored = self.sweep(name).content
+            is_new = bool(insert_new(connection, SweepRow, [row]))
+        stored = content if is_new else self.sweep(name).content
         if stored != content:
             differs = {k for k in {*stored, *content} if stored.get(k) != content.get(k)} - MAY_CHANGE
             if changed := ", ".join(sorted(differs)):
@@ -52,6 +54,7 @@ class Sweeps(Queries):
                 )
             with self.transaction() as connection:
                 connection.execute(sa.update(SweepRow).where(SweepRow.name == name).values(content=dict(content)))
+        return is_new
 
     def sweep(self, name: str) -> StoredSweep:
         """Return the sweep ``name``.

@@ -53,11 +53,11 @@ def begin_attempts(
         owner: Who trains.
         fences: Of the leases of the trials.
     """
-    numbers, kept = _last_attempts(connection, began), {_point_values(vars(point)) for point in valid_points}
+    numbers, points = _last_attempts(connection, began), {_point_values(vars(point)) for point in valid_points}
     delete = sa.delete(CURVES).where(CURVES.c.trial == sa.bindparam("of"), CURVES.c.epoch == sa.bindparam("at"))
     for part in split_ids(sorted(began)):
         lines = connection.execute(sa.select(CURVES).where(in_clause(CURVES.c.trial, part))).mappings().all()
-        if superseded := [dict(line) for line in lines if _point_values(line) not in kept]:
+        if superseded := [dict(line) for line in lines if _point_values(line) not in points]:
             attempts = [{**line, "attempt": numbers.get(line["trial"], 0)} for line in superseded]
             insert_new(connection, ArchiveRow, attempts)
             connection.execute(delete, [{"of": line["trial"], "at": line["epoch"]} for line in superseded])

@@ -47,10 +47,10 @@ def upgrade_store(engine: sa.Engine) -> None:
                 connection.execute(sa.delete(PublishedRow))
                 connection.execute(sa.insert(PublishedRow), published_rows())
         except (StoreError, *REFUSED) as error:
-            kept = f" A copy of it is at {copy}." if copy else ""
+            where = f" A copy of it is at {copy}." if copy else ""
             raise StoreError(
                 f"The store {without_password(engine.url)} cannot be brought to schema {HEAD}, and is as it was."
-                f"{kept} {short_cause(error)}"
+                f"{where} {short_cause(error)}"
             ) from error
 
 

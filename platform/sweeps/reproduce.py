@@ -40,7 +40,7 @@ class RerunPlan:
         expected: Mean, std and number of the row's scores.
         diverged: Retrainings of the row that diverged.
         interval: Where 95 % of further scores fall; None where the scores do not say. See ``prediction_interval``.
-        taken: Seeds of all retrainings of the row, imported ones included.
+        used_seeds: Seeds of all retrainings of the row, imported ones included.
     """
 
     row: list[Trial]
@@ -48,7 +48,7 @@ class RerunPlan:
     expected: Summary
     diverged: int
     interval: tuple[float, float] | None
-    taken: frozenset[int] = frozenset()
+    used_seeds: frozenset[int] = frozenset()
 
     @property
     def before(self) -> float | None:
@@ -144,12 +144,12 @@ def plan_rerun(store: Store, name: str, seed: int | None = None, task: str | Non
         raise ConfigError(f"Row {config.row[:SHORT]} has no score to compare with: none of its retrainings ended ok.")
     if why := unfit(config):
         raise ConfigError(f"Row {config.row[:SHORT]} was made {why}: another number would prove nothing.")
-    taken = {t.config.seed for t in retrainings}
-    fresh = (s for k in range(10**6) if (s := derive_seed("reproduce", seed_key(config), k)) not in taken)
+    used_seeds = {t.config.seed for t in retrainings}
+    fresh = (s for k in range(10**6) if (s := derive_seed("reproduce", seed_key(config), k)) not in used_seeds)
     again = replace(config, seed=next(fresh) if seed is None else seed)
     diverged = len(scores(row)) - len(known)
     interval = prediction_interval(known, scale(row))
-    return RerunPlan(row, again, summary(known), diverged, interval, frozenset(taken))
+    return RerunPlan(row, again, summary(known), diverged, interval, frozenset(used_seeds))
 
 
 def comparable_trials(row: Sequence[Trial]) -> list[Trial]:
@@ -226,5 +226,5 @@ def store_rerun(store: Store, done: Rerun) -> bool:
 
 def check_seed_is_new(plan: RerunPlan) -> None:
     """Raise ConfigError if the row has a retraining with the plan's seed: a re-run with it cannot be kept."""
-    if plan.config.seed in plan.taken:
+    if plan.config.seed in plan.used_seeds:
         raise ConfigError(f"Seed {plan.config.seed} is in the row already and cannot be kept again. Leave --seed out.")

@@ -12,7 +12,7 @@ from longwave.platform.paths import home, sweep_storage, to_path
 from longwave.platform.records.run import Run
 from longwave.platform.records.stored import Trial
 from longwave.platform.storage.store import Store
-from longwave.platform.training.weights import Kept, file_of, read
+from longwave.platform.training.weights import SavedWeights, file_of, read
 
 if TYPE_CHECKING:
     from longwave.platform.paths import AnyPath
@@ -21,7 +21,9 @@ AGREE = 1e-3
 """Relative difference allowed between test scores computed on different machines."""
 
 
-def find_weights(store: Store, name: str, seed: int | None = None, storage: str | None = None) -> tuple[Trial, Kept]:
+def find_weights(
+    store: Store, name: str, seed: int | None = None, storage: str | None = None
+) -> tuple[Trial, SavedWeights]:
     """Return a retraining and its weights. Of a row it is the one that is best on validation among those with weights.
 
     Args:
@@ -69,7 +71,7 @@ def _possible_folders(store: Store, row: str, storage: str | None) -> Iterator[A
     yield home()
 
 
-def _check(weights: Kept, trial: Trial, run: Run) -> None:
+def _check(weights: SavedWeights, trial: Trial, run: Run) -> None:
     """Raise ConfigError where weights are not of the trial as the store has it."""
     config = trial.config
     if weights.config.id != config.id or not scores_agree(weights.test, run.test):

@@ -108,8 +108,8 @@ def _in_all_threads(action: Callable[[], None]) -> None:
 def subnormals() -> str:
     """Return what becomes of subnormals in torch's threads: ``"flushed"``, ``"kept"`` or ``"kept by some threads"``."""
     least = torch.full((GRAIN * torch.get_num_threads(),), torch.finfo(torch.float32).tiny)
-    kept = int(torch.count_nonzero((least / 2).view(torch.int32)))
-    return "flushed" if kept == 0 else "kept" if kept == least.numel() else "kept by some threads"
+    count = int(torch.count_nonzero((least / 2).view(torch.int32)))
+    return "flushed" if count == 0 else "kept" if count == least.numel() else "kept by some threads"
 
 
 def gpus() -> list[str]:

@@ -14,16 +14,16 @@ from longwave.platform.training.precision import PRECISIONS
 from longwave.platform.training.rules import DROPOUTS
 
 
-def network_of(configs: Sequence[TrialConfig], places: int, embedding: Tensor | None = None) -> Network:
+def network_of(configs: Sequence[TrialConfig], positions: int, embedding: Tensor | None = None) -> Network:
     """Return the network of a pack as it starts, a member a trial, on the CPU.
 
     Args:
         configs: Trials of one shape.
-        places: Places of an example of the task's data; some initialisations need it.
+        positions: Positions of an example of the task's data; some initialisations need it.
         embedding: Start of the token embedding, (V, p), or None for N(0, 1).
     """
     first, model, task = configs[0], get_model(configs[0].model), get_task(configs[0].task)
-    sizes = Sizes(task.inputs, first.hidden, task.outputs, places)
+    sizes = Sizes(task.inputs, first.hidden, task.outputs, positions)
     hyper = {p.name: [c.params[p.name] for c in configs] for p in model.params if p.name in first.params}
     dropouts = {name: [c.params[name] for c in configs] for name in DROPOUTS if name in first.params}
     words, dtype = Vocabulary(task.tokens, embedding), PRECISIONS[first.precision]

@@ -46,7 +46,7 @@ class FlatParameters:
             stop = start + p.shape[1:].numel()
             p.data, start = values[:, start:stop].view(len(values), *p.shape[1:]), stop
 
-    def places(self) -> dict[str, slice]:
+    def columns(self) -> dict[str, slice]:
         """Return which columns of ``values`` each parameter of the module has, by name."""
         slices, start = {}, 0
         for name, p in self.module.named_parameters():
@@ -66,13 +66,13 @@ class FlatParameters:
         # 1e-6 is torch's, against a norm of 0. Always multiplied: to ask whether 1 would do is to wait for the device.
         self.grad.mul_((norm / (norms + 1e-6)).clamp(max=1.0).to(self.grad.dtype))
 
-    def clip_values(self, most: Number) -> None:
-        """Bound each number of a member's gradient by ±``most``, as torch's clip_grad_value_ does."""
-        if isinstance(most, Tensor):
-            bound = most.to(self.grad.dtype)
+    def clip_values(self, limit: Number) -> None:
+        """Bound each number of a member's gradient by ±``limit``, as torch's clip_grad_value_ does."""
+        if isinstance(limit, Tensor):
+            bound = limit.to(self.grad.dtype)
             self.grad.clamp_(-bound, bound)
         else:
-            self.grad.clamp_(-most, most)
+            self.grad.clamp_(-limit, limit)
 
 
 @dataclass(frozen=True)
@@ -141,18 +141,18 @@ def together(values: Sequence[float], device: torch.device | str = "cpu") -> Num
     return torch.tensor(values, dtype=torch.float64, device=device).unsqueeze(1)
 
 
-def average(kept: Tensor, fresh: Tensor, keep: Number) -> None:
+def average(mean: Tensor, fresh: Tensor, keep: Number) -> None:
     """Set ``kept`` to keep · kept + (1 − keep) · fresh."""
     share = 1 - keep
-    kept.lerp_(fresh, share.to(kept.dtype) if isinstance(share, Tensor) else share)
+    mean.lerp_(fresh, share.to(mean.dtype) if isinstance(share, Tensor) else share)
 
 
-def average_squares(kept: Tensor, fresh: Tensor, keep: Number) -> None:
+def average_squares(mean: Tensor, fresh: Tensor, keep: Number) -> None:
     """Set ``kept`` to keep · kept + (1 − keep) · fresh²."""
     if isinstance(keep, Tensor):
-        kept.mul_(keep.to(kept.dtype)).addcmul_(fresh * (1 - keep).to(kept.dtype), fresh)
+        mean.mul_(keep.to(mean.dtype)).addcmul_(fresh * (1 - keep).to(mean.dtype), fresh)
     else:
-        kept.mul_(keep).addcmul_(fresh, fresh, value=1 - keep)
+        mean.mul_(keep).addcmul_(fresh, fresh, value=1 - keep)
 
 
 def adam_step(u: Update, grad: Tensor) -> None:

@@ -56,7 +56,7 @@ class Pack:
             raise ValueError(f"A pack needs trials of one shape, got {len({c.shape for c in configs})} shapes.")
         self.task, self.data, self.configs = get_task(configs[0].task), data, list(configs)
         first = configs[0]
-        self.network = network_of(configs, data.valid.places, data.embedding).to(device)
+        self.network = network_of(configs, data.valid.positions, data.embedding).to(device)
         store_rows(self.network.layer, first.precision)
         self.parameters = FlatParameters(self.network)
         self.rules = Rules(self.task, self.configs, self.parameters, self.network.groups())

@@ -97,10 +97,10 @@ class CoreGauge:
         """Return the growth, bytes, of a page at least."""
         try:
             status = Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]
-            most = int(status) * 1024
+            peak = int(status) * 1024
         except (OSError, IndexError):
-            most = psutil.Process().memory_info().rss
-        return max(most - self._before, os.sysconf("SC_PAGE_SIZE"))
+            peak = psutil.Process().memory_info().rss
+        return max(peak - self._before, os.sysconf("SC_PAGE_SIZE"))
 
     def busy(self) -> float | None:
         """Return None."""

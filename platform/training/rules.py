@@ -201,12 +201,12 @@ class Rules:
         rates = {n: [g.rate * numbers[f"rate_{n}"] for numbers in self.each] for n, g in groups.items()}
         if all(rate == 1 for own in rates.values() for rate in own):
             return None
-        members, places = max(len(set(own)) for own in rates.values()), self.parameters.places()
+        members, columns = max(len(set(own)) for own in rates.values()), self.parameters.columns()
         values = self.parameters.values
         factors = torch.ones_like(values if members > 1 else values[:1])
         for name, own in rates.items():
             for weight in groups[name].weights:
-                factors[:, places[weight]] *= together(own, self.device)
+                factors[:, columns[weight]] *= together(own, self.device)
         return factors
 
     def _spare_decay(self, groups: Mapping[str, WeightGroup]) -> None:
@@ -217,5 +217,5 @@ class Rules:
             return
         where = torch.ones(1, self.parameters.values.shape[1], dtype=torch.float64, device=self.device)
         for weight in spared:
-            where[:, self.parameters.places()[weight]] = 0.0
+            where[:, self.parameters.columns()[weight]] = 0.0
         self.numbers["weight_decay"] = decay * where

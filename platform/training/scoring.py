@@ -28,7 +28,7 @@ def measured(network: Network, metrics: Sequence[Metric], split: Batch) -> Tenso
     state = None
     # In float64, or the last pieces of a long split would be rounded to the sum of the first.
     total = torch.zeros(len(metrics), 2, network.members, dtype=torch.float64, device=network.bias.device)
-    size = min(CHUNK, max(1, CHUNK_NUMBERS // (network.bias.shape[1] * split.read_places)))
+    size = min(CHUNK, max(1, CHUNK_NUMBERS // (network.bias.shape[1] * split.read_positions)))
     for piece in split.pieces(size):
         outputs, last = piece.shared(network.members).answers(network.run, state)
         state = last if split.CARRIED else None

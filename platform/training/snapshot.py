@@ -69,13 +69,13 @@ def restore(pack: Pack, saved: Saved) -> bool:
 
     It may be that of a larger pack, some of whose trials have ended or go on elsewhere.
     """
-    place = {trial: k for k, trial in enumerate(saved.facts["alive"])}
+    member = {trial: k for k, trial in enumerate(saved.facts["alive"])}
     reported, mine = Report.from_dict(saved.facts["said"]), [c.id for c in pack.configs]
     ended = {r.trial for r in reported.runs}
-    if not all(trial in place or trial in ended for trial in mine) or not _fits(pack, saved.tensors, len(place)):
+    if not all(trial in member or trial in ended for trial in mine) or not _fits(pack, saved.tensors, len(member)):
         return False
-    pack.keep(torch.tensor([k for k, trial in enumerate(mine) if trial in place], dtype=torch.int64))
-    rows = torch.tensor([place[c.id] for c in pack.configs], dtype=torch.int64)
+    pack.keep(torch.tensor([k for k, trial in enumerate(mine) if trial in member], dtype=torch.int64))
+    rows = torch.tensor([member[c.id] for c in pack.configs], dtype=torch.int64)
     tensors = {k: v[rows].to(pack.best.device) for k, v in saved.tensors.items()}
     pack.parameters.attach(tensors.pop("values"))
     pack.optimiser = {name: tensors.pop(f"optimiser.{name}") for name in pack.optimiser}

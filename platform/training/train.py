@@ -181,8 +181,8 @@ def _train(
     if teller.weights:
         pack.keeps = partial(keep, teller.weights)
     refused: list[str] = []
-    taken = take_up(pack, checkpoint.candidates() if checkpoint else (), refused.append)
-    then = "an earlier one is used" if taken else "they are trained anew from the start"
+    restored = take_up(pack, checkpoint.candidates() if checkpoint else (), refused.append)
+    then = "an earlier one is used" if restored else "they are trained anew from the start"
     notices = [f"{len(configs)} trials of {first.model}: {reason}; {then}" for reason in dict.fromkeys(refused)][:1]
     last = time.monotonic()
 

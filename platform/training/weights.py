@@ -32,14 +32,14 @@ LOG = make_logger(__name__)
 
 
 @dataclass(frozen=True)
-class Kept:
+class SavedWeights:
     """The weights of a trial.
 
     Attributes:
         tensors: By name.
         config: The trial.
         test: Its test metric with these weights, when they were kept.
-        places: Places of an example of the data.
+        positions: Positions of an example of the data.
         every_step: Whether every step was read out, and not the last alone.
         file: The whole file.
     """
@@ -47,7 +47,7 @@ class Kept:
     tensors: Mapping[str, Tensor]
     config: TrialConfig
     test: float
-    places: int
+    positions: int
     every_step: bool
     file: bytes
 
@@ -69,7 +69,7 @@ def keep(folder: AnyPath, pack: Pack, member: int, run: Run) -> None:
     facts = {
         "config": pack.configs[member].to_dict(),
         "test": run.test,
-        "places": pack.data.valid.places,
+        "places": pack.data.valid.positions,
         "every_step": bool(getattr(pack.data.valid, "every_step", False)),
     }
     metadata = json.dumps(facts, sort_keys=True)
@@ -80,7 +80,7 @@ def keep(folder: AnyPath, pack: Pack, member: int, run: Run) -> None:
         LOG.warning("The weights of trial %s could not be kept: %s", run.trial, error)
 
 
-def read(path: AnyPath) -> Kept | None:
+def read(path: AnyPath) -> SavedWeights | None:
     """Return the weights in a file; None where there is none.
 
     Raises:
@@ -100,7 +100,7 @@ def read(path: AnyPath) -> Kept | None:
         if metadata["sha256"] != _hash(tensors, metadata["longwave"]):
             raise ValueError("another hash")
         config, test = TrialConfig.from_dict(facts["config"]), float(facts["test"])
-        return Kept(tensors, config, test, int(facts["places"]), bool(facts["every_step"]), content)
+        return SavedWeights(tensors, config, test, int(facts["places"]), bool(facts["every_step"]), content)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError, SafetensorError):
         raise ConfigError(f"{path} is damaged, or was not written by Longwave. Delete it, and train again.") from None
 

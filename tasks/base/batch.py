@@ -46,12 +46,12 @@ class Batch(ABC):
 
     @property
     @abstractmethod
-    def places(self) -> int:
-        """Places of one example at which a layer keeps a state: steps of a sequence, nodes of a graph."""
+    def positions(self) -> int:
+        """Positions of one example at which a layer keeps a state: steps of a sequence, nodes of a graph."""
 
     @property
-    def read_places(self) -> int:
-        """Places of one example that are read out, in a whole split."""
+    def read_positions(self) -> int:
+        """Positions of one example that are read out, in a whole split."""
         rows = self.targets[..., 0] if self.targets.is_floating_point() else self.targets
         return rows[0].numel()
 
@@ -61,7 +61,7 @@ class Batch(ABC):
         return self.targets
 
     def order_outputs(self, outputs: Tensor) -> Tensor:
-        """Return outputs of a whole split, (N, places, q) or (N, q), in the order of ``ordered_targets``."""
+        """Return outputs of a whole split, (N, positions, q) or (N, q), in the order of ``ordered_targets``."""
         return outputs
 
     @property
@@ -147,7 +147,7 @@ class Batch(ABC):
         return other
 
     def _read_out(self, outputs: int) -> int:
-        return 4 * outputs * self.read_places  # outputs, their gradient, and what a softmax keeps
+        return 4 * outputs * self.read_positions  # outputs, their gradient, and what a softmax keeps
 
     def _tensors(self) -> dict[str, Tensor]:
         values = {f.name: getattr(self, f.name) for f in fields(cast("Any", self))}

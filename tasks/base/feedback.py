@@ -48,7 +48,7 @@ class FreeRuns(Sequences):
         return self.targets.shape[-2]
 
     @property
-    def places(self) -> int:
+    def positions(self) -> int:
         """Steps that a layer goes through: the given ones, and all outputs but the last."""
         return self._steps + self.horizon - 1
 

@@ -54,7 +54,7 @@ class Graphs(Batch):
             raise ValueError(f"Nothing may be asked of a node that is not there, but it is of graph {row}.")
 
     @property
-    def places(self) -> int:
+    def positions(self) -> int:
         """Nodes V of a graph."""
         return self.real.shape[-1]
 
@@ -74,10 +74,10 @@ class Graphs(Batch):
     def take(self, index: Tensor) -> Self:
         """Return the graphs ``index``, (...), as they are fed; of a lone graph nothing is copied."""
         if len(self) > 1:
-            taken = super().take(index)
+            batch = super().take(index)
         else:
-            taken = self._with(**{k: t.expand(*index.shape, *t.shape[1:]) for k, t in self._tensors().items()})
-        return taken if self.nodes.is_floating_point() else taken._with(nodes=taken.nodes.long())
+            batch = self._with(**{k: t.expand(*index.shape, *t.shape[1:]) for k, t in self._tensors().items()})
+        return batch if self.nodes.is_floating_point() else batch._with(nodes=batch.nodes.long())
 
     def _check_edges(self, v: int) -> None:
         """Raise ValueError where an edge has an end that is no node of its graph."""
@@ -132,8 +132,8 @@ def pad_graphs(nodes: Sequence[Tensor], edges: Sequence[Tensor], targets: Sequen
         targets: (V_k,) classes or (V_k, q) values of each graph's nodes, a sequence; or of the graphs, a tensor (N,)
             or (N, q).
     """
-    most = max(map(len, nodes))
-    real = torch.arange(most) < torch.tensor([len(x) for x in nodes]).unsqueeze(1)
+    size = max(map(len, nodes))
+    real = torch.arange(size) < torch.tensor([len(x) for x in nodes]).unsqueeze(1)
     pairs = [e.mT for e in edges]
 
     def filled(parts: Sequence[Tensor], value: float) -> Tensor:
@@ -143,4 +143,4 @@ def pad_graphs(nodes: Sequence[Tensor], edges: Sequence[Tensor], targets: Sequen
         padded_targets = targets
     else:
         padded_targets = filled(targets, torch.nan if targets[0].is_floating_point() else NOT_ASKED)
-    return Graphs(filled(nodes, 0), real, filled(pairs, most), padded_targets)
+    return Graphs(filled(nodes, 0), real, filled(pairs, size), padded_targets)

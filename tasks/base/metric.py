@@ -12,7 +12,7 @@ from torch import Tensor
 from longwave.tasks.base.batch import Batch
 
 PIECE = 1024
-"""Examples, or places of them, scored at a time."""
+"""Examples, or positions of them, scored at a time."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Further:
     x: float = 0.0
 
     def score(self, outputs: Tensor, split: Batch) -> float:
-        """Return it for outputs (N, places, q) of a split."""
+        """Return it for outputs (N, positions, q) of a split."""
         total, count = self.metric.of(split.order_outputs(outputs).unsqueeze(0), split)
         return self.metric.finish(total / count).item()
 

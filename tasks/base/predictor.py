@@ -21,7 +21,7 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.metric import Further, Metric
 
 Baseline = Callable[[Data[Any]], Tensor]
-"""A predictor that learns nothing deep: from the data to outputs for the test split, (N, q) or (N, places, q)."""
+"""A predictor that learns nothing deep: from the data to outputs for the test split, (N, q) or (N, positions, q)."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Fitted:
     """A predictor after its fit.
 
     Attributes:
-        outputs: From a split to its outputs, (N, q) or (N, places, q).
+        outputs: From a split to its outputs, (N, q) or (N, positions, q).
         numbers: How many numbers it keeps: weights, or the examples that neighbours are looked up in.
         chosen: What the validation split chose, in words; empty where nothing was to choose.
     """

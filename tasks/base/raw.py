@@ -64,7 +64,7 @@ class Source:
     counts: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     @property
-    def place(self) -> Path:
+    def folder(self) -> Path:
         """The folder that holds the files, or a link to where they are; that of files shipped with Longwave, if any."""
         return shipped if (shipped := SHIPPED / self.name).is_dir() else folder() / "raw" / self.name
 
@@ -80,11 +80,11 @@ class Source:
     @property
     def root(self) -> Path:
         """The folder that the names of the files start from."""
-        return self.place
+        return self.folder
 
-    def missing(self, place: Path | None = None) -> list[str]:
-        """Return the needed files that are not in ``place``, by default in this source's own folder."""
-        return [name for name in self.needs if not ((place or self.place) / name).exists()]
+    def missing(self, folder: Path | None = None) -> list[str]:
+        """Return the needed files that are not in ``folder``, by default in this source's own folder."""
+        return [name for name in self.needs if not ((folder or self.folder) / name).exists()]
 
     def locate(self, task: str) -> Path:
         """Return the folder with the files. Those listed in its MD5SUMS are checked against it, once a process.
@@ -94,7 +94,7 @@ class Source:
                 is a folder, or not the file that was fetched.
         """
         if absent := self.missing():
-            what = f"{task} needs {self.title}: {absent[0]} is not in {self.place}."
+            what = f"{task} needs {self.title}: {absent[0]} is not in {self.folder}."
             raise DataError(f"{what} Get it with: {self.command(task)}. {self.by_hand}".strip())
         for path, folder_wanted in ((self.root / name, name.endswith("/")) for name in self.needs):
             if path.is_dir() != folder_wanted:
@@ -123,15 +123,15 @@ class Source:
 
 
 @cache
-def _check_sums(place: Path, names: tuple[str, ...]) -> None:
+def _check_sums(folder: Path, names: tuple[str, ...]) -> None:
     """Check the files ``names`` that MD5SUMS lists. It may list others, and lines of other forms."""
-    if not (place / SUMS).is_file():
+    if not (folder / SUMS).is_file():
         return
-    lines = (place / SUMS).read_text(encoding="utf-8", errors="replace")
+    lines = (folder / SUMS).read_text(encoding="utf-8", errors="replace")
     listed = {name: md5 for md5, name in re.findall(r"^([0-9a-f]{32}) [ *](.+)$", lines, re.MULTILINE)}
     for name in names:
-        if name in listed and (place / name).is_file():
-            check_md5(place / name, listed[name])
+        if name in listed and (folder / name).is_file():
+            check_md5(folder / name, listed[name])
 
 
 def md5_of(path: Path) -> str:

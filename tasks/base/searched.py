@@ -15,7 +15,7 @@ class Searched:
         low, high: The least and the largest of the seeds.
         seeds: Retrainings.
         sweep: The sweep file, from the repository's root.
-        beside: What else was measured of it, in a sentence; empty for nothing.
+        remark: What else was measured of it, in a sentence; empty for nothing.
     """
 
     models: tuple[str, ...]
@@ -24,4 +24,4 @@ class Searched:
     high: float
     seeds: int
     sweep: str
-    beside: str = ""
+    remark: str = ""

@@ -82,7 +82,7 @@ class Sequences(Batch):
         return not kind.is_floating_point and (kind != torch.uint8 or self.inputs.ndim == 2)
 
     @property
-    def places(self) -> int:
+    def positions(self) -> int:
         """Steps T of a sequence, the tail included."""
         return self._steps
 
@@ -116,7 +116,7 @@ class Sequences(Batch):
 
     def numbers(self, outputs: int) -> int:
         """Return about how many numbers training keeps of one sequence, beside a layer's states."""
-        return self.places * (1 if self.tokens else self.inputs.shape[-1]) + self._read_out(outputs)
+        return self.positions * (1 if self.tokens else self.inputs.shape[-1]) + self._read_out(outputs)
 
     def content(self) -> Iterator[str | Tensor]:
         """Yield the rule of the tail, then all tensors."""
@@ -128,15 +128,15 @@ class Sequences(Batch):
 
     def take(self, index: Tensor) -> Self:
         """Return the sequences ``index``, (...), as they are fed: (..., T, p) floats or (..., T) int64."""
-        taken = super().take(index)
-        x = taken.inputs
+        batch = super().take(index)
+        x = batch.inputs
         if self.tokens:
             x = x.long()
         elif not x.is_floating_point():
             x = x.to(self.dtype) / 255
         if self.tail:
             x = torch.cat([x, self.tail.of(index).to(x)], -2)
-        return taken._with(inputs=x, tail=None)
+        return batch._with(inputs=x, tail=None)
 
     def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Self:
         """Return the batch on ``device``, its floats and the tail's in ``dtype``; what is so already is not copied."""
@@ -195,12 +195,12 @@ class Text(Sequences):
             raise ValueError(f"A text needs tokens (1, T), targets (1, T) and a segment of a step or more, got {got}.")
 
     @property
-    def places(self) -> int:
+    def positions(self) -> int:
         """Steps of a segment, all that is held at a time."""
         return self.segment
 
     @property
-    def read_places(self) -> int:
+    def read_positions(self) -> int:
         """Steps of a segment."""
         return self.segment
 

@@ -47,8 +47,8 @@ def distance_sums(x: Tensor, batch: Graphs) -> tuple[Tensor, Tensor]:
 def _read_ends(x: Tensor, batch: Graphs) -> tuple[Tensor, Tensor, Tensor]:
     """Return what stands at both ends of each edge, (M, B, E, d) float64, and whether it is there, (M, B, E)."""
     edges = batch.edges.expand(len(x), *batch.edges.shape[-3:])
-    there = (edges < batch.places).all(-1)
-    rows = edges.clamp_max(batch.places - 1)
+    there = (edges < batch.positions).all(-1)
+    rows = edges.clamp_max(batch.positions - 1)
     begin, end = (x.double().take_along_dim(rows[..., k, None], 2) for k in (0, 1))
     return begin, end, there
 

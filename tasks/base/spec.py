@@ -92,9 +92,9 @@ class Changes:
         The source always is of its own, and of another paper no field is unstated but those named here.
         """
         numbers = {**recipe.numbers, **self.stated.get("numbers", {})}
-        kept = {name: value for name, value in numbers.items() if value is not None}
+        stated = {name: value for name, value in numbers.items() if value is not None}
         unstated = () if "paper" in self.stated else recipe.unstated
-        return replace(recipe, **{"unstated": unstated, **self.stated, "source": self.source, "numbers": kept})
+        return replace(recipe, **{"unstated": unstated, **self.stated, "source": self.source, "numbers": stated})
 
 
 def changes(source: str, **stated: Unpack[_Stated]) -> Changes:

@@ -39,14 +39,14 @@ def check_card(content: Mapping[str, Any], origin: str) -> Card:
         return Card.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"] if not str(part).startswith(("literal", "float")))
+        key = ".".join(str(part) for part in first["loc"] if not str(part).startswith(("literal", "float")))
         rule = first["msg"].removeprefix("Value error, ")
         if first["type"] == "extra_forbidden":
             known = SplitRule.model_fields if len(first["loc"]) > 1 else Card.model_fields
             near = difflib.get_close_matches(str(first["loc"][-1]), known, n=2)
             guess = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(known)}."
-            raise DataError(f"{origin}: no key {place!r}. {guess}") from None
-        if not place:
+            raise DataError(f"{origin}: no key {key!r}. {guess}") from None
+        if not key:
             raise DataError(f"{origin}: {rule}.") from None
         got = "" if first["type"] == "missing" else f", got {first['input']!r:.80}"
-        raise DataError(f"{origin}: {place}: {rule}{got}.") from None
+        raise DataError(f"{origin}: {key}: {rule}{got}.") from None

@@ -57,13 +57,13 @@ def guess_roles(table: Columns, given: Mapping[str, str]) -> tuple[dict[str, str
         if name in ("series", "time", "target", "group"):
             table.check([value])
     known = {**given}
-    taken = set(given.values())
+    used = set(given.values())
     for name, words in {"series": SERIES, "time": TIME, "target": TARGET, "group": GROUP}.items():
-        column = next((own for own in table.names if own.lower() in words and own not in taken), None)
+        column = next((own for own in table.names if own.lower() in words and own not in used), None)
         forecast = name == "target" and given.get("task") == "forecasting"
         if name not in known and column and not forecast:
             known[name] = column
-            taken.add(column)
+            used.add(column)
     known.setdefault("layout", _guess_layout(table, known))
     if known["layout"] != "long" and known.get("group") and "group" not in given:
         del known["group"]

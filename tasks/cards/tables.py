@@ -103,8 +103,8 @@ def cut_windows(card: Card, path: Path) -> Examples:
 
 def _open_columns(card: Card, path: Path, needed: Sequence[str]) -> Columns:
     table = read_columns(path, card.kind, card.delimiter)
-    beside = [card.time, card.group, card.split.column, *(card.target if card.task != "forecasting" else [])]
-    table.check([*needed, *(name for name in beside if name)])
+    roles = [card.time, card.group, card.split.column, *(card.target if card.task != "forecasting" else [])]
+    table.check([*needed, *(name for name in roles if name)])
     return table
 
 

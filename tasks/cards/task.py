@@ -65,16 +65,16 @@ class CardFiles(Source):
 
     paths: tuple[Path, ...] = ()
 
-    def missing(self, place: Path | None = None) -> list[str]:
+    def missing(self, folder: Path | None = None) -> list[str]:
         """Return the files that are neither there nor where the card says."""
-        if place is None and all(path.exists() for path in self.locations):
+        if folder is None and all(path.exists() for path in self.locations):
             return []
-        return super().missing(place)
+        return super().missing(folder)
 
     @property
     def locations(self) -> list[Path]:
         """Where the files are to be read."""
-        return [self.place / name for name in self.needs] if self.place.exists() else [*self.paths]
+        return [self.folder / name for name in self.needs] if self.folder.exists() else [*self.paths]
 
     def locate(self, task: str) -> Path:
         """Return the folder of the first file.
@@ -149,17 +149,17 @@ def load_with_remarks(path: Path) -> tuple[Data[Sequences], list[Remark]]:
 
 def _make_loader(card: Card, path: Path) -> Callable[[str], Data[Sequences]]:
     """Return what loads a card's data: anew where a file has changed since the last time."""
-    files, kept = card_files(card, path), dict[str, Data[Sequences]]()
+    files, loaded = card_files(card, path), dict[str, Data[Sequences]]()
     content = card.model_dump_json(exclude={"files", "title", "source", "licence"})
 
     def load(variant: str) -> Data[Sequences]:
         check_variant(path.stem, variant)
         files.locate(path.stem)
         key = hashlib.sha256(f"{READER} {content} {fingerprint(files.locations)}".encode()).hexdigest()[:24]
-        if key not in kept:
-            kept.clear()
-            kept[key] = make_data(cached(f"cards/{key}", lambda: _make_arrays(card, path)[0]))
-        return kept[key]
+        if key not in loaded:
+            loaded.clear()
+            loaded[key] = make_data(cached(f"cards/{key}", lambda: _make_arrays(card, path)[0]))
+        return loaded[key]
 
     return load
 

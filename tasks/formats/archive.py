@@ -89,9 +89,9 @@ def archive_task(
 
 def _load(files: Packaged, steps: int, features: int, classes: int, train: int, variant: str) -> Data[Sequences]:
     check_variant(files.name, variant, VARIANTS)
-    place = files.locate(files.name)
+    folder = files.locate(files.name)
     parse = partial(both_parts, files, steps, features, classes)
-    arrays = cached(f"{files.name}-1-{fingerprint(place / name for name in files.needs)}", parse)
+    arrays = cached(f"{files.name}-1-{fingerprint(folder / name for name in files.needs)}", parse)
     return split_archive(arrays, train, variant, ragged=not steps)
 
 
@@ -127,5 +127,5 @@ def split_stratified(index: np.ndarray, labels: np.ndarray, held_out: int, seed:
     """Return ``index`` in two parts, the second of ``held_out``, each with the classes as they are in both."""
     from sklearn.model_selection import train_test_split  # type: ignore[import-untyped]
 
-    kept, out = train_test_split(index, test_size=held_out, random_state=seed, stratify=labels[index])
-    return np.sort(kept), np.sort(out)
+    train, out = train_test_split(index, test_size=held_out, random_state=seed, stratify=labels[index])
+    return np.sort(train), np.sort(out)

@@ -58,11 +58,11 @@ def node_classes(files: Source, features: int, variant: str) -> Data[Graphs]:
         DataError: A file is missing or breaks a rule, or PyTorch Geometric is not installed.
     """
     check_variant(files.name, variant, VARIANTS)
-    place = files.locate(files.name)
+    folder = files.locate(files.name)
     arrays = cached(
-        f"{files.name}-1-{fingerprint(place / name for name in (NODES, EDGES))}", lambda: _parse(files, features)
+        f"{files.name}-1-{fingerprint(folder / name for name in (NODES, EDGES))}", lambda: _parse(files, features)
     )
-    return split_graph(arrays, read_split(place / split_files(files.name)[VARIANTS[variant]], len(arrays["y"])))
+    return split_graph(arrays, read_split(folder / split_files(files.name)[VARIANTS[variant]], len(arrays["y"])))
 
 
 def read_split(path: Path, nodes: int) -> dict[str, np.ndarray]:

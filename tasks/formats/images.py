@@ -69,13 +69,13 @@ def read_mnist(task: str) -> tuple[Labelled, Labelled]:
     """Return the training and the test images, (N, 28, 28), for ``task``, read by torchvision. Raises DataError."""
     from torchvision.datasets.mnist import read_image_file, read_label_file  # type: ignore[import-untyped]
 
-    place = MNIST.locate(task)
+    folder = MNIST.locate(task)
     for name in MNIST.needs:
-        check_md5(place / name, MD5[name])
+        check_md5(folder / name, MD5[name])
 
     def read(part: str) -> Labelled:
-        images = read_image_file(str(place / f"{part}-images-idx3-ubyte"))
-        return images, read_label_file(str(place / f"{part}-labels-idx1-ubyte"))
+        images = read_image_file(str(folder / f"{part}-images-idx3-ubyte"))
+        return images, read_label_file(str(folder / f"{part}-labels-idx1-ubyte"))
 
     return read("train"), read("t10k")
 
@@ -84,13 +84,13 @@ def read_cifar10(task: str) -> tuple[Labelled, Labelled]:
     """Return the training and the test images, (N, 3, 32, 32), for ``task``, read by torchvision. Raises DataError."""
     from torchvision.datasets import CIFAR10 as Photographs  # type: ignore[import-untyped]
 
-    place = CIFAR10.locate(task)
+    folder = CIFAR10.locate(task)
     meta = (Photographs.meta["filename"], Photographs.meta["md5"])
     for name, md5 in (*Photographs.train_list, *Photographs.test_list, meta):
-        check_md5(place / Photographs.base_folder / name, md5)  # torchvision checks too, but does not say which
+        check_md5(folder / Photographs.base_folder / name, md5)  # torchvision checks too, but does not say which
 
     def read(train: bool) -> Labelled:
-        photographs = Photographs(place, train=train)
+        photographs = Photographs(folder, train=train)
         images = torch.from_numpy(photographs.data).permute(0, 3, 1, 2).contiguous()
         return images, torch.tensor(photographs.targets, dtype=torch.int64)
 
@@ -116,8 +116,8 @@ def split_images(
     """
     (train, labels), (test, answers) = images
     order = torch.from_numpy(np.random.RandomState(1234).permutation(len(labels)))
-    kept, held = order.tensor_split([len(labels) - len(labels) // share])
-    parts = ((train[kept], labels[kept]), (train[held], labels[held]), (test, answers))
+    first, held = order.tensor_split([len(labels) - len(labels) // share])
+    parts = ((train[first], labels[first]), (train[held], labels[held]), (test, answers))
     splits = [Sequences(arrange(x), y, tail) for (x, y), tail in zip(parts, tails, strict=True)]
     return Data(train=splits[0], valid=splits[1], test=splits[2])
 

@@ -46,11 +46,11 @@ def load_traffic(files: Source, features: int, variant: str) -> Data[Graphs]:
         DataError: A file is missing or breaks a rule.
     """
     check_variant(files.name, variant, VARIANTS)
-    place = files.locate(files.name)
-    key = f"{files.name}-1-{fingerprint(place / name for name in files.needs[:3])}"
+    folder = files.locate(files.name)
+    key = f"{files.name}-1-{fingerprint(folder / name for name in files.needs[:3])}"
     graph = cached(key, lambda: _parse(files, features))
     for name in files.needs[3:]:
-        masks = read_split(place / name, len(graph["y"]))
+        masks = read_split(folder / name, len(graph["y"]))
         if name.endswith(f"_{VARIANTS[variant]}.npz"):
             chosen = masks
     return split_graph(graph, chosen)

@@ -27,11 +27,11 @@ class Packaged(Source):
     sums: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
-    def place(self) -> Path:
+    def folder(self) -> Path:
         """The folder in the package; without the package that of a data set that is fetched."""
         spec = find_spec(self.package)
         homes = spec.submodule_search_locations if spec else None
-        return Path(homes[0]) / self.inside if homes else super().place
+        return Path(homes[0]) / self.inside if homes else super().folder
 
     @property
     def foreign(self) -> bool:

@@ -49,8 +49,8 @@ def load_papers(files: Source, features: int, classes: int, variant: str) -> Dat
         DataError: A file is missing or breaks a rule, or PyTorch Geometric is not installed.
     """
     check_variant(files.name, variant, SEEDS)
-    place = files.locate(files.name)
-    key = f"{files.name}-1-{fingerprint(place / name for name in files.needs)}"
+    folder = files.locate(files.name)
+    key = f"{files.name}-1-{fingerprint(folder / name for name in files.needs)}"
     graph = cached(key, lambda: largest_component(_parse(files, features, classes)))
     return split_graph(graph, draw_split(graph["y"], SEEDS[variant]))
 
@@ -87,11 +87,11 @@ def largest_component(graph: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     begin, end = graph["edge_index"]
     n = len(graph["y"])
     _, of = connected_components(coo_matrix((np.ones(len(begin)), (begin, end)), (n, n)), directed=False)
-    kept = of == np.bincount(of).argmax()
-    number = kept.cumsum() - 1
-    inside = kept[begin]
+    largest = of == np.bincount(of).argmax()
+    number = largest.cumsum() - 1
+    inside = largest[begin]
     edges = np.stack([number[begin[inside]], number[end[inside]]])
-    return {"x": graph["x"][kept], "edge_index": edges, "y": graph["y"][kept]}
+    return {"x": graph["x"][largest], "edge_index": edges, "y": graph["y"][largest]}
 
 
 def _parse(files: Source, features: int, classes: int) -> dict[str, np.ndarray]:

@@ -35,15 +35,15 @@ class Unpacked(Source):
 
     inside: str = ""
 
-    def missing(self, place: Path | None = None) -> list[str]:
+    def missing(self, folder: Path | None = None) -> list[str]:
         """Return the needed files that are in neither folder."""
-        place = place or self.place
-        return super().missing(place) and super().missing(place / self.inside)
+        folder = folder or self.folder
+        return super().missing(folder) and super().missing(folder / self.inside)
 
     @property
     def root(self) -> Path:
         """The folder that holds the files themselves."""
-        return self.place / self.inside if super().missing() else self.place
+        return self.folder / self.inside if super().missing() else self.folder
 
 
 PTB = Unpacked(
@@ -120,35 +120,35 @@ def number_texts(texts: Iterable[Iterable[str]], learnt: Sequence[int]) -> tuple
     return [rank[row] for row in rows], [names[k] for k in order]
 
 
-def penn_treebank(task: str, units: Callable[[list[str]], Iterable[str]], most: int, segment: int) -> Data[Text]:
+def penn_treebank(task: str, units: Callable[[list[str]], Iterable[str]], limit: int, segment: int) -> Data[Text]:
     """Return the corpus as three texts, each one sequence of tokens that asks for the next one at every step.
 
     Args:
         task: Who asks.
         units: The tokens of a line, given its words. Lines follow one another; blank ones do not count.
-        most: Largest vocabulary allowed, that of the training text.
+        limit: Largest vocabulary allowed, that of the training text.
         segment: Steps of truncated backpropagation.
 
     Raises:
         DataError: A file is missing, empty or not UTF-8; the vocabulary is larger; or a later text has a token that
             the training text lacks, and there is no <unk> to stand for it.
     """
-    place = PTB.locate(task)
-    paths = [place / name for name in PTB.needs]
+    folder = PTB.locate(task)
+    paths = [folder / name for name in PTB.needs]
     key = "-".join(fingerprint([path]) for path in paths)
-    texts = cached(f"{task}-2-{key}", lambda: _read_corpus(task, paths, units, most))
+    texts = cached(f"{task}-2-{key}", lambda: _read_corpus(task, paths, units, limit))
     rows = [torch.from_numpy(texts[path.stem]).unsqueeze(0) for path in paths]
     splits = [Text(row[:, :-1].contiguous(), row[:, 1:].long(), segment=segment) for row in rows]
     return Data(train=splits[0], valid=splits[1], test=splits[2])
 
 
 def _read_corpus(
-    task: str, paths: Sequence[Path], units: Callable[[list[str]], Iterable[str]], most: int
+    task: str, paths: Sequence[Path], units: Callable[[list[str]], Iterable[str]], limit: int
 ) -> dict[str, np.ndarray]:
     """Return the tokens of each text by the name of its file, int16."""
     rows, vocabulary = number_texts((_read_units(path, units) for path in paths), [0])
-    if len(vocabulary) > most:
-        raise DataError(f"{paths[0]}: {task} takes at most {most} different tokens, got {len(vocabulary)}.")
+    if len(vocabulary) > limit:
+        raise DataError(f"{paths[0]}: {task} takes at most {limit} different tokens, got {len(vocabulary)}.")
     unknown = vocabulary.index("<unk>") if "<unk>" in vocabulary else -1
     rows = [np.where(row < 0, unknown, row).astype(np.int16) for row in rows]
     for path, row in zip(paths, rows, strict=True):

@@ -103,7 +103,7 @@ class DelayEmbedded(Predictor, Generic[C]):
         [main] = _learn_laws(self, train, delays, [rest], self.rows[1])
         laws, shared = {delays.reach: main}, {delays: main}
         every = [each for _, each in self.rests()]
-        for step in range(min(delays.reach, train.places)):
+        for step in range(min(delays.reach, train.positions)):
             here = delays.at(step)
             own = _learn_laws(self, train, here, every, self.rows[1], step)
             if here not in shared:
@@ -115,13 +115,13 @@ class DelayEmbedded(Predictor, Generic[C]):
     def _choice(self, train: Sequences, valid: Sequences) -> tuple[str, Delays, C]:
         """Return what is chosen for all steps but the first."""
         shown = valid.take(torch.arange(0, len(valid), max(1, len(valid) // LOOKED_AT)))
-        longest, rests = train.places // 4, self.rests()
+        longest, rests = train.positions // 4, self.rests()
         lags = [k for k in self.lags if k == 1 or (self.fits(k * train.inputs.shape[-1]) and k <= longest + 1)]
         tried = [Delays(k, s) for k in lags for s in self.spacings if Delays(k, s).reach <= longest]
 
         def errors(delays: Delays, some: Sequence[C], first: int) -> list[float]:
             learnt = _learn_laws(self, train, delays, some, self.rows[0])
-            return [_mean_error(law, shown, first, shown.places - 1) for law in learnt]
+            return [_mean_error(law, shown, first, shown.positions - 1) for law in learnt]
 
         def least(among: list[Delays]) -> Delays:
             first = max(each.reach for each in among)
@@ -136,15 +136,15 @@ class DelayEmbedded(Predictor, Generic[C]):
 
 
 def _learn_laws(
-    by: DelayEmbedded[C], train: Sequences, delays: Delays, rests: Sequence[C], most: int, at: int | None = None
+    by: DelayEmbedded[C], train: Sequences, delays: Delays, rests: Sequence[C], limit: int, at: int | None = None
 ) -> list[Learnt]:
-    """Return laws learnt from ``most`` rows at most: of all steps that have the past, or of the step ``at`` alone."""
-    first, last = (delays.reach, train.places - 1) if at is None else (at, at)
+    """Return laws learnt from ``limit`` rows at most: of all steps that have the past, or of the step ``at`` alone."""
+    first, last = (delays.reach, train.positions - 1) if at is None else (at, at)
     x = delays.embedded(train.inputs, first, last).flatten(0, 1)
     y = train.targets[:, first : last + 1].double().flatten(0, 1)
     finite = y.isfinite().all(-1)
     x, y = x[finite], y[finite]
-    step = max(1, -(-len(x) // most))
+    step = max(1, -(-len(x) // limit))
     return [(delays, *law) for law in by.learn(x[::step], y[::step], rests)]
 
 
@@ -167,8 +167,8 @@ def _apply_laws(laws: Mapping[int, Learnt], split: Sequences) -> Tensor:
     main = max(laws)
     outputs = torch.empty(split.targets.shape, dtype=torch.float64)
     for some, out in zip(split.inputs.split(CHUNK), outputs.split(CHUNK), strict=True):
-        if main < split.places:
-            out[:, main:] = _apply_law(laws[main], some, main, split.places - 1)
-    for step in range(min(main, split.places)):
+        if main < split.positions:
+            out[:, main:] = _apply_law(laws[main], some, main, split.positions - 1)
+    for step in range(min(main, split.positions)):
         outputs[:, step : step + 1] = _apply_law(laws[step], split.inputs, step, step)
     return outputs.to(split.targets)

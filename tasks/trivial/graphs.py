@@ -38,7 +38,7 @@ class LabelPropagation(Predictor):
     def fit(self, data: Data[Any]) -> Fitted:
         """Return what reaches each node of the one graph whose nodes are split; it keeps the known classes."""
         train: Graphs = data.training(1)
-        step, known = _propagation(train), torch.zeros(train.places, self.classes, dtype=torch.float64)
+        step, known = _propagation(train), torch.zeros(train.positions, self.classes, dtype=torch.float64)
         labelled = train.targets[0] != NOT_ASKED
         known[labelled] = torch.nn.functional.one_hot(train.targets[0, labelled], self.classes).double()
         valid = data.valid.targets[0]
@@ -79,7 +79,7 @@ class CountRidge(Predictor):
 
     def _counts(self, split: Graphs) -> np.ndarray:
         kinds = torch.nn.functional.one_hot(split.nodes.long(), self.kinds) * split.real.unsqueeze(-1)
-        edges = (split.edges < split.places).all(-1).sum(-1, keepdim=True)
+        edges = (split.edges < split.positions).all(-1).sum(-1, keepdim=True)
         return torch.cat([kinds.sum(1), edges], -1).double().numpy()
 
 
@@ -109,7 +109,7 @@ def _scored_nodes(split: Graphs) -> FeaturesAndValues:
 
 def _propagation(split: Graphs) -> Tensor:
     """Return D^-1/2 A D^-1/2 of a graph's edges, both ways and once each, (V, V) sparse float64."""
-    n = split.places
+    n = split.positions
     edges = split.edges[0][(split.edges[0] < n).all(-1)]
     both = torch.cat([edges, edges.flip(1)]).unique(dim=0).mT
     degree = torch.bincount(both[0], minlength=n).double().clamp_min(1)

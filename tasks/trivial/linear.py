@@ -32,7 +32,7 @@ class Linear(Predictor):
         """Return the fit to a task that asks at every step."""
         train: Sequences = data.training(SAMPLE)
         fits = []
-        for seen in range(1, min(self.lags, train.places) + 1):
+        for seen in range(1, min(self.lags, train.positions) + 1):
             now, features = slice(0, None if seen == self.lags else seen), partial(_stack_lags, lags=seen)
             upper = triangle(train.inputs[:, now], train.targets[:, now][:, seen - 1 :], features)
             fits.append((now, features, weights(upper, train.targets.shape[-1], self.penalty)))
@@ -40,7 +40,7 @@ class Linear(Predictor):
         def outputs(split: Sequences) -> Tensor:
             predicted = [
                 torch.cat([features(x.double()) @ matrix for x in split.inputs[:, now].split(CHUNK)])
-                for now, features, matrix in fits[: split.places]
+                for now, features, matrix in fits[: split.positions]
             ]
             return torch.cat(predicted, 1).to(split.targets)
 

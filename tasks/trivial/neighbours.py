@@ -46,15 +46,15 @@ class Neighbours(DelayEmbedded[tuple[int, bool]]):
 
         tree, workers = cKDTree(x.numpy(), leafsize=32), torch.get_num_threads()
 
-        def law(points: Tensor, most: int, weighed: bool) -> Tensor:
-            k = min(most, len(x))
+        def law(points: Tensor, count: int, weighed: bool) -> Tensor:
+            k = min(count, len(x))
             far, at = (torch.from_numpy(f).view(len(points), k) for f in tree.query(points.numpy(), k, workers=workers))
             if not weighed:
                 return y[at].mean(1)
             weights = 1 / far.square().clamp_min(TINY)
             return (y[at] * (weights / weights.sum(1, keepdim=True)).unsqueeze(-1)).sum(1)
 
-        return [(partial(law, most=most, weighed=weighed), x.numel() + y.numel()) for most, weighed in rests]
+        return [(partial(law, count=count, weighed=weighed), x.numel() + y.numel()) for count, weighed in rests]
 
 
 @dataclass(frozen=True)

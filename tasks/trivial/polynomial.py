@@ -50,8 +50,8 @@ class Polynomial(DelayEmbedded[float]):
 
         def law(points: Tensor, matrix: Tensor) -> Tensor:
             out = points.new_empty(len(points), y.shape[1])
-            for some, place in zip(points.split(BLOCK), out.split(BLOCK), strict=True):
-                place[:] = features(some / largest) @ matrix
+            for some, part in zip(points.split(BLOCK), out.split(BLOCK), strict=True):
+                part[:] = features(some / largest) @ matrix
             return out
 
         fits = [weights(summed, y.shape[1], rest) for rest in rests]

@@ -131,11 +131,11 @@ def test_two_runs_of_implicit_cornn_differ_by_no_more_than_its_paper_proves(
 def test_one_step_of_implicit_cornn_has_a_jacobian_as_small_as_its_paper_proves(
     seed: int, dt: float, r: float, part: float, sharp: bool
 ) -> None:
-    d, rng, most = 4, np.random.default_rng(seed), dt ** (r - 1) * (1 + dt)  # η ≤ Δtʳ for |W| ≤ most − 1, |𝒲| ≤ most
+    d, rng, bound = 4, np.random.default_rng(seed), dt ** (r - 1) * (1 + dt)  # η ≤ Δtʳ for |W| ≤ most − 1, |𝒲| ≤ most
     w, wz, state = rng.standard_normal((3, d, d))
     w, wz, state = -np.eye(d) if sharp else w, np.eye(d) if sharp else wz, state * (not sharp)
     layer = cornn(d, dt, 1.0, 1.0, "implicit")
-    w, wz = w * part * (most - 1) / norm(w), wz * part * most / norm(wz)
+    w, wz = w * part * (bound - 1) / norm(w), wz * part * bound / norm(wz)
     fill(layer, {"W": w, "Wz": wz})
     eta, delta = dt * max(1 + norm(w), norm(wz)) / (1 + dt), 1 / (1 + dt)
     measured = norm(jacobian(layer, torch.zeros(1, dtype=FLOAT64), state[0], state[1]))
@@ -158,9 +158,9 @@ def test_fine_steps_of_cornn_keep_the_bounds_of_its_differential_equation(
         fill(layer, {**w, "Wz": 100 * np.eye(d)})
     states = path(layer, noise(1, seed).expand(steps, 1), [0.0] * d, [0.0] * d)
     y, z = (states**2).sum(2).T
-    most = d * dt * np.arange(1, steps + 1) * (1 + 5 * dt)  # the method's own error is of order Δt
-    assert (y <= most / gamma).all()
-    assert (z <= most).all()
+    bound = d * dt * np.arange(1, steps + 1) * (1 + 5 * dt)  # the method's own error is of order Δt
+    assert (y <= bound / gamma).all()
+    assert (z <= bound).all()
 
 
 @settings(max_examples=30)

@@ -46,7 +46,7 @@ def test_indrnns_clip_is_in_place_and_leaves_what_is_within(members: int | None)
     layer = IndRNN(1, 4, members=members, layers=1, t_max=LENGTH)
     given = torch.tensor([-3.0, 0.5, 1.0, 100.0])
     layer.w1.data.copy_(given)
-    place = layer.w1.data_ptr()
+    address = layer.w1.data_ptr()
     layer.constrain()
-    assert layer.w1.data_ptr() == place and layer.w1.requires_grad
+    assert layer.w1.data_ptr() == address and layer.w1.requires_grad
     torch.testing.assert_close(layer.w1.detach(), given.clamp(-MOST, MOST).expand_as(layer.w1), rtol=0, atol=0)

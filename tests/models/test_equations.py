@@ -204,8 +204,8 @@ def delayed(step: Callable[[Array, Array, Array], Array], x: Array, start: list[
     seen = [*past, h]
     for x_n in x:
         seen.append(step(x_n, seen[-1], seen[-1 - tau]))
-    kept = np.array(seen[len(x) : len(x) + len(past)]).reshape(past.shape)
-    return np.stack(seen[len(past) + 1 :]), [seen[-1], kept]
+    last = np.array(seen[len(x) : len(x) + len(past)]).reshape(past.shape)
+    return np.stack(seen[len(past) + 1 :]), [seen[-1], last]
 
 
 def tau_gru(x: Array, start: list[Array], w: W) -> Outcome:

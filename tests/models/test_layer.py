@@ -220,7 +220,7 @@ def test_a_layer_says_which_batches_it_reads_and_refuses_others() -> None:
         targets: Tensor
 
         @property
-        def places(self) -> int:
+        def positions(self) -> int:
             return self.inputs.shape[-2]
 
     assert all(spec.layer.READS is Sequences for spec in sequence_models().values())

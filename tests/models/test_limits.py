@@ -202,10 +202,10 @@ def test_dt_lstm_with_smaller_steps_is_an_lstm_with_its_gates_scaled(seed: int, 
     w["weight_ih"][: 2 * D] = 0.0  # constant gates i and f, so that Δt i and Δt f are gates too
     w["weight_hh"] = np.concatenate([np.zeros((2 * D, D)), draw(seed + 1, 2 * D, D)])
     rest = np.zeros(2 * D)
-    for version, kept in [("v1", dt), ("v2", 1 - dt)]:
+    for version, share in [("v1", dt), ("v2", 1 - dt)]:
         layer, lstm = build(DtLSTM, D, P, dt=dt, version=version, biases=1), build(LSTM, D, P, biases=1)
         fill(layer, {**w, "bias_ih": np.concatenate([logit(take), logit(forget), rest])})
-        fill(lstm, {**w, "bias_ih": np.concatenate([logit(dt * take), logit(kept * forget), rest])})
+        fill(lstm, {**w, "bias_ih": np.concatenate([logit(dt * take), logit(share * forget), rest])})
         assert_same(layer, lstm, seed, tolerance=1e-11)
 
 

@@ -166,9 +166,9 @@ def test_each_layers_force_is_minus_the_derivative_of_its_hamiltonian(
     for k in (1, 2):
         y, z = state[2 * k - 2 : 2 * k]
         step = dt * expit(w[f"c{k}"]) if name == "unicornn" else dt
-        place = torch.from_numpy(y).requires_grad_()
+        position = torch.from_numpy(y).requires_grad_()
         drive = torch.from_numpy(w[f"V{k}"] @ below + w[f"b{k}"])
-        (slope,) = torch.autograd.grad(potential(name, w, k, alpha)(place, drive), place)
+        (slope,) = torch.autograd.grad(potential(name, w, k, alpha)(position, drive), position)
         np.testing.assert_allclose((after[2 * k - 1] - z) / step, -slope.numpy(), rtol=1e-8, atol=1e-9)
         np.testing.assert_allclose((after[2 * k - 2] - y) / step, after[2 * k - 1], rtol=1e-8, atol=1e-9)
         below = after[2 * k - 2]

@@ -45,11 +45,11 @@ each = pytest.mark.parametrize("spec", TOYS.values(), ids=TOYS)
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with one file for each toy."""
-    place = tmp_path / "toys"
-    place.mkdir()
+    target = tmp_path / "toys"
+    target.mkdir()
     for module in (toy_scan, toy_attention, toy_blocks):
-        shutil.copy(str(module.__file__), place)
-    return place
+        shutil.copy(str(module.__file__), target)
+    return target
 
 
 @pytest.fixture

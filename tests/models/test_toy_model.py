@@ -68,10 +68,10 @@ epochs = 2
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with the one file of the toy model; ``with_models`` makes it a part of models/."""
-    place = tmp_path / "more_models"
-    place.mkdir()
-    (place / "leaky.py").write_text(TOY, encoding="utf-8")
-    return place
+    target = tmp_path / "more_models"
+    target.mkdir()
+    (target / "leaky.py").write_text(TOY, encoding="utf-8")
+    return target
 
 
 def test_one_file_makes_a_model_known(folder: Path) -> None:

@@ -116,8 +116,8 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     copy = copied(tmp_path_factory.mktemp("grown"))
     for edits in (SAMPLER, FIELD, STATISTIC, COLUMN):
         for file, lines in edits.items():
-            for place, line in lines:
-                copy.insert(file, line, place)
+            for before, line in lines:
+                copy.insert(file, line, before)
     output: dict[str, Any] = json.loads(copy.run(PROGRAM).splitlines()[-1])
     return output
 

@@ -160,14 +160,14 @@ def test_help_loads_no_heavy_package() -> None:
 
 
 def test_a_name_of_a_class_or_a_type_means_one_thing() -> None:
-    places = defaultdict(list)
+    defined_in = defaultdict(list)
     for path in python_files(*FOLDERS):
         for node in ast.parse(path.read_text()).body if "migrations" not in path.parts else ():
             assigned = [t.id for t in node.targets if isinstance(t, ast.Name)] if isinstance(node, ast.Assign) else []
             types = [name for name in assigned if name[0].isupper() and not name.isupper()]
             for name in [node.name] if isinstance(node, ast.ClassDef) and node.name[0].isupper() else types:
-                places[name].append(str(path.relative_to(ROOT)))
-    twice = {name: files for name, files in places.items() if len(files) > 1}
+                defined_in[name].append(str(path.relative_to(ROOT)))
+    twice = {name: files for name, files in defined_in.items() if len(files) > 1}
     assert not twice, f"Two things have one name: {twice}"
 
 
@@ -184,15 +184,15 @@ def test_every_folder_says_what_lives_in_it_what_it_may_import_and_where_to_add(
 
 def test_tests_lie_where_what_they_test_lies() -> None:
     for path in python_files("tests"):
-        place = path.parent.relative_to(ROOT / "tests")
-        assert place == Path("support") or (ROOT / place).is_dir(), f"There is no folder {place} for {path.name}."
+        tested = path.parent.relative_to(ROOT / "tests")
+        assert tested == Path("support") or (ROOT / tested).is_dir(), f"There is no folder {tested} for {path.name}."
 
 
 def test_every_folder_of_python_files_is_in_the_package_list() -> None:
     tool = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
-    places = {Path(tool["package-dir"][name]) for name in tool["packages"]} - {Path("infra/package")}
+    listed = {Path(tool["package-dir"][name]) for name in tool["packages"]} - {Path("infra/package")}
     folders = {path.parent.relative_to(ROOT) for path in python_files(*FOLDERS)}
-    assert folders == places
+    assert folders == listed
     assert set(tool["packages"]) == set(tool["package-dir"])
 
 

@@ -24,7 +24,7 @@ print(json.dumps({
     "light": light,
     "platform": platform.__file__.startswith(sysconfig.get_path('stdlib')) and bool(platform.system()),
     "own": lw.platform is not platform and lw.platform.__name__,
-    "places": [lw.__file__, *lw.platform.__path__, lw.models.__file__, lw.tasks.__file__, lw.files.__file__],
+    "files": [lw.__file__, *lw.platform.__path__, lw.models.__file__, lw.tasks.__file__, lw.files.__file__],
     "parts": [name for name in lw.PARTS if getattr(lw, name).__name__ != "longwave." + name],
     "listed": {*lw.PARTS, *lw.DOORS, "LEM", "__version__"} <= set(dir(lw)),
     "version": lw.__version__,
@@ -42,9 +42,9 @@ def imported(folder: Path, **environment: str) -> dict[str, object]:
     return modules
 
 
-def check(modules: dict[str, object], places: list[Path]) -> None:
-    """Fail unless both platforms are themselves, the parts come from ``places``, and the name alone loads little."""
-    assert modules.pop("places") == [str(place) for place in places]
+def check(modules: dict[str, object], paths: list[Path]) -> None:
+    """Fail unless both platforms are themselves, the parts come from ``paths``, and the name alone loads little."""
+    assert modules.pop("files") == [str(path) for path in paths]
     own = {"light": True, "platform": True, "own": "longwave.platform", "parts": [], "listed": True, "version": VERSION}
     assert modules == own
 
@@ -71,8 +71,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_editable_install_has_its_parts_and_leaves_platform_alone(inside: bool, tmp_path: Path) -> None:
     inits = [ROOT / "models/__init__.py", ROOT / "tasks/__init__.py"]
     package = ROOT / "infra/package"
-    places = [package / "__init__.py", ROOT / "platform", *inits, package / "files.py"]
-    check(imported(ROOT if inside else tmp_path), places)
+    paths = [package / "__init__.py", ROOT / "platform", *inits, package / "files.py"]
+    check(imported(ROOT if inside else tmp_path), paths)
 
 
 def test_a_wheel_has_its_parts_and_leaves_platform_alone(wheel: Path, tmp_path: Path) -> None:

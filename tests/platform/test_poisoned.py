@@ -91,14 +91,14 @@ def cache(path: Path) -> None:
 def image(path: Path) -> None:
     """Load an image set in which one file is poisoned."""
     source, load = (images.CIFAR10, images.read_cifar10) if "batch" in path.name else (images.MNIST, images.read_mnist)
-    source.place.mkdir(parents=True)
+    source.folder.mkdir(parents=True)
     for name in source.needs:
-        (source.place / name).parent.mkdir(exist_ok=True)
-        (source.place / name).write_bytes(path.read_bytes())
+        (source.folder / name).parent.mkdir(exist_ok=True)
+        (source.folder / name).write_bytes(path.read_bytes())
     load("a task")
 
 
-def taken(path: Path) -> None:
+def read_edition(path: Path) -> None:
     publish.read(path.parent)
 
 
@@ -120,7 +120,7 @@ POISON: tuple[tuple[str, Callable[[Path], bytes], Reader], ...] = (
     ("f.safetensors", lambda c: pickle.dumps(Touch(c)), weights.read),
     ("sweep.toml", yaml, read_sweep),
     ("bundle.json.xz", lambda c: pickle.dumps(Touch(c)), bundle.read),
-    ("manifest.json", yaml, taken),
+    ("manifest.json", yaml, read_edition),
     ("slip.zip", lambda c: zipped((f"../{c.name}", b"x")), lambda p: unpack(p, p.parent)),
     ("slip.tar.gz", lambda c: tar((f"x/../../{c.name}", b"x")), lambda p: unpack(p, p.parent)),
     ("a.tgz", lambda c: tar(("a", {"type": b"2", "linkname": str(c)}), ("a", b"x")), lambda p: unpack(p, p.parent)),

@@ -156,10 +156,10 @@ def test_the_store_keeps_a_patch_once_and_every_run_names_it(any_store_url: str)
     patch = "diff --git a/models/lem.py b/models/lem.py\n" * 100
     facts = {"commit": "c", "diff": digest({"patch": patch})}
     configs = [trial(seed) for seed in range(4)]
-    places = [{**facts, "kernel": f"{k % 2}"} for k in range(4)]
+    environments = [{**facts, "kernel": f"{k % 2}"} for k in range(4)]
     runs = [
-        Run(c.id, "ok", valid=1.0, test=1.0, environment=place, patch=patch)
-        for c, place in zip(configs, places, strict=True)
+        Run(c.id, "ok", valid=1.0, test=1.0, environment=environment, patch=patch)
+        for c, environment in zip(configs, environments, strict=True)
     ]
     with Store(any_store_url) as store:
         store.add_trials(None, configs, [about(c) for c in configs])
@@ -297,5 +297,5 @@ def test_a_gpu_that_works_takes_energy() -> None:
     for _ in range(200):
         x = torch.tanh(x @ x)
     torch.cuda.synchronize()
-    taken = meter.lap()
-    assert math.isnan(taken) or taken > 0
+    joules = meter.lap()
+    assert math.isnan(joules) or joules > 0

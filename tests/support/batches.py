@@ -25,7 +25,7 @@ class Pairs(Batch):
     scale: float = 2.0
 
     @property
-    def places(self) -> int:
+    def positions(self) -> int:
         return self.features.shape[-2] + self.tokens.shape[-1]
 
     @property

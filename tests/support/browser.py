@@ -106,9 +106,9 @@ Come = Callable[..., Visitor]
 """Somebody comes to the Lab of a store: ``come(url, "task", task="adding")``."""
 
 
-def lines(page: Page, place: int = 0) -> list[list[str]]:
+def lines(page: Page, k: int = 0) -> list[list[str]]:
     """Return the cells of a table on a page, in the order on screen, the line of headings first."""
-    grid: Locator = page.locator(GRID).nth(place)
+    grid: Locator = page.locator(GRID).nth(k)
     cells: list[list[str]] = grid.evaluate(
         "t => [...t.querySelectorAll('tr')].map(l => [...l.querySelectorAll('th,td')].map(c => c.textContent))"
     )

@@ -38,13 +38,13 @@ def _curve(points: list[dict[str, Any]]) -> dict[str, Any]:
 
 def named(changed: Content) -> Content:
     """Give every trial and every environment the name that its changed content asks for, as a careful forger would."""
-    places = {key: digest(facts) for key, facts in changed["environments"].items()}
-    changed["environments"] = {places[key]: facts for key, facts in changed["environments"].items()}
+    renamed = {key: digest(facts) for key, facts in changed["environments"].items()}
+    changed["environments"] = {renamed[key]: facts for key, facts in changed["environments"].items()}
     ids = {}
     for entry in changed["trials"]:
         config = TrialConfig.from_dict(entry["config"])
         ids[entry["run"]["trial"]] = entry["run"]["trial"] = config.id
-        entry["place"] = places.get(entry["place"], entry["place"])
+        entry["place"] = renamed.get(entry["place"], entry["place"])
     for sweep in changed["sweeps"]:
         sweep["trials"] = [ids.get(trial, trial) for trial in sweep["trials"]]
     return changed
@@ -64,9 +64,9 @@ def of(changed: Content, model: str = "gru", phase: str = "retrain") -> list[dic
     return sorted(mine, key=lambda e: order.get(e["run"]["trial"], len(order)))
 
 
-def drop(changed: Content, *entries: dict[str, Any]) -> None:
+def drop(changed: Content, *dropped: dict[str, Any]) -> None:
     """Take trials out of a bundle, and out of what its sweeps asked for."""
-    gone = {e["run"]["trial"] for e in entries}
+    gone = {e["run"]["trial"] for e in dropped}
     changed["trials"] = [e for e in changed["trials"] if e["run"]["trial"] not in gone]
     for sweep in changed["sweeps"]:
         sweep["trials"] = [trial for trial in sweep["trials"] if trial not in gone]

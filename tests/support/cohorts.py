@@ -65,9 +65,9 @@ class Driver:
     def cut(self) -> None:
         """Divide the open trials anew, in any order; the checkpoints of the packs before may serve."""
         left, before = self.chance.sample(self.ledger.open, len(self.ledger.open)), tuple(reversed(self.files))
-        places = sorted({0, *(self.chance.randrange(len(left)) for _ in range(self.chance.randrange(3))), len(left)})
+        cuts = sorted({0, *(self.chance.randrange(len(left)) for _ in range(self.chance.randrange(3))), len(left)})
         self.packs = []
-        for start, stop in zip(places, places[1:], strict=False):
+        for start, stop in zip(cuts, cuts[1:], strict=False):
             path = self.folder / f"{len(self.files)}.safetensors"
             self.files.append(path)
             self.packs.append((left[start:stop], Checkpoint(path, before)))

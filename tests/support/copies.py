@@ -18,19 +18,19 @@ class Copy:
 
     folder: Path
 
-    def insert(self, file: str, lines: str, place: str) -> None:
-        """Put ``lines`` before ``place``, which ``file`` holds once; into a new file where that is empty."""
+    def insert(self, file: str, lines: str, before: str) -> None:
+        """Put ``lines`` before ``before``, which ``file`` holds once; into a new file where that is empty."""
         path = self.folder / "longwave" / file
-        text = path.read_text(encoding="utf-8") if place else ""
-        assert not place or text.count(place) == 1, f"{file} holds {place!r} {text.count(place)} times"
-        path.write_text(text.replace(place, lines + place, 1) if place else lines, encoding="utf-8")
+        text = path.read_text(encoding="utf-8") if before else ""
+        assert not before or text.count(before) == 1, f"{file} holds {before!r} {text.count(before)} times"
+        path.write_text(text.replace(before, lines + before, 1) if before else lines, encoding="utf-8")
 
     def run(self, program: str) -> str:
         """Run a program on the copy, in a process of its own, and return what it prints."""
-        places = os.pathsep.join(map(str, [self.folder, *(ROOT / folder for folder in PROGRAMS)]))
+        paths = os.pathsep.join(map(str, [self.folder, *(ROOT / folder for folder in PROGRAMS)]))
         done = subprocess.run(
             [sys.executable, "-c", f"import sys; sys.path[0:1] = []\n{program}"],
-            cwd=self.folder, env={**os.environ, "PYTHONPATH": places}, capture_output=True, text=True, timeout=120,
+            cwd=self.folder, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, timeout=120,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout

@@ -30,7 +30,7 @@ def random_graphs(seed: int, p: int = 3, sizes: tuple[int, ...] = (6, 1, 4)) -> 
 def one_graph_of(batch: Graphs, k: int) -> tuple[Array, list[tuple[int, int]]]:
     """Return features and edges, from and to, of graph ``k`` of a batch without members."""
     real = int(batch.real[k].sum())
-    pairs = [(a, b) for a, b in batch.edges[k].tolist() if a < batch.places]
+    pairs = [(a, b) for a, b in batch.edges[k].tolist() if a < batch.positions]
     return batch.nodes[k, :real].numpy(), pairs
 
 

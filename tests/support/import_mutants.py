@@ -32,10 +32,10 @@ VALUES: list[Any] = [
 ]  # fmt: skip
 
 
-def list_leaves(place: Any) -> list[tuple[Any, Any]]:
+def list_leaves(value: Any) -> list[tuple[Any, Any]]:
     """Return every place of a JSON value where something else could stand."""
-    keys = list(place) if isinstance(place, dict) else range(len(place)) if isinstance(place, list) else []
-    return [(place, key) for key in keys] + [leaf for key in keys for leaf in list_leaves(place[key])]
+    keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else []
+    return [(value, key) for key in keys] + [leaf for key in keys for leaf in list_leaves(value[key])]
 
 
 def flip_bytes(text: bytes, draw: random.Random) -> bytes:
@@ -64,8 +64,8 @@ def repeat_part(text: bytes, draw: random.Random) -> bytes:
 def replace_values(text: bytes, draw: random.Random) -> bytes:
     content = json.loads(text)
     for _ in range(draw.choice([1, 1, 2, 5])):
-        place, key = draw.choice(list_leaves(content))
-        place[key] = deepcopy(draw.choice(VALUES))
+        parent, key = draw.choice(list_leaves(content))
+        parent[key] = deepcopy(draw.choice(VALUES))
     return json.dumps(content).encode()
 
 

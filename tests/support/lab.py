@@ -52,9 +52,9 @@ def printed(element: Any) -> pd.DataFrame:
     return dataframe_util.convert_arrow_bytes_to_pandas_df(element.proto.arrow_data.styler.display_values)
 
 
-def marks(page: AppTest, place: int = 0) -> list[dict[str, Any]]:
+def marks(page: AppTest, k: int = 0) -> list[dict[str, Any]]:
     """Return what a figure of a page draws, each mark once."""
-    sets = page.get("vega_lite_chart")[place].proto.datasets
+    sets = page.get("vega_lite_chart")[k].proto.datasets
     frames = [dataframe_util.convert_arrow_bytes_to_pandas_df(part.data.data) for part in sets]
     drawn = [mark for frame in frames for mark in frame.to_dict("records")]
     return list({repr(mark): mark for mark in drawn}.values())

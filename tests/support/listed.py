@@ -63,8 +63,8 @@ def both(
 class Homes(list[Tensor]):
     """Where rows lie: what is stored there, a number too, is a whole row."""
 
-    def __setitem__(self, place: Any, value: Any) -> None:
-        super().__setitem__(place, torch.as_tensor(value, dtype=torch.float64).expand(self[place].shape))
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(key, torch.as_tensor(value, dtype=torch.float64).expand(self[key].shape))
 
 
 def _printed(

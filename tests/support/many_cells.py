@@ -44,7 +44,7 @@ def compile_together(cells: list[Cell], folder: Path) -> None:
     compiled = library("\n".join(ENTRY.sub(ENTRIES, text) for text in texts.values()), folder)
     for name, text in texts.items():
         [struct] = ENTRY.findall(text)
-        entries = {way: getattr(compiled, f"{struct}_{way}") for way in ("forward", "backward")}
-        for entry in entries.values():
+        functions = {way: getattr(compiled, f"{struct}_{way}") for way in ("forward", "backward")}
+        for entry in functions.values():
             entry.argtypes = (ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64)
-        run._libraries[name] = SimpleNamespace(**entries)  # type: ignore[assignment]
+        run._libraries[name] = SimpleNamespace(**functions)  # type: ignore[assignment]

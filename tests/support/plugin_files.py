@@ -94,8 +94,8 @@ TASK = TaskSpec(
 '''
 
 
-def written(place: Path, text: str) -> Path:
+def written(path: Path, text: str) -> Path:
     """Write a file, and the folders above it, and return its path."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(text, encoding="utf-8")
-    return place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path

@@ -25,29 +25,29 @@ def links(random: np.random.RandomState, n: int, edges: int) -> np.ndarray:
     return np.unique(np.concatenate([circle, more[more[:, 0] != more[:, 1]]]), axis=0)
 
 
-def write_splits(place: Path, name: str, n: int) -> list[dict[str, np.ndarray]]:
+def write_splits(folder: Path, name: str, n: int) -> list[dict[str, np.ndarray]]:
     """Write ten splits of n nodes and return their masks."""
-    place.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     splits = []
     for k in range(10):
         part = np.random.RandomState(k).permutation(n) * 25 // n
         masks = {"train_mask": part < 12, "val_mask": (part >= 12) & (part < 20), "test_mask": part >= 20}
-        np.savez(place / f"{name}_split_0.6_0.2_{k}.npz", **{m: v.astype(np.uint8) for m, v in masks.items()})  # type: ignore[arg-type]
+        np.savez(folder / f"{name}_split_0.6_0.2_{k}.npz", **{m: v.astype(np.uint8) for m, v in masks.items()})  # type: ignore[arg-type]
         splits.append(masks)
     return splits
 
 
-def write_geom_gcn(place: Path, name: str, features: int, n: int = 50) -> Drawn:
+def write_geom_gcn(folder: Path, name: str, features: int, n: int = 50) -> Drawn:
     """Write a graph of n nodes, whose lines are in no order; one of film's as indices of words."""
     random = np.random.RandomState(sum(name.encode()))
     x, y = (random.rand(n, features) < 0.1).astype(int), random.randint(0, 5, n)
     x[:, -1] = 1
-    pairs, masks = links(random, n, 3 * n), write_splits(place, name, n)
+    pairs, masks = links(random, n, 3 * n), write_splits(folder, name, n)
     held = [",".join(map(str, row.nonzero()[0] if name == "film" else row)) for row in x]
     lines = [f"{k}\t{held[k]}\t{y[k]}" for k in random.permutation(n)]
-    (place / NODES).write_text("\n".join(["node_id\tfeature\tlabel", *lines]) + "\n")
+    (folder / NODES).write_text("\n".join(["node_id\tfeature\tlabel", *lines]) + "\n")
     twice = [f"{a}\t{b}" for a, b in [*pairs, pairs[0]]]
-    (place / EDGES).write_text("\n".join(["node_id\tnode_id", *twice]) + "\n")
+    (folder / EDGES).write_text("\n".join(["node_id\tnode_id", *twice]) + "\n")
     return {"x": x, "y": y, "pairs": pairs, "masks": masks}
 
 
@@ -57,9 +57,9 @@ def dumped(held: object) -> bytes:
     return plain.replace(b"numpy._core.", b"numpy.core.").replace(b"scipy.sparse._csr", b"scipy.sparse.csr")
 
 
-def write_planetoid(place: Path, name: str, features: int, classes: int, n: int = 1700, gap: int = 0) -> Drawn:
+def write_planetoid(folder: Path, name: str, features: int, classes: int, n: int = 1700, gap: int = 0) -> Drawn:
     """Write a graph of n nodes; 30 at the start form a component of their own, and ``gap`` test nodes are not there."""
-    place.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     random, first = np.random.RandomState(sum(name.encode())), n - 100
     x, y = (random.rand(n, features) < 0.02).astype(np.float32), np.arange(n) % classes
     x[:, 0] = np.arange(n) / n
@@ -74,24 +74,24 @@ def write_planetoid(place: Path, name: str, features: int, classes: int, n: int 
     one_hot = np.eye(classes, dtype=np.int32)[y]
     rows = {"x": x[:140], "tx": x[test], "allx": x[:first], "y": one_hot[:140], "ty": one_hot[test]}
     for part, held in (rows | {"ally": one_hot[:first]}).items():
-        (place / f"ind.{name}.{part}").write_bytes(dumped(csr_matrix(held) if "x" in part else held))
-    (place / f"ind.{name}.graph").write_bytes(dumped(graph))
-    (place / f"ind.{name}.test.index").write_text("".join(f"{k}\n" for k in test))
+        (folder / f"ind.{name}.{part}").write_bytes(dumped(csr_matrix(held) if "x" in part else held))
+    (folder / f"ind.{name}.graph").write_bytes(dumped(graph))
+    (folder / f"ind.{name}.test.index").write_text("".join(f"{k}\n" for k in test))
     pairs = np.unique(np.array([(a, b) for a in graph for b in graph[a] if a != b]), axis=0)
     return {"x": x, "y": y, "pairs": pairs, "test": test}
 
 
-def write_musae(place: Path, animal: str, features: int, n: int = 50) -> Drawn:
+def write_musae(folder: Path, animal: str, features: int, n: int = 50) -> Drawn:
     """Write pages whose targets are in no order, and links of which one is there both ways and one is a loop."""
-    random, masks = np.random.RandomState(sum(animal.encode())), write_splits(place, animal, n)
+    random, masks = np.random.RandomState(sum(animal.encode())), write_splits(folder, animal, n)
     pairs = links(random, n, 3 * n)
     x, y = (random.rand(n, features) < 0.01).astype(int), random.randint(1, 10**5, n)
     lines = [f"{a},{b}" for a, b in [*pairs.tolist(), pairs[0][::-1].tolist(), [3, 3]]]
-    (place / f"{animal}_edges.csv").write_text("\n".join(["id1,id2", *lines]) + "\n")
+    (folder / f"{animal}_edges.csv").write_text("\n".join(["id1,id2", *lines]) + "\n")
     target_lines = [f"{k},{y[k]}" for k in random.permutation(n)]
-    (place / f"{animal}_target.csv").write_text("\n".join(["id,target", *target_lines]) + "\n")
+    (folder / f"{animal}_target.csv").write_text("\n".join(["id,target", *target_lines]) + "\n")
     nouns = {str(k): row.nonzero()[0].tolist() for k, row in enumerate(x)}
-    (place / f"{animal}_features.json").write_text(json.dumps(nouns))
+    (folder / f"{animal}_features.json").write_text(json.dumps(nouns))
     return {"x": x, "y": y, "pairs": pairs, "masks": masks}
 
 
@@ -107,14 +107,14 @@ def molecule(random: np.random.RandomState) -> dict[str, Any]:
     }
 
 
-def write_zinc(place: Path, most: int = 12) -> dict[str, list[int]]:
+def write_zinc(folder: Path, count: int = 12) -> dict[str, list[int]]:
     """Write molecules and which of them are taken; return these."""
-    (place / "molecules").mkdir(parents=True, exist_ok=True)
-    taken = {}
-    for seed, (part, n) in enumerate({"train": most, "val": 6, "test": 6}.items()):
+    (folder / "molecules").mkdir(parents=True, exist_ok=True)
+    indices = {}
+    for seed, (part, n) in enumerate({"train": count, "val": 6, "test": 6}.items()):
         random = np.random.RandomState(seed)
         held = [molecule(random) for _ in range(n)]
-        (place / f"molecules/{part}.pickle").write_bytes(pickle.dumps(held, protocol=4))
-        taken[part] = random.permutation(n)[: n - 2].tolist()
-        (place / f"{part}.index").write_text(",".join(map(str, taken[part])) + "\n")
-    return taken
+        (folder / f"molecules/{part}.pickle").write_bytes(pickle.dumps(held, protocol=4))
+        indices[part] = random.permutation(n)[: n - 2].tolist()
+        (folder / f"{part}.index").write_text(",".join(map(str, indices[part])) + "\n")
+    return indices

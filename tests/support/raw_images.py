@@ -33,11 +33,11 @@ def write_idx(path: Path, items: np.ndarray, dimensions: tuple[int, ...] | None 
     path.write_bytes(header + items.tobytes())
 
 
-def write_mnist(place: Path, train: int = 300, test: int = 40) -> None:
+def write_mnist(folder: Path, train: int = 300, test: int = 40) -> None:
     """Write the four files of MNIST with ``train`` and ``test`` images."""
     for seed, (part, n) in enumerate([("train", train), ("t10k", test)]):
-        write_idx(place / f"{part}-images-idx3-ubyte", pictures(n, 28, 28, seed=seed))
-        write_idx(place / f"{part}-labels-idx1-ubyte", classes(n))
+        write_idx(folder / f"{part}-images-idx3-ubyte", pictures(n, 28, 28, seed=seed))
+        write_idx(folder / f"{part}-labels-idx1-ubyte", classes(n))
 
 
 def _text(value: str) -> bytes:
@@ -58,21 +58,21 @@ def write_batch(path: Path, images: np.ndarray, labels: list[int]) -> None:
     """Write bytes (n, 3072) and n labels as the pickle, protocol 2 of Python 2, of one file of CIFAR-10."""
     listed = b"](" + b"".join(b"K" + bytes([label]) for label in labels) + b"e"
     names = b"](" + b"".join(_text(f"picture_{k:06d}.png") for k in range(len(labels))) + b"e"
-    entries = _text("batch_label") + _text("a batch") + _text("labels") + listed
-    entries += _text("data") + _array(images) + _text("filenames") + names
+    fields = _text("batch_label") + _text("a batch") + _text("labels") + listed
+    fields += _text("data") + _array(images) + _text("filenames") + names
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"\x80\x02}(" + entries + b"u.")
+    path.write_bytes(b"\x80\x02}(" + fields + b"u.")
 
 
-def write_cifar10(place: Path, train: int = 300, test: int = 40) -> None:
+def write_cifar10(folder: Path, train: int = 300, test: int = 40) -> None:
     """Write the six files of CIFAR-10 with ``train`` images in five equal parts and ``test`` more."""
     labels, part = classes(train).tolist(), train // 5
     for k in range(5):
         here = slice(k * part, (k + 1) * part)
-        path = place / f"cifar-10-batches-py/data_batch_{k + 1}"
+        path = folder / f"cifar-10-batches-py/data_batch_{k + 1}"
         write_batch(path, pictures(part, 3072, seed=k), labels[here])
-    write_batch(place / "cifar-10-batches-py/test_batch", pictures(test, 3072, seed=5), classes(test).tolist())
-    (place / "cifar-10-batches-py/batches.meta").write_bytes(b"\x80\x02}" + _text("label_names") + b"](" + b"es.")
+    write_batch(folder / "cifar-10-batches-py/test_batch", pictures(test, 3072, seed=5), classes(test).tolist())
+    (folder / "cifar-10-batches-py/batches.meta").write_bytes(b"\x80\x02}" + _text("label_names") + b"](" + b"es.")
 
 
 def accept_small(patch: pytest.MonkeyPatch, raw: Path) -> None:

@@ -29,7 +29,7 @@ def write_ts(path: Path, values: np.ndarray, labels: Iterable[object], header: S
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def write_eigenworms(place: Path, n: int = 36, steps: int = 17984, classes: str = "1 2 3 4 5") -> np.ndarray:
+def write_eigenworms(root: Path, n: int = 36, steps: int = 17984, classes: str = "1 2 3 4 5") -> np.ndarray:
     """Write half of n worms into TRAIN, half into TEST; return the classes, 1 to 5, in the order of the files."""
     train, rest = train_test_split(np.arange(n), test_size=0.3, random_state=1234)
     labels = np.empty(n, int)
@@ -40,41 +40,41 @@ def write_eigenworms(place: Path, n: int = 36, steps: int = 17984, classes: str 
     header += ["@equalLength true", f"@seriesLength {steps}"]
     for part, piece in [("TRAIN", slice(n // 2)), ("TEST", slice(n // 2, n))]:
         names = classes if part == "TEST" else "1 2 3 4 5"
-        path = place / f"EigenWorms_{part}.ts"
+        path = root / f"EigenWorms_{part}.ts"
         write_ts(path, values[piece], labels[piece], [*header, f"@classLabel true {names}"])
     return labels
 
 
-def write_bidmc(place: Path, problem: str, n: int = 40, steps: int = 4000) -> tuple[np.ndarray, np.ndarray]:
+def write_bidmc(root: Path, problem: str, n: int = 40, steps: int = 4000) -> tuple[np.ndarray, np.ndarray]:
     """Write 70 % of n windows into TRAIN, the rest into TEST; return all values and targets in that order."""
     random = np.random.RandomState(sum(problem.encode()))
     values, targets = random.randn(n, steps, 2).round(3), random.uniform(60, 120, n).round(2)
     header = [f"@problemName {problem}", "@timestamps false", "@univariate false", "@targetlabel true"]
     for part, piece in [("TRAIN", slice(n * 7 // 10)), ("TEST", slice(n * 7 // 10, n))]:
-        write_ts(place / f"{problem}_{part}.ts", values[piece], targets[piece], header)
+        write_ts(root / f"{problem}_{part}.ts", values[piece], targets[piece], header)
     return values, targets
 
 
-def write_bidmc32hr(place: Path) -> None:
+def write_bidmc32hr(root: Path) -> None:
     """Write 40 windows and their heartbeat rates."""
-    write_bidmc(place, "BIDMC32HR")
+    write_bidmc(root, "BIDMC32HR")
 
 
-def write_bidmc32rr(place: Path) -> None:
+def write_bidmc32rr(root: Path) -> None:
     """Write 40 windows and their rates of breathing."""
-    write_bidmc(place, "BIDMC32RR")
+    write_bidmc(root, "BIDMC32RR")
 
 
-def write_bidmc32spo2(place: Path) -> None:
+def write_bidmc32spo2(root: Path) -> None:
     """Write 40 windows and their oxygen saturations."""
-    write_bidmc(place, "BIDMC32SpO2")
+    write_bidmc(root, "BIDMC32SpO2")
 
 
-def write_uci_har(place: Path, train: int = 70, test: int = 30) -> None:
+def write_uci_har(root: Path, train: int = 70, test: int = 30) -> None:
     """Write windows whose activities run 1, 2, ..., 6, 1, ... in the order in which the task divides them."""
     random = np.random.RandomState(0)
     for part, n in [("train", train), ("test", test)]:
-        folder = place / "UCI HAR Dataset" / part
+        folder = root / "UCI HAR Dataset" / part
         (folder / "Inertial Signals").mkdir(parents=True)
         for k, channel in enumerate(CHANNELS.split()):
             windows = random.randn(n, 128) * (k + 1) + k
@@ -109,28 +109,28 @@ def write_sphere(path: Path, samples: np.ndarray, order: str = "01", **fields: o
     path.write_bytes(header + samples.astype("<i2" if order == "01" else ">i2").tobytes())
 
 
-def write_speech_commands(place: Path) -> None:
+def write_speech_commands(root: Path) -> None:
     """Write three sounds of each of 13 words, one for each split, and two noises of two and a half seconds."""
     lists: dict[int, list[str]] = {0: [], 1: [], 2: []}
     for seed, word in enumerate([*COMMANDS, *OTHERS]):
         for k, names in lists.items():
             name = f"{word}/{seed:08x}_nohash_{k}.wav"
-            write_wav(place / name, sound(16000 - 1000 * (seed % 4), 3 * seed + k))
+            write_wav(root / name, sound(16000 - 1000 * (seed % 4), 3 * seed + k))
             names.append(name)
-    (place / "validation_list.txt").write_text("".join(f"{name}\n" for name in lists[1]))
-    (place / "testing_list.txt").write_text("".join(f"{name}\n" for name in lists[2]))
+    (root / "validation_list.txt").write_text("".join(f"{name}\n" for name in lists[1]))
+    (root / "testing_list.txt").write_text("".join(f"{name}\n" for name in lists[2]))
     for k, name in enumerate(["pink_noise", "running_tap"]):
-        write_wav(place / "_background_noise_" / f"{name}.wav", sound(40000, 100 + k))
-    (place / "_background_noise_" / "README.md").write_text("Noises\n")
+        write_wav(root / "_background_noise_" / f"{name}.wav", sound(40000, 100 + k))
+    (root / "_background_noise_" / "README.md").write_text("Noises\n")
 
 
-def write_timit(place: Path) -> None:
+def write_timit(root: Path) -> None:
     """Write sentences of three speakers for training and one of each of 74 speakers for the other splits."""
     random = np.random.RandomState(0)
     speakers = [("TRAIN", speaker, 4) for speaker in ("FCJF0", "MSAT0", "MDAC0")]
     speakers += [("TEST", speaker.upper(), 1) for speaker in (*CORE.split(), *DEVELOPMENT.split(), "MRES0")]
     for k, (part, speaker, n) in enumerate(speakers):
-        folder = place / part / f"DR{k % 8 + 1}" / speaker
+        folder = root / part / f"DR{k % 8 + 1}" / speaker
         for j, name in enumerate(["SX100", "SX10", "SI600", "SI1200"][:n] + ["SA1"]):
             samples = sound(random.randint(2000, 5000), 10 * k + j)
             write = write_wav if k % 5 == 4 else write_sphere
@@ -143,11 +143,11 @@ def archive_writer(
 ) -> Callable[[Path], None]:
     """Return what writes a set of the archive of its own size, of values that are drawn; ``steps`` 0: 7 to 29."""
 
-    def write(place: Path) -> None:
+    def write(root: Path) -> None:
         random = np.random.RandomState(len(title))
         header = ["@timestamps false", f"@dimensions {features}", f"@equalLength {str(steps > 0).lower()}"]
         header.append(f"@classLabel true {' '.join(map(str, range(classes)))}")
-        place.mkdir(parents=True, exist_ok=True)
+        root.mkdir(parents=True, exist_ok=True)
         for part, count in (("TRAIN", train), ("TEST", series - train)):
             lengths = [steps or 7 + k % 23 for k in range(count)]
             lines = [
@@ -155,6 +155,6 @@ def archive_writer(
                 + f":{k % classes}"
                 for k, n in enumerate(lengths)
             ]
-            (place / f"{title}_{part}.ts").write_text("\n".join([*header, "@data", *lines]) + "\n", encoding="utf-8")
+            (root / f"{title}_{part}.ts").write_text("\n".join([*header, "@data", *lines]) + "\n", encoding="utf-8")
 
     return write

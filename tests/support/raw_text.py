@@ -19,21 +19,21 @@ def lines(seed: int, n: int) -> list[list[str]]:
 
 
 def write_ptb(
-    place: Path, inside: str = "simple-examples/data", texts: Mapping[str, Sequence[Sequence[str]]] | None = None
+    root: Path, inside: str = "simple-examples/data", texts: Mapping[str, Sequence[Sequence[str]]] | None = None
 ) -> None:
     """Write train, valid and test as Mikolov's files are: each line has a space at its start and one before its end."""
-    folder = place / inside
+    folder = root / inside
     folder.mkdir(parents=True, exist_ok=True)
     for split, text in (texts or {"train": lines(1, 600), "valid": lines(2, 120), "test": lines(3, 120)}).items():
         (folder / f"ptb.{split}.txt").write_text("".join(f" {' '.join(line)} \n" for line in text), encoding="utf-8")
 
 
-def write_imdb(place: Path, inside: str = "aclImdb", each: int = 30) -> None:
+def write_imdb(root: Path, inside: str = "aclImdb", each: int = 30) -> None:
     """Write ``each`` reviews of each kind, as aclImdb's folders hold them; praise has other words than blame."""
     random = np.random.RandomState(4)
     for half in ("train", "test"):
         for kind, verdicts, stars in (("neg", BLAME, [1, 2, 3, 4]), ("pos", PRAISE, [7, 8, 9, 10])):
-            folder = place / inside / half / kind
+            folder = root / inside / half / kind
             folder.mkdir(parents=True, exist_ok=True)
             for k in range(each):
                 words = random.choice([*"I the film was so plot and It really didn't Émile".split(), *verdicts], 12 + k)

@@ -7,8 +7,7 @@ from contextlib import suppress
 from types import TracebackType
 
 import psutil
-
-from longwave.platform.sweeps.on_ray.local_cluster import LOOPBACK, LocalCluster
+from local_cluster import LOOPBACK, LocalCluster
 
 __all__ = ["LOOPBACK", "Nodes"]
 

@@ -38,7 +38,7 @@ class Graphs(Batch):
     targets: Tensor
 
     @property
-    def places(self) -> int:
+    def positions(self) -> int:
         """Nodes of a graph."""
         return self.nodes.shape[-2]
 

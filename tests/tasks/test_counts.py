@@ -52,9 +52,9 @@ def files(task: TaskSpec) -> Source:
 
 def refused(task: TaskSpec, rule: str) -> None:
     """Check that a data set is refused with one line, and that nothing made of it stays."""
-    with pytest.raises(DataError, match=rf"^{re.escape(str(files(task).place))}[^\n]*{rule}[^\n]*$"):
+    with pytest.raises(DataError, match=rf"^{re.escape(str(files(task).folder))}[^\n]*{rule}[^\n]*$"):
         load(task)
-    assert [path.name for path in files(task).place.parents[1].iterdir()] == ["raw"]
+    assert [path.name for path in files(task).folder.parents[1].iterdir()] == ["raw"]
 
 
 def change(path: Path, edit: Callable[[list[str]], list[str]]) -> None:
@@ -64,16 +64,16 @@ def change(path: Path, edit: Callable[[list[str]], list[str]]) -> None:
 
 
 def write_worms(n: int = 259) -> tuple[Path, Path]:
-    place = files(eigenworms.TASK).place
-    raw_signals.write_eigenworms(place, n, 3)
-    return place / "EigenWorms_TRAIN.ts", place / "EigenWorms_TEST.ts"
+    folder = files(eigenworms.TASK).folder
+    raw_signals.write_eigenworms(folder, n, 3)
+    return folder / "EigenWorms_TRAIN.ts", folder / "EigenWorms_TEST.ts"
 
 
-def write_activities(place: Path, still: str = "") -> None:
+def write_activities(root: Path, still: str = "") -> None:
     """Write windows of one step, as many as the original has; the channel ``still`` is constant."""
     random = np.random.RandomState(0)
     for part, n in (("train", 7352), ("test", 2947)):
-        folder = place / "UCI HAR Dataset" / part
+        folder = root / "UCI HAR Dataset" / part
         (folder / "Inertial Signals").mkdir(parents=True)
         for channel in raw_signals.CHANNELS.split():
             values = np.full(n, 0.1) if channel == still else random.randn(n)
@@ -113,9 +113,9 @@ def test_worms_may_be_there_twice_as_often_as_in_the_original_and_no_more(capsys
     repeats = re.search(r"the same inputs in two splits: (.*)", " ".join(capsys.readouterr().out.split("\n")))
     assert repeats and 0 < sum(map(int, re.findall(r"([0-9]+) \w+ in ", repeats[1]))) <= 23
     change(train, lambda rows: [*rows[:-24], *rows[:24]])
-    place = re.escape(str(train.parent))
+    folder = re.escape(str(train.parent))
     with pytest.raises(
-        DataError, match=rf"^{place}: there must be 236 or more different series, as in the .* got 235\."
+        DataError, match=rf"^{folder}: there must be 236 or more different series, as in the .* got 235\."
     ):
         load(eigenworms.TASK)
 
@@ -123,18 +123,18 @@ def test_worms_may_be_there_twice_as_often_as_in_the_original_and_no_more(capsys
 @pytest.mark.parametrize("problem", BIDMC)
 def test_windows_cut_at_a_line_end_or_copied_are_refused(problem: str) -> None:
     task = BIDMC[problem].TASK
-    place = files(task).place
-    raw_signals.write_bidmc(place, problem, 7949, 3)
-    change(place / f"{problem}_TEST.ts", lambda rows: rows[:-1])
+    folder = files(task).folder
+    raw_signals.write_bidmc(folder, problem, 7949, 3)
+    change(folder / f"{problem}_TEST.ts", lambda rows: rows[:-1])
     refused(task, r"there must be 7949 series, as in the original, got 7948\.")
-    shutil.copy(place / f"{problem}_TRAIN.ts", place / f"{problem}_TEST.ts")
+    shutil.copy(folder / f"{problem}_TRAIN.ts", folder / f"{problem}_TEST.ts")
     refused(task, rf"_TEST\.ts: it must hold other series than TRAIN, got a copy of {problem}_TRAIN\.ts\.")
 
 
 def test_a_last_line_without_an_end_is_refused_as_its_label_may_be_cut() -> None:
-    place = files(bidmc32hr.TASK).place
-    raw_signals.write_bidmc(place, "BIDMC32HR", 7949, 3)
-    path = place / "BIDMC32HR_TEST.ts"
+    folder = files(bidmc32hr.TASK).folder
+    raw_signals.write_bidmc(folder, "BIDMC32HR", 7949, 3)
+    path = folder / "BIDMC32HR_TEST.ts"
     path.write_text(path.read_text()[:-2])
     refused(
         bidmc32hr.TASK, r"_TEST\.ts: its last line must have an end, got none\. If the file is whole, add a line end"
@@ -142,7 +142,7 @@ def test_a_last_line_without_an_end_is_refused_as_its_label_may_be_cut() -> None
 
 
 def test_activities_of_the_true_number_load_and_no_other_number_does() -> None:
-    folder = files(har2.TASK).place / "UCI HAR Dataset"
+    folder = files(har2.TASK).folder / "UCI HAR Dataset"
     write_activities(folder.parent)
     for part, n in (("train", 7352), ("test", 2947)):
         path = folder / part / f"y_{part}.txt"
@@ -155,7 +155,7 @@ def test_activities_of_the_true_number_load_and_no_other_number_does() -> None:
 
 
 def test_a_channel_that_is_constant_is_not_divided_by_zero() -> None:
-    write_activities(files(har2.TASK).place, still="body_gyro_x")
+    write_activities(files(har2.TASK).folder, still="body_gyro_x")
     with pytest.raises(
         DataError, match=r"uci_har: body_gyro_x must vary over the training windows, or it has no norm, "
     ):
@@ -165,9 +165,9 @@ def test_a_channel_that_is_constant_is_not_divided_by_zero() -> None:
 
 @pytest.mark.usefixtures("any_count")
 def test_sentences_that_are_silent_have_no_norm() -> None:
-    place = files(timit.TASK).place
-    raw_signals.write_timit(place)
-    for path in place.glob("TRAIN/*/*/*.WAV"):
+    folder = files(timit.TASK).folder
+    raw_signals.write_timit(folder)
+    for path in folder.glob("TRAIN/*/*/*.WAV"):
         raw_signals.write_sphere(path, np.zeros(3000))
     assert load(timit.TASK).test.inputs.isfinite().all()
     with pytest.raises(DataError, match=r"timit: every bin must vary over the training split, or it has no norm\.$"):
@@ -175,8 +175,8 @@ def test_sentences_that_are_silent_have_no_norm() -> None:
 
 
 def test_a_channel_in_place_of_another_is_refused() -> None:
-    signals = files(har2.TASK).place / "UCI HAR Dataset/test/Inertial Signals"
-    write_activities(files(har2.TASK).place)
+    signals = files(har2.TASK).folder / "UCI HAR Dataset/test/Inertial Signals"
+    write_activities(files(har2.TASK).folder)
     shutil.copy(signals / "total_acc_z_test.txt", signals / "body_acc_x_test.txt")
     refused(har2.TASK, r"total_acc_z_test\.txt: it must hold another channel than body_acc_x_test\.txt, got the same")
 
@@ -184,12 +184,12 @@ def test_a_channel_in_place_of_another_is_refused() -> None:
 def test_a_corpus_of_the_true_number_of_lines_loads_and_one_cut_at_a_line_end_does_not() -> None:
     sizes = {"train": 42_068, "valid": 3370, "test": 3761}
     texts = {name: [["a", "man"]] * (n - 1) + raw_text.lines(1, 1)[:1] for name, n in sizes.items()}
-    place = files(ptb_char.TASK).place
-    raw_text.write_ptb(place, texts=texts)
+    folder = files(ptb_char.TASK).folder
+    raw_text.write_ptb(folder, texts=texts)
     assert load(ptb_char.TASK).test.inputs.shape[0] == 1
     for name, n in sizes.items():
-        shutil.rmtree(place.parents[1])
-        raw_text.write_ptb(place, texts={**texts, name: texts[name][1:]})
+        shutil.rmtree(folder.parents[1])
+        raw_text.write_ptb(folder, texts={**texts, name: texts[name][1:]})
         refused(ptb_char.TASK, rf"there must be {n} lines in ptb\.{name}\.txt, as in the original, got {n - 1}\.")
 
 
@@ -203,16 +203,16 @@ SMALL: dict[str, tuple[TaskSpec, Callable[[Path], object], str]] = {
 @pytest.mark.parametrize("what", SMALL)
 def test_a_part_of_a_data_set_is_refused(what: str) -> None:
     task, write, rule = SMALL[what]
-    write(files(task).place)
+    write(files(task).folder)
     refused(task, f"there must be {rule}")
 
 
 @pytest.mark.usefixtures("any_count")
 def test_the_halves_of_the_reviews_must_not_be_copies() -> None:
-    place = files(imdb.TASK).place
-    raw_text.write_imdb(place)
-    shutil.rmtree(place / "aclImdb/test/pos")
-    shutil.copytree(place / "aclImdb/train/pos", place / "aclImdb/test/pos")
+    folder = files(imdb.TASK).folder
+    raw_text.write_imdb(folder)
+    shutil.rmtree(folder / "aclImdb/test/pos")
+    shutil.copytree(folder / "aclImdb/train/pos", folder / "aclImdb/test/pos")
     refused(imdb.TASK, r"aclImdb: its four folders must hold different reviews, got a copy\.")
 
 
@@ -220,7 +220,7 @@ def test_the_halves_of_the_reviews_must_not_be_copies() -> None:
 
 EVERY: dict[str, tuple[TaskSpec, Callable[[Path], object]]] = {
     "smnist": (smnist.TASK, raw_images.write_mnist),
-    "eigenworms": (eigenworms.TASK, lambda place: write_worms(40)),
+    "eigenworms": (eigenworms.TASK, lambda folder: write_worms(40)),
     "har2": (har2.TASK, raw_signals.write_uci_har),
     "google12": (google12.TASK, raw_signals.write_speech_commands),
     "timit": (timit.TASK, raw_signals.write_timit),
@@ -232,7 +232,7 @@ EVERY: dict[str, tuple[TaskSpec, Callable[[Path], object]]] = {
 @pytest.mark.parametrize("name", EVERY)
 def test_a_folder_for_a_file_and_a_file_for_a_folder_are_refused(name: str) -> None:
     task, write = EVERY[name]
-    write(files(task).place)
+    write(files(task).folder)
     need = files(task).needs[-1]
     path = files(task).root / need
     if need.endswith("/"):
@@ -248,7 +248,7 @@ def test_a_folder_for_a_file_and_a_file_for_a_folder_are_refused(name: str) -> N
 @pytest.mark.usefixtures("any_count")
 @pytest.mark.parametrize(("task", "name"), [(imdb.TASK, "train/neg/5_2.txt"), (google12.TASK, "cat/x.wav")])
 def test_a_folder_among_many_files_is_refused(task: TaskSpec, name: str) -> None:
-    EVERY[task.name][1](files(task).place)
+    EVERY[task.name][1](files(task).folder)
     path = files(task).root / name
     path.unlink(missing_ok=True)
     path.mkdir()
@@ -258,7 +258,7 @@ def test_a_folder_among_many_files_is_refused(task: TaskSpec, name: str) -> None
 @pytest.mark.usefixtures("any_count")
 def test_a_corpus_that_changes_after_it_was_fetched_is_noticed_inside_its_folder_too() -> None:
     source = files(ptb_char.TASK)
-    raw_text.write_ptb(source.place)
+    raw_text.write_ptb(source.folder)
     source.write_sums()
     path = source.root / "ptb.test.txt"
     path.write_text(path.read_text().replace("year", "yaer", 1))
@@ -267,12 +267,12 @@ def test_a_corpus_that_changes_after_it_was_fetched_is_noticed_inside_its_folder
 
 def test_features_whose_file_was_cut_are_made_anew(tmp_path: Path) -> None:
     rows = np.arange(24, dtype=np.float32).reshape(4, 3, 2)
-    kept = tmp_path / "cache" / "k.npy"
+    path = tmp_path / "cache" / "k.npy"
     assert np.array_equal(map_rows("k", 4, iter(rows)), rows)
-    whole = kept.read_bytes()
+    whole = path.read_bytes()
     for size in (0, 5, 100, len(whole) - 1):
-        kept.write_bytes(whole[:size])
-        assert np.array_equal(map_rows("k", 4, iter(rows)), rows) and kept.read_bytes() == whole
+        path.write_bytes(whole[:size])
+        assert np.array_equal(map_rows("k", 4, iter(rows)), rows) and path.read_bytes() == whole
 
 
 # Any byte

@@ -126,7 +126,7 @@ def test_another_horizon_or_plain_forecasts_are_other_data() -> None:
     batch = some(warm=7)
     plain = Sequences(batch.inputs, batch.targets)
     versions = {Data(valid=each, test=each, train=plain).version for each in (batch, plain, some(warm=7, horizon=8))}
-    assert len(versions) == 3 and batch.places == 7 + 7 - 1 and batch.every_step
+    assert len(versions) == 3 and batch.positions == 7 + 7 - 1 and batch.every_step
 
 
 @settings(max_examples=50)
@@ -158,7 +158,7 @@ def test_an_output_that_is_no_number_is_not_valid() -> None:
 def test_a_free_run_begins_where_the_noisy_values_end_and_asks_for_the_noiseless_path(module: Any) -> None:
     data, protocol = module.TASK.load(""), module.PROTOCOL
     assert data.train.inputs.shape[:2] == (SIZES["train"], protocol.steps - 1)
-    assert data.train.places == data.valid.places == data.test.places
+    assert data.train.positions == data.valid.positions == data.test.positions
     assert torch.equal(data.train.inputs[:, 1:], data.train.targets[:, :-1])
     assert protocol.horizon >= 50 and data.test.targets.shape[1] == protocol.horizon == module.TASK.horizon
     shown = data.train.inputs
@@ -299,11 +299,11 @@ def brute_polynomial(data: Data[Sequences], degree: int, lags: int, penalty: flo
     square = np.array(rows).T @ np.array(rows)
     ridge = penalty * np.diag(square).mean() * np.eye(len(square))
     weights = np.linalg.solve(square + ridge, np.array(rows).T @ np.array(wanted))
-    least, most = data.train.inputs.min().item(), data.train.inputs.max().item()
+    least, largest = data.train.inputs.min().item(), data.train.inputs.max().item()
     runs = []
     for x in split.inputs[..., 0].tolist():
         for _ in range(split.horizon):
-            x.append(float(np.clip(np.dot(raised(x[-lags:]), weights), least, most)))
+            x.append(float(np.clip(np.dot(raised(x[-lags:]), weights), least, largest)))
         runs.append(x[-split.horizon :])
     return np.array(runs)
 

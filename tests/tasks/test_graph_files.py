@@ -61,9 +61,9 @@ def load(task: TaskSpec, variant: str = "") -> Data[Graphs]:
     return inspect.unwrap(task.load)(variant)
 
 
-def place(task: TaskSpec) -> Path:
+def folder_of(task: TaskSpec) -> Path:
     assert task.files is not None
-    return task.files.place
+    return task.files.folder
 
 
 def splits(data: Data[Graphs]) -> dict[str, Graphs]:
@@ -74,14 +74,14 @@ def splits(data: Data[Graphs]) -> dict[str, Graphs]:
 def pairs(split: Graphs, of: int = 0) -> list[list[int]]:
     """Return the edges of a graph in order, without padding."""
     edges = split.edges[of]
-    return sorted(edges[(edges < split.places).all(-1)].tolist())
+    return sorted(edges[(edges < split.positions).all(-1)].tolist())
 
 
 @pytest.mark.usefixtures("any_count")
 @pytest.mark.parametrize("name", WEB)
 def test_a_graph_of_geom_gcn_keeps_its_numbers_and_a_variant_is_one_of_its_ten_splits(name: str) -> None:
     task = WEB[name].TASK
-    drawn = raw_graphs.write_geom_gcn(place(task), name, task.inputs)
+    drawn = raw_graphs.write_geom_gcn(folder_of(task), name, task.inputs)
     for variant, k in (("", 0), ("split=7", 7)):
         for part, split in splits(load(task, variant)).items():
             wanted = np.where(drawn["masks"][k][part], drawn["y"], NOT_ASKED)
@@ -95,9 +95,11 @@ def test_a_graph_of_geom_gcn_keeps_its_numbers_and_a_variant_is_one_of_its_ten_s
 @pytest.mark.parametrize(("name", "gap"), [("cora", 0), ("citeseer", 7), ("pubmed", 0)])
 def test_a_citation_graph_is_its_largest_component_with_the_papers_split(name: str, gap: int) -> None:
     task = CITED[name].TASK
-    drawn = raw_graphs.write_planetoid(place(task), name, task.inputs, task.outputs, gap=gap)
+    drawn = raw_graphs.write_planetoid(folder_of(task), name, task.inputs, task.outputs, gap=gap)
     data = load(task)
-    there = np.setdiff1d(np.arange(30, 1700), np.arange(1610, 1610 + gap)) if not gap else kept(drawn["pairs"])
+    there = (
+        np.setdiff1d(np.arange(30, 1700), np.arange(1610, 1610 + gap)) if not gap else largest_component(drawn["pairs"])
+    )
     number = {int(k): at for at, k in enumerate(there)}
     known = np.isin(there, [*range(1600), *drawn["test"]])
     wanted = sorted([number[a], number[b]] for a, b in drawn["pairs"].tolist() if a in number)
@@ -110,7 +112,7 @@ def test_a_citation_graph_is_its_largest_component_with_the_papers_split(name: s
     assert torch.bincount(data.training(1).targets[0][labelled[0]]).tolist() == [20] * task.outputs
 
 
-def kept(edges: np.ndarray) -> np.ndarray:
+def largest_component(edges: np.ndarray) -> np.ndarray:
     """Return the nodes that hang together with node 30, walked one by one."""
     near: dict[int, set[int]] = {}
     for a, b in edges.tolist():
@@ -140,7 +142,7 @@ def test_a_split_is_drawn_as_the_papers_code_draws_it() -> None:
 @pytest.mark.parametrize("animal", TRAFFIC)
 def test_the_mean_squared_error_of_traffic_is_the_papers_nmse(animal: str) -> None:
     task = TRAFFIC[animal].TASK
-    drawn = raw_graphs.write_musae(place(task), animal, task.inputs)
+    drawn = raw_graphs.write_musae(folder_of(task), animal, task.inputs)
     data = load(task, "split=3")
     y, test = drawn["y"] / drawn["y"].max(), drawn["masks"][3]["test_mask"]
     guess = np.random.RandomState(1).rand(50)
@@ -154,10 +156,10 @@ def test_the_mean_squared_error_of_traffic_is_the_papers_nmse(animal: str) -> No
 
 @pytest.mark.usefixtures("any_count")
 def test_molecules_are_what_pytorch_geometric_makes_of_them(tmp_path: Path) -> None:
-    raw_graphs.write_zinc(place(zinc.TASK))
+    raw_graphs.write_zinc(folder_of(zinc.TASK))
     root = tmp_path / "geometric"
     (root / "raw").mkdir(parents=True)
-    for path in place(zinc.TASK).rglob("*.*"):
+    for path in folder_of(zinc.TASK).rglob("*.*"):
         (root / "raw" / path.name).symlink_to(path)
     made = geometric.import_geometric("datasets", "ZINC").ZINC
     for part, split in zip(("train", "val", "test"), splits(load(zinc.TASK)).values(), strict=True):
@@ -261,17 +263,17 @@ def test_a_broken_file_is_named_with_the_rule_and_nothing_is_kept(
         "chameleon_regression": lambda p: raw_graphs.write_musae(p, "chameleon", 3132),
         "zinc": raw_graphs.write_zinc,
     }.get(task.name, lambda p: raw_graphs.write_geom_gcn(p, task.name, task.inputs))
-    written(place(task))
-    damage(place(task) / name)
+    written(folder_of(task))
+    damage(folder_of(task) / name)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataError, match=rf"^{re.escape(str(place(task) / name))}{rule}[^\n]*$"):
+    with pytest.raises(DataError, match=rf"^{re.escape(str(folder_of(task) / name))}{rule}[^\n]*$"):
         load(task)
     assert [path.name for path in tmp_path.iterdir()] == ["raw"]
 
 
 @pytest.mark.usefixtures("any_count")
 def test_files_that_do_not_fit_together_are_refused() -> None:
-    raw_graphs.write_planetoid(place(cora.TASK), "cora", 1433, 7, gap=3)  # only Citeseer may have gaps
+    raw_graphs.write_planetoid(folder_of(cora.TASK), "cora", 1433, 7, gap=3)  # only Citeseer may have gaps
     rule = r"[/\\]cora: the files must be of one graph, Planetoid's Cora, got: [^\n]*$"
     with pytest.raises(DataError, match=rule):
         load(cora.TASK)
@@ -291,8 +293,8 @@ def test_a_pickle_with_another_byte_or_cut_anywhere_is_read_or_refused(tmp_path:
 
 def test_a_pickle_within_a_tensor_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Source, "check_count", lambda *rule, **how: None)
-    raw_graphs.write_zinc(place(zinc.TASK))
-    path = place(zinc.TASK) / "molecules/val.pickle"
+    raw_graphs.write_zinc(folder_of(zinc.TASK))
+    path = folder_of(zinc.TASK) / "molecules/val.pickle"
 
     class Packed:
         def __reduce__(self) -> tuple[object, ...]:
@@ -311,17 +313,17 @@ def test_a_pickle_within_a_tensor_is_not_run(tmp_path: Path, monkeypatch: pytest
 
 
 def test_files_of_another_size_are_refused() -> None:
-    raw_graphs.write_geom_gcn(place(texas.TASK), "texas", 1703)
+    raw_graphs.write_geom_gcn(folder_of(texas.TASK), "texas", 1703)
     with pytest.raises(DataError, match=r"there must be 183 nodes, as in the original, got 50\."):
         load(texas.TASK)
 
 
 @pytest.mark.usefixtures("any_count")
 def test_fetching_reads_files_that_are_there_already_and_downloads_nothing() -> None:
-    raw_graphs.write_geom_gcn(place(wisconsin.TASK), "wisconsin", 1703)
+    raw_graphs.write_geom_gcn(folder_of(wisconsin.TASK), "wisconsin", 1703)
     fetch(wisconsin.TASK, wisconsin.FILES, lambda *progress: None)
-    assert (place(wisconsin.TASK) / "MD5SUMS").is_file()
-    assert not (place(wisconsin.TASK) / "processed").exists()
+    assert (folder_of(wisconsin.TASK) / "MD5SUMS").is_file()
+    assert not (folder_of(wisconsin.TASK) / "processed").exists()
 
 
 @pytest.mark.usefixtures("any_count")
@@ -329,13 +331,13 @@ def test_a_folder_of_files_is_linked_to_and_never_written_to(tmp_path: Path) -> 
     raw_graphs.write_geom_gcn(tmp_path / "mine", "cornell", 1703)
     before = sorted(tmp_path.joinpath("mine").rglob("*"))
     link(cornell.TASK, cornell.FILES, tmp_path / "mine", lambda *progress: None)
-    assert place(cornell.TASK).readlink() == tmp_path / "mine" and len(before) == 12
-    assert sorted(tmp_path.joinpath("mine").rglob("*")) == before and load(cornell.TASK).test.places == 50
+    assert folder_of(cornell.TASK).readlink() == tmp_path / "mine" and len(before) == 12
+    assert sorted(tmp_path.joinpath("mine").rglob("*")) == before and load(cornell.TASK).test.positions == 50
 
 
 @pytest.mark.usefixtures("any_count")
 def test_without_pytorch_geometric_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    raw_graphs.write_geom_gcn(place(texas.TASK), "texas", 1703)
+    raw_graphs.write_geom_gcn(folder_of(texas.TASK), "texas", 1703)
     monkeypatch.setattr(geometric, "find_spec", lambda name: None)
     rule = r"^WebKB's Texas is read by PyTorch Geometric: pip install 'longwave\[graphs\]'$"
     with pytest.raises(DataError, match=rule):
@@ -369,11 +371,11 @@ def test_labels_spread_as_the_formula_says() -> None:
 
 @pytest.mark.usefixtures("any_count")
 def test_values_that_are_linear_in_what_is_read_are_found() -> None:
-    raw_graphs.write_zinc(place(zinc.TASK), 400)
+    raw_graphs.write_zinc(folder_of(zinc.TASK), 400)
     data = load(zinc.TASK)
     for split in splits(data).values():
         heavy = (split.nodes * split.real).sum(1, keepdim=True).float()
-        object.__setattr__(split, "targets", heavy + (split.edges < split.places).all(-1).sum(1, keepdim=True))
+        object.__setattr__(split, "targets", heavy + (split.edges < split.positions).all(-1).sum(1, keepdim=True))
     assert zinc.TASK.metric.score(CountRidge(28)(data).unsqueeze(0), data.test.targets).item() < 0.5
     x = torch.randn(60, 3, generator=torch.Generator().manual_seed(0))
     part, y = torch.arange(60), x @ torch.tensor([[1.0], [2.0], [3.0]])

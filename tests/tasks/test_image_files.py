@@ -104,7 +104,7 @@ def test_a_broken_file_is_named_with_the_rule_and_nothing_is_kept(folder: Path, 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_file_with_one_other_byte_or_cut_anywhere_is_refused(folder: Path, data: st.DataObject) -> None:
     name, files = data.draw(st.sampled_from([("mnist98", images.MNIST.needs), ("scifar", images.CIFAR10.needs)]))
-    path = TASKS[name].files.place / data.draw(st.sampled_from(files))
+    path = TASKS[name].files.folder / data.draw(st.sampled_from(files))
     whole = path.read_bytes()
     where = data.draw(st.integers(0, len(whole) - 1))
     other = bytes([whole[where] ^ data.draw(st.integers(1, 255))]) + whole[where + 1 :]
@@ -192,7 +192,7 @@ from longwave.tasks import ncifar, psmnist
 raw_images.write_mnist(Path(sys.argv[1]) / "raw/mnist", 60000, 10000)
 raw_images.write_cifar10(Path(sys.argv[1]) / "raw/cifar10", 50000, 10000)
 for task in (psmnist.TASK, ncifar.TASK):
-    accept_made_up(task.files.place)
+    accept_made_up(task.files.folder)
     data = task.load(task.variant)
     config = present_trial(task.name, task.variant, "", "lem", {}, {}, 128, 128, 1, "search", 1)
     batches = epoch_batches([config], data, 1)
@@ -205,9 +205,9 @@ print(next(int(line.split()[1]) for line in open("/proc/self/status") if line.st
 
 @pytest.mark.slow  # 130,000 images are drawn, written, hashed and read
 def test_sets_of_the_true_size_load_and_feed_in_less_than_one_and_a_half_gigabytes(tmp_path: Path) -> None:
-    places = {"LONGWAVE_CACHE": str(tmp_path), "PYTHONPATH": str(Path(raw.__file__).parent)}
+    environment = {"LONGWAVE_CACHE": str(tmp_path), "PYTHONPATH": str(Path(raw.__file__).parent)}
     command = [sys.executable, "-c", FULL, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env={**os.environ, **places})
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env={**os.environ, **environment})
     assert done.returncode == 0, done.stderr
     digits, photographs, peak = done.stdout.splitlines()
     assert digits == "57000 3000 10000 1 784 128 1"

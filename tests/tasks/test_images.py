@@ -81,8 +81,8 @@ def originals(name: str, which: str, share: int) -> tuple[np.ndarray, np.ndarray
         return pictures("test"), raw.classes(40)
     np.random.seed(1234)
     order = np.random.permutation(300)
-    kept = 300 - 300 // share
-    index = order[:kept] if which == "train" else order[kept:]
+    size = 300 - 300 // share
+    index = order[:size] if which == "train" else order[size:]
     return pictures("train")[index], raw.classes(300)[index]
 
 
@@ -164,7 +164,7 @@ def test_a_padded_photograph_is_32_rows_and_968_steps_of_noise(
 ) -> None:
     split, (images, labels) = of(load("ncifar", variant), which), originals("ncifar", which, 25)
     assert split.inputs.dtype == torch.uint8 and split.inputs.shape == (len(images), 32, 96)
-    assert split.places == 1000 and np.array_equal(split.targets.numpy(), labels)
+    assert split.positions == 1000 and np.array_equal(split.targets.numpy(), labels)
     for row in range(32):
         red, green, blue = images[:, 0, row], images[:, 1, row], images[:, 2, row]
         assert np.array_equal(split.inputs[:, row].numpy(), np.concatenate([red, green, blue], axis=1))

@@ -42,9 +42,9 @@ def load(task: TaskSpec, variant: str = "") -> Data:
     return inspect.unwrap(task.load)(variant)
 
 
-def place(task: TaskSpec) -> Path:
+def folder_of(task: TaskSpec) -> Path:
     assert task.files is not None
-    return task.files.place
+    return task.files.folder
 
 
 def splits(data: Data) -> list[Sequences]:
@@ -54,9 +54,9 @@ def splits(data: Data) -> list[Sequences]:
 
 def refused(task: TaskSpec, rule: str) -> None:
     """Check that a data set is refused with one line, and that nothing made of it stays."""
-    with pytest.raises(DataError, match=rf"^{place(task)}[^\n]*{rule}[^\n]*$"):
+    with pytest.raises(DataError, match=rf"^{folder_of(task)}[^\n]*{rule}[^\n]*$"):
         load(task)
-    assert [path.name for path in place(task).parents[1].iterdir()] == ["raw"]
+    assert [path.name for path in folder_of(task).parents[1].iterdir()] == ["raw"]
 
 
 # EigenWorms
@@ -74,7 +74,7 @@ def test_worms_are_divided_as_the_papers_code_divides_them() -> None:
 
 @pytest.mark.usefixtures("short")
 def test_worms_keep_their_classes_and_are_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    labels = raw_signals.write_eigenworms(place(eigenworms.TASK), 40, 3)
+    labels = raw_signals.write_eigenworms(folder_of(eigenworms.TASK), 40, 3)
     first = load(eigenworms.TASK)
     monkeypatch.setattr(eigenworms, "both_parts", None)
     assert load(eigenworms.TASK).version == first.version
@@ -88,10 +88,10 @@ def test_worms_keep_their_classes_and_are_parsed_once(monkeypatch: pytest.Monkey
 
 @pytest.mark.usefixtures("short")
 def test_worms_of_other_classes_in_the_two_files_are_refused() -> None:
-    raw_signals.write_eigenworms(place(eigenworms.TASK), 40, 3, classes="1 2 3 4 5 6")
+    raw_signals.write_eigenworms(folder_of(eigenworms.TASK), 40, 3, classes="1 2 3 4 5 6")
     refused(eigenworms.TASK, "TEST.ts: @classlabel must be true and 5 classes, got true 1 2 3 4 5 6")
-    raw_signals.write_eigenworms(place(eigenworms.TASK), 40, 3)
-    path = place(eigenworms.TASK) / "EigenWorms_TEST.ts"
+    raw_signals.write_eigenworms(folder_of(eigenworms.TASK), 40, 3)
+    path = folder_of(eigenworms.TASK) / "EigenWorms_TEST.ts"
     path.write_text(path.read_text().replace("true 1 2", "true 0 2").replace(":1\n", ":0\n"))
     refused(eigenworms.TASK, "TEST.ts: the classes must be those of TRAIN, 1 2 3 4 5, got 0 2 3 4 5")
 
@@ -103,7 +103,7 @@ def test_worms_of_other_classes_in_the_two_files_are_refused() -> None:
 @pytest.mark.parametrize("problem", BIDMC)
 def test_windows_are_divided_as_the_papers_code_divides_them(problem: str) -> None:
     task = BIDMC[problem].TASK
-    values, targets = raw_signals.write_bidmc(place(task), problem, 7949, 3)
+    values, targets = raw_signals.write_bidmc(folder_of(task), problem, 7949, 3)
     seeded = [torch.Generator().manual_seed(123456) for _ in range(2)]
     train, rest = random_split(range(7949), [5565, 2384], generator=seeded[0])  # type: ignore[arg-type]
     test, valid = random_split(rest, [1192, 1192], generator=seeded[1])
@@ -121,7 +121,7 @@ def test_each_problem_has_its_own_files_and_whole_windows(problem: str) -> None:
         DataError, match=rf"^{task.name} needs {problem}: {problem}_TRAIN\.ts is not in .*{task.name}\."
     ):
         load(task)
-    getattr(raw_signals, f"write_{task.name}")(place(task))
+    getattr(raw_signals, f"write_{task.name}")(folder_of(task))
     assert [tuple(split.inputs.shape) for split in splits(load(task))] == [(28, 4000, 2), (6, 4000, 2), (6, 4000, 2)]
 
 
@@ -129,9 +129,9 @@ def test_each_problem_has_its_own_files_and_whole_windows(problem: str) -> None:
 
 
 def test_activities_are_what_numpy_reads_in_the_published_groups() -> None:
-    raw_signals.write_uci_har(place(har2.TASK), train=147)
+    raw_signals.write_uci_har(folder_of(har2.TASK), train=147)
     data = load(har2.TASK, "raw")
-    folder = place(har2.TASK) / "UCI HAR Dataset"
+    folder = folder_of(har2.TASK) / "UCI HAR Dataset"
     order = np.random.RandomState(1234).permutation(147)
     for split, part, index in zip(
         splits(data), ["train", "train", "test"], [order[17:], order[:17], np.arange(30)], strict=True
@@ -146,7 +146,7 @@ def test_activities_are_what_numpy_reads_in_the_published_groups() -> None:
 
 
 def test_activities_are_normalised_by_the_training_split() -> None:
-    raw_signals.write_uci_har(place(har2.TASK))
+    raw_signals.write_uci_har(folder_of(har2.TASK))
     raw, fed = load(har2.TASK, "raw"), load(har2.TASK)
     assert raw.train is not None and fed.train is not None
     shift, scale = raw.train.inputs.double().mean((0, 1)), raw.train.inputs.double().std((0, 1), correction=0)
@@ -187,8 +187,8 @@ HAR = {
 @pytest.mark.parametrize("what", HAR)
 def test_broken_activities_are_refused(what: str) -> None:
     name, change, rule = HAR[what]
-    raw_signals.write_uci_har(place(har2.TASK))
-    path = next(place(har2.TASK).rglob(Path(name).name))
+    raw_signals.write_uci_har(folder_of(har2.TASK))
+    path = next(folder_of(har2.TASK).rglob(Path(name).name))
     path.write_text(change(path.read_text()))
     refused(har2.TASK, rule)
 
@@ -197,7 +197,7 @@ def test_broken_activities_are_refused(what: str) -> None:
 
 
 def test_words_have_their_classes_and_splits() -> None:
-    root = place(google12.TASK)
+    root = folder_of(google12.TASK)
     raw_signals.write_speech_commands(root)
     data = load(google12.TASK)
     words = sorted([*raw_signals.COMMANDS, *raw_signals.OTHERS])
@@ -211,7 +211,7 @@ def test_words_have_their_classes_and_splits() -> None:
 
 
 def test_silence_is_every_whole_second_of_noise() -> None:
-    root = place(google12.TASK)
+    root = folder_of(google12.TASK)
     raw_signals.write_speech_commands(root)
     data = load(google12.TASK)
     assert data.train is not None
@@ -222,13 +222,13 @@ def test_silence_is_every_whole_second_of_noise() -> None:
 
 
 def test_words_stay_on_disk_and_are_transformed_once(cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    raw_signals.write_speech_commands(place(google12.TASK))
+    raw_signals.write_speech_commands(folder_of(google12.TASK))
     first = load(google12.TASK)
     monkeypatch.setattr(google12, "features", None)
     assert load(google12.TASK).version == first.version
     assert sorted(path.suffix for path in cache_folder.iterdir()) == ["", ".npy", ".npy", ".npy"]
-    kept = np.load(next(cache_folder.glob("google12-1-test-*.npy")), mmap_mode="r")
-    assert np.array_equal(kept, first.test.inputs.numpy())
+    features = np.load(next(cache_folder.glob("google12-1-test-*.npy")), mmap_mode="r")
+    assert np.array_equal(features, first.test.inputs.numpy())
 
 
 def _append(name: str, text: str) -> Callable[[Path], None]:
@@ -262,9 +262,9 @@ SPEECH = {
 @pytest.mark.parametrize("what", SPEECH)
 def test_broken_words_are_refused(what: str) -> None:
     change, rule = SPEECH[what]
-    raw_signals.write_speech_commands(place(google12.TASK))
-    change(place(google12.TASK))
-    root = place(google12.TASK)
+    raw_signals.write_speech_commands(folder_of(google12.TASK))
+    change(folder_of(google12.TASK))
+    root = folder_of(google12.TASK)
     with pytest.raises(DataError, match=rf"^{root}[^\n]*{rule}[^\n]*$"):
         load(google12.TASK)
     assert not [path for path in root.parents[1].iterdir() if path.name.startswith(".")]
@@ -280,7 +280,7 @@ def test_the_speakers_of_timit_are_24_and_50_with_8_sentences_each_that_count() 
 
 
 def test_sentences_are_split_by_speaker_and_fed_frame_by_frame() -> None:
-    root = place(timit.TASK)
+    root = folder_of(timit.TASK)
     raw_signals.write_timit(root)
     write_wav(root / "TRAIN/DR1/FCJF0/SX10.WAV.wav", sound(4000, 1))  # some copies hold each sentence twice
     data = load(timit.TASK)
@@ -297,7 +297,7 @@ def test_sentences_are_split_by_speaker_and_fed_frame_by_frame() -> None:
 
 
 def test_normalised_sentences_have_mean_0_and_variance_1_in_training() -> None:
-    raw_signals.write_timit(place(timit.TASK))
+    raw_signals.write_timit(folder_of(timit.TASK))
     plain, fed = load(timit.TASK), load(timit.TASK, "normalised")
     assert plain.train is not None and fed.train is not None
     levels = torch.cat([plain.train.inputs[:, :1], plain.train.targets], 1).flatten(0, 1)
@@ -309,7 +309,7 @@ def test_normalised_sentences_have_mean_0_and_variance_1_in_training() -> None:
 
 
 def test_the_variant_previous_asks_for_what_was_shown_one_frame_before() -> None:
-    raw_signals.write_timit(place(timit.TASK))
+    raw_signals.write_timit(folder_of(timit.TASK))
     plain, recall = load(timit.TASK), load(timit.TASK, "previous")
     for before, after in zip(splits(plain), splits(recall), strict=True):
         scored = after.targets.isfinite()
@@ -342,7 +342,7 @@ SENTENCES = {
 @pytest.mark.parametrize("what", SENTENCES)
 def test_broken_sentences_are_refused(what: str) -> None:
     change, rule = SENTENCES[what]
-    root = place(timit.TASK)
+    root = folder_of(timit.TASK)
     raw_signals.write_timit(root)
     change(root)
     with pytest.raises(DataError, match=rf"^{root}[^\n]*{rule}[^\n]*$"):

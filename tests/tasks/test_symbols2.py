@@ -289,8 +289,8 @@ def test_listops_expressions_follow_long_range_arenas_law() -> None:
     assert scipy.stats.binomtest(sum(operators.values()), 4000, 0.25).pvalue > 1e-3
     assert set(operators) == {11, 12, 13, 14} and scipy.stats.chisquare(list(operators.values())).pvalue > 1e-3
     assert set(arities) == set(range(2, 11)) and scipy.stats.chisquare(list(arities.values())).pvalue > 1e-3
-    kept = sum(500 < length < 2000 for length in lengths) / 4000
-    assert kept == pytest.approx(400 / 5040, abs=4 * math.sqrt(0.08 * 0.92 * (1 / 4000 + 1 / 5040)))
+    share = sum(500 < length < 2000 for length in lengths) / 4000
+    assert share == pytest.approx(400 / 5040, abs=4 * math.sqrt(0.08 * 0.92 * (1 / 4000 + 1 / 5040)))
 
 
 def lengths_of_long_range_arena(n: int) -> list[int]:

@@ -62,18 +62,18 @@ Load = Callable[..., Data]
 @pytest.fixture(scope="module")
 def load(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Load]:
     """Load a task's default variant once, or ``again``: a data set from files written small, generated data as ever."""
-    place, loaded = tmp_path_factory.mktemp("cache"), dict[str, Data]()
+    folder, loaded = tmp_path_factory.mktemp("cache"), dict[str, Data]()
     for source, write in WRITERS.items():
-        write(place / "raw" / source)
+        write(folder / "raw" / source)
 
     def one(task: TaskSpec, again: bool = False) -> Data:
         if again or task.name not in loaded:
             with pytest.MonkeyPatch.context() as patch:
                 if task.files:
-                    patch.setenv("LONGWAVE_CACHE", str(place))
+                    patch.setenv("LONGWAVE_CACHE", str(folder))
                     patch.setattr(Source, "check_count", lambda *rule, **how: None)  # as of the originals
                     patch.setattr(packaged, "check_md5", lambda *rule: None)
-                    raw_images.accept_small(patch, place / "raw")
+                    raw_images.accept_small(patch, folder / "raw")
                 loaded[task.name] = inspect.unwrap(task.load)(task.variant)  # past the cache in memory
         return loaded[task.name]
 
@@ -95,11 +95,11 @@ def few(split: Sequences, n: int = 20) -> Tensor:
 def test_a_task_feeds_what_it_declares(task: TaskSpec, load: Load) -> None:
     data = load(task)
     for split in (data.training(64), data.valid, data.test):
-        taken = split.take(torch.arange(min(8, len(split))))
-        inputs, targets, n = taken.inputs, taken.targets, len(taken)
+        examples = split.take(torch.arange(min(8, len(split))))
+        inputs, targets, n = examples.inputs, examples.targets, len(examples)
         steps = split.inputs.shape[1] + (len(split.tail.values) if split.tail else 0)
         free = split.horizon - 1 if isinstance(split, FreeRuns) else 0
-        assert split.places == (split.segment if isinstance(split, Text) else steps + free)
+        assert split.positions == (split.segment if isinstance(split, Text) else steps + free)
         assert inputs.shape == ((n, steps) if task.tokens else (n, steps, task.inputs))
         assert inputs.dtype == (torch.int64 if task.tokens else torch.float32)
         assert inputs.min() >= 0 and inputs.max() < task.tokens if task.tokens else inputs.isfinite().all()
@@ -198,8 +198,8 @@ def test_one_other_number_gives_another_version(task: TaskSpec, which: str, part
     data = replace(data, train=short(data.training(16)), valid=short(data.valid), test=short(data.test), stream=None)
     split = getattr(data, which)
     changed = getattr(split, part).clone(memory_format=torch.contiguous_format)
-    place = changed.view(-1)[-1:]
-    place.copy_(torch.where(place == 0, 1, 0) if not place.isnan() else torch.zeros_like(place))
+    last = changed.view(-1)[-1:]
+    last.copy_(torch.where(last == 0, 1, 0) if not last.isnan() else torch.zeros_like(last))
     other = replace(data, **{which: replace(split, **{part: changed})})
     assert other.version != data.version
 

@@ -90,7 +90,7 @@ print(json.dumps(found))
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def plugins(tmp_path: Path) -> Path:
     """A folder with one more model and two more tasks, one file each; ``within`` makes them parts of the tree."""
     support = ROOT / "tests/support"
     for folder, name in (("models", "toy_convolution"), ("tasks", "toy_graph")):
@@ -100,40 +100,40 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def within(place: Path, program: str, code: int = 0) -> str:
+def within(plugins: Path, program: str, code: int = 0) -> str:
     """Run a program in a process that sees the toys among models and tasks; return what it prints."""
-    return with_files({part: place / part for part in ("models", "tasks")}, program, code)
+    return with_files({part: plugins / part for part in ("models", "tasks")}, program, code)
 
 
-def swept(place: Path, task: str, models: list[str]) -> tuple[str, dict[str, dict[str, str]]]:
+def swept(plugins: Path, task: str, models: list[str]) -> tuple[str, dict[str, dict[str, str]]]:
     """Return the page of a task, and its board after a sweep of these models, a row a model."""
-    file = place / "toy.toml"
+    file = plugins / "toy.toml"
     file.write_text(SWEEP.format(name="toy", task=task, models=json.dumps(models)))
     run = f"assert main(['sweep', 'run', {str(file)!r}, '--here', '--mlflow', 'off']) == 0\nprint('BOARD')\n"
     page = f"assert main(['tasks', {task!r}]) == 0\n"
-    out = within(place, f"{CLI}{page}{run}sys.exit(main(['board', {task!r}, '--format', 'csv']))")
+    out = within(plugins, f"{CLI}{page}{run}sys.exit(main(['board', {task!r}, '--format', 'csv']))")
     before, _, board = out.partition("BOARD\n")
     return before, {row["model"]: row for row in csv.DictReader(io.StringIO(board))}
 
 
 @pytest.mark.integration
-def test_a_task_is_one_file_and_stands_on_the_board(place: Path) -> None:
-    page, board = swept(place, "toy_sign", ["gru", "lem"])
+def test_a_task_is_one_file_and_stands_on_the_board(plugins: Path) -> None:
+    page, board = swept(plugins, "toy_sign", ["gru", "lem"])
     assert "Sign (toy_sign@1), recall" in page and "2, at the last step" in page and "majority" in page
     assert board.keys() == {"gru", "lem", "majority"}
 
 
 @pytest.mark.integration
-def test_a_task_on_graphs_is_one_file_and_stands_on_the_board(place: Path) -> None:
-    page, board = swept(place, "toy_graph", ["toy_convolution"])
+def test_a_task_on_graphs_is_one_file_and_stands_on_the_board(plugins: Path) -> None:
+    page, board = swept(plugins, "toy_graph", ["toy_convolution"])
     assert "2, at every node" in page and "200 examples to train, 90 to validate, 140 to test" in page
     assert board.keys() == {"toy_convolution", "majority"}
     assert float(board["toy_convolution"]["mean"]) > 90 > float(board["majority"]["mean"])
 
 
 @pytest.mark.integration
-def test_graphs_train_in_a_pack_as_alone_and_padded_nodes_do_not_count(place: Path) -> None:
-    output: dict[str, Any] = json.loads(within(place, PACKS).splitlines()[-1])
+def test_graphs_train_in_a_pack_as_alone_and_padded_nodes_do_not_count(plugins: Path) -> None:
+    output: dict[str, Any] = json.loads(within(plugins, PACKS).splitlines()[-1])
     for of in output.values():
         for together, alone in zip(of["together"], of["alone"], strict=True):
             assert together == pytest.approx(alone, rel=1e-4)
@@ -151,9 +151,9 @@ def test_graphs_train_in_a_pack_as_alone_and_padded_nodes_do_not_count(place: Pa
     ],
 )
 def test_a_model_that_cannot_read_a_tasks_batches_is_refused_in_one_line(
-    place: Path, task: str, models: list[str], rule: str
+    plugins: Path, task: str, models: list[str], rule: str
 ) -> None:
-    file = place / "wrong.toml"
+    file = plugins / "wrong.toml"
     file.write_text(SWEEP.format(name="wrong", task=task, models=json.dumps(models)))
-    out = within(place, f"{CLI}sys.exit(main(['sweep', 'run', {str(file)!r}, '--here']))", code=2)
+    out = within(plugins, f"{CLI}sys.exit(main(['sweep', 'run', {str(file)!r}, '--here']))", code=2)
     assert rule in " ".join(out.split()) and "Traceback" not in out

@@ -1,1 +1,60 @@
-../../package/__init__.py
+"""Longwave: long-memory sequence models compared on one board, and each of them a module of torch.
+
+``import longwave as lw``, then ``lw.LEM(1, 64, dt=0.5)`` and every other layer by its name, ``lw.sweep``, ``lw.board``
+and ``lw.load``. The parts, ``lw.models.lem`` and what else lies in them, are there too. All of it is imported when it
+is first named: ``import longwave`` alone loads nothing heavy. ``lw.platform`` is Longwave's; ``import platform`` stays
+the standard library's.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from longwave import dashboard as dashboard
+    from longwave import files as files
+    from longwave import models as models
+    from longwave import platform as platform
+    from longwave import tasks as tasks
+    from longwave.platform.api.boards import board as board
+    from longwave.platform.api.layers import *  # noqa: F403
+    from longwave.platform.api.loading import load as load
+    from longwave.platform.api.sweeping import sweep as sweep
+
+    __version__: str
+
+PARTS = ("dashboard", "files", "models", "platform", "tasks")
+DOORS = {"board": "boards", "load": "loading", "sweep": "sweeping"}
+"""Functions, and the files of ``platform/api`` that they lie in."""
+
+_here = Path(__file__).resolve().parent
+if not (_here / "models").is_dir():  # in a checkout the parts lie at its top, in a wheel beside this file
+    __path__.append(str(_here.parents[1]))  # noqa: F405
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        if name in PARTS:
+            return importlib.import_module(f"longwave.{name}")
+        if name in DOORS:
+            return getattr(importlib.import_module(f"longwave.platform.api.{DOORS[name]}"), name)
+        if name == "__version__":
+            from importlib import metadata
+
+            return metadata.version("longwave")
+        if name[:1].isupper():  # only a layer has such a name: nothing else makes this import torch
+            from longwave.platform.api.modules import modules
+
+            if name in modules():
+                return modules()[name]
+        known = ", ".join([*DOORS, *PARTS])
+        raise AttributeError(f"longwave has no attribute {name!r}; it has the layers of dir(longwave), and {known}.")
+
+
+def __dir__() -> list[str]:
+    stubs = (Path(folder) / "platform/api/layers.pyi" for folder in __path__)  # noqa: F405
+    text = next(file.read_text(encoding="utf-8") for file in stubs if file.exists())
+    return [*PARTS, *DOORS, *re.findall(r"^class (\w+)", text, re.MULTILINE), "__version__"]

@@ -8,7 +8,7 @@ backward. Here the step is written once, in plain torch, and everything else fol
    computes it at each call, with autograd, from the weights of that call. All other calls become *nodes* on rows of d
    numbers: ``lerp(z, tanh(a), δ)`` is a sum of products of a few nodes. What is detached, or made under ``no_grad``, is
    a *stop*: the same number, through which no gradient passes. Options and Python's branches are gone by then: all that
-   they were decided by is compared at each call (watch, names, kinds, reads, places), and lengths of batches and
+   they were decided by is compared at each call (watch, names, kinds, reads, locations), and lengths of batches and
    sequences may decide on nothing (sizes).
 2. **Sums** (sums). All products that are added up become one sum, which begins with its part of the drive:
    ``W y + 𝒲 z + V x + b`` of coRNN. The drive of many steps at once is one product, done before.

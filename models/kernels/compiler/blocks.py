@@ -100,10 +100,10 @@ class Program:
             same[-1].sums.append(n)
         merged = sorted((b for same in groups.values() for b in same), key=lambda b: level[b.sums[0]])
         blocks = [Block([]), *merged]
-        place = {n: k for k, b in enumerate(blocks) for n in b.sums}
+        block_of = {n: k for k, b in enumerate(blocks) for n in b.sums}
         for n in nodes:
             ready = 0 if n in self.inputs else max((self.at[a] for a in n.args), default=0)
-            self.at[n] = place.get(n, ready)
+            self.at[n] = block_of.get(n, ready)
         unplaced = (row for n in sums for row in n.read if row not in self.inputs and row not in self.rows)
         self.stored |= dict.fromkeys(unplaced)
         return blocks
@@ -152,15 +152,15 @@ class Program:
         """Return whether block ``k`` finds ``n`` in memory."""
         return n in self.inputs or ((n in self.stored or n in self.rows) and self.at[n] < k)
 
-    def settle(self, taken: int, forever: frozenset[Node], again: bool) -> int:
+    def settle(self, held: int, forever: frozenset[Node], again: bool) -> int:
         """Give homes to stored values, ``again`` in place of dead ones; return how many rows ``extra`` has then.
 
         Args:
-            taken: How many it has already.
+            held: How many it has already.
             forever: What lives on when the direction is through.
             again: Whether a row whose value nobody reads any more may be used again.
         """
-        ends = [-1] * taken
+        ends = [-1] * held
         for n, (array, j) in self.inputs.items():
             if array == self.extra:
                 ends[j] = FOREVER if n in forever else self.reads.get(n, 0)

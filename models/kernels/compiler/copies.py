@@ -1,4 +1,4 @@
-"""How weights become operands where their numbers need only be copied or added: from which places to which."""
+"""How weights become operands where their numbers need only be copied or added: from which numbers to which."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Piece:
 
 @dataclass(frozen=True)
 class CopiedBlock:
-    """Rows and columns of one source, times ``factor``, that are added to the block ``place`` of an operand.
+    """Rows and columns of one source, times ``factor``, that are added to the block ``block`` of an operand.
 
     Attributes:
         operand: ``"V"``, ``"b"``, ``"W"``, ``"P"`` or ``"U"``.
-        place: Which d rows of V or W, which d numbers of b or U, which number of P.
+        block: Which d rows of V or W, which d numbers of b or U, which number of P.
         source: Place among ``Copies.sources``.
         at, row, column: Where a member's numbers begin, and how far its rows and columns are apart.
         shared: Whether all members have the same.
@@ -38,7 +38,7 @@ class CopiedBlock:
     """
 
     operand: str
-    place: int
+    block: int
     source: int
     factor: float
     at: int
@@ -79,7 +79,7 @@ class Copies:
         self.computed = tuple(n for n in numbers if terms[n] is None)
         self.replay = invariants.replay(self.computed)
         self.needed = tuple(sorted({*self.direct, *self.replay.needed}))
-        self._places = {n: k for k, n in enumerate((*self.direct, *self.computed))}
+        self._index_of = {n: k for k, n in enumerate((*self.direct, *self.computed))}
         self.wide = tuple(invariants.roots[n].dtype == torch.float64 for n in self.direct)
         self.sources = [self._shapes[n] for n in self.direct] + [_three(self._shapes[n]) for n in self.computed]
         self.sources.append(())
@@ -110,11 +110,11 @@ class Copies:
         members, rows, columns = _three(self._shapes[number])
         return Term(number, 1.0, 0, (rows * columns if members == self.M else 0, columns, 1))
 
-    def _blocks(self, operand: str, place: int, p: Piece, own: Mapping[int, tuple[Term, ...]]) -> list[CopiedBlock]:
+    def _blocks(self, operand: str, block: int, p: Piece, own: Mapping[int, tuple[Term, ...]]) -> list[CopiedBlock]:
         d, rows, columns = self.d, self.d, self.inputs if operand == "V" else self.d
         if p.number is None:
             one = len(self.sources) - 1
-            return [CopiedBlock(operand, place, one, 1 / d, 0, 0, 0, True, d, d)] if operand == "W" else []
+            return [CopiedBlock(operand, block, one, 1 / d, 0, 0, 0, True, d, d)] if operand == "W" else []
         _, high, wide = _three(self._shapes[p.number])
         first, column = p.first * d, p.column * columns
         if operand in "bPU":
@@ -128,8 +128,8 @@ class Copies:
             if operand in "bPU":
                 row, along = 0, along if wide > 1 else 0
             at = t.at + first * row + column * along
-            source, shared = self._places[t.number], not member
-            blocks.append(CopiedBlock(operand, place, source, t.factor, at, row, along, shared, rows, columns))
+            source, shared = self._index_of[t.number], not member
+            blocks.append(CopiedBlock(operand, block, source, t.factor, at, row, along, shared, rows, columns))
         return blocks
 
 

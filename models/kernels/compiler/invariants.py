@@ -26,7 +26,7 @@ class Invariants:
         self.roots = leaves(given)[0]
         self.numbers = {id(t): k for k, t in enumerate(self.roots)}
         self.count = len(self.numbers)
-        self.kept: list[Any] = []
+        self.recorded: list[Any] = []
         self.calls: list[tuple[Recorded, int]] = []  # and the number of the first result
         self._same: dict[Any, int] = {}
 
@@ -44,7 +44,7 @@ class Invariants:
                 raise call.refused(" of numbers on another tensor's device")
         elif not all(t in self for t in call.tensors):
             raise call.refused(" of a tensor that is neither state, drive nor weight")
-        self.kept.append(call)
+        self.recorded.append(call)
         key = (call.op, call.differentiated, self._key(call.args), self._key(sorted(call.kwargs.items())))
         try:
             first = self._same.setdefault(key, self.count)

@@ -49,7 +49,7 @@ class Plan:
 
     @property
     def delays(self) -> list[tuple[int, int]]:
-        """Return (gate, matrix) of each product of delayed outputs, as places in ``gates`` and ``matrices``."""
+        """Return (gate, matrix) of each product of delayed outputs, as indices into ``gates`` and ``matrices``."""
         return [(k, self.matrices.index(m)) for k, n in enumerate(self.gates) for m in n.attr[1:]]
 
     @property
@@ -123,9 +123,9 @@ class _Return:
         g, own = before[0].graph, set(nodes)
         self.own, self.incoming = own, adjoints.incoming
         total, uses = adjoints.total, adjoints.uses
-        place = {n: i for i, n in enumerate(nodes)}
+        position = {n: i for i, n in enumerate(nodes)}
         # Neighbours in W are neighbours in the slots, so that one outer product serves them.
-        uses.sort(key=lambda use: (place[use.row], matrices.index(use.matrix)))
+        uses.sort(key=lambda use: (position[use.row], matrices.index(use.matrix)))
         self.nums, self.vecs = (tuple(n for n in nodes if n.op == kind) for kind in ("num", "vec"))
         self.matrices = matrices
         zero = g.const(0.0)
@@ -144,9 +144,9 @@ class _Return:
 
     def _sums(self, total: dict[Node, Node], nodes: list[Node]) -> list[tuple[Node, Home]]:
         """Return what is added where: the gradients of scalars and vectors, term by term, and of late outputs."""
-        places: dict[Node, Home] = {n: ("sum", i) for i, n in enumerate(self.nums)}
-        places |= {n: ("unit", i) for i, n in enumerate(self.vecs)}
-        sums = [(t, home) for n, home in places.items() if n in total for t in terms(total[n])]
+        homes: dict[Node, Home] = {n: ("sum", i) for i, n in enumerate(self.nums)}
+        homes |= {n: ("unit", i) for i, n in enumerate(self.vecs)}
+        sums = [(t, home) for n, home in homes.items() if n in total for t in terms(total[n])]
         return sums + [(total[n], ("ring", 0)) for n in nodes if n.op == "late" and n in total]
 
     def _fill_slots(self, driven: list[Node]) -> None:

@@ -27,9 +27,9 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from longwave.models.kernels.compiler import kinds, places
+from longwave.models.kernels.compiler import kinds, locations
+from longwave.models.kernels.compiler.locations import ABSENT, Check, Location
 from longwave.models.kernels.compiler.names import COMPUTED, Reads, is_fixed, is_library, is_ours, is_stateful, names_of
-from longwave.models.kernels.compiler.places import ABSENT, Check, Location
 
 LIMIT = 10_000
 """Values that are compared at each call, at most."""
@@ -59,7 +59,7 @@ class Snapshot:
 
     Attributes:
         form: The values, to be compared with another snapshot's: equal forms of the same reads give equal loops.
-        places: Where they are.
+        locations: Where they are.
         held: Places of weights, whose shapes are compared elsewhere.
         obstacle: What cannot be compared; empty if everything can.
         computed: Whether there is a function that reads attributes by names that are computed.
@@ -68,7 +68,7 @@ class Snapshot:
 
     def __init__(self, reads: Reads, roots: Mapping[str, Any]) -> None:
         self.reads, self.obstacle, self.computed = reads, "", False
-        self.places: list[Location] = []
+        self.locations: list[Location] = []
         self.held: list[Location] = []
         self.functions: dict[CodeType, FunctionType] = {}
         self._form: list[Any] = []
@@ -81,8 +81,8 @@ class Snapshot:
         self.form = tuple(self._form)
 
     def check(self) -> Check:
-        """Return what says whether all places still have what they had; it does not keep the roots alive."""
-        return Check(self.places)
+        """Return what says whether all locations still have what they had; it does not keep the roots alive."""
+        return Check(self.locations)
 
     def _visit(self, label: str, value: Any) -> None:
         kind = type(value)
@@ -139,24 +139,24 @@ class Snapshot:
         return full
 
     def _item(self, label: str, owner: Any, key: str) -> Any:
-        value = places.space(owner).get(key, ABSENT)
-        self.places.append(places.NamedItem(label, owner, key, value))
+        value = locations.space(owner).get(key, ABSENT)
+        self.locations.append(locations.NamedItem(label, owner, key, value))
         self._form.append(key)
         self._visit(label, value)
         return value
 
     def _attribute(self, label: str, owner: Any, key: str) -> None:
-        place = places.Attribute(label, owner, key, ABSENT)
-        self.places.append(replace(place, value=place.current))
-        self._visit(label, place.current)
+        location = locations.Attribute(label, owner, key, ABSENT)
+        self.locations.append(replace(location, value=location.current))
+        self._visit(label, location.current)
 
     def _container(self, label: str, value: Any, inside: str = "{}[{!r}]") -> None:
-        contents = places.contents(value)
+        contents = locations.contents(value)
         self._form.append((type(value), len(contents)))
         if self._is_full(len(contents)):
             return
         if not isinstance(value, (tuple, frozenset)):
-            self.places.append(places.Contents(label, value, "", contents))
+            self.locations.append(locations.Contents(label, value, "", contents))
         keys = [*value] * 2 if isinstance(value, Mapping) else range(len(contents))
         for key, inner in zip(keys, contents, strict=True):
             self._visit(inside.format(label, key), inner)
@@ -225,7 +225,7 @@ class Snapshot:
 
     def _own(self, c: type) -> None:
         """Look at the attributes that a class has itself."""
-        self.places.append(places.Keys(c.__name__, c, "", [*vars(c)]))
+        self.locations.append(locations.Keys(c.__name__, c, "", [*vars(c)]))
         for name in sorted(vars(c)):
             inner = [*kinds.functions_in(vars(c)[name])]
             self.functions.update({f.__code__: f for f in inner})
@@ -255,7 +255,7 @@ class Snapshot:
     def _layer(self, label: str, layer: nn.Module) -> None:
         """Look at a module of torch's kind: all that the layer's code does not name is left out."""
         own, parts = vars(layer), layer._modules
-        self.places.append(places.Keys(label, own, "", [*own]))
+        self.locations.append(locations.Keys(label, own, "", [*own]))
         names = {*own, *parts} if self.reads.computed else {*self.reads.names}
         if layer is not self._first:
             names |= kinds.HOOKS
@@ -264,5 +264,5 @@ class Snapshot:
         for name in sorted(names & parts.keys()):
             self._item(f"{label}.{name}", parts, name)
         for held in (layer._parameters, layer._buffers):
-            self.held.append(places.Keys(label, held, "", [*held]))
-            self.held.append(places.Contents(label, held, "", places.contents(held)))
+            self.held.append(locations.Keys(label, held, "", [*held]))
+            self.held.append(locations.Contents(label, held, "", locations.contents(held)))

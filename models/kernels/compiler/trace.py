@@ -85,9 +85,9 @@ class Trace:
         return self.invariants.replay(used + [n.attr[0] for n in nodes if n.op in ("num", "vec")]).calls
 
     def _form(self) -> tuple[Any, ...]:
-        places = {n: k for k, n in enumerate(ordered((*self.before, *self.after)))}
-        nodes = [(n.op, n.attr, n.kind, [places[a] for a in n.args]) for n in places]
-        states = [places[n] for n in (*self.before, *self.after)]
+        numbers = {n: k for k, n in enumerate(ordered((*self.before, *self.after)))}
+        nodes = [(n.op, n.attr, n.kind, [numbers[a] for a in n.args]) for n in numbers]
+        states = [numbers[n] for n in (*self.before, *self.after)]
         return self.gates, self.matrices, nodes, states, len(self._calls())
 
 
@@ -151,7 +151,7 @@ class _Tracing:
         """Find V and b of each gate."""
         views, affine = {id(x)}, dict[int, tuple[Tensor, Tensor | None]]()
         for call in calls:
-            self.trace.invariants.kept.append(call)
+            self.trace.invariants.recorded.append(call)
             ids = [id(t) for t in call.tensors]
             if not any(i in views or i in affine for i in ids):
                 self.trace.invariants.add(call)
@@ -182,7 +182,7 @@ class _Tracing:
 
     def _once(self, weight: Tensor, x: Tensor) -> Tensor:
         """Return the weight (M, p, k d) of which a product has a copy for each step of x; the same if it has none."""
-        made = {id(t): call for call in self.trace.invariants.kept for t in call.results}
+        made = {id(t): call for call in self.trace.invariants.recorded for t in call.results}
         (members, steps), last, base = x.shape[:2], weight.shape[-2:], weight
         while base.shape != (members, *last):
             call = made.get(id(base))

@@ -13,8 +13,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import torch
 
+from longwave.models.kernels.compiler.locations import Location
 from longwave.models.kernels.compiler.names import Reads, is_library, is_ours, names_of
-from longwave.models.kernels.compiler.places import Location
 from longwave.models.kernels.compiler.reads import Snapshot
 from longwave.models.kernels.compiler.recorder import Unsupported
 
@@ -43,7 +43,7 @@ class Watch:
 
     def __init__(self, roots: Mapping[str, Any]) -> None:
         self.roots, self.reads = roots, Reads()
-        self._places: dict[tuple[int, type, str], Location] = {}
+        self._locations: dict[tuple[int, type, str], Location] = {}
         self._functions = {*Snapshot(self.reads, roots).functions}
         self._inner: set[CodeType] = set()
         self._met: dict[int, CodeType] = {}
@@ -53,10 +53,10 @@ class Watch:
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        changed = [place for place in self._places.values() if place.changed()]
-        labels = [place.named() for place in changed]
-        for place in changed:
-            place.restore()
+        changed = [location for location in self._locations.values() if location.changed()]
+        labels = [location.named() for location in changed]
+        for location in changed:
+            location.restore()
         if changed:
             self.reads = replace(self.reads, ignored=frozenset(labels))
         if error is None or isinstance(error, Unsupported):
@@ -122,8 +122,8 @@ class Watch:
             self.reads = replace(self.reads, computed=True)
             snapshot = Snapshot(self.reads, self.roots)
         self._functions |= snapshot.functions.keys()
-        for place in (*snapshot.places, *snapshot.held):
-            self._places.setdefault((id(place.owner), type(place), place.key), place)
+        for location in (*snapshot.locations, *snapshot.held):
+            self._locations.setdefault((id(location.owner), type(location), location.key), location)
         if snapshot.obstacle:
             raise self._refuse(snapshot.obstacle)
 

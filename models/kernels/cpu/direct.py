@@ -41,11 +41,11 @@ class CopyTable:
         starts = list(accumulate((self.M * n for n in self.sizes.values()), initial=0))
         self.starts, self.total = dict(zip(OPERANDS, starts, strict=False)), starts[-1]
         self.gradients = ((p + 1) * G * D, d * N * D, H, K * D)
-        # By operand: where block `place` begins in a task's gradients, and how far its rows and columns are apart.
+        # By operand: where block `block` begins in a task's gradients, and how far its rows and columns are apart.
         self.back = {"V": (D, 1, G * D), "b": (D, 0, 1), "W": (D, 1, N * D), "P": (1, 0, 1), "U": (D, 0, 1)}
         self.back_start = {"b": p * G * D}
         shapes = self.copies.sources[:-1]
-        self.places = list(accumulate((prod(s) for s in shapes), initial=0))
+        self.offsets = list(accumulate((prod(s) for s in shapes), initial=0))
         self.like = [torch.empty(s) for s in shapes]
         self.blocks = b"".join(map(self._packed, self.copies.blocks))
         self.count = len(self.copies.blocks)
@@ -59,14 +59,14 @@ class CopyTable:
         size = 0 if one or b.shared else prod(self.copies.sources[b.source]) // self.M
         width = 1 if b.operand == "P" else self.d * (columns if b.operand in "VW" else 1)
         step, row, column = self.back[b.operand]
-        back = self.back_start.get(b.operand, 0) + b.place * step
+        back = self.back_start.get(b.operand, 0) + b.block * step
         array = GRADIENTS[b.operand]
         return BLOCK.pack(
             *(b.rows, b.columns, b.source < len(self.copies.wide) and self.copies.wide[b.source], b.factor),
             *(b.source, b.at, 0 if b.shared else 1, b.row, b.column),
-            *(0, self.starts[b.operand] + b.place * width, self.sizes[b.operand], columns, 1),
+            *(0, self.starts[b.operand] + b.block * width, self.sizes[b.operand], columns, 1),
             *(array, back, self.gradients[array], row, column),
-            *(-1 if one else self.places[b.source] + b.at, size),
+            *(-1 if one else self.offsets[b.source] + b.at, size),
         )
 
 
@@ -91,9 +91,9 @@ def gathered(t: CopyTable, weights: Sequence[Tensor], made: Sequence[Tensor]) ->
             own = source.stride()
         members.append(0 if lone else own[0])
     operands = torch.full((t.total,), -0.0, dtype=torch.float32)  # 0 would take the sign of a −0 that is added to it
-    places = t.pointers.pack(*[s.data_ptr() for s in sources], ONE.data_ptr())
+    pointers = t.pointers.pack(*[s.data_ptr() for s in sources], ONE.data_ptr())
     library = compiled(t.cell)
-    library.gather(t.blocks, t.count, t.M, places, t.pointers.pack(*members, 0), operands.data_ptr())
+    library.gather(t.blocks, t.count, t.M, pointers, t.pointers.pack(*members, 0), operands.data_ptr())
     return operands
 
 
@@ -185,8 +185,8 @@ def forward(
     states, kept = empty(*first if keep or m else (0,)), empty(*second if keep else (0,))
     start, last = torch.stack(tuple(state)), x.new_empty(len(state), M, B, d)
     x, past = x.contiguous(), None if past is None else past.contiguous()
-    places = [operands.data_ptr() + 4 * at for at in t.starts.values()]
-    read = [x.data_ptr(), *places, start.data_ptr(), address(past), address(lags)]
+    addresses = [operands.data_ptr() + 4 * at for at in t.starts.values()]
+    read = [x.data_ptr(), *addresses, start.data_ptr(), address(past), address(lags)]
     written = [outputs.data_ptr(), last.data_ptr(), states.data_ptr(), kept.data_ptr()]
     launch("forward", t.cell, (M, T, B, t.p, d, m), keep, [*read, *written, *[0] * 9])
     return outputs, last.unbind(), (operands, states, kept)
@@ -215,11 +215,11 @@ def _backward(
     pull, ends = None if gY is None else gY.contiguous(), None
     if any(g is not None for g in glast):
         ends = torch.stack([x.new_zeros(M, B, d) if g is None else g for g in glast])
-    places = [operands.data_ptr() + 4 * at for at in t.starts.values()]
-    read = [x.data_ptr(), *places, 0, address(past), address(lags), 0, 0, states.data_ptr(), kept.data_ptr()]
+    addresses = [operands.data_ptr() + 4 * at for at in t.starts.values()]
+    read = [x.data_ptr(), *addresses, 0, address(past), address(lags), 0, 0, states.data_ptr(), kept.data_ptr()]
     written = [address(pull), address(ends), address(dx), *starts, dstate.data_ptr(), address(dpast)]
     launch("backward", t.cell, (M, T, B, p, d, m), True, [*read, *written])
-    flat = x.new_zeros(t.places[-1])
+    flat = x.new_zeros(t.offsets[-1])
     compiled(t.cell).scatter(t.blocks, t.count, M, tasks, struct.pack("4q", *starts), flat.data_ptr())
     given = zip((dx, dpast, *dstate.unbind()), needs, strict=False)
     return [g if needed else None for g, needed in given], torch._utils._unflatten_dense_tensors(flat, t.like)

@@ -80,7 +80,7 @@ def _delays(plan: Plan, forward: _Direction, back: _Direction) -> str:
     return f"{_function(head, there)}\n  template <class At>\n{_function(head_back, again)}"
 
 
-def _chunk(source: str, place: str, way: _Direction, k: int) -> list[str]:
+def _chunk(source: str, target: str, way: _Direction, k: int) -> list[str]:
     depth = "s.D" if way.transposed == "true" else "s.d"
     return [
         "groups(s.nb, [&](auto N, int64_t first) {",
@@ -88,7 +88,7 @@ def _chunk(source: str, place: str, way: _Direction, k: int) -> list[str]:
         f"  const float* w = s.w + {way.panels - len(way.plan.delays) + k} * s.D * {depth};",
         f"  stage<N>(steps * s.n, std::array{{Source{{{source}}}}},",
         "    [&](int64_t r, V (&a)[N]) { for (int n = 0; n < N; ++n) a[n] = V{}; },",
-        f"    [&](int64_t r, V (&a)[N]) {{ for (int n = 0; n < N; ++n) add(a[n], {place} + n * L); }});",
+        f"    [&](int64_t r, V (&a)[N]) {{ for (int n = 0; n < N; ++n) add(a[n], {target} + n * L); }});",
         "});",
     ]
 
@@ -238,9 +238,9 @@ class _Direction:
         if n.op == "num":
             return f"s.scalar({self.plan.nums.index(n)})"
         if n.op == "vec":
-            place = self.plan.vecs.index(n)
-            self.top.setdefault(("U", place), f"const float* U{place} = s.U + {place} * D;")
-            return f"load(U{place} + i)"
+            k = self.plan.vecs.index(n)
+            self.top.setdefault(("U", k), f"const float* U{k} = s.U + {k} * D;")
+            return f"load(U{k} + i)"
         return FORMS[n.op].format(*(_name(a, names) for a in n.args))
 
 

@@ -44,9 +44,9 @@ def _fresh(size: int) -> np.ndarray:
 
 
 def _claimed(block: np.ndarray) -> bool:
-    for place, spare in enumerate(_spare):
+    for k, spare in enumerate(_spare):
         if spare is block:
-            del _spare[place]
+            del _spare[k]
             return True
     return False
 

@@ -166,18 +166,18 @@ def blocked(B: int, d: int) -> tuple[int, int, int]:
 def chunk(cell: Cell, T: int, B: int, d: int) -> int:
     """Return the steps of a chunk: it keeps about 2^16 numbers, 256 KiB, so that a step finds them in the cache."""
     rows, _, width = blocked(B, d)
-    most = min(max(2**16 // (_kept(cell) * width), 128), 1024)
-    return min(T, max(1, most // rows))
+    numbers = min(max(2**16 // (_kept(cell) * width), 128), 1024)
+    return min(T, max(1, numbers // rows))
 
 
 def _library(cell: Cell) -> ctypes.CDLL | None:
     if cell.name not in _libraries:
         loaded = None if cell.plan is None else library(emit(cell.plan))
         if loaded is not None:
-            number, place, text = ctypes.c_int64, ctypes.c_void_p, ctypes.c_char_p
+            number, address, text = ctypes.c_int64, ctypes.c_void_p, ctypes.c_char_p
             loaded.forward.argtypes = loaded.backward.argtypes = (text, number, number)
-            loaded.gather.argtypes = (text, number, number, text, text, place)
-            loaded.scatter.argtypes = (text, number, number, number, text, place)
+            loaded.gather.argtypes = (text, number, number, text, text, address)
+            loaded.scatter.argtypes = (text, number, number, number, text, address)
         _libraries[cell.name] = loaded
     return _libraries[cell.name]
 
@@ -210,7 +210,7 @@ def _inputs(*tensors: Tensor | Sequence[int]) -> dict[str, Tensor]:
     }
 
 
-def launch(direction: str, cell: Cell, sizes: Sequence[int], keep: bool, places: Sequence[int]) -> None:
+def launch(direction: str, cell: Cell, sizes: Sequence[int], keep: bool, addresses: Sequence[int]) -> None:
     """Run a direction of a cell.
 
     Args:
@@ -218,7 +218,7 @@ def launch(direction: str, cell: Cell, sizes: Sequence[int], keep: bool, places:
         cell: What to run.
         sizes: M, T, B, p, d, m.
         keep: Whether a way back follows.
-        places: Addresses of ``INPUTS``, ``OUTPUTS`` and ``BACKWARD``; 0 for none.
+        addresses: Addresses of ``INPUTS``, ``OUTPUTS`` and ``BACKWARD``; 0 for none.
 
     Raises:
         MemoryError: There is no memory for what it works on.
@@ -226,7 +226,7 @@ def launch(direction: str, cell: Cell, sizes: Sequence[int], keep: bool, places:
     M, T, B, _, d, _ = sizes
     rows, blocks, width = blocked(B, d)
     numbers = M * blocks * T * rows * width * (len(cell.states) + _kept(cell))
-    call = CALL.pack(*sizes, rows, chunk(cell, T, B, d), keep + (keep and numbers > NEAR), _flush, *places)
+    call = CALL.pack(*sizes, rows, chunk(cell, T, B, d), keep + (keep and numbers > NEAR), _flush, *addresses)
     run, tasks = getattr(compiled(cell), direction), M * blocks
     parts = min(torch.get_num_threads(), tasks)
     if parts == 1:
@@ -241,5 +241,5 @@ def launch(direction: str, cell: Cell, sizes: Sequence[int], keep: bool, places:
 def _run(direction: str, cell: Cell, keep: bool, tensors: dict[str, Tensor]) -> None:
     (M, T, B, p), d, m = tensors["x"].shape, tensors["state"].shape[-1], tensors["past"].shape[1]
     names = (*INPUTS, *OUTPUTS, *BACKWARD)
-    places = [tensors[name].data_ptr() if name in tensors and tensors[name].numel() else 0 for name in names]
-    launch(direction, cell, (M, T, B, p, d, m), keep, places)
+    addresses = [tensors[name].data_ptr() if name in tensors and tensors[name].numel() else 0 for name in names]
+    launch(direction, cell, (M, T, B, p, d, m), keep, addresses)

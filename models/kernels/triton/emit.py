@@ -58,8 +58,8 @@ def _back(plan: Plan, near: bool) -> str:
     if near:
         adjoints[0] = " + ".join([adjoints[0], *step.delayed()])
     slots = [step.last[("slot", j)] for j in range(slot_count(plan))]
-    places = [("sum", j) for j in range(len(plan.nums))] + [("unit", j) for j in range(len(plan.vecs))]
-    terms = [" + ".join(step.added.get(place, ["zero"])) for place in places]
+    homes = [("sum", j) for j in range(len(plan.nums))] + [("unit", j) for j in range(len(plan.vecs))]
+    terms = [" + ".join(step.added.get(home, ["zero"])) for home in homes]
     lines = [
         "zero = tl.zeros_like(g[0])",
         *step.lines,

@@ -82,9 +82,9 @@ class StoredBlock(Printer):
         for n, home in self.block.targets:
             if home[0] == "unit" and n in self.program.rows:
                 continue
-            place = self._place(home)
+            pointer = self._place(home)
             value = f"{self._load(home)} + {self.row(n)}" if home[0] in ("sum", "unit") else self.row(n)
-            self.lines.append(f"tl.store({place}, {value}, mask=inside)")
+            self.lines.append(f"tl.store({pointer}, {value}, mask=inside)")
         return self.lines
 
     def _place(self, home: Home) -> str:

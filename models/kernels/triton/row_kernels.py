@@ -163,8 +163,8 @@ def backward_kernel(
         later = a
         if NEAR:  # as in the forward loop; of the gates' slots those that no product is of are not loaded
             tl.debug_barrier()
-            place = ADJ + (e + tl.minimum(lag, i) * B) * (KO * SIZE)
-            later = only(load(place, SIZE, at, inside, G), lag <= i, G)
+            pointer = ADJ + (e + tl.minimum(lag, i) * B) * (KO * SIZE)
+            later = only(load(pointer, SIZE, at, inside, G), lag <= i, G)
         g, o, terms = step(g, s, n, a, x, w, p, u, inside, later, lag == 0)
         store(ADJ + e * (KO * SIZE), SIZE, at, inside, o, 0, KO)
         q = plus(q, terms, H + NU)

@@ -43,7 +43,7 @@ class Dimension:
         return cls(param.name, param.low, param.high, param.log, param.whole)
 
     @property
-    def most(self) -> float:
+    def largest(self) -> float:
         """The largest number that is drawn."""
         return max(c for c in self.choices if not isinstance(c, str)) if self.choices else self.high
 

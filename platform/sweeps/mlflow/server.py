@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import logging
 import os
+import sqlite3
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
+
+from filelock import FileLock
 
 from longwave.platform.errors import LongwaveError
 from longwave.platform.redaction import redacted
 from longwave.platform.storage.outbox import PendingTrial
-from longwave.platform.sweeps.mlflow import local_file
 from longwave.platform.sweeps.mlflow.contents import Metrics, Tracked, metrics_of, params_of, status_of, tags_of
 
 PATIENCE = {
@@ -33,6 +37,11 @@ PATIENCE = {
 """With MLflow's defaults one call to a dead server blocks four minutes, a new store is announced on the screen, errors
 are logged with tracebacks, and a SQLite file that was deleted is written to as long as it is open."""
 
+COMPANIONS = ("", "-journal", "-wal", "-shm")
+"""Suffixes of SQLite's companion files. They move with the file: a journal would be replayed into another file."""
+HELD = ("runs", "registered_models", "trace_info")
+"""Tables of MLflow that have rows if anybody has used it."""
+
 
 class MirrorError(LongwaveError):
     """A tracking server did not take what it was sent."""
@@ -40,8 +49,8 @@ class MirrorError(LongwaveError):
 
 def set_aside_if_damaged(server: str) -> bool:
     """Set a server's file on this machine aside if it is damaged, and return whether it was; a new one comes later."""
-    file = local_file.sqlite_path(server)
-    return bool(file and (fault := local_file.find_fault(file, opens=True)) and _set_aside(file, fault))
+    file = _sqlite_path(server)
+    return bool(file and (fault := find_fault(file, opens=True)) and _set_aside(file, fault))
 
 
 class TrackingServer:
@@ -157,7 +166,7 @@ def client(uri: str) -> Any:
 
         for library in ("mlflow", "alembic"):
             logging.getLogger(library).setLevel(logging.CRITICAL)
-        file = local_file.sqlite_path(uri)
+        file = _sqlite_path(uri)
         return _open_file(uri, file) if file else MlflowClient(uri)
 
 
@@ -174,22 +183,93 @@ def _open_file(uri: str, file: Path) -> Any:
     """Return a client of a file of this machine, which is created if it is missing or broken."""
     from mlflow.tracking import MlflowClient
 
-    if file.exists() and local_file.is_of_another_program(file):
+    if file.exists() and is_of_another_program(file):
         raise MirrorError(f"{file} holds tables of something else than MLflow. Name another with --server")
     for last in (False, True):
-        local_file.create_if_missing(file, MlflowClient)
+        _create_if_missing(file, MlflowClient)
         try:
             client = MlflowClient(uri)
             client.search_experiments(max_results=1)
             return client
         except Exception:
-            if last or not (fault := local_file.find_fault(file, opens=False)):
+            if last or not (fault := find_fault(file, opens=False)):
                 raise
             _set_aside(file, fault)
     raise AssertionError
 
 
 def _set_aside(file: Path, fault: str) -> Path:
-    kept = local_file.set_aside(file)
-    logging.getLogger(__name__).warning("MLflow's file %s was %s. It is kept as %s, and made anew.", file, fault, kept)
+    copy = _rename_aside(file)
+    logging.getLogger(__name__).warning("MLflow's file %s was %s. It is kept as %s, and made anew.", file, fault, copy)
+    return copy
+
+
+def _sqlite_path(server: str) -> Path | None:
+    """Return the file of a server that is a SQLite file; None of any other."""
+    head, _, file = server.partition(":///")
+    return Path(file.partition("?")[0]) if head.partition("+")[0] == "sqlite" and file else None
+
+
+def _create_if_missing(path: Path, make: Callable[[str], object]) -> None:
+    """Create MLflow's file if there is none, under another name first, so that a kill leaves none or a whole one.
+
+    Args:
+        path: Its path.
+        make: Creates a file at a tracking URI.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{path}.lock"):
+        if path.exists() and path.stat().st_size:
+            return
+        making = path.with_name(f"{path.name}.making")
+        for file in (making, path):  # remains of a killed attempt, and an empty file at the path
+            for ending in COMPANIONS:
+                Path(f"{file}{ending}").unlink(missing_ok=True)
+        make(f"sqlite:///{making}")
+        making.rename(path)
+
+
+def find_fault(path: Path, opens: bool) -> str:
+    """Return what is wrong with MLflow's file: ``damaged``, or ``half made`` if MLflow cannot open it; else "".
+
+    A file that MLflow refuses for another reason, such as one of an older MLflow with runs in it, is not broken.
+
+    Args:
+        path: The file.
+        opens: Whether MLflow can open it.
+    """
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True, timeout=5)) as connection:
+            if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+                return "damaged"
+            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if opens or "experiments" not in tables:
+                return ""
+            queries = [f"SELECT 1 FROM {table}" for table in HELD if table in tables]  # nosec B608  # names of HELD
+            queries.append("SELECT 1 FROM experiments WHERE name <> 'Default'")
+            return "" if any(connection.execute(f"{query} LIMIT 1").fetchone() for query in queries) else "half made"
+    except sqlite3.OperationalError:  # locked, or cannot be opened: its state is unknown
+        return ""
+    except sqlite3.DatabaseError:
+        return "damaged"
+
+
+def _rename_aside(path: Path) -> Path:
+    """Rename a broken file and its companions to a free name, and return that."""
+    with FileLock(f"{path}.lock"):
+        names = (path.with_name(f"{path.stem}.broken-{k}{path.suffix}") for k in count(1))
+        kept = next(name for name in names if not any(Path(f"{name}{ending}").exists() for ending in COMPANIONS))
+        for ending in reversed(COMPANIONS):
+            if (file := Path(f"{path}{ending}")).exists():
+                file.rename(f"{kept}{ending}")
     return kept
+
+
+def is_of_another_program(path: Path) -> bool:
+    """Return whether a SQLite file holds the tables of a program other than MLflow."""
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True, timeout=5)) as connection:
+            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            return bool(tables) and "experiments" not in tables
+    except sqlite3.Error:
+        return False

@@ -1,19 +1,26 @@
-"""The devices of a sweep, and what probes say of its packs there: how large they may be, and their shares of a GPU."""
+"""The devices of a sweep, what probes say of its packs there, and an estimate of where all go and how long it takes."""
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+from longwave.platform.errors import ConfigError
 from longwave.platform.records.probe import CPU, Probe, load_key
+from longwave.platform.records.stored import sum_by_device
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.sweeps.place.devices import PARTS, DevicePool, packs_per_gpu, spread_over_gpus
+from longwave.platform.sweeps.place.devices import PARTS, DevicePool, Slot, packs_per_gpu, spread_over_gpus
 
 USABLE = 0.9
 """Part of a device's memory that packs may fill: fragmentation wastes the rest."""
 MAX_PACKS_PER_GPU = 16
 """Each pack is a process with a CUDA context of its own."""
+
+Packs = Mapping[str, Sequence[TrialConfig]]
 
 
 class ProbeTable:
@@ -164,3 +171,91 @@ class Cluster:
     def with_probes(self, probes: Sequence[Probe]) -> Cluster:
         """Return the cluster with other probes."""
         return Cluster(self.pool, self.gpus, ProbeTable(probes))
+
+
+@dataclass(frozen=True)
+class SweepEstimate:
+    """Where packs are expected to go, and how long they take, one stage after another.
+
+    Attributes:
+        placed: Number of packs by kind of device, share of one that each takes, and number of members.
+        seconds: Time from first to last, without that of starting workers.
+        held: Device seconds by kind.
+        unknown: Number of packs by model that were not probed where they go; their seconds are missing.
+    """
+
+    placed: Mapping[tuple[str, float, int], int]
+    seconds: float
+    held: Mapping[str, float]
+    unknown: Mapping[str, int]
+
+
+def estimate_stages(cluster: Cluster, stages: Sequence[Packs]) -> SweepEstimate:
+    """Return an estimate for packs handed out as the queue does; each stage waits for the previous one.
+
+    Args:
+        cluster: Where they go.
+        stages: Packs by key.
+    """
+    placed, unknown, held, seconds = Counter[tuple[str, float, int]](), Counter[str](), dict[str, float](), 0.0
+    for packs in stages:
+        shares = cluster.gpu_shares(packs)
+
+        def train_seconds(key: str, slot: Slot, packs: Packs = packs) -> float:
+            first, members = packs[key][0], len(packs[key])
+            placed[slot.kind, slot.devices, members] += 1
+            epoch = cluster.probed.epoch(first, slot.kind, members)
+            unknown.update([first.model] if epoch is None else ())
+            return (epoch or 0.0) * first.epochs
+
+        last, of_stage = _simulate(cluster.pool.emptied(), shares, train_seconds)
+        seconds, held = seconds + last, sum_by_device(held, of_stage)
+    return SweepEstimate(placed, seconds, held, unknown)
+
+
+def _simulate(
+    pool: DevicePool, packs: Mapping[str, Mapping[str, float]], seconds: Callable[[str, Slot], float]
+) -> tuple[float, dict[str, float]]:
+    """Hand packs out as slots become free; return when the last is done, and how long devices were held."""
+    waiting, now, held = dict(packs), 0.0, dict[str, float]()
+    ends: list[tuple[float, int, Slot]] = []
+    while waiting or ends:
+        for key, shares in [*waiting.items()]:
+            if slot := pool.take_slot(shares):
+                del waiting[key]
+                lasts = seconds(key, slot)
+                held = sum_by_device(held, {slot.kind: lasts * slot.devices})
+                heapq.heappush(ends, (now + lasts, len(waiting), slot))
+        if not ends:
+            return math.inf, held
+        now, _, slot = heapq.heappop(ends)
+        pool.return_slot(slot)
+    return now, held
+
+
+def like_retrainings(trials: Sequence[TrialConfig], count: int) -> list[TrialConfig]:
+    """Return trials like the retrainings of a search, whose winner is not known yet."""
+    return [replace(trials[0], phase="retrain", halving=None, seed=k) for k in range(count)] if trials else []
+
+
+def parse_prices(text: str) -> dict[str, float]:
+    """Return prices per hour by kind of device from ``A100=2.5,cpu=0.04``; a number alone is the price of any.
+
+    Raises:
+        ConfigError: The text has another form.
+    """
+    prices: dict[str, float] = {}
+    for part in filter(None, text.split(",")):
+        kind, _, price = part.strip().rpartition("=")
+        if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?", price):
+            raise ConfigError(f"--price is a number for an hour of a device, 2.5 or A100=2.5,T4=0.4; got {text!r}.")
+        prices[kind.strip()] = float(price)
+    return prices
+
+
+def total_cost(held: Mapping[str, float], price: Mapping[str, float]) -> float | None:
+    """Return the cost of device seconds; None where a kind has no price."""
+    each = {kind: price.get(kind, price.get("")) for kind in held}
+    if any(p is None for p in each.values()):
+        return None
+    return sum(seconds / 3600 * (each[kind] or 0.0) for kind, seconds in held.items())

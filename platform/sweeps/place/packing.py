@@ -1,14 +1,19 @@
-"""Divide trials into packs. Pure: the same plan gives the same packs."""
+"""How trials are divided into packs, and whether the largest of them fit the memory of this machine at all."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from math import inf
 from typing import Literal
 
+from longwave.platform.errors import ConfigError
 from longwave.platform.records.identity import digest
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.sweeps.plan.cells import Sweep
+from longwave.platform.registry import get_model, get_task
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
 
 TENSORS_A_PLACE = 24
 """Tensors of a state's size that autograd keeps for each place of an example, such as a step of a sequence."""
@@ -35,7 +40,7 @@ def member_bytes(config: TrialConfig, positions: int, numbers: int) -> int:
 def trial_bytes(sweep: Sweep, config: TrialConfig) -> int:
     """Return an estimate of the memory that a trial of a sweep needs in training."""
     cell = next(cell for cell in sweep.cells if cell.base.task == config.task)
-    return member_bytes(config, cell.places, cell.other_numbers)
+    return member_bytes(config, cell.positions, cell.other_numbers)
 
 
 def largest_pack(trials: int, workers: int, size: int | Literal["auto"], fitting: int) -> int:
@@ -81,3 +86,52 @@ def divide_into_packs(
             part = group[k * len(group) // count : (k + 1) * len(group) // count]
             packs[pack_key(part)] = part
     return packs
+
+
+COPIES = 3
+"""Copies of the weights that training holds at least: weights, gradients, and one for the step."""
+GIB = 2**30
+
+
+def check_memory(sweep: Sweep, workers: Workers) -> Sweep:
+    """Return the sweep if its trials may fit this machine's memory; that of a cluster is not known.
+
+    The count is a lower bound, so that nothing is refused that might fit.
+
+    Raises:
+        ConfigError: A trial needs more.
+    """
+    available = inf if workers.address else _machine_bytes()
+    for cell in sweep.cells:
+        least = least_bytes(cell)
+        if least > available:
+            config = _largest_trial(cell)
+            sizes = f"hidden {config.hidden:,} with batch {config.batch:,} and {cell.positions:,} places"
+            need = f"takes at least {least / GIB:,.0f} GiB a trial, and this machine has {available / GIB:,.0f}"
+            raise ConfigError(f"{sweep.file.name}: {cell.label}: {sizes} {need}. Make hidden or batch smaller.")
+    return sweep
+
+
+def least_bytes(cell: CellPlan) -> int:
+    """Return a lower bound in bytes for the largest trial of a cell: its weights, and one output at each position."""
+    config = _largest_trial(cell)
+    task = get_task(config.task)
+    weights = get_model(config.model).count(task.inputs, config.hidden, task.outputs, **config.options)
+    return int((COPIES * weights + config.batch * cell.positions * config.hidden) * WIDTH[config.precision])
+
+
+def _largest_trial(cell: CellPlan) -> TrialConfig:
+    """Return a trial with the largest sizes that may be drawn."""
+    largest = {d.name: int(d.largest) for d in cell.space if d.name in ("hidden", "batch")}
+    return replace(
+        cell.base, hidden=largest.get("hidden", cell.base.hidden), batch=largest.get("batch", cell.base.batch)
+    )
+
+
+def _machine_bytes() -> float:
+    """Return the machine's memory; twice that with GPUs, whose own may be larger."""
+    import psutil
+
+    from longwave.platform.training.environment import gpus
+
+    return float(psutil.virtual_memory().total) * (2 if gpus() else 1)

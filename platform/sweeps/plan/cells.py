@@ -51,7 +51,7 @@ class CellPlan:
         label: Its name within the sweep: the model's, with the task and the cell where there are several.
         about: Description of its rows for readers; None until the sweep is written to a store.
         looped: Whether a pack trains its members one after another.
-        places: Positions of an example that a pack holds at a time, such as steps of a sequence; 0 if unknown.
+        positions: Positions of an example that a pack holds at a time, such as steps of a sequence; 0 if unknown.
         other_numbers: Numbers that training keeps of an example in addition to a layer's states; 0 if unknown.
         recipe: Fields of the recipe that rows are compared with, by name; None in plans of older versions.
         numbers: Defaults of the training numbers that are given or drawn.
@@ -68,7 +68,7 @@ class CellPlan:
     label: str = ""
     about: About | None = None
     looped: bool = False
-    places: int = 0
+    positions: int = 0
     other_numbers: int = 0
     recipe: Mapping[str, Any] | None = None
     numbers: Defaults = field(default_factory=dict)
@@ -96,12 +96,12 @@ class CellPlan:
     @property
     def epochs(self) -> int:
         """Epochs of its longest trial."""
-        return int(max([self.base.epochs, *(d.most for d in (*self.space, *self.wider) if d.name == "epochs")]))
+        return int(max([self.base.epochs, *(d.largest for d in (*self.space, *self.wider) if d.name == "epochs")]))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
-        fields = {name: getattr(self, name) for name in ("goal", "metric", "label", "looped", "places", "recipe")}
-        fields["beside"] = self.other_numbers
+        fields = {name: getattr(self, name) for name in ("goal", "metric", "label", "looped", "recipe")}
+        fields |= {"places": self.positions, "beside": self.other_numbers}
         space, about = [dimension.to_dict() for dimension in self.space], self.about and self.about.to_dict()
         numbers = {name: dict(defaults) for name, defaults in self.numbers.items()}
         more: dict[str, Any] = {"warm": [start.to_dict() for start in self.warm]} if self.warm else {}

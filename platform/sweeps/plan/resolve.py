@@ -13,9 +13,8 @@ from longwave.platform.records.stored import CatalogueEntry
 from longwave.platform.records.trial import SIZES, WORDS, TrialConfig
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.statistics.scale import scale_of
-from longwave.platform.sweeps.file.cell import ResolvedCell, resolve_cell
+from longwave.platform.sweeps.file.cell import CellSettings, ResolvedCell, read_cells, resolve_cell
 from longwave.platform.sweeps.file.schema import SweepFile
-from longwave.platform.sweeps.file.settings import CellSettings, read_cells
 from longwave.platform.sweeps.file.space import Dimension, learning_samplers
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep, recipe_to_dict
 from longwave.platform.sweeps.plan.trials import without_defaults
@@ -115,7 +114,7 @@ def _plan_cell(
         task.metric.name,
         _label_of_cell(file, task, model, settings.cell),
         looped=model.looped,
-        places=data.valid.places,
+        positions=data.valid.positions,
         other_numbers=data.valid.numbers(task.outputs),
         recipe=recipe_to_dict(task.recipe(model.name)),
         numbers=resolved.numbers,

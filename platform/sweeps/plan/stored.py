@@ -30,7 +30,7 @@ VERSIONS = ("task_version", "data", "model_version", "protocol")
 
 
 def store_plan(sweep: Sweep, store: Store) -> Sweep:
-    """Write a sweep to the store, with its plan, and return the stored one. A second call changes nothing.
+    """Write a sweep to the store with its plan, and return that; of one that is there already, the stored plan.
 
     Raises:
         ConfigError: Another sweep has the name, this one was planned under other versions, or a plugin breaks a rule.
@@ -38,20 +38,30 @@ def store_plan(sweep: Sweep, store: Store) -> Sweep:
     from longwave.platform.sweeps.plan.resolve import used_models_and_tasks, with_descriptions
 
     check_plugins(sweep.file)
-    name, content = sweep.file.name, stored_settings(sweep.file)
-    if new := name not in store.sweeps():
+    name, planned = sweep.file.name, None
+    if name not in store.sweeps():
         store.write_catalogue(used_models_and_tasks(sweep))
-    store.add_sweep(name, content, with_descriptions(with_settings_of_rows(sweep, store)).to_dict() if new else None)
-    stored = read_sweep_plan(store, name)
+        planned = with_descriptions(with_settings_of_rows(sweep, store))
+    is_new = store.add_sweep(name, stored_settings(sweep.file), planned.to_dict() if planned else None)
+    if planned is None or not is_new:
+        planned = read_sweep_plan(store, name)
+        _check_versions(sweep, planned)
+    for cell in sweep.cells:
+        keep_plugin_text("model", cell.base.model)
+        keep_plugin_text("task", cell.base.task)
+    return planned
+
+
+def _check_versions(sweep: Sweep, stored: Sweep) -> None:
+    """Raise ConfigError if a stored sweep was planned under other versions than those of today."""
     for ours, theirs in zip(sweep.cells, stored.cells, strict=True):
         for field in VERSIONS:
             here, then = getattr(ours.base, field), getattr(theirs.base, field)
             if here != then:
                 what = f"{field.replace('_', ' ')} {then} of {ours.base.model} on {ours.base.task}"
-                raise ConfigError(f"The sweep {name!r} was planned with {what}; here is {here}. Give it another name.")
-        keep_plugin_text("model", ours.base.model)
-        keep_plugin_text("task", ours.base.task)
-    return stored
+                raise ConfigError(
+                    f"The sweep {stored.file.name!r} was planned with {what}; here is {here}. Give it another name."
+                )
 
 
 def restore_plugins(configs: Iterable[TrialConfig]) -> None:
@@ -179,7 +189,7 @@ def _drawable(sweep: Sweep, planned: Sequence[PlannedTrial]) -> Sweep:
 
 def with_search_spaces(sweep: Sweep) -> Sweep:
     """Return the sweep; one without a stored plan, which lacks search spaces, is resolved again from its file."""
-    if sweep.cells and all(cell.places for cell in sweep.cells):
+    if sweep.cells and all(cell.positions for cell in sweep.cells):
         return sweep
     from longwave.platform.sweeps.plan.resolve import resolve
 

@@ -58,13 +58,13 @@ def without_defaults(config: TrialConfig, numbers: Defaults) -> TrialConfig:
     where the schedule has none, or where they lie behind the last epoch.
     """
     words = training_words(config)
-    kept = {
+    params = {
         name: value
         for name, value in config.params.items()
         if name not in numbers or (words in numbers[name] and value != numbers[name][words])
     }
     uses_drops = config.schedule == "drops"
-    return replace(config, params=kept, drops=tuple(d for d in config.drops if uses_drops and d < config.epochs))
+    return replace(config, params=params, drops=tuple(d for d in config.drops if uses_drops and d < config.epochs))
 
 
 def fixed_trial(cell: CellPlan) -> TrialConfig:

@@ -78,13 +78,13 @@ def settings_of_rows(cell: CellPlan, groups: Iterable[Group]) -> list[WarmStart]
 
 def choose_starts(file: SweepFile, starts: Sequence[WarmStart]) -> tuple[WarmStart, ...]:
     """Return the settings, with duplicates, and those beyond the number of trials, marked as left out."""
-    kept: list[WarmStart] = []
+    chosen: list[WarmStart] = []
     for start in starts:
-        used = [k for k in kept if not k.out]
+        used = [k for k in chosen if not k.out]
         same = next((k.source for k in used if k.values == start.values), "")
         full = f"more than {file.trials} trials" if len(used) == file.trials else ""
-        kept.append(replace(start, out=start.out or (f"the same as {same}" if same else full)))
-    return tuple(kept)
+        chosen.append(replace(start, out=start.out or (f"the same as {same}" if same else full)))
+    return tuple(chosen)
 
 
 def _warm_start(cell: CellPlan, source: str, values: Mapping[str, Any], defaults: Mapping[str, Any]) -> WarmStart:

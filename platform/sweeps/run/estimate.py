@@ -13,9 +13,8 @@ from longwave.platform.records.probe import CPU
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.probes import read_probes, write_probes
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.place.cluster import Cluster, ProbeTable
+from longwave.platform.sweeps.place.cluster import Cluster, ProbeTable, SweepEstimate, estimate_stages, like_retrainings
 from longwave.platform.sweeps.place.devices import describe_pool
-from longwave.platform.sweeps.place.estimate import SweepEstimate, estimate_stages, like_retrainings
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.plan.cells import Sweep
 from longwave.platform.sweeps.plan.trials import first_trials

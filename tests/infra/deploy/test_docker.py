@@ -107,9 +107,9 @@ def test_all_that_the_image_copies_is_there_and_not_ignored() -> None:
         if word == "COPY" and "--from" not in rest
         for source in [part for part in rest.split() if not part.startswith("--")][:-1]
     ]
-    kept = {line[1:] for line in (DOCKER / "Dockerfile.dockerignore").read_text().splitlines() if line[0] == "!"}
+    included = {line[1:] for line in (DOCKER / "Dockerfile.dockerignore").read_text().splitlines() if line[0] == "!"}
     assert all((ROOT / source).exists() for source in sources)
-    assert set(sources) == kept
+    assert set(sources) == included
 
 
 def test_hadolint_finds_nothing() -> None:
@@ -118,15 +118,15 @@ def test_hadolint_finds_nothing() -> None:
     subprocess.run([hadolint, str(DOCKER / "Dockerfile")], check=True)
 
 
-@pytest.mark.parametrize(("password", "kept"), [("plain", "plain"), (r"a:b\c'$(d) e", r"a\:b\\c'$(d) e")])
-def test_the_password_reaches_libpq_by_a_file_for_its_owner_alone(password: str, kept: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("password", "escaped"), [("plain", "plain"), (r"a:b\c'$(d) e", r"a\:b\\c'$(d) e")])
+def test_the_password_reaches_libpq_by_a_file_for_its_owner_alone(password: str, escaped: str, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text(password)
     env = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "LONGWAVE_PASSWORD_FILE": str(tmp_path / "secret")}
     command = ["sh", str(DOCKER / "entrypoint.sh"), "sh", "-c", "env; exit 7"]
     done = subprocess.run(command, env=env, capture_output=True, text=True)
     written = tmp_path / ".pgpass"
     assert done.returncode == 7 and "plain" not in done.stdout, "the command runs in its place; no variable has it"
-    assert written.read_text() == f"*:*:*:*:{kept}\n" and stat.S_IMODE(written.stat().st_mode) == 0o600
+    assert written.read_text() == f"*:*:*:*:{escaped}\n" and stat.S_IMODE(written.stat().st_mode) == 0o600
 
 
 def test_without_a_secret_the_image_starts_all_the_same(tmp_path: Path) -> None:

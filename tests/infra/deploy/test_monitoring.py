@@ -86,12 +86,12 @@ def test_counters_are_shown_as_rates_and_each_own_number_has_a_panel_and_a_line_
 
 
 def test_panels_lie_side_by_side_and_have_ids_titles_and_a_source_that_is_chosen() -> None:
-    taken: set[tuple[int, int]] = set()
+    covered: set[tuple[int, int]] = set()
     for panel in BOARD["panels"]:
         at = panel["gridPos"]
         cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
-        assert not cells & taken and at["x"] + at["w"] <= 24, f"{panel['title']} lies on another"
-        taken |= cells
+        assert not cells & covered and at["x"] + at["w"] <= 24, f"{panel['title']} lies on another"
+        covered |= cells
         assert panel["title"] and panel["datasource"] == {"type": "prometheus", "uid": "${source}"}
     ids = [panel["id"] for panel in BOARD["panels"]]
     assert len(set(ids)) == len(ids)

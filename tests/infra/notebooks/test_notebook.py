@@ -27,8 +27,8 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
     book = nbformat.read(FILE, as_version=4)
     setting = f"import os; os.environ.update(LONGWAVE_HOME={str(folder)!r}); os.environ.pop('LONGWAVE_STORE', None)"
     book.cells.insert(0, nbformat.v4.new_code_cell(setting))
-    place = {"metadata": {"path": str(folder)}}
-    nbclient.NotebookClient(book, timeout=300, kernel_name="python3", resources=place).execute()
+    resources = {"metadata": {"path": str(folder)}}
+    nbclient.NotebookClient(book, timeout=300, kernel_name="python3", resources=resources).execute()
     return [cell for cell in book.cells if cell["cell_type"] == "code"][1:]
 
 

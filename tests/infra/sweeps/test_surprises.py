@@ -30,8 +30,8 @@ def numbers(content: Any) -> Iterator[float]:
 
 def rounded(text: str, values: list[float]) -> bool:
     """Return whether a number that was written is one of these, rounded as it is."""
-    places = len(text.partition(".")[2])
-    return any(f"{value:.{places}f}" == text for value in values)
+    digits = len(text.partition(".")[2])
+    return any(f"{value:.{digits}f}" == text for value in values)
 
 
 def strangers(item: str, rows: Mapping[str, Mapping[str, Any]]) -> list[str]:

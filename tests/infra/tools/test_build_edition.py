@@ -47,7 +47,7 @@ from longwave.platform.sweeps.run import driver
 SWEEP = """# Expected: 0.1 hours of two cores.
 name = "tiny-{name}"
 task = "{task}"
-{beside}
+{more}
 models = ["lem", "gru"]
 trials = 4
 retrain = 2
@@ -83,15 +83,15 @@ def folders(tmp_path: Path) -> EditionFolders:
     made.readme.write_text("Ours:\n<!-- edition -->\n<!-- /edition -->\nThat is all.\n")
     made.trust.write_text(f"# hashes\n{'e' * 64} {'f' * 64}  # another\n", encoding="utf-8")
     adding = 'variant = "N=20"\nbatch = 10\nsteps = 20'
-    for name, task, beside, epochs in (("a", "adding", adding, 400), ("b", "digits", "", 8)):
-        text = SWEEP.format(name=name, task=task, beside=beside, epochs=epochs)
+    for name, task, more, epochs in (("a", "adding", adding, 400), ("b", "digits", "", 8)):
+        text = SWEEP.format(name=name, task=task, more=more, epochs=epochs)
         (made.sweeps / f"{name}.toml").write_text(text)
     return made
 
 
 def started(folders: EditionFolders, *words: str) -> subprocess.Popen[str]:
-    places = map(str, (folders.sweeps, folders.board, folders.home, folders.trust, folders.readme))
-    command = [sys.executable, "-c", COMMAND, *places, *words]
+    locations = map(str, (folders.sweeps, folders.board, folders.home, folders.trust, folders.readme))
+    command = [sys.executable, "-c", COMMAND, *locations, *words]
     paths = os.pathsep.join(str(ROOT / folder) for folder in PROGRAMS)
     return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": paths}, stdout=subprocess.PIPE, text=True)
 
@@ -155,8 +155,8 @@ def test_an_interrupted_edition_goes_on_and_a_fresh_checkout_trains_nothing_twic
     interrupted(folders, "trials WHERE phase = 'retrain'", 1)
     [unfinished] = folders.unfinished
     assert unfinished.name == "tiny-a.json.xz", "one file a sweep, to be replaced"
-    kept = {e.config.id for e in bundle.read(unfinished).content.trials}
-    assert len(kept) >= 4, "a search that is over"
+    bundled = {e.config.id for e in bundle.read(unfinished).content.trials}
+    assert len(bundled) >= 4, "a search that is over"
     folders = replace(folders, home=tmp_path / "another machine")
 
     output = made(folders)
@@ -164,7 +164,7 @@ def test_an_interrupted_edition_goes_on_and_a_fresh_checkout_trains_nothing_twic
     results = {file.name: file.read_bytes() for file in folders.results}
     assert [name.rpartition("-")[0] for name in results] == ["tiny-a", "tiny-b"]
     assert count(folders, "trials") == 24, "each trial once, whatever was interrupted"
-    assert not kept & trained(folders) and not folders.unfinished
+    assert not bundled & trained(folders) and not folders.unfinished
     assert {row["task"] for row in read_edition(folders.edition).rows} == {"adding", "digits"}
     assert find_results(folders.edition) == folders.results
     assert {*(bundle.read(file).name for file in folders.results), "e" * 64} == shipped(folders.trust).keys()

@@ -64,10 +64,10 @@ def test_what_a_second_search_changed_is_told_and_no_search_is_counted_twice() -
     )
     assert "Edition `0`: 3 rows on 1 board, 1 of them superseded by a second search; their 8 retrainings" in text
     assert "their searches 1.5." in text
-    _, place, _, _, only = lines("What a second search changed", text)
+    _, heading, _, _, only = lines("What a second search changed", text)
     cells = [re.search(r"row=(\w+)", cell) or cell for cell in only.strip("| ").split(" | ")]
     links = [cells[k][1] for k in (0, 2) if isinstance(cells[k], re.Match)]
-    assert (place, links) == ("### t", [first.row, chosen.row])
+    assert (heading, links) == ("### t", [first.row, chosen.row])
     assert cells[1].startswith("1.1") and cells[3].startswith("2.1") and cells[4:] == ["0.5", "0.25"]
     assert first.row not in "".join(lines("Published numbers", text)), "its number stands beside the row chosen"
     older = retrained("a", [1.0, 1.1], superseded="model version 0, now 1", model_version="0", search=spent[0])

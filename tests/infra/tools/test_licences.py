@@ -25,9 +25,9 @@ def test_one_of_several_is_enough_and_all_of_several_are_needed(expression: str,
 
 
 def package(folder: Path, name: str, *lines: str) -> Iterator[Distribution]:
-    place = folder / f"{name}-1.0.dist-info"
-    place.mkdir(parents=True)
-    (place / "METADATA").write_text("\n".join([f"Metadata-Version: 2.4\nName: {name}\nVersion: 1.0", *lines]))
+    target = folder / f"{name}-1.0.dist-info"
+    target.mkdir(parents=True)
+    (target / "METADATA").write_text("\n".join([f"Metadata-Version: 2.4\nName: {name}\nVersion: 1.0", *lines]))
     yield from distributions(path=[str(folder)])
 
 

@@ -92,15 +92,15 @@ def test_garbage_in_fresh_memory_reaches_no_result() -> None:
 def test_large_buffers_come_back_and_are_never_handed_out_twice() -> None:
     memory._spare.clear()
     first = memory.empty(2, memory.SMALL)
-    place, view = first.data_ptr(), first[1, :5]
+    address, view = first.data_ptr(), first[1, :5]
     del first
     other = memory.empty(2, memory.SMALL)
-    assert other.data_ptr() != place
+    assert other.data_ptr() != address
     view.fill_(7.0)
     del other
     del view
     again = [memory.empty(2, memory.SMALL) for _ in range(2)]
-    assert place in [t.data_ptr() for t in again]
+    assert address in [t.data_ptr() for t in again]
     assert again[0].data_ptr() != again[1].data_ptr()
     assert [t.data_ptr() % 64 for t in again] == [0, 0]
 

@@ -144,7 +144,7 @@ def test_tokens_are_read_and_every_step_is_answered_where_the_task_asks_it(tmp_p
     task = network.task
     data = task.load(trial.config.variant).test
     outputs = network.predict(data.inputs[:5])
-    assert outputs.shape == ((5, data.places, task.outputs) if data.every_step else (5, task.outputs))
+    assert outputs.shape == ((5, data.positions, task.outputs) if data.every_step else (5, task.outputs))
     if task.tokens:
         with pytest.raises(ValueError, match=f"parity: tokens are 0 to {task.tokens - 1}, got 0 to 99"):
             network.predict(torch.tensor([[0, 99]]))
@@ -281,10 +281,10 @@ def test_weights_that_fit_no_network_are_refused(url: str, row: Any, tmp_path: P
 
 
 def test_weights_are_kept_in_an_object_store_too(row: Any) -> None:
-    place = "memory://weights-of-a-test"
+    storage = "memory://weights-of-a-test"
     store = "sqlite:///" + str(Path(os.environ["LONGWAVE_HOME"]).absolute()) + ".db"
-    lw.sweep({**ADDING, "keep_weights": True}, here=True, storage=place, mlflow="off", store=store)
-    network = lw.load(row[0].config.id, store=store, storage=place)
+    lw.sweep({**ADDING, "keep_weights": True}, here=True, storage=storage, mlflow="off", store=store)
+    network = lw.load(row[0].config.id, store=store, storage=storage)
     assert network.test == row[0].run.test
 
 

@@ -137,11 +137,11 @@ def test_targets_are_judged_from_above_and_from_below() -> None:
 
 
 def test_a_loss_on_the_last_step_has_targets_and_a_gain_in_words() -> None:
-    lem = Vanishing("lem", PSMNIST, 10.0, 20.0, whole=25.0, kept=50.0, eager=90.0, beside=45.0, capped=200)
+    lem = Vanishing("lem", PSMNIST, 10.0, 20.0, whole=25.0, kept=50.0, eager=90.0, fused=45.0, capped=200)
     lines = [
         lem,
         replace(lem, cell="gru", backward=30.0, kept=60.0),
-        replace(lem, cell=OTHER, backward=100.0, kept=120.0, eager=None, beside=None),
+        replace(lem, cell=OTHER, backward=100.0, kept=120.0, eager=None, fused=None),
         replace(lem, cell="gru", size=SMALL, backward=100.0, kept=400.0),
     ]
     assert lem.ratios == pytest.approx({"last": 0.8, "kept": 2.5, "eager": 2.0})

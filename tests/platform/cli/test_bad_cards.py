@@ -200,35 +200,39 @@ def test_a_bad_file_is_refused_in_one_line(
     assert message in _refused(capsys, home, written(tmp_path, content, {**LONG, **changes}))
 
 
-def _folder(place: Path) -> None:
-    (place / "data.csv").unlink()
-    (place / "data.csv").mkdir()
+def _folder(folder: Path) -> None:
+    (folder / "data.csv").unlink()
+    (folder / "data.csv").mkdir()
 
 
-def _cut(place: Path) -> None:
-    (place / "data.csv").rename(place / "data.csv.gz")
-    (place / "data.csv.gz").write_bytes(gzip.compress(GOOD)[:-20])
-    (place / "toy.toml").write_text((place / "toy.toml").read_text().replace("data.csv", "data.csv.gz"))
+def _cut(folder: Path) -> None:
+    (folder / "data.csv").rename(folder / "data.csv.gz")
+    (folder / "data.csv.gz").write_bytes(gzip.compress(GOOD)[:-20])
+    (folder / "toy.toml").write_text((folder / "toy.toml").read_text().replace("data.csv", "data.csv.gz"))
 
 
-def _nested(place: Path) -> None:
-    (place / "data.csv").unlink()
+def _nested(folder: Path) -> None:
+    (folder / "data.csv").unlink()
     table = pa.table({name: [["1"]] * 9 for name in ROWS[0]})
-    pa.parquet.write_table(table, place / "data.parquet")
-    (place / "toy.toml").write_text((place / "toy.toml").read_text().replace("data.csv", "data.parquet"))
+    pa.parquet.write_table(table, folder / "data.parquet")
+    (folder / "toy.toml").write_text((folder / "toy.toml").read_text().replace("data.csv", "data.parquet"))
 
 
-def _named(place: Path) -> None:
-    (place / "toy.toml").rename(place / "My toy.toml")
+def _named(folder: Path) -> None:
+    (folder / "toy.toml").rename(folder / "My toy.toml")
 
 
 PLACES: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "a folder for a file": (_folder, "toy.toml", "data.csv: it must be a file that can be read, got: Is a directory."),
     "a gz cut short": (_cut, "toy.toml", "data.csv.gz: it is no CSV file: "),
     "lists in Parquet": (_nested, "toy.toml", "column id must hold numbers or words, got list<"),
-    "a card that is not there": (lambda place: None, "none.toml", "Cannot read the data card "),
-    "a CSV for a card": (lambda place: None, "data.csv", "is no data card, whose name ends in .toml. Write one with: "),
-    "a folder for a card": (lambda place: (place / "x.toml").mkdir(), "x.toml", "Cannot read the data card "),
+    "a card that is not there": (lambda folder: None, "none.toml", "Cannot read the data card "),
+    "a CSV for a card": (
+        lambda folder: None,
+        "data.csv",
+        "is no data card, whose name ends in .toml. Write one with: ",
+    ),
+    "a folder for a card": (lambda folder: (folder / "x.toml").mkdir(), "x.toml", "Cannot read the data card "),
     "a name that is none": (_named, "My toy.toml", "a plugin's name has small letters, digits and _, and begins with"),
 }
 """What is done to good files, the card that is given, and the message."""

@@ -148,17 +148,17 @@ LINES = {
     "reproduce zz --store STORE": "A row is named by 4 to 16 hex digits",
     "diff 0000 1111 --store STORE": "No row has a name that begins with 0000",
 }
-"""What is said of each; PORT is taken, STORE holds two rows. Files are in the folder that ``place`` makes."""
+"""What is said of each; PORT is taken, STORE holds two rows. Files are in the folder that ``workspace`` makes."""
 
 
-def _contents(place: Path) -> dict[str, object]:
+def _contents(folder: Path) -> dict[str, object]:
     """Return all that lies in a folder; of the store what is in its tables."""
     contents: dict[str, object] = {
-        str(path.relative_to(place)): path.read_bytes() if path.is_file() else None
-        for path in place.rglob("*")
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        for path in folder.rglob("*")
         if not path.name.startswith("s.db")
     }
-    engine = create_engine(f"sqlite:///{place}/s.db")
+    engine = create_engine(f"sqlite:///{folder}/s.db")
     with engine.begin() as connection:
         for table in ("trials", "sweeps", "sweep_trials", "attempts"):
             contents[table] = connection.scalars(text(f"SELECT count(*) FROM {table}")).all()
@@ -167,7 +167,7 @@ def _contents(place: Path) -> dict[str, object]:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with sweep files, a file, folders, and a store."""
     folder = tmp_path_factory.mktemp("place")
     for name, content in FILES.items():
@@ -185,24 +185,24 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
     """A port that is taken."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        yield taken.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        yield listener.getsockname()[1]
 
 
 @pytest.mark.parametrize(("line", "message"), LINES.items(), ids=LINES)
 def test_a_wrong_command_line_is_one_line_and_changes_nothing(
-    line: str, message: str, place: Path, port: int, home: Path, monkeypatch: pytest.MonkeyPatch,
+    line: str, message: str, workspace: Path, port: int, home: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    monkeypatch.chdir(place)
-    before = _contents(place)
+    monkeypatch.chdir(workspace)
+    before = _contents(workspace)
     words = shlex.split(line.replace("PORT", str(port)).replace("STORE", "sqlite:///s.db"))
     assert main(words) == 2
     out, err = capsys.readouterr()
     assert message in err and err.startswith("longwave: ") and err.count("\n") == 1 and not out
-    assert _contents(place) == before
+    assert _contents(workspace) == before
     assert not [path for path in home.rglob("*") if path.is_file()]
 
 
@@ -211,10 +211,10 @@ def test_there_are_sixty_wrong_command_lines() -> None:
 
 
 def test_a_sweep_file_may_begin_with_a_byte_order_mark(
-    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "bom.toml").write_text(GOOD, encoding="utf-8-sig")
     assert main(["sweep", "plan", str(tmp_path / "bom.toml")]) == 0
     marked = capsys.readouterr().out
-    assert main(["sweep", "plan", str(place / "good.toml")]) == 0
+    assert main(["sweep", "plan", str(workspace / "good.toml")]) == 0
     assert capsys.readouterr().out == marked

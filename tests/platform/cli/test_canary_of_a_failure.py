@@ -29,16 +29,16 @@ ALL_FORMATS = ("table", "csv", "markdown", "latex", "json")
 @pytest.fixture
 def arguments() -> Iterator[list[str]]:
     """What stands in the arguments of any process during the test, and holds the password."""
-    found, over = list[str](), threading.Event()
+    seen, over = list[str](), threading.Event()
 
     def look() -> None:
         while not over.wait(0.2):
             lines = [" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])]
-            found.extend(line for line in lines if f"bob:{CANARY}" in line)
+            seen.extend(line for line in lines if f"bob:{CANARY}" in line)
 
     thread = threading.Thread(target=look)
     thread.start()
-    yield found
+    yield seen
     over.set()
     thread.join()
 

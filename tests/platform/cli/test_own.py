@@ -46,9 +46,9 @@ def test_a_card_that_is_added_is_a_task_and_once_more_changes_nothing(
     assert output.startswith(
         "my-toy is a task now: 16 examples to train, 4 to validate, 4 to test, of 5 steps at most."
     )
-    kept = (home / "plugins/toy.toml").read_bytes()
+    before = (home / "plugins/toy.toml").read_bytes()
     assert say(capsys, "tasks", "add", card).startswith("my-toy is there already: ")
-    assert (home / "plugins/toy.toml").read_bytes() == kept
+    assert (home / "plugins/toy.toml").read_bytes() == before
     page = say(capsys, "tasks", "my-toy")
     assert "tell 2 classes apart from 2 channels" in page and "majority" in page and "1-NN" in page
     [listed] = [t for t in json.loads(say(capsys, "tasks", "--format", "json")) if t["name"] == "my-toy"]

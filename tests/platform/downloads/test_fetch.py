@@ -108,13 +108,13 @@ def test_a_set_of_all_kinds_is_downloaded_checked_and_unpacked(server: Server, c
     )
     files = Source("toys", "the toy set", "CC0.", needs, remotes)
     fetch(files)
-    place = cache / "raw/toys"
-    contents = {str(p.relative_to(place)): p.read_bytes() for p in place.rglob("*") if p.is_file()}
+    folder = cache / "raw/toys"
+    contents = {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
     sums = contents.pop("MD5SUMS").decode()
     texts = {"one.txt": b"good one", "box/deep/x.txt": b"good x", "box/y.txt": b"good y"}
     assert contents == {"plain.bin": CONTENT, **texts, "box/z.txt": b"good z", "other/w.txt": b"good w"}
     assert [line.split("  ")[1] for line in sums.splitlines()] == list(needs[:-1])
-    subprocess.run(["md5sum", "--check", "--strict", "--quiet", "MD5SUMS"], cwd=place, check=True)
+    subprocess.run(["md5sum", "--check", "--strict", "--quiet", "MD5SUMS"], cwd=folder, check=True)
     assert {p.name for p in (cache / "raw").iterdir()} - {".toys.lock"} == {"toys"}
     sent = len(server.sent)
     fetch(files)
@@ -123,15 +123,15 @@ def test_a_set_of_all_kinds_is_downloaded_checked_and_unpacked(server: Server, c
 
 def test_a_download_that_broke_off_leaves_nothing_and_comes_whole_the_next_time(server: Server, cache: Path) -> None:
     server.files, server.breaks_after = {"a.bin": CONTENT}, 300_000
-    files, place = source(server, "a.bin"), cache / "raw/toys"  # there is no checksum that would tell
+    files, folder = source(server, "a.bin"), cache / "raw/toys"  # there is no checksum that would tell
     line = refused(files)
     tried = f"cannot be had from {server.url('a.bin')} ("
-    assert line.startswith(f"toy needs the toy set: a.bin is not in {place} and {tried}")
+    assert line.startswith(f"toy needs the toy set: a.bin is not in {folder} and {tried}")
     assert "300000 bytes read, 724004 more expected" in line and line.endswith("Try again, or " + BY_HAND)
-    assert {p.name for p in place.parent.rglob("*")} == {".toys.lock", "toys"}
+    assert {p.name for p in folder.parent.rglob("*")} == {".toys.lock", "toys"}
     server.breaks_after = None
     fetch(files)
-    assert (place / "a.bin").read_bytes() == CONTENT and {p.name for p in place.iterdir()} == {"a.bin", "MD5SUMS"}
+    assert (folder / "a.bin").read_bytes() == CONTENT and {p.name for p in folder.iterdir()} == {"a.bin", "MD5SUMS"}
 
 
 def test_what_a_killed_download_left_is_removed_by_the_next(server: Server, cache: Path) -> None:
@@ -186,9 +186,9 @@ def test_a_wrong_checksum_leaves_nothing(server: Server, cache: Path) -> None:
 def test_each_way_a_server_fails_is_named(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "TIMEOUT", (1.0, 0.3))
     assert "(404 Client Error: Not Found for url: " in refused(source(server, "absent"))
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        remote = Remote(f"http://127.0.0.1:{taken.getsockname()[1]}/a", "a")
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        remote = Remote(f"http://127.0.0.1:{closed.getsockname()[1]}/a", "a")
         assert "(Connection refused)" in refused(Source("toys", "toys", "CC0.", ("a",), (remote,)))
     assert "by https alone" in refused(Source("toys", "toys", "CC0.", ("a",), (Remote("gopher://x/a", "a"),)))
     server.files, server.stalls, server.breaks_after = {"a.bin": CONTENT}, True, 1000

@@ -259,10 +259,10 @@ def test_bundles_that_are_too_large_together_are_refused(
         read_together([tmp_path / "a"] * 3)
 
 
-def leaves(place: Any) -> list[tuple[Any, Any]]:
+def leaves(value: Any) -> list[tuple[Any, Any]]:
     """Return every place of a JSON value where something else could stand."""
-    keys = list(place) if isinstance(place, dict) else range(len(place)) if isinstance(place, list) else []
-    return [(place, key) for key in keys] + [leaf for key in keys for leaf in leaves(place[key])]
+    keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else []
+    return [(value, key) for key in keys] + [leaf for key in keys for leaf in leaves(value[key])]
 
 
 def test_whatever_stands_anywhere_is_found_or_can_be_known_by_training_alone(genuine: File) -> None:
@@ -271,11 +271,11 @@ def test_whatever_stands_anywhere_is_found_or_can_be_known_by_training_alone(gen
     for _ in range(150):
         changed = json.loads(genuine.content.model_dump_json())
         curves = [id(column) for entry in changed["trials"] for column in entry["curve"].values()]
-        place, key = draw.choice(leaves(changed))
-        before, place[key] = place[key], draw.choice(values)
+        parent, key = draw.choice(leaves(changed))
+        before, parent[key] = parent[key], draw.choice(values)
         try:
             file = seal(Bundle.model_validate_json(json.dumps(changed)))
         except ValueError:
             continue
-        unknowable = id(place) in curves or key in ("seconds", "test", "valid", "trivial")
-        assert audit(file) or unknowable or before == place[key], f"{key}: {before} became {place[key]}."
+        unknowable = id(parent) in curves or key in ("seconds", "test", "valid", "trivial")
+        assert audit(file) or unknowable or before == parent[key], f"{key}: {before} became {parent[key]}."

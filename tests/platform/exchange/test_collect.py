@@ -95,8 +95,8 @@ def test_what_is_over_is_submitted_where_the_rest_would_be_refused(
     errors = capsys.readouterr().err
     assert "lem 6: 1 of 2 search trials are missing" in errors and "submit --over" in errors
     assert main([*submit, "--over"]) == 0
-    kept = read(tmp_path / "out.json.xz").content.trials
-    assert {e.config.id for e in kept} == {e.config.id for e in genuine.content.trials} - {e.config.id for e in cell}
+    sent = read(tmp_path / "out.json.xz").content.trials
+    assert {e.config.id for e in sent} == {e.config.id for e in genuine.content.trials} - {e.config.id for e in cell}
 
 
 def test_a_re_run_is_told_with_its_row_and_not_without(genuine: File) -> None:
@@ -109,5 +109,5 @@ def test_a_re_run_is_told_with_its_row_and_not_without(genuine: File) -> None:
             done = reproduce.train_again(reproduce.plan_rerun(store, row))
             reproduce.store_rerun(store, done)
             again = {t.config.id for t in store.retrainings("adding") if t.rerun}
-            kept = {e.config.id for e in collect(store, over=True).trials}
-            assert len(again) == 1 and (again <= kept) == is_kept
+            sent = {e.config.id for e in collect(store, over=True).trials}
+            assert len(again) == 1 and (again <= sent) == is_kept

@@ -135,18 +135,18 @@ def test_a_bundle_that_holds_a_password_is_refused_and_its_place_is_named(
     def in_explanation(changed: Content) -> None:
         of(changed)[0]["about"]["recipe"] = "https://bob:hunter2@host"
 
-    places = {
+    messages = {
         in_reason: r"trial \w{16} holds a password in run\.reason\.",
         in_facts: r"environment \w{16}.* in device\.",
     }
-    places |= {in_settings: r"sweep \w{16}.* in password\.", in_explanation: r"trial \w{16}.* in about\.recipe\."}
-    for change, place in places.items():
+    messages |= {in_settings: r"sweep \w{16}.* in password\.", in_explanation: r"trial \w{16}.* in about\.recipe\."}
+    for change, message in messages.items():
         forged = forge(genuine, change)
         write(forged, tmp_path / "forged")
         for options in ([], ["--dry-run"]):
             assert main(["import", str(tmp_path / "forged"), "--store", store.url, *options]) == 2
             captured = capsys.readouterr()
-            assert re.match(f"reject: secrets: {place}", captured.err) and "hunter2" not in captured.err
+            assert re.match(f"reject: secrets: {message}", captured.err) and "hunter2" not in captured.err
             assert captured.out == ""
     assert not any(counts(store).values())
 
@@ -297,14 +297,14 @@ def test_a_diverged_retraining_that_was_left_out_is_missed(genuine: File) -> Non
         changed["trials"] = [e for e in changed["trials"] if e["run"]["trial"] != gone]
         changed["sweeps"][0]["trials"].remove(gone)
 
-    def told(changed: Content) -> None:
+    def hide_it(changed: Content) -> None:
         entry = of(changed)[1]
         entry["points"] = entry["points"][:2]
         best = min(entry["points"], key=lambda p: p["valid"])
         entry["run"] |= {"status": "diverged", "reason": "loss nan, validation nan at epoch 3", "epochs": 3}
         entry["run"] |= {"test": None, "valid": best["valid"], "best_epoch": best["epoch"]}
 
-    assert audit(forge(genuine, told)) == []
+    assert audit(forge(genuine, hide_it)) == []
     assert "1 of 2 retrainings are missing" in str(audit(forge(genuine, hidden)))
 
 

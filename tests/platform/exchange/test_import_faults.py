@@ -30,25 +30,25 @@ SHIPPED = sorted((ROOT / "infra/board/edition-1/results").glob("edition1-g3-*"))
 
 
 @pytest.fixture(scope="module")
-def kept() -> File:
+def bundled() -> File:
     return read(KEPT)
 
 
-def odd(kept: File) -> Bundle:
+def odd(bundled: File) -> Bundle:
     """Return the bundle with what databases write in ways of their own: -0.0, whole and long numbers, measures."""
-    entries = []
-    for k, entry in enumerate(kept.content.trials):
+    trials = []
+    for k, entry in enumerate(bundled.content.trials):
         points = [Point("", 1, -0.0, 3.0, 1e-320, 1e22), Point("", 2, 1e300, 0.1 + 0.2, -0.0, 5.0)]
         run = replace(entry.run, seconds=-0.0, measures=(Measure("a", "1", -0.0), Measure("a", "1", 7.0, "x", 1e16)))
         about = replace(entry.about, trivial={"mean": 1e20, "zero": -0.0}) if k else entry.about
-        entries.append(entry.model_copy(update={"run": run, "about": about, "curve": Curve.of(points)}))
-    return kept.content.model_copy(update={"trials": entries})
+        trials.append(entry.model_copy(update={"run": run, "about": about, "curve": Curve.of(points)}))
+    return bundled.content.model_copy(update={"trials": trials})
 
 
 def test_the_checksums_of_imported_trials_are_those_of_what_lies_in_the_store(
-    kept: File, any_store_url: str, open_store: Callable[[str], Store]
+    bundled: File, any_store_url: str, open_store: Callable[[str], Store]
 ) -> None:
-    store, file = open_store(any_store_url), seal(odd(kept))
+    store, file = open_store(any_store_url), seal(odd(bundled))
     intake.import_bundle(store, file, [AuditFinding("x", "flag", "wörds", [file.content.trials[0].config.id])])
     with store.reading() as connection:
         assert find_mismatches(connection) == {}
@@ -75,7 +75,7 @@ sys.exit(main(["import", sys.argv[1], "--store", sys.argv[2]]))
 @pytest.mark.skipif(sys.platform == "win32", reason="a process is killed")
 @pytest.mark.parametrize("after", [1, 5, 8])
 def test_an_import_that_is_killed_leaves_nothing_and_the_next_one_takes_all(
-    after: int, kept: File, tmp_path: Path, open_store: Callable[[str], Store]
+    after: int, bundled: File, tmp_path: Path, open_store: Callable[[str], Store]
 ) -> None:
     url = f"sqlite:///{tmp_path}/s.db"
     done = subprocess.run([sys.executable, "-c", KILLED, str(KEPT), url, str(after)], capture_output=True, text=True)
@@ -83,7 +83,7 @@ def test_an_import_that_is_killed_leaves_nothing_and_the_next_one_takes_all(
     store = open_store(url)
     assert store.count() == {"trials": 0, "epochs": 0} and store.sweeps() == []
     assert main(["import", str(KEPT), "--store", url]) == 0 == main(["import", str(KEPT), "--store", url])
-    assert store.count() == {"trials": 8, "epochs": sum(len(e.curve.loss) for e in kept.content.trials)}
+    assert store.count() == {"trials": 8, "epochs": sum(len(e.curve.loss) for e in bundled.content.trials)}
     with store.reading() as connection:
         assert find_mismatches(connection) == {}
 

@@ -95,8 +95,8 @@ def test_a_large_bomb_takes_seconds_and_little_memory(tmp_path: Path, text: obje
 
 
 def test_values_depth_texts_and_width_are_counted_while_a_file_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, most in (("VALUES", 100), ("DEPTH", 4), ("LENGTH", 20), ("WIDE", 10)):
-        monkeypatch.setattr(limits, name, most)
+    for name, limit in (("VALUES", 100), ("DEPTH", 4), ("LENGTH", 20), ("WIDE", 10)):
+        monkeypatch.setattr(limits, name, limit)
     path, texts = Path("x"), b'["{[,\\"{[", {"a": [1, 2]}]'
     assert check_json([texts[:9], texts[9:]], path) == texts
     assert check_json([b"[%s]" % b",".join([b"1"] * 90)], path, {()}), "a place that may be wide"
@@ -125,8 +125,8 @@ def test_a_pipe_a_device_and_a_folder_are_refused_at_once(tmp_path: Path, capsys
     (tmp_path / "edition").mkdir()
     os.mkfifo(tmp_path / "edition/manifest.json")
     store = ["--store", f"sqlite:///{tmp_path}/s.db"]
-    for place, kind in (("pipe", "a pipe"), ("/dev/zero", "a device"), ("edition", "manifest.json is a pipe")):
-        assert main(["import", str(tmp_path / place), *store]) == 2
+    for path, kind in (("pipe", "a pipe"), ("/dev/zero", "a device"), ("edition", "manifest.json is a pipe")):
+        assert main(["import", str(tmp_path / path), *store]) == 2
         line = capsys.readouterr().err
         assert kind in line and "Write its content to a file" in line and line.count("\n") == 1
     assert not (tmp_path / "s.db").exists()

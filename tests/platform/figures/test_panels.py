@@ -29,13 +29,13 @@ def drawn(svg: str) -> list[list[tuple[float, float]]]:
     return lines
 
 
-def one(values: list[float], log: bool, most: int = 64, best: int | None = None) -> str:
-    return draw_panels([Panel("a", "#000", [CurveLine([*enumerate(values, 1)], best)])], "mse", log, most=most)
+def one(values: list[float], log: bool, points: int = 64, best: int | None = None) -> str:
+    return draw_panels([Panel("a", "#000", [CurveLine([*enumerate(values, 1)], best)])], "mse", log, points=points)
 
 
 @given(VALUES, some.booleans())
 def test_every_point_lies_within_half_a_step_of_its_number(values: list[float], log: bool) -> None:
-    line = drawn(one(values, log, most=1000))[0]
+    line = drawn(one(values, log, points=1000))[0]
     scaled = [math.log(min(v, 10 * min(values))) if log else v for v in values]
     low, high = min(scaled), max(scaled)
     for k, (x, y) in enumerate(line):
@@ -45,10 +45,10 @@ def test_every_point_lies_within_half_a_step_of_its_number(values: list[float], 
 
 
 @given(VALUES, some.integers(8, 64), some.integers(1, 120))
-def test_a_line_keeps_its_ends_its_best_epoch_and_few_points(values: list[float], most: int, best: int) -> None:
-    svg = one(values, False, most, best)
+def test_a_line_keeps_its_ends_its_best_epoch_and_few_points(values: list[float], points: int, best: int) -> None:
+    svg = one(values, False, points, best)
     line, full = drawn(svg)[0], drawn(one(values, False, 1000))[0]
-    assert line[0] == full[0] and line[-1] == full[-1] and len(line) <= most + 1
+    assert line[0] == full[0] and line[-1] == full[-1] and len(line) <= points + 1
     dots = re.findall(r"M(\d+),(\d+)h0\"", svg)
     assert best > len(values) or full[best - 1] in line
     wanted = [tuple(str(int(v)) for v in full[best - 1])] if best <= len(values) else []

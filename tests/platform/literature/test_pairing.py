@@ -14,9 +14,9 @@ from longwave.platform.literature.pairing import (
     NOT_RUN,
     OTHER_PROTOCOL,
     belongs,
-    beside,
     credited,
     departures,
+    pair_number,
     quoted,
     unpaired,
 )
@@ -56,7 +56,7 @@ def judged(task: str, variant: str, model: str, scores: list[float | None], **ch
     config = trial(task, variant, model, **changes)
     about = About(**derived_facts(config))
     mine = on(task, variant, model, **dict(config.options))
-    return [beside(n, scores, scale_of(about.goal, about.unit), about, config) for n in mine]
+    return [pair_number(n, scores, scale_of(about.goal, about.unit), about, config) for n in mine]
 
 
 def values(numbers: list[dict[str, Any]]) -> list[float]:
@@ -100,8 +100,8 @@ def test_every_number_with_a_place_stands_beside_one_form_on_one_variant() -> No
     for number in PRINTED:
         if not unpaired(number, METRICS, FORMS):
             form = get_model(number["model"]).printed.get(number["model_variant"], {})
-            places = {number["ours"], get_task(number["task"]).variant, ""}
-            actual = {place for place in places if number in on(number["task"], place, number["model"], **form)}
+            variants = {number["ours"], get_task(number["task"]).variant, ""}
+            actual = {variant for variant in variants if number in on(number["task"], variant, number["model"], **form)}
             assert actual == {number["ours"]}, number
 
 
@@ -132,7 +132,7 @@ def test_the_word_is_that_of_the_verdict_with_the_digits_as_printed() -> None:
     [number] = [n for n in on("fitzhugh_nagumo", "", "lem") if n["value"] == 0.002]
     scores, scale = [0.0021, 0.0022, 0.0023, 0.0024, 0.0025], scale_of("min", "1")
     about = About(**derived_facts(trial("fitzhugh_nagumo", "", "lem")), trivial={"mean": 0.5, "persistence": 0.4})
-    actual = beside(number, scores, scale, about, trial("fitzhugh_nagumo", "", "lem"))
+    actual = pair_number(number, scores, scale, about, trial("fitzhugh_nagumo", "", "lem"))
     want = verdict(scores, Printed(0.002, "reported", rounding=0.0005), scale, 1.25, 0.4)
     assert (actual["verdict"], actual["more"], actual["limit"], actual["why"]) == (
         want.word, want.more, want.limit, want.why,
@@ -146,7 +146,7 @@ def test_the_trivial_predictor_that_the_margin_is_held_against_is_the_best_one()
     about = replace(About(**derived_facts(config)), trivial={"mean": 0.5, "persistence": 0.0027})
     printed = Printed(0.002, "reported", rounding=0.0005)
     by_best, by_worst = (verdict(scores, printed, scale, about.margin, score) for score in (0.0027, 0.5))
-    actual = beside(number, scores, scale, about, config)
+    actual = pair_number(number, scores, scale, about, config)
     assert actual["why"] == by_best.why != by_worst.why
 
 
@@ -205,7 +205,7 @@ def test_a_row_of_before_recipes_were_recorded_has_another_protocol() -> None:
     config = trial("fitzhugh_nagumo", "", "lem")
     old = About("FitzHugh-Nagumo", "LEM", "l2_error", "1", "min", departures=())
     [number] = [n for n in on("fitzhugh_nagumo", "", "lem") if n["value"] == 0.002]
-    actual = beside(number, [0.002] * 5, scale_of("min", "1"), old, config)
+    actual = pair_number(number, [0.002] * 5, scale_of("min", "1"), old, config)
     assert (actual["verdict"], actual["departures"]) == (OTHER_PROTOCOL, ["recipe not recorded"])
 
 

@@ -77,8 +77,10 @@ def test_a_power_of_ten_is_written_as_readers_know_it() -> None:
 def test_every_table_has_one_line_with_a_reason_and_every_line_a_number() -> None:
     with TABLES.open(newline="", encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
-    places = [(line["source"], line["table"]) for line in lines]
-    assert len(places) == len(set(places)) and set(places) == {(line["source"], line["table"]) for line in LINES}
+    described = [(line["source"], line["table"]) for line in lines]
+    assert len(described) == len(set(described)) and set(described) == {
+        (line["source"], line["table"]) for line in LINES
+    }
     assert all(len(line["why"]) > 10 and line["statistic"] in STATISTICS for line in lines)
 
 
@@ -92,10 +94,10 @@ def test_what_a_paper_ran_itself_has_one_label_a_table() -> None:
     actual: dict[tuple[str, str], set[str]] = {}
     columns = {("lipschitz", "Table 4"), ("taugru", "Table 10")}  # minimum, average and maximum are columns there
     for line in LINES:
-        place = (line["source"], line["table"])
-        if line["origin"].startswith(("this paper", "this work")) and place not in columns:
-            actual.setdefault(place, set()).add(line["statistic"] or tables()[place]["statistic"])
-    assert {place: words for place, words in actual.items() if len(words) > 1} == {}
+        table = (line["source"], line["table"])
+        if line["origin"].startswith(("this paper", "this work")) and table not in columns:
+            actual.setdefault(table, set()).add(line["statistic"] or tables()[table]["statistic"])
+    assert {table: words for table, words in actual.items() if len(words) > 1} == {}
 
 
 def test_a_number_that_says_its_own_statistic_differs_from_its_table() -> None:
@@ -112,8 +114,8 @@ def test_a_quote_without_its_statistic_is_the_number_it_quotes() -> None:
     assert [(n["statistic"], n["n"]) for n in same] == [("best", 10)], "the best of 10 is the least of 10"
     other = [n for n in PRINTED if (n["task"], n["model_variant"], n["value"]) == ("smnist", "rk2", 98.9)]
     assert {n["units"] for n in other} == {"64", "128"}, "two sizes are two numbers"
-    [most] = [n for n in PRINTED if (n["task"], n["model"], n["value"]) == ("scifar", "tau_gru", 74.9)]
-    assert (most["statistic"], most["n"]) == ("max", 8), "τ-GRU's Table 3 repeats the maximum of Table 10"
+    [quote] = [n for n in PRINTED if (n["task"], n["model"], n["value"]) == ("scifar", "tau_gru", 74.9)]
+    assert (quote["statistic"], quote["n"]) == ("max", 8), "τ-GRU's Table 3 repeats the maximum of Table 10"
 
 
 def test_what_one_printing_of_a_number_leaves_out_another_says() -> None:

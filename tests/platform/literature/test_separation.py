@@ -50,7 +50,7 @@ def test_without_a_printed_number_or_a_predictor_it_says_so() -> None:
 def test_without_a_printed_number_the_best_of_a_declared_search_tells_and_it_says_which_and_how_sure(
     score: float, saturated: bool
 ) -> None:
-    search = Searched(("gru", "lem", "lstm"), score, 0.2, 0.4, 3, "a.toml", beside="More holds.")
+    search = Searched(("gru", "lem", "lstm"), score, 0.2, 0.4, 3, "a.toml", remark="More holds.")
     output = separation({"mean": 1.0, "analogues": 0.3}, [], ERROR, search)
     assert (
         f"the best of a short search (a.toml, 3 seeds), {score} (0.2 to 0.4) of GRU, ahead of LEM and LSTM," in output

@@ -25,16 +25,16 @@ MAPS = "from torch import tanh\n\nWHERE = __name__\n"
 OWN = "import Tensor, lerp\n\nimport acme_nets.maps\nfrom acme_nets import VERSION\nfrom acme_nets.maps import tanh\n"
 
 
-def install(place: Path, points: str = POINTS) -> Path:
+def install(site: Path, points: str = POINTS) -> Path:
     """Lay out a package as pip does, with its .dist-info."""
-    written(place / "acme_nets/__init__.py", "VERSION = 3\n")
-    written(place / "acme_nets/maps.py", MAPS)
-    written(place / "acme_nets/sign.py", SIGN)
+    written(site / "acme_nets/__init__.py", "VERSION = 3\n")
+    written(site / "acme_nets/maps.py", MAPS)
+    written(site / "acme_nets/sign.py", SIGN)
     uses = "\nassert acme_nets.maps.tanh is tanh and VERSION == 3\n"
-    written(place / "acme_nets/cells/leaky.py", LEAKY.replace("import Tensor, lerp, tanh\n", OWN) + uses)
-    written(place / "acme_nets-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: Acme-Nets\nVersion: 1.0\n")
-    written(place / "acme_nets-1.0.dist-info/entry_points.txt", points)
-    return place
+    written(site / "acme_nets/cells/leaky.py", LEAKY.replace("import Tensor, lerp, tanh\n", OWN) + uses)
+    written(site / "acme_nets-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: Acme-Nets\nVersion: 1.0\n")
+    written(site / "acme_nets-1.0.dist-info/entry_points.txt", points)
+    return site
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_packages_models_and_tasks_are_in_its_distributions_namespace(site: Path) -> None:
     assert [*plugins_by_name("model")] == ["acme_nets-leaky"] and [*plugins_by_name("task")] == ["acme_nets-sign"]
     assert get_model("acme_nets-leaky").build(Sizes(1, 4, 1, 5)).dt == 0.5
-    assert get_task("acme_nets-sign").load("").valid.places == 12
+    assert get_task("acme_nets-sign").load("").valid.positions == 12
     assert get_model("acme_nets-leaky").version == get_task("acme_nets-sign").version
     assert "acme_nets" not in sys.modules, "the package itself was run, not the text that has the version"
 
@@ -56,7 +56,7 @@ def test_a_packages_text_runs_where_the_package_is_not(site: Path, monkeypatch: 
     written(site / "acme_nets/maps.py", MAPS + "# run nowhere before\n")
     plugin = Plugin.from_dict(json.loads(json.dumps(plugins_by_name("model")["acme_nets-leaky"].to_dict())))
     assert {*plugin.files} == {"__init__.py", "maps.py", "sign.py", "cells/leaky.py"}
-    monkeypatch.setattr(sys, "path", [place for place in sys.path if place != str(site)])
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if path != str(site)])
     assert "acme_nets-leaky" not in plugins_by_name("model")
     pin_plugins([plugin])
     assert get_model("acme_nets-leaky").version == plugin.version

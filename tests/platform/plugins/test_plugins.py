@@ -49,7 +49,7 @@ def test_a_folder_is_a_namespace_whose_files_share_one_version(tmp_path: Path) -
     assert set(plugin.files) == {"leaky.py", "sign.py", "parts/maps.py"}
     assert [*plugins_by_name("model")] == ["acme_rnns-leaky"] and [*plugins_by_name("task")] == ["acme_rnns-sign"]
     assert get_model("acme_rnns-leaky").version == get_task("acme_rnns-sign").version == plugin.version
-    assert get_task("acme_rnns-sign").load("").valid.places == 12
+    assert get_task("acme_rnns-sign").load("").valid.positions == 12
 
 
 def test_no_shipped_name_has_a_dash_so_none_can_be_hidden() -> None:

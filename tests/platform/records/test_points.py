@@ -24,6 +24,6 @@ def test_times_are_never_later_than_they_were_and_keep_their_order(times: list[t
     for (seconds, at), point in zip(times, points, strict=True):
         assert 0 <= seconds - point.seconds < 1.1e-6
         assert 0 <= at - point.at < 1.1e-4
-    for name, place in (("seconds", 0), ("at", 1)):
-        in_order = [getattr(points[k], name) for k in sorted(range(len(times)), key=lambda k: times[k][place])]
+    for name, index in (("seconds", 0), ("at", 1)):
+        in_order = [getattr(points[k], name) for k in sorted(range(len(times)), key=lambda k: times[k][index])]
         assert in_order == sorted(in_order)

@@ -38,25 +38,25 @@ def tables(draw: st.DrawFn) -> Table:
 
 @given(tables(), st.integers(10, 140))
 def test_what_stands_is_whole_fits_and_what_goes_is_worth_less(made: Table, width: int) -> None:
-    kept = fitting_columns(made, width)
+    shown = fitting_columns(made, width)
     stay = [k for k in range(len(made.columns)) if k not in made.drop]
-    assert set(stay) <= set(kept) <= set(range(len(made.columns))) and kept == sorted(kept)
-    wanted = column_widths(made, kept, width)
+    assert set(stay) <= set(shown) <= set(range(len(made.columns))) and shown == sorted(shown)
+    wanted = column_widths(made, shown, width)
     if total_width([width_needed(made, k) for k in stay]) <= width:
         assert total_width(wanted) <= width
-    for k, room in zip(kept, wanted, strict=True):
-        assert k in made.prose or room == max(len(cell) for cell in (made.columns[k], *(x[k] for x in made.lines)))
-    for place, k in enumerate(made.drop):
-        if k not in kept:  # with all that is worth more it does not fit
-            ahead = [j for j in made.drop[place + 1 :] if j in kept]
+    for k, columns in zip(shown, wanted, strict=True):
+        assert k in made.prose or columns == max(len(cell) for cell in (made.columns[k], *(x[k] for x in made.lines)))
+    for n, k in enumerate(made.drop):
+        if k not in shown:  # with all that is worth more it does not fit
+            ahead = [j for j in made.drop[n + 1 :] if j in shown]
             assert total_width([width_needed(made, j) for j in (*stay, *ahead, k)]) > width
 
 
 @given(tables())
 def test_without_a_width_all_stands_on_one_line(made: Table) -> None:
     assert fitting_columns(made, None) == [*range(len(made.columns))]
-    for k, room in enumerate(column_widths(made, fitting_columns(made, None), None)):
-        assert all(wrap_text(line[k], room) == " ".join(line[k].split()) for line in made.lines)
+    for k, columns in enumerate(column_widths(made, fitting_columns(made, None), None)):
+        assert all(wrap_text(line[k], columns) == " ".join(line[k].split()) for line in made.lines)
 
 
 @given(st.lists(st.sampled_from(["0.0123 [0.0117, 0.0128]", "(75 %)", "loses", "to"]), min_size=1), st.integers(23, 60))

@@ -39,20 +39,20 @@ def form(content: object) -> str:
 @settings(max_examples=40)
 @given(lines, tables, st.data())
 def test_a_checksum_hangs_on_every_value_and_name_and_on_no_order(
-    trial: dict[str, Any], beside: dict[str, list[dict[str, Any]]], data: st.DataObject
+    trial: dict[str, Any], rows_by_table: dict[str, list[dict[str, Any]]], data: st.DataObject
 ) -> None:
-    made = trial_checksum(trial, beside)
-    shuffled = {name: data.draw(st.permutations(rows)) for name, rows in reversed(beside.items())}
+    made = trial_checksum(trial, rows_by_table)
+    shuffled = {name: data.draw(st.permutations(rows)) for name, rows in reversed(rows_by_table.items())}
     assert trial_checksum(dict(reversed(trial.items())), shuffled) == made and made.startswith("2:") and len(made) == 66
     name, value = data.draw(st.sampled_from(sorted(trial))), data.draw(values)
     changed = {**trial, name: value}
-    assert (trial_checksum(changed, beside) == made) == (form(changed) == form(trial))
+    assert (trial_checksum(changed, rows_by_table) == made) == (form(changed) == form(trial))
     renamed = {f"{name}x": trial[name], **{k: v for k, v in trial.items() if k != name}}
-    assert trial_checksum(renamed, beside) != made
-    for table, rows in beside.items():
+    assert trial_checksum(renamed, rows_by_table) != made
+    for table, rows in rows_by_table.items():
         k = data.draw(st.integers(0, len(rows) - 1))
-        assert trial_checksum(trial, {**beside, table: rows[:k] + rows[k + 1 :]}) != made
-        assert trial_checksum(trial, {**beside, table: [*rows, rows[k]]}) != made
+        assert trial_checksum(trial, {**rows_by_table, table: rows[:k] + rows[k + 1 :]}) != made
+        assert trial_checksum(trial, {**rows_by_table, table: [*rows, rows[k]]}) != made
 
 
 @given(lines)
@@ -76,9 +76,9 @@ def test_all_trials_have_a_checksum_and_are_found_sound_on_both_databases(
     store = open_store(any_store_url)
     trials = recorded_store(store)
     with store.reading() as connection:
-        kept = dict(connection.execute(sa.select(TrialRow.id, TrialRow.checksum)).all())
+        checksums = dict(connection.execute(sa.select(TrialRow.id, TrialRow.checksum)).all())
         assert find_mismatches(connection) == {}
-    assert [len(kept[c.id]) for c in trials] == [66] * 10 + [34] * 2
+    assert [len(checksums[c.id]) for c in trials] == [66] * 10 + [34] * 2
     assert describe_damage(store.engine) == ""
 
 

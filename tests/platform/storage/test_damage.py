@@ -88,10 +88,10 @@ def test_damage_is_found_or_harmless_and_a_repair_gives_only_right_rows(
             harmless += 1
             assert reported(file) == right, f"{file.name} is damaged, and nothing tells"
             continue
-        kept = repair_store(file, file.with_suffix(".new"))
+        repair = repair_store(file, file.with_suffix(".new"))
         assert file.read_bytes() == before
-        assert wrong_rows(kept.file, right) == [], f"{file.name} was repaired to something else"
-        saved += count(kept, "trials")
+        assert wrong_rows(repair.file, right) == [], f"{file.name} was repaired to something else"
+        saved += count(repair, "trials")
     assert noticed + harmless == times and noticed > times // 2
     assert saved > 0.5 * noticed * len(right["trials"])
 
@@ -107,13 +107,13 @@ def test_a_repair_saves_all_but_what_is_damaged_and_says_what(whole: Path, tmp_p
         ids = [key for (key,) in connection.execute("SELECT id FROM trials WHERE length(checksum) = 66 ORDER BY id")]
         connection.execute("UPDATE trials SET valid = 0 WHERE id = ?", ids[:1])
         connection.execute("UPDATE trials SET config = '{}' WHERE id = ?", ids[1:2])
-    kept = repair_store(file)
-    assert kept.file == tmp_path / "store.repaired-1.db" and kept.file.stat().st_mode & 0o777 == 0o600
-    assert set(kept.again) == {ids[0]}
-    by_table = {t.table: (t.saved, t.lost) for t in kept.tables}
+    repair = repair_store(file)
+    assert repair.file == tmp_path / "store.repaired-1.db" and repair.file.stat().st_mode & 0o777 == 0o600
+    assert set(repair.again) == {ids[0]}
+    by_table = {t.table: (t.saved, t.lost) for t in repair.tables}
     assert by_table["trials"] == (39, 1) and by_table["sweep_trials"] == (39, 1)
     assert by_table["curves"] == (36 * 8, 2 * 8 + 3)
-    with Store(f"sqlite:///{kept.file}") as store:
+    with Store(f"sqlite:///{repair.file}") as store:
         assert describe_damage(store.engine) == ""
         assert {t.config.id for t in store.trials("one") if t.run} == set(ids[2:])
     assert repair_store(file).file.name == "store.repaired-2.db"
@@ -167,9 +167,9 @@ def test_a_schema_that_is_no_text_any_more_is_repaired_all_the_same(whole: Path,
     file.write_bytes(content)
     with closing(sqlite3.connect(file)) as old, pytest.raises(UnicodeDecodeError, match="invalid continuation byte"):
         old.execute("SELECT 1 FROM sqlite_master")
-    kept = repair_store(file, tmp_path / "new.db")
-    assert {t.table: t.saved for t in kept.tables}["curves"] == 0, "no curve without its trial"
-    with Store(f"sqlite:///{kept.file}", create=False) as store:
+    repair = repair_store(file, tmp_path / "new.db")
+    assert {t.table: t.saved for t in repair.tables}["curves"] == 0, "no curve without its trial"
+    with Store(f"sqlite:///{repair.file}", create=False) as store:
         assert store.sweeps() == ["one"] and store.trials("one") == []
 
 

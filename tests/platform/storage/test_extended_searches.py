@@ -35,13 +35,13 @@ def trial(number: int) -> Trial:
 
 def succeeded_by(store: Store, sweeps: Sweeps, cells: list[int | None]) -> dict[int, set[int]]:
     """Return by units of each row those of the rows that it gave way to, as a store that holds the sweeps says."""
-    taken: dict[str, Trial] = {}
+    ended: dict[str, Trial] = {}
     asks: list[tuple[StoredSweep, list[str], list[int | None]]] = []
     for (name, (searched, units)), cell in zip(sweeps.items(), cells, strict=True):
         mine = [*map(trial, sorted(searched)), *trials(row(units))]
-        taken |= {t.config.id: t for t in mine}
+        ended |= {t.config.id: t for t in mine}
         asks.append((StoredSweep(name, {}), [t.config.id for t in mine], [cell] * len(mine)))
-    store.import_trials(["bundle"], [(each, ()) for each in taken.values()], asks)
+    store.import_trials(["bundle"], [(each, ()) for each in ended.values()], asks)
     units_of = {group.row: group.config.hidden for group in store.groups()}
     return {units_of[g.row]: {units_of[other] for other in g.succeeded_by} for g in store.groups()}
 

@@ -37,11 +37,11 @@ def content(store: Store) -> dict[str, list[str]]:
 def test_sql_in_names_is_kept_as_text_and_changes_nothing_else(any_store_url: str) -> None:
     assert len(set(NAMED)) == 500
     with Store(any_store_url) as store:
-        kept = NAMED[::5]
-        for name in kept:
+        names = NAMED[::5]
+        for name in names:
             store.add_sweep(name, {"name": name})
-        assert set(store.sweeps()) == {*kept}
-        assert [store.sweep(name).content["name"] for name in kept] == kept
+        assert set(store.sweeps()) == {*names}
+        assert [store.sweep(name).content["name"] for name in names] == names
         before = content(store)
         looks = (store.rows, store.trials_named, store.retrainings, store.trials, store.failures, store.sweep)
         for name, look in zip(NAMED, cycle(looks), strict=False):
@@ -60,7 +60,7 @@ def test_no_statement_is_put_together_from_values() -> None:
                 inserted |= {(path.name, name) for name in re.findall(r"\{(\w+)\}", line)}
     ours = {("upgrade.py", "schema"), ("upgrade.py", "table"), ("repair.py", "table"), ("engine.py", "pragma")}
     ours |= {
-        ("local_file.py", "query"),
+        ("server.py", "query"),
         ("outbox.py", "LOCK"),
         ("repair.py", "table"),
         ("repair.py", "names"),

@@ -93,10 +93,10 @@ def test_a_kill_while_a_store_is_upgraded_loses_nothing(
     clean = content(copy(tmp_path / "clean.db"))
     assert sum('INTO "curves"' in line for line in clean) == 83
     for file in kill_often(opened, times, copy, tmp_path, later):
-        kept = file.with_name(f"{file.stem}.before-{NEXT}.db")
-        assert not kept.exists() or dump(kept) == older
+        backup = file.with_name(f"{file.stem}.before-{NEXT}.db")
+        assert not backup.exists() or dump(backup) == older
         assert content(file) == clean
-        assert dump(kept) == older
+        assert dump(backup) == older
 
 
 def dump(file: Path) -> list[str]:

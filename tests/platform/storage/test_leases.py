@@ -75,8 +75,8 @@ def test_many_drivers_that_take_at_once_share_the_trials_without_overlap(
     store, trials = filled
     crowd = [Leases(open_store(store.url), "tiny").__enter__() for _ in range(6)]
     with ThreadPoolExecutor(6) as pool:
-        taken = list(pool.map(lambda driver: [driver.take([trial]) for trial in trials], crowd))
-    assert sorted(trial for batches in taken for one in batches for trial in one) == sorted(trials)
+        leased = list(pool.map(lambda driver: [driver.take([trial]) for trial in trials], crowd))
+    assert sorted(trial for batches in leased for one in batches for trial in one) == sorted(trials)
 
 
 def test_a_driver_that_is_not_heard_of_loses_its_leases_and_its_late_writes_are_refused(
@@ -135,10 +135,10 @@ def test_the_leases_of_a_process_that_was_killed_are_free_after_two_of_its_beats
             held.send_signal(signal.SIGKILL)
             held.wait()
             silent = 0.0
-            while not (taken := other.take(trials)):
+            while not (leased := other.take(trials)):
                 silent = read_drivers(store)[0].silent
                 time.sleep(0.05)
-            assert taken == {*trials} and silent < 4, "two beats of 1.5 s, and no lease of 9 s"
+            assert leased == {*trials} and silent < 4, "two beats of 1.5 s, and no lease of 9 s"
 
 
 def test_leases_whose_first_release_was_not_committed_are_given_back_by_the_second(

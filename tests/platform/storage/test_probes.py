@@ -25,8 +25,8 @@ def test_probes_come_back_as_they_were_found_and_a_later_one_replaces_an_earlier
 
 def test_where_memory_ran_out_what_was_found_before_is_forgotten_of_that_load_there_alone(store: Store) -> None:
     one = Probe("A100", "shape", 1, 1, 2)
-    kept = [replace(one, kind="T4"), replace(one, shape="more"), replace(one, members=32, fits=False)]
+    others = [replace(one, kind="T4"), replace(one, shape="more"), replace(one, members=32, fits=False)]
     over = replace(one, members=16, fits=False)
-    write_probes(store, [one, replace(one, members=8), *kept])
+    write_probes(store, [one, replace(one, members=8), *others])
     write_probes(store, [over])
-    assert sorted(read_probes(store), key=repr) == sorted([*kept, over], key=repr)
+    assert sorted(read_probes(store), key=repr) == sorted([*others, over], key=repr)

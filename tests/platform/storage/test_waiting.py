@@ -183,11 +183,11 @@ def test_a_full_disk_is_waited_for_and_nothing_is_bricked(small_disk: Path) -> N
     with Store(f"sqlite:///{small_disk}/store.db") as store:
         trials, messages = recorded_store(store, 4), collect_messages(store)
         (small_disk / "other").write_bytes(bytes(shutil.disk_usage(small_disk).free))
-        room = threading.Timer(0.7, (small_disk / "other").unlink)
-        room.start()
+        freeing = threading.Timer(0.7, (small_disk / "other").unlink)
+        freeing.start()
         for epochs in range(100, 4000, 300):
             store.with_retry(lambda n=epochs: store.write(points_of(trials[-1], n), []))  # type: ignore[misc]
-        room.join()
+        freeing.join()
         assert any("its disk has no room: database or disk is full" in line for line in messages)
         assert len(store.curves([trials[-1].id])) == 3700
     with closing(sqlite3.connect(small_disk / "store.db")) as connection:

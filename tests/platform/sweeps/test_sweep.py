@@ -131,9 +131,9 @@ def test_a_sweep_interrupted_anywhere_ends_as_one_never_interrupted(
         except Interrupted:
             continue
     assert attempt > 2
-    kept = {t.config.id: (t.status, t.run and (t.run.valid, t.run.test)) for t in store.trials("tiny")}
-    assert kept == {t.config.id: (t.status, t.run and (t.run.valid, t.run.test)) for t in whole.trials("tiny")}
-    for trial in kept:
+    ends = {t.config.id: (t.status, t.run and (t.run.valid, t.run.test)) for t in store.trials("tiny")}
+    assert ends == {t.config.id: (t.status, t.run and (t.run.valid, t.run.test)) for t in whole.trials("tiny")}
+    for trial in ends:
         ours, theirs = store.curves([trial]), whole.curves([trial])
         assert [(p.epoch, p.loss, p.valid) for p in ours] == [(p.epoch, p.loss, p.valid) for p in theirs]
 

@@ -59,7 +59,7 @@ def names(folder: AnyPath) -> list[str]:
     return sorted(file.name for pattern in ("*", ".*") for file in folder.glob(pattern) if file.is_file())
 
 
-def kept(folder: AnyPath, seed: int = 0) -> Checkpoint:
+def saved_checkpoint(folder: AnyPath, seed: int = 0) -> Checkpoint:
     """Return a checkpoint of the trials after two epochs, beside it the one after the first."""
     pack, file = Pack([trial(seed=seed + k) for k in range(2)], DATA), Checkpoint(folder / "pack.safetensors")
     for _ in range(2):
@@ -84,7 +84,7 @@ def same(one: Saved | None, other: Saved) -> bool:
 
 
 def test_the_newest_comes_first_then_the_one_before_it_then_those_of_others(folder: AnyPath) -> None:
-    file = kept(folder)
+    file = saved_checkpoint(folder)
     assert [s.facts["epoch"] for s in file.candidates()] == [3, 2]
     heir = Checkpoint(folder / "heir.safetensors", (file.path,))
     assert [s.facts["epoch"] for s in heir.candidates()] == [3, 2]
@@ -95,18 +95,18 @@ def test_the_newest_comes_first_then_the_one_before_it_then_those_of_others(fold
 
 @pytest.mark.parametrize("folder", ["folder", "memory"], indirect=True)
 def test_of_100_flipped_bits_each_is_seen_and_the_one_before_serves(folder: AnyPath) -> None:
-    file, chance = kept(folder), random.Random(1)
+    file, chance = saved_checkpoint(folder), random.Random(1)
     older, content = list(file.candidates())[1], file.path.read_bytes()
     for _ in range(100):
-        damaged, place = bytearray(content), chance.randrange(len(content))
-        damaged[place] ^= 1 << chance.randrange(8)
+        damaged, k = bytearray(content), chance.randrange(len(content))
+        damaged[k] ^= 1 << chance.randrange(8)
         file.path.write_bytes(damaged)
         assert same(file.load(), older)
 
 
 @pytest.mark.parametrize("folder", ["folder", "memory"], indirect=True)
 def test_of_100_cut_files_each_is_seen_and_the_one_before_serves(folder: AnyPath) -> None:
-    file, chance = kept(folder), random.Random(2)
+    file, chance = saved_checkpoint(folder), random.Random(2)
     older, content = list(file.candidates())[1], file.path.read_bytes()
     for length in [0, 1, 31, 32, 33, *(chance.randrange(len(content)) for _ in range(95))]:
         file.path.write_bytes(content[:length])
@@ -150,7 +150,7 @@ HARM: dict[str, tuple[Callable[[Checkpoint], object], int]] = {
     "the two are swapped": (swapped, 1),
     "both are damaged": (lambda file: (damaged(file.path), damaged(before(file))), 0),
     "the newest is that of another pack": (
-        lambda file: file.path.write_bytes(kept(file.path.parent / "other", 7).path.read_bytes()), 1),
+        lambda file: file.path.write_bytes(saved_checkpoint(file.path.parent / "other", 7).path.read_bytes()), 1),
     "all are of another version": (lambda file: (before(file).unlink(), of_another_version(file.path),
                                                  before(file).unlink()), 0),
     "the newest has another width": (lambda file: of_a_wider_model(file.path), 2),
@@ -162,7 +162,7 @@ HARM: dict[str, tuple[Callable[[Checkpoint], object], int]] = {
 def test_whatever_happened_to_a_checkpoint_the_curve_is_that_of_an_undisturbed_run_to_the_bit(
     harm: str, folder: AnyPath
 ) -> None:
-    file, (do, stands) = kept(folder), HARM[harm]
+    file, (do, stands) = saved_checkpoint(folder), HARM[harm]
     do(file)
     events, whole = trained(CONFIGS, file), trained(CONFIGS)
     assert events.began == [{c.id: stands for c in CONFIGS}]
@@ -172,11 +172,11 @@ def test_whatever_happened_to_a_checkpoint_the_curve_is_that_of_an_undisturbed_r
 
 
 @contextmanager
-def no_room(most: int) -> Iterator[None]:
+def no_room(limit: int) -> Iterator[None]:
     """Let no file grow beyond so many bytes, as on a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     message = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
     try:
         yield
     finally:
@@ -185,7 +185,7 @@ def no_room(most: int) -> Iterator[None]:
 
 
 def test_a_save_without_room_leaves_what_was_there_and_nothing_else(tmp_path: Path) -> None:
-    file = kept(tmp_path)
+    file = saved_checkpoint(tmp_path)
     names, contents = sorted(tmp_path.iterdir()), [s.facts for s in file.candidates()]
     with no_room(1000), pytest.raises(OSError, match="File too large"):
         file.save(snapshot(Pack(CONFIGS, DATA)))
@@ -260,7 +260,7 @@ def test_while_the_disk_is_full_training_goes_on_and_later_saves_again(
 
 
 def test_a_pack_that_is_over_leaves_no_file_of_its_own_and_those_of_others_alone(folder: AnyPath) -> None:
-    file = kept(folder)
+    file = saved_checkpoint(folder)
     file.part("half").save(snapshot(Pack(CONFIGS, DATA)))
     (folder / ".pack.123.safetensors").write_text("what a killed save left")
     other = Checkpoint(folder / "pack2.safetensors", (file.path,))
@@ -274,6 +274,6 @@ def test_a_pack_that_is_over_leaves_no_file_of_its_own_and_those_of_others_alone
 
 def test_a_report_says_first_what_stands(folder: AnyPath) -> None:
     output: list[Report] = []
-    train(CONFIGS, output.append, kept(folder))
+    train(CONFIGS, output.append, saved_checkpoint(folder))
     assert output[0].began == {c.id: 2 for c in CONFIGS} and len(output[0].points) == 4
     assert not any(report.began for report in output[1:])

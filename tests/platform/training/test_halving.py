@@ -123,9 +123,9 @@ def test_packs_that_go_on_as_one_know_each_epoch_once_and_end_as_the_cohort(whol
 
 
 @pytest.mark.parametrize("reports", range(1, 6))
-@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("checkpointed", [True, False])
 def test_survivors_alone_after_a_rung_are_not_halved_again(
-    reports: int, kept: bool, whole: Ledger, tmp_path: Path
+    reports: int, checkpointed: bool, whole: Ledger, tmp_path: Path
 ) -> None:
     ledger, file, message = Ledger(whole.configs), Checkpoint(tmp_path / "pack"), []
 
@@ -136,8 +136,8 @@ def test_survivors_alone_after_a_rung_are_not_halved_again(
             raise ConnectionError("the driver is gone")
 
     with pytest.raises(ConnectionError, match="the driver is gone"):
-        train(ledger.configs, emit, file if kept else None, ledger.cohort)
-    assert train(ledger.open, ledger.take, file if kept else None, ledger.cohort) == "over"
+        train(ledger.configs, emit, file if checkpointed else None, ledger.cohort)
+    assert train(ledger.open, ledger.take, file if checkpointed else None, ledger.cohort) == "over"
     check(ledger, whole)
 
 

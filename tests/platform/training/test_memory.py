@@ -40,12 +40,12 @@ print(json.dumps([(ends[c.id], sizes[c.id]) for c in configs]))
 """
 
 
-def ended(folder: Path, *room: int) -> list[list]:
+def ended(folder: Path, *arguments: int) -> list[list]:
     """Train eight trials with so many MiB of memory; return how each ended and in a pack of how many."""
-    command = [sys.executable, "-c", PROGRAM, str(folder), *map(str, room)]
+    command = [sys.executable, "-c", PROGRAM, str(folder), *map(str, arguments)]
     paths = [os.environ.get("PYTHONPATH", ""), str(ROOT / "tests/support")]
-    places = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
-    done = subprocess.run(command, env=places, capture_output=True, text=True, timeout=200)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr
     return list(json.loads(done.stdout.splitlines()[-1]))
 

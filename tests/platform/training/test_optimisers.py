@@ -168,10 +168,10 @@ def test_gradients_are_clipped_as_torch_clips_them_each_member_by_its_own(norm: 
         (parameters.clip_values, nn.utils.clip_grad_value_, [value, 3 * value]),
     ):
         alone = []
-        for k, most in enumerate(own):
+        for k, limit in enumerate(own):
             weights = nn.Parameter(torch.zeros(16, dtype=torch.float64))
             weights.grad = drawn[k].clone()
-            torchs(weights, most)
+            torchs(weights, limit)
             alone.append(weights.grad)
         parameters.grad = drawn.clone()
         clip(torch.tensor(own, dtype=torch.float64)[:, None])

@@ -87,8 +87,8 @@ def test_no_two_weights_share_the_memory_of_their_gradients(model: str) -> None:
     spec = get_model(model)
     network = Network(spec, Sizes(2, 4, 1, 6), {p.name: [p.low] for p in spec.space("")[1:]}, [1])
     network(fed(torch.randn(1, 6, 5, 2))).sum().backward()
-    places = [p.grad.data_ptr() for p in network.parameters() if p.grad is not None]
-    assert len(set(places)) == len(places) == len(list(network.parameters()))
+    addresses = [p.grad.data_ptr() for p in network.parameters() if p.grad is not None]
+    assert len(set(addresses)) == len(addresses) == len(list(network.parameters()))
 
 
 def test_a_member_that_diverges_is_recorded_and_the_others_go_on_as_if_it_were_not_there() -> None:
@@ -166,7 +166,7 @@ def test_the_search_never_touches_the_test_split() -> None:
         pack.train_epoch()
         pack.close_epoch()
     assert pack.close().runs[0].status == "ok"
-    with pytest.raises(AssertionError, match=r"looked at test\.read_places"):
+    with pytest.raises(AssertionError, match=r"looked at test\.read_positions"):
         Pack([trial(phase="retrain")], data).close()
 
 

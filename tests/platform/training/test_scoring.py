@@ -97,7 +97,7 @@ def test_nothing_is_dropped_while_a_split_is_scored() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "most", "numbers", "sizes"),
+    ("n", "chunk", "numbers", "sizes"),
     [
         (7, 3, 10**9, [3, 3, 1]),
         (7, 128, 2 * CLASSES * 5, [2, 2, 2, 1]),
@@ -106,9 +106,9 @@ def test_nothing_is_dropped_while_a_split_is_scored() -> None:
     ],
 )
 def test_no_piece_has_too_many_examples_or_outputs(
-    n: int, most: int, numbers: int, sizes: list[int], monkeypatch: pytest.MonkeyPatch
+    n: int, chunk: int, numbers: int, sizes: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scoring, "CHUNK", most)
+    monkeypatch.setattr(scoring, "CHUNK", chunk)
     monkeypatch.setattr(scoring, "CHUNK_NUMBERS", numbers)
     network, seen = network_of("lem", vocabulary=Vocabulary(7)), []
     run: Callable[..., Any] = network.run

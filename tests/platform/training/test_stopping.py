@@ -24,8 +24,8 @@ def test_successive_halving_keeps_the_best_of_each_rung_inside_the_pack() -> Non
     configs = [trial(seed=k, epochs=5, halving=halving, params={"lr": 0.001 * 2**k, "dt": 1.0}) for k in range(9)]
     events, free = trained(configs), trained([replace(c, halving=None) for c in configs])
     firsts = {c.id: events.curve(c)[0][1] for c in configs}
-    kept = sorted(firsts, key=firsts.__getitem__)[:3]
-    assert {r.trial for r in events.runs if r.epochs > 1} == set(kept)
+    survivors = sorted(firsts, key=firsts.__getitem__)[:3]
+    assert {r.trial for r in events.runs if r.epochs > 1} == set(survivors)
     assert sorted(r.epochs for r in events.runs) == [1] * 6 + [3, 3, 5]
     assert [r.status for r in events.runs if r.epochs == 5] == ["ok"]
     assert all("kept the best" in r.reason for r in events.runs if r.status == "stopped")
@@ -95,8 +95,8 @@ def test_a_rung_ranks_by_what_a_trial_is_chosen_by_and_not_by_the_epoch_it_falls
     assert set(now[:4]) != set(best[:4])  # or the two could not be told apart
     halving = {"eta": 2, "first": rung, "cohort": "c"}
     events = trained(requested := [replace(c, epochs=rung + 1, halving=halving) for c in configs])
-    kept = {k for k, c in enumerate(requested) if events.run(c).status == "ok"}
-    assert kept == set((best if selection == "best" else now)[:4])
+    survivors = {k for k, c in enumerate(requested) if events.run(c).status == "ok"}
+    assert survivors == set((best if selection == "best" else now)[:4])
 
 
 def by_hand(valids: list[float], patience: int, goal: str) -> int:

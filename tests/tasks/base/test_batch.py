@@ -59,9 +59,9 @@ def test_examples_are_taken_and_stacked_as_by_hand(
     batch = example(kind, n, seed=n)
     drawn = st.lists(st.integers(0, n - 1), min_size=size, max_size=size)
     index = torch.tensor([data.draw(drawn) for _ in range(members)])
-    taken = batch.take(index)
-    assert type(taken) is type(batch)
-    assert_same(taken, by_hand(batch, index))
+    examples = batch.take(index)
+    assert type(examples) is type(batch)
+    assert_same(examples, by_hand(batch, index))
     assert_same(type(batch).stacked([batch.take(row) for row in index]), by_hand(batch, index))
     assert_same(batch.take(index[0]).shared(members), by_hand(batch, index[0].expand(members, -1)))
 
@@ -129,7 +129,7 @@ def test_the_inputs_alone_are_fed_through_a_change(kind: str) -> None:
         wanted = doubled if name in batch.INPUTS else before
         torch.testing.assert_close(tensor, wanted, rtol=0, atol=0, equal_nan=True)
     if isinstance(batch, Sequences):
-        assert seen[0].shape[:3] == (1, batch.places, 2)  # time-major, as a layer reads it
+        assert seen[0].shape[:3] == (1, batch.positions, 2)  # time-major, as a layer reads it
 
 
 @every_kind
@@ -154,7 +154,7 @@ def test_what_is_no_tensor_counts_in_the_version_by_its_rule() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "places", "read", "numbers"),
+    ("kind", "positions", "read", "numbers"),
     [
         ("last class", 5, 1, 10 + 4 * 3),
         ("last value", 5, 1, 5 + 4 * 3),
@@ -165,14 +165,14 @@ def test_what_is_no_tensor_counts_in_the_version_by_its_rule() -> None:
         ("graphs as a whole", 7, 1, 7 + 4 * 3),
     ],
 )
-def test_a_batch_tells_what_an_example_takes(kind: str, places: int, read: int, numbers: int) -> None:
+def test_a_batch_tells_what_an_example_takes(kind: str, positions: int, read: int, numbers: int) -> None:
     batch = example(kind, 3)
-    assert (batch.places, batch.read_places, batch.numbers(3)) == (places, read, numbers)
+    assert (batch.positions, batch.read_positions, batch.numbers(3)) == (positions, read, numbers)
 
 
 def test_a_text_takes_what_a_segment_does() -> None:
     long = text(100, 8)
-    assert (long.places, long.read_places, long.numbers(7)) == (8, 8, 8 + 4 * 7 * 8)
+    assert (long.positions, long.read_positions, long.numbers(7)) == (8, 8, 8 + 4 * 7 * 8)
 
 
 @quickly

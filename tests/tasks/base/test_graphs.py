@@ -56,7 +56,7 @@ def test_splits_of_one_graph_ask_of_their_own_nodes_share_the_graph_and_repeat_n
     assert data.train is not None and not any(data.repeated().values())
     for split, mask in zip((data.train, data.valid, data.test), masks, strict=True):
         assert split.targets[0].tolist() == [int(c) if m else NOT_ASKED for c, m in zip(classes, mask, strict=True)]
-        assert split.edges[0].tolist() == edges.T.tolist() and split.of_nodes and split.places == 6
+        assert split.edges[0].tolist() == edges.T.tolist() and split.of_nodes and split.positions == 6
         fed = split.take(torch.zeros(4, 1, dtype=torch.int64))
         assert fed.nodes.shape == (4, 1, 6, 3) and fed.nodes.stride()[0] == 0, "nothing is copied"
     floats = one_graph(torch.randn(6, 3), edges, values, *masks)
@@ -71,14 +71,14 @@ def test_graphs_of_several_sizes_are_padded_and_kinds_of_nodes_are_tokens() -> N
     assert batch.real.tolist() == [[True, True, False], [True] * 3] and not batch.of_nodes
     assert batch.edges.tolist() == [[[3, 3], [3, 3]], [[0, 1], [2, 2]]]
     assert batch.take(torch.tensor([1])).nodes.dtype == torch.int64
-    assert batch.read_places == 1 and batch.places == 3
+    assert batch.read_positions == 1 and batch.positions == 3
 
 
 @settings(max_examples=20)
 @given(st.integers(0, 999))
 def test_energy_and_distance_are_what_loops_over_edges_give(seed: int) -> None:
     batch = random_graphs(seed)
-    x = torch.randn(2, len(batch), batch.places, 3, generator=torch.Generator().manual_seed(seed))
+    x = torch.randn(2, len(batch), batch.positions, 3, generator=torch.Generator().manual_seed(seed))
     x[:, 0, 1] = 0.0
     for member in range(2):
         energy, nodes, distance, hearing = 0.0, 0, 0.0, 0

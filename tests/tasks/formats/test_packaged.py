@@ -103,10 +103,10 @@ def test_a_resample_of_the_archive_has_each_class_as_often_as_it_can(k: int, cla
 def test_another_file_than_the_one_a_task_was_written_for_is_named_and_nothing_is_written(
     shipped: Packaged, tmp_path: Path
 ) -> None:
-    before = {path.name for path in shipped.place.iterdir()}
+    before = {path.name for path in shipped.folder.iterdir()}
     shipped.locate("toy")
-    assert shipped.foreign and {path.name for path in shipped.place.iterdir()} == before
-    with (shipped.place / "Toy_TEST.ts").open("a") as file:
+    assert shipped.foreign and {path.name for path in shipped.folder.iterdir()} == before
+    with (shipped.folder / "Toy_TEST.ts").open("a") as file:
         file.write("# more\n")
     with pytest.raises(DataError, match=r"Toy_TEST\.ts.*MD5"):
         shipped.locate("toy")
@@ -125,10 +125,10 @@ def test_without_the_package_it_is_said_how_to_install_it_in_one_line(
 def test_data_of_a_package_are_ready_and_another_folder_is_not_taken(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    place = Path(get_task("nino34").files.place)  # type: ignore[union-attr]
-    before = sorted(place.iterdir())
+    folder = Path(get_task("nino34").files.folder)  # type: ignore[union-attr]
+    before = sorted(folder.iterdir())
     assert main(["data", "fetch", "nino34"]) == 0 and "public domain" in capsys.readouterr().out
-    assert sorted(place.iterdir()) == before
+    assert sorted(folder.iterdir()) == before
     assert main(["data", "fetch", "nino34", "--path", str(tmp_path)]) == 2
     assert "arrives with a package" in capsys.readouterr().err
 
@@ -136,7 +136,7 @@ def test_data_of_a_package_are_ready_and_another_folder_is_not_taken(
 def test_the_measured_el_nino_is_that_of_the_file_by_another_reader() -> None:
     from longwave.tasks.nino34 import FILE, FILES, read_anomalies
 
-    table = pd.read_csv(FILES.place / FILE, sep=r"\s+")
+    table = pd.read_csv(FILES.folder / FILE, sep=r"\s+")
     assert (read_anomalies() == table.iloc[:, 9].to_numpy()).all() and len(table) == 61 * 12
     assert table.columns[8] == "NINO3.4" and table.columns[9].startswith("ANOM")
 
@@ -144,7 +144,7 @@ def test_the_measured_el_nino_is_that_of_the_file_by_another_reader() -> None:
 def test_sunspots_are_those_of_the_file_by_another_reader() -> None:
     from longwave.tasks.sunspots import FILE, FILES, read_numbers
 
-    rows = [row.split() for row in (FILES.place / FILE).read_text().splitlines()]
+    rows = [row.split() for row in (FILES.folder / FILE).read_text().splitlines()]
     years = [row for row in rows if row and row[0].isdigit() and 1749 <= int(row[0]) <= 2009]
     assert [int(row[0]) for row in years] == list(range(1749, 2010))
     assert read_numbers().tolist() == [float(value) for row in years for value in row[1:]]

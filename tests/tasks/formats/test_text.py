@@ -180,12 +180,14 @@ def test_a_broken_corpus_is_refused_by_file_and_rule(
 
 def test_a_vocabulary_of_the_declared_size_is_taken_and_one_more_is_refused(raw: Path) -> None:
     words, signs = [f"w{k}" for k in range(9_999)], [chr(0x4E00 + k) for k in range(48)]
-    for task, most, line in ((ptb_word.TASK, 10_000, words), (ptb_char.TASK, 50, signs)):
+    for task, limit, line in ((ptb_word.TASK, 10_000, words), (ptb_char.TASK, 50, signs)):
         write_ptb(raw / "ptb", texts=dict.fromkeys(("train", "valid", "test"), [line]))
         data = load(task)
-        assert data.train is not None and data.train.targets.max() == most - 1
+        assert data.train is not None and data.train.targets.max() == limit - 1
         write_ptb(raw / "ptb", texts={"train": [[*line, "x"]], "valid": [line], "test": [line]})
-        with pytest.raises(DataError, match=rf"ptb.train.txt: {task.name} takes at most {most} .*, got {most + 1}\.$"):
+        with pytest.raises(
+            DataError, match=rf"ptb.train.txt: {task.name} takes at most {limit} .*, got {limit + 1}\.$"
+        ):
             load(task)
 
 

@@ -27,5 +27,5 @@ def test_what_changes_no_number_is_left_out_and_what_may_change_a_zeros_sign_sta
     g = Graph()
     x = g.node("state", attr=(0,), kind="row")
     assert x * 1.0 is x and 1.0 * x is x and x / 1.0 is x and x - 0.0 is x and g("neg", -x) is x
-    for kept in (x + 0.0, x - -0.0, x * 0.0, 0.0 - x, 1.0 / x, -x):
-        assert kept is not x and kept.value is None
+    for node in (x + 0.0, x - -0.0, x * 0.0, 0.0 - x, 1.0 / x, -x):
+        assert node is not x and node.value is None

@@ -93,9 +93,9 @@ def test_an_operation_and_its_gradients_are_torchs_at_every_edge(name: str, k: i
             same |= infinite & (actual.isnan() | exact.isnan())
         if not same.all():
             at = (~same).nonzero()[0]
-            place = tuple(at.tolist())
-            states = [s[place].item() for s in before] if what in ("value", "dx", "dy", "dz") else place
-            pytest.fail(f"{what} of {name} {k} at {states}: {actual[place].item()}, not {exact[place].item()}")
+            index = tuple(at.tolist())
+            states = [s[index].item() for s in before] if what in ("value", "dx", "dy", "dz") else index
+            pytest.fail(f"{what} of {name} {k} at {states}: {actual[index].item()}, not {exact[index].item()}")
 
 
 def calls_of(call: Call) -> list[Any]:

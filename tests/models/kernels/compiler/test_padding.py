@@ -31,7 +31,7 @@ def of_zeros(plan: Plan) -> list[Tensor]:
     late = ([zero],) if plan.looks_back else ()
     space["forward"](before, after, rows, W, P, U, *late)
     space["back"](before, after, rows, adjoint, slot, sums, units, W, P, U, *late, *((ring,) if late else ()))
-    outside = [slot[place] for _, (array, place) in plan.back.targets if array == "slot"]  # others are the step's own
+    outside = [slot[k] for _, (array, k) in plan.back.targets if array == "slot"]  # others are the step's own
     return [*after, *adjoint, *outside, *sums, *units, *ring]
 
 

@@ -167,14 +167,14 @@ def test_a_loop_computes_in_float32_whatever_torchs_default_is(case: str) -> Non
     on_cpu(layer)
     x, state = inputs(layer, 4, 3)
 
-    def found() -> list[torch.Tensor]:
+    def results() -> list[torch.Tensor]:
         outputs, last = layer(x, state)
         return [outputs, *last, *torch.autograd.grad(outputs.sum() + last[0].sum(), [*layer.parameters()])]
 
-    before = found()
+    before = results()
     torch.set_default_dtype(torch.float64)
     try:
-        after = found()
+        after = results()
     finally:
         torch.set_default_dtype(torch.float32)
     assert all(a.dtype == b.dtype and torch.equal(a, b) for a, b in zip(after, before, strict=True))

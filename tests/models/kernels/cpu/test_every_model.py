@@ -74,9 +74,9 @@ def test_scoring_goes_on_from_chunk_to_chunk(case: str) -> None:
         with using("reference"):
             truth, _ = layer(x[:, :20], state)
     assert torch.allclose(whole[:, :20], truth, atol=1e-4)
-    kept = outcome(layer, x, state)
-    assert torch.equal(whole, kept["outputs"])
-    assert all(torch.equal(s, kept[f"last {name}"]) for name, s in zip(layer.state_shapes(), last, strict=True))
+    tracked = outcome(layer, x, state)
+    assert torch.equal(whole, tracked["outputs"])
+    assert all(torch.equal(s, tracked[f"last {name}"]) for name, s in zip(layer.state_shapes(), last, strict=True))
 
 
 @pytest.mark.parametrize("poison", [float("nan"), float("inf")])

@@ -186,12 +186,12 @@ def test_a_gradient_that_vanishes_ends_in_zeros() -> None:
         return dict(zip(named, torch.autograd.grad(last, list(named.values())), strict=True))
 
     with run.keeping_subnormals():
-        kept = gradients()
+        full = gradients()
     flushed = gradients()
-    assert subnormal(kept["x"]).any(), "the gradient does not vanish, so that the test says nothing"
+    assert subnormal(full["x"]).any(), "the gradient does not vanish, so that the test says nothing"
     assert not any(subnormal(g).any() for g in flushed.values())
-    assert all(torch.equal(g[g.abs() > FAR], kept[name][g.abs() > FAR]) for name, g in flushed.items())
-    assert all(torch.equal(g, kept[name]) for name, g in flushed.items() if name != "x")
+    assert all(torch.equal(g[g.abs() > FAR], full[name][g.abs() > FAR]) for name, g in flushed.items())
+    assert all(torch.equal(g, full[name]) for name, g in flushed.items() if name != "x")
 
 
 def test_a_state_that_decays_is_never_subnormal() -> None:
@@ -203,9 +203,9 @@ def test_a_state_that_decays_is_never_subnormal() -> None:
         state = (torch.ones(2, 4), torch.ones(2, 4))
         flushed, _ = layer(torch.zeros(140, 2, 1), state)
         with run.keeping_subnormals():
-            kept, _ = layer(torch.zeros(140, 2, 1), state)
+            full, _ = layer(torch.zeros(140, 2, 1), state)
     halves = 0.5 ** torch.arange(1, 141).view(140, 1, 1).expand(140, 2, 4)  # Δt σ(0) of the state goes at each step
-    assert torch.equal(kept, halves) and subnormal(kept).any() and not subnormal(flushed).any()
+    assert torch.equal(full, halves) and subnormal(full).any() and not subnormal(flushed).any()
     # Without an instruction that multiplies and adds at once, nothing can be taken from the least number.
     assert torch.equal(flushed[:125], halves[:125]) and (flushed[125:] <= LEAST).all()
 
@@ -242,8 +242,8 @@ def test_what_is_not_subnormal_is_as_without_to_the_bit(case: str) -> None:
     x, state = inputs(layer, 60, 33)
     flushed = outcome(layer, x, state)
     with run.keeping_subnormals():
-        kept = outcome(layer, x, state)
-    assert all(torch.equal(flushed[name], value) for name, value in kept.items())
+        full = outcome(layer, x, state)
+    assert all(torch.equal(flushed[name], value) for name, value in full.items())
 
 
 @pytest.mark.parametrize(("compiler", "emulator"), [("c++", ""), ("aarch64-linux-gnu-g++", "qemu-aarch64")])

@@ -58,8 +58,8 @@ def test_a_printed_form_is_its_operation_at_every_edge(op: str, compiled: ctypes
     form = listing.FORMS.get(op, f"{op}({', '.join(f'{{{k}}}' for k in range(len(rows)))})")
     truth = eval(form.format(*(f"x[{k}].double()" for k in range(len(rows)))), dict(FUNCTIONS), {"x": rows})
     actual = torch.empty_like(rows[0])
-    places = (ctypes.c_void_p * len(rows))(*(row.data_ptr() for row in rows))
-    getattr(compiled, f"run_{op}")(places, ctypes.c_void_p(actual.data_ptr()), ctypes.c_int64(len(actual)))
+    pointers = (ctypes.c_void_p * len(rows))(*(row.data_ptr() for row in rows))
+    getattr(compiled, f"run_{op}")(pointers, ctypes.c_void_p(actual.data_ptr()), ctypes.c_int64(len(actual)))
     same = torch.isclose(actual, truth.float(), rtol=3e-6, atol=2e-38, equal_nan=True)
     wrong = [([row[k].item() for row in rows], actual[k].item(), truth[k].item()) for k in (~same).nonzero().flatten()]
     assert not wrong

@@ -18,9 +18,9 @@ SPELLED: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("place", PLAIN)
-def test_a_name_in_any_spelling_stands_for_its_key_and_nothing_else_is_changed(place: str) -> None:
-    assert with_keys({place: SPELLED[place]}) == {place: PLAIN[place]}
+@pytest.mark.parametrize("part", PLAIN)
+def test_a_name_in_any_spelling_stands_for_its_key_and_nothing_else_is_changed(part: str) -> None:
+    assert with_keys({part: SPELLED[part]}) == {part: PLAIN[part]}
 
 
 def test_what_is_no_name_stays_as_it_is() -> None:

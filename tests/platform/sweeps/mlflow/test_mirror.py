@@ -25,7 +25,7 @@ from longwave.platform.redaction import redacted
 from longwave.platform.storage.outbox import Delivery, Outbox
 from longwave.platform.storage.schema import DeliveryRow
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.mlflow import background, local_file
+from longwave.platform.sweeps.mlflow import background, server
 from longwave.platform.sweeps.mlflow.contents import is_same_number
 from longwave.platform.sweeps.mlflow.mirror import Upload, sync
 from longwave.platform.sweeps.mlflow.server import MirrorError, TrackingServer
@@ -188,7 +188,7 @@ def test_a_live_mirror_whose_file_is_deleted_makes_another(
 @pytest.mark.parametrize("state", ["half made", "damaged", "no file of SQLite", "empty"])
 def test_a_broken_file_is_kept_aside_and_made_anew(store: Store, file: Path, state: str) -> None:
     fill(store, 2, 2)
-    url, kept = f"sqlite:///{file}", file.with_name("mlflow.broken-2.db")
+    url, aside = f"sqlite:///{file}", file.with_name("mlflow.broken-2.db")
     file.with_name("mlflow.broken-1.db").write_text("of another day")
     sync(store, url)
     if state == "half made":
@@ -204,7 +204,7 @@ def test_a_broken_file_is_kept_aside_and_made_anew(store: Store, file: Path, sta
         file.write_bytes(b"" if state == "empty" else b"not a database, at all" * 100)
     broken = file.read_bytes()
     assert sync(store, url) == 2 and there(file) == here(store)
-    assert kept.read_bytes() == broken if state != "empty" else not kept.exists()
+    assert aside.read_bytes() == broken if state != "empty" else not aside.exists()
     assert file.with_name("mlflow.broken-1.db").read_text() == "of another day"
 
 
@@ -212,7 +212,7 @@ def test_a_file_that_holds_something_else_is_refused_and_left_alone(store: Store
     fill(store, 1, 2)
     with pytest.raises(MirrorError, match="holds tables of something else than MLflow. Name another with --server"):
         sync(store, f"sqlite:///{tmp_path}/store.db")
-    assert local_file.is_of_another_program(tmp_path / "store.db")
+    assert server.is_of_another_program(tmp_path / "store.db")
 
 
 def test_an_older_mlflow_file_with_runs_is_not_taken_for_a_broken_one(store: Store, file: Path) -> None:
@@ -220,7 +220,7 @@ def test_an_older_mlflow_file_with_runs_is_not_taken_for_a_broken_one(store: Sto
     sync(store, f"sqlite:///{file}")
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("UPDATE alembic_version SET version_num = '451aebb31d03'")
-    assert local_file.find_fault(file, opens=False) == ""
+    assert server.find_fault(file, opens=False) == ""
 
 
 @pytest.mark.parametrize("over", [False, True])

@@ -68,7 +68,7 @@ class Ear:
         self.reports: list[Report] = []
         self.why = ""
 
-    def started(self, pack: str, place: Slot) -> None:
+    def started(self, pack: str, slot: Slot) -> None:
         self.events.append(("started", pack))
 
     def report(self, pack: str, report: Report) -> None:

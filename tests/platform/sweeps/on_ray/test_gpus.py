@@ -29,13 +29,13 @@ DECLARED = "RAY_OVERRIDE_RESOURCES"
 
 
 @pytest.fixture
-def places(alone: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Slot]]:
+def slots(alone: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Slot]]:
     """Where packs were started, in a Ray of the test's own."""
     actual, start = list[Slot](), ResultRecorder.started
 
-    def started(recorder: ResultRecorder, pack: str, place: Slot) -> None:
-        actual.append(place)
-        start(recorder, pack, place)
+    def started(recorder: ResultRecorder, pack: str, slot: Slot) -> None:
+        actual.append(slot)
+        start(recorder, pack, slot)
 
     monkeypatch.setattr(ResultRecorder, "started", started)
     yield actual
@@ -48,14 +48,14 @@ def declared(cpus: int, gpus: int, kind: str) -> str:
 
 @pytest.mark.integration
 def test_a_sweep_goes_to_gpus_unasked_with_the_shares_that_are_known(
-    places: list[Slot], tiny: Tiny, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    slots: list[Slot], tiny: Tiny, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(DECLARED, declared(1, 2, "A100"))
     file, screen = tiny(models=["lem"], retrain=0, trials=3, pack=1), io.StringIO()
     shape = load_key(search_trials(resolve(file), {})[0][0])
     write_probes(store, [Probe("A100", shape, 1, 2**20, 2**30, 0.1, 1.0, busy=0.4)])
     driver.start_sweep(file, store, Workers(None, tmp_path), None, Console(file=screen, width=200))
-    actual = sorted(((p.kind, p.gpus, p.cpus) for p in places), reverse=True)  # workers are ready in any order
+    actual = sorted(((p.kind, p.gpus, p.cpus) for p in slots), reverse=True)  # workers are ready in any order
     assert actual == [("A100", 1.0, 0.5), *[("A100", 0.5, 0.25)] * 2]
     spent = store.cost("tiny")
     assert spent.used["A100"] > 0 and spent.expected == {"A100": 6.0 * (1.0 + 0.5 + 0.5)}
@@ -64,14 +64,14 @@ def test_a_sweep_goes_to_gpus_unasked_with_the_shares_that_are_known(
 
 @pytest.mark.slow  # two packs are tried, each in a process that loads torch
 def test_a_sweep_goes_to_gpus_unasked_tries_its_packs_and_says_what_it_took(
-    places: list[Slot], tiny: Tiny, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    slots: list[Slot], tiny: Tiny, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     monkeypatch.setenv(DECLARED, declared(2, 2, "A100"))
     workers, screen = Workers(None, tmp_path), io.StringIO()
     view = driver.start_sweep(tiny(models=["lem"], retrain=1), store, workers, None, Console(file=screen, width=200))
     assert view.counts() == "5 of 5 trials done (5 ok)" and screen.getvalue().count("tries 2 packs for") == 1
-    assert [(p.kind, p.gpus, p.cpus) for p in places] == [("A100", 1.0, 1.0)] * 3, "one pack a GPU, then one alone"
+    assert [(p.kind, p.gpus, p.cpus) for p in slots] == [("A100", 1.0, 1.0)] * 3, "one pack a GPU, then one alone"
     assert "tiny: 1 GPU is left idle (1 A100): 1 pack, 1 at a time" in screen.getvalue()
     assert {(p.kind, p.members, p.fits) for p in read_probes(store)} == {("A100", 1, True), ("A100", 4, True)}
     spent = store.cost("tiny")
@@ -83,7 +83,7 @@ def test_a_sweep_goes_to_gpus_unasked_tries_its_packs_and_says_what_it_took(
 
 @pytest.mark.slow  # four nodes are started
 def test_packs_go_to_several_kinds_of_gpus_and_machines_without_one_wait(
-    places: list[Slot], tiny: Tiny, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    slots: list[Slot], tiny: Tiny, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in LOOPBACK.items():
         monkeypatch.setenv(name, value)
@@ -97,7 +97,7 @@ def test_packs_go_to_several_kinds_of_gpus_and_machines_without_one_wait(
             driver.start_sweep(file, store, workers, None, Console(file=io.StringIO()))
     actual = sorted((m.cpus, m.gpus, m.kind) for m in machines)
     assert actual == [(0, 0, "cpu"), (1, 0, "cpu"), (2, 1, "A100"), (2, 2, "T4")]
-    assert {p.kind for p in places} == {"A100", "T4"} and all(p.gpus for p in places) and len(places) == 6
+    assert {p.kind for p in slots} == {"A100", "T4"} and all(p.gpus for p in slots) and len(slots) == 6
     assert Workers(None, tmp_path, cpu=True).device_pool(machines).count == 5
 
 

@@ -18,6 +18,7 @@ from chaos_sweep import ENV, Running, read_logs, read_store
 from cluster_speed import measure_scaling
 from hypothesis import given
 from hypothesis import strategies as st
+from local_cluster import local_cluster
 from object_store import bucket
 from ray.tune import PlacementGroupFactory
 from ray.tune.search import Searcher
@@ -30,7 +31,6 @@ from longwave.platform.records.probe import CPU
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.on_ray import worker
 from longwave.platform.sweeps.on_ray.listener import EventCallback, PackSearcher
-from longwave.platform.sweeps.on_ray.local_cluster import local_cluster
 from longwave.platform.sweeps.on_ray.nodes import KIND, SOME, matches_label, placement_of_pack, to_node
 from longwave.platform.sweeps.on_ray.versions import describe_difference, versions, why_node_is_unfit
 from longwave.platform.sweeps.place.devices import ClusterNode, DevicePool, Slot
@@ -107,8 +107,8 @@ def test_a_mark_is_seen_where_the_storage_is_the_same_and_nothing_is_left_of_it(
 def test_a_pack_that_comes_back_is_handed_out_again_and_while_one_is_out_the_queue_is_not_over() -> None:
     unfit: list[str] = []
     quarter, whole = {"A100": 0.25}, {"A100": 1.0}
-    room = DevicePool([ClusterNode(8, 1, "A100")])
-    queue = PackSearcher(room, lambda: False, lambda: [*unfit])
+    pool = DevicePool([ClusterNode(8, 1, "A100")])
+    queue = PackSearcher(pool, lambda: False, lambda: [*unfit])
     queue.add_packs({"jobs": {"a": {"shares": quarter}, "b": {"shares": whole}}, "last": True})
     first = queue.suggest("1")
     assert (first["pack"], first["unfit"], first["slot"]["gpus"]) == ("a", [], 0.25)
@@ -116,7 +116,7 @@ def test_a_pack_that_comes_back_is_handed_out_again_and_while_one_is_out_the_que
     unfit.append("node")
     queue.requeue("a")
     queue.on_trial_complete("1")
-    assert room.used == 0
+    assert pool.used == 0
     second = queue.suggest("2")
     assert (second["pack"], second["unfit"], second["slot"]["gpus"]) == ("b", ["node"], 1.0)
     assert queue.suggest("3") is None
@@ -154,8 +154,8 @@ def test_a_pack_that_is_tried_takes_a_device_of_its_kind_and_nothing_else(monkey
 
 
 def test_a_pack_asks_for_its_share_of_a_node_that_is_not_unfit() -> None:
-    place = asdict(Slot("H200", 0.25, 2.0))
-    requested = placement_of_pack(False, {"gpu": "H200"})({"slot": place, "unfit": ["n", "m"]})
+    slot = asdict(Slot("H200", 0.25, 2.0))
+    requested = placement_of_pack(False, {"gpu": "H200"})({"slot": slot, "unfit": ["n", "m"]})
     selector = {"gpu": "H200", "ray.io/node-id": "!in(n,m)"}
     assert requested == PlacementGroupFactory([{"CPU": 2, "GPU": 0.25}], bundle_label_selector=[selector])
     assert placement_of_pack(False, {})({"slot": asdict(Slot()), "unfit": []}) == PlacementGroupFactory([{"CPU": 1}])
@@ -169,9 +169,9 @@ def test_packs_of_more_or_less_than_a_core_fill_the_cores_that_there_are(tenths:
         with pytest.raises(WorkerError, match="neither a GPU nor"):
             workers.device_pool([ClusterNode(tenths / 10)])
         return
-    room = workers.device_pool([ClusterNode(tenths / 10)])
-    places = [room.take_slot({}) for _ in range(fit + more)]
-    assert room.count == room.packs_per_node == fit and places == [Slot(cpus=cpus)] * fit + [None] * more
+    pool = workers.device_pool([ClusterNode(tenths / 10)])
+    slots = [pool.take_slot({}) for _ in range(fit + more)]
+    assert pool.count == pool.packs_per_node == fit and slots == [Slot(cpus=cpus)] * fit + [None] * more
     requested = Workers(fit, Path(), "head:6379", cpu=True, cpus=cpus).device_pool([])
     assert requested.count == fit and replace(workers, count=fit).cores == math.ceil(round(fit * cpus, 6))
 

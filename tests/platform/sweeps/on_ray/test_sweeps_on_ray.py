@@ -114,8 +114,8 @@ def test_workers_keep_the_weights_of_retrainings_where_the_sweep_asks_it(
     requested = tiny(models=["lem"], trials=1, keep_weights=True)
     driver.start_sweep(requested, store, Workers(2, tmp_path), None, console)
     trials = store.retrainings()
-    kept = [weights.read(weights.file_of(tmp_path, trial.config.id)) for trial in trials]
-    assert [(k.config, k.test) for k in kept if k] == [(t.config, t.run.test) for t in trials if t.run]
+    saved = [weights.read(weights.file_of(tmp_path, trial.config.id)) for trial in trials]
+    assert [(k.config, k.test) for k in saved if k] == [(t.config, t.run.test) for t in trials if t.run]
     assert len(list((tmp_path / weights.FOLDER).iterdir())) == 2
 
 

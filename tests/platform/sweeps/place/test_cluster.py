@@ -11,9 +11,17 @@ from trials import present_trial
 
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.probe import Probe, load_key
-from longwave.platform.sweeps.place.cluster import MAX_PACKS_PER_GPU, USABLE, Cluster, ProbeTable
+from longwave.platform.sweeps.place.cluster import (
+    MAX_PACKS_PER_GPU,
+    USABLE,
+    Cluster,
+    ProbeTable,
+    estimate_stages,
+    like_retrainings,
+    parse_prices,
+    total_cost,
+)
 from longwave.platform.sweeps.place.devices import ClusterNode, DevicePool
-from longwave.platform.sweeps.place.estimate import estimate_stages, like_retrainings, parse_prices, total_cost
 
 GIB, FREE = 2**30, 10.01
 """A GiB, and how many of them packs may fill."""
@@ -49,9 +57,9 @@ def test_the_most_members_are_those_that_memory_holds_and_one_more_does_not(
     fixed: float, each: float, low: int, high: int, ask: int
 ) -> None:
     probed = ProbeTable([tried(n, fixed + each * n) for n in (high, low)])
-    most = probed.max_members(BASE, "A100") or 0
-    assert most == 1 or fixed + each * most <= FREE + 1e-6
-    assert fixed + each * (most + 1) > FREE - 1e-6
+    members = probed.max_members(BASE, "A100") or 0
+    assert members == 1 or fixed + each * members <= FREE + 1e-6
+    assert fixed + each * (members + 1) > FREE - 1e-6
     packs = round(1 / probed.share(BASE, "A100", ask))
     needs = max(fixed + each * ask, fixed + each * low)
     assert packs == 1 or packs * needs <= FREE * (1 + 1e-3), "packs beside one another have the memory they need"

@@ -40,26 +40,26 @@ STEPS = st.lists(SHARES | SHARES | st.integers(0, 30), min_size=8, max_size=60)
 def recounted(machines: list[ClusterNode], placed: list[Slot]) -> tuple[Counter[tuple[int, int]], Counter[int]]:
     """Return how much of each GPU and of each machine's cores is held, in exact fractions."""
     gpus, cpus = Counter[tuple[int, int]](), Counter[int]()
-    for place in placed:
-        cpus[place.node] += Fraction(str(place.cpus))  # type: ignore[assignment]
-        if place.gpus:
-            gpus[place.node, place.gpu] += Fraction(str(place.gpus))  # type: ignore[assignment]
-            assert machines[place.node].kind == place.kind and place.gpu < machines[place.node].gpus
+    for slot in placed:
+        cpus[slot.node] += Fraction(str(slot.cpus))  # type: ignore[assignment]
+        if slot.gpus:
+            gpus[slot.node, slot.gpu] += Fraction(str(slot.gpus))  # type: ignore[assignment]
+            assert machines[slot.node].kind == slot.kind and slot.gpu < machines[slot.node].gpus
     return gpus, cpus
 
 
-@given(machines=MACHINES, steps=STEPS, cpu=st.booleans(), most=st.none() | st.integers(1, 6))
+@given(machines=MACHINES, steps=STEPS, cpu=st.booleans(), limit=st.none() | st.integers(1, 6))
 @settings(max_examples=150)
 def test_never_more_than_fits_gpus_first_and_none_idle_while_packs_wait(
-    machines: list[ClusterNode], steps: list[dict[str, float] | int], cpu: bool, most: int | None
+    machines: list[ClusterNode], steps: list[dict[str, float] | int], cpu: bool, limit: int | None
 ) -> None:
     usable = usable_nodes(machines, cpu)
-    room, placed = DevicePool(usable, most), list[Slot]()
+    pool, placed = DevicePool(usable, limit), list[Slot]()
     gpus_there = any(m.gpus for m in machines) and not cpu
     for step in steps:
         if isinstance(step, int):
             if placed:
-                room.return_slot(placed.pop(step % len(placed)))
+                pool.return_slot(placed.pop(step % len(placed)))
             continue
         gpus, cpus = recounted(usable, placed)
         fits = [
@@ -67,26 +67,26 @@ def test_never_more_than_fits_gpus_first_and_none_idle_while_packs_wait(
             if gpus[k, g] + Fraction(str(step[m.kind])) <= 1
         ]  # fmt: skip
         cores = [k for k, m in enumerate(usable) if not m.gpus and cpus[k] + 1 <= m.cpus]
-        allowed = most is None or len(placed) < most
-        place = room.take_slot(step)
-        assert (place is not None) == bool(allowed and (fits or cores)), "a pack waits where there is a place for it"
-        if place:
-            assert bool(place.gpus) == gpus_there, "GPUs first, cores where there are none or none are wanted"
-            assert place.gpus in (0.0, step.get(place.kind)) and (not fits or (place.node, place.gpu) in fits)
-            of_kind = [key for key in fits if usable[key[0]].kind == place.kind]
-            assert all(gpus[place.node, place.gpu] <= gpus[key] for key in of_kind), "the emptiest is taken"
-            placed.append(place)
+        allowed = limit is None or len(placed) < limit
+        slot = pool.take_slot(step)
+        assert (slot is not None) == bool(allowed and (fits or cores)), "a pack waits where there is a place for it"
+        if slot:
+            assert bool(slot.gpus) == gpus_there, "GPUs first, cores where there are none or none are wanted"
+            assert slot.gpus in (0.0, step.get(slot.kind)) and (not fits or (slot.node, slot.gpu) in fits)
+            of_kind = [key for key in fits if usable[key[0]].kind == slot.kind]
+            assert all(gpus[slot.node, slot.gpu] <= gpus[key] for key in of_kind), "the emptiest is taken"
+            placed.append(slot)
     gpus, cpus = recounted(usable, placed)
     assert all(held <= 1 for held in gpus.values()) and all(held <= usable[k].cpus for k, held in cpus.items())
     idle = [m.kind for k, m in enumerate(usable) for g in range(m.gpus) if not gpus[k, g]]
-    assert sorted(room.idle_gpus) == sorted(idle)
+    assert sorted(pool.idle_gpus) == sorted(idle)
 
 
 @given(packs=st.integers(1, 40), gpus=st.integers(1, 8), needed=st.integers(1, 16))
 def test_packs_are_spread_over_all_gpus_though_ray_fills_one_before_the_next(
     packs: int, gpus: int, needed: int
 ) -> None:
-    shares = [Fraction(1, min(needed, beside)) for beside in spread_over_gpus(packs, gpus)]
+    shares = [Fraction(1, min(needed, sharing)) for sharing in spread_over_gpus(packs, gpus)]
     assert len(shares) == packs
     held, count = [Fraction()] * gpus, [0] * gpus
     for share in shares:  # as Ray: the fullest GPU that has room
@@ -98,10 +98,10 @@ def test_packs_are_spread_over_all_gpus_though_ray_fills_one_before_the_next(
 
 
 def test_the_first_kind_is_preferred_and_the_next_taken_when_it_is_full() -> None:
-    room = DevicePool([ClusterNode(8, 1, "T4"), ClusterNode(8, 1, "A100")])
+    pool = DevicePool([ClusterNode(8, 1, "T4"), ClusterNode(8, 1, "A100")])
     wanted = {"A100": 0.5, "T4": 1.0}
-    kinds = [place and place.kind for place in (room.take_slot(wanted) for _ in range(4))]
-    assert kinds == ["A100", "A100", "T4", None] and room.count == 2
+    kinds = [slot and slot.kind for slot in (pool.take_slot(wanted) for _ in range(4))]
+    assert kinds == ["A100", "A100", "T4", None] and pool.count == 2
 
 
 def test_cores_never_leave_a_gpu_idle_and_a_pack_has_one_at_most() -> None:
@@ -122,15 +122,15 @@ def test_machines_without_a_gpu_are_left_out_where_there_is_one_unless_gpus_are_
 
 
 def test_what_is_left_idle_is_said_in_one_line_with_its_reason() -> None:
-    room = DevicePool([ClusterNode(4, 2, "A100"), ClusterNode(4, 1, "T4")], 2)
+    pool = DevicePool([ClusterNode(4, 2, "A100"), ClusterNode(4, 1, "T4")], 2)
     halves = [{"A100": 0.5, "T4": 1.0}] * 3
-    assert describe_idle_gpus(room, halves) == "1 GPU is left idle (1 T4): 3 packs, 2 at a time"
+    assert describe_idle_gpus(pool, halves) == "1 GPU is left idle (1 T4): 3 packs, 2 at a time"
     assert (
-        describe_idle_gpus(DevicePool(room.nodes), halves[:1])
+        describe_idle_gpus(DevicePool(pool.nodes), halves[:1])
         == "2 GPUs are left idle (1 A100, 1 T4): 1 pack, 1 at a time"
     )
-    assert describe_idle_gpus(DevicePool(room.nodes), [{"A100": 1.0, "T4": 1.0}] * 3) == ""
-    assert describe_idle_gpus(DevicePool([ClusterNode(4)]), []) == "" and room.used == 0
+    assert describe_idle_gpus(DevicePool(pool.nodes), [{"A100": 1.0, "T4": 1.0}] * 3) == ""
+    assert describe_idle_gpus(DevicePool([ClusterNode(4)]), []) == "" and pool.used == 0
 
 
 def test_places_are_told_in_words() -> None:
@@ -159,8 +159,8 @@ def test_without_a_count_the_packs_at_a_time_follow_from_what_there_is(tmp_path:
 def test_a_cluster_that_starts_machines_when_packs_wait_is_asked_for_just_what_was_said(tmp_path: Path) -> None:
     quarter = Workers(6, tmp_path, "head:6379", gpus=0.25).device_pool([ClusterNode(0)])
     assert [
-        place and place.gpus for place in (quarter.take_slot(quarter.whole_gpu | {"GPU": 0.25}) for _ in range(7))
+        slot and slot.gpus for slot in (quarter.take_slot(quarter.whole_gpu | {"GPU": 0.25}) for _ in range(7))
     ] == ([0.25] * 6 + [None])
     assert sum(m.gpus for m in quarter.nodes) == 2
     cores = Workers(3, tmp_path, "head:6379", cpu=True).device_pool([])
-    assert [place and place.cpus for place in (cores.take_slot({}) for _ in range(4))] == [1.0, 1.0, 1.0, None]
+    assert [slot and slot.cpus for slot in (cores.take_slot({}) for _ in range(4))] == [1.0, 1.0, 1.0, None]

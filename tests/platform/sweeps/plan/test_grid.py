@@ -87,7 +87,7 @@ def test_a_grid_is_the_product_of_its_lists_and_each_cell_the_same_sweep_without
 def test_one_task_of_several_is_the_sweep_of_that_task_alone() -> None:
     file = small(task=None, variant=None, tasks=["adding", "digits"], variants={"adding": "N=20"}, models=["lem"])
     sweep = resolve(file)
-    assert [(e.label, e.goal, e.metric, e.places) for e in sweep.cells] == [
+    assert [(e.label, e.goal, e.metric, e.positions) for e in sweep.cells] == [
         ("adding lem", "min", "mse", 20),
         ("digits lem", "max", "accuracy", 64),
     ]
@@ -134,8 +134,8 @@ def test_trials_tell_their_cell() -> None:
         model={"unicornn": {"grid": {"layers": [1, 3]}}},
     )  # fmt: skip
     sweep = resolve(file)
-    places = [{cell_key(file, c) for c in mine} for mine in search_trials(sweep, {})]
-    assert all(len(place) == 1 for place in places) and len(set().union(*places)) == 8
+    cells = [{cell_key(file, c) for c in mine} for mine in search_trials(sweep, {})]
+    assert all(len(keys) == 1 for keys in cells) and len(set().union(*cells)) == 8
 
 
 def test_what_follows_in_a_cell_is_decided_by_that_cell_alone() -> None:
@@ -168,7 +168,13 @@ def test_a_plan_of_before_there_were_cells_loads() -> None:
     }  # fmt: skip
     old = {"base": entry.base.to_dict(), "space": [param], "about": entry.to_dict()["about"], "looped": False}
     [actual] = Sweep.from_dict(file, {"goal": "min", "metric": "mse", "length": 20, "entries": [old]}).cells
-    assert (actual.goal, actual.metric, actual.places, actual.label, actual.recipe) == ("min", "mse", 20, "lem", None)
+    assert (actual.goal, actual.metric, actual.positions, actual.label, actual.recipe) == (
+        "min",
+        "mse",
+        20,
+        "lem",
+        None,
+    )
     [dimension] = actual.space
     assert (dimension.name, dimension.low, dimension.high, dimension.log, dimension.choices) == (
         "dt",

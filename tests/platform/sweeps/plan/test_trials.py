@@ -207,8 +207,8 @@ def test_every_trial_is_in_exactly_one_pack_of_its_shape(n: int, workers: int, s
     packs = divide_into_packs(trials, workers, size, small, 2**34)  # type: ignore[arg-type]
     assert sorted(c.seed for pack in packs.values() for c in pack) == list(range(n))
     assert all(len({c.shape for c in pack}) == 1 and pack_key(pack) == key for key, pack in packs.items())
-    most = math.ceil(n / workers) if size == "auto" else size
-    assert all(len(pack) <= most for pack in packs.values())
+    limit = math.ceil(n / workers) if size == "auto" else size
+    assert all(len(pack) <= limit for pack in packs.values())
 
 
 def test_automatic_packs_stay_within_the_memory_of_a_worker() -> None:

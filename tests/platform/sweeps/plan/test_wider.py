@@ -84,8 +84,8 @@ def test_what_it_does_not_name_is_drawn_from_the_same_ranges_and_a_model_it_does
     assert ours[1].wider == ours[1].space and len(to_the_end(wider())) == 2 * (4 + 3 + 2)
 
 
-def between(entries: Any, cell: int) -> tuple[float, float]:
-    [d] = [d for d in entries[cell].space if d.name == "lr"]
+def between(cells: Any, cell: int) -> tuple[float, float]:
+    [d] = [d for d in cells[cell].space if d.name == "lr"]
     return d.low, d.high
 
 

@@ -51,8 +51,19 @@ def test_a_plan_comes_back_from_the_store_as_it_went_in(store: Store, tiny: Tiny
     made = with_descriptions(resolve(file))
     assert Sweep.from_dict(file, made.to_dict()) == made
     assert stored.store_plan(resolve(file), store) == made == stored.read_sweep_plan(store, "tiny")
-    assert {(e.places, e.other_numbers) for e in made.cells} == {(20, 2 * 20 + 4)}
+    assert {(e.positions, e.other_numbers) for e in made.cells} == {(20, 2 * 20 + 4)}
     assert {e.base.model: e.looped for e in made.cells} == {"lem": False, "cornn": False}
+
+
+def test_of_two_that_start_a_sweep_at_once_the_second_is_held_to_the_plan_of_the_first(
+    store: Store, tiny: Tiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tiny(models=["lem"])
+    stored.store_plan(resolve(file), store)
+    monkeypatch.setattr(store, "sweeps", list)  # the second looked before the first had written
+    newer(monkeypatch, "model", "lem")
+    with pytest.raises(ConfigError, match="was planned with model version .* of lem on adding; here is 9"):
+        stored.store_plan(resolve(file), store)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from small_sweeps import small
 
 from longwave.platform.errors import ConfigError
-from longwave.platform.sweeps.place.memory import GIB, check_memory, least_bytes
+from longwave.platform.sweeps.place.packing import GIB, check_memory, least_bytes
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.plan.resolve import resolve
 

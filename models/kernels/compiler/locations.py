@@ -149,13 +149,13 @@ def contents(owner: Any) -> list[Any]:
 
 
 class Check:
-    """Says of many places at once, in few steps of Python, whether each has what it had."""
+    """Says of many locations at once, in few steps of Python, whether each has what it had."""
 
-    def __init__(self, places: Iterable[Location]) -> None:
+    def __init__(self, locations: Iterable[Location]) -> None:
         present, absent, rest = list[Location](), dict[int, tuple[Any, list[str]]](), list[Attribute]()
         self._contents: list[tuple[Any, list[Any]]] = []
         self._names_in: list[tuple[Mapping[str, Any], list[str]]] = []
-        for p in {(id(p.owner), type(p), p.key): p for p in places}.values():
+        for p in {(id(p.owner), type(p), p.key): p for p in locations}.values():
             if isinstance(p, Attribute):
                 rest.append(p)
             elif isinstance(p, Keys):

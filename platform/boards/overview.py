@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from longwave.platform.boards.row import Row, named
-from longwave.platform.statistics.overall import mean_ranks, normalised, overall_score, task_ranks
+from longwave.platform.statistics.overall import TaskScores, mean_ranks, overall_scores, task_ranks
 from longwave.platform.statistics.stats import Estimate, direction
 from longwave.platform.statistics.verdict import ENOUGH
 
@@ -25,11 +25,11 @@ class ModelLine:
     Attributes:
         model, title: Registry key and name in print.
         cells: Its row best on validation for each of the overview's tasks; None where it was never run.
-        score: Mean over tasks of the normalised score, with its 95 % interval from ``FEWEST_TASKS`` on; None where
-            ``why`` says so, and where a task has no trivial predictor.
+        score: Mean over tasks of its gain, with its 95 % interval from ``FEWEST_TASKS`` on; None where ``why`` says
+            so, where a task has no trivial predictor, and where no task measures a gain.
         rank: Mean rank over tasks of its median among the models with a rank, with the lowest and highest that the
             tests allow.
-        medians: Its median on each task on the scale of ``overall.normalised``, 0 where that diverged.
+        medians: Its median on each task as a gain (``TaskScores.gains``), 0 where that diverged.
         ranks: Rank of its median on each task.
         why: Why it has neither score nor rank: ``1 of 2 tasks``; empty where it has.
     """
@@ -160,28 +160,22 @@ def _scored(lines: Sequence[ModelLine], trivial: Sequence[Sequence[Row]]) -> lis
     """Return lines with enough seeds on all tasks with their scores and mean ranks."""
     if not lines:
         return []
-    import numpy as np
-
     boards = [[cell for cell in column if cell] for column in zip(*(line.cells for line in lines), strict=True)]
-    scales = [cells[0].scale for cells in boards]
-    zeros = [_zero(*each) for each in zip(boards, trivial, strict=True)]
-    gains = [
-        (
-            normalised([cell.seeds for cell in cells], scale, zero),
-            normalised([[cell.median] for cell in cells], scale, zero),
-            task_ranks([cell.seeds for cell in cells], scale),
-        )
-        for cells, scale, zero in zip(boards, scales, zeros, strict=True)
+    tasks = [
+        TaskScores(cells[0].place, [cell.seeds for cell in cells], cells[0].scale, _zero(cells, predictors))
+        for cells, predictors in zip(boards, trivial, strict=True)
     ]
-    means = mean_ranks([[cell.seeds for cell in cells] for cells in boards], scales)
-    sure = all(trivial)
+    medians = [task.gains([cell.median for cell in cells]) for task, cells in zip(tasks, boards, strict=True)]
+    ranks = [task_ranks(task.rows, task.scale) for task in tasks]
+    means = mean_ranks([task.rows for task in tasks], [task.scale for task in tasks])
+    scores = overall_scores(tasks).scores if all(trivial) else []
     return [
         replace(
             line,
-            score=overall_score([seeds[k] for seeds, _, _ in gains], np.random.default_rng(0)) if sure else None,
+            score=scores[k] if scores else None,
             rank=means[k],
-            medians=[medians[k][0] for _, medians, _ in gains],
-            ranks=[ranks[k] for _, _, ranks in gains],
+            medians=[gains[k] for gains in medians],
+            ranks=[rank[k] for rank in ranks],
         )
         for k, line in enumerate(lines)
     ]

@@ -139,6 +139,8 @@ def _board(
         same = [] if trust.untrusted else printed_here
         kept.append(trained(trust, seeds, same, standing.get(k)))
         paired |= {number["id"] for number in same if kept[-1].current}
+    if 2 * sum(row.leads for row in kept) < len(ranked):
+        kept = [replace(row, stands_out=row.leads) for row in kept]
     alone = [printed(like, n, families.get(n["model"], "")) for n in numbers if n["id"] not in paired]
     simple = [trivial(like, name, value) for name, value in like.about.trivial.items()]
     local = [row for row in kept if row.current and row.seed_count and not row.untrusted]

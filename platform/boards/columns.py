@@ -197,6 +197,8 @@ COLUMNS: tuple[Column, ...] = (
            " began with. A warm start stands on searches that the number of trials does not count.", "texts"),
     Column("environments", "environments", "Distinct facts on where the retrainings ran.", "json"),
     Column("joules", "energy", "Mean energy of a retraining, of those of which it is known.", "number", unit="J"),
+    Column("stands_out", "stands out", "Whether it is in the best group, and that holds less than half of the ranked"
+           " rows: what tables set in bold, if no trivial predictor is better.", "flag"),
     Column("rank_high", "worst rank", "Worst rank, beside the best.", "whole"),
 )  # fmt: skip
 """In the order in which they stand."""

@@ -15,6 +15,7 @@ from longwave.platform.records.group import Group
 from longwave.platform.statistics.median import median
 from longwave.platform.statistics.ranking import Standing, letters
 from longwave.platform.statistics.scale import Scale, Score, scale_of
+from longwave.platform.statistics.sign import beats
 from longwave.platform.statistics.stats import summary
 from longwave.platform.statistics.verdict import ENOUGH
 
@@ -113,7 +114,7 @@ def _loses_to(score: Score, about: About) -> str:
     scale = scale_about(about)
     errors = {name: scale.error(value) for name, value in about.trivial.items()}
     best = min(errors, key=errors.__getitem__, default="")
-    return best if best and errors[best] < scale.error(score) else ""
+    return best if best and beats(about.trivial[best], score, scale) else ""
 
 
 def _known(about: About) -> list[str]:

@@ -66,6 +66,7 @@ class Row:
         untrusted_runs: Ids of its retrainings that were imported and count in nothing, unless it is untrusted.
         rank_low, rank_high: Best and worst rank in the pool; None where no retraining ended, superseded, untrusted.
         ties: Tie groups as letters, "a" the best: rows that share a letter are not told apart.
+        stands_out: Whether it is in the best tie group, and that holds less than half of the ranked rows.
         margin: Ratio of errors within which a printed number counts as met.
         floor: Least error that counts, in ``unit``.
     """
@@ -123,6 +124,7 @@ class Row:
     rank_low: int | None = None
     rank_high: int | None = None
     ties: str = ""
+    stands_out: bool = False
     margin: float = 1.25
     floor: float = 0.0
 
@@ -180,8 +182,11 @@ class Row:
 
     @property
     def shines(self) -> bool:
-        """Whether it leads, has seeds enough, and no trivial predictor is better: what a table sets in bold."""
-        return self.leads and not self.loses_to and not self.provisional
+        """Whether a table sets it in bold: it stands out, has seeds enough, and no trivial predictor is better.
+
+        A best group of half of the board or more says that the board cannot tell its rows apart.
+        """
+        return self.stands_out and not self.loses_to and not self.provisional
 
     @property
     def place(self) -> str:

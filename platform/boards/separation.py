@@ -9,7 +9,7 @@ from typing import Literal
 
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import listed, plain
-from longwave.platform.statistics.sign import fewest_seeds, seeds_better, surely_better
+from longwave.platform.statistics.sign import beats, fewest_seeds, seeds_better, surely_better
 from longwave.platform.statistics.verdict import ENOUGH
 
 Word = Literal["separates", "open", "saturated"]
@@ -70,11 +70,10 @@ def separation(rows: Iterable[Row]) -> Separation:
     if any(sure):
         better = [row for row, told_apart in zip(networks, sure, strict=True) if told_apart]
         return Separation("separates", predictor, better)
-    ahead = [row for row in networks if seeds_better([row.median], level, scale)]
+    ahead = [row for row in networks if beats(row.median, level, scale)]
     if not ahead:
         return Separation("saturated", predictor)
-    most = max(ahead, key=lambda row: seeds_better(row.seeds, level, scale) / row.seed_count)
-    return Separation("open", predictor, why=_why_undecided(most, predictor, len(networks)))
+    return Separation("open", predictor, why=_why_undecided(ahead[0], predictor, len(networks)))
 
 
 def _why_undecided(row: Row, predictor: Row, networks: int) -> str:

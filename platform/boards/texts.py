@@ -246,3 +246,10 @@ def _factor(value: float) -> str:
     if value < 0.1:
         return f"{value:.2g}"
     return f"{value:,.{2 if value < 10 else 1 if value < 100 else 0}f}"
+
+
+def listed(names: Sequence[str], most: int = 4) -> str:
+    """Return names as a list in a sentence."""
+    if len(names) > most:
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

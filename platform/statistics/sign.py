@@ -9,8 +9,8 @@ from itertools import count
 from longwave.platform.statistics.scale import Scale, Score
 from longwave.platform.statistics.stats import check_level
 
-EQUAL = 1e-9
-"""Relative difference of errors up to which two scores are the same."""
+EQUAL = 1e-6
+"""Relative difference of errors that rounding to float32 can make."""
 
 
 def surely_better(rows: Sequence[Sequence[Score]], fixed: float, scale: Scale, alpha: float = 0.05) -> list[bool]:
@@ -36,9 +36,16 @@ def surely_better(rows: Sequence[Sequence[Score]], fixed: float, scale: Scale, a
 
 def seeds_better(seeds: Sequence[Score], fixed: float, scale: Scale) -> int:
     """Return how many seeds are better than a fixed score; equal ones are not."""
-    level = scale.error(fixed)
-    errors = scale.errors(seeds)
-    return sum(error < level and not math.isclose(error, level, rel_tol=EQUAL) for error in errors)
+    return sum(beats(score, fixed, scale) for score in seeds)
+
+
+def beats(score: Score, other: Score, scale: Scale) -> bool:
+    """Return whether a score is better than another by more than rounding.
+
+    The least step of a median of accuracies is half a test item, ``scale.floor``; half of that is no step.
+    """
+    ours, theirs = scale.errors([score, other])
+    return ours < theirs and not math.isclose(ours, theirs, rel_tol=EQUAL, abs_tol=scale.floor / 2)
 
 
 def sign_tail(better: int, n: int) -> float:

@@ -378,5 +378,5 @@ def test_a_narrow_terminal_leaves_out_what_matters_least_and_says_so_and_protoco
             all(row.config[:8] in text for row in made if row.config) and " ".join(text.split()).count("Guarded") == 1
         )
     assert "2.0 ± 1.4" in wide and "2.0 [1.0, 3.0]" in narrow and max(map(len, narrow.splitlines())) <= 80
-    assert narrow.startswith("Best median of 2 ranked rows: LEM,")
+    assert narrow.startswith("Open: no trivial predictor was scored. Best median of 2 ranked rows: LEM,")
     assert output(80, Format.markdown) == output(250, Format.markdown)

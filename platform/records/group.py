@@ -85,7 +85,7 @@ class Pool:
         models: Registry keys; none means all.
         min_seeds: Retrainings that ended, ok or diverged, below which a row is left out.
         families: Models of these alone; none means all. With ``models``, both must hold.
-        trust: Bundles whose trainings count like those made here: their names, or first digits.
+        trust: Bundles whose trainings count like those made here, by their full names.
     """
 
     models: Sequence[str] = ()
@@ -99,7 +99,7 @@ class Pool:
         named = [" of family ".join([*models, " or ".join(self.families)])] if self.families else models
         counted = [f"rows with at least {self.min_seeds} retrainings"] if self.min_seeds else []
         alone = f"Ranked among {' and '.join(named + counted)} alone." if named or counted else ""
-        trusted = f"Trusted, as the reader asked: {', '.join(self.trust)}." if self.trust else ""
+        trusted = f"Trusted, as the reader asked: {', '.join(name[:12] for name in self.trust)}." if self.trust else ""
         return " ".join(filter(None, (alone, trusted)))
 
     def holds(self, model: str, family: str = "") -> bool:

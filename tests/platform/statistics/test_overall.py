@@ -38,7 +38,8 @@ def test_where_no_score_is_perfect_it_runs_to_the_best_median_or_to_the_one_that
 
 
 def test_where_no_median_beats_the_trivial_predictor_and_no_score_is_perfect_all_gains_are_0() -> None:
-    for rows in ([[3.0, None], [2.0]], [[9.0, 1.0, None], [1.5]], [[None]], []):
+    unbeaten: list[list[list[Score]]] = [[[3.0, None], [2.0]], [[9.0, 1.0, None], [1.5]], [[None]], []]
+    for rows in unbeaten:
         assert task(rows, UP, 4.0).gains([5.0, 9.0, None]) == [0.0, 0.0, 0.0]
 
 
@@ -169,7 +170,7 @@ def test_mean_ranks_by_hand() -> None:
 
 
 def test_each_tasks_ranges_are_taken_at_alpha_over_the_number_of_tasks() -> None:
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(2)
     rows = (np.arange(1.0, 4.0)[:, None] * np.exp(0.12 * rng.standard_normal((3, 5)))).tolist()
     at = {alpha: [(s.low, s.high) for s in standings(rows, DOWN, alpha)] for alpha in (0.05, 0.0005)}
     assert at[0.05] != at[0.0005]

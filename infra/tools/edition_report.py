@@ -17,8 +17,9 @@ from edition_table import summary, table
 
 from longwave.platform.boards.answer import answer, over_all
 from longwave.platform.boards.overview import overviews
+from longwave.platform.boards.printed_share import verdict_share
 from longwave.platform.boards.row import SHORT, WENT_ON, Row, named
-from longwave.platform.boards.texts import DASH, duration, median, plain, quoted, ratio, result
+from longwave.platform.boards.texts import DASH, duration, median, plain, quoted, ratio, result, searched
 from longwave.platform.editions.edition import Edition
 from longwave.platform.sweeps.plan.range_edges import AtEdge
 
@@ -92,7 +93,7 @@ def report(
     parts = [
         ("Which model is best", [*chain(*((over_all(one), "") for one in overviews(rows))), *_best(boards)]),
         ("Tasks proposed for retirement", _retired(rows)),
-        ("Published numbers", _verdicts(boards)),
+        ("Published numbers", [*filter(None, [verdict_share(rows)]), *_verdicts(boards)]),
         ("Undecided", _undecided(boards)),
         ("Winners at an edge of their range", _edges(boards, edges)),
         ("What a second search changed", _searched_on(boards)),
@@ -213,8 +214,8 @@ def _retired(rows: Sequence[Row]) -> list[str]:
     ]
     count = "this task is" if len(lines) == 1 else f"these {len(lines)} tasks are"
     intro = (
-        f"For every model with a score {count} saturated: what they rank is who comes nearest to a trivial predictor. The "
-        "next edition should make them harder or leave them out."
+        f"For every model with a score {count} saturated: what they rank is who comes nearest to a trivial predictor. "
+        "The next edition should make them harder or leave them out."
     )
     return [intro, "", *lines] if lines else []
 
@@ -224,7 +225,7 @@ def _cost(boards: Iterable[Board]) -> list[str]:
     for name, rows, links in boards:
         cells = [
             [
-                links[row.key], plain(row.parameters), str(row.searched), duration(row.find_seconds),
+                links[row.key], plain(row.parameters), searched(row), duration(row.find_seconds),
                 str(row.seed_count),
                 duration(row.train_seconds / row.seed_count if row.seed_count else None),
                 DASH if row.joules is None else f"{row.joules:.3g} J",

@@ -60,7 +60,8 @@ class Diagram:
         p = f"p = {self.friedman:.2g}" if self.friedman >= 1e-4 else "p < 0.0001"
         sentences = [
             f"Mean ranks over {self.tasks} separating tasks, by the median seed on each, of the {count} models with "
-            f"{ENOUGH} seeds on all of them. A bar joins models of which no two are told apart; its dots are those models."
+            f"{ENOUGH} seeds on all of them. A bar joins models of which no two are told apart; its dots are those "
+            "models."
         ]
         if self.friedman > LEVEL:
             sentences += [f"Friedman's test at {level} tells no model from the others ({p}), so no pair was tested."]

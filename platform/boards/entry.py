@@ -54,6 +54,7 @@ def trained(
         missing=ends["planned"] + ends["running"],
         searched=group.search.trials,
         search_diverged=group.search.diverged,
+        search_whole=group.search.whole,
         provisional=len(seeds) < ENOUGH,
         parameters=next((run.parameters for run in runs if run.parameters), None),
         train_seconds=sum(run.seconds for run in runs),

@@ -213,9 +213,7 @@ def state(cell: Row | None) -> str:
     return cell.state if cell else "not run"
 
 
-def _scored(
-    lines: Sequence[ModelLine], predictors: Sequence[Row | None]
-) -> tuple[list[ModelLine], OverallScores]:
+def _scored(lines: Sequence[ModelLine], predictors: Sequence[Row | None]) -> tuple[list[ModelLine], OverallScores]:
     """Return lines with enough seeds on all separating tasks with their scores and mean ranks, and the scores.
 
     Args:

@@ -47,7 +47,8 @@ class Row:
         valid: Median over ``seeds`` of the best validation metric, a diverged one worst; what a model's best row is
             chosen by. None where half of them or more diverged.
         diverged, failed, missing: Retrainings that ended so, and those not ended yet: shown, never averaged.
-        searched: Search trials behind the choice, of which ``search_diverged`` diverged.
+        searched: Search trials behind the choice, of which ``search_diverged`` diverged and ``search_whole`` were
+            trained whole.
         provisional: Fewer than 5 retrainings ended, ok or diverged.
         recipe: Where the recipe was printed that the task has for the model; empty where that is not known.
         departures: How the trial differs from that recipe.
@@ -104,6 +105,7 @@ class Row:
     missing: int = 0
     searched: int = 0
     search_diverged: int = 0
+    search_whole: int = 0
     provisional: bool = False
     recipe: str = ""
     departures: Sequence[str] = ()

@@ -14,6 +14,7 @@ from longwave.platform.boards.diff import OF_PROTOCOL, values
 from longwave.platform.boards.entry import OF_BOARD
 from longwave.platform.boards.methods import methods
 from longwave.platform.boards.overview import Overview
+from longwave.platform.boards.printed_share import verdict_share
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import DASH, duration, estimate, lost, quoted, weighed
 from longwave.platform.editions.changes import REASONS, Change
@@ -79,6 +80,7 @@ def page(
         **{name: getattr(edition, name) for name in ("id", "sha256", "title", "created", "commit", "counts")},
         **SAME,
         "answer": " ".join(over_all(one) for k, one in enumerate(overviews) if k == 0 or len(one.tasks) > 1),
+        "printed": verdict_share(rows),
         "columns": _columns(rows),
         "boards": [_board(boards[place], drawn) for place, drawn in zip(places, figures, strict=True)],
         "rows": [

@@ -25,11 +25,15 @@ class RunSummary:
 
 @dataclass(frozen=True)
 class Tally:
-    """Search trials behind a choice: how many there are, how many of them diverged, seconds in all."""
+    """Search trials behind a choice: how many there are, how many of them diverged, seconds in all, trained whole.
+
+    Those that neither diverged nor were trained whole were cut by successive halving, or failed.
+    """
 
     trials: int = 0
     diverged: int = 0
     seconds: float = 0.0
+    whole: int = 0
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -12,6 +11,7 @@ from longwave.platform.boards.answer import answer, over_all, saturated_tasks
 from longwave.platform.boards.budget import SearchCurve
 from longwave.platform.boards.compare import Comparison, Contest
 from longwave.platform.boards.overview import ModelLine, Overview, state
+from longwave.platform.boards.printed_share import verdict_share
 from longwave.platform.boards.row import Row, named
 from longwave.platform.boards.texts import DASH, counted, estimate, lost, median, ratio
 from longwave.platform.boards.verification import MEANING
@@ -37,8 +37,8 @@ HOW = "How this is computed, and how often it is wrong: longwave methods."
 OLD = "Superseded rows stand last and are ranked with nobody; each says why: a newer version, or a search that went on."
 AGAIN = "A row is trained once more with: longwave reproduce ROW"
 OVERALL = (
-    "A task separates where a network is told apart from the best trivial predictor, by an exact sign test of its seeds "
-    "adjusted by Hochberg at 5 %; it is saturated where no network's median is better than that predictor, and open "
+    "A task separates where a network is told apart from the best trivial predictor, by an exact sign test of its "
+    "seeds adjusted by Hochberg at 5 %; it is saturated where no network's median is better than that predictor, and open "
     "else. Scores and mean ranks are over separating tasks alone. Models stand by mean rank. Each cell is the model's "
     "row that is best on validation, of equal ones the one of fewest parameters: its median over all seeds, a diverged "
     "one worst, with an interval of 94–95 % unless it says otherwise; bold in the best tie group of its board, where "
@@ -129,6 +129,7 @@ def board_table(rows: Sequence[Row], pool: Pool = EVERYBODY) -> Table:
     bold = frozenset((k, keys.index("median")) for k, row in enumerate(rows) if row.shines)
     more = (
         advise(rows),
+        verdict_share(rows),
         MEANING if "verification" in keys else "",
         OLD if "superseded" in keys else "",
         str(pool),
@@ -152,9 +153,7 @@ def board_table(rows: Sequence[Row], pool: Pool = EVERYBODY) -> Table:
     )
 
 
-def overview_table(
-    overview: Overview, pool: Pool = EVERYBODY, saturated: bool = False, how: bool = True
-) -> Table:
+def overview_table(overview: Overview, pool: Pool = EVERYBODY, saturated: bool = False, how: bool = True) -> Table:
     """Return an overview as one table; saturated tasks are named in its caption, unless there are no others.
 
     Args:
@@ -168,9 +167,7 @@ def overview_table(
     if not fold:
         shown = list(overview.tasks)
     head = ("model", "score", "mean rank", *(_task_heading(overview, k) for k in range(len(shown))))
-    lines = [
-        (line.title, *_score_cells(line), *map(_median_cell, line.cells[: len(shown)])) for line in overview.lines
-    ]
+    lines = [(line.title, *_score_cells(line), *map(_median_cell, line.cells[: len(shown)])) for line in overview.lines]
     bold = frozenset(
         (i, AHEAD + j)
         for i, line in enumerate(overview.lines)

@@ -16,8 +16,9 @@ EQUAL = 1e-6
 def surely_better(rows: Sequence[Sequence[Score]], fixed: float, scale: Scale, alpha: float = 0.05) -> list[bool]:
     """Return which rows are surely better than a fixed score: a seed of theirs is, more often than not.
 
-    The exact sign test of a row's seeds, adjusted over all rows by Hochberg's rule (Biometrika 1988). It asks nothing of
-    the laws of the seeds but independence, so that the chance of any false claim is ``alpha`` at most whatever they are.
+    The exact sign test of a row's seeds, adjusted over all rows by Hochberg's rule (Biometrika 1988). It asks nothing
+    of the laws of the seeds but independence, so that the chance of any false claim is ``alpha`` at most whatever they
+    are.
     A seed that equals the score counts against the row, and so does one that diverged.
 
     Args:
@@ -56,7 +57,8 @@ def sign_tail(better: int, n: int) -> float:
     """
     if n < 1:
         raise ValueError("A sign test needs at least one seed.")
-    return sum(math.comb(n, k) for k in range(better, n + 1)) / 2**n
+    ways: int = sum(math.comb(n, k) for k in range(better, n + 1))
+    return float(ways / 2**n)
 
 
 def fewest_seeds(rows: int, alpha: float = 0.05) -> int:

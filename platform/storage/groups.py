@@ -187,17 +187,24 @@ def _read_tallies(
 ) -> dict[tuple[CellNames, str, str], Tally]:
     """Return the search trials of each task and model in one cell, and those in any of ``several``, each once."""
     t = TrialRow
-    sums = (t.task, t.model, sa.func.count(), sa.func.sum(sa.case((t.status == "diverged", 1), else_=0)))
+    sums: tuple[Any, ...] = (
+        t.task,
+        t.model,
+        sa.func.count(),
+        sa.func.sum(sa.case((t.status == "diverged", 1), else_=0)),
+        sa.func.sum(t.seconds),
+        sa.func.sum(sa.case((t.status == "ok", 1), else_=0)),
+    )
     where = t.phase == "search" if task is None else sa.and_(t.phase == "search", t.task == task)
-    seconds, cell = sa.func.sum(t.seconds), (SweepTrialRow.sweep, SweepTrialRow.cell)
-    one = sa.select(*cell, *sums, seconds).join(SweepTrialRow, SweepTrialRow.trial == t.id).where(where)
+    cell = (SweepTrialRow.sweep, SweepTrialRow.cell)
+    one = sa.select(*cell, *sums).join(SweepTrialRow, SweepTrialRow.trial == t.id).where(where)
     tallies: dict[tuple[CellNames, str, str], Tally] = {}
     for sweep, number, name, model, *tally in connection.execute(one.group_by(*cell, t.task, t.model)).all():
         tallies[((sweep, number),), name, model] = Tally(*tally)
     for cells in several:
         planned = sa.select(SweepTrialRow.trial).where(_in_cells(cells))
         for name, model, *tally in connection.execute(
-            sa.select(*sums, seconds).where(where, t.id.in_(planned)).group_by(t.task, t.model)
+            sa.select(*sums).where(where, t.id.in_(planned)).group_by(t.task, t.model)
         ):
             tallies[cells, name, model] = Tally(*tally)
     return tallies

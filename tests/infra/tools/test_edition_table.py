@@ -13,7 +13,7 @@ from longwave.platform.boards.row import Row
 
 
 def of(task: str, models: Sequence[str], goal: str = "min", trivial: float | None = None) -> list[Row]:
-    """Return the rows of a board, the first model's error the least; of its trivial predictor all are the better side."""
+    """Return the rows of a board, the first model's error the least; all are better than its trivial predictor."""
     predictors = {"mean": (99.0 if goal == "min" else -99.0) if trivial is None else trivial}
     tests = {model: [k + 1.0 + seed / 100 for seed in range(8)] for k, model in enumerate(models)}
     return rows([retrained(m, each, goal, task=task, trivial=predictors) for m, each in tests.items()], [])

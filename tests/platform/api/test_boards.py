@@ -58,7 +58,9 @@ def test_a_sweep_from_a_dictionary_ends_with_its_board(swept: tuple[Any, str]) -
     done, store = swept
     assert repr(done) == "tiny: 8 of 8 trials done (8 ok)."
     assert [row.config for row in done.board.rows] == [row.config for row in lw.board("adding", store=store).rows]
-    assert done._repr_html_().startswith("<p>tiny: 8 of 8 trials done (8 ok).</p><div><p>Open: no network has 5 seeds yet. Best median")
+    assert done._repr_html_().startswith(
+        "<p>tiny: 8 of 8 trials done (8 ok).</p><div><p>Open: no network has 5 seeds yet. Best median"
+    )
 
 
 def test_a_file_gives_the_trials_of_the_same_dictionary(swept: tuple[Any, str], tmp_path: Path) -> None:

@@ -45,8 +45,8 @@ def test_a_board_has_one_of_three_words(tests: list[list[float | str]], word: st
 def test_five_seeds_of_one_network_among_several_leave_a_board_open_and_it_says_how_many_would_do() -> None:
     actual = separation(board(a=BETTER, b=WORSE, c=WORSE))
     assert actual.word == "open" and actual.sentence == (
-        "Open: 5 of 5 seeds of A beat the best trivial predictor, last value at 0.4; that may be chance, and one network "
-        "of 3 is told apart by 6 seeds or more."
+        "Open: 5 of 5 seeds of A beat the best trivial predictor, last value at 0.4; that may be chance, and one "
+        "network of 3 is told apart by 6 seeds or more."
     )
     assert separation(board(a=[*BETTER, 0.1], b=WORSE, c=WORSE)).word == "separates"
 
@@ -62,7 +62,9 @@ def test_what_is_not_ranked_decides_nothing() -> None:
     losing = retrained("a", WORSE, trivial=TRIVIAL)
     old = retrained("b", BETTER, trivial=TRIVIAL, superseded="model version 0, now 1", model_version="0")
     foreign = retrained("c", BETTER, trivial=TRIVIAL)
-    foreign = retrained("c", BETTER, trivial=TRIVIAL, came={run.id: "f" * 64 for run in foreign.runs}, checks=[True] * 5)
+    foreign = retrained(
+        "c", BETTER, trivial=TRIVIAL, came={run.id: "f" * 64 for run in foreign.runs}, checks=[True] * 5
+    )
     made = rows([losing, old, foreign], [printed("d", 0.01)])
     assert {row.kind for row in made} == {"reproduced", "published", "trivial"}
     assert separation(made).word == "saturated"
@@ -92,12 +94,12 @@ def test_the_first_line_counts_the_tasks_of_each_word_and_ranks_over_those_that_
     actual = overview(both)
     assert [place for place, _ in actual.tasks] == ["u", "w", "v"], "separating, open, saturated"
     assert over_all(actual).startswith(
-        "1 of 3 tasks separates networks from trivial predictors, 1 is open and 1 is saturated. Best mean rank over one "
-        "task, u, of 2 models: A, 1.5 ["
+        "1 of 3 tasks separates networks from trivial predictors, 1 is open and 1 is saturated. Best mean rank over "
+        "one task, u, of 2 models: A, 1.5 ["
     )
     assert saturated_tasks(actual) == (
-        "1 task is saturated: no network's median is better than the best trivial predictor, so no score and no mean rank"
-        " counts it: v."
+        "1 task is saturated: no network's median is better than the best trivial predictor, so no score and no mean "
+        "rank counts it: v."
     )
     two = overview([*board("u", a=BETTER, b=BETTER), *board("w", a=BETTER, b=BETTER)])
     assert "2 of 2 tasks separate networks from trivial predictors, 0 are open and 0 are saturated." in over_all(two)

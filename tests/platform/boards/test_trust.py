@@ -119,7 +119,10 @@ def test_a_bundle_whose_hash_ships_with_the_package_counts(tmp_path: Path, monke
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("3", r"--trust takes a bundle's name, or its first 8 hex digits or more, got '3'\. Bundles here: aaaaaaaaaaaa"),
+        (
+            "3",
+            r"--trust takes a bundle's name, or its first 8 hex digits or more, got '3'\. Bundles here: aaaaaaaaaaaa",
+        ),
         (A[:7], "--trust takes a bundle's name, or its first 8 hex digits or more, got 'aaaaaaa'"),
         (A + "a", "--trust takes a bundle's name"),
         ("../../..", r"--trust takes a bundle's name"),

@@ -38,8 +38,8 @@ OLD = "Superseded rows stand last and are ranked with nobody; each says why: a n
 AGAIN = "A row is trained once more with: longwave reproduce ROW"
 OVERALL = (
     "A task separates where a network is told apart from the best trivial predictor, by an exact sign test of its "
-    "seeds adjusted by Hochberg at 5 %; it is saturated where no network's median is better than that predictor, and open "
-    "else. Scores and mean ranks are over separating tasks alone. Models stand by mean rank. Each cell is the model's "
+    "seeds adjusted by Hochberg at 5 %; it is saturated where no network's median is better than that predictor, and "
+    "open else. Scores and mean ranks are over separating tasks alone. Models stand by mean rank. Each cell is the model's "
     "row that is best on validation, of equal ones the one of fewest parameters: its median over all seeds, a diverged "
     "one worst, with an interval of 94–95 % unless it says otherwise; bold in the best tie group of its board, where "
     "that is less than half of the board. Score: mean gain over tasks, a seed's gain being 0 at the best trivial "

@@ -62,8 +62,10 @@ def describe_best(so_far: SearchProgress, rows: Sequence[Row], metric: str) -> s
     if not so_far.winner or not so_far.winner.run:
         return "No search trial has ended with a metric yet."
     value, ended = so_far.winner.run.valid, len(so_far.ended)
+    whole = sum(trial.status == "ok" for trial in so_far.ended)
     parts = [
-        f"Best of {ended} search trials: **validation {metric} {plain(value)}** (trial {so_far.winner.config.id[:8]})"
+        f"Best of {ended} drawn, {whole} trained whole: **validation {metric} {plain(value)}** "
+        f"(trial {so_far.winner.config.id[:8]})"
     ]
     if so_far.half and ended > 1:
         parts.append(

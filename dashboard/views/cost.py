@@ -8,7 +8,7 @@ import streamlit as st
 from longwave.dashboard import cached_reads, page_frame, state, table_frames
 from longwave.dashboard.table import text_width
 from longwave.platform.boards.row import Row
-from longwave.platform.boards.texts import duration, plain
+from longwave.platform.boards.texts import duration, plain, searched
 from longwave.platform.errors import ConfigError
 from longwave.platform.figures.bars import BarPart, cost_bars
 from longwave.platform.figures.scatter import COSTS, against_cost
@@ -71,7 +71,7 @@ def cost_parts(rows: list[Row], by: str) -> list[BarPart]:
 def table_line(row: Row) -> tuple[str, ...]:
     """Return one line of the table."""
     return (
-        row.place, row.label, plain(row.seed_count), duration(row.train_seconds), plain(row.searched),
+        row.place, row.label, plain(row.seed_count), duration(row.train_seconds), searched(row),
         duration(row.find_seconds), plain(row.joules), plain(row.parameters),
     )  # fmt: skip
 

@@ -9,7 +9,7 @@ import streamlit as st
 
 from longwave.dashboard import cached_reads, page_frame
 from longwave.dashboard.board_table import BEST_COLOUR
-from longwave.platform.boards.answer import answer
+from longwave.platform.boards.answer import answer, over_all, saturated_tasks
 from longwave.platform.boards.overview import overviews
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import DASH, median
@@ -20,8 +20,9 @@ from longwave.platform.render.harmless import in_streamlit
 
 WIDTHS = {
     "board": st.column_config.Column(width=130),
+    "task": st.column_config.Column(width=80, help="Whether a network is told apart from the best trivial predictor."),
     "best": st.column_config.Column(width=115, help="The row with the best median."),
-    "how sure": st.column_config.Column(width=720),
+    "how sure": st.column_config.Column(width=640),
     "rows": st.column_config.NumberColumn(width=50, help="Ranked rows."),
 }
 """Pixels."""
@@ -45,6 +46,9 @@ def draw(url: str) -> None:
     models = {row.model for row in rows if row.kind == "reproduced"}
     places = f"{len(boards)} board{'s' if len(boards) != 1 else ''}"
     body.markdown(f"**{len(models)} models on {places}, {ran:,} retrainings.**")
+    several = [one for one in tables_of_tasks if len(one.tasks) > 1]
+    for one in several or tables_of_tasks[:1]:
+        body.markdown(in_streamlit(over_all(one)))
     with corner:
         page_frame.draw_share_menu("Longwave overview", tables)
     draw_best(list(boards.values()))
@@ -52,6 +56,9 @@ def draw(url: str) -> None:
         st.subheader("Models by boards", anchor=False)
         for k, one in enumerate(tables_of_tasks):
             draw_grid(as_text.overview_table(one), f"grid {k}")
+            if one.of_word("saturated") and one.of_word("separates", "open"):
+                with st.expander(in_streamlit(saturated_tasks(one))):
+                    draw_grid(as_text.saturated_table(one), f"saturated {k}")
         st.caption(in_streamlit(as_text.OVERALL))
 
 
@@ -61,6 +68,7 @@ def draw_best(boards: Sequence[Sequence[Row]]) -> None:
     lines = pd.DataFrame(
         {
             "board": [row.place for row, _, _ in winners],
+            "task": [best.separation.word for _, best, _ in winners],
             "best": [best.first or DASH for _, best, _ in winners],
             "best median [94–95 %]": [median(best.leaders[0]) if best.leaders else DASH for _, best, _ in winners],
             "how sure": [best.sure for _, best, _ in winners],

@@ -12,12 +12,14 @@ import streamlit as st
 from longwave.dashboard import cached_reads, page_frame, state, table_frames
 from longwave.dashboard.filters import VERDICTS
 from longwave.dashboard.table import text_width
+from longwave.platform.boards.printed_share import verdict_share
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import quoted, ratio, weighed
 from longwave.platform.errors import ConfigError
 from longwave.platform.figures.palette import family_colour
 from longwave.platform.figures.ratios import Ratio, ratios
 from longwave.platform.render.export import of_texts
+from longwave.platform.render.harmless import in_streamlit
 
 HEAD = ("board", "model", "published", "verdict", "our error over it", "why")
 
@@ -47,7 +49,8 @@ def draw(url: str) -> None:
     st.markdown(
         "**"
         + ", ".join(f"{count} {word}" for word, count in counts.most_common())
-        + f"** of {len(pairs)} printed numbers."
+        + f"** of {len(pairs)} printed numbers. "
+        + in_streamlit(verdict_share(row for row, _ in pairs))
     )
     drawn = [
         Ratio(f"{row.label}, {row.place}", float(n["ratio"]), n["ratio_low"], n["ratio_high"],

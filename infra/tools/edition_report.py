@@ -1,4 +1,4 @@
-"""The report of an edition, REPORT.md: verdicts, trivial predictors, what is undecided, what it cost, what surprised.
+"""The report of an edition, REPORT.md: verdicts, tasks to retire, what is undecided, what it cost, what surprised.
 
 All but the last part is told by the rows. What surprised is written by people, in ``surprises.md`` beside the edition.
 """
@@ -15,9 +15,11 @@ from typing import Any
 
 from edition_table import summary, table
 
-from longwave.platform.boards.answer import against_trivial, answer
-from longwave.platform.boards.row import SHORT, WENT_ON, Row
-from longwave.platform.boards.texts import DASH, duration, median, plain, quoted, ratio, result
+from longwave.platform.boards.answer import answer, over_all
+from longwave.platform.boards.overview import overviews
+from longwave.platform.boards.printed_share import verdict_share
+from longwave.platform.boards.row import SHORT, WENT_ON, Row, named
+from longwave.platform.boards.texts import DASH, duration, median, plain, quoted, ratio, result, searched
 from longwave.platform.editions.edition import Edition
 from longwave.platform.sweeps.plan.range_edges import AtEdge
 
@@ -89,12 +91,12 @@ def report(
         "file by `make edition WORDS=--publish`: seeds, settings and the command that trains one once more stand there."
     )
     parts = [
-        ("Which model is best", _best(boards)),
-        ("Published numbers", _verdicts(boards)),
+        ("Which model is best", [*chain(*((over_all(one), "") for one in overviews(rows))), *_best(boards)]),
+        ("Tasks proposed for retirement", _retired(rows)),
+        ("Published numbers", [*filter(None, [verdict_share(rows)]), *_verdicts(boards)]),
         ("Undecided", _undecided(boards)),
         ("Winners at an edge of their range", _edges(boards, edges)),
         ("What a second search changed", _searched_on(boards)),
-        ("What trivial predictors reach", _trivial(boards)),
         ("What it cost", _cost(boards)),
         ("How far it goes", _ahead(ahead)),
         ("What surprised", surprises.strip().splitlines() or ["Nothing is written yet."]),
@@ -202,17 +204,20 @@ def _searched_on(boards: Iterable[Board]) -> list[str]:
     return [intro, *lines] if lines else []
 
 
-def _trivial(boards: Iterable[Board]) -> list[str]:
-    lines = []
-    for name, rows, links in boards:
-        simple = [row for row in rows if row.trivial and row.mean is not None]
-        ranked = [row for row in rows if row.rank_low is not None]
-        if simple and ranked:
-            saturated = all(row.loses_to for row in ranked)
-            saturation = "Saturated: no row's median is better than it. " if saturated else ""
-            best = next(row for row in rows if row.trivial)
-            lines.append(f"- **{name}**: {saturation}{against_trivial(rows)} It is {links[best.key]}.")
-    return lines
+def _retired(rows: Sequence[Row]) -> list[str]:
+    """Return the tasks that no model with a score can be told by, one a line."""
+    lines = [
+        f"- **{named(place)}**: {told.sentence}"
+        for one in overviews(rows)
+        for place, told in zip(one.tasks, one.separations, strict=True)
+        if place in one.to_retire
+    ]
+    count = "this task is" if len(lines) == 1 else f"these {len(lines)} tasks are"
+    intro = (
+        f"For every model with a score {count} saturated: what they rank is who comes nearest to a trivial predictor. "
+        "The next edition should make them harder or leave them out."
+    )
+    return [intro, "", *lines] if lines else []
 
 
 def _cost(boards: Iterable[Board]) -> list[str]:
@@ -220,7 +225,7 @@ def _cost(boards: Iterable[Board]) -> list[str]:
     for name, rows, links in boards:
         cells = [
             [
-                links[row.key], plain(row.parameters), str(row.searched), duration(row.find_seconds),
+                links[row.key], plain(row.parameters), searched(row), duration(row.find_seconds),
                 str(row.seed_count),
                 duration(row.train_seconds / row.seed_count if row.seed_count else None),
                 DASH if row.joules is None else f"{row.joules:.3g} J",

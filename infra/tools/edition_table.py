@@ -2,50 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Sequence
 
-from longwave.platform.boards.overview import best_on_validation, sharing
-from longwave.platform.boards.row import Row
-from longwave.platform.boards.texts import DASH, plain
-
-Column = tuple[Sequence[Row], Mapping[str, Row]]
-"""A board: its rows, and of each ranked model by title the one that validation prefers."""
+from longwave.platform.boards.answer import over_all, saturated_tasks
+from longwave.platform.boards.overview import ModelLine, Overview, overviews
+from longwave.platform.boards.row import Row, named
+from longwave.platform.boards.texts import DASH, estimate, plain
 
 
 def summary(rows: Sequence[Row]) -> str:
-    """Return the medians of models by boards in Markdown, of each model the row that validation prefers.
+    """Return the overview in Markdown: medians of models by tasks, of each model the row that validation prefers.
 
-    Boards without a model in common have tables of their own. An arrow says whether less or more is better; bold rows
-    are in the best tie group of their board; † stands where a trivial predictor is better.
+    Boards without a model in common have tables of their own. Models stand by mean rank; saturated tasks, which no rank
+    counts, are folded below. An arrow says whether less or more is better; bold is as on every board; † stands where a
+    trivial predictor is better.
     """
-    boards = {name: list(group) for name, group in groupby(rows, key=lambda row: row.place)}
-    best = {name: _preferred(board) for name, board in boards.items()}
-    groups = sharing({name: {row.model for row in theirs.values()} for name, theirs in best.items()})
-    return "\n\n".join("\n".join(_table([(boards[name], best[name]) for name in names])) for names in groups)
+    return "\n\n".join(part for one in overviews(rows) for part in _parts(one))
 
 
-def _table(boards: Sequence[Column]) -> list[str]:
-    titles = dict.fromkeys(title for _, best in boards for title in best)
-    cells = [[title, *(_median(best.get(title)) for _, best in boards)] for title in titles]
-    simple = [next((row for row in rows if row.trivial), None) for rows, _ in boards]
-    cells.append(["*best trivial*", *(f"{plain(row.mean)} {row.title}" if row else DASH for row in simple)])
-    head = [f"{rows[0].place} {'↓' if rows[0].goal == 'min' else '↑'}" for rows, _ in boards]
-    return table(["median over 10 seeds", *head], cells)
+def _parts(overview: Overview) -> list[str]:
+    shown = len(overview.of_word("separates", "open"))
+    scores = [(line, [estimate(line.rank, 1), estimate(line.score)]) for line in overview.lines]
+    head = ["by mean rank", "mean rank", "score"]
+    parts = [over_all(overview), "\n".join(_table(overview, head, scores, range(shown)))]
+    if folded := saturated_tasks(overview):
+        lines = _table(overview, ["model"], [(line, []) for line in overview.lines], range(shown, len(overview.tasks)))
+        parts += [f"<details><summary>{folded}</summary>", "\n".join(lines), "</details>"]
+    return parts
 
 
-def _preferred(board: Sequence[Row]) -> dict[str, Row]:
-    """Return the ranked rows of a board by title, by median; of each model's form the one that validation prefers."""
-    ranked = [row for row in board if row.rank_low is not None]
-    first = {t: best_on_validation([row for row in ranked if row.title == t]) for t in {row.title for row in ranked}}
-    return {row.title: row for row in ranked if first[row.title] is row}
+def _table(
+    overview: Overview, head: Sequence[str], lines: Iterable[tuple[ModelLine, Sequence[str]]], tasks: range
+) -> list[str]:
+    """Return some tasks of an overview, each with its best trivial predictor; models that ran on none are left out."""
+    cells = [
+        [line.title, *first, *(_median(line.cells[k]) for k in tasks)]
+        for line, first in lines
+        if any(line.cells[k] for k in tasks)
+    ]
+    simple = [overview.separations[k].predictor for k in tasks]
+    best = [f"{plain(row.mean)} {row.title}" if row else DASH for row in simple]
+    cells.append(["*best trivial*", *[DASH] * (len(head) - 1), *best])
+    return table([*head, *(_heading(overview, k) for k in tasks)], cells)
+
+
+def _heading(overview: Overview, k: int) -> str:
+    """Return a task's name, which way is better there, and that it is open."""
+    goal = next(cell.goal for line in overview.lines if (cell := line.cells[k]))
+    word = overview.separations[k].word
+    return f"{named(overview.tasks[k])} {'↓' if goal == 'min' else '↑'}{' (open)' * (word == 'open')}"
 
 
 def _median(row: Row | None) -> str:
+    """Return a row's median, and what of its model it varies."""
     if row is None:
         return DASH
     text = "diverged" if row.median is None else plain(row.median)
-    return (f"**{text}**" if row.leads else text) + (" †" if row.loses_to else "")
+    form = row.title.removeprefix(row.model_title)
+    return (f"**{text}**" if row.shines else text) + form + (" †" if row.loses_to else "")
 
 
 def table(head: Sequence[str], cells: Iterable[Sequence[str]]) -> list[str]:

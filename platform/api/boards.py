@@ -61,7 +61,7 @@ def board(
         variant: One of its variants alone.
         models: Rank these models alone.
         min_seeds: Leave out rows with fewer retrainings.
-        trust: Imported bundles whose rows are ranked, too.
+        trust: Imported bundles whose rows are ranked, too: their names, or 8 digits or more.
         store: URL of the results store; by default as for the command line.
 
     Raises:

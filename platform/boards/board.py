@@ -9,7 +9,7 @@ from typing import Any
 from longwave.platform.boards.entry import printed, scale_about, seeds_of, trained, trivial
 from longwave.platform.boards.labels import labelled
 from longwave.platform.boards.row import SHORT, WENT_ON, Row, named
-from longwave.platform.boards.trust import RowTrust, check_trust, trust_in
+from longwave.platform.boards.trust import RowTrust, trust_in
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.literature.pairing import belongs
 from longwave.platform.records.group import EVERYBODY, Group, Pool
@@ -22,7 +22,7 @@ NAMED = 3
 
 
 def check_pool(pool: Pool, groups: Iterable[Group], published: Iterable[Mapping[str, Any]]) -> None:
-    """Raise ConfigError where a pool names a model, a family or a bundle of which there is no result."""
+    """Raise ConfigError where a pool names a model or a family of which there is no result."""
     groups = list(groups)
     models = {group.config.model for group in groups} | {number["model"] for number in published}
     families = {group.family for group in groups if group.family}
@@ -30,7 +30,6 @@ def check_pool(pool: Pool, groups: Iterable[Group], published: Iterable[Mapping[
         for name in names:
             if name not in known:
                 raise ConfigError(did_you_mean(f"results of {kind}", name, known))
-    check_trust(pool.trust, groups)
 
 
 def rows(groups: Iterable[Group], published: Iterable[Mapping[str, Any]], pool: Pool = EVERYBODY) -> list[Row]:
@@ -139,6 +138,8 @@ def _board(
         same = [] if trust.untrusted else printed_here
         kept.append(trained(trust, seeds, same, standing.get(k)))
         paired |= {number["id"] for number in same if kept[-1].current}
+    if 2 * sum(row.leads for row in kept) < len(ranked):
+        kept = [replace(row, stands_out=row.leads) for row in kept]
     alone = [printed(like, n, families.get(n["model"], "")) for n in numbers if n["id"] not in paired]
     simple = [trivial(like, name, value) for name, value in like.about.trivial.items()]
     local = [row for row in kept if row.current and row.seed_count and not row.untrusted]

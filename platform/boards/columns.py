@@ -125,8 +125,10 @@ COLUMNS: tuple[Column, ...] = (
            usual=frozenset({texts.DASH, texts.NONE}), leaves=4),
     Column("verification", "verified", f"How far the numbers are verified in this store. {MEANING}", "text", ALL,
            usual=frozenset({texts.DASH, HERE}), leaves=5),
-    Column("searched", "searched", "Search trials behind the choice of the settings.", "whole", ALL,
-           write=texts.searched, left=True, leaves=1),
+    Column("searched", "searched", "The row is the best of so many search trials by validation: how many were drawn,"
+           " how many of them were trained to their last epoch, where successive halving cuts the others, and how many"
+           " diverged; for programs, how many were drawn.", "whole", ALL,
+           write=texts.searched, left=True, leaves=1, prose=True),
     Column("departures", "protocol", "Where the recipe was printed that the task has for the model, how the training"
            " differs from it, how its paper is known to differ from the task, what makes a published number one of"
            " another protocol, and how the settings were searched; for programs, the second.", "texts", ALL,
@@ -187,6 +189,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("failed", "failed", "Retrainings that an error ended.", "whole"),
     Column("missing", "missing", "Retrainings that were asked for and have not ended.", "whole"),
     Column("search_diverged", "search diverged", "Search trials that diverged.", "whole"),
+    Column("search_whole", "search trained whole", "Search trials that were trained to their last epoch.", "whole"),
     Column("provisional", "provisional", f"Whether fewer than {ENOUGH} retrainings ended, ok or diverged.", "flag"),
     Column("trials", "trials", "Ids of the retrainings.", "json"),
     Column("untrusted", "untrusted", "Whether it was imported and nothing made here speaks for it.", "flag"),
@@ -197,6 +200,8 @@ COLUMNS: tuple[Column, ...] = (
            " began with. A warm start stands on searches that the number of trials does not count.", "texts"),
     Column("environments", "environments", "Distinct facts on where the retrainings ran.", "json"),
     Column("joules", "energy", "Mean energy of a retraining, of those of which it is known.", "number", unit="J"),
+    Column("stands_out", "stands out", "Whether it is in the best group, and that holds less than half of the ranked"
+           " rows: what tables set in bold, if no trivial predictor is better.", "flag"),
     Column("rank_high", "worst rank", "Worst rank, beside the best.", "whole"),
 )  # fmt: skip
 """In the order in which they stand."""

@@ -44,7 +44,8 @@ def of_row(trials: Sequence[Trial], sweeps: Sequence[str], search: Sequence[RunS
     runs = [t.run for t in trials if t.run]
     facts += [
         Fact("cost", "seconds of the retrainings", sum(run.seconds for run in runs)),
-        Fact("cost", "search trials", len(search)),
+        Fact("cost", "search trials drawn", len(search)),
+        Fact("cost", "search trials trained whole", sum(run.status == "ok" for run in search)),
         Fact("cost", "seconds of the search", sum(run.seconds for run in search)),
         Fact("commands", "train it once more", f"longwave reproduce {row[:SHORT]}"),
         Fact("commands", "beside another row", f"longwave diff {row[:SHORT]} ROW"),

@@ -37,7 +37,7 @@ class Diagram:
 
     Attributes:
         ranks: Mean rank over tasks of each model by its name in print, best first; those of the overview.
-        tasks: Number of tasks.
+        tasks: Number of separating tasks.
         friedman: p-value of Friedman's test of all models being equal.
         pairs: Holm's adjusted p-value of each pair of models being equal, (models, models) in the order of
             ``ranks``, 1 on the diagonal; all 1 where Friedman's test rejects nothing.
@@ -59,8 +59,9 @@ class Diagram:
         count, level = len(self.ranks), f"{100 * LEVEL:g} %"
         p = f"p = {self.friedman:.2g}" if self.friedman >= 1e-4 else "p < 0.0001"
         sentences = [
-            f"Mean ranks over {self.tasks} tasks, by the median seed on each, of the {count} models with {ENOUGH} "
-            "seeds on all of them. A bar joins models of which no two are told apart; its dots are those models."
+            f"Mean ranks over {self.tasks} separating tasks, by the median seed on each, of the {count} models with "
+            f"{ENOUGH} seeds on all of them. A bar joins models of which no two are told apart; its dots are those "
+            "models."
         ]
         if self.friedman > LEVEL:
             sentences += [f"Friedman's test at {level} tells no model from the others ({p}), so no pair was tested."]
@@ -84,17 +85,17 @@ def diagram(overview: Overview) -> Diagram:
     scale on all tasks, and the order of the ranks; equal ones are split evenly, as Demšar has it.
 
     Raises:
-        ConfigError: Fewer than 2 tasks, or fewer than 3 models with enough seeds on all of them.
+        ConfigError: Fewer than 2 separating tasks, or fewer than 3 models with enough seeds on all of them.
     """
     lines = sorted(
         (line for line in overview.lines if line.rank), key=lambda line: line.rank.value if line.rank else 0.0
     )
-    tasks = len(overview.tasks)
+    tasks = max((len(line.ranks) for line in lines), default=0)
     if tasks < FEWEST_TASKS or len(lines) < FEWEST_MODELS:
         raise ConfigError(
-            f"A critical-difference figure takes {FEWEST_TASKS} tasks or more and {FEWEST_MODELS} models or more with "
-            f"{ENOUGH} seeds on all of them: here are {tasks} and {len(lines)}. Train more, or name only tasks that "
-            "models share."
+            f"A critical-difference figure takes {FEWEST_TASKS} separating tasks or more and {FEWEST_MODELS} models or "
+            f"more with {ENOUGH} seeds on all of them: here are {tasks} and {len(lines)}. Train more, or name only "
+            "tasks that models share."
         )
     titles = [line.title for line in lines]
     names = titles if len(set(titles)) == len(titles) else [line.model for line in lines]

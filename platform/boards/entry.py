@@ -15,6 +15,7 @@ from longwave.platform.records.group import Group
 from longwave.platform.statistics.median import median
 from longwave.platform.statistics.ranking import Standing, letters
 from longwave.platform.statistics.scale import Scale, Score, scale_of
+from longwave.platform.statistics.sign import beats
 from longwave.platform.statistics.stats import summary
 from longwave.platform.statistics.verdict import ENOUGH
 
@@ -53,6 +54,7 @@ def trained(
         missing=ends["planned"] + ends["running"],
         searched=group.search.trials,
         search_diverged=group.search.diverged,
+        search_whole=group.search.whole,
         provisional=len(seeds) < ENOUGH,
         parameters=next((run.parameters for run in runs if run.parameters), None),
         train_seconds=sum(run.seconds for run in runs),
@@ -113,7 +115,7 @@ def _loses_to(score: Score, about: About) -> str:
     scale = scale_about(about)
     errors = {name: scale.error(value) for name, value in about.trivial.items()}
     best = min(errors, key=errors.__getitem__, default="")
-    return best if best and errors[best] < scale.error(score) else ""
+    return best if best and beats(about.trivial[best], score, scale) else ""
 
 
 def _known(about: About) -> list[str]:

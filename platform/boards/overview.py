@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, TypeVar
 
 from longwave.platform.boards.row import Row, named
-from longwave.platform.statistics.overall import mean_ranks, normalised, overall_score, task_ranks
+from longwave.platform.boards.separation import WORDS, Separation, Word, separation
+from longwave.platform.statistics.overall import OverallScores, TaskScores, mean_ranks, overall_scores, task_ranks
 from longwave.platform.statistics.stats import Estimate, direction
 from longwave.platform.statistics.verdict import ENOUGH
 
 OF_CELL = ("median", "median_best", "median_worst", "median_level", "mean", "std", "n", "diverged")
-"""What a record of the overview has of each task, by the keys of ``columns.py``; beside it ``row`` and ``state``."""
+"""What a record of the overview has of each task, by the keys of ``columns.py``; beside it ``row``, ``state`` and
+``separation``, the task's word.
+"""
 
 Where = TypeVar("Where")
 
@@ -25,12 +29,12 @@ class ModelLine:
     Attributes:
         model, title: Registry key and name in print.
         cells: Its row best on validation for each of the overview's tasks; None where it was never run.
-        score: Mean over tasks of the normalised score, with its 95 % interval from ``FEWEST_TASKS`` on; None where
-            ``why`` says so, and where a task has no trivial predictor.
-        rank: Mean rank over tasks of its median among the models with a rank, with the lowest and highest that the
-            tests allow.
-        medians: Its median on each task on the scale of ``overall.normalised``, 0 where that diverged.
-        ranks: Rank of its median on each task.
+        score: Mean over separating tasks of its gain, with its 95 % interval from ``FEWEST_TASKS`` on; None where
+            ``why`` says so, and where no task measures a gain.
+        rank: Mean rank over separating tasks of its median among the models with a rank, with the lowest and highest
+            that the tests allow.
+        medians: Its median on each separating task as a gain (``TaskScores.gains``), 0 where that diverged.
+        ranks: Rank of its median on each separating task.
         why: Why it has neither score nor rank: ``1 of 2 tasks``; empty where it has.
     """
 
@@ -59,10 +63,39 @@ class ModelLine:
 
 @dataclass(frozen=True)
 class Overview:
-    """Models by tasks; ``tasks`` holds (task, variant) for each cell of a line, ``lines`` are best first."""
+    """Models by tasks.
+
+    Attributes:
+        tasks: (task, variant) for each cell of a line: separating ones first, then open ones, then saturated ones.
+        lines: Models by mean rank, best first; then those without one, by tasks with a result.
+        separations: Of each task, whether it tells networks from trivial predictors.
+        left_out: Separating tasks that count in no score, by name, each with the reason.
+        tops: What counts 1 on tasks in the score that have no perfect score, by name: the best median.
+    """
 
     tasks: Sequence[tuple[str, str]]
     lines: Sequence[ModelLine]
+    separations: Sequence[Separation] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    tops: Mapping[str, float] = field(default_factory=dict)
+
+    def of_word(self, *words: Word) -> list[tuple[str, str]]:
+        """Return the tasks that have one of some words, in order."""
+        return [place for place, each in zip(self.tasks, self.separations, strict=True) if each.word in words]
+
+    @property
+    def to_retire(self) -> list[tuple[str, str]]:
+        """Tasks that are saturated for every model: each one with a result anywhere has ``ENOUGH`` seeds there.
+
+        A model that ran on saturated tasks alone is not asked for: it was trained for its paper's tasks.
+        """
+        known = [line for line in self.lines if not line.why] or list(self.lines)
+        return [
+            place
+            for k, (place, each) in enumerate(zip(self.tasks, self.separations, strict=True))
+            if each.word == "saturated"
+            and all((cell := line.cells[k]) is not None and cell.seed_count >= ENOUGH for line in known)
+        ]
 
     def to_dict(self) -> list[dict[str, Any]]:
         """Return one record a model: see ``ModelLine.to_dict``; a task's keys begin with its name."""
@@ -70,11 +103,12 @@ class Overview:
 
     def _cells(self, line: ModelLine) -> dict[str, Any]:
         cells: dict[str, Any] = {}
-        for place, cell in zip(self.tasks, line.cells, strict=True):
+        for place, cell, told in zip(self.tasks, line.cells, self.separations, strict=True):
             for name in OF_CELL:
                 cells[f"{named(place)} {name}"] = getattr(cell, name) if cell else None
             cells[f"{named(place)} row"] = cell.config if cell else ""
             cells[f"{named(place)} state"] = state(cell)
+            cells[f"{named(place)} separation"] = told.word
         return cells
 
 
@@ -103,52 +137,75 @@ def sharing(models: Mapping[Where, Collection[str]]) -> list[list[Where]]:
 
 
 def overview(rows: Iterable[Row]) -> Overview:
-    """Return the overview of the boards of several tasks; every task weighs the same.
+    """Return the overview of the boards of several tasks.
 
-    Scores and mean ranks are those of models with ``ENOUGH`` seeds on every task, among each other alone, and there
-    must be two: a model that is absent from the hard tasks must not lead. Without a trivial predictor on every task
-    there are mean ranks alone. Superseded rows are left out; of a model with no other row, untrusted ones are shown.
+    Scores and mean ranks are over the tasks that separate (``separation``), each with the same weight: on the others
+    the order of networks says who comes nearest to a trivial predictor. They are those of models with ``ENOUGH`` seeds
+    on every such task, among each other alone, and there must be two: a model that is absent from the hard tasks must
+    not lead. Superseded rows are left out; of a model with no other row, untrusted ones are shown.
     """
     ours: dict[str, dict[tuple[str, str], list[Row]]] = {}
-    trivial: dict[tuple[str, str], list[Row]] = {}
+    boards: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        place = (row.task, row.variant)
-        if row.kind == "trivial":
-            trivial.setdefault(place, []).append(row)
-        elif row.current:
-            ours.setdefault(row.model, {}).setdefault(place, []).append(row)
-    tasks = sorted({place for theirs in ours.values() for place in theirs})
+        boards.setdefault((row.task, row.variant), []).append(row)
+        if row.current:
+            ours.setdefault(row.model, {}).setdefault((row.task, row.variant), []).append(row)
+    words = {place: separation(boards[place]) for place in sorted({p for theirs in ours.values() for p in theirs})}
+    tasks = sorted(words, key=lambda place: (WORDS.index(words[place].word), place))
     lines = []
     for model, theirs in ours.items():
         cells = [best_on_validation(theirs[place]) if place in theirs else None for place in tasks]
         title = next(cell.title for cell in cells if cell).partition(" (")[0]
         lines.append(ModelLine(model, title, cells))
-    lines = [replace(line, why=_lacks(line, tasks)) for line in lines]
+    separating = [place for place in tasks if words[place].word == "separates"]
+    lines = [replace(line, why=_lacks(line, separating)) for line in lines]
     full = [line for line in lines if not line.why]
     part = [line for line in lines if line.why]
     if len(full) == 1:
         full, part = [], [*part, replace(full[0], why="no other model has")]
-    scored = _scored(full, [trivial.get(place, []) for place in tasks])
-    scored.sort(
-        key=lambda line: (-line.score.value if line.score else 0.0, line.rank.value if line.rank else 0.0, line.model)
-    )
-    return Overview(tasks, scored + sorted(part, key=lambda line: (-line.ran, line.model)))
+    full, scores = _scored(full, [words[place].predictor for place in separating])
+    full.sort(key=_standing)
+    part.sort(key=lambda line: (-line.ran, line.model))
+    told = [words[place] for place in tasks]
+    return Overview(tasks, full + part, told, scores.left_out, scores.tops)
+
+
+def _standing(line: ModelLine) -> tuple[float, float, str]:
+    """Return what lines with a mean rank are ordered by."""
+    return line.rank.value if line.rank else 0.0, -line.score.value if line.score else 0.0, line.model
 
 
 def _lacks(line: ModelLine, tasks: Sequence[tuple[str, str]]) -> str:
-    """Return why a line has no score and no rank by itself: not every task, untrusted on one, or too few seeds."""
-    if line.ran < len(tasks):
-        return f"{line.ran} of {len(tasks)} tasks"
-    if untrusted := [named(place) for cell, place in zip(line.cells, tasks, strict=True) if cell and cell.untrusted]:
+    """Return why a line has no score and no rank by itself: not every task, untrusted on one, or too few seeds.
+
+    Args:
+        line: A model.
+        tasks: Those that separate, which are the first of its cells.
+    """
+    if not tasks:
+        return "no task separates"
+    cells = line.cells[: len(tasks)]
+    ran = sum(cell is not None and cell.seed_count > 0 for cell in cells)
+    if ran < len(tasks):
+        return f"{ran} of {len(tasks)} separating task{'s' * (len(tasks) > 1)}"
+    if untrusted := [named(place) for cell, place in zip(cells, tasks, strict=True) if cell and cell.untrusted]:
         return f"untrusted on {untrusted[0]}"
-    seeds, place = min((cell.seed_count, place) for cell, place in zip(line.cells, tasks, strict=True) if cell)
+    seeds, place = min((cell.seed_count, place) for cell, place in zip(cells, tasks, strict=True) if cell)
     return f"{seeds} of {ENOUGH} seeds on {named(place)}" if seeds < ENOUGH else ""
 
 
 def best_on_validation(rows: Sequence[Row]) -> Row:
-    """Return a model's row that is best on validation; untrusted ones come last, tests are not looked at."""
+    """Return a model's row that is best on validation, the cheaper one where two are equal: of fewer parameters.
+
+    Untrusted rows come last; tests are not looked at.
+    """
     sign = direction(rows[0].goal)
-    return min(rows, key=lambda row: (row.untrusted, row.valid is None, -sign * (row.valid or 0.0), row.config))
+
+    def standing(row: Row) -> tuple[bool, bool, float, float, str]:
+        size = math.inf if row.parameters is None else row.parameters
+        return row.untrusted, row.valid is None, -sign * (row.valid or 0.0), size, row.config
+
+    return min(rows, key=standing)
 
 
 def state(cell: Row | None) -> str:
@@ -156,40 +213,34 @@ def state(cell: Row | None) -> str:
     return cell.state if cell else "not run"
 
 
-def _scored(lines: Sequence[ModelLine], trivial: Sequence[Sequence[Row]]) -> list[ModelLine]:
-    """Return lines with enough seeds on all tasks with their scores and mean ranks."""
-    if not lines:
-        return []
-    import numpy as np
+def _scored(lines: Sequence[ModelLine], predictors: Sequence[Row | None]) -> tuple[list[ModelLine], OverallScores]:
+    """Return lines with enough seeds on all separating tasks with their scores and mean ranks, and the scores.
 
-    boards = [[cell for cell in column if cell] for column in zip(*(line.cells for line in lines), strict=True)]
-    scales = [cells[0].scale for cells in boards]
-    zeros = [_zero(*each) for each in zip(boards, trivial, strict=True)]
-    gains = [
-        (
-            normalised([cell.seeds for cell in cells], scale, zero),
-            normalised([[cell.median] for cell in cells], scale, zero),
-            task_ranks([cell.seeds for cell in cells], scale),
-        )
-        for cells, scale, zero in zip(boards, scales, zeros, strict=True)
+    Args:
+        lines: Models.
+        predictors: The best trivial predictor of each separating task, of which the first cells of a line are.
+    """
+    if not lines:
+        return [], overall_scores([])
+    columns = [*zip(*(line.cells for line in lines), strict=True)][: len(predictors)]
+    boards = [[cell for cell in column if cell] for column in columns]
+    tasks = [
+        TaskScores(cells[0].place, [cell.seeds for cell in cells], cells[0].scale, best.mean or 0.0)
+        for cells, best in zip(boards, predictors, strict=True)
+        if best
     ]
-    means = mean_ranks([[cell.seeds for cell in cells] for cells in boards], scales)
-    sure = all(trivial)
-    return [
+    medians = [task.gains([cell.median for cell in cells]) for task, cells in zip(tasks, boards, strict=True)]
+    ranks = [task_ranks(task.rows, task.scale) for task in tasks]
+    means = mean_ranks([task.rows for task in tasks], [task.scale for task in tasks])
+    overall = overall_scores(tasks)
+    scored = [
         replace(
             line,
-            score=overall_score([seeds[k] for seeds, _, _ in gains], np.random.default_rng(0)) if sure else None,
+            score=overall.scores[k] if overall.scores else None,
             rank=means[k],
-            medians=[medians[k][0] for _, medians, _ in gains],
-            ranks=[ranks[k] for _, _, ranks in gains],
+            medians=[gains[k] for gains in medians],
+            ranks=[rank[k] for rank in ranks],
         )
         for k, line in enumerate(lines)
     ]
-
-
-def _zero(cells: Sequence[Row], predictors: Sequence[Row]) -> float:
-    """Return the value of the best trivial predictor of a task, of its worst seed where it has none."""
-    sign = direction(cells[0].goal)
-    if predictors:
-        return sign * max(sign * (row.mean or 0.0) for row in predictors)
-    return sign * min((sign * score for cell in cells for score in cell.scores), default=0.0)
+    return scored, overall

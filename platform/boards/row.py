@@ -47,7 +47,8 @@ class Row:
         valid: Median over ``seeds`` of the best validation metric, a diverged one worst; what a model's best row is
             chosen by. None where half of them or more diverged.
         diverged, failed, missing: Retrainings that ended so, and those not ended yet: shown, never averaged.
-        searched: Search trials behind the choice, of which ``search_diverged`` diverged.
+        searched: Search trials behind the choice, of which ``search_diverged`` diverged and ``search_whole`` were
+            trained whole.
         provisional: Fewer than 5 retrainings ended, ok or diverged.
         recipe: Where the recipe was printed that the task has for the model; empty where that is not known.
         departures: How the trial differs from that recipe.
@@ -66,6 +67,7 @@ class Row:
         untrusted_runs: Ids of its retrainings that were imported and count in nothing, unless it is untrusted.
         rank_low, rank_high: Best and worst rank in the pool; None where no retraining ended, superseded, untrusted.
         ties: Tie groups as letters, "a" the best: rows that share a letter are not told apart.
+        stands_out: Whether it is in the best tie group, and that holds less than half of the ranked rows.
         margin: Ratio of errors within which a printed number counts as met.
         floor: Least error that counts, in ``unit``.
     """
@@ -103,6 +105,7 @@ class Row:
     missing: int = 0
     searched: int = 0
     search_diverged: int = 0
+    search_whole: int = 0
     provisional: bool = False
     recipe: str = ""
     departures: Sequence[str] = ()
@@ -123,6 +126,7 @@ class Row:
     rank_low: int | None = None
     rank_high: int | None = None
     ties: str = ""
+    stands_out: bool = False
     margin: float = 1.25
     floor: float = 0.0
 
@@ -180,8 +184,11 @@ class Row:
 
     @property
     def shines(self) -> bool:
-        """Whether it leads, has seeds enough, and no trivial predictor is better: what a table sets in bold."""
-        return self.leads and not self.loses_to and not self.provisional
+        """Whether a table sets it in bold: it stands out, has seeds enough, and no trivial predictor is better.
+
+        A best group of half of the board or more says that the board cannot tell its rows apart.
+        """
+        return self.stands_out and not self.loses_to and not self.provisional
 
     @property
     def place(self) -> str:

@@ -152,10 +152,14 @@ def seeds(row: Row) -> str:
 
 
 def searched(row: Row) -> str:
-    """Return how many trials the search had, and how many of them diverged; ``none`` without a search."""
+    """Return how many trials the search drew, how many of them it trained whole, and how many diverged, if any.
+
+    ``32 drawn, 2 trained whole``; ``none`` without a search.
+    """
     if row.kind != "reproduced":
         return DASH
-    return f"{row.searched:,} ({row.search_diverged:,} diverged)" if row.searched else "none"
+    diverged = f", {row.search_diverged:,} diverged" if row.search_diverged else ""
+    return f"{row.searched:,} drawn, {row.search_whole:,} trained whole{diverged}" if row.searched else "none"
 
 
 def protocol(row: Row) -> str:
@@ -246,3 +250,10 @@ def _factor(value: float) -> str:
     if value < 0.1:
         return f"{value:.2g}"
     return f"{value:,.{2 if value < 10 else 1 if value < 100 else 0}f}"
+
+
+def listed(names: Sequence[str], most: int = 4) -> str:
+    """Return names as a list in a sentence."""
+    if len(names) > most:
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

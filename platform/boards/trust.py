@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -14,6 +14,8 @@ from longwave.platform.records.group import Group
 
 SHIPPED = Path(__file__).with_suffix(".txt")
 """Names of bundles that the package trusts, each with the SHA-256 of its file."""
+LEAST_DIGITS = 8
+"""Of a bundle's name, to name it by its beginning: a shorter one would soon name another, too."""
 RANKED = ("ok", "diverged")
 """Ends of a training that medians and ranks count."""
 
@@ -36,20 +38,27 @@ def shipped(file: Path = SHIPPED) -> Mapping[str, str]:
     return dict(filter(None, lines))
 
 
-def check_trust(names: Sequence[str], groups: Iterable[Group]) -> None:
-    """Raise ConfigError where a name is not that of one bundle whose trainings are among ``groups``."""
-    if not names:
-        return
-    bundles = {bundle for group in groups for bundle in group.came.values()}
-    known = ", ".join(sorted(bundle[:12] for bundle in bundles)) or "none"
+def resolve_trust(names: Sequence[str], bundles: Collection[str]) -> tuple[str, ...]:
+    """Return the full names of the bundles that ``names`` begin, given those of all bundles in the store.
+
+    Raises:
+        ConfigError: A name has fewer than ``LEAST_DIGITS`` digits, or begins the name of no bundle, or of several.
+    """
+    known = ", ".join(sorted(bundle[:12] for bundle in bundles if bundle not in shipped())) or "none"
+    full = []
     for name in names:
-        if not re.fullmatch("[0-9a-f]{4,64}", name):
+        if not re.fullmatch(f"[0-9a-f]{{{LEAST_DIGITS},64}}", name):
             raise ConfigError(
-                f"--trust takes a bundle's name, 4 to 64 hex digits, got {name!r}. Rows came in: {known}."
+                f"--trust takes a bundle's name, or its first {LEAST_DIGITS} hex digits or more, got {name!r}. Bundles "
+                f"here: {known}."
             )
-        if (n := sum(bundle.startswith(name) for bundle in bundles)) != 1:
-            why = f"begins the names of {n} bundles: give more digits" if n else "is no bundle that rows here came in"
-            raise ConfigError(f"--trust {name} {why}. Rows came in: {known}.")
+        matching = [bundle for bundle in bundles if bundle.startswith(name)]
+        if len(matching) != 1:
+            n = len(matching)
+            why = f"begins the names of {n} bundles: give more digits" if n else "is no bundle that was imported here"
+            raise ConfigError(f"--trust {name} {why}. Bundles here: {known}.")
+        full += matching
+    return tuple(full)
 
 
 @dataclass(frozen=True)
@@ -82,7 +91,7 @@ def trust_in(group: Group, trust: Sequence[str]) -> RowTrust:
 
     Args:
         group: The group.
-        trust: Names of bundles that the reader trusts, or their first digits.
+        trust: Full names of bundles that the reader trusts.
     """
     untrusted = {run for run, bundle in group.came.items() if not _is_trusted(bundle, trust)}
     if not untrusted:
@@ -96,4 +105,4 @@ def trust_in(group: Group, trust: Sequence[str]) -> RowTrust:
 
 
 def _is_trusted(bundle: str, trust: Sequence[str]) -> bool:
-    return bundle in shipped() or any(bundle.startswith(name) for name in trust)
+    return bundle in shipped() or bundle in trust

@@ -63,7 +63,11 @@ StoreOption = Annotated[
 ]
 TrustOption = Annotated[
     list[str] | None,
-    typer.Option("--trust", metavar="BUNDLE", help="Rank the rows of an imported bundle, too; may be repeated."),
+    typer.Option(
+        "--trust",
+        metavar="BUNDLE",
+        help="Rank the rows of an imported bundle, too: its name, or 8 digits or more. May be repeated.",
+    ),
 ]
 
 

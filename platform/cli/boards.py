@@ -45,6 +45,9 @@ def show_boards(
         bool | None,
         typer.Option("--rows/--overview", help="Boards in full, or the overview. Default: rows for one task and JSON."),
     ] = None,
+    saturated: Annotated[
+        bool, typer.Option("--saturated", help="Overview: also the cells of saturated tasks, which no score counts.")
+    ] = False,
     figure: Annotated[
         Path | None, typer.Option(help="Also write the overview as a critical-difference figure: .svg, .pdf or .png.")
     ] = None,
@@ -68,7 +71,7 @@ def show_boards(
     if rows or (rows is None and (one or format is Format.json)):
         render_board.print_boards(chosen, pool, format)
     else:
-        render_board.print_overviews(overviews(chosen), pool, format)
+        render_board.print_overviews(overviews(chosen), pool, format, saturated)
 
 
 def compare_models(

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from longwave.platform.boards import columns
-from longwave.platform.boards.answer import answer, over_all
+from longwave.platform.boards.answer import answer, over_all, saturated_tasks
 from longwave.platform.boards.diff import OF_PROTOCOL, values
 from longwave.platform.boards.entry import OF_BOARD
 from longwave.platform.boards.methods import methods
 from longwave.platform.boards.overview import Overview
+from longwave.platform.boards.printed_share import verdict_share
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import DASH, duration, estimate, lost, quoted, weighed
 from longwave.platform.editions.changes import REASONS, Change
@@ -79,6 +80,7 @@ def page(
         **{name: getattr(edition, name) for name in ("id", "sha256", "title", "created", "commit", "counts")},
         **SAME,
         "answer": " ".join(over_all(one) for k, one in enumerate(overviews) if k == 0 or len(one.tasks) > 1),
+        "printed": verdict_share(rows),
         "columns": _columns(rows),
         "boards": [_board(boards[place], drawn) for place, drawn in zip(places, figures, strict=True)],
         "rows": [
@@ -110,8 +112,9 @@ def _data(data: Mapping[str, Any]) -> str:
 def _board(rows: Sequence[Row], figures: Sequence[Drawing]) -> dict[str, Any]:
     """Return a board as the page takes it, given its rows and its figures."""
     same = {name: getattr(rows[0], name) for name in ("task", "metric", "unit", "goal")}
-    texts = {"advice": advise(rows), "answer": answer(rows).sentence, "figures": [one.to_dict() for one in figures]}
-    return {"name": rows[0].place, **same, **texts}
+    told = answer(rows)
+    texts = {"advice": advise(rows), "answer": told.sentence, "figures": [one.to_dict() for one in figures]}
+    return {"name": rows[0].place, "word": told.separation.word, **same, **texts}
 
 
 def _figure(figure: str) -> str:
@@ -198,4 +201,9 @@ def _overview(overview: Overview, places: Sequence[tuple[str, str]]) -> dict[str
         }
         for line in overview.lines
     ]
-    return {"boards": [places.index(place) for place in overview.tasks], "lines": lines}
+    return {
+        "boards": [places.index(place) for place in overview.tasks],
+        "shown": len(overview.of_word("separates", "open")),
+        "saturated": saturated_tasks(overview),
+        "lines": lines,
+    }

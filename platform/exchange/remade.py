@@ -25,8 +25,10 @@ from longwave.tasks.base.raw import DataError
 SAME = 1e-3
 """Relative difference between machines that a trivial predictor's score can have."""
 SLOW = f"its data and draws take more than {SECONDS:g} s to compare. Ask for it in parts."
-ROUNDED = 1e-5
-"""Relative difference from a whole number of items that float32 can make."""
+ROUNDED = 1e-6
+"""Relative difference from a whole number of items that float32 can make; of edition 1 none is above 4e-8."""
+LEAST_FLOOR = 1e-9
+"""Least error that a bundle can claim to be half a test item: no test data have so many."""
 MOST = 20_000
 """Largest number in a variant's name for which data are made, only to check a bundle."""
 
@@ -85,11 +87,14 @@ def _check_baselines(bundle: Bundle, task: str, variant: str) -> Findings:
 
 
 def check_possible_values(bundle: Bundle) -> Findings:
-    """An accuracy is a multiple of one over the items that it counts."""
+    """An accuracy is a multiple of one over the items that it counts.
+
+    Where the data are not here, test items are as many as the bundle's own least error, half an item, says.
+    """
     tasks = sorted({(e.config.task, e.config.variant) for e in bundle.trials})
     items = {task: _count_items(*task) for task in tasks}
     for entry in bundle.trials:
-        validated, tested = items[entry.config.task, entry.config.variant]
+        validated, tested = items[entry.config.task, entry.config.variant] or (0, _claimed_items(entry))
         values = [(value, validated) for value in (*entry.curve.valid, entry.run.valid)]
         for value, count in [*values, (entry.run.test, tested)]:
             hits = (value or 0.0) * count / 100
@@ -98,10 +103,21 @@ def check_possible_values(bundle: Bundle) -> Findings:
                 break
 
 
-def _count_items(task: str, variant: str) -> tuple[int, int]:
-    """Return of how many items an accuracy on validation and one on test data is; 0 for what is no accuracy."""
+def _claimed_items(entry: BundledTrial) -> int:
+    """Return of how many test items a trial's explanation says that its accuracy is; 0 where it does not say."""
+    floor = entry.about.floor
+    return round(50 / floor) if get_task(entry.config.task).metric.unit == "%" and LEAST_FLOOR < floor <= 50 else 0
+
+
+def _count_items(task: str, variant: str) -> tuple[int, int] | None:
+    """Return of how many items an accuracy on validation and one on test data is; 0 for what is no accuracy.
+
+    None where the data are not here.
+    """
     metric, data = get_task(task).metric, loaded(task, variant)
-    if metric.unit != "%" or data is None:
+    if data is None:
+        return None
+    if metric.unit != "%":
         return 0, 0
     validated, tested = (round(50 / metric.floor(split.targets)) for split in (data.valid, data.test))
     return validated, tested

@@ -25,11 +25,16 @@ class RunSummary:
 
 @dataclass(frozen=True)
 class Tally:
-    """Search trials behind a choice: how many there are, how many of them diverged; seconds in all, race included."""
+    """Search trials behind a choice: how many there are, how many of them diverged, seconds in all, trained whole.
+
+    Those that neither diverged nor were trained whole were cut by successive halving, or failed. The seconds are those
+    of search and race.
+    """
 
     trials: int = 0
     diverged: int = 0
     seconds: float = 0.0
+    whole: int = 0
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,7 @@ class Pool:
         models: Registry keys; none means all.
         min_seeds: Retrainings that ended, ok or diverged, below which a row is left out.
         families: Models of these alone; none means all. With ``models``, both must hold.
-        trust: Bundles whose trainings count like those made here: their names, or first digits.
+        trust: Bundles whose trainings count like those made here, by their full names.
     """
 
     models: Sequence[str] = ()
@@ -99,7 +104,7 @@ class Pool:
         named = [" of family ".join([*models, " or ".join(self.families)])] if self.families else models
         counted = [f"rows with at least {self.min_seeds} retrainings"] if self.min_seeds else []
         alone = f"Ranked among {' and '.join(named + counted)} alone." if named or counted else ""
-        trusted = f"Trusted, as the reader asked: {', '.join(self.trust)}." if self.trust else ""
+        trusted = f"Trusted, as the reader asked: {', '.join(name[:12] for name in self.trust)}." if self.trust else ""
         return " ".join(filter(None, (alone, trusted)))
 
     def holds(self, model: str, family: str = "") -> bool:

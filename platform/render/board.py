@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import chain
 from typing import Any
 
 from longwave.platform.boards import columns
-from longwave.platform.boards.answer import against_trivial, answer, over_all
+from longwave.platform.boards.answer import answer, over_all, saturated_tasks
 from longwave.platform.boards.budget import SearchCurve
 from longwave.platform.boards.compare import Comparison, Contest
 from longwave.platform.boards.overview import ModelLine, Overview, state
+from longwave.platform.boards.printed_share import verdict_share
 from longwave.platform.boards.row import Row, named
 from longwave.platform.boards.texts import DASH, counted, estimate, lost, median, ratio
 from longwave.platform.boards.verification import MEANING
@@ -19,7 +19,7 @@ from longwave.platform.records.group import EVERYBODY, Pool
 from longwave.platform.render.export import Format, Table
 from longwave.platform.render.fit import split_table
 from longwave.platform.render.terminal import metric_label, print_tables, table_width
-from longwave.platform.statistics.advice import advice
+from longwave.platform.statistics.advice import advice, luck_note
 from longwave.platform.statistics.overall import FEWEST_TASKS
 from longwave.platform.statistics.stats import Estimate, arrow
 from longwave.platform.statistics.verdict import ENOUGH
@@ -37,14 +37,20 @@ HOW = "How this is computed, and how often it is wrong: longwave methods."
 OLD = "Superseded rows stand last and are ranked with nobody; each says why: a newer version, or a search that went on."
 AGAIN = "A row is trained once more with: longwave reproduce ROW"
 OVERALL = (
-    "Each cell is the model's row that is best on validation: its median over all seeds, a diverged one worst, with an "
-    "interval of 94–95 % unless it says otherwise. Score: mean gain over tasks, a seed's gain being 0 at the best "
-    "trivial predictor, below it and where it diverged, and 1 at the best median, all 0 where none is better than that "
-    f"predictor; with a 95 % interval from {FEWEST_TASKS} tasks on. Mean rank: of the medians, with the range that "
-    "guarded rank tests of all pairs allow, adjusted by Holm at 5 % over all tasks; with "
+    "A task separates where a network is told apart from the best trivial predictor, by an exact sign test of its "
+    "seeds adjusted by Hochberg at 5 %; it is saturated where no network's median is better than that predictor, and "
+    "open else. Scores and mean ranks are over separating tasks alone. Models stand by mean rank. Each cell is the model's "
+    "row that is best on validation, of equal ones the one of fewest parameters: its median over all seeds, a diverged "
+    "one worst, with an interval of 94–95 % unless it says otherwise; bold in the best tie group of its board, where "
+    "that is less than half of the board. Score: mean gain over tasks, a seed's gain being 0 at the best trivial "
+    "predictor, below it and where it diverged, and 1 at a perfect score, or at the best median where none is perfect; "
+    f"with a 95 % interval from {FEWEST_TASKS} tasks on. Mean rank: of the medians, with the range that guarded rank "
+    "tests of all pairs allow, adjusted by Holm at 5 % over all tasks; with "
     f"{ENOUGH} seeds and many tasks it is nearly always full, and ten seeds narrow it. Score and rank are of models "
-    f"with {ENOUGH} seeds on every task beside them, among themselves; boards that share no model stand apart."
+    f"with {ENOUGH} seeds on every separating task, among themselves; boards that share no model stand apart."
 )
+UNFOLD = "Their cells: longwave board --saturated, or a board: longwave board TASK."
+"""How saturated tasks are seen that are named alone."""
 SEARCHED = (
     "Mean of the best over all subsets of k of the trials made, and the band in which 80 % of those subsets lie: how "
     "far such searches spread. The band is no interval of the mean, and too narrow as k nears the number of trials, "
@@ -63,10 +69,17 @@ def print_boards(rows: Sequence[Row], pool: Pool, format: Format) -> None:
     print_tables([board_table(theirs, pool) for theirs in by_board.values()], format)
 
 
-def print_overviews(overviews: Sequence[Overview], pool: Pool, format: Format) -> None:
-    """Print overviews of several tasks; in a terminal, as many tasks at a time as there is room for."""
-    tables = [overview_table(one, pool) for one in overviews]
-    tables = [*(replace(table, caption="") for table in tables[:-1]), tables[-1]]
+def print_overviews(overviews: Sequence[Overview], pool: Pool, format: Format, saturated: bool = False) -> None:
+    """Print overviews of several tasks; in a terminal, as many tasks at a time as there is room for.
+
+    Args:
+        overviews: One a set of boards that share models.
+        pool: Which rows are ranked.
+        format: How.
+        saturated: Whether the cells of saturated tasks are shown, which else are named alone.
+    """
+    last = len(overviews) - 1
+    tables = [overview_table(one, pool, saturated, how=k == last) for k, one in enumerate(overviews)]
     if format is Format.table:
         tables = [*chain(*(split_table(table, table_width(), AHEAD) for table in tables))]
     print_tables(tables, format)
@@ -102,9 +115,10 @@ def print_budgets(curves: Sequence[SearchCurve], format: Format) -> None:
 
 
 def advise(rows: Sequence[Row]) -> str:
-    """Return whether the seeds of a board can rank its rows; see ``advice``."""
-    seeds = [row.seed_count for row in rows if row.rank_low is not None and row.seed_count > 1]
-    return advice(len(seeds), min(seeds, default=1))
+    """Return whether the seeds of a board can rank its rows, and what they hide; see ``advice`` and ``luck_note``."""
+    family = [row.seeds for row in rows if row.rank_low is not None and row.seed_count > 1]
+    can = advice(len(family), min(map(len, family), default=1))
+    return " ".join(filter(None, (can, luck_note(family, rows[0].scale) if family else "")))
 
 
 def board_table(rows: Sequence[Row], pool: Pool = EVERYBODY) -> Table:
@@ -115,6 +129,7 @@ def board_table(rows: Sequence[Row], pool: Pool = EVERYBODY) -> Table:
     bold = frozenset((k, keys.index("median")) for k, row in enumerate(rows) if row.shines)
     more = (
         advise(rows),
+        verdict_share(rows),
         MEANING if "verification" in keys else "",
         OLD if "superseded" in keys else "",
         str(pool),
@@ -129,7 +144,7 @@ def board_table(rows: Sequence[Row], pool: Pool = EVERYBODY) -> Table:
         bold,
         [columns.record(row) for row in rows],
         frozenset(k for k, column in enumerate(stand) if column.align == "right"),
-        answer=" ".join(filter(None, (answer(rows).sentence, against_trivial(rows)))),
+        answer=answer(rows).sentence,
         prose=frozenset(k for k, column in enumerate(stand) if column.prose),
         drop=sorted((k for k, column in enumerate(stand) if column.leaves), key=lambda k: stand[k].leaves),
         beneath=frozenset(k for k, column in enumerate(stand) if column.beneath),
@@ -138,20 +153,46 @@ def board_table(rows: Sequence[Row], pool: Pool = EVERYBODY) -> Table:
     )
 
 
-def overview_table(overview: Overview, pool: Pool = EVERYBODY) -> Table:
-    """Return the whole overview as one table."""
-    head = ("model", "score", "mean rank", *map(named, overview.tasks))
-    lines = [(line.title, *_score_cells(line), *map(_median_cell, line.cells)) for line in overview.lines]
+def overview_table(overview: Overview, pool: Pool = EVERYBODY, saturated: bool = False, how: bool = True) -> Table:
+    """Return an overview as one table; saturated tasks are named in its caption, unless there are no others.
+
+    Args:
+        overview: What is shown.
+        pool: Which rows are ranked.
+        saturated: Whether saturated tasks have columns, too.
+        how: Whether the caption says how numbers are computed.
+    """
+    shown = overview.of_word("separates", "open")
+    fold = bool(shown) and not saturated and len(shown) < len(overview.tasks)
+    if not fold:
+        shown = list(overview.tasks)
+    head = ("model", "score", "mean rank", *(_task_heading(overview, k) for k in range(len(shown))))
+    lines = [(line.title, *_score_cells(line), *map(_median_cell, line.cells[: len(shown)])) for line in overview.lines]
     bold = frozenset(
         (i, AHEAD + j)
         for i, line in enumerate(overview.lines)
-        for j, cell in enumerate(line.cells)
+        for j, cell in enumerate(line.cells[: len(shown)])
         if cell is not None and cell.shines
     )
-    caption = " ".join(filter(None, (OVERALL, str(pool))))
-    title = f"{len(overview.tasks)} tasks" if len(overview.tasks) > 1 else "1 task"
+    folded = (saturated_tasks(overview), UNFOLD) if fold else ()
+    caption = " ".join(filter(None, (*folded, *((OVERALL, str(pool)) if how else ()))))
+    title = f"{len(shown)} of {len(overview.tasks)} tasks" if fold else f"{len(shown)} task{'s' * (len(shown) != 1)}"
     answer = over_all(overview) if len(overview.tasks) > 1 else ""
     return Table(title, head, lines, caption, bold, overview.to_dict(), answer=answer, prose=frozenset({0, 1}))
+
+
+def saturated_table(overview: Overview) -> Table:
+    """Return models by saturated tasks alone, which count in no score."""
+    places = overview.of_word("saturated")
+    start = len(overview.tasks) - len(places)
+    lines = [(line.title, *map(_median_cell, line.cells[start:])) for line in overview.lines]
+    return Table("Saturated tasks", ("model", *map(named, places)), lines, saturated_tasks(overview))
+
+
+def _task_heading(overview: Overview, k: int) -> str:
+    """Return the name of a task, and its word where that is not the one that counts."""
+    word = overview.separations[k].word
+    return named(overview.tasks[k]) + ("" if word == "separates" else f" ({word})")
 
 
 def _score_cells(line: ModelLine) -> tuple[str, str]:

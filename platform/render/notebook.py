@@ -24,9 +24,10 @@ def _table_html(table: Table) -> str:
     ]
     rows = "\n".join(f"<tr>{line}</tr>" for line in (head, *lines))
     title = f"<b>{in_html(table.title)}</b>" if table.title else ""
+    said = f"<p>{in_html(table.answer)}</p>" if table.answer else ""
     caption = in_html(table.caption)
     note = f"<details><summary>How to read it</summary><small>{caption}</small></details>" if caption else ""
-    return f"<div>{title}<table>\n{rows}\n</table>{note}</div>"
+    return f"<div>{said}{title}<table>\n{rows}\n</table>{note}</div>"
 
 
 def _cell_html(kind: str, text: str, side: str, bold: bool = False) -> str:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import count
 
-from longwave.platform.statistics.ranking import GUARD
+from longwave.platform.statistics.few_seeds import ALONE, QUARTILE
+from longwave.platform.statistics.ranking import FEW, GUARD, ROOM, hidden_by_luck
+from longwave.platform.statistics.ranktest import STEADIER
+from longwave.platform.statistics.scale import Scale, Score
 
 POWER = 0.8
 """Chance to find a difference that a number of seeds must give to be called enough."""
@@ -51,10 +55,9 @@ def detectable(models: int, seeds: int) -> float | None:
 def power(models: int, seeds: int, effect: float, alpha: float = 0.05) -> float:
     """Return the chance that ``ranking.apart`` tells two of ``models`` apart, with ``seeds`` of each.
 
-    By the noncentral t at Holm's first step, for normal logs of one spread: within .1 of the simulated boards of
-    ``make honesty``, of which half the models are better. Given the share of one variance in both, t is noncentral with
-    2 (n − 1) degrees of freedom, and the test takes n − 1 over the larger share. It is 0 where even complete separation
-    passes no guard.
+    By Student's t at Holm's first step, for normal logs of one spread: within .1 of the simulated boards of ``make
+    honesty``, of which half the models are better. Given the variances of both rows, which are independent of the
+    means, the gap is normal. It is 0 where even complete separation passes no guard.
 
     Args:
         effect: The difference in standard deviations between seeds.
@@ -64,13 +67,39 @@ def power(models: int, seeds: int, effect: float, alpha: float = 0.05) -> float:
     """
     if models < 2 or seeds < 1:
         raise ValueError(f"A rank takes two models and a seed of each, got {models} models and {seeds} seeds.")
-    pairs = math.comb(models, 2)
-    if 2 / math.comb(2 * seeds, seeds) > max(GUARD, alpha / pairs):
+    pairs, separation = math.comb(models, 2), 2 / math.comb(2 * seeds, seeds)
+    few = ROOM * pairs * separation > alpha or seeds < FEW
+    if separation > max(GUARD, alpha / pairs):
         return 0.0
     import numpy as np
-    from scipy.special import betaincinv, nctdtr, stdtrit
+    from scipy.special import chdtri, ndtr, stdtrit
 
-    half = (seeds - 1) / 2
-    share = betaincinv(half, half, (np.arange(32) + 0.5) / 32)
-    bound = -stdtrit((seeds - 1) / np.maximum(share, 1 - share), alpha / pairs / 2)
-    return float(np.mean(1 - nctdtr(2 * (seeds - 1), effect * math.sqrt(seeds / 2), bound)))
+    freedom, others = seeds - 1, models - 2
+    drawn = chdtri(freedom, (np.arange(24) + 0.5) / 24) / freedom
+    least = 0.0
+    if few and others:
+        least = ALONE if others == 1 else float(chdtri(freedom, 1 - QUARTILE)) / freedom
+        freedom += STEADIER
+    a = np.maximum(drawn, least)
+    whole = a[:, None] + a
+    bound = -stdtrit(freedom * whole / np.maximum(a[:, None], a), alpha / pairs / 2) * np.sqrt(whole / 2)
+    return float(np.mean(ndtr(effect * math.sqrt(seeds / 2) - bound)))
+
+
+def luck_note(rows: Sequence[Sequence[Score]], scale: Scale) -> str:
+    """Return a sentence where rows learn or do not and few seeds hide that: how many seeds would do; empty elsewhere.
+
+    Args:
+        rows: Test metrics of the seeds of each row of one board, None where one diverged.
+
+    Raises:
+        ValueError: As ``hidden_by_luck``.
+    """
+    pairs, seeds = hidden_by_luck(rows, scale)
+    if not pairs:
+        return ""
+    apart = f"{pairs} pair{'s differ' if pairs > 1 else ' differs'}"
+    return (
+        f"{apart} in every seed, yet by no more than seeds of other rows differ among each other: so few may show one "
+        f"side of a row by luck. Nothing is claimed of them; {seeds} seeds a row would do."
+    )

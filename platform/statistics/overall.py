@@ -1,21 +1,22 @@
-"""Ranks across tasks: one normalised score and one mean rank a row, every task weighing the same."""
+"""Scores across tasks: one bounded gain and one mean rank a row, every task weighing the same."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median as middle
 from typing import TYPE_CHECKING
 
 from longwave.platform.statistics.median import typical
 from longwave.platform.statistics.ranking import standings
-from longwave.platform.statistics.stats import Estimate, check_level, check_scores, direction, summary
+from longwave.platform.statistics.scale import Scale, Score
+from longwave.platform.statistics.stats import Estimate, check_level, check_scores, direction, mean_std, summary
 
 if TYPE_CHECKING:
     from numpy import float64
     from numpy.random import Generator
     from numpy.typing import NDArray
-
-    from longwave.platform.statistics.scale import Scale, Score
 
 DRAWS = 1000
 """Bootstrap samples: the Monte Carlo error of an interval's width is about 1 %."""
@@ -23,28 +24,110 @@ FEWEST_TASKS = 5
 """Tasks from which on a score has an interval: where seeds diverge, that of fewer covers far less than it says."""
 
 
-def normalised(rows: Sequence[Sequence[Score]], scale: Scale, trivial: float) -> list[list[float]]:
-    """Return the scores of one task on a scale that tasks share: 0 at the trivial predictor, 1 at the best median.
+@dataclass(frozen=True)
+class TaskScores:
+    """What one task gives to overall scores.
 
-    A seed's gain over the trivial predictor is at least 0, and 0 where the seed diverged: one would use the trivial
-    predictor in its place. So one exploding seed costs a row one seed, and no score leaves the scale at the bottom.
-    The worst row would be a poor zero: it changes with the pool, and one bad row would make all others look alike. A
-    seed may lie above 1. Where no row's median is better than the trivial predictor, all scores are 0: what single
-    lucky seeds gain is no scale.
+    Attributes:
+        name: Of the task with its variant.
+        rows: Test metrics of each model's seeds, None where a seed diverged; every task has the same models in order.
+        scale: How scores become errors; its ``perfect`` score counts 1, and its ``floor`` is half a test item.
+        trivial: Metric of the best trivial predictor, which counts 0.
+        best: Where no score is perfect, what counts 1: the best median as an edition froze it; None: that of ``rows``.
+    """
 
-    Args:
-        rows: Test metrics of each row's seeds; None where a seed diverged.
-        trivial: Metric of the best trivial predictor.
+    name: str
+    rows: Sequence[Sequence[Score]]
+    scale: Scale
+    trivial: float
+    best: float | None = None
+
+    @property
+    def top(self) -> float:
+        """The score that counts 1: the perfect one, else ``best``, else the best median of ``rows``.
+
+        It is the trivial predictor's where no row has a finite median.
+        """
+        if self.scale.perfect is not None:
+            return self.scale.perfect
+        return self.best if self.best is not None else self.best_median
+
+    @property
+    def best_median(self) -> float:
+        """The best median of ``rows``; the trivial predictor's score where none is finite."""
+        error = min((typical(seeds, self.scale) for seeds in self.rows), default=math.inf)
+        return self.trivial if math.isinf(error) else -direction(self.scale.goal) * error
+
+    @property
+    def why_left_out(self) -> str:
+        """Why no gain is measured here, in words; empty where one is.
+
+        The best median must lie further from the trivial predictor than one test item, and than the seeds of a row
+        scatter: half of the rows have a larger standard deviation than the one compared with.
+        """
+        gap = direction(self.scale.goal) * (self.best_median - self.trivial)
+        if gap <= 0:
+            return "no median is better than the trivial predictor"
+        if gap <= 2 * self.scale.floor:
+            return f"the best median is within one test item, {2 * self.scale.floor:.3g}, of the trivial predictor"
+        ended = ([score for score in seeds if score is not None] for seeds in self.rows)
+        stds = [mean_std(scores)[1] for scores in ended if len(scores) > 1]
+        noise = middle([std for std in stds if std is not None]) if stds else 0.0
+        if gap <= noise:
+            return f"the best median gains {gap:.3g}, no more than seeds scatter ({noise:.3g})"
+        return ""
+
+    def gains(self, scores: Sequence[Score]) -> list[float]:
+        """Return the gain of each score over the trivial predictor, in [0, 1]: 1 at ``top`` and beyond.
+
+        It is 0 where the seed diverged or is worse than the trivial predictor: one would use that in its place. So one
+        exploding seed costs a row one seed, and no score leaves the scale at either end.
+
+        Raises:
+            ValueError: A score or the trivial predictor's is not finite.
+        """
+        check_scores([self.trivial, *(score for score in scores if score is not None)])
+        sign = direction(self.scale.goal)
+        unit = sign * (self.top - self.trivial)
+        if unit <= 0:
+            return [0.0] * len(scores)
+        return [0.0 if s is None else min(1.0, max(0.0, sign * (s - self.trivial) / unit)) for s in scores]
+
+
+@dataclass(frozen=True)
+class OverallScores:
+    """One score a model over tasks.
+
+    Attributes:
+        scores: Of each model, in the order of the rows; empty where no task is left.
+        tasks: Names of the tasks that count.
+        left_out: Name of each task that does not count, with the reason in words.
+        tops: By name of each task that counts and has no perfect score, what counted 1: to be frozen by an edition.
+    """
+
+    scores: Sequence[Estimate]
+    tasks: Sequence[str]
+    left_out: Mapping[str, str]
+    tops: Mapping[str, float]
+
+
+def overall_scores(tasks: Sequence[TaskScores], level: float = 0.95) -> OverallScores:
+    """Return each model's ``overall_score`` over the tasks that measure a gain, and which tasks do not.
 
     Raises:
-        ValueError: As ``median`` for a row, or ``check_scores`` for ``trivial``.
+        ValueError: Tasks with different numbers of rows, or as ``TaskScores.gains`` and ``overall_score``.
     """
-    sign = direction(scale.goal)
-    check_scores([trivial])
-    best = max((-typical(seeds, scale) - sign * trivial for seeds in rows), default=0.0)
-    if best <= 0:
-        return [[0.0 for _ in seeds] for seeds in rows]
-    return [[0.0 if s is None else max(0.0, sign * (s - trivial)) / best for s in seeds] for seeds in rows]
+    import numpy as np
+
+    if len({len(task.rows) for task in tasks}) > 1:
+        raise ValueError(f"Every task needs all rows, got {[len(task.rows) for task in tasks]} rows.")
+    left_out = {task.name: why for task in tasks if (why := task.why_left_out)}
+    there = [task for task in tasks if task.name not in left_out]
+    # A generator of its own for each row: its interval does not depend on the others.
+    gains = zip(*([task.gains(seeds) for seeds in task.rows] for task in there), strict=True)
+    scores = [overall_score(row, np.random.default_rng(0), level) for row in gains]
+    tops = {task.name: task.top for task in there if task.scale.perfect is None}
+    return OverallScores(scores, [task.name for task in there], left_out, tops)
 
 
 def overall_score(tasks: Sequence[Sequence[float]], rng: Generator, level: float = 0.95) -> Estimate:
@@ -57,10 +140,11 @@ def overall_score(tasks: Sequence[Sequence[float]], rng: Generator, level: float
     interval from the quantile of |mean* − mean| / error*: Krishnamoorthy, Lu and Mathew, Computational Statistics and
     Data Analysis 2007. Only the stds are drawn; given them the ratio is normal, which leaves less noise. Drawing from
     the seeds themselves is no good at our n: with 3 seeds the percentile interval covers 75 % to 88 %, and the interval
-    of the ratio is up to twice as wide as need be, or infinite. The scale's two anchors count as given.
+    of the ratio is up to twice as wide as need be, or infinite. It is cut at 0 and 1. The scale's two ends count as
+    given.
 
     Args:
-        tasks: Normalised scores of the row's seeds on each task. One task with a single seed leaves no interval.
+        tasks: Gains of the row's seeds on each task, in [0, 1]. One task with a single seed leaves no interval.
         rng: Source of all randomness; one of its own for each row makes a row's interval independent of the pool.
 
     Raises:
@@ -84,7 +168,7 @@ def overall_score(tasks: Sequence[Sequence[float]], rng: Generator, level: float
     # A drawn variance over the one seen: χ² over its degrees of freedom, and independent of the mean.
     spread = rng.chisquare(freedom, (DRAWS, len(cells))) / freedom
     half = _quantile(np.sqrt(spread @ (error / whole) ** 2), level) * whole
-    return Estimate(mean, mean - half, mean + half)
+    return Estimate(mean, max(0.0, mean - half), min(1.0, mean + half))
 
 
 def _quantile(scale: NDArray[float64], level: float) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from longwave.platform.statistics.few_seeds import enough_seeds_for, steady_by_luck
 from longwave.platform.statistics.median import typical
 from longwave.platform.statistics.ranktest import PairTests, errors, pair_tests, studentised
 from longwave.platform.statistics.stats import check_level
@@ -21,6 +22,8 @@ ROOM = 10
 """How far below Holm's first step complete separation must lie for ranks alone to decide."""
 GUARD = 0.01
 """Where it does not, Mann and Whitney's p-value up to which Welch's is believed: complete separation of 5 and 5."""
+FEW = 8
+"""Seeds of the smaller row below which ranks alone never decide: five alike have chance 1 / 16, beside however many."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,8 @@ def apart(rows: Sequence[Sequence[Score]], scale: Scale, alpha: float = 0.05) ->
 
     Better means that a seed of the one beats a seed of the other in more than half of all cases. The guarded rank test,
     with Holm's adjustment over all pairs: simulated, a board shows a false claim with probability ``alpha`` at most
-    (``make honesty``). A row with fewer than two seeds is told from nobody and burdens nobody.
+    (``make honesty``). Where many rows learn or do not, few seeds claim nothing (``lucky``). A row with fewer than two
+    seeds is told from nobody and burdens nobody.
 
     Raises:
         ValueError: A score that is not finite, or an alpha outside (0, 1).
@@ -102,7 +106,8 @@ def apart(rows: Sequence[Sequence[Score]], scale: Scale, alpha: float = 0.05) ->
     if len(known) > 1:
         table = errors([rows[k] for k in known.tolist()], scale)
         tests = pair_tests(table, scale)
-        sign = np.where(guarded(tests, table, alpha), np.sign(tests.better - 0.5), 0).astype(int)
+        told = guarded(tests, table, alpha) & ~lucky(tests, alpha)
+        sign = np.where(told, np.sign(tests.better - 0.5), 0).astype(int)
         i, j = known[tests.first], known[tests.second]
         decisions[i, j], decisions[j, i] = sign, -sign
     return decisions
@@ -113,7 +118,11 @@ def guarded(tests: PairTests, table: NDArray[float64], alpha: float = 0.05) -> N
 
     Where the pair has seeds enough, ranks decide: Welch's test or Brunner and Munzel's must agree with Mann and
     Whitney's, the latter two alone where Welch's points the other way. With few seeds no exact p-value passes Holm's
-    first step, and Welch's decides, but only where ranks say the same.
+    first step, and Welch's decides, but only where ranks say the same, and with the spread that the other rows of the
+    board have at least.
+
+    Nothing is claimed where one row lies in a jump of the other and the sides alone do not pass ``alpha`` over the
+    rows: the luck of a row is drawn once, however many pairs it stands in. What ``lucky`` says comes on top.
 
     Args:
         tests: Of all pairs of ``table``, the errors (rows, seeds): the family.
@@ -121,17 +130,42 @@ def guarded(tests: PairTests, table: NDArray[float64], alpha: float = 0.05) -> N
     import numpy as np
 
     pairs = len(tests.p_rank)
-    few = ROOM * pairs * tests.separation > alpha
+    few = (ROOM * pairs * tests.separation > alpha) | (tests.fewest < FEW)
     agree = np.sign(tests.gap) == np.sign(tests.better - 0.5)
-    least = np.where(few, tests.p_log, tests.p_rank)
-    most = np.where(few, tests.p_log, np.where(agree, np.maximum(tests.p_rank, tests.p_log), 1.0))
+    least = np.where(few, tests.p_few, tests.p_rank)
+    most = np.where(few, tests.p_few, np.where(agree, np.maximum(tests.p_rank, tests.p_log), 1.0))
     # Brunner and Munzel's p-value lies between, and takes long: only where it decides.
     sure = holm(most) <= alpha
     for k in np.flatnonzero((holm(least) <= alpha) & ~sure & (most > least)).tolist():
         p = studentised(table[tests.first[k]], table[tests.second[k]])
         most[k] = max(tests.p_rank[k], min(p, most[k]))
     guard = agree & (tests.p_rank <= max(GUARD, alpha / pairs))
-    return np.asarray((holm(most) <= alpha) & (~few | guard))
+    return np.asarray((holm(most) <= alpha) & (~few | guard) & (tests.p_side <= alpha / len(table)))
+
+
+def lucky(tests: PairTests, alpha: float = 0.05) -> NDArray[bool_]:
+    """Return where so many other rows jump as far as two differ that one more may look steady by luck, (pairs,).
+
+    Nothing is claimed there, whatever the guarded rank test says.
+    """
+    import numpy as np
+
+    return np.asarray(steady_by_luck(tests.parted, tests.fewest) > alpha)
+
+
+def hidden_by_luck(rows: Sequence[Sequence[Score]], scale: Scale, alpha: float = 0.05) -> tuple[int, int]:
+    """Return how many pairs of rows only ``lucky`` keeps from being told apart, and with how many seeds it would not.
+
+    Raises:
+        ValueError: As ``apart``.
+    """
+    known = [row for row in rows if len(row) > 1]
+    if len(known) < 3:
+        return 0, 0
+    table = errors(known, scale)
+    tests = pair_tests(table, scale)
+    hidden = guarded(tests, table, check_level(alpha)) & lucky(tests, alpha)
+    return int(hidden.sum()), max((enough_seeds_for(k, alpha) for k in tests.parted[hidden].tolist()), default=0)
 
 
 def holm(p: Sequence[float] | NDArray[float64]) -> NDArray[float64]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from longwave.platform.statistics.few_seeds import count_wider, jumps, least_variance, side_p
 from longwave.platform.statistics.laws import Ties, rank_tail, studentised_p
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from longwave.platform.statistics.scale import Scale, Score
+
+STEADIER = 4
+"""Degrees of freedom that the least variance of a board has more than that of one row: it is of many rows."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +33,13 @@ class PairTests:
         better: Share of pairs of seeds in which that of i is better, ties half.
         p_rank: Mann and Whitney's exact two-sided p-value.
         p_log: Welch's on logs of errors, ``p_rank`` where nothing spreads or a row has no seed that ended.
-        gap: How much better the mean log error of i is: the direction of ``p_log``.
+        p_few: The same for few seeds: no row spreads less than ``few_seeds.least_variance``, which has ``STEADIER``
+            degrees of freedom more. Where a row has no seed that ended, no less than ranks give n against as many.
+        gap: How much better the mean log error of i is: the direction of ``p_log`` and of ``p_few``.
         separation: Least p-value that ranks can give these numbers of seeds: 2 / C(n₁ + n₂, n₁).
+        fewest: Seeds of the row that has fewer.
+        parted: Number of other rows whose seeds jump at least as far as the two rows differ: ``few_seeds.jumps``.
+        p_side: Of the sides on which seeds of one row lie of the other; see ``few_seeds.side_p``.
     """
 
     first: NDArray[Any]
@@ -38,8 +47,12 @@ class PairTests:
     better: NDArray[float64]
     p_rank: NDArray[float64]
     p_log: NDArray[float64]
+    p_few: NDArray[float64]
     gap: NDArray[float64]
     separation: NDArray[float64]
+    fewest: NDArray[Any]
+    parted: NDArray[Any]
+    p_side: NDArray[float64]
 
 
 def errors(rows: Sequence[Sequence[Score]], scale: Scale) -> NDArray[float64]:
@@ -81,12 +94,17 @@ def pair_tests(table: NDArray[float64], scale: Scale) -> PairTests:
         p_rank[clear] = rank_tail(a, (1,) * (a + b))[doubled[clear]]
         for ties, which in _patterns(np.concatenate([table[i[rest], :a], table[j[rest], :b]], axis=1)):
             p_rank[rest[which]] = rank_tail(a, ties)[doubled[rest[which]]]
-    p_log, gap = _welch(table, n, scale, i, j)
+    p_log, p_few, gap, parted = _welch(table, n, scale, i, j)
+    fewest = np.minimum(n[i], n[j])
     # Where nothing spreads, or a row has no finite seed to spread, there is no tail but that of ranks.
     lost_all = np.isfinite(table).sum(1) == 0
     still = np.isnan(p_log) | lost_all[i] | lost_all[j]
     p_log[still], gap[still] = p_rank[still], (pairs - doubled)[still]
-    return PairTests(i, j, 1 - doubled / (2 * pairs), p_rank, p_log, gap, separation)
+    alike = {q: 2 / math.comb(2 * q, q) for q in set(fewest.tolist())}
+    still = np.isnan(p_few) | lost_all[i] | lost_all[j]
+    p_few[still] = np.maximum(p_rank, [alike[q] for q in fewest.tolist()])[still]
+    better = 1 - doubled / (2 * pairs)
+    return PairTests(i, j, better, p_rank, p_log, p_few, gap, separation, fewest, parted, side_p(table, i, j))
 
 
 def studentised(a: NDArray[float64], b: NDArray[float64]) -> float:
@@ -143,30 +161,30 @@ def _patterns(pooled: NDArray[float64]) -> Iterator[tuple[Ties, NDArray[Any]]]:
 
 def _welch(
     table: NDArray[float64], n: NDArray[Any], scale: Scale, i: NDArray[Any], j: NDArray[Any]
-) -> tuple[NDArray[float64], NDArray[float64]]:
-    """Return Welch's p-value and the gap of each pair: on logs of errors, or on errors where a row has no logs."""
+) -> tuple[NDArray[float64], ...]:
+    """Return ``p_log``, ``p_few``, ``gap`` and ``parted`` of each pair: on errors where a row has no logs."""
     import numpy as np
 
     logs = np.full(len(table), scale.perfect is not None) & ~(table <= 0).any(1)
     both = logs[i] & logs[j]
     with np.errstate(divide="ignore", invalid="ignore"):
-        p, gap = _welch_of(np.log(table), n, i, j)
+        values = np.log(table)
+    results = _welch_of(np.where(logs[:, None] | np.isinf(table), values, np.nan), n, i, j)
     if not both.all():
         size = np.abs(table[np.isfinite(table)]).max(initial=0) or 1.0
         plain = _welch_of(table / size, n, i, j)
-        p, gap = np.where(both, p, plain[0]), np.where(both, gap, plain[1])
-    return p, gap
+        results = tuple(np.where(both, *choice) for choice in zip(results, plain, strict=True))
+    return results
 
 
 def _welch_of(
     values: NDArray[float64], n: NDArray[Any], i: NDArray[Any], j: NDArray[Any]
-) -> tuple[NDArray[float64], NDArray[float64]]:
-    """Return ``stats.difference(…, cautious=True).p_value`` and the gap of each pair, for all pairs at once.
+) -> tuple[NDArray[float64], ...]:
+    """Return ``stats.difference(…, cautious=True).p_value`` of all pairs at once, ``p_few``, ``gap`` and ``parted``.
 
-    A diverged seed counts as the worst finite value of its pair. The p-value is nan where nothing spreads.
+    A diverged seed counts as the worst finite value of its pair. A p-value is nan where nothing spreads.
     """
     import numpy as np
-    from scipy.special import stdtr
 
     finite = np.isfinite(values)
     ended, top = finite.sum(1), np.where(finite, values, -np.inf).max(1, initial=-np.inf)
@@ -183,8 +201,23 @@ def _welch_of(
         lost = np.where(ended[k], 1 - ended[k] / n[k], 1.0)
         gap = np.where(ended[k], worst - mean[k], 0.0)
         middle = np.where(ended[k], mean[k] + lost * gap, worst)
-        sides.append((middle, (total[k] + ended[k] * lost * gap**2) / (n[k] - 1) / n[k]))
+        sides.append((middle, (total[k] + ended[k] * lost * gap**2) / (n[k] - 1)))
     (left, a), (right, b) = sides
+    gap = right - left
+    least = least_variance(total / np.maximum(ended - 1, 1), i, j)
+    p_log = _tail(gap, (a, n[i], n[i] - 1), (b, n[j], n[j] - 1))
+    more = STEADIER * (len(values) > 2)
+    p_few = _tail(gap, (np.maximum(a, least), n[i], n[i] - 1 + more), (np.maximum(b, least), n[j], n[j] - 1 + more))
+    apart = np.where((ended[i] > 0) & (ended[j] > 0), np.abs(gap), np.inf)
+    return p_log, p_few, gap, count_wider(jumps(values), apart, i, j)
+
+
+def _tail(gap: NDArray[float64], *sides: tuple[NDArray[float64], NDArray[Any], NDArray[Any]]) -> NDArray[float64]:
+    """Return Student's two-sided tail of gaps; of each side come the variance, the seeds and degrees of freedom."""
+    import numpy as np
+    from scipy.special import stdtr
+
+    (a, a_freedom), (b, b_freedom) = ((variance / n, freedom) for variance, n, freedom in sides)
     whole = np.where(a + b > 0, a + b, np.nan)
-    freedom = whole / np.maximum(a / (n[i] - 1), b / (n[j] - 1), where=whole > 0, out=np.ones_like(whole))
-    return 2 * stdtr(freedom, -np.abs(right - left) / np.sqrt(whole)), right - left
+    freedom = whole / np.maximum(a / a_freedom, b / b_freedom, where=whole > 0, out=np.ones_like(whole))
+    return np.asarray(2 * stdtr(freedom, -np.abs(gap) / np.sqrt(whole)))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from longwave.platform.boards.board import check_pool, rows
 from longwave.platform.boards.row import Row
+from longwave.platform.boards.trust import resolve_trust
 from longwave.platform.records.group import EVERYBODY, Pool
 from longwave.platform.storage.queries import Queries
 
@@ -11,10 +14,13 @@ from longwave.platform.storage.queries import Queries
 def read_board(store: Queries, task: str | None = None, pool: Pool = EVERYBODY) -> list[Row]:
     """Return the rows of ``task``, or of all tasks, in the store.
 
+    The pool may name bundles by their first digits.
+
     Raises:
-        ConfigError: The pool names a model of which the store knows no result, or rows of one board measure different
-            things.
+        ConfigError: The pool names no bundle of the store, or several, or a model of which it knows no result; or rows
+            of one board measure different things.
     """
     groups, published = store.groups(task), store.published(task)
     check_pool(pool, groups, published)
+    pool = replace(pool, trust=resolve_trust(pool.trust, store.bundles()) if pool.trust else ())
     return rows(groups, published, pool)

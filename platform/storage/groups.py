@@ -190,19 +190,20 @@ def _read_tallies(
     Their seconds are those of search and race.
     """
     t = TrialRow
-    searched, diverged = t.phase == "search", t.status == "diverged"
-    counts = [sa.func.sum(sa.case((each, 1), else_=0)) for each in (searched, sa.and_(searched, diverged))]
-    sums = (t.task, t.model, *counts)
+    searched = t.phase == "search"
+    counted = [searched, *(sa.and_(searched, t.status == status) for status in ("diverged", "ok"))]
+    trials, diverged, whole = (sa.func.sum(sa.case((each, 1), else_=0)) for each in counted)
+    sums: tuple[Any, ...] = (t.task, t.model, trials, diverged, sa.func.sum(t.seconds), whole)
     where = sa.and_(t.phase.in_(("search", "race")), sa.true() if task is None else t.task == task)
-    seconds, cell = sa.func.sum(t.seconds), (SweepTrialRow.sweep, SweepTrialRow.cell)
-    one = sa.select(*cell, *sums, seconds).join(SweepTrialRow, SweepTrialRow.trial == t.id).where(where)
+    cell = (SweepTrialRow.sweep, SweepTrialRow.cell)
+    one = sa.select(*cell, *sums).join(SweepTrialRow, SweepTrialRow.trial == t.id).where(where)
     tallies: dict[tuple[CellNames, str, str], Tally] = {}
     for sweep, number, name, model, *tally in connection.execute(one.group_by(*cell, t.task, t.model)).all():
         tallies[((sweep, number),), name, model] = Tally(*tally)
     for cells in several:
         planned = sa.select(SweepTrialRow.trial).where(_in_cells(cells))
         for name, model, *tally in connection.execute(
-            sa.select(*sums, seconds).where(where, t.id.in_(planned)).group_by(t.task, t.model)
+            sa.select(*sums).where(where, t.id.in_(planned)).group_by(t.task, t.model)
         ):
             tallies[cells, name, model] = Tally(*tally)
     return tallies

@@ -26,6 +26,7 @@ from longwave.platform.storage.schema import (
     CurveRow,
     EnvironmentRow,
     FlagRow,
+    ImportRow,
     MeasureRow,
     PatchRow,
     PublishedRow,
@@ -112,6 +113,11 @@ class Queries(Database):
         if not matches and not rows:
             raise ConfigError(f"No row and no trial has a name that begins with {digits}. See: {_list(None)}")
         return matches or self.rows(digits)
+
+    def bundles(self) -> list[str]:
+        """Return the names of the bundles that were imported, sorted."""
+        with self.reading() as connection:
+            return list(connection.scalars(sa.select(ImportRow.name).order_by(ImportRow.name)))
 
     def sweeps_of_trial(self, trial: str) -> list[str]:
         """Return the sweeps that planned a trial, sorted."""

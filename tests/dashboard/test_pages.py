@@ -11,12 +11,16 @@ from typing import Any
 import pandas as pd
 import pytest
 import streamlit as st
+from boards import keep, retrained
 from lab import about, marks, notes, printed, trial
 from streamlit.testing.v1 import AppTest
 
 from longwave.platform.boards import columns
+from longwave.platform.boards.answer import over_all, saturated_tasks
+from longwave.platform.boards.overview import overviews
 from longwave.platform.boards.row import SHORT
 from longwave.platform.figures.palette import FAMILIES
+from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 
 Visit = Callable[..., AppTest]
@@ -185,12 +189,32 @@ def test_home_names_the_best_of_each_board(url: str, visit: Visit) -> None:
     assert list(best["rows"]) == [1, 1, 3]
     grids = [table.value.set_index("model") for table in page.dataframe[1:]]
     assert [list(grid.columns) for grid in grids] == [
-        ["score", "mean rank", "adding N=2000", "adding N=500"],
-        ["score", "mean rank", "fitzhugh_nagumo"],
+        ["score", "mean rank", "adding N=2000 (open)", "adding N=500 (open)"],
+        ["score", "mean rank", "fitzhugh_nagumo (open)"],
     ], "boards that share no model stand apart"
     assert list(grids[0].index) == ["GRU"] and grids[0].loc["GRU", "score"].startswith("— (")
     assert set(grids[1].index) == {"LEM", "LSTM", "coRNN"}
     assert "**4 models on 3 boards, 12 retrainings.**" in notes(page)
+    assert list(best["task"]) == ["open"] * 3
+    assert "0 of 2 tasks separate networks from trivial predictors, 2 are open and 0 are saturated." in notes(page)
+
+
+def test_home_folds_saturated_tasks_into_the_sentence_that_every_view_has(tmp_path: Path, visit: Visit) -> None:
+    better, worse = [0.1, 0.11, 0.12, 0.13, 0.14], [1.1, 1.2, 1.3, 1.4, 1.5]
+    url = f"sqlite:///{tmp_path}/s.db"
+    with Store(url) as store:
+        store.add_sweep("demo", {"trials": 0})
+        for task, tests in (("adding", better), ("enso", worse)):
+            keep(store, *(retrained(m, list(tests), task=task, trivial={"mean": 1.0}) for m in ("lem", "gru")))
+        told = overviews(read_board(store))[0]
+    page = visit(url)
+    assert list(page.dataframe[0].value["task"]) == ["separates", "saturated"]
+    assert over_all(told).startswith("1 of 2 tasks separates networks") and over_all(told) in notes(page)
+    assert [fold.label for fold in page.expander] == [saturated_tasks(told)]
+    above, folded = (table.value for table in page.dataframe[1:])
+    assert list(above.columns)[3:] == ["adding"] and list(folded.columns) == ["model", "enso"]
+    text = notes(visit(url, "task", task="enso"))
+    assert "Saturated: no network's median is better than the best trivial predictor, mean at 1." in text
 
 
 def test_two_rows_are_compared_with_a_verdict_in_a_sentence(url: str, visit: Visit) -> None:

@@ -37,8 +37,8 @@ function drawConfiguration(row) {
       ...named(row.settings), ["hidden", count(row.hidden)], ["parameters", count(row.parameters)], ...named(row.protocol),
       ["recipe", row.texts.departures]])),
     make("div", {}, make("h3", {}, "Provenance"), facts([["verified", row.verification],
-      ["sweeps", row.sweeps.join(", ") || "—"], ["searched",
-        `${count(row.searched)} trials, ${count(row.search_diverged)} diverged`], ["time to find", row.texts.find_seconds],
+      ["sweeps", row.sweeps.join(", ") || "—"],
+      ["searched", row.texts.searched], ["time to find", row.texts.find_seconds],
       ["time to train", row.texts.train_seconds], ...Object.entries(row.facts)])));
 }
 

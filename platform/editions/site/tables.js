@@ -50,13 +50,15 @@ function rowLine(row, names) {
 
 const across = (kind, width, ...content) => make("tr", { class: kind }, make("td", { colspan: width }, ...content));
 
-function groupLine(name, rows, width) {
-  const open = isOpen(name);
+/** Return a line that folds and unfolds what stands below it, or beside. */
+function foldLine(name, text, open, width) {
   const next = open ? list(state.open).filter((one) => one !== name) : [...list(state.open), name];
   const act = () => { set({ page: state.page, open: next.join(" ") }); document.querySelector(`[data-group=${name}]`)?.focus(); };
   return across("group", width, make("button", { type: "button", class: "link", "data-group": name, "aria-expanded": String(open),
-    on: { click: act } }, `${open ? "▾" : "▸"} ${GROUPS[name][0]} (${rows.length})`));
+    on: { click: act } }, `${open ? "▾" : "▸"} ${text}`));
 }
+
+const groupLine = (name, rows, width) => foldLine(name, `${GROUPS[name][0]} (${rows.length})`, isOpen(name), width);
 
 /** Return the line that says what the best trivial predictor reaches: what stands below it is worse. */
 function trivialLine(all, width, before) {
@@ -139,10 +141,10 @@ function drawOverview() {
   const lines = EDITION.overviews.flatMap((one) => one.lines);
   onScreen = { names: [], rows: [] };
   $("table").setAttribute("class", "overview");
-  const parts = EDITION.overviews.map(({ boards, lines: some }) => ({ boards,
+  const parts = EDITION.overviews.map(({ boards, shown, saturated, lines: some }) => ({ boards, shown, saturated,
     found: some.filter((line) => chosenModel(line.model) && holds(`${line.title} ${line.model} ${line.family}`)) })).filter((one) => one.found.length);
   const found = parts.flatMap((one) => one.found);
-  const [first, ...rest] = parts.map((one) => [overviewHead(one.boards), ...one.found.map(overviewLine)]);
+  const [first, ...rest] = parts.map(overviewPart);
   $("answers").replaceChildren(...EDITION.boards.flatMap((board) => [make("dt", {}, make("a", { href: link({ view: board.name }) },
     board.name)), make("dd", {}, board.answer)]));
   show(make("thead", {}, first?.[0]), [...(first ?? []).slice(1), ...rest.flat()], found.length, 0);
@@ -153,21 +155,29 @@ function drawOverview() {
   $("caption").replaceChildren(EDITION.overall, " ", methodsLink());
 }
 
+/** Return the lines of boards that share models. Saturated ones are folded into a sentence, unless there are no others. */
+function overviewPart({ boards, shown, saturated, found }) {
+  const open = !shown || state.open === "all" || list(state.open).includes("saturated");
+  const width = open ? boards.length : shown;
+  const fold = saturated && shown ? [foldLine("saturated", saturated, open, width + 3)] : [];
+  return [overviewHead(boards.slice(0, width)), ...found.map((line) => overviewLine(line, width)), ...fold];
+}
+
 /** Return the heads of boards that share models; those that share none with them have heads of their own below. */
 function overviewHead(boards) {
   return make("tr", {}, ["Model", "Score", "Mean rank", ...boards.map(boardLink)].map((text) => make("th", { scope: "col" }, text)));
 }
 
-function overviewLine(line) {
+function overviewLine(line, width) {
   return make("tr", {}, make("th", { scope: "row" }, make("span", { class: "head" }, dot(line.family), make("span", { class: "name", title: line.title }, line.title))),
-    make("td", { class: "nowrap" }, line.score), make("td", { class: "nowrap" }, line.rank), line.cells.map(overviewCell));
+    make("td", { class: "nowrap" }, line.score), make("td", { class: "nowrap" }, line.rank), line.cells.slice(0, width).map(overviewCell));
 }
 
 function boardLink(place) {
   const board = EDITION.boards[place];
   const hint = `${measured(board)}, ${arrow(board)}`;
   return [make("a", { href: link({ view: board.name }), title: hint }, board.name),
-    make("span", { class: "small" }, `${measured(board)} ${board.goal === "max" ? "↑" : "↓"}`)];
+    make("span", { class: "small" }, `${board.word === "separates" ? "" : `${board.word}, `}${measured(board)} ${board.goal === "max" ? "↑" : "↓"}`)];
 }
 
 function overviewCell(key) {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tree import ROOT
 
-from longwave.platform.boards.answer import against_trivial
+from longwave.platform.boards.separation import separation
 from longwave.platform.cli.main import main
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
@@ -25,12 +25,12 @@ def test_after_the_demo_the_board_opens_with_what_was_found(
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["board", "adding", "--store", url]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("Best median of 5 ranked rows: ")
+    assert out.startswith("Separates: ") and "Best median of 5 ranked rows: " in " ".join(out.split())
     with Store(url) as store:
         rows = read_board(store, "adding")
     ranked = {row.model: row for row in rows if row.rank_low is not None}
     assert len(ranked) == 5 and not any(row.loses_to or row.published or row.provisional for row in ranked.values())
-    assert against_trivial(rows).count(",") >= 3 and "better than" not in against_trivial(rows).partition(": ")[2]
+    assert len(separation(rows).better) == 5, "every model is told apart from the trivial predictor"
     assert len({row.ties for row in ranked.values()}) >= 3, "models are told apart"
     assert not any(word in out for word in ("reproduced", "consistent", "undecided")), "nobody ran a paper's protocol"
     for row in ranked.values():

@@ -7,7 +7,10 @@ import re
 from boards import printed, retrained
 from edition_report import report
 
+from longwave.platform.boards.answer import over_all
 from longwave.platform.boards.board import rows
+from longwave.platform.boards.overview import overviews
+from longwave.platform.boards.printed_share import verdict_share
 from longwave.platform.records.group import Tally
 from longwave.platform.sweeps.plan.range_edges import AtEdge
 
@@ -26,7 +29,8 @@ def test_what_all_rows_differ_in_stands_once_above_the_table_and_verdicts_are_co
         retrained("b", [2.0, 2.1, 2.2], known={SHARED: (), "its batch is ours": ()}),
     ]
     board = rows(groups, [printed("a", 1.0), printed("b", 1.0)])
-    _, summary, *table = lines("Published numbers", report(board, [], {}, "T", "0", ""))
+    share, _, summary, *table = lines("Published numbers", report(board, [], {}, "T", "0", ""))
+    assert share == verdict_share(board)
     assert re.match(r"2 printed numbers: ([a-z ]+ 2|[a-z ]+ 1, [a-z ]+ 1)\. In all", summary)
     assert summary.endswith(f"In all rows we differ from the papers in this: {SHARED}.")
     assert not any(SHARED in line for line in table) and "how we differ, besides" in table[0]
@@ -35,7 +39,7 @@ def test_what_all_rows_differ_in_stands_once_above_the_table_and_verdicts_are_co
 
 def test_one_row_alone_shares_nothing() -> None:
     board = rows([retrained("a", [1.0, 1.1, 1.2], known={SHARED: ()})], [printed("a", 1.0)])
-    _, summary, *table = lines("Published numbers", report(board, [], {}, "T", "0", ""))
+    _, _, summary, *table = lines("Published numbers", report(board, [], {}, "T", "0", ""))
     assert SHARED not in summary and SHARED in table[-1] and "how we differ |" in table[0]
 
 
@@ -86,3 +90,18 @@ def test_what_is_not_published_yet_is_told_with_the_hours_it_takes() -> None:
     )
     [summary] = lines("How far it goes", report(rows([retrained("a", [1.0])], []), [], {}, "T", "0", ""))
     assert summary == "All sweeps of `infra/sweeps/edition1` are published."
+
+
+def test_tasks_that_are_saturated_for_every_model_are_proposed_for_retirement() -> None:
+    better, worse = [0.1, 0.11, 0.12, 0.13, 0.14], [1.1, 1.2, 1.3, 1.4, 1.5]
+    groups = [retrained(m, better, task="u", trivial={"mean": 1.0}) for m in ("a", "b")]
+    saturated = [retrained(m, worse, task="v", trivial={"mean": 1.0}) for m in ("a", "b")]
+    board = rows([*groups, *saturated], [])
+    text = report(board, [], {}, "T", "0", "")
+    intro, only = lines("Tasks proposed for retirement", text)
+    assert intro.startswith("For every model with a score this task is saturated: what they rank is who comes nearest")
+    assert only == "- **v**: Saturated: no network's median is better than the best trivial predictor, mean at 1."
+    first, *answers = lines("Which model is best", text)
+    assert first == over_all(overviews(board)[0]) and first.startswith("1 of 2 tasks separates")
+    assert answers[0].startswith("- **u**: Separates: A and B are told apart from the best trivial predictor")
+    assert lines("Tasks proposed for retirement", report(rows(groups, []), [], {}, "T", "0", "")) == ["Nothing."]

@@ -58,7 +58,9 @@ def test_a_sweep_from_a_dictionary_ends_with_its_board(swept: tuple[Any, str]) -
     done, store = swept
     assert repr(done) == "tiny: 8 of 8 trials done (8 ok)."
     assert [row.config for row in done.board.rows] == [row.config for row in lw.board("adding", store=store).rows]
-    assert done._repr_html_().startswith("<p>tiny: 8 of 8 trials done (8 ok).</p><div><b>adding N=20")
+    assert done._repr_html_().startswith(
+        "<p>tiny: 8 of 8 trials done (8 ok).</p><div><p>Open: no network has 5 seeds yet. Best median"
+    )
 
 
 def test_a_file_gives_the_trials_of_the_same_dictionary(swept: tuple[Any, str], tmp_path: Path) -> None:
@@ -94,14 +96,14 @@ def test_a_notebook_shows_a_board_row_by_row(swept: tuple[Any, str]) -> None:
     shown = Cells(board._repr_html_())
     assert len(shown.rows) == 1 + len(board.rows)
     assert {"LEM", "GRU"} <= {cell for row in shown.rows for cell in row}
-    assert shown.elements <= {"div", "b", "table", "tr", "th", "td", "details", "summary", "small"}
+    assert shown.elements <= {"div", "p", "b", "table", "tr", "th", "td", "details", "summary", "small"}
 
 
 def test_what_a_cell_holds_is_text_in_a_notebook() -> None:
     hostile = "<script>alert(1)</script>&amp;\x1b[2J"
     table = Table(hostile, [hostile, "n"], [[hostile, "3"]], hostile, frozenset({(0, 0)}), right=frozenset({1}))
     text = tables_html([table])
-    assert Cells(text).elements <= {"div", "b", "table", "tr", "th", "td", "details", "summary", "small"}
+    assert Cells(text).elements <= {"div", "p", "b", "table", "tr", "th", "td", "details", "summary", "small"}
     assert "\x1b" not in text
     assert text.count("text-align:right") == 2
 

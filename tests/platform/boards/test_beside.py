@@ -110,7 +110,7 @@ def test_a_row_of_before_loses_to_a_predictor_that_only_newer_rows_tell_and_a_pr
     assert {model: actual[model].loses_to for model in "abcd"} == {"a": "cubic AR", "b": "", "c": "cubic AR", "d": ""}
     assert {row.model for row in actual.values() if row.trivial} == {"mean", "cubic AR"}
     assert written(actual["c"])["verdict"] == "loses to cubic AR"
-    assert not actual["a"].shines and actual["b"].shines == actual["b"].leads
+    assert not actual["a"].shines and actual["b"].shines == actual["b"].stands_out
 
 
 def test_of_one_predictor_the_score_stands_that_the_boards_first_current_row_tells() -> None:

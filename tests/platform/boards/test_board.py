@@ -9,6 +9,7 @@ import math
 import statistics
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from scipy import stats as scipy_stats
 from longwave.platform.boards.board import check_pool, rows
 from longwave.platform.boards.columns import of
 from longwave.platform.boards.row import Row
-from longwave.platform.boards.texts import seeds, shown
+from longwave.platform.boards.texts import searched, seeds, shown
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.group import EVERYBODY, Pool, Tally
 from longwave.platform.render import board as render_board
@@ -185,8 +186,11 @@ def test_ranks_are_those_of_the_pool() -> None:
 
 
 def test_a_row_says_what_its_search_cost() -> None:
-    [row] = rows([retrained("lem", [1.0], search=Tally(12, 1, 40.0), sweeps=("s",))], [])
-    assert (row.searched, row.search_diverged, row.find_seconds, row.sweeps) == (12, 1, 40.0, ("s",))
+    [row] = rows([retrained("lem", [1.0], search=Tally(1200, 1, 40.0, 2), sweeps=("s",))], [])
+    assert (row.searched, row.search_diverged, row.find_seconds, row.sweeps) == (1200, 1, 40.0, ("s",))
+    assert row.search_whole == 2 and searched(row) == "1,200 drawn, 2 trained whole, 1 diverged"
+    assert searched(replace(row, search_diverged=0)) == "1,200 drawn, 2 trained whole"
+    assert searched(replace(row, searched=0)) == "none" and searched(replace(row, kind="trivial")) == "—"
 
 
 @pytest.mark.parametrize(
@@ -378,5 +382,5 @@ def test_a_narrow_terminal_leaves_out_what_matters_least_and_says_so_and_protoco
             all(row.config[:8] in text for row in made if row.config) and " ".join(text.split()).count("Guarded") == 1
         )
     assert "2.0 ± 1.4" in wide and "2.0 [1.0, 3.0]" in narrow and max(map(len, narrow.splitlines())) <= 80
-    assert narrow.startswith("Best median of 2 ranked rows: LEM,")
+    assert narrow.startswith("Open: no trivial predictor was scored. Best median of 2 ranked rows: LEM,")
     assert output(80, Format.markdown) == output(250, Format.markdown)

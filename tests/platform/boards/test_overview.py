@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import networkx
@@ -13,16 +14,17 @@ from boards import printed, retrained
 from hypothesis import given
 from hypothesis import strategies as some
 
+from longwave.platform.boards.answer import over_all
 from longwave.platform.boards.board import rows
 from longwave.platform.boards.overview import ModelLine, best_on_validation, overview, overviews, sharing, state
 from longwave.platform.boards.row import Row
 from longwave.platform.records.group import EVERYBODY, Group, Pool
 from longwave.platform.render import board as render_board
 from longwave.platform.render.export import Format
-from longwave.platform.statistics.overall import mean_ranks, normalised, overall_score
+from longwave.platform.statistics.overall import TaskScores, mean_ranks, overall_score
 from longwave.platform.statistics.scale import Scale
 
-LEM, GRU = [8.9, 9.0, 9.1, 9.2, 9.3], [7.0, 7.1, 7.2, 7.3, 7.4]
+LEM, GRU = [8.9, 9.0, 9.1, 9.2, 9.3], [7.0, 7.1, 7.2, 7.2, 7.3, 7.4]
 HIGH = Scale("max", None)
 LOST: list[float | str] = [8.0, 8.2, 8.4, 8.6, "diverged"]
 
@@ -35,7 +37,7 @@ def on(task: str, model: str, tests: Sequence[float | str], goal: str = "max", *
 def two_tasks() -> list[Row]:
     """LEM and GRU on tasks u and v; LSTM on v alone."""
     groups = [on("u", "lem", LEM), on("u", "gru", GRU), on("v", "lem", LOST), on("v", "gru", GRU)]
-    return rows([*groups, on("v", "lstm", [9.9, 9.8, 9.7, 9.6, 9.5])], [printed("lem", 99.0, task="u")])
+    return rows([*groups, on("v", "lstm", [9.9, 9.8, 9.7, 9.7, 9.6, 9.5])], [printed("lem", 99.0, task="u")])
 
 
 def test_scores_and_ranks_are_those_of_the_models_that_ran_on_every_task(two_tasks: list[Row]) -> None:
@@ -43,7 +45,7 @@ def test_scores_and_ranks_are_those_of_the_models_that_ran_on_every_task(two_tas
     assert actual.tasks == [("u", ""), ("v", "")]
     assert [line.model for line in actual.lines] == ["lem", "gru", "lstm"]
     seeds = [[LEM, GRU], [[8.0, 8.2, 8.4, 8.6, None], GRU]]
-    tasks = [normalised(task, HIGH, 2.0) for task in seeds]
+    tasks = [[TaskScores("", rows, HIGH, 2.0).gains(row) for row in rows] for rows in seeds]
     ranks = mean_ranks(seeds, [HIGH, HIGH])
     for k, line in enumerate(actual.lines[:2]):
         assert line.score == overall_score([task[k] for task in tasks], np.random.default_rng(0))
@@ -51,7 +53,7 @@ def test_scores_and_ranks_are_those_of_the_models_that_ran_on_every_task(two_tas
     lem, gru, lstm = actual.lines
     assert lem.medians == [1.0, 1.0] and gru.medians == pytest.approx([5.2 / 7.1, 5.2 / 6.2])
     assert (lem.ranks, gru.ranks) == ([1.0, 1.0], [2.0, 2.0])
-    assert (lstm.score, lstm.rank, lstm.ran, lstm.why) == (None, None, 1, "1 of 2 tasks")
+    assert (lstm.score, lstm.rank, lstm.ran, lstm.why) == (None, None, 1, "1 of 2 separating tasks")
 
 
 def test_a_score_has_an_interval_from_five_tasks_on() -> None:
@@ -70,6 +72,7 @@ def test_few_seeds_or_no_rival_leave_neither_score_nor_rank_and_say_why() -> Non
         "gru": "4 of 5 seeds on v",
     }
     assert all((line.score, line.rank, line.medians) == (None, None, ()) for line in lines.values())
+    groups[1] = on("v", "lem", [*LEM, 9.1])  # alone it would do with one seed less
     lost = [on("v", "gru", [*four[:4], "diverged"])]
     assert {line.why for line in overview(rows([*groups[:3], *lost], [])).lines} == {""}, "a diverged seed ended"
 
@@ -86,6 +89,17 @@ def test_a_model_is_shown_by_its_row_that_is_best_on_validation_and_not_on_test(
     assert best_on_validation(rows([lucky, worse], [])).hidden == 1, "most of its seeds diverged"
 
 
+@given(some.permutations([(467, 96.0), (1011, 95.0), (2099, 91.0), (None, 99.0)]))
+def test_of_rows_that_are_equal_on_validation_the_one_of_fewest_parameters_speaks(
+    sizes: list[tuple[int | None, float]],
+) -> None:
+    [*tied] = rows([on("u", "gcn", [test], valid=98.0, hidden=k) for k, (_, test) in enumerate(sizes)], [])
+    tied = [replace(row, parameters=sizes[row.hidden][0]) for row in tied if not row.trivial]
+    assert best_on_validation(tied).parameters == 467
+    better = replace(tied[0], valid=98.5, parameters=9999)
+    assert best_on_validation([*tied, better]).parameters == 9999, "validation comes first"
+
+
 def test_missing_failed_diverged_and_not_run_are_four_things() -> None:
     ends = {"a": ["diverged"], "b": ["failed"], "c": ["planned"], "d": [1.0]}
     groups = [on("u", model, list(end)) for model, end in ends.items()] + [on("v", "d", [1.0])]
@@ -96,38 +110,50 @@ def test_missing_failed_diverged_and_not_run_are_four_things() -> None:
 
 
 def test_a_model_that_diverged_everywhere_has_the_score_of_the_trivial_predictor() -> None:
-    groups = [on("u", "lem", LEM), on("u", "gru", ["diverged"] * 5)]
+    groups = [on("u", "lem", [*LEM, 9.1]), on("u", "gru", ["diverged"] * 5)]
     scores = {line.model: line.score for line in overview(rows(groups, [])).lines}
     assert scores["gru"] is not None and scores["gru"].value == 0.0
-    assert scores["lem"] is not None and scores["lem"].value == pytest.approx(1.0)
+    # The best median, 9.1, counts 1, and no seed more.
+    assert scores["lem"] is not None and scores["lem"].value == pytest.approx((6.9 / 7.1 + 7.0 / 7.1 + 4) / 6)
 
 
 def test_the_overview_can_rank_by_medians_what_means_would_rank_otherwise() -> None:
     fails: list[float | str] = [9.5, 9.6, 9.7, 2.0, 2.1]
-    lines = overview(rows([on("u", "lem", LEM), on("u", "gru", fails)], [])).lines
-    assert [(line.model, line.rank.value) for line in lines if line.rank] == [("lem", 2.0), ("gru", 1.0)]
-    assert lines[1].score is not None and lines[1].score.value < 0.65, "the score is the mean gain"
+    lines = overview(rows([on("u", "lem", [*LEM, 9.1]), on("u", "gru", fails)], [])).lines
+    assert [(line.model, line.rank.value) for line in lines if line.rank] == [("gru", 1.0), ("lem", 2.0)]
+    assert lines[0].score is not None and lines[0].score.value < 0.65, "the score is the mean gain"
 
 
-def test_models_that_lose_to_a_trivial_predictor_are_still_ranked_among_each_other() -> None:
-    groups = [
-        on("u", "lem", [1.5, 1.6, 1.7, 2.1, 2.2]),
-        on("u", "gru", [0.5, 0.6, 0.7, 0.8, 0.9]),
-        on("u", "lstm", [-9.0, -9.1, -9.2, -9.3, -9.4]),
-    ]
-    lines = overview(rows(groups, [])).lines
-    assert [(line.model, line.score.value, line.rank.value) for line in lines if line.score and line.rank] == [
-        ("lem", 0.0, 1.0),
-        ("gru", 0.0, 2.0),
-        ("lstm", 0.0, 3.0),
-    ]
-    assert [line.ranks for line in lines] == [[1.0], [2.0], [3.0]]
+def test_tasks_that_do_not_separate_count_in_no_score_and_no_rank() -> None:
+    separating = [on("u", "lem", LEM), on("u", "gru", GRU)]
+    saturated = [on("a", "gru", [1.5, 1.6, 1.7, 1.8, 1.9]), on("a", "lem", [0.5, 0.6, 0.7, 0.8, 0.9])]
+    undecided = [on("b", "gru", [1.0, 1.1, 2.5, 2.6, 2.7]), on("b", "lem", [0.5, 0.6, 0.7, 0.8, 0.9])]
+    alone, among = overview(rows(separating, [])), overview(rows([*separating, *saturated, *undecided], []))
+    assert [word.word for word in among.separations] == ["separates", "open", "saturated"]
+    assert among.tasks == [("u", ""), ("b", ""), ("a", "")]
+    for one, other in zip(alone.lines, among.lines, strict=True):
+        assert (one.model, one.score, one.rank, one.ranks) == (other.model, other.score, other.rank, other.ranks)
+        assert other.medians == one.medians and [cell is not None for cell in other.cells] == [True] * 3
+    missing = overview(rows([*separating, saturated[0]], [])).lines
+    assert {line.why for line in missing} == {""}, "a model that never ran on a saturated task has a score"
 
 
-def test_without_a_trivial_predictor_there_are_mean_ranks_alone() -> None:
-    actual = overview(rows([retrained("a", GRU, "max"), retrained("b", LEM, "max")], []))
-    assert [line.score for line in actual.lines] == [None, None]
-    assert [(line.model, line.rank.value if line.rank else None) for line in actual.lines] == [("b", 1.0), ("a", 2.0)]
+def test_where_no_task_separates_there_is_neither_score_nor_rank() -> None:
+    none = overview(rows([retrained("a", GRU, "max"), retrained("b", LEM, "max")], []))
+    lost = overview(rows([on("u", "a", [0.5] * 5), on("u", "b", [1.5] * 5)], []))
+    for actual, word in ((none, "open"), (lost, "saturated")):
+        assert [each.word for each in actual.separations] == [word]
+        assert [(line.score, line.rank, line.why) for line in actual.lines] == [(None, None, "no task separates")] * 2
+
+
+def test_a_task_whose_seeds_scatter_more_than_it_gains_is_named_and_in_no_score() -> None:
+    noisy = [on("v", "lem", [2.1, 2.2, 9.0, 9.0, 2.2]), on("v", "gru", [2.1, 2.1, 2.1, 9.0, 9.0])]
+    actual = overview(rows([on("u", "lem", LEM), on("u", "gru", GRU), *noisy], []))
+    assert actual.of_word("separates") == [("u", ""), ("v", "")] and list(actual.left_out) == ["v"]
+    alone = overview(rows([on("u", "lem", LEM), on("u", "gru", GRU)], []))
+    assert [line.score for line in actual.lines] == [line.score for line in alone.lines]
+    assert [line.ranks for line in actual.lines] != [line.ranks for line in alone.lines], "it counts in the mean ranks"
+    assert f"No score counts v: {actual.left_out['v']}." in over_all(actual)
 
 
 def test_an_empty_board_has_an_empty_overview(capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,8 +170,8 @@ def test_the_overview_is_printed_with_every_cell_in_one_of_its_states(
     lines = capsys.readouterr().out.splitlines()
     assert lines[2] == "| model | score | mean rank | u | v |"
     lem, gru, lstm = lines[4:7]
-    assert lem.startswith("| LEM | ") and "8.20 [diverged, 8.60]" in lem and "**9.10 [8.90, 9.30]**" in lem
-    assert lstm == "| LSTM | — (1 of 2 tasks) | — | not run | **9.70 [9.50, 9.90]** |"
+    assert lem.startswith("| LEM | ") and "8.20 [diverged, 8.60]" in lem and "| 9.10 [8.90, 9.30] |" in lem
+    assert lstm == "| LSTM | — (1 of 2 separating tasks) | — | not run | **9.70 [9.54, 9.86]** |"
     assert lines[-1].endswith("Ranked among rows with at least 2 retrainings alone.")
     render_board.print_overviews([overview(two_tasks)], EVERYBODY, Format.json)
     records = json.loads(capsys.readouterr().out)
@@ -166,21 +192,32 @@ def test_a_terminal_shows_as_many_tasks_at_a_time_as_there_is_room_for(
         assert max(map(len, lines)) <= int(width) and sum(line.startswith("LEM") for line in lines) == times, out
         assert [f"task{k}" in out for k in range(7)] == [True] * 7
         assert (
-            out.startswith("No model is ranked over all tasks")
+            "No model is ranked over all tasks" in " ".join(out.split())
             and " ".join(out.split()).count("Mean rank: of the") == 1
         )
+
+
+def test_saturated_tasks_are_folded_into_a_sentence_and_shown_on_request(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    worse = [0.5, 0.6, 0.7, 0.8, 0.9]
+    both = overview(rows([on(task, m, worse if task == "v" else LEM) for task in "uv" for m in ("lem", "gru")], []))
+    for saturated, heading in ((False, "1 of 2 tasks"), (True, "2 tasks")):
+        render_board.print_overviews([both], EVERYBODY, Format.table, saturated)
+        out = " ".join(capsys.readouterr().out.split())
+        assert out.startswith("1 of 2 tasks separates networks") and f" {heading} model" in out
+        assert ("v (saturated)" in out, "0.70 [0.50, 0.90]" in out) == (saturated, saturated)
+        assert ("counts it: v. Their cells: longwave board --saturated" in out) == (not saturated)
+    lost = overview(rows([on("v", "lem", worse)], []))
+    render_board.print_overviews([lost], EVERYBODY, Format.table)
+    assert "v (saturated)" in capsys.readouterr().out, "there is nothing else to show"
+    assert [record["v separation"] for record in both.to_dict()] == ["saturated"] * 2
 
 
 def test_a_line_counts_the_tasks_with_a_result() -> None:
     [row] = [r for r in rows([on("u", "lem", LEM)], []) if r.kind == "reproduced"]
     assert ModelLine("lem", "LEM", [row, None]).ran == 1
-
-
-def test_models_that_no_score_tells_apart_stand_in_the_order_of_their_medians() -> None:
-    ends = {"a": 1.9, "b": 0.5, "c": 1.5, "d": "diverged"}  # none is above the trivial predictor's 2
-    actual = overview(rows([on("u", model, [end] * 5) for model, end in ends.items()], []))
-    assert [line.model for line in actual.lines] == ["a", "c", "b", "d"]
-    assert {line.score.value for line in actual.lines if line.score} == {0.0}
 
 
 @given(some.dictionaries(some.integers(0, 9), some.sets(some.sampled_from("abcdefg"), min_size=1, max_size=3)))

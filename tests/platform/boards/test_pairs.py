@@ -58,8 +58,9 @@ def test_landmarks_are_the_best_the_baselines_the_best_printed_number_and_the_be
 
 
 def test_provisional_rows_lead_but_never_shine() -> None:
-    few, many = rows([retrained("a", GOOD[:3]), retrained("b", GOOD[:5])], [])
-    assert few.leads and not few.shines and many.shines
+    others = [retrained(model, [50.0, 51.0, 52.0, 53.0, 54.0]) for model in "cdef"]
+    few, many, *_ = rows([retrained("a", GOOD[:3]), retrained("b", GOOD[:5]), *others], [])
+    assert few.leads and few.stands_out and not few.shines and many.shines
     message = answer([few, many])
     assert message.first == "B" and answer([few]).first == "A (provisional)" and answer([]).first == ""
     assert message.sure == "not told apart from A, of 1 others. Provisional: 1 of 2 rows have fewer than 5 seeds."

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from boards import printed, retrained
+from boards import printed, retrained, trials
+from hypothesis import given
+from hypothesis import strategies as some
 
 from longwave.platform.boards import trust
-from longwave.platform.boards.board import check_pool, rows
+from longwave.platform.boards.board import rows
 from longwave.platform.boards.compare import compare
 from longwave.platform.boards.overview import overview
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import counted, rank
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.group import Group, Pool
+from longwave.platform.storage.boards import read_board
+from longwave.platform.storage.store import Store
 
 A, B = "a" * 64, "b" * 64
 
@@ -32,6 +37,7 @@ def one(actual: list[Row], model: str) -> Row:
     return row
 
 
+FAR = {"mean": 9.0}
 HERE = [retrained("lem", [1.0, 1.1, 1.2, 1.3, 1.4]), retrained("gru", [5.0, 5.1, 5.2, 5.3, 5.4])]
 
 
@@ -47,7 +53,8 @@ def test_an_imported_row_is_shown_without_a_rank_and_behind_all_that_was_trained
 
 
 def test_an_untrusted_row_is_compared_and_leads_no_overview() -> None:
-    board = rows([*HERE, came("ours", [0.1, 0.11, 0.12, 0.13, 0.14], 5)], [])
+    here = [retrained(group.config.model, [run.test or 0.0 for run in group.runs], trivial=FAR) for group in HERE]
+    board = rows([*here, came("ours", [0.1, 0.11, 0.12, 0.13, 0.14], 5, trivial=FAR)], [])
     [contest] = compare(board, "ours", "lem").contests
     assert contest.word == "better"
     lines = {line.model: line for line in overview(board).lines}
@@ -85,11 +92,12 @@ def test_fabricated_seeds_stay_untrusted_beside_a_bundle_that_is_trusted() -> No
     group = came("ours", [0.1, 0.11, 0.12], 3)
     mixed = came("ours", [0.1, 0.11, 0.12], 3)
     mixed = retrained("ours", [0.1, 0.11, 0.12], came={**mixed.came, mixed.runs[0].id: B}, checks=[True] * 3)
-    assert one(rows([*HERE, group], [], Pool(trust=(A[:8],))), "ours").n == 3
+    assert one(rows([*HERE, group], [], Pool(trust=(A,))), "ours").n == 3
     row = one(rows([*HERE, mixed], [], Pool(trust=(A,))), "ours")
     assert (row.n, row.untrusted, row.rank_low) == (2, False, 1)
     assert row.untrusted_runs == [mixed.runs[0].id]
-    assert "Trusted, as the reader asked: aaaa." in str(Pool(trust=("aaaa",)))
+    assert "Trusted, as the reader asked: aaaaaaaaaaaa." in str(Pool(trust=(A,)))
+    assert one(rows([*HERE, group], [], Pool(trust=(A[:63],))), "ours").untrusted, "a beginning is no name"
 
 
 def test_a_bundle_whose_hash_ships_with_the_package_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,14 +119,43 @@ def test_a_bundle_whose_hash_ships_with_the_package_counts(tmp_path: Path, monke
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("abc", "--trust takes a bundle's name, 4 to 64 hex digits, got 'abc'. Rows came in: aaaaaaaaaaaa"),
-        ("../..", "--trust takes a bundle's name"),
-        ("bbbb", "--trust bbbb is no bundle that rows here came in. Rows came in: aaaaaaaaaaaa"),
-        ("aaaa", "--trust aaaa begins the names of 2 bundles: give more digits"),
+        (
+            "3",
+            r"--trust takes a bundle's name, or its first 8 hex digits or more, got '3'\. Bundles here: aaaaaaaaaaaa",
+        ),
+        (A[:7], "--trust takes a bundle's name, or its first 8 hex digits or more, got 'aaaaaaa'"),
+        (A + "a", "--trust takes a bundle's name"),
+        ("../../..", r"--trust takes a bundle's name"),
+        ("bbbbbbbb", r"--trust bbbbbbbb is no bundle that was imported here\. Bundles here: aaaaaaaaaaaa"),
+        (A[:63], f"--trust {A[:63]} begins the names of 2 bundles: give more digits"),
     ],
 )
-def test_a_name_to_trust_is_that_of_one_bundle(name: str, message: str) -> None:
-    groups = [came("ours", [0.1], 1), came("theirs", [0.1], 1, A[:-1] + "b")]
-    with pytest.raises(ConfigError, match=message.replace("/", r"\/")):
-        check_pool(Pool(trust=(name,)), groups, [])
-    check_pool(Pool(trust=(A,)), groups, [])
+def test_a_name_to_trust_is_that_of_one_bundle_and_eight_digits_at_least(name: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        trust.resolve_trust([name], [A, A[:-1] + "b"])
+
+
+@given(some.lists(some.integers(0, 2**12 - 1).map("{:064x}".format), unique=True), some.integers(1, 64), some.data())
+def test_a_beginning_names_a_bundle_only_if_it_is_unique_and_long(
+    bundles: list[str], digits: int, data: some.DataObject
+) -> None:
+    name = (data.draw(some.sampled_from(bundles)) if bundles else A)[:digits]
+    matching = [bundle for bundle in bundles if bundle.startswith(name)]
+    if digits >= 8 and len(matching) == 1:
+        assert trust.resolve_trust([name], bundles) == tuple(matching)
+    else:
+        with pytest.raises(ConfigError, match="--trust"):
+            trust.resolve_trust([name], bundles)
+
+
+def test_a_beginning_must_be_unique_in_the_store_and_not_on_the_board_alone(tmp_path: Path) -> None:
+    """A bundle made so that its name begins like another's is not taken for it where that one has no rows."""
+    twin = A[:-1] + "b"
+    with Store(f"sqlite:///{tmp_path}/s.db") as store:
+        for task, bundle in (("t", A), ("u", twin)):
+            made = [replace(trial, origin=bundle) for trial in trials(retrained("lem", [1.0, 1.1], task=task))]
+            store.import_trials([bundle], [(trial, ()) for trial in made], [])
+        with pytest.raises(ConfigError, match=f"--trust {A[:63]} begins the names of 2 bundles"):
+            read_board(store, "u", Pool(trust=(A[:63],)))
+        assert [row.untrusted for row in read_board(store, "u", Pool(trust=(twin,)))] == [False]
+        assert [row.untrusted for row in read_board(store, "t", Pool(trust=(twin,)))] == [True]

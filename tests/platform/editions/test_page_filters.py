@@ -9,6 +9,7 @@ import pytest
 from boards import printed, retrained
 from pages import Page, keys, published, table
 
+from longwave.platform.boards.answer import saturated_tasks
 from longwave.platform.boards.board import rows
 from longwave.platform.boards.overview import overview
 from longwave.platform.boards.row import Row
@@ -97,18 +98,34 @@ def test_no_command_ranks_what_is_hidden_altogether(folder: Path) -> None:
     assert text == "1 of 5 rows. 3 of 3 ranked rows hidden; ranks and ties are still those of the whole board."
 
 
+def test_saturated_tasks_are_folded_into_the_sentence_that_every_view_has(folder: Path) -> None:
+    whole = overview(rows(filled(), NUMBERS))
+    assert [each.word for each in whole.separations] == ["separates", "saturated", "saturated"]
+    heads = 'elements.table.all("tr")[0].all("th").map((head) => head.text)'
+    fold = 'elements.table.all("button").map((button) => [button.text, button.attributes["aria-expanded"]])'
+    for open_, mark, tasks in (("", "▸", 1), ("saturated", "▾", 3), ("all", "▾", 3)):
+        page = Page.drawn(folder, open=open_)
+        assert page(fold) == [[f"{mark} {saturated_tasks(whole)}", str(mark == "▾").lower()]]
+        assert len(page(heads)) == 3 + tasks
+    assert [head.split("mse")[0] for head in page(heads)[3:]] == [
+        "psmnist",
+        "addingsaturated, ",
+        "fitzhugh_nagumosaturated, ",
+    ]
+
+
 @pytest.mark.parametrize("models", ["", "lem", "cornn lem lstm"])
 def test_the_front_view_shows_the_overview_of_all_whatever_is_hidden(folder: Path, models: str) -> None:
-    page = Page.drawn(folder, models=models, seeds="99")
+    page = Page.drawn(folder, models=models, seeds="99", open="saturated")
     ours = [line for line in overview(rows(filled(), NUMBERS)).lines if not models or line.model in models.split()]
     lines = table(page)
     overview_lines = [(line["Model"], line["Score"], line["Mean rank"]) for line in lines]
     scores = {line.model: f"— ({line.why})" if line.why else estimate(line.score) for line in ours}
     assert overview_lines == [(line.title, scores[line.model], estimate(line.rank, 1)) for line in ours]
-    assert {line.model for line in ours if line.score} == {"lstm", "cornn"} & set(models.split() or MODELS)
+    assert {line.model for line in ours if line.score} == {"gru", "lstm", "cornn"} & set(models.split() or MODELS)
     bold = 'elements.table.all("tbody")[0].all("td").map((cell) => cell.attributes.class === "nowrap cell leads")'
     cells = [cell for line in ours for cell in (None, None, *line.cells)]
-    assert page(bold) == [cell is not None and cell.shines for cell in cells]
+    assert page(bold) == [*(cell is not None and cell.shines for cell in cells), False], "the last one folds"
     for line, one in zip(lines, ours, strict=True):
         shown = list(line.values())[3:]
         assert shown == [cell_text(cell) for cell in one.cells]

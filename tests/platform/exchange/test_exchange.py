@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 import unicodedata
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,12 +21,13 @@ from rich.console import Console
 from longwave.platform.boards.verification import verification
 from longwave.platform.cli.main import main
 from longwave.platform.errors import StoreError
-from longwave.platform.exchange import intake
+from longwave.platform.exchange import intake, remade
 from longwave.platform.exchange.audit import audit
 from longwave.platform.exchange.bundle import Bundle, File, read, seal, write
 from longwave.platform.exchange.collect import collect
 from longwave.platform.exchange.finding import AuditFinding, find_conflicts
 from longwave.platform.exchange.inspection import check_secrets
+from longwave.platform.exchange.remade import check_possible_values
 from longwave.platform.records.identity import digest
 from longwave.platform.records.run import Run
 from longwave.platform.redaction import redacted
@@ -269,7 +272,9 @@ def test_honest_sweeps_of_all_kinds_pass_every_check(changes: dict[str, Any], tm
 
 
 @pytest.mark.integration
-def test_an_accuracy_is_a_whole_number_of_items_on_validation_and_on_test(tmp_path: Path, store: Store) -> None:
+def test_an_accuracy_is_a_whole_number_of_items_on_validation_and_on_test(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     digits = {"task": "digits", "variant": "", "models": ["gru"], "trials": 1, "epochs": 1, "steps": None}
     run_sweep(store.url, tmp_path, **digits)
     file, data = seal(collect(store)), get_task("digits").load("")
@@ -289,6 +294,17 @@ def test_an_accuracy_is_a_whole_number_of_items_on_validation_and_on_test(tmp_pa
         [finding] = audit(forge(file, change))
         assert (finding.check, finding.severity) == ("possible_values", "reject")
         assert re.fullmatch(rf"trial \w+ has [\d.]+ %, which is \d+\.3 of {count} items\.", finding.message)
+    monkeypatch.setattr(remade, "loaded", lambda task, variant: None)  # data that are not here
+    assert [*check_possible_values(file.content)] == []
+    assert [*check_possible_values(forge(file, a_part_of_an_item_on_validation).content)] == []
+    [(severity, message)] = check_possible_values(forge(file, a_part_of_an_item_on_test).content)
+    assert severity == "reject" and message.endswith(f".3 of {len(data.test)} items.")
+    for floor in (0.0, 1e-320, math.nan, 60.0):
+        trials = [
+            entry.model_copy(update={"about": replace(entry.about, floor=floor)})
+            for entry in forge(file, a_part_of_an_item_on_test).content.trials
+        ]
+        assert [*check_possible_values(file.content.model_copy(update={"trials": trials}))] == []
 
 
 def test_a_diverged_retraining_that_was_left_out_is_missed(genuine: File) -> None:

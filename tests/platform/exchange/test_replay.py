@@ -95,8 +95,8 @@ def test_the_command_says_how_an_untrusted_row_is_ranked(
     )
     assert main(["board", "adding", "--store", store.url]) == 0
     assert "untrusted" in capsys.readouterr().out
-    assert main(["board", "adding", "--trust", "0000", "--store", store.url]) == 2
-    assert "--trust 0000 is no bundle that rows here came in" in capsys.readouterr().err
+    assert main(["board", "adding", "--trust", "00000000", "--store", store.url]) == 2
+    assert "--trust 00000000 is no bundle that was imported here" in capsys.readouterr().err
     for command in (["board", "adding"], ["compare", "lem", "gru"], ["budget"], ["publish", str(tmp_path / "one")]):
         assert main([*command, "--trust", genuine.name[:12], "--store", store.url]) == 0
 

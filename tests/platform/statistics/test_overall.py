@@ -1,6 +1,8 @@
-"""Ranks across tasks: the common scale, its bootstrap interval, mean ranks."""
+"""Scores across tasks: the gain of a seed, which tasks measure one, the bootstrap interval, mean ranks."""
 
 from __future__ import annotations
+
+import re
 
 import numpy as np
 import pytest
@@ -9,31 +11,97 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata
 
 from longwave.platform.statistics import overall
-from longwave.platform.statistics.median import median
-from longwave.platform.statistics.overall import mean_ranks, normalised, overall_score, task_ranks
+from longwave.platform.statistics.overall import TaskScores, mean_ranks, overall_score, overall_scores, task_ranks
 from longwave.platform.statistics.ranking import standings
 from longwave.platform.statistics.scale import Scale, Score
 from longwave.platform.statistics.stats import Estimate, summary
 
-DOWN, UP = Scale(), Scale("max", None)
+DOWN, UP, RATE = Scale(), Scale("max", None), Scale("max", 100.0, 0.25)
 seeds = st.lists(st.one_of(st.none(), st.integers(-50, 50).map(float)), min_size=1, max_size=5)
 tables = st.lists(seeds, min_size=1, max_size=5)
 
 
-def test_the_scale_runs_from_the_trivial_predictor_to_the_best_median() -> None:
-    rows = [[80.0, 90.0, 99.0], [60.0, 70.0], [50.0]]
-    assert normalised(rows, UP, 50.0) == [[30 / 40, 1.0, 49 / 40], [10 / 40, 20 / 40], [0.0]]
-    assert normalised([[1.0, 3.0], [2.0]], DOWN, 4.0) == [[1.5, 0.5], [1.0]]
+def task(rows: list[list[Score]], scale: Scale, trivial: float, best: float | None = None) -> TaskScores:
+    return TaskScores("t", rows, scale, trivial, best)
 
 
-def test_a_seed_that_diverged_or_is_worse_than_the_trivial_predictor_counts_as_that() -> None:
-    assert normalised([[1.0, 1.0], [None, 1e9, 1.0, 1.0]], DOWN, 2.0) == [[1.0, 1.0], [0.0, 0.0, 1.0, 1.0]]
+def test_a_gain_runs_from_the_trivial_predictor_to_the_perfect_score() -> None:
+    assert task([[80.0]], RATE, 50.0).gains([75.0, 100.0, 50.0, 40.0, None]) == [0.5, 1.0, 0.0, 0.0, 0.0]
+    assert task([[1.0]], DOWN, 4.0).gains([1.0, 0.0, 5.0, None]) == [0.75, 1.0, 0.0, 0.0]
 
 
-def test_where_no_median_beats_the_trivial_predictor_all_scores_are_0() -> None:
-    assert normalised([[3.0, None], [2.0]], DOWN, 2.0) == [[0.0, 0.0], [0.0]]
-    assert normalised([[1.0, 9.0, None], [2.5]], DOWN, 2.0) == [[0.0, 0.0, 0.0], [0.0]]
-    assert normalised([], UP, 0.0) == []
+def test_where_no_score_is_perfect_it_runs_to_the_best_median_or_to_the_one_that_an_edition_froze() -> None:
+    rows: list[list[Score]] = [[80.0, 90.0, 99.0], [60.0, 70.0], [50.0, None, None]]
+    assert task(rows, UP, 50.0).gains([70.0, 90.0, 99.0, 40.0, None]) == [0.5, 1.0, 1.0, 0.0, 0.0]
+    assert task(rows, UP, 50.0, best=100.0).gains([75.0, 99.0, 101.0]) == [0.5, 0.98, 1.0]
+    assert task(rows, RATE, 50.0, best=60.0).gains([75.0]) == [0.5], "a perfect score needs no best one"
+
+
+def test_where_no_median_beats_the_trivial_predictor_and_no_score_is_perfect_all_gains_are_0() -> None:
+    unbeaten: list[list[list[Score]]] = [[[3.0, None], [2.0]], [[9.0, 1.0, None], [1.5]], [[None]], []]
+    for rows in unbeaten:
+        assert task(rows, UP, 4.0).gains([5.0, 9.0, None]) == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("rows", "scale", "trivial", "why"),
+    [
+        ([[50.0, 50.0, 99.0]], RATE, 50.0, "no median is better than the trivial predictor"),
+        ([[None, None, 99.0]], RATE, 50.0, "no median is better than the trivial predictor"),
+        ([[50.5] * 3, [50.0] * 3], RATE, 50.0, "the best median is within one test item, 0.5, of the trivial"),
+        ([[51.0] * 3, [50.0] * 3], RATE, 50.0, ""),
+        ([[50.0, 52.0, 54.0], [50.0, 52.0, 54.0]], RATE, 50.0, r"gains 2, no more than seeds scatter \(2\)"),
+        ([[50.0, 52.0, 54.0], [52.0] * 3, [52.0] * 3], RATE, 50.0, ""),
+        ([[50.0, 53.0, 54.0], [50.0, None, None]], RATE, 50.0, ""),
+        ([[0.9, 1.0, 1.1]], DOWN, 1.05, r"gains 0.05, no more than seeds scatter \(0.1\)"),
+        ([[51.0], [52.0]], RATE, 50.0, ""),
+    ],
+)
+def test_a_task_whose_unit_is_below_its_noise_measures_no_gain_and_says_why(
+    rows: list[list[Score]], scale: Scale, trivial: float, why: str
+) -> None:
+    assert re.search(f"{why}" if why else "^$", task(rows, scale, trivial).why_left_out)
+
+
+def test_tasks_that_measure_no_gain_are_left_out_of_all_scores_and_named() -> None:
+    clear, flat = [[90.0, 80.0], [60.0, 70.0]], [[50.0, 50.0], [50.0, 49.0]]
+    tasks = [
+        TaskScores("accuracy", clear, RATE, 50.0),
+        TaskScores("flat", flat, RATE, 50.0),
+        TaskScores("reward", clear, UP, 50.0),
+    ]
+    actual = overall_scores(tasks)
+    assert (actual.tasks, list(actual.left_out)) == (["accuracy", "reward"], ["flat"])
+    assert actual.tops == {"reward": 85.0}, "what an edition freezes"
+    reward = [(1.0 + 30 / 35) / 2, (10 / 35 + 20 / 35) / 2]
+    assert [score.value for score in actual.scores] == pytest.approx([(0.7 + reward[0]) / 2, (0.3 + reward[1]) / 2])
+    frozen = overall_scores([tasks[0], TaskScores("reward", [[90.0, 80.0]], UP, 50.0, best=85.0)][1:])
+    assert frozen.scores[0].value == pytest.approx(reward[0])
+    assert overall_scores([tasks[1]]).scores == [] and overall_scores([]).scores == []
+
+
+@given(tables, st.sampled_from([UP, DOWN, RATE]), st.integers(-50, 50).map(float))
+def test_every_gain_and_every_score_lies_in_0_to_1_and_the_best_median_has_most(
+    rows: list[list[Score]], scale: Scale, trivial: float
+) -> None:
+    one = task(rows, scale, trivial)
+    gains = [one.gains(row) for row in rows]
+    assert all(0 <= gain <= 1 for row in gains for gain in row)
+    assert all(0 <= score.value <= 1 for score in overall_scores([one] * 5).scores)
+    if scale is UP and one.best_median > trivial:
+        assert one.gains([one.best_median]) == [1.0]
+
+
+@given(tables, st.integers(-50, 50).map(float), st.sampled_from([0.25, 2.0, 64.0]), st.integers(-9, 9))
+def test_the_unit_and_the_zero_of_the_metric_do_not_matter(
+    rows: list[list[Score]], trivial: float, unit: float, shift: int
+) -> None:
+    lower = Scale("min", None)
+    other = [[None if s is None else -(unit * s + shift) for s in row] for row in rows]
+    there = task(other, lower, -(unit * trivial + shift))
+    here = task(rows, UP, trivial)
+    assert [there.gains(row) for row in other] == [here.gains(row) for row in rows]
+    assert bool(there.why_left_out) == bool(here.why_left_out)
 
 
 def test_the_ranks_on_a_task_are_those_of_the_medians_and_a_diverged_median_is_last() -> None:
@@ -45,31 +113,6 @@ def test_the_ranks_on_a_task_are_those_of_the_medians_and_a_diverged_median_is_l
 @given(st.lists(st.integers(0, 5).map(float), min_size=1, max_size=8))
 def test_the_ranks_on_a_task_are_scipys_average_ranks(medians: list[float]) -> None:
     assert task_ranks([[median] for median in medians], UP) == rankdata([-median for median in medians]).tolist()
-
-
-@given(tables, st.sampled_from([UP, DOWN]), st.integers(-50, 50).map(float))
-def test_the_best_median_scores_1_and_none_less_than_0(rows: list[list[Score]], scale: Scale, trivial: float) -> None:
-    rows = [row[: len(row) - 1 + len(row) % 2] for row in rows]  # a single middle seed is no less than 0 by its half
-    scores = normalised(rows, scale, trivial)
-    medians = [
-        median([None if s is None else score for s, score in zip(*row, strict=True)], UP).value or 0.0
-        for row in zip(rows, scores, strict=True)
-    ]
-    assert max(medians) == pytest.approx(1) or not any(map(any, scores))
-    assert min(map(min, scores)) >= 0
-
-
-@given(tables, st.integers(-50, 50).map(float), st.sampled_from([0.25, 2.0, 64.0]), st.integers(-9, 9))
-def test_the_unit_and_the_zero_of_the_metric_do_not_matter(
-    rows: list[list[Score]], trivial: float, unit: float, shift: int
-) -> None:
-    other = [[None if s is None else -(unit * s + shift) for s in row] for row in rows]
-    assert normalised(other, DOWN, -(unit * trivial + shift)) == normalised(rows, UP, trivial)
-
-
-@given(tables, st.integers(-50, 50).map(float))
-def test_a_row_that_is_not_the_best_does_not_move_the_others(rows: list[list[Score]], trivial: float) -> None:
-    assert normalised([*rows, [None, -1e6]], UP, trivial)[:-1] == normalised(rows, UP, trivial)
 
 
 def test_every_task_weighs_the_same_however_many_seeds_it_has() -> None:
@@ -100,7 +143,7 @@ def test_an_interval_needs_five_tasks_and_two_seeds_on_each_and_no_spread_leaves
 
 
 @pytest.mark.parametrize(
-    ("shape", "truth", "n"), [("unequal", 0.0, 3), ("unequal", 0.0, 5), ("unequal", 0.0, 10), ("skewed", 0.8, 3)]
+    ("shape", "truth", "n"), [("unequal", 0.5, 3), ("unequal", 0.5, 5), ("unequal", 0.5, 10), ("skewed", 0.8, 3)]
 )
 def test_the_interval_covers_the_mean_in_93_to_97_cases_of_100(
     shape: str, truth: float, n: int, monkeypatch: pytest.MonkeyPatch
@@ -109,7 +152,7 @@ def test_the_interval_covers_the_mean_in_93_to_97_cases_of_100(
     rng, samples = np.random.default_rng(n), 2000
     normal = rng.standard_normal((samples, 5, n))
     scores = {
-        "unequal": normal * np.array([1.0, 0.5, 2.0, 1.0, 1.0])[:, None],
+        "unequal": 0.5 + 0.1 * normal * np.array([1.0, 0.5, 2.0, 1.0, 1.0])[:, None],
         "skewed": rng.beta(8, 2, (samples, 5, n)),
     }[shape]
     actual = [overall_score(tasks, rng) for tasks in scores.tolist()]
@@ -127,7 +170,7 @@ def test_mean_ranks_by_hand() -> None:
 
 
 def test_each_tasks_ranges_are_taken_at_alpha_over_the_number_of_tasks() -> None:
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(2)
     rows = (np.arange(1.0, 4.0)[:, None] * np.exp(0.12 * rng.standard_normal((3, 5)))).tolist()
     at = {alpha: [(s.low, s.high) for s in standings(rows, DOWN, alpha)] for alpha in (0.05, 0.0005)}
     assert at[0.05] != at[0.0005]
@@ -148,6 +191,8 @@ def test_overall_ranks_refuse_what_has_no_answer() -> None:
     with pytest.raises(ValueError, match=r"got \[\] rows"):
         mean_ranks([], [])
     with pytest.raises(ValueError, match="must be finite"):
-        normalised([[1.0]], UP, float("nan"))
+        task([[1.0]], UP, float("nan")).gains([1.0])
     with pytest.raises(ValueError, match="Scores are finite, or None"):
-        normalised([[float("nan")]], UP, 0.0)
+        task([[float("nan")]], UP, 0.0).gains([1.0])
+    with pytest.raises(ValueError, match=r"Every task needs all rows, got \[1, 2\] rows"):
+        overall_scores([task([[1.0]], UP, 0.0), task([[1.0], [2.0]], UP, 0.0)])

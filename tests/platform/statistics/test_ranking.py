@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats as scipy_stats
 
 from longwave.platform.statistics.median import typical
 from longwave.platform.statistics.ranking import Standing, apart, decide, holm, letters, order, standings
@@ -35,26 +36,84 @@ def ones(*rows: tuple[float, int]) -> list[list[Score]]:
     return [[middle * (1 + 0.001 * k + 0.0001 * r) for k in range(n)] for r, (middle, n) in enumerate(rows)]
 
 
+def few_seeds_by_hand(values: list[np.ndarray[Any, Any]], i: int, j: int) -> tuple[float, float]:
+    """Return Welch's p-value with the spread that the other rows have at least, and the gap of the means."""
+    ended = [row[np.isfinite(row)] for row in values]
+    spreads = [float(np.var(row, ddof=1)) if len(row) > 1 else 0.0 for k, row in enumerate(ended) if k not in (i, j)]
+    least = 0.0 if not spreads else 1.5 * spreads[0] if len(spreads) == 1 else float(np.quantile(spreads, 0.75))
+    if not len(ended[i]) or not len(ended[j]):
+        return math.nan, 0.0
+    worst = max(ended[i].max(), ended[j].max())
+    sides = [np.where(np.isfinite(values[k]), values[k], worst) for k in (i, j)]
+    a, b = (max(float(np.var(side, ddof=1)), least) / len(side) for side in sides)
+    gap = float(sides[1].mean() - sides[0].mean())
+    if not a + b:
+        return math.nan, gap
+    more = 4 if spreads else 0
+    freedom = (a + b) / max(a / (len(sides[0]) - 1 + more), b / (len(sides[1]) - 1 + more))
+    return 2 * float(scipy_stats.t.sf(abs(gap) / math.sqrt(a + b), freedom)), gap
+
+
+def rows_that_jump(values: list[np.ndarray[Any, Any]], i: int, j: int, gap: float) -> int:
+    """Return how many other rows have two seeds on either side of a jump as far as the gap."""
+    found = 0
+    for k, row in enumerate(values):
+        seeds = sorted(row[np.isfinite(row)].tolist())
+        jumps = [seeds[k + 1] - seeds[k] for k in range(1, len(seeds) - 2)]
+        found += k not in (i, j) and max(jumps, default=0.0) >= abs(gap) > 0
+    return found
+
+
+def sides_by_hand(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float:
+    """Return the sign test of the seeds of one row on either side of the other, where that lies in their jump."""
+    p = 0.0
+    for ours, theirs in ((a, b), (b, a)):
+        below, above = ours[ours < theirs.min()], ours[ours > theirs.max()]
+        ended = ours[np.isfinite(ours)]
+        between = len(below) and len(above) and len(below) + len(above) == len(ours)
+        if between and above.min() - below.max() >= 0.5 * (ended.max() - ended.min()):
+            p = max(p, float(scipy_stats.binomtest(len(below), len(ours)).pvalue))
+    return p
+
+
 def guarded_by_hand(rows: list[list[Score]], scale: Scale, alpha: float = 0.05) -> np.ndarray[Any, Any]:
-    """Return who is surely better by section 2 of the design, written out pair by pair."""
+    """Return who is surely better by section 1 of few_seeds.md and the two guards on luck, written out pair by pair."""
     actual = np.zeros((len(rows), len(rows)), dtype=int)
-    pairs = [(i, j) for i, j in combinations(range(len(rows)), 2) if min(len(rows[i]), len(rows[j])) > 1]
+    places = [k for k, row in enumerate(rows) if len(row) > 1]
+    family = [np.array(scale.errors(rows[k])) for k in places]
+    pairs = list(combinations(range(len(family)), 2))
     p, stands = [], []
     for i, j in pairs:
-        table = errors([rows[i], rows[j]], scale)
-        test = pair_tests(table, scale)
+        one, two = family[i], family[j]
+        table = errors([rows[places[i]], rows[places[j]]], scale)
+        test, positive = pair_tests(table, scale), scale.perfect is not None and min(one.min(), two.min()) > 0
+        if positive:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                values = [np.log(row) if row.min() > 0 else np.full(len(row), np.nan) for row in family]
+        else:
+            values = family
+        fewest, least = min(len(one), len(two)), 2 / math.comb(len(one) + len(two), len(one))
+        few_p, gap = few_seeds_by_hand(values, i, j)
         agree = (test.better[0] - 0.5) * test.gap[0] > 0
-        if 10 * len(pairs) * test.separation[0] <= alpha:
+        wholly = math.isinf(one.min()) or math.isinf(two.min())
+        lucky = 0 if wholly else rows_that_jump(values, i, j, gap) * 2 ** (1 - fewest)
+        stand = lucky <= alpha and sides_by_hand(one, two) <= alpha / len(family)
+        if 10 * len(pairs) * least <= alpha and fewest >= 8:
             munzel = studentised(table[0], table[1])
             p.append(max(test.p_rank[0], min(munzel, test.p_log[0]) if agree else munzel))
-            stands.append(True)
         else:
-            p.append(test.p_log[0])
-            stands.append(agree and test.p_rank[0] <= max(0.01, alpha / len(pairs)))
+            if wholly or math.isnan(few_p):
+                p.append(max(test.p_rank[0], 2 / math.comb(2 * fewest, fewest)))
+            else:
+                p.append(few_p)
+            stand = stand and agree and test.p_rank[0] <= max(0.01, alpha / len(pairs))
+        stands.append(stand)
     for (i, j), adjusted, stand in zip(pairs, holm(p), stands, strict=True):
         if adjusted <= alpha and stand:
-            actual[i, j] = 1 if pair_tests(errors([rows[i], rows[j]], scale), scale).better[0] > 0.5 else -1
-            actual[j, i] = -actual[i, j]
+            first, second = places[i], places[j]
+            better = pair_tests(errors([rows[first], rows[second]], scale), scale).better[0] > 0.5
+            actual[first, second] = 1 if better else -1
+            actual[second, first] = -actual[first, second]
     return actual
 
 
@@ -132,7 +191,7 @@ def test_standings_by_hand() -> None:
 
 
 def test_a_row_between_two_can_be_tied_with_both() -> None:
-    rows = [[1.0, 1.01, 1.02, 1.03, 1.04], [0.9, 1.2, 1.5, 2.0, 2.5], [2.0, 2.01, 2.02, 2.03, 2.04]]
+    rows = [[1.0, 1.01, 1.02, 1.03, 1.04], [0.99, 1.4, 1.42, 1.45, 2.1], [2.0, 2.01, 2.02, 2.03, 2.04]]
     assert standings(rows, ERROR) == [Standing(1, 2, (0,)), Standing(1, 3, (0, 1)), Standing(2, 3, (1,))]
 
 
@@ -146,9 +205,36 @@ def test_a_row_with_one_seed_is_told_from_nobody_and_burdens_nobody() -> None:
 
 def test_five_that_ended_of_fifty_do_not_lead() -> None:
     few: list[Score] = [0.001 * k for k in range(1, 6)]
-    rows = [[*few, *[None] * 45], ones((1.0, 5))[0]]
-    assert order(rows, ERROR) == [1, 0]
-    assert decide(rows[1], rows[0], ERROR) == "better"
+    for seeds, word in ((5, "undecided"), (8, "better")):
+        rows = [[*few, *[None] * 45], ones((1.0, seeds))[0]]
+        assert order(rows, ERROR) == [1, 0]
+        assert decide(rows[1], rows[0], ERROR) == word, "five beside fifty are no more than five beside five"
+
+
+def test_a_gap_that_seeds_of_another_row_jump_needs_more_seeds_the_more_rows_jump_it() -> None:
+    def told(jumping: int, seeds: int) -> bool:
+        learning: list[Score] = [(0.01 if k % 2 else 5.0) * (1 + 0.01 * k) for k in range(seeds)]
+        steady = ones(*((1.0 + 0.1 * k, seeds) for k in range(12)), (4.0, seeds))
+        return bool(apart([*steady, *[learning] * jumping], ERROR)[0, 12])
+
+    # A row that learns every other time looks steady in 2 of 2 to the n cases: 1/16, 1/32, 1/64 from five seeds on.
+    assert [told(0, 5), told(1, 5), told(1, 6), told(2, 6), told(2, 7)] == [True, False, True, False, True]
+
+
+def test_one_seed_on_the_other_side_of_a_jump_is_none_that_other_rows_are_judged_by() -> None:
+    steady = ones(*((1.0 + 0.1 * k, 5) for k in range(12)), (4.0, 5))
+    assert apart([*steady, [5.0, 0.01, 0.011, 0.012, 0.013]], ERROR)[0, 12] == 1
+
+
+def test_between_two_kinds_of_seeds_only_the_sides_speak() -> None:
+    steady = ones(*((1.0, 10) for _ in range(3)))
+    for learned, word in ((10, 1), (9, 0)):
+        parted: list[Score] = [0.1 + 0.001 * k for k in range(learned)] + [5.0 + k for k in range(10 - learned)]
+        # Nine of ten are on one side in 22 of 1024 cases: more than 5 % over 4 rows.
+        assert pair_tests(errors([parted, steady[0]], ERROR), ERROR).p_rank[0] < 0.05 / 6
+        assert apart([parted, *steady], ERROR)[0, 1] == word
+    spread: list[Score] = [0.1 + 0.08 * k for k in range(9)] + [1.1]
+    assert apart([spread, *steady], ERROR)[0, 1] == 1, "its seeds are of one kind"
 
 
 def test_rows_are_ordered_by_their_medians_then_by_the_share_that_diverged_then_as_given() -> None:

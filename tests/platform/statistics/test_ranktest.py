@@ -41,6 +41,7 @@ def welch(a: list[float], b: list[float]) -> float:
     return gap.p_value
 
 
+@pytest.mark.integration
 @given(rows, scales)
 def test_all_pairs_at_once_are_each_pair_by_itself(board: list[list[Score]], scale: Scale) -> None:
     actual = pair_tests(errors(board, scale), scale)

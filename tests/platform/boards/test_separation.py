@@ -1,0 +1,117 @@
+"""Whether a board separates, is saturated or open, and what it says first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from boards import printed, retrained
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longwave.platform.boards.answer import answer, over_all, saturated_tasks
+from longwave.platform.boards.board import rows
+from longwave.platform.boards.overview import overview
+from longwave.platform.boards.row import Row
+from longwave.platform.boards.separation import count_words, separation
+
+TRIVIAL = {"mean": 0.5, "last value": 0.4}
+BETTER, WORSE = [0.1, 0.11, 0.12, 0.13, 0.14], [0.6, 0.61, 0.62, 0.63, 0.64]
+MIXED = [0.1, 0.11, 0.12, 0.63, 0.64]
+
+
+def board(task: str = "t", **tests: Sequence[float | str]) -> list[Row]:
+    return rows([retrained(model, list(each), trivial=TRIVIAL, task=task) for model, each in tests.items()], [])
+
+
+@pytest.mark.parametrize(
+    ("tests", "word", "sentence"),
+    [
+        ([BETTER], "separates", "Separates: A is told apart from the best trivial predictor, last value at 0.4."),
+        ([BETTER, BETTER], "separates", "Separates: A and B are told apart from the best trivial predictor, last"),
+        ([WORSE, WORSE], "saturated", "Saturated: no network's median is better than the best trivial predictor, last"),
+        ([[0.4] * 5], "saturated", "Saturated: no network's median is better than the best trivial predictor, last"),
+        ([["diverged"] * 5], "saturated", "Saturated: no network's median is better"),
+        ([MIXED], "open", "Open: 3 of 5 seeds of A beat the best trivial predictor, last value at 0.4; that may be "),
+        ([BETTER[:4]], "open", "Open: no network has 5 seeds yet."),
+        ([[*BETTER[:4], "diverged"]], "open", "Open: 4 of 5 seeds of A beat the best trivial predictor"),
+    ],
+)
+def test_a_board_has_one_of_three_words(tests: list[list[float | str]], word: str, sentence: str) -> None:
+    actual = separation(board(**dict(zip("ab", tests, strict=False))))
+    assert (actual.word, actual.sentence[: len(sentence)]) == (word, sentence)
+
+
+def test_five_seeds_of_one_network_among_several_leave_a_board_open_and_it_says_how_many_would_do() -> None:
+    actual = separation(board(a=BETTER, b=WORSE, c=WORSE))
+    assert actual.word == "open" and actual.sentence == (
+        "Open: 5 of 5 seeds of A beat the best trivial predictor, last value at 0.4; that may be chance, and one "
+        "network of 3 is told apart by 6 seeds or more."
+    )
+    assert separation(board(a=[*BETTER, 0.1], b=WORSE, c=WORSE)).word == "separates"
+
+
+def test_where_larger_is_better_a_network_must_be_above_the_predictor() -> None:
+    about = {"trivial": {"majority": 50.0, "chance": 10.0}, "goal": "max", "metric": "accuracy", "unit": "%"}
+    for tests, word in (([51.0] * 5, "separates"), ([49.0] * 5, "saturated"), ([49.0, 49.0, 51.0, 51.0, 51.0], "open")):
+        assert separation(rows([retrained("a", tests, **about)], [])).word == word
+
+
+def test_what_is_not_ranked_decides_nothing() -> None:
+    """Printed numbers, superseded and untrusted rows, and a board without a trivial predictor."""
+    losing = retrained("a", WORSE, trivial=TRIVIAL)
+    old = retrained("b", BETTER, trivial=TRIVIAL, superseded="model version 0, now 1", model_version="0")
+    foreign = retrained("c", BETTER, trivial=TRIVIAL)
+    foreign = retrained(
+        "c", BETTER, trivial=TRIVIAL, came={run.id: "f" * 64 for run in foreign.runs}, checks=[True] * 5
+    )
+    made = rows([losing, old, foreign], [printed("d", 0.01)])
+    assert {row.kind for row in made} == {"reproduced", "published", "trivial"}
+    assert separation(made).word == "saturated"
+    assert separation(rows([retrained("a", BETTER)], [])).sentence == "Open: no trivial predictor was scored."
+
+
+@given(st.lists(st.lists(st.sampled_from([0.1, 0.3, 0.5]), min_size=5, max_size=7), min_size=1, max_size=4))
+def test_a_saturated_board_has_no_median_and_no_leader_that_is_better(tests: list[list[float]]) -> None:
+    made = board(**dict(zip("abcd", tests, strict=False)))
+    told = separation(made)
+    medians = [row.median for row in made if row.median is not None]
+    assert (told.word == "saturated") == (min(medians) >= 0.4)
+    assert told.word != "separates" or all(row.median is not None and row.median < 0.4 for row in told.better)
+    assert (told.word == "separates") == bool(told.better)
+
+
+def test_a_board_says_first_whether_it_separates_and_a_saturated_one_says_so_once() -> None:
+    assert answer(board(a=BETTER)).sentence.startswith("Separates: A is told apart")
+    lost = answer(board(a=WORSE, b=[0.7] * 5)).sentence
+    assert lost.startswith("Saturated: no network's median") and "Best median of 2 ranked rows: A" in lost
+    assert "loses to" not in lost
+    assert answer([]).sentence == "No row is ranked here yet."
+
+
+def test_the_first_line_counts_the_tasks_of_each_word_and_ranks_over_those_that_separate() -> None:
+    both = [*board("u", a=BETTER, b=BETTER), *board("v", a=WORSE, b=WORSE), *board("w", a=WORSE, b=MIXED)]
+    actual = overview(both)
+    assert [place for place, _ in actual.tasks] == ["u", "w", "v"], "separating, open, saturated"
+    assert over_all(actual).startswith(
+        "1 of 3 tasks separates networks from trivial predictors, 1 is open and 1 is saturated. Best mean rank over "
+        "one task, u, of 2 models: A, 1.5 ["
+    )
+    assert saturated_tasks(actual) == (
+        "1 task is saturated: no network's median is better than the best trivial predictor, so no score and no mean "
+        "rank counts it: v."
+    )
+    two = overview([*board("u", a=BETTER, b=BETTER), *board("w", a=BETTER, b=BETTER)])
+    assert "2 of 2 tasks separate networks from trivial predictors, 0 are open and 0 are saturated." in over_all(two)
+    assert "Best mean rank over the 2 separating tasks of 2 models" in over_all(two) and not saturated_tasks(two)
+    none = over_all(overview(board("v", a=WORSE, b=WORSE)))
+    assert none.startswith("0 of 1 task separate") and "No model is ranked over all tasks: none of these tasks" in none
+    assert count_words([]).startswith("0 of 0 tasks separate")
+
+
+def test_a_task_is_to_be_retired_where_every_model_with_a_score_is_saturated() -> None:
+    separating = board("u", a=BETTER, b=BETTER)
+    whole = overview([*separating, *board("v", a=WORSE, b=WORSE), *board("w", a=WORSE, c=WORSE)])
+    assert whole.to_retire == [("v", "")], "B never ran on w, and C has no score"
+    few = overview([*separating, *board("v", a=WORSE, b=WORSE[:4])])
+    assert few.of_word("saturated") == [("v", "")] and few.to_retire == []

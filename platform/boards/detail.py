@@ -8,10 +8,12 @@ from typing import Any
 
 from longwave.platform.boards.diff import facts_of_row
 from longwave.platform.boards.row import SHORT
+from longwave.platform.boards.selection import describe_selection
 from longwave.platform.boards.verification import HERE
-from longwave.platform.records.group import RunSummary
+from longwave.platform.records.group import Candidate, RunSummary
 from longwave.platform.records.run import Run
 from longwave.platform.records.stored import Trial
+from longwave.platform.statistics.scale import scale_of
 
 
 @dataclass(frozen=True)
@@ -29,18 +31,22 @@ class Fact:
     value: Any
 
 
-def of_row(trials: Sequence[Trial], sweeps: Sequence[str], search: Sequence[RunSummary]) -> list[Fact]:
+def of_row(
+    trials: Sequence[Trial], sweeps: Sequence[str], search: Sequence[RunSummary], candidates: Sequence[Candidate]
+) -> list[Fact]:
     """Return all that is known of a row.
 
     Args:
         trials: Its retrainings.
         sweeps: Those that asked for them.
         search: The search trials behind its settings.
+        candidates: Those, and the trials of the race that chose them.
     """
     row = trials[0].config.row
     facts = [Fact("row", "name", row)]
     facts += [Fact(section, what, value) for (section, what), value in facts_of_row(trials, sweeps)]
     facts += [Fact("seeds", f"seed {t.config.seed}", _ended(t)) for t in sorted(trials, key=lambda t: t.config.seed)]
+    facts += _selection_facts(trials, candidates)
     runs = [t.run for t in trials if t.run]
     facts += [
         Fact("cost", "seconds of the retrainings", sum(run.seconds for run in runs)),
@@ -52,6 +58,22 @@ def of_row(trials: Sequence[Trial], sweeps: Sequence[str], search: Sequence[RunS
         Fact("commands", "its board", f"longwave board {trials[0].config.task}"),
     ]
     return facts
+
+
+def _selection_facts(trials: Sequence[Trial], candidates: Sequence[Candidate]) -> Iterator[Fact]:
+    """Yield how the setting of a row was chosen; nothing where no trial of its search is known."""
+    about, runs = trials[0].about, [t.run for t in trials if t.run and t.run.status in ("ok", "diverged")]
+    retrained = [run.valid if run.status == "ok" else None for run in runs]
+    scale = scale_of(about.goal, about.unit, about.floor)
+    chosen = describe_selection(trials[0].config.row, candidates, retrained, scale)
+    for what, value in (
+        ("validation score in the search", chosen.score),
+        ("validation error of the median retraining, times that of the search", chosen.optimism),
+        ("runner-up of the race", chosen.runner_up[:SHORT] or None),
+        ("probability that it is better than the runner-up", chosen.better),
+    ):
+        if value is not None:
+            yield Fact("selection", what, value)
 
 
 def of_trial(trial: Trial, sweeps: Sequence[str], attempts: Sequence[str]) -> list[Fact]:

@@ -24,6 +24,17 @@ class RunSummary:
 
 
 @dataclass(frozen=True)
+class Candidate:
+    """A trial of a search or a race, as far as the choice of a setting needs it."""
+
+    id: str
+    row: str
+    phase: str
+    status: str
+    valid: float | None
+
+
+@dataclass(frozen=True)
 class Tally:
     """Search trials behind a choice: how many there are, how many of them diverged, seconds in all, trained whole.
 

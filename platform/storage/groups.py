@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from longwave.platform.records.about import About
-from longwave.platform.records.group import Group, RunSummary, Tally
+from longwave.platform.records.group import Candidate, Group, RunSummary, Tally
 from longwave.platform.records.search import distinct_ways, searched_by
 from longwave.platform.records.stored import CatalogueEntry
 from longwave.platform.records.trial import PROTOCOL, TrialConfig
@@ -89,15 +89,30 @@ def why_superseded(config: TrialConfig, catalogue: Mapping[tuple[str, str, str],
 def read_search(connection: sa.Connection, row: str) -> list[RunSummary]:
     """Return the search trials of the cells that planned retrainings of a row, of its model and task, by id."""
     t = TrialRow
+    query = sa.select(t.id, t.status, t.test, t.valid, t.seconds, t.parameters).where(
+        t.phase == "search", _in_cells_of(connection, row)
+    )
+    return [RunSummary(*line) for line in connection.execute(query.order_by(t.id))]
+
+
+def read_candidates(connection: sa.Connection, row: str) -> list[Candidate]:
+    """Return the trials of search and race from which the setting of a row was chosen, by id."""
+    t = TrialRow
+    query = sa.select(t.id, t.row, t.phase, t.status, t.valid).where(
+        t.phase != "retrain", _in_cells_of(connection, row)
+    )
+    return [Candidate(*line) for line in connection.execute(query.order_by(t.id))]
+
+
+def _in_cells_of(connection: sa.Connection, row: str) -> sa.ColumnElement[bool]:
+    """Return the condition that a trial is of the cells that planned retrainings of a row, of its model and task."""
+    t = TrialRow
     again = sa.and_(t.phase == "retrain", t.row == row)
     of = connection.execute(sa.select(t.task, t.model).where(again).limit(1)).one_or_none()
     if of is None:
-        return []
+        return sa.false()
     planned = sa.select(SweepTrialRow.trial).where(_in_cells(_read_cells(connection, again).get(row, ())))
-    query = sa.select(t.id, t.status, t.test, t.valid, t.seconds, t.parameters).where(
-        t.phase == "search", t.task == of.task, t.model == of.model, t.id.in_(planned)
-    )
-    return [RunSummary(*line) for line in connection.execute(query.order_by(t.id))]
+    return sa.and_(t.task == of.task, t.model == of.model, t.id.in_(planned))
 
 
 def _read_trials(

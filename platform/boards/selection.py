@@ -1,0 +1,82 @@
+"""How a row's setting was chosen: its score in the search, how lucky that was, and how sure the choice is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+from scipy.stats import t as student
+
+from longwave.platform.records.group import Candidate
+from longwave.platform.statistics.scale import Scale
+
+
+@dataclass(frozen=True)
+class Selection:
+    """How a setting was chosen.
+
+    Attributes:
+        score: Its best validation score in the search; None where no trial of the search has it.
+        optimism: Ratio of the median retraining's validation error to that of ``score``: above 1 where the search was
+            lucky. None where a metric has no perfect score.
+        runner_up: Row of the setting that came second in the race; empty without a race.
+        better: Probability that the setting is better than the runner-up, by Student's t on the logs of the errors in
+            the race, with the standard deviation of its finalists pooled; None where the race cannot say.
+    """
+
+    score: float | None
+    optimism: float | None
+    runner_up: str = ""
+    better: float | None = None
+
+
+def describe_selection(
+    row: str, candidates: Sequence[Candidate], retrained: Sequence[float | None], scale: Scale
+) -> Selection:
+    """Return how the setting of a row was chosen.
+
+    Args:
+        row: Its identity.
+        candidates: The trials of search and race of its cell.
+        retrained: The best validation scores of its retrainings, None where one diverged.
+        scale: Of the task's metric.
+    """
+    mine = [c.valid for c in candidates if c.phase == "search" and c.row == row and c.valid is not None]
+    score = min(mine, key=scale.error) if mine else None
+    optimism = None
+    if score is not None and retrained and scale.perfect is not None:
+        error, typical = scale.error(score), median(scale.errors(retrained))
+        optimism = typical / error if error > 0 and math.isfinite(typical) else None
+    logs = _race_logs(candidates, scale)
+    if row not in logs or len(logs) < 2:
+        return Selection(score, optimism)
+    most = max(len(values) for values in logs.values())
+    others = {name: values for name, values in logs.items() if name != row and len(values) == most}
+    if not others:
+        return Selection(score, optimism)
+    second = min(others, key=lambda name: (fmean(others[name]), name))
+    return Selection(score, optimism, second, _probability(logs[row], logs[second], [*logs.values()]))
+
+
+def _race_logs(candidates: Sequence[Candidate], scale: Scale) -> dict[str, list[float]]:
+    """Return the logs of the errors in the race by row, infinite where a training diverged."""
+    logs: dict[str, list[float]] = {}
+    for c in candidates if scale.perfect is not None else ():
+        if c.phase == "race":
+            error = scale.error(c.valid if c.status == "ok" else None)
+            logs.setdefault(c.row, []).append(math.log(max(error, 1e-12)))
+    return logs
+
+
+def _probability(ours: Sequence[float], theirs: Sequence[float], all_logs: Sequence[Sequence[float]]) -> float | None:
+    """Return the probability that the first setting has the smaller mean, given how seeds vary in all of a race."""
+    several = [logs for logs in all_logs if len(logs) > 1 and all(map(math.isfinite, logs))]
+    freedom = sum(len(logs) - 1 for logs in several)
+    if not freedom or not all(map(math.isfinite, (*ours, *theirs))):
+        return None
+    squares = sum((value - fmean(logs)) ** 2 for logs in several for value in logs)
+    spread = math.sqrt(squares / freedom * (1 / len(ours) + 1 / len(theirs)))
+    gap = fmean(theirs) - fmean(ours)
+    return float(student.cdf(gap / spread, freedom)) if spread else float(gap > 0) if gap else 0.5

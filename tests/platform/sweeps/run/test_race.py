@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from bundles import Content, drop, forge, of
 from interrupted_drivers import run, run_disturbed
 from small_sweeps import small
 
 from longwave.platform.cli.main import main
+from longwave.platform.exchange.audit import audit
+from longwave.platform.exchange.bundle import seal
+from longwave.platform.exchange.collect import collect
 from longwave.platform.records.run import Run
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile
@@ -106,3 +111,28 @@ def check_same(store: Store, whole: Store) -> None:
     for trial, run_here in ours.items():
         assert (run_here.status, run_here.epochs) == (theirs[trial].status, theirs[trial].epochs)
         assert run_here.valid == pytest.approx(theirs[trial].valid, rel=1e-4)
+
+
+@pytest.mark.integration
+def test_a_bundle_tells_its_race_and_a_forged_one_is_rejected(whole: Store) -> None:
+    file = seal(collect(whole))
+    assert audit(file) == []
+
+    def left_out(changed: Content) -> None:
+        drop(changed, of(changed, "lem", "race")[-1])
+
+    def another_winner(changed: Content) -> None:
+        for entry in of(changed, "lem", "race"):
+            entry["run"]["valid"] = 1 / entry["run"]["valid"]
+            for point in entry["points"]:
+                point["valid"] = 1 / point["valid"]
+
+    def with_test(changed: Content) -> None:
+        of(changed, "lem", "race")[0]["run"]["test"] = 0.1
+
+    for change, line in (
+        (left_out, "its race is not the one that follows from its search"),
+        (another_winner, "its race is not the one that follows from its search|was retrained, the best by validation"),
+        (with_test, "is a race trial and has a test metric: the search saw test data"),
+    ):
+        assert re.search(line, str(audit(forge(file, change)))), line

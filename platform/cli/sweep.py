@@ -77,7 +77,8 @@ def list_edges(
         at_edges, without = find_edges(planned, known, name)
         boxes = boxes_of_winners(planned, known, name) if widened and planned.file.rule == 2 and at_edges else None
     if widened and boxes is not None:
-        typer.echo(format_tables(boxes, planned.file.trials), nl=False)
+        most = max(planned.file.of_cell(len(cell.space)).trials for cell in planned.cells)
+        typer.echo(format_tables(boxes, most), nl=False)
     elif widened:
         typer.echo(format_tables(widen_ranges(planned, at_edges), max(planned.file.trials // 2, 1)), nl=False)
     else:

@@ -98,10 +98,10 @@ def _check_cell(settings: SweepFile, cell: str, trained: Sequence[BundledTrial])
         tasks = ", ".join(f"{task} {variant}".rstrip() for task, variant in settings.variant_by_task.items())
         trains = f"{', '.join(settings.models)} on {tasks}"
         yield "reject", f"{where}: the sweep trains {trains} alone."
-    elif len(search) < settings.searched:
-        lost = settings.searched - len(search)
-        yield "reject", f"{where}: {lost} of {settings.searched} search trials are missing."
-    elif sorted(c.seed for c in search) != sorted(search_seeds(settings, first)):
+    elif len(search) < settings.least_searched:
+        lost = settings.least_searched - len(search)
+        yield "reject", f"{where}: {lost} of {settings.least_searched} search trials are missing."
+    elif sorted(c.seed for c in search) != sorted(search_seeds(settings, first)[: len(search)]):
         yield "reject", f"{where}: its search trials have seeds that the sweep does not give."
     elif (raced or again) and not _is_race(settings, scale, search, raced, ends):
         yield "reject", f"{where}: its race is not the one that follows from its search."

@@ -86,7 +86,7 @@ def _whole_trials(file: SweepFile, cell: Sequence[Trial]) -> list[str]:
     search, race, again = (
         [t.config.id for t in cell if t.config.phase == phase] for phase in ("search", "race", "retrain")
     )
-    if len(search) < file.searched:
+    if len(search) < file.least_searched:
         return []
     return search + race + again if len(again) >= file.retrain else search
 

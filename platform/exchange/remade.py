@@ -149,7 +149,7 @@ def _check_draws(trained: Sequence[BundledTrial], sweep: BundledSweep, unknown: 
         return
     try:
         settings = check_sweep(sweep.content, "a sweep")
-        if not concerns(settings, trained) or max(settings.searched, settings.rounds) > len(trained):
+        if not concerns(settings, trained) or max(settings.least_searched, settings.rounds) > len(trained):
             return  # as ``plan`` says; nothing is drawn or loaded for what a forger asks for
         if too_much := _too_much(settings, len(trained)):
             yield "flag", f"sweep {settings.name}: {too_much}: its draws are not compared.", ids(trained)

@@ -198,9 +198,8 @@ def print_plan(sweep: Sweep, first: Sequence[Sequence[TrialConfig]], format: str
     if file.trials:
         then = f"then {file.retrain} retrainings of each {each}'s best"
         begun = " This is the first round." if file.rounds > 1 else ""
-        print_line(
-            f"  {file.trials} trials a {each}: {searched_by(file.model_dump(exclude_defaults=True))}, {then}.{begun}"
-        )
+        how = searched_by(file.model_dump(exclude_defaults=True))
+        print_line(f"  {file.trials_text} trials a {each}: {how}, {then}.{begun}")
     else:
         print_line(f"  Nothing is searched: {file.retrain} retrainings a {each}, of what the file fixes.")
     print_line(f"  On this machine: {where}.")

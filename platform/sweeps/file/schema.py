@@ -30,11 +30,13 @@ from longwave.platform.sweeps.file.values import (
     Cells,
     Count,
     Halving,
+    PerNumber,
     Race,
     RaceOrNone,
     Range,
     SearchValue,
     Strict,
+    Trials,
     Value,
     Wider,
 )
@@ -117,7 +119,8 @@ class SweepFile(RecipeChanges):
         task, variant: What to train on; the task's default variant if empty.
         tasks, variants: Instead of ``task``, several tasks, and the variants of those that do not take their default.
         models: Which models.
-        trials: Search trials a model, or a cell; with 0 nothing is searched, and what the file fixes is retrained.
+        trials: Search trials a model, or a cell; with 0 nothing is searched, and what the file fixes is retrained. The
+            text ``8 per number`` gives a cell so many for each number that its search draws, from 16 to 64 in all.
         retrain: Retrainings of each winner, with fresh seeds.
         seed: Decides all draws and seeds of the search.
         rule: How a search draws and chooses. 2: each task, variant and model has draws of its own, halving has gates,
@@ -151,7 +154,7 @@ class SweepFile(RecipeChanges):
     tasks: list[str] = []
     variants: dict[str, str] = {}
     models: Annotated[list[str], Field(min_length=1)]
-    trials: Annotated[int, Field(ge=0, le=LARGEST)]
+    trials: Trials
     rule: Literal[1, 2] = 1
     retrain: Annotated[int, Field(ge=0, le=LARGEST)] = 5
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
@@ -176,10 +179,28 @@ class SweepFile(RecipeChanges):
         """The variant of each task, empty for the default."""
         return {self.task: self.variant} if self.task else {t: self.variants.get(t, "") for t in self.tasks}
 
+    def of_cell(self, numbers: int) -> SweepFile:
+        """Return the file as it is for a cell whose search draws so many numbers: ``trials`` is then exact."""
+        if not isinstance(self.trials, PerNumber):
+            return self
+        return self.model_copy(update={"trials": self.trials.count_trials(numbers)})
+
+    @property
+    def trials_text(self) -> str:
+        """How many search trials a cell has, in words: ``8``, or ``16 to 64 (8 per searched number)``."""
+        if isinstance(self.trials, PerNumber):
+            return f"{PerNumber.LEAST} to {PerNumber.MOST} ({self.trials.each} per searched number)"
+        return str(self.trials)
+
     @property
     def searched(self) -> int:
-        """Search trials of a cell, those of a second search included."""
+        """Search trials of a cell, those of a second search included; the most where they depend on the cell."""
         return self.trials + (self.wider.trials if self.wider else 0)
+
+    @property
+    def least_searched(self) -> int:
+        """The fewest search trials that a cell may have."""
+        return self.of_cell(0).searched
 
     @property
     def race_settings(self) -> Race | None:

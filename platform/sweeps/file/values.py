@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, PositiveFloat, Tag
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainSerializer,
+    PositiveFloat,
+    Tag,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 
 from longwave.platform.records.search import ETA, FIRST, RACE
 
@@ -72,6 +84,42 @@ SearchValue = Annotated[
     Discriminator(_form_of),
 ]
 """What a search is to draw: from a range, one of some choices, or a number that is fixed."""
+
+
+class PerNumber(int):
+    """Trials for each number that a search draws; as an integer it is the most that a cell has."""
+
+    LEAST, MOST = 16, 64
+    FORM = re.compile(r"([1-9]\d?) per number")
+
+    def __new__(cls, each: int) -> PerNumber:
+        """Return so many trials for each number."""
+        made = super().__new__(cls, cls.MOST)
+        made.each = each
+        return made
+
+    each: int
+
+    def count_trials(self, numbers: int) -> int:
+        """Return the trials of a cell whose search draws so many numbers."""
+        return min(max(self.each * numbers, self.LEAST), self.MOST)
+
+
+def _read_trials(value: Any, read_number: ValidatorFunctionWrapHandler) -> int:
+    if not isinstance(value, str):
+        return int(read_number(value))
+    if form := PerNumber.FORM.fullmatch(value):
+        return PerNumber(int(form[1]))
+    raise ValueError('must be a whole number, or a text such as "8 per number"')
+
+
+Trials = Annotated[
+    int,
+    Field(ge=0, le=LARGEST),
+    WrapValidator(_read_trials),
+    PlainSerializer(lambda trials: f"{trials.each} per number" if isinstance(trials, PerNumber) else trials),
+]
+"""A number of search trials, or how many for each number that is drawn: ``8 per number``."""
 
 
 class Halving(Strict):

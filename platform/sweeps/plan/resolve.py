@@ -124,7 +124,7 @@ def _plan_cell(
         gate=gate_score(task, data) if gates else None,
     )
     return (
-        replace(planned, warm=choose_starts(file, published_settings(planned, model)))
+        replace(planned, warm=choose_starts(file.of_cell(len(planned.space)), published_settings(planned, model)))
         if "published" in file.warm
         else planned
     )

@@ -182,7 +182,10 @@ def _drawable(sweep: Sweep, planned: Sequence[PlannedTrial]) -> Sweep:
     """Return the sweep, with its search spaces if some trials of a search are not planned yet."""
     return (
         sweep
-        if all(len(mine) >= sweep.file.searched for mine in group_by_cell(sweep, planned))
+        if all(
+            len(mine) >= sweep.file.of_cell(len(cell.space)).searched
+            for cell, mine in zip(sweep.cells, group_by_cell(sweep, planned), strict=True)
+        )
         else with_search_spaces(sweep)
     )
 

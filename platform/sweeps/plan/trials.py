@@ -32,8 +32,8 @@ def next_round(
         before: All trials of earlier rounds, which have ended.
         ends: How they ended, by id.
     """
-    done = len(before)
-    index, n = _round_size(file, done)
+    done, sized = len(before), file.of_cell(len(cell.space))
+    index, n = _round_size(sized, done)
     if n == 0:
         return []
     observations: list[Observation] = []
@@ -41,7 +41,7 @@ def next_round(
         if (run := ends[config.id]).valid is not None and run.status != "diverged":
             observations.append((drawn_values(cell, config), run.valid))
     seed = draw_seed(file, cell.base, index)
-    space = cell.space if done < file.trials else cell.wider
+    space = cell.space if done < sized.trials else cell.wider
     if file.sampler in learning_samplers():
         space = tuple(sorted(space, key=lambda d: d.name not in WORDS))
     drawn = draw(space, n, seed, file.sampler, observations, cell.goal, partial(_is_used, cell))
@@ -206,12 +206,13 @@ def following_trials(
         if any(a.open or a.phase == "retrain" for a in mine):
             continue
         wanted: Sequence[TrialConfig] = ()
-        if len(mine) < file.searched or file.race_settings:
+        searched = file.of_cell(len(cell.space)).searched
+        if len(mine) < searched or file.race_settings:
             known = list(read([a.id for a in mine]).values())
             ends = {c.id: run for c, run in known}
             search, raced = ([c for c, _ in known if (c.phase == "race") == race] for race in (False, True))
             wanted = next_round(file, cell, search, ends) or next_heat(file, cell.scale, search, raced, ends)
-            if not wanted and len(search) >= file.searched and (winner := _choose(file, cell, search, raced, ends)):
+            if not wanted and len(search) >= searched and (winner := _choose(file, cell, search, raced, ends)):
                 wanted = plan_retrainings(file, winner)
         elif not file.trials:
             wanted = plan_retrainings(file, fixed_trial(cell))

@@ -20,7 +20,7 @@ from longwave.platform.records.run import ENDED, Point, Run
 from longwave.platform.records.stored import EpochCounts, PlannedTrial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
-from longwave.platform.sweeps.run.status import PhaseOfCell, remaining_epochs
+from longwave.platform.sweeps.run.status import PhaseOfCell, count_trials, remaining_epochs
 
 EVERY = 0.5
 """Least seconds between two updates."""
@@ -78,7 +78,7 @@ class Progress:
 
     def __init__(self, sweep: Sweep, console: Console) -> None:
         self.file, self.name, self.cells, self.console = sweep.file, sweep.file.name, sweep.cells, console
-        self.trials = self.file.trained * len(self.cells)
+        self.trials = count_trials(sweep)
         self.cell_of_trial: dict[str, CellPlan] = {}
         self.done: dict[PhaseOfCell, EpochCounts] = {}
         self.parts: dict[str, PhaseOfCell] = {}
@@ -206,7 +206,7 @@ class Progress:
         return f"about {int(seconds // 60)} min {int(seconds % 60):02d} s left"
 
     def _render(self) -> RenderableType:
-        further = 0 if self.over else remaining_epochs(self.file, [cell.epochs for cell in self.cells], self.done)
+        further = 0 if self.over else remaining_epochs(self.file, self.cells, self.done)
         there = sum(self.done.values(), EpochCounts()).epochs
         states = Text("  ").join(Text(f"{self._tally[s]} {s}", COLOURS[s]) for s in ENDED)
         head = Table.grid(padding=(0, 2))

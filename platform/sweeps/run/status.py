@@ -16,6 +16,7 @@ from longwave.platform.storage.leases import Driver, read_drivers
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.file.values import Halving
+from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
 from longwave.platform.sweeps.plan.stored import is_over, read_sweep_plan
 from longwave.platform.training.stopping import rungs
 
@@ -65,18 +66,21 @@ def epochs_with_halving(trials: int, epochs: int, halving: Halving) -> int:
     return total
 
 
-def remaining_epochs(file: SweepFile, epochs: Sequence[int], done: Mapping[PhaseOfCell, EpochCounts]) -> int:
-    """Return how many epochs all cells still have to train.
+def count_trials(sweep: Sweep) -> int:
+    """Return how many trials a sweep has in the end, at most."""
+    return sum(sweep.file.of_cell(len(cell.space)).trained for cell in sweep.cells)
 
-    Args:
-        file: The sweep.
-        epochs: For each cell, in order, the epochs of a trial that is trained to its end.
-        done: Epochs trained so far.
-    """
+
+def remaining_epochs(file: SweepFile, cells: Sequence[CellPlan], done: Mapping[PhaseOfCell, EpochCounts]) -> int:
+    """Return how many epochs all cells of a sweep still have to train, given the epochs trained so far."""
     none = EpochCounts()
     return sum(
-        remaining_epochs_of_cell(file, each, *(done.get((k, phase), none) for phase in ("search", "race", "retrain")))
-        for k, each in enumerate(epochs)
+        remaining_epochs_of_cell(
+            file.of_cell(len(cell.space)),
+            cell.epochs,
+            *(done.get((k, phase), none) for phase in ("search", "race", "retrain")),
+        )
+        for k, cell in enumerate(cells)
     )
 
 
@@ -130,8 +134,8 @@ def sweep_status(store: Store, name: str) -> SweepStatus:
     epochs = sum(parts.values(), EpochCounts()).epochs
     ended = planned > 0 and all(status in ENDED for _, status in counts)
     over = ended and (not sweep or is_over(sweep, store, store.planned(name)))
-    expected = sweep.file.trained * len(sweep.cells) if sweep and not over else planned
-    further = remaining_epochs(sweep.file, [cell.epochs for cell in sweep.cells], parts) if sweep and not over else 0
+    expected = count_trials(sweep) if sweep and not over else planned
+    further = remaining_epochs(sweep.file, sweep.cells, parts) if sweep and not over else 0
     left, since = None, max((d.seconds for d in alive), default=0.0)
     if further and (new := store.trained_since(name, since)):
         left = further / new * since

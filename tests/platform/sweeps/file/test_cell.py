@@ -126,7 +126,7 @@ def test_published_words_and_numbers_are_the_default_as_far_as_they_have_a_meani
 ) -> None:
     model, task = get_model("lipschitz_rnn"), get_task("scifar")
     content = {"name": "s", "task": "scifar", "models": ["lipschitz_rnn"], "trials": 1, "recipe": recipe}
-    actual = resolve_cell(next(read_cells(check_sweep(content, "s"), model)), task, model)
+    actual = resolve_cell(next(read_cells(check_sweep(content, "s"), model)), task, task.variant, model)
     assert tuple(actual.fields[name] for name in ("optimiser", "schedule", "drops")) == words
     assert actual.params == numbers
 

@@ -87,9 +87,9 @@ def test_what_is_left_counts_who_ended_and_how_far_the_others_are(
     none = EpochCounts()
     assert remaining_epochs_of_cell(small(halving=halving), 6, search, none, again) == left
     two = {(1, "search"): search, (1, "retrain"): again}
-    assert remaining_epochs(small(halving=halving), [6, 6], two) == left + remaining_epochs_of_cell(
-        small(halving=halving), 6, none, none, none
-    )
+    assert remaining_epochs(
+        small(halving=halving), resolve(small(halving=halving)).cells, two
+    ) == left + remaining_epochs_of_cell(small(halving=halving), 6, none, none, none)
 
 
 def test_what_is_left_of_a_race_is_counted_until_the_winner_is_retrained() -> None:

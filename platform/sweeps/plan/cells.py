@@ -113,19 +113,18 @@ class CellPlan:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> CellPlan:
         """Rebuild from ``to_dict``."""
-        base = TrialConfig.from_dict(data["base"])
         return cls(
-            base,
+            TrialConfig.from_dict(data["base"]),
             tuple(map(Dimension.from_dict, data["space"])),
             data["goal"],
             data["metric"],
-            data.get("label", base.model),
+            data["label"],
             About.from_dict(data["about"]) if data["about"] else None,
             data["looped"],
             data["places"],
-            data.get("beside", 0),
-            data.get("recipe"),
-            data.get("numbers", {}),
+            data["beside"],
+            data["recipe"],
+            data["numbers"],
             tuple(map(WarmStart.from_dict, data.get("warm", ()))),
             tuple(map(Dimension.from_dict, data.get("wider", ()))),
             data.get("perfect"),
@@ -152,9 +151,8 @@ class Sweep:
 
     @classmethod
     def from_dict(cls, file: SweepFile, plan: Mapping[str, Any]) -> Sweep:
-        """Rebuild from the file and ``to_dict``; plans older than cells hold the task's facts once, for all."""
-        once = {"goal": plan.get("goal"), "metric": plan.get("metric"), "places": plan.get("length")}
-        return cls(file, tuple(CellPlan.from_dict({**once, **cell}) for cell in plan["entries"]))
+        """Rebuild from the file and ``to_dict``."""
+        return cls(file, tuple(map(CellPlan.from_dict, plan["entries"])))
 
 
 def training_words(config: TrialConfig) -> str:
@@ -165,8 +163,3 @@ def training_words(config: TrialConfig) -> str:
 def recipe_to_dict(recipe: Any) -> dict[str, Any]:
     """Return the fields of a task's recipe as plain JSON data."""
     return {name: list(v) if isinstance(v, tuple) else v for name, v in asdict(recipe).items()}
-
-
-def cell_labels(plan: Mapping[str, Any] | None) -> list[str]:
-    """Return the labels of a stored plan's cells; none for a plan older than cells."""
-    return [cell["label"] for cell in (plan or {"entries": ()})["entries"] if "label" in cell]

@@ -123,9 +123,8 @@ def plan_trials(sweep: Sweep, store: Store) -> list[PlannedTrial]:
             (cell, config) for cell, config in _following_trials(sweep, store, planned) if config.id not in there
         ]:
             about = _descriptions(sweep, new)
-            without_cells = any(a.cell is None for a in planned)  # planned before trials had cells: it goes on without
-            cells = None if without_cells else [cell for cell, _ in new]
-            store.add_trials(sweep.file.name, [config for _, config in new], about, cells)
+            cells, configs = [cell for cell, _ in new], [config for _, config in new]
+            store.add_trials(sweep.file.name, configs, about, cells)
         else:
             return planned
 

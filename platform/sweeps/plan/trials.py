@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -222,11 +223,11 @@ def following_trials(
 
 
 def group_by_cell(sweep: Sweep, planned: Sequence[PlannedTrial]) -> list[list[PlannedTrial]]:
-    """Return the trials of each cell; trials planned before there were cells are grouped by their model."""
-    by_cell: dict[int | str, list[PlannedTrial]] = {}
+    """Return the trials of each cell."""
+    by_cell: dict[int | None, list[PlannedTrial]] = defaultdict(list)
     for a in planned:
-        by_cell.setdefault(a.model if a.cell is None else a.cell, []).append(a)
-    return [by_cell.get(k, []) + by_cell.get(cell.base.model, []) for k, cell in enumerate(sweep.cells)]
+        by_cell[a.cell].append(a)
+    return [by_cell[k] for k in range(len(sweep.cells))]
 
 
 def cell_key(file: SweepFile, config: TrialConfig) -> tuple[Any, ...]:

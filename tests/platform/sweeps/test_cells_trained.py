@@ -14,21 +14,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 from rich.console import Console
 
 from longwave.platform.cli.main import main
 from longwave.platform.records.identity import digest
 from longwave.platform.records.run import Run
 from longwave.platform.storage.boards import read_board
-from longwave.platform.storage.schema import SweepRow, SweepTrialRow
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile, read_sweep
-from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.plan import stored
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.trials import all_trials
-from longwave.platform.sweeps.run import driver
 
 pytestmark = pytest.mark.integration
 
@@ -157,24 +153,6 @@ def test_rows_of_cells_go_to_another_store_with_their_own_searches(
             actual = [r for r in read_board(store) if r.kind == "reproduced"]
             boards.append(sorted((r.config, r.n, r.searched, r.mean) for r in actual))
     assert boards[0] == boards[1]
-
-
-def test_a_sweep_planned_before_there_were_cells_goes_on_without_them(
-    tiny: Tiny, store: Store, here: Workers, console_of: Console
-) -> None:
-    made = stored.store_plan(resolve(tiny(models=["lem"])), store)
-    assert len(stored.missing_trials(made, store)) == 4
-    [entry] = made.to_dict()["entries"]
-    plain = {name: entry[name] for name in ("base", "space", "about", "looped")}
-    old = {"goal": "min", "metric": "mse", "length": entry["places"], "entries": [plain]}
-    with store.transaction() as connection:
-        connection.execute(sa.update(SweepRow).values(plan=old))
-        connection.execute(sa.update(SweepTrialRow).values(cell=None))
-    known = stored.read_sweep_plan(store, "tiny")
-    view = driver.resume_sweep(known, store, here, None, console_of)
-    assert view.counts() == "6 of 6 trials done (6 ok)" and {a.cell for a in store.planned("tiny")} == {None}
-    [row] = [row for row in read_board(store, "adding") if row.kind == "reproduced"]
-    assert (row.n, row.searched) == (2, 4)
 
 
 @pytest.fixture

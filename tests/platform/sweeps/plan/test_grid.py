@@ -16,8 +16,7 @@ from longwave.platform.records.identity import digest
 from longwave.platform.records.run import Run
 from longwave.platform.records.stored import PlannedTrial
 from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
-from longwave.platform.sweeps.plan.cells import Sweep
-from longwave.platform.sweeps.plan.resolve import resolve, with_descriptions
+from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.trials import all_trials, cell_key, following_trials, search_trials
 
 BEFORE: dict[str, tuple[dict[str, Any], int, str]] = {
@@ -144,46 +143,14 @@ def test_what_follows_in_a_cell_is_decided_by_that_cell_alone() -> None:
     ends = {c.id: Run(c.id, "ok", valid=c.params["lr"]) for _, mine in actual for c in mine}
     open_ones = {c.id for c in actual[0][1][1:]}
 
-    def planned(cells: bool) -> list[PlannedTrial]:
-        states = {c.id: "planned" if c.id in open_ones else "ok" for _, mine in actual for c in mine}
-        return [
-            PlannedTrial(c.id, "lem", "search", states[c.id], None, c.params["lr"], k if cells else None)
-            for k, mine in actual
-            for c in mine
-        ]
-
+    states = {c.id: "planned" if c.id in open_ones else "ok" for _, mine in actual for c in mine}
+    planned = [
+        PlannedTrial(c.id, "lem", "search", states[c.id], None, c.params["lr"], k) for k, mine in actual for c in mine
+    ]
     configs = {c.id: c for _, mine in actual for c in mine}
-    more = list(following_trials(sweep, planned(True), lambda ids: {i: (configs[i], ends[i]) for i in ids}))
+    more = list(following_trials(sweep, planned, lambda ids: {i: (configs[i], ends[i]) for i in ids}))
     assert [cell for cell, _ in more] == [1, 1] and {c.hidden for _, c in more} == {8}
     assert min(actual[1][1], key=lambda c: c.params["lr"]).params == more[0][1].params
-    assert list(following_trials(sweep, planned(False), lambda ids: pytest.fail("all of the model is open"))) == []
-
-
-def test_a_plan_of_before_there_were_cells_loads() -> None:
-    file = small(models=["lem"])
-    [entry] = with_descriptions(resolve(file)).cells
-    param = {
-        "name": "dt", "symbol": "Δt", "low": 0.1, "high": 1.0, "log": True, "unit": "steps", "meaning": "Step.",
-        "published": "", "zero": False, "most": None, "whole": False, "searched": True, "default": None,
-    }  # fmt: skip
-    old = {"base": entry.base.to_dict(), "space": [param], "about": entry.to_dict()["about"], "looped": False}
-    [actual] = Sweep.from_dict(file, {"goal": "min", "metric": "mse", "length": 20, "entries": [old]}).cells
-    assert (actual.goal, actual.metric, actual.positions, actual.label, actual.recipe) == (
-        "min",
-        "mse",
-        20,
-        "lem",
-        None,
-    )
-    [dimension] = actual.space
-    assert (dimension.name, dimension.low, dimension.high, dimension.log, dimension.choices) == (
-        "dt",
-        0.1,
-        1.0,
-        True,
-        (),
-    )
-    assert actual.base == entry.base and actual.about == entry.about
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {

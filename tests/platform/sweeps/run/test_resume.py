@@ -178,10 +178,10 @@ def test_only_trials_that_ended_ok_win_and_what_was_retrained_is_not_planned_aga
     search = all_trials(made, {})
     ends = {c.id: Run(c.id, "ok", valid=float(k + 1)) for k, c in enumerate(search)}
     ends[search[3].id] = Run(search[3].id, "diverged", "loss is nan", valid=0.1)
-    planned = [PlannedTrial(c.id, "lem", "search", ends[c.id].status, None, ends[c.id].valid) for c in search]
+    planned = [PlannedTrial(c.id, "lem", "search", ends[c.id].status, None, ends[c.id].valid, 0) for c in search]
     actual = list(following_trials(made, planned, lambda ids: {c.id: (c, ends[c.id]) for c in search if c.id in ids}))
     again = [config for _, config in actual]
     assert {cell for cell, _ in actual} == {0}
     assert [c.params for c in again] == [search[0].params] * 2 and again == all_trials(made, ends)[4:]
-    done = [*planned, *(PlannedTrial(c.id, "lem", "retrain", "ok", None, 1.0) for c in again)]
+    done = [*planned, *(PlannedTrial(c.id, "lem", "retrain", "ok", None, 1.0, 0) for c in again)]
     assert list(following_trials(made, done, lambda ids: pytest.fail("nothing is to be read"))) == []

@@ -312,6 +312,12 @@ def test_errors_of_equal_seeds_are_paired(known: Store, output: Printed) -> None
     test = scipy_stats.ttest_rel(np.log(ours), np.log(theirs[:3]))
     assert ratio == pytest.approx(np.exp(np.mean(np.log(ours) - np.log(theirs[:3])))) and actual["epochs"] == (2, 3)
     assert (low, high) == pytest.approx(tuple(np.exp(test.confidence_interval(0.95))))
+    both = contrast(ours, theirs, Scale())
+    assert both.ratio and actual["error of a / error of b"][0] == asdict(both.ratio), (
+        "the unpaired one stands beside it"
+    )
+    assert actual["P(better) of equal seeds"][0]["value"] == 1.0
+    assert actual["a against b, seed by seed"][0] == "undecided", "three pairs decide nothing"
 
 
 def test_unlike_tasks_are_not_compared(known: Store) -> None:

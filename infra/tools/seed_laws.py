@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import gamma, norm
 
+Seeds = int | tuple[int, ...]
+"""Of each model, or of the models in turn."""
 CHANCE = math.log(10)
 """Log of the error at chance, where a seed that trained has about 1."""
 
@@ -27,13 +29,13 @@ class SeedLaw:
         draw: Generator, models and seeds to errors, (models, seeds), infinite where diverged.
         better: Models to a number each, (models,): of two, that with the larger is better on P(better seed) > ½, and
             neither with the same.
-        stress: Whether it was made to be hard on five seeds of twenty models.
+        named: By models and seeds, the rate of false claims where it is known to be above 5 %.
     """
 
     name: str
     draw: Callable[[Generator, int, int], NDArray[Any]]
     better: Callable[[int], NDArray[Any]] = np.zeros
-    stress: bool = False
+    named: Mapping[tuple[int, Seeds], float] = field(default_factory=dict)
 
 
 def split_halves(m: int) -> NDArray[Any]:
@@ -133,6 +135,74 @@ def failing_models_law(good: float, chance: float) -> Callable[[Generator, int, 
     return draw
 
 
+def accuracy_error(accuracy: NDArray[Any]) -> NDArray[Any]:
+    """Return errors in % of accuracies in %, at least half of 300 test items."""
+    return np.maximum(100 / 600, 100 - accuracy)
+
+
+def every(m: int, k: int) -> NDArray[Any]:
+    """Return 1 for each k-th model, and for the last of fewer, else 0, (models, 1)."""
+    return ((np.arange(m) % k == k - 1) | ((np.arange(m) == m - 1) & (m < k))).astype(bool)[:, None]
+
+
+def learn_or_not(rng: Generator, m: int, n: int) -> NDArray[Any]:
+    """Return errors of seeds that learn all or stay at 50 %, either in half of all cases."""
+    return accuracy_error(np.where(rng.random((m, n)) < 0.5, 100.0, 50 + 0.3 * rng.standard_normal((m, n))))
+
+
+def some_learn_law(k: int) -> Callable[[Generator, int, int], NDArray[Any]]:
+    """Return the law where every k-th model learns or not, and the others are at 75 ± 1 %."""
+
+    def draw(rng: Generator, m: int, n: int) -> NDArray[Any]:
+        steady = accuracy_error(75 + rng.standard_normal((m, n)))
+        return np.where(every(m, k), learn_or_not(rng, m, n), steady)
+
+    return draw
+
+
+def thirty_diverge(rng: Generator, m: int, n: int) -> NDArray[Any]:
+    """Return normal logs with deviations from .1 to .5 over the models, 30 % of all seeds diverged."""
+    errors = np.exp(0.1 * (1 + np.arange(m) % 5)[:, None] * rng.standard_normal((m, n)))
+    return np.where(rng.random((m, n)) < 0.3, np.inf, errors)
+
+
+def uniform_logs(rng: Generator, m: int, n: int) -> NDArray[Any]:
+    """Return uniform logs, each model's range wider than the one before it."""
+    return np.exp(rng.uniform(-1, 1, (m, n)) * (0.02 * (1 + np.arange(m)))[:, None])
+
+
+def two_states(rng: Generator, m: int, n: int) -> NDArray[Any]:
+    """Return logs about −1 or 1, with deviation .2, of every fourth model, and about 0, with .1, of the others."""
+    states = np.where(rng.random((m, n)) < 0.5, 1.0, -1.0) + 0.2 * rng.standard_normal((m, n))
+    return np.exp(np.where(every(m, 4), states, 0.1 * rng.standard_normal((m, n))))
+
+
+def laplace_logs(rng: Generator, m: int, n: int) -> NDArray[Any]:
+    """Return Laplace logs with scales from .03 to .3 over the models."""
+    return np.exp(np.geomspace(0.03, 0.3, m)[:, None] * rng.laplace(size=(m, n)))
+
+
+def twenty_items(rng: Generator, m: int, n: int) -> NDArray[Any]:
+    """Return errors in % of 20 test items of which each is right in 70 % of cases."""
+    return np.maximum(2.5, 100 - 5.0 * rng.binomial(20, 0.7, (m, n)))
+
+
+def three_levels(rng: Generator, m: int, n: int) -> NDArray[Any]:
+    """Return errors of accuracies of 60, 75 or 90 % of every third model, and of 75 ± 2 % of the others."""
+    levels = 75 + 15.0 * rng.integers(-1, 2, (m, n)) + 0.5 * rng.standard_normal((m, n))
+    return accuracy_error(np.where(every(m, 3), levels, 75 + 2 * rng.standard_normal((m, n))))
+
+
+def diverge_or_not_law(k: int, noise: float) -> Callable[[Generator, int, int], NDArray[Any]]:
+    """Return the law where every k-th model diverges or has errors about ½, and the others are about 1."""
+
+    def draw(rng: Generator, m: int, n: int) -> NDArray[Any]:
+        lost = np.where(rng.random((m, n)) < 0.5, np.inf, 0.5)
+        return np.where(every(m, k), lost, 1.0) * np.exp(noise * rng.standard_normal((m, n)))
+
+    return draw
+
+
 def second_half(m: int) -> NDArray[Any]:
     """Return 1 for the second half of the models, which is the better one, else 0, (models,)."""
     return split_halves(m)[:, 0]
@@ -154,8 +224,8 @@ HONEST = (
     SeedLaw("stress: half log sd .02, half .5", two_deviations_law(0.02, 0.5, logs=True)),
     SeedLaw("stress: exponential logs 1:20, θ = ½", skewed_law(1.0, 0.05, 1.0)),
     SeedLaw("stress: half diverge 40 %, θ = ½", failing_law(0.4, math.inf, half=True)),
-    SeedLaw("kept for the check: gamma ½ logs 1:30, θ = ½", skewed_law(0.5, 0.03, 0.9), stress=True),
-    SeedLaw("kept for the check: half at chance 35 %, θ = ½", failing_law(0.35, CHANCE, half=True), stress=True),
+    SeedLaw("kept for the check: gamma ½ logs 1:30, θ = ½", skewed_law(0.5, 0.03, 0.9)),
+    SeedLaw("kept for the check: half at chance 35 %, θ = ½", failing_law(0.35, CHANCE, half=True)),
 )
 """No pair differs on P(better seed), or the second half is better: any other claim is false."""
 UNEQUAL = (
@@ -165,3 +235,32 @@ UNEQUAL = (
     SeedLaw("half fail 20 %, ok seeds equal", failing_models_law(1.0, 10.0), lambda m: 1 - second_half(m)),
 )
 """Equal means or equal good seeds, unequal typical seeds: a claim is false where it points the wrong way."""
+
+
+def one_in_16(*models: int) -> Mapping[tuple[int, Seeds], float]:
+    """Return the rate of false claims of boards of so many models on which one row learns or not, by five seeds.
+
+    All five lie on one side in 2 of 32 cases, and no other row shows that a row can have two: whoever claims anything
+    by five seeds claims this.
+    """
+    return {(m, 5): 1 / 16 for m in models}
+
+
+FEW_SEEDS = (
+    SeedLaw("learn or not, half", learn_or_not),
+    SeedLaw("half constant at 75 ± 1, half learn or not", some_learn_law(2), named=one_in_16(2, 3)),
+    SeedLaw("a fifth learn or not, rest 75 ± 1", some_learn_law(5), named=one_in_16(2, 3, 8)),
+    SeedLaw("30 % diverge, sd 1-5", thirty_diverge),
+    SeedLaw("uniform logs", uniform_logs),
+    SeedLaw("half diverge in half of their seeds", diverge_or_not_law(2, 0.05), named=one_in_16(2, 3)),
+)
+"""No pair differs on P(better seed): laws by which the rule for few seeds was chosen."""
+UNSEEN = (
+    SeedLaw("unseen: a quarter in two states, rest log sd .1", two_states, named=one_in_16(2, 3, 8)),
+    SeedLaw("unseen: an eighth learn or not, rest 75 ± 1", some_learn_law(8), named=one_in_16(2, 3, 8, 13)),
+    SeedLaw("unseen: Laplace logs 1:10", laplace_logs),
+    SeedLaw("unseen: 20 test items", twenty_items),
+    SeedLaw("unseen: a third on three levels, rest 75 ± 2", three_levels),
+    SeedLaw("unseen: a third diverge in half of their seeds", diverge_or_not_law(3, 0.1), named=one_in_16(2, 3)),
+)
+"""No pair differs on P(better seed): laws that the rule for few seeds was not chosen by."""

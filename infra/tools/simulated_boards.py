@@ -19,7 +19,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import stdtr
 from scipy.stats import norm
-from seed_laws import CHANCE, HONEST, UNEQUAL, SeedLaw, second_half, split_halves
+from seed_laws import CHANCE, FEW_SEEDS, HONEST, UNEQUAL, UNSEEN, SeedLaw, Seeds, second_half, split_halves
 
 from longwave.platform.statistics.advice import power
 from longwave.platform.statistics.median import median
@@ -31,10 +31,17 @@ Case = Callable[[], list[Line]]
 SCALE = Scale()
 SHAPES = ((3, 5), (8, 5), (8, 8), (8, 10), (8, 20), (20, 5), (20, 10), (20, 20))
 """Models and seeds."""
+MIXED = (5, 10, 20)
+FEW_SHAPES: tuple[tuple[int, Seeds], ...] = (
+    *((m, n) for n in (5, MIXED) for m in (2, 3, 8, 13, 21)),
+    (21, (5, 20)),
+    *((m, n) for n in (7, 10, 20) for m in (3, 8, 13)),
+    (13, (10, 20)),
+)
+"""Of the laws that are hard on few seeds."""
 FALSE = 0.05
-"""Boards with a false claim, at most; ``HARD`` under laws kept for the check, with 20 models of five seeds."""
-HARD = 0.08
-LOSS = {(3, 5): 0.11}
+"""Boards with a false claim, at most, but where a law names its rate."""
+LOSS = {(3, 5): 0.15}
 """Power below that of Welch's test on means, at most, where it is more than .05: the guard asks for no overlap."""
 
 
@@ -82,14 +89,32 @@ def rank_cases(boards: int, shapes: Sequence[tuple[int, int]] = SHAPES) -> list[
     return cases
 
 
+def few_seeds_cases(boards: int, shapes: Sequence[tuple[int, Seeds]] = FEW_SHAPES) -> list[Case]:
+    """Return the cases of false claims where few seeds may mislead; of 20 models and more half as many boards."""
+    laws = (*FEW_SEEDS, *UNSEEN)
+    return [partial(false_claims, law, m, n, boards if m < 20 else boards // 2) for law in laws for m, n in shapes]
+
+
 def seeded_generator(*name: object) -> Generator:
     """Return a case's generator: the same in every run, another one for each case."""
     return np.random.default_rng(zlib.crc32(repr(name).encode()))
 
 
-def to_scores(table: NDArray[Any]) -> list[list[Score]]:
-    """Return errors as scores of rows: None where diverged."""
-    return [[None if math.isinf(error) else error for error in row] for row in table.tolist()]
+def to_scores(table: NDArray[Any], seeds: Sequence[int] = ()) -> list[list[Score]]:
+    """Return errors as scores of rows, of each so many ``seeds`` or all: None where diverged."""
+    counts = seeds or [table.shape[1]] * len(table)
+    rows = zip(table.tolist(), counts, strict=True)
+    return [[None if math.isinf(error) else error for error in row[:n]] for row, n in rows]
+
+
+def seeds_of(m: int, n: Seeds) -> list[int]:
+    """Return the number of seeds of each of m models."""
+    return [n] * m if isinstance(n, int) else [n[k % len(n)] for k in range(m)]
+
+
+def name_shape(m: int, n: Seeds) -> str:
+    """Return a shape in words: ``8 models, 5 / 10 / 20 seeds``."""
+    return f"{m} models, {n if isinstance(n, int) else ' / '.join(map(str, n))} seeds"
 
 
 def at_most(claimed: float, share: float, cases: int) -> bool:
@@ -97,21 +122,23 @@ def at_most(claimed: float, share: float, cases: int) -> bool:
     return share <= claimed + max(0.01, 3 * math.sqrt(claimed * (1 - claimed) / cases))
 
 
-def false_claims(law: SeedLaw, m: int, n: int, boards: int) -> list[Line]:
+def false_claims(law: SeedLaw, m: int, n: Seeds, boards: int) -> list[Line]:
     """Return the share of boards with a claim that is false on P(better seed), and of those with any."""
     rng, better = seeded_generator(law.name, m, n), law.better(m)
-    truth = np.sign(better[:, None] - better)
+    truth, seeds = np.sign(better[:, None] - better), seeds_of(m, n)
     wrong = claiming = 0
     for _ in range(boards):
-        verdicts = apart(to_scores(law.draw(rng, m, n)), SCALE)
+        verdicts = apart(to_scores(law.draw(rng, m, max(seeds)), seeds), SCALE)
         wrong += bool((verdicts * (verdicts != truth)).any())
         claiming += bool(verdicts.any())
-    limit = HARD if law.stress and (m, n) == (20, 5) else FALSE
-    line = Line(f"{law.name}; {m} models, {n} seeds", f"false ≤ {limit:.2f}", f"{wrong / boards:.3f}",
-                at_most(limit, wrong / boards, boards))  # fmt: skip
+    case, rate = f"{law.name}; {name_shape(m, n)}", wrong / boards
+    line = Line(case, f"false ≤ {FALSE:.2f}", f"{rate:.3f}", at_most(FALSE, rate, boards))
+    if (m, n) in law.named:
+        limit = law.named[m, n]
+        line = Line(case, f"named, outside .05: false ≤ {limit:.3f}", f"{rate:.3f}", at_most(limit, rate, boards))
     if law not in UNEQUAL:
         return [line]
-    return [line, Line(f"{law.name}; {m} models, {n} seeds", "any claim: printed", f"{claiming / boards:.2f}", True)]
+    return [line, Line(case, "any claim: printed", f"{claiming / boards:.2f}", True)]
 
 
 def found_pairs(effect: Effect, m: int, n: int, boards: int) -> list[Line]:

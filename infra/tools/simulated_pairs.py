@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from claims import Line
 from numpy.random import Generator
+from numpy.typing import NDArray
 from simulated_boards import Case, seeded_generator
 
 from longwave.platform.statistics.contrast import improvement, more_seeds, ratio
+from longwave.platform.statistics.paired import paired_contrast
 from longwave.platform.statistics.ranking import decide
 from longwave.platform.statistics.scale import Scale, Score
 from longwave.platform.statistics.stats import Estimate
@@ -90,11 +93,45 @@ def draw_exactly(mean: float, std: float, n: int = SEEN) -> list[Score]:
     return list(map(float, np.exp(mean + std * spread / spread.std(ddof=1))))
 
 
+@dataclass(frozen=True)
+class SeedPairLaw:
+    """Two rows whose errors share a factor of each seed.
+
+    Attributes:
+        name: What is drawn.
+        own: Of a generator and a shape, the logs of what is not shared, with the median of differences 0.
+        shared: Standard deviation of the logs of what is.
+        lost: Share of each row's seeds that diverge.
+    """
+
+    name: str
+    own: Callable[[Generator, int], NDArray[Any]]
+    shared: float = 1.0
+    lost: float = 0.0
+
+    def draw(self, rng: Generator, n: int, effect: float = 0.0) -> tuple[list[Score], list[Score]]:
+        """Return n seeds of each row, the first row's logs lower by ``effect``."""
+        shared = self.shared * rng.standard_normal(n)
+        rows = [shared + self.own(rng, n) - effect, shared + self.own(rng, n)]
+        a, b = ([None if rng.random() < self.lost else float(x) for x in np.exp(row)] for row in rows)
+        return a, b
+
+
+SEED_PAIRS = [
+    SeedPairLaw("normal logs, .9 of the spread shared", lambda rng, n: 0.33 * rng.standard_normal(n)),
+    SeedPairLaw("normal logs, nothing shared", lambda rng, n: rng.standard_normal(n), 0.0),
+    SeedPairLaw("exponential logs, half shared", lambda rng, n: rng.exponential(size=n)),
+    SeedPairLaw("learn or not, each by itself", lambda rng, n: 5.0 * (rng.random(n) < 0.5)),
+    SeedPairLaw("normal logs, 20 % diverge", lambda rng, n: 0.33 * rng.standard_normal(n), 1.0, 0.2),
+]
+
+
 def pair_cases(cases: int, seeds: Sequence[int] = (3, 5, 10)) -> list[Case]:
     """Return the cases of two rows against each other."""
     covered = [partial(better_covered, law, n, cases) for law in COVERAGE for n in seeds]
     ratios = [partial(ratio_covered, law, n, cases) for law in COVERAGE if not any(law.diverged) for n in seeds]
-    return [*covered, *ratios, *(partial(check_promised_seeds, law, cases // 4) for law in PROMISES)]
+    seeded = [partial(seeds_paired, law, n, cases) for law in SEED_PAIRS for n in (5, 10, 20)]
+    return [*covered, *ratios, *seeded, *(partial(check_promised_seeds, law, cases // 4) for law in PROMISES)]
 
 
 def better_covered(law: PairLaw, n: int, cases: int) -> list[Line]:
@@ -109,6 +146,20 @@ def ratio_covered(law: PairLaw, n: int, cases: int) -> list[Line]:
     rng, truth = seeded_generator("ratio", law.name, n), math.exp(-law.effect)
     held = sum(_is_inside(ratio(*law.draw(rng, n), SCALE), truth) for _ in range(cases)) / cases
     return [_coverage_line(f"ratio {truth:.2g}: {law.name}, n {n}", held, cases)]
+
+
+def seeds_paired(law: SeedPairLaw, n: int, cases: int) -> list[Line]:
+    """Return how often equal rows are decided seed by seed, and how often unequal ones beside the unpaired test."""
+    rng = seeded_generator("seed by seed", law.name, n)
+    false = sum(paired_contrast(*law.draw(rng, n), SCALE).decision != "undecided" for _ in range(cases)) / cases
+    case = f"equal seeds, {law.name}; n {n}"
+    drawn = [law.draw(rng, n, 0.5) for _ in range(max(1, cases // 10))]
+    power = sum(paired_contrast(a, b, SCALE).decision == "better" for a, b in drawn) / len(drawn)
+    other = sum(decide(a, b, SCALE) == "better" for a, b in drawn) / len(drawn)
+    return [
+        Line(case, "false ≤ .05", f"{false:.3f}", false <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / cases)),
+        Line(f"{case}, errors ÷ 1.65", "power: printed, beside the unpaired", f"{power:.2f} / {other:.2f}", True),
+    ]
 
 
 def check_promised_seeds(law: PairLaw, cases: int) -> list[Line]:

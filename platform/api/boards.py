@@ -15,6 +15,7 @@ from longwave.platform.boards import compare as comparison
 from longwave.platform.boards.compare import Comparison
 from longwave.platform.boards.overview import overviews
 from longwave.platform.boards.row import Row, named
+from longwave.platform.boards.separation import Separation, separation
 from longwave.platform.cli.boards import check_task_names
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.paths import store_url
@@ -138,6 +139,11 @@ class BoardTable(PrintedTables):
         for row in self.rows:
             by_board.setdefault((row.task, row.variant), []).append(row)
         return by_board
+
+    @property
+    def separations(self) -> dict[tuple[str, str], Separation]:
+        """Whether each board tells networks from trivial predictors, by task and variant."""
+        return {place: separation(rows) for place, rows in self.boards.items()}
 
     def tables(self) -> list[Table]:
         """Return one table a board; of the boards of all tasks an overview of those that share models."""

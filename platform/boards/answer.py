@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from longwave.platform.boards.overview import Overview
 from longwave.platform.boards.row import Row, named
 from longwave.platform.boards.separation import Separation, count_words, separation
-from longwave.platform.boards.texts import estimate, listed, median
+from longwave.platform.boards.texts import estimate, listed, median, plain
 from longwave.platform.statistics.verdict import ENOUGH
 
 
@@ -81,7 +81,8 @@ def answer(rows: Sequence[Row]) -> Leading:
 def over_all(overview: Overview) -> str:
     """Return how many tasks separate, and which model is best over those that do, and how sure that is.
 
-    Where there is no ranking it says why, and it names the tasks that no score counts.
+    Where there is no ranking it says why. It names the tasks that no score counts, and what counts 1 where no score is
+    perfect.
     """
     counts = count_words(overview.separations)
     separating = overview.of_word("separates")
@@ -95,9 +96,10 @@ def over_all(overview: Overview) -> str:
     near = [line.title for line in others if line.rank and line.rank.low is not None and line.rank.low <= reach]
     sure = f"The range of its ranks overlaps with that of {listed(near)}." if near else "No other's range reaches it."
     where = f"the {len(separating)} separating tasks" if len(separating) > 1 else f"one task, {named(separating[0])},"
-    left_out = "".join(f" No score counts {task}: {why}." for task, why in overview.left_out.items())
+    scored = [f" No score counts {task}: {why}." for task, why in overview.left_out.items()]
+    scored += [f" On {task} a gain of 1 is the best median here, {plain(top)}." for task, top in overview.tops.items()]
     first = f"Best mean rank over {where} of {len(ranked)} models: {best.title}, {estimate(best.rank, 1)}."
-    return f"{counts} {first} {sure}{left_out}"
+    return f"{counts} {first} {sure}{''.join(scored)}"
 
 
 def saturated_tasks(overview: Overview) -> str:

@@ -10,8 +10,9 @@ from longwave.platform.boards.verification import HERE
 from longwave.platform.records.group import mean_joules
 from longwave.platform.records.stored import Trial
 from longwave.platform.records.trial import OF_ONE_TRIAL, TrialConfig
-from longwave.platform.statistics.contrast import contrast, paired_ratio
+from longwave.platform.statistics.contrast import contrast
 from longwave.platform.statistics.median import median
+from longwave.platform.statistics.paired import paired_contrast
 from longwave.platform.statistics.scale import Scale, Score, scale_of
 from longwave.platform.statistics.stats import Estimate, summary
 
@@ -123,21 +124,22 @@ def facts_of_row(trials: Sequence[Trial], sweeps: Sequence[str]) -> Iterator[tup
 def _contrast(a: Sequence[Trial], b: Sequence[Trial]) -> Iterator[tuple[str, Any]]:
     """Yield how the first row stands to the second as ``compare`` says it; nothing for unlike metrics.
 
-    The ratio is paired where both have two or more of the same seeds.
+    Beside it stands the comparison seed by seed, where both have two or more of the same seeds.
     """
     ours, theirs = scores(a), scores(b)
     same = [(t.config.task, t.config.variant, t.about.metric) for t in (a[0], b[0])]
     if same[0] != same[1] or a[0].config.row == b[0].config.row or not ours or not theirs:
         return
     both = contrast(list(ours.values()), list(theirs.values()), scale(a))
-    seeds = sorted(seed for seed in ours.keys() & theirs.keys() if None not in (ours[seed], theirs[seed]))
-    if len(seeds) > 1:
-        paired = paired_ratio([ours[s] for s in seeds], [theirs[s] for s in seeds], scale(a))
-        yield f"error of a / error of b, {len(seeds)} equal seeds", _ends(paired)
-    else:
-        yield "error of a / error of b", _ends(both.ratio)
+    yield "error of a / error of b", _ends(both.ratio)
     yield "P(better)", _ends(both.improvement)
     yield "a against b", both.decision + (f" ({both.hint})" if both.hint else "")
+    seeds = sorted(ours.keys() & theirs.keys())
+    if len(seeds) > 1:
+        paired = paired_contrast([ours[s] for s in seeds], [theirs[s] for s in seeds], scale(a))
+        yield f"error of a / error of b, {len(seeds)} equal seeds", _ends(paired.ratio)
+        yield "P(better) of equal seeds", _ends(paired.better)
+        yield "a against b, seed by seed", paired.decision
 
 
 def _ends(value: Estimate | None) -> dict[str, float | None] | None:

@@ -154,12 +154,12 @@ def seeds(row: Row) -> str:
 def searched(row: Row) -> str:
     """Return how many trials the search drew, how many of them it trained whole, and how many diverged, if any.
 
-    ``32 drawn, 2 trained whole``; ``none`` without a search.
+    ``32 drawn, 2 whole, 1 diverged``; ``none`` without a search.
     """
     if row.kind != "reproduced":
         return DASH
     diverged = f", {row.search_diverged:,} diverged" if row.search_diverged else ""
-    return f"{row.searched:,} drawn, {row.search_whole:,} trained whole{diverged}" if row.searched else "none"
+    return f"{row.searched:,} drawn, {row.search_whole:,} whole{diverged}" if row.searched else "none"
 
 
 def protocol(row: Row) -> str:

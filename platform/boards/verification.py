@@ -28,7 +28,8 @@ def verification(checks: Sequence[bool], reruns: Sequence[str], bundles: Sequenc
 
     Args:
         checks: Of its retrainings that were imported and count, whether every check of them passed.
-        reruns: How re-runs made here stood to it: ``inside``, ``outside`` or ``undecided``.
+        reruns: How re-runs made here stood to it: ``inside``, ``outside``, or ``undecided``, which verifies nothing: so
+            are those inside an interval too wide to miss.
         bundles: Of an untrusted row, the names of those that it came in.
         aside: Imported retrainings of a row that was trained here, which do not count.
 

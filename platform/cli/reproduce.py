@@ -52,7 +52,7 @@ def reproduce_row(
 
     Exits with 0 inside the 95 % prediction interval of the row's scores, with 1 outside it or diverged, with 2 where
     nothing could be run, and with 3 where nothing can be said: the row has one score, seeds of it diverged as the new
-    one did, or the training failed.
+    one did, the row scatters so much that no score would be outside, or the training failed.
 
     Example: longwave reproduce 3f9c12ab
     """

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from longwave.platform.boards.columns import record
+from longwave.platform.boards.overview import overviews
 from longwave.platform.boards.row import Row
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.identity import canonical_json, sha256
@@ -30,16 +31,19 @@ class Edition:
         title: Its heading.
         created: When, ISO 8601 in UTC.
         commit: Of the code that wrote it.
+        tops: What counts 1 in its overall scores on tasks that have no perfect score, by name; see ``Overview.tops``.
+            They are frozen with it: a better row in a later edition changes none of its scores.
     """
 
     rows: Sequence[Mapping[str, Any]]
     title: str
     created: str
     commit: str
+    tops: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
     def sha256(self) -> str:
-        """SHA-256 of schema version and rows, 64 hex digits; title, time and commit are no part of it."""
+        """SHA-256 of schema version and rows, 64 hex digits; title, time and commit are no part of it; tops follow."""
         return sha256({"schema": SCHEMA, "rows": self.rows})
 
     @property
@@ -59,7 +63,7 @@ class Edition:
     def to_dict(self) -> dict[str, Any]:
         """Return the content of ``board.json``; ``load`` restores it."""
         head = {"schema": SCHEMA, "edition": self.id, "sha256": self.sha256}
-        return {**head, **{k: getattr(self, k) for k in ("title", "created", "commit", "counts", "rows")}}
+        return {**head, **{k: getattr(self, k) for k in ("title", "created", "commit", "counts", "tops", "rows")}}
 
 
 def edition(rows: Iterable[Row], trials: Iterable[Trial], title: str, created: str, commit: str) -> Edition:
@@ -68,7 +72,8 @@ def edition(rows: Iterable[Row], trials: Iterable[Trial], title: str, created: s
     Raises:
         ConfigError: The retrainings have other scores than the rows: they ended in between.
     """
-    known = {trial.config.id: trial for trial in trials}
+    rows, known = list(rows), {trial.config.id: trial for trial in trials}
+    tops = {task: top for one in overviews(rows) for task, top in one.tops.items()}
     entries: list[dict[str, Any]] = [{**record(row), "seeds": []} for row in rows]
     for entry in entries:
         if entry["kind"] == "reproduced":
@@ -77,7 +82,7 @@ def edition(rows: Iterable[Row], trials: Iterable[Trial], title: str, created: s
             counted = [s["test"] for s in entry["seeds"] if s["test"] is not None and s["trial"] not in aside]
             if sorted(entry["scores"]) != sorted(counted):
                 raise ConfigError(f"Retrainings of {entry['task']} ended while its board was read. Publish once more.")
-    return Edition(redact_document(json.loads(canonical_json(entries))), title, created, commit)
+    return Edition(redact_document(json.loads(canonical_json(entries))), title, created, commit, tops)
 
 
 def load(content: Mapping[str, Any], place: str) -> Edition:
@@ -93,7 +98,8 @@ def load(content: Mapping[str, Any], place: str) -> Edition:
         step = "Upgrade longwave." if newer else "Publish its store again."
         raise ConfigError(f"{place}: schema version {schema!r}; this Longwave reads {SCHEMA}. {step}")
     try:
-        loaded = Edition(*(content[name] for name in ("rows", "title", "created", "commit")))
+        fields = {name: content[name] for name in ("rows", "title", "created", "commit")}
+        loaded = Edition(**fields, tops=content.get("tops", {}))
     except KeyError as error:
         raise ConfigError(f"{place}: the field {error} is missing. Publish it again.") from None
     if loaded.sha256 != content.get("sha256"):

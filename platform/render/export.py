@@ -108,14 +108,22 @@ def _to_markdown(table: Table) -> str:
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cells) + " |"
 
-    columns, title, caption = (
+    columns, title, answer, caption = (
         [in_markdown(name) for name in table.columns],
-        *(in_markdown(redacted(text)) for text in (table.title, table.caption)),
+        *(in_markdown(redacted(text)) for text in (table.title, table.answer, table.caption)),
     )
     lines = [line(cells) for cells in _mark_cells(table, in_markdown, "**{}**".format)]
     rule = "|" + "".join(" ---: |" if k in table.right else " --- |" for k in range(len(table.columns)))
     return "\n".join(
-        [*([f"### {title}", ""] if title else []), line(columns), rule, *lines, "", *([caption, ""] if caption else [])]
+        [
+            *([f"### {title}", ""] if title else []),
+            *([answer, ""] if answer else []),
+            line(columns),
+            rule,
+            *lines,
+            "",
+            *([caption, ""] if caption else []),
+        ]
     )
 
 
@@ -127,7 +135,8 @@ def _to_latex(table: Table) -> str:
         return f"{{}}{text}" if text[0] in "[*" else text  # the line before would take it for an argument
 
     sides = "".join("r" if k in table.right else "l" for k in range(len(table.columns)))
-    caption = in_latex(redacted(". ".join(filter(None, (table.title, table.caption)))))
+    said = " ".join(filter(None, (table.answer, table.caption)))
+    caption = in_latex(redacted(". ".join(filter(None, (table.title, said)))))
     return "\n".join(
         [
             r"\begin{table}",

@@ -14,6 +14,7 @@ from longwave.platform.records.stored import Trial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.render.export import Format, Table, format_tables
 from longwave.platform.render.terminal import metric_label, print_line, print_table, print_tables
+from longwave.platform.statistics.prediction import WRONG
 
 if TYPE_CHECKING:
     from longwave.platform.sweeps.reproduce import Rerun, RerunPlan
@@ -29,6 +30,12 @@ def print_expected(plan: RerunPlan) -> None:
     if plan.interval:
         ends = f"[{plan.interval[0]:.6g}, {plan.interval[1]:.6g}]"
         print_line(f"  one more is expected in {ends} (95 %, t·std·√(1 + 1/n) on logs of errors where they have any)")
+        if plan.reach is not None and plan.power is not None:
+            says = "" if plan.can_fail else "; inside it would verify nothing"
+            print_line(
+                f"  that is within × {plan.reach:.2g} of the row's typical error; errors {WRONG:g} times as large "
+                f"would fall outside in {plan.power:.0%} of cases{says}"
+            )
     else:
         why = "one score" if n == 1 else f"{n} equal scores"
         print_line(f"  no interval can be stated for one more: {why}")
@@ -53,6 +60,11 @@ def _verdict(done: Rerun) -> str:
     """Return what one more training says about its row, in a sentence."""
     plan, run = done.plan, done.run
     n = plan.expected.n + plan.diverged
+    if done.outcome == "undecided" and run.test is not None and not plan.can_fail:
+        return (
+            f"Undecided: inside the interval, but errors {WRONG:g} times as large would be inside in "
+            f"{1 - (plan.power or 0.0):.0%} of cases. It verifies nothing: the row scatters too much."
+        )
     if run.status == "diverged" and plan.diverged:
         return f"Undecided: it diverged, as {plan.diverged} of the row's {n} seeds did."
     if run.status == "diverged":

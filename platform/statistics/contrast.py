@@ -120,20 +120,7 @@ def ratio(a: Sequence[Score], b: Sequence[Score], scale: Scale, level: float = 0
         return None
     first, second = summary(ours), summary(theirs)
     gap = difference(first, second, cautious=True)
-    return _factor(first.mean - second.mean, gap.interval(level) if gap else None)
-
-
-def paired_ratio(a: Sequence[Score], b: Sequence[Score], scale: Scale, level: float = 0.95) -> Estimate | None:
-    """Return ``ratio`` of rows whose scores, (n,) each, have the same seeds in the same order, by Student's t.
-
-    Pairs of which one diverged are left out.
-    """
-    both = [pair for pair in zip(a, b, strict=True) if None not in pair]
-    ours, theirs = (logs([pair[side] for pair in both], scale) for side in (0, 1))
-    if not ours or not theirs:
-        return None
-    gap = summary([x - y for x, y in zip(ours, theirs, strict=True)])
-    return _factor(gap.mean, gap.interval(level))
+    return factor(first.mean - second.mean, gap.interval(level) if gap else None)
 
 
 def logs(scores: Sequence[Score], scale: Scale) -> list[float]:
@@ -219,6 +206,7 @@ def _normal(p: float) -> float:
     return float(ndtri(p))
 
 
-def _factor(value: float, interval: tuple[float, float] | None) -> Estimate:
+def factor(value: float, interval: tuple[float, float] | None) -> Estimate:
+    """Return a gap of logs and its interval as a ratio."""
     # Two seeds far apart have an interval beyond the largest float, which is about e to the power of 709.
     return Estimate(*(math.exp(max(-700.0, min(700.0, end))) for end in (value, *(interval or ()))))

@@ -46,22 +46,20 @@ def least_variance(variances: NDArray[float64], i: NDArray[Any], j: NDArray[Any]
 
 
 def jumps(values: NDArray[float64]) -> NDArray[float64]:
-    """Return the largest distance of two neighbouring seeds of each row with two more beyond either, (rows,).
+    """Return the largest distance of two neighbouring seeds of each row with one more beyond either, (rows,).
 
-    That is, at least two seeds lie on each side. It is 0 where fewer than four seeds ended.
+    That is, at least two seeds lie on each side; it is infinite where these diverged, and 0 for fewer than four seeds.
 
     Args:
         values: Of seeds, (rows, seeds): infinite where diverged, nan where there is none.
     """
     import numpy as np
 
-    ended = np.isfinite(values)
-    ordered = np.sort(np.where(ended, values, np.inf), axis=1)
     with np.errstate(invalid="ignore"):
-        steps = np.diff(ordered, axis=1)
+        steps = np.diff(np.sort(values, axis=1), axis=1)
     k = np.arange(steps.shape[1])
-    inner = (k >= 1) & (k + 3 <= ended.sum(1)[:, None])
-    return np.asarray(np.where(inner, steps, 0.0).max(1, initial=0.0))
+    inner = (k >= 1) & (k + 3 <= np.sum(~np.isnan(values), axis=1)[:, None])
+    return np.asarray(np.where(inner & ~np.isnan(steps), steps, 0.0).max(1, initial=0.0))
 
 
 def count_wider(steps: NDArray[float64], gaps: NDArray[float64], i: NDArray[Any], j: NDArray[Any]) -> NDArray[Any]:
@@ -74,16 +72,19 @@ def count_wider(steps: NDArray[float64], gaps: NDArray[float64], i: NDArray[Any]
 
 
 def steady_by_luck(parted: NDArray[Any], fewest: NDArray[Any]) -> NDArray[float64]:
-    """Return how many more rows like ``parted`` ones are expected to show all seeds on one side.
+    """Return how many rows like ``parted`` others, and of the pair one, are expected to show all seeds on one side.
 
-    A row that falls on either side in half of all cases does so with probability 2¹⁻ⁿ.
+    A row that falls on either side in half of all cases does so with probability 2¹⁻ⁿ. It is 0 where no other is
+    parted.
     """
-    return parted * 2.0 ** (1 - fewest)
+    import numpy as np
+
+    return np.asarray(np.where(parted > 0, (parted + 1) * 2.0 ** (1 - fewest), 0.0))
 
 
 def enough_seeds_for(parted: int, alpha: float = 0.05) -> int:
     """Return the least number of seeds with which so many ``parted`` rows leave a luck of ``alpha`` at most."""
-    return math.ceil(1 + math.log2(max(parted, 1) / alpha))
+    return math.ceil(1 + math.log2((parted + 1) / alpha))
 
 
 def side_p(table: NDArray[float64], i: NDArray[Any], j: NDArray[Any]) -> NDArray[float64]:

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[float64]
 
-PrintedKind = Literal["mean ± std", "mean", "one run", "best of k", "best of several", "unlabelled"]
+PrintedKind = Literal["mean ± std", "mean", "mean of several", "one run", "best of k", "best of several", "unlabelled"]
+MEANS = ("mean ± std", "mean", "mean of several")
+"""Kinds that stand beside our mean; of ``mean of several`` it is not said how many runs."""
 SEVERAL = 100
 """Runs that a paper has made at most which prints the best of it does not say how many."""
 UNSAID = 10
@@ -57,45 +59,71 @@ class Printed:
             return "one run"
         if self.statistic in ("best", "max", "min"):
             return "best of k" if self.n else "best of several"
-        if self.statistic == "mean" and self.n:
-            return "mean" if self.std is None else "mean ± std"
+        if self.statistic == "mean":
+            return "mean of several" if not self.n else "mean" if self.std is None else "mean ± std"
         return "unlabelled"
 
 
 @dataclass(frozen=True)
 class Noise:
-    """What chance alone makes of a gap: the mean log of our errors minus the log of a printed one.
+    """What chance alone makes of a gap: the log of our typical error minus the log of a printed one.
+
+    Ours is the geometric mean, and beside a mean the mean of a log-normal law with the mean and spread of our logs:
+    Cox, in Land, Annals of Mathematical Statistics 1971.
 
     Attributes:
         kind: Of the printed number.
         runs: Of the paper; read for the kinds that have them.
-        relative: Printed std over the printed error.
+        relative: Printed std over the printed error; None where none is printed.
         spread: Standard deviation of the logs of our errors; the paper's is the same but where it is printed.
     """
 
     kind: PrintedKind
     runs: int
-    relative: float
+    relative: float | None
     spread: float
+
+    @property
+    def shift(self) -> float:
+        """How far the log of what stands beside the printed number is above the mean of our logs."""
+        return self.spread**2 / 2 if self.kind in MEANS else 0.0
+
+    @property
+    def theirs(self) -> float:
+        """Spread of the logs of the paper's errors."""
+        return self.spread if self.relative is None else math.sqrt(math.log1p(self.relative**2))
+
+    def mean_half(self, n: int, level: float, theirs: float | None) -> float:
+        """Return half the interval of a gap to a mean of ``runs`` errors of log spread ``theirs``; None: to a number.
+
+        Student's t with the standard error of log-normal means on either side: s² / n + s⁴ / (2 (n − 1)).
+        """
+        square = self.spread**2 / n + self.spread**4 / (2 * (n - 1))
+        if theirs is not None:
+            square += theirs**2 / self.runs + theirs**4 / (2 * self.runs)
+        return t_quantile(n - 1, (1 + level) / 2) * math.sqrt(square)
 
     def gap(self, n: int, level: float) -> tuple[float, float]:
         """Return the central interval of the gap if ``n`` seeds of ours and the paper's runs are of one procedure.
 
-        Student's t with the standard error of both sides; two printed spreads by Welch 1947. A best of k follows the
-        law of ``best_quantile``. Where it is not known of how many runs, or whether at all, a number is the best, the
-        low end is that of one run and the high end that of the best of ``SEVERAL`` or ``UNSAID``.
+        Student's t with the standard error of both sides. A best of k follows the law of
+        ``best_quantile``. Where it is not known of how many runs, or whether at all, a number is the best, the low end
+        is that of one run and the high end that of the best of ``SEVERAL`` or ``UNSAID``.
         """
         if self.kind == "best of k":
             ends = ((1 - level) / 2, (1 + level) / 2)
             low, high = (self.spread * best_quantile(n, self.runs, p) for p in ends)
             return low, high
-        if self.kind == "mean ± std":
-            half = _welch(self.spread / math.sqrt(n), n - 1, self.relative / math.sqrt(self.runs), self.runs - 1, level)
+        if self.kind in MEANS:
+            half = self.mean_half(n, level, self.theirs)
             return -half, half
-        runs = self.runs if self.kind == "mean" else 1
-        half = t_quantile(n - 1, (1 + level) / 2) * self.spread * math.sqrt(1 / n + 1 / runs)
+        half = self.one_run(n, level)
         best = {"best of several": SEVERAL, "unlabelled": UNSAID}.get(self.kind)
         return -half, half if best is None else self.spread * best_quantile(n, best, (1 + level) / 2)
+
+    def one_run(self, n: int, level: float) -> float:
+        """Return half the prediction interval of one more run about the mean of our logs."""
+        return t_quantile(n - 1, (1 + level) / 2) * self.spread * math.sqrt(1 / n + 1)
 
     def own(self, n: int, level: float) -> tuple[float, float]:
         """Return the interval of our own noise alone, with ``n`` seeds, about what stands for the printed number.
@@ -104,6 +132,9 @@ class Noise:
         run to ``SEVERAL``.
         """
         lower, upper = (1 - level) / 2, (1 + level) / 2
+        if self.kind in MEANS:
+            half = self.mean_half(n, level, None)
+            return -half, half
         half = t_quantile(n - 1, upper)
         low, high = -half, half
         if self.kind == "best of k":
@@ -175,16 +206,6 @@ def _studentised(n: int, below: Callable[[Array], Array], p: float) -> float:
     density = np.exp(freedom * (x - np.exp(2 * x) / 2 + 0.5))
     spread, weights = np.exp(x), density / density.sum()
     return _where(lambda q: float(below(q * spread) @ weights) - p)
-
-
-def _welch(a: float, a_freedom: int, b: float, b_freedom: int, level: float) -> float:
-    """Return half the interval at ``level`` of a difference with these two standard errors, by Welch 1947."""
-    from scipy.special import stdtrit
-
-    error = math.hypot(a, b)
-    share = (a / error) ** 2 if error else 0.5
-    freedom = 1 / (share**2 / a_freedom + (1 - share) ** 2 / b_freedom)
-    return float(stdtrit(freedom, (1 + level) / 2)) * error
 
 
 def _where(rising: Callable[[float], float]) -> float:

@@ -17,9 +17,9 @@ from longwave.platform.records.run import Point, Run
 from longwave.platform.records.seeds import seed_key
 from longwave.platform.records.stored import LOCAL, Trial
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.statistics.contrast import improvement, logs, ratio
-from longwave.platform.statistics.scale import Scale
-from longwave.platform.statistics.stats import Difference, Summary, summary
+from longwave.platform.statistics.contrast import improvement, ratio
+from longwave.platform.statistics.prediction import LEAST_POWER, WRONG, caught, prediction_interval, reach
+from longwave.platform.statistics.stats import Summary, summary
 from longwave.platform.storage.store import Store
 from longwave.platform.training.checkpoint import Checkpoint
 from longwave.platform.training.environment import describe
@@ -51,6 +51,21 @@ class RerunPlan:
     used_seeds: frozenset[int] = frozenset()
 
     @property
+    def reach(self) -> float | None:
+        """Factor between the row's typical error and the ends of the interval; None without one, or without ratios."""
+        return reach(ended(self.row), scale(self.row))
+
+    @property
+    def power(self) -> float | None:
+        """Chance that a seed falls outside whose errors are ``WRONG`` times as large; None where ``reach`` is."""
+        return caught(ended(self.row), scale(self.row), WRONG)
+
+    @property
+    def can_fail(self) -> bool:
+        """Whether a score inside the interval says anything for the row."""
+        return self.power is None or self.power >= LEAST_POWER
+
+    @property
     def before(self) -> float | None:
         """The row's earlier score with the seed of ``config``; None where it has none or diverged."""
         return scores(self.row).get(self.config.seed)
@@ -74,16 +89,19 @@ class Rerun:
     def outcome(self) -> Agreement:
         """Whether the score lies inside the interval.
 
-        One that diverged is outside where none of the row's seeds did; where some did, it is undecided.
+        One that diverged is outside where none of the row's seeds did; where some did, it is undecided. Inside an
+        interval that is too wide to miss, nothing is decided either.
         """
-        score, expected, interval = self.run.test, self.plan.expected, self.plan.interval
+        plan, score, expected, interval = self.plan, self.run.test, self.plan.expected, self.plan.interval
         if self.run.status == "diverged":
             return "undecided" if self.plan.diverged else "outside"
         if score is None:
             return "undecided"
         if interval is None:
             return "inside" if expected.std == 0 and math.isclose(score, expected.mean, rel_tol=1e-6) else "undecided"
-        return "inside" if interval[0] <= score <= interval[1] else "outside"
+        if not interval[0] <= score <= interval[1]:
+            return "outside"
+        return "inside" if plan.can_fail else "undecided"
 
     @property
     def ratio(self) -> float | None:
@@ -114,6 +132,8 @@ class Rerun:
             "expected": asdict(plan.expected),
             "diverged": plan.diverged,
             "interval": plan.interval,
+            "reach": plan.reach,
+            "power": plan.power,
             "status": self.run.status,
             "reason": self.run.reason,
             "value": self.run.test,
@@ -160,26 +180,6 @@ def comparable_trials(row: Sequence[Trial]) -> list[Trial]:
     """
     here = [t for t in row if t.origin == LOCAL]
     return here if any(not t.rerun for t in here) else [t for t in row if t.origin != LOCAL] or here
-
-
-def prediction_interval(scores: Sequence[float], scale: Scale, level: float = 0.95) -> tuple[float, float] | None:
-    """Return the prediction interval of one more score at confidence ``level``: mean ± t·std·√(1 + 1/n) of logs.
-
-    The logs are those of errors; a metric without a positive scale is taken as it is. None for a single score, and for
-    a few that are all equal: they say nothing about the spread.
-    """
-    known = logs(scores, scale)
-    spread = summary(known or scale.errors(scores))
-    if spread.std is None:
-        return None
-    error = spread.std * math.sqrt(1 + 1 / spread.n)
-    interval = Difference(spread.mean, error, spread.n - 1, 2 / (spread.n + 1)).interval(level)
-    if interval is None:
-        return None
-    # exp overflows above 709. An error below the metric's floor counts as none.
-    errors = [math.exp(min(end, 700.0)) for end in interval] if known else list(interval)
-    low, high = sorted(scale.score(0.0 if known and e <= scale.floor else e) or 0.0 for e in errors)
-    return low, high
 
 
 def train_again(plan: RerunPlan, watch: Callable[[Point], None] = lambda point: None, weights: bool = False) -> Rerun:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from boards import keep, retrained
 from tree import ROOT
 
 import longwave as lw
@@ -18,6 +19,7 @@ from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError, NoStoreError
 from longwave.platform.render.export import Table
 from longwave.platform.render.notebook import tables_html
+from longwave.platform.storage.store import Store
 
 TINY: dict[str, Any] = {
     "name": "tiny", "task": "adding", "variant": "N=20", "models": ["lem", "gru"], "trials": 1, "retrain": 3,
@@ -89,6 +91,23 @@ def test_a_board_prints_as_the_command_line_does(swept: tuple[Any, str], capsys:
     assert repr(lw.board(store=swept[1])).split() == capsys.readouterr().out.split()
     assert main(["compare", "lem", "gru", "--store", swept[1]]) == 0
     assert repr(lw.board(store=swept[1]).compare("lem", "gru")).split() == capsys.readouterr().out.split()
+
+
+def test_a_board_says_of_each_task_whether_it_separates(tmp_path: Path) -> None:
+    better, worse = [0.1, 0.11, 0.12, 0.13, 0.14], [1.1, 1.2, 1.3, 1.4, 1.5]
+    url = f"sqlite:///{tmp_path}/s.db"
+    with Store(url) as store:
+        store.add_sweep("demo", {"trials": 0})
+        for task, tests in (("adding", better), ("enso", worse)):
+            keep(store, *(retrained(m, list(tests), task=task, trivial={"mean": 1.0}) for m in ("lem", "gru")))
+    both = lw.board(store=url)
+    assert {task: told.word for (task, _), told in both.separations.items()} == {
+        "adding": "separates",
+        "enso": "saturated",
+    }
+    first = "1 of 2 tasks separates networks from trivial predictors, 0 are open and 1 is saturated."
+    assert repr(both).startswith(first) and first in both._repr_html_()
+    assert list(both.to_pandas()["enso separation"]) == ["saturated"] * 2
 
 
 def test_a_notebook_shows_a_board_row_by_row(swept: tuple[Any, str]) -> None:

@@ -168,8 +168,9 @@ def test_the_overview_is_printed_with_every_cell_in_one_of_its_states(
 ) -> None:
     render_board.print_overviews([overview(two_tasks)], Pool(min_seeds=2), Format.markdown)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[2] == "| model | score | mean rank | u | v |"
-    lem, gru, lstm = lines[4:7]
+    assert lines[2] == over_all(overview(two_tasks)) and lines[2].startswith("2 of 2 tasks separate networks")
+    assert lines[4] == "| model | score | mean rank | u | v |"
+    lem, gru, lstm = lines[6:9]
     assert lem.startswith("| LEM | ") and "8.20 [diverged, 8.60]" in lem and "| 9.10 [8.90, 9.30] |" in lem
     assert lstm == "| LSTM | — (1 of 2 separating tasks) | — | not run | **9.70 [9.54, 9.86]** |"
     assert lines[-1].endswith("Ranked among rows with at least 2 retrainings alone.")

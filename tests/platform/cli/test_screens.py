@@ -74,7 +74,8 @@ def test_scores_ranks_and_row_ids_of_a_board_are_whole_at_any_width(width: int) 
     ):
         [line] = [line for line in shown.splitlines() if config in line and median in line]
         assert line.split()[0] == rank
-    assert "0.1691 (trivial)" in shown and shown.startswith("Best median of 3 ranked rows: LEM, 0.01270 [0.01236")
+    first = "Separates: LEM is told apart from the best trivial predictor, mean at 0.1691. Best median of 3 ranked rows"
+    assert "0.1691 (trivial)" in shown and " ".join(shown.split()).startswith(f"{first}: LEM, 0.01270 [0.01236")
 
 
 def test_a_pipe_without_columns_gets_whole_lines_and_leaves_nothing_out(

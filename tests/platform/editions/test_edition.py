@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from boards import keep, printed, retrained, trials
 
+from longwave.platform.boards.answer import over_all
 from longwave.platform.boards.board import rows
+from longwave.platform.boards.overview import overviews
 from longwave.platform.editions.changes import Change, difference
 from longwave.platform.editions.edition import Edition, edition, load
 from longwave.platform.errors import ConfigError
@@ -57,6 +59,19 @@ def test_every_row_has_a_key_of_its_own_that_the_next_edition_knows() -> None:
 def test_an_edition_counts_what_it_holds() -> None:
     counts = made([retrained("a", LOW, trivial={"mean": 3.0})], [printed("c", 0.5)]).counts
     assert counts == {"boards": 1, "reproduced": 1, "published": 1, "trivial": 1, "retrainings": 5}
+
+
+def test_an_edition_freezes_what_counts_1_where_no_score_is_perfect() -> None:
+    """A likelihood has no perfect score, so the best median counts 1; an error has: 0."""
+    up = [retrained(m, [k + 1.0] * 5, "max", trivial={"mean": 0.0}, task="up") for k, m in enumerate("ab")]
+    down = [retrained(m, [k + 1.0] * 5, trivial={"mean": 9.0}, task="down") for k, m in enumerate("ab")]
+    before = made([*up, *down])
+    assert before.tops == {"up": 2.0} and before.to_dict()["tops"] == {"up": 2.0}
+    assert load(json.loads(json.dumps(before.to_dict())), "here").tops == {"up": 2.0}
+    older = {name: value for name, value in before.to_dict().items() if name != "tops"}
+    assert load(older, "here").tops == {} and load(older, "here").id == before.id
+    assert made([*up, retrained("c", [7.0] * 5, "max", trivial={"mean": 0.0}, task="up")]).tops == {"up": 7.0}
+    assert "On up a gain of 1 is the best median here, 2." in over_all(overviews(rows([*up, *down], []))[0])
 
 
 def test_an_edition_survives_its_file() -> None:

@@ -18,6 +18,7 @@ from bundles import Content, forge, of
 from hostile import MARKUP, TEXTS
 from rich.console import Console
 
+from longwave.platform.boards.methods import methods
 from longwave.platform.boards.verification import verification
 from longwave.platform.cli.main import main
 from longwave.platform.errors import StoreError
@@ -305,6 +306,32 @@ def test_an_accuracy_is_a_whole_number_of_items_on_validation_and_on_test(
             for entry in forge(file, a_part_of_an_item_on_test).content.trials
         ]
         assert [*check_possible_values(file.content.model_copy(update={"trials": trials}))] == []
+
+
+def with_swapped_tests(changed: Content) -> None:
+    """Swap the test scores of the two seeds of a row."""
+    first, second = of(changed)
+    first["run"]["test"], second["run"]["test"] = second["run"]["test"], first["run"]["test"]
+
+
+def with_better_model(changed: Content) -> None:
+    """Multiply every test error of a model by .7."""
+    for entry in of(changed):
+        entry["run"]["test"] *= 0.7
+
+
+@pytest.mark.parametrize("change", [with_swapped_tests, with_better_model])
+def test_what_no_check_can_find_is_told_in_methods_and_has_no_rank(
+    change: Callable[[Content], None], genuine: File, store: Store
+) -> None:
+    """Should a check find one of them, take it out of the list in Methods."""
+    forged = forge(genuine, change)
+    assert audit(forged) == []
+    _, _, told = methods().partition("## What no check can find")
+    assert {with_swapped_tests: "swapped between seeds", with_better_model: "times .7"}[change] in told
+    intake.import_bundle(store, forged)
+    mine = [row for row in read_board(store, "adding") if row.kind == "reproduced"]
+    assert len(mine) == 2 and {(row.untrusted, row.rank_low, row.rank_high) for row in mine} == {(True, None, None)}
 
 
 def test_a_diverged_retraining_that_was_left_out_is_missed(genuine: File) -> None:

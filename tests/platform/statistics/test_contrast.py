@@ -25,10 +25,10 @@ from longwave.platform.statistics.contrast import (
     contrast,
     improvement,
     more_seeds,
-    paired_ratio,
     ratio,
     within,
 )
+from longwave.platform.statistics.paired import paired_ratio
 from longwave.platform.statistics.scale import Scale, Score
 from longwave.platform.statistics.stats import Difference, Estimate
 

@@ -51,7 +51,7 @@ def test_a_row_jumps_where_two_seeds_at_least_lie_on_either_side() -> None:
         [lost, lost, lost, 1.0, 2.0],
         [lost, lost, lost, lost, lost],
     ])  # fmt: skip
-    assert jumps(rows) == pytest.approx([7.0, 0.2, 4.0, 0.0, 4.0, 0.0, 0.0])
+    assert jumps(rows) == pytest.approx([7.0, 0.2, 4.0, 0.0, 4.0, lost, 0.0])
 
 
 @given(numbers, st.integers(0, 6).map(float))
@@ -65,10 +65,10 @@ def test_rows_that_jump_as_far_as_a_gap_are_counted_without_the_pair(steps: list
 def test_the_luck_of_a_row_is_that_all_its_seeds_fall_on_one_side() -> None:
     drawn = np.random.default_rng(0).random((200_000, 6)) < 0.5
     seen = np.mean(drawn.all(1) | ~drawn.any(1))
-    assert float(steady_by_luck(np.array([1]), np.array([6]))[0]) == pytest.approx(seen, rel=0.05)
+    assert steady_by_luck(np.array([0, 1, 4]), np.array([6] * 3)) == pytest.approx([0, 2 * seen, 5 * seen], rel=0.05)
     for parted in range(1, 20):
         n = enough_seeds_for(parted)
-        assert parted * 2 ** (1 - n) <= 0.05 < parted * 2 ** (2 - n)
+        assert (parted + 1) * 2 ** (1 - n) <= 0.05 < (parted + 1) * 2 ** (2 - n)
 
 
 def test_the_sides_are_scipys_sign_test_where_a_row_lies_in_a_jump_of_the_other() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
@@ -89,39 +88,6 @@ def claimed(store: Store, tests: Sequence[float | None], **changes: Any) -> str:
     return configs[0].row
 
 
-def test_the_interval_is_students_for_the_log_of_one_more_error() -> None:
-    scores = [1.0, 2.5, 2.0, 4.0]
-    wide = math.sqrt(1 + 1 / 4)
-    logs = np.log(scores)
-    wanted = np.exp(scipy_stats.t.interval(0.95, 3, logs.mean(), logs.std(ddof=1) * wide))
-    assert reproduce.prediction_interval(scores, Scale()) == pytest.approx(tuple(wanted))
-    plain = scipy_stats.t.interval(0.95, 3, 2.375, np.std(scores, ddof=1) * wide)
-    assert reproduce.prediction_interval(scores, Scale("max", None)) == pytest.approx(plain)
-    rates = reproduce.prediction_interval([100 - x for x in scores], Scale("max", 100.0))
-    assert rates == pytest.approx((100 - wanted[1], 100 - wanted[0]))
-
-
-def test_an_interval_of_accuracies_that_nears_perfection_ends_there() -> None:
-    actual = reproduce.prediction_interval([99.0, 99.4, 99.6], Scale("max", 100.0, 0.2))
-    assert actual is not None and actual[0] < 99 and actual[1] == 100
-
-
-@pytest.mark.parametrize("n", [2, 5])
-def test_the_interval_holds_one_more_score_as_often_as_it_says(n: int) -> None:
-    draws = np.exp(0.5 * np.random.default_rng(0).normal(size=(4000, n + 1))).tolist()
-    intervals = [reproduce.prediction_interval(draw[:-1], Scale()) for draw in draws]
-    hits = sum(low <= draw[-1] <= high for draw, (low, high) in zip(draws, filter(None, intervals), strict=True))
-    assert abs(hits / 4000 - 0.95) < 4 * math.sqrt(0.95 * 0.05 / 4000)
-
-
-def test_one_score_or_equal_scores_state_no_interval() -> None:
-    assert reproduce.prediction_interval([1.0], Scale()) is None
-    assert (
-        reproduce.prediction_interval([1.0] * 38, Scale()) is None
-    )  # one more is apart by chance in 2 of 39: beyond 5 %
-    assert reproduce.prediction_interval([1.0] * 39, Scale()) == (1.0, 1.0)
-
-
 @pytest.mark.parametrize("model", ["lem", "gru"])
 def test_the_same_seed_gives_the_same_number_alone_as_in_its_pack(known: Store, model: str) -> None:
     for trial in of(known, model):
@@ -139,6 +105,7 @@ def test_a_row_is_reproduced_with_a_fresh_seed_by_the_command_it_names(known: St
     printed = output(0, *arguments)
     mean = summary([t.run.test for t in before if t.run and t.run.test is not None]).mean
     assert f"Row {row[:12]}: LEM on adding N=20" in printed and f"{mean:.2f}" in printed
+    assert "that is within × " in printed and "errors 1.5 times as large would fall outside in " in printed
     assert "one more is expected in [" in printed and "Fits the row: inside the interval of one more seed." in printed
     actual = json.loads(output(0, *arguments, "--format", "json"))
     assert actual["seed"] not in {t.config.seed for t in before} and f"seed {actual['seed']} gave" in printed
@@ -148,6 +115,15 @@ def test_a_row_is_reproduced_with_a_fresh_seed_by_the_command_it_names(known: St
     assert actual["improvement"] == np.mean([actual["value"] < error for error in errors])
     assert f"× {actual['ratio']:.3g} the row's error, better than {actual['improvement']:.0%} of its seeds" in printed
     assert of(known, "lem") == before, "the row was changed"
+
+
+def test_a_re_run_inside_an_interval_that_nothing_misses_verifies_nothing(known: Store, output: Printed) -> None:
+    row = claimed(known, [0.001, 0.3, 0.004, 90.0])
+    printed = output(3, "reproduce", row, "--keep")
+    assert "of the row's typical error; errors 1.5 times as large would fall outside in 5% of cases" in printed
+    assert "inside it would verify nothing" in printed
+    assert "Undecided: inside the interval, but errors 1.5 times as large would be inside in 95% of cases." in printed
+    assert [t.rerun for t in of(known, "gru") if t.config.row == row and t.rerun] == ["undecided"]
 
 
 def test_the_same_seed_is_set_beside_its_number_in_the_row(known: Store, output: Printed) -> None:
@@ -336,6 +312,12 @@ def test_errors_of_equal_seeds_are_paired(known: Store, output: Printed) -> None
     test = scipy_stats.ttest_rel(np.log(ours), np.log(theirs[:3]))
     assert ratio == pytest.approx(np.exp(np.mean(np.log(ours) - np.log(theirs[:3])))) and actual["epochs"] == (2, 3)
     assert (low, high) == pytest.approx(tuple(np.exp(test.confidence_interval(0.95))))
+    both = contrast(ours, theirs, Scale())
+    assert both.ratio and actual["error of a / error of b"][0] == asdict(both.ratio), (
+        "the unpaired one stands beside it"
+    )
+    assert actual["P(better) of equal seeds"][0]["value"] == 1.0
+    assert actual["a against b, seed by seed"][0] == "undecided", "three pairs decide nothing"
 
 
 def test_unlike_tasks_are_not_compared(known: Store) -> None:

@@ -12,7 +12,7 @@ from longwave.platform.boards.row import Row
 from longwave.platform.records.group import Pool
 from longwave.platform.statistics.verdict import ENOUGH
 
-VERDICTS = ("reproduced", "consistent", "not reproduced", "other protocol", "undecided", "not run")
+VERDICTS = ("reproduced", "consistent", "better", "worse", "not tuned", "other protocol", "undecided", "not run")
 KEYS = {
     "models": "models", "families": "families", "seeds": "seeds", "q": "search", "verdict": "verdict",
     "protocol": "protocol", "size": "equal size", "budget": "equal search", "sort": "order", "largest": "largest first",

@@ -59,7 +59,7 @@ def trained(
         parameters=next((run.parameters for run in runs if run.parameters), None),
         train_seconds=sum(run.seconds for run in runs),
         find_seconds=group.search.seconds,
-        published=[pair_number(number, seeds, scale_about(about), about, config) for number in numbers],
+        published=[pair_number(number, seeds, scale_about(about), about, config, group.drawn) for number in numbers],
         trials=list(dict.fromkeys([*(run.id for run in runs), *trust.untrusted_runs])),
         untrusted=trust.untrusted,
         untrusted_runs=trust.untrusted_runs,

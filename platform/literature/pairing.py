@@ -10,12 +10,16 @@ from longwave.platform.records.about import About
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.statistics.printed import Printed
 from longwave.platform.statistics.scale import Scale, Score
+from longwave.platform.statistics.tuning import FACTOR, chance_to_improve
 from longwave.platform.statistics.verdict import verdict
 
 NOT_RUN = "not run"
 """Stands for a verdict where nobody retrained the model here."""
 OTHER_PROTOCOL = "other protocol"
 """Replaces a verdict where the two protocols differ: the ratio is shown, and says nothing about the paper."""
+NOT_TUNED = "not tuned"
+"""Replaces ``worse`` where a search as long again would improve the error by 1.25 in more than ``TUNED`` of cases."""
+TUNED = 0.05
 PAPERS = {"cornn": "coRNN", "lem": "LEM", "lipschitz": "Lipschitz RNN", "taugru": "τ-GRU", "thesis": "the thesis"}
 """Names of the papers whose protocols are known; the thesis prints that of UnICORNN, whose paper is not at hand."""
 KEPT = ("value", "std", "statistic", "n", "units", "model_variant", "note")
@@ -72,9 +76,16 @@ def quoted(number: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def pair_number(
-    number: Mapping[str, Any], scores: Sequence[Score], scale: Scale, about: About, config: TrialConfig
+    number: Mapping[str, Any],
+    scores: Sequence[Score],
+    scale: Scale,
+    about: About,
+    config: TrialConfig,
+    drawn: Sequence[Score] = (),
 ) -> dict[str, Any]:
     """Return a published number with how the ``scores``, (n,), of a row stand to it.
+
+    A verdict is of a search, too: ``drawn`` are the validation scores of all its trials, None where one has none.
 
     Its keys: ``value``, ``std``, ``statistic``, ``n`` (None where not printed), ``units``, ``parameters``,
     ``model_variant``, ``note``, ``printed`` with all its digits; ``source`` and ``table`` of the first source,
@@ -87,10 +98,13 @@ def pair_number(
     trivial = min(about.trivial.values(), key=scale.error, default=None)
     printed = _printed(number, "reported" if _worst(number, scale) else number["statistic"])
     judged = verdict(scores, printed, scale, about.margin, trivial)
-    ratio = judged.ratio
+    ratio, word, why = judged.ratio, str(judged.word), judged.why
+    if word == "worse" and (chance := chance_to_improve(scale.errors(drawn)) or 0.0) > TUNED:
+        word = NOT_TUNED
+        why = f"as many draws again would improve the best validation error by {FACTOR:g} with a chance of {chance:.0%}"
     return {
         **quoted(number),
-        "verdict": OTHER_PROTOCOL if differs else judged.word,
+        "verdict": OTHER_PROTOCOL if differs else word,
         "ratio": ratio and ratio.value,
         "ratio_low": ratio and ratio.low,
         "ratio_high": ratio and ratio.high,
@@ -98,7 +112,7 @@ def pair_number(
         "diverged_ours": judged.diverged,
         "more": None if differs else judged.more,
         "limit": judged.limit and not differs,
-        "why": "" if differs else judged.why,
+        "why": "" if differs else why,
         "kind": judged.kind,
         "departures": differs,
     }

@@ -64,6 +64,8 @@ class Group:
         checks: Of its retrainings that were imported, whether no check raised a flag that bears on them.
         reruns: How re-runs made here, kept as retrainings, stood to it: ``inside``, ``outside`` or ``undecided``.
         family: Of its model, where known.
+        drawn: Validation scores of the search trials, None where one has none; empty where no paper prints a number of
+            its model on its task.
         superseded: Why it is of an older version than what is trained now; empty if it is not.
         succeeded_by: Rows that were chosen where its search went on, with all of its trials and more.
     """
@@ -79,6 +81,7 @@ class Group:
     checks: Sequence[bool] = ()
     reruns: Sequence[str] = ()
     family: str = ""
+    drawn: Sequence[float | None] = ()
     superseded: str = ""
     succeeded_by: Sequence[str] = ()
 

@@ -16,7 +16,15 @@ from longwave.platform.records.search import distinct_ways, searched_by
 from longwave.platform.records.stored import CatalogueEntry
 from longwave.platform.records.trial import PROTOCOL, TrialConfig
 from longwave.platform.storage.extended_searches import Search, read_successors
-from longwave.platform.storage.schema import CatalogueRow, EnvironmentRow, FlagRow, SweepRow, SweepTrialRow, TrialRow
+from longwave.platform.storage.schema import (
+    CatalogueRow,
+    EnvironmentRow,
+    FlagRow,
+    PublishedRow,
+    SweepRow,
+    SweepTrialRow,
+    TrialRow,
+)
 
 OF_RUN = tuple(f.name for f in fields(RunSummary))
 CellNames = tuple[tuple[str, int | None], ...]
@@ -35,6 +43,7 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
         _read_flagged(connection, where),
         _read_catalogue(connection),
     )
+    drawn = _read_drawn(connection)
     groups: list[Group] = []
     abouts: dict[str, About] = {}
     for (row, model, trials), content in zip(
@@ -60,6 +69,7 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
                 came={t.id: t.origin for t in imported},
                 checks=[t.id not in flagged for t in imported],
                 reruns=[t.rerun for t in trials if t.rerun and t.origin is None],
+                drawn=[valid for cell in cells for valid in drawn.get((cell, config.task, model), ())],
                 family=catalogue[key].family if (key := ("model", model, "")) in catalogue else "",
                 superseded=why_superseded(config, catalogue),
             )
@@ -113,6 +123,21 @@ def _in_cells_of(connection: sa.Connection, row: str) -> sa.ColumnElement[bool]:
         return sa.false()
     planned = sa.select(SweepTrialRow.trial).where(_in_cells(_read_cells(connection, again).get(row, ())))
     return sa.and_(t.task == of.task, t.model == of.model, t.id.in_(planned))
+
+
+def _read_drawn(connection: sa.Connection) -> dict[tuple[tuple[str, int | None], str, str], list[float | None]]:
+    """Return the validation scores of searches by cell, task and model, where papers print numbers of the model."""
+    t, s, p = TrialRow, SweepTrialRow, PublishedRow
+    printed = sa.exists().where(p.task == t.task, p.model == t.model)
+    query = (
+        sa.select(s.sweep, s.cell, t.task, t.model, t.status, t.valid)
+        .join(s, s.trial == t.id)
+        .where(t.phase == "search", printed)
+    )
+    drawn: dict[tuple[tuple[str, int | None], str, str], list[float | None]] = {}
+    for sweep, cell, task, model, status, valid in connection.execute(query):
+        drawn.setdefault(((sweep, cell), task, model), []).append(None if status == "diverged" else valid)
+    return drawn
 
 
 def _read_trials(

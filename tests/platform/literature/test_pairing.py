@@ -26,6 +26,7 @@ from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import all_models, all_tasks, get_model, get_task
 from longwave.platform.statistics.printed import Printed
 from longwave.platform.statistics.scale import scale_of
+from longwave.platform.statistics.tuning import chance_to_improve
 from longwave.platform.statistics.verdict import verdict
 
 PRINTED = published_rows()
@@ -227,3 +228,25 @@ def test_a_number_of_paper_and_thesis_is_one_row_that_cites_both() -> None:
 def test_what_a_model_is_called_is_printed_somewhere() -> None:
     called = {(spec.name, name) for spec in all_models().values() for name in spec.printed}
     assert called <= {(n["model"], n["model_variant"]) for n in PRINTED}
+
+
+def test_worse_is_said_only_where_a_longer_search_would_hardly_help() -> None:
+    [number] = [n for n in on("fitzhugh_nagumo", "", "lem") if n["value"] == 0.002]
+    config = trial("fitzhugh_nagumo", "", "lem")
+    about, scale = About(**derived_facts(config)), scale_of("min", "1")
+    scores = [0.02, 0.021, 0.022, 0.023, 0.024, 0.025]
+
+    def word(drawn: list[float | None]) -> tuple[str, str]:
+        actual = pair_number(number, scores, scale, about, config, drawn)
+        return actual["verdict"], actual["why"]
+
+    flat, steep = [0.02 + 1e-4 * k for k in range(32)], [0.02 * 1.4**k for k in range(32)]
+    assert word([]) == word([*flat, None]) == ("worse", word([])[1]), (
+        "a flat search is near its best; unknown ones pass"
+    )
+    assert word([*steep]) == (
+        "not tuned", "as many draws again would improve the best validation error by 1.25 with a chance of "
+        f"{chance_to_improve(steep):.0%}",
+    )  # fmt: skip
+    better = pair_number(number, [0.0001] * 5 + [0.00011], scale, about, config, steep)
+    assert better["verdict"] != "not tuned", "only what is worse may be for want of a search"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from bundles import Content, drop, forge, of
 from interrupted_drivers import run, run_disturbed
 from small_sweeps import small
@@ -16,6 +17,7 @@ from longwave.platform.exchange.audit import audit
 from longwave.platform.exchange.bundle import seal
 from longwave.platform.exchange.collect import collect
 from longwave.platform.records.run import Run
+from longwave.platform.storage.schema import PublishedRow
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.plan.stored import read_sweep_plan
@@ -136,3 +138,16 @@ def test_a_bundle_tells_its_race_and_a_forged_one_is_rejected(whole: Store) -> N
         (with_test, "is a race trial and has a test metric: the search saw test data"),
     ):
         assert re.search(line, str(audit(forge(file, change)))), line
+
+
+def test_a_group_knows_the_scores_of_its_search_where_papers_print_a_number_of_its_model(whole: Store) -> None:
+    [group] = whole.groups()
+    assert group.drawn == []
+    with whole.engine.begin() as connection:
+        row = {"id": "0" * 16, "task": "adding", "variant": "", "model": "lem", "model_variant": "", "metric": "mse"}
+        connection.execute(
+            sa.insert(PublishedRow).values(**row, value=1.0, statistic="", units="", sources="", note="")
+        )
+    [group] = whole.groups()
+    searched = [t for t in whole.trials("tiny") if t.config.phase == "search"]
+    assert sorted(map(str, group.drawn)) == sorted(str(t.run.valid) for t in searched if t.run)

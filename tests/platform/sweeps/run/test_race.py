@@ -145,9 +145,8 @@ def test_a_group_knows_the_scores_of_its_search_where_papers_print_a_number_of_i
     assert group.drawn == []
     with whole.engine.begin() as connection:
         row = {"id": "0" * 16, "task": "adding", "variant": "", "model": "lem", "model_variant": "", "metric": "mse"}
-        connection.execute(
-            sa.insert(PublishedRow).values(**row, value=1.0, statistic="", units="", sources="", note="")
-        )
+        row |= {"statistic": "", "units": "", "sources": "", "note": ""}
+        connection.execute(sa.insert(PublishedRow).values(**row, value=1.0))
     [group] = whole.groups()
     searched = [t for t in whole.trials("tiny") if t.config.phase == "search"]
     assert sorted(map(str, group.drawn)) == sorted(str(t.run.valid) for t in searched if t.run)

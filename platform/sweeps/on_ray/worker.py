@@ -13,6 +13,7 @@ from longwave.platform.errors import WorkerError
 from longwave.platform.paths import to_path
 from longwave.platform.plugins.known import pin_plugins
 from longwave.platform.plugins.plugin import Plugin
+from longwave.platform.processes import discard_output
 from longwave.platform.records.probe import CPU
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.redaction import make_logger
@@ -42,6 +43,8 @@ def train_pack(
     from longwave.platform.training.environment import keep_to
 
     keep_to(config["slot"]["cpus"])
+    if not driver:  # else Ray's own processes, which last, keep and limit what is printed
+        discard_output()
     session, key = secrets.token_hex(8), config["pack"]
     buffer = ReportBuffer(lambda report: tune.report({"session": session, "report": report.to_dict()}))
     workers = Workers(count=1, storage=to_path(storage), flag=flag, **stalls)

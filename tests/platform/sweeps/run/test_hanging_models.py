@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
-from plugin_files import LEAKY, SIGN, written
+from plugin_files import MISBEHAVES, SIGN, misbehaving, written
 from rich.console import Console
 
 from longwave.platform.cli.main import main
@@ -26,21 +26,12 @@ from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.stored import read_sweep_plan, store_plan
 from longwave.platform.sweeps.run.driver import resume_sweep
 
-HANGING = (
-    LEAKY.replace("leaky", "hanging")
-    .replace(
-        "    def shapes(self)",
-        """    def forward(self, *given):
-        try:
-            while os.environ.get("HANGS") and self.training:
-                time.sleep(1e6)
-        except Exception:
-            time.sleep(1e6)
-        return super().forward(*given)
-
-    def shapes(self)""",
-    )
-    .replace("from dataclasses", "import os\nimport time\nfrom dataclasses")
+HANGING = misbehaving(
+    "hanging",
+    "try:",
+    "    time.sleep(1e6)",
+    "except Exception:",
+    "    time.sleep(1e6)",
 )
 SWEEP = """
 name = "own"
@@ -59,7 +50,7 @@ def planned(tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> St
     written(tmp_path / "hanging.py", HANGING)
     written(tmp_path / "sign.py", SIGN)
     store_plan(resolve(read_sweep(written(tmp_path / "own.toml", SWEEP))), store)
-    monkeypatch.setenv("HANGS", "1")
+    monkeypatch.setenv(MISBEHAVES, "1")
     return store
 
 

@@ -75,6 +75,14 @@ def start_ticks(process: int) -> int:
     return 0 if state in "ZX" else started
 
 
+def discard_output() -> None:
+    """Let whatever this process prints from now on go nowhere, from Python or not."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(nowhere, stream)
+    os.close(nowhere)
+
+
 def event_writer() -> WriteEvent:
     """Return what writes events to standard output, from any thread; all else that is printed goes to the log."""
     out, lock = os.fdopen(os.dup(1), "w", encoding="utf-8"), threading.Lock()

@@ -10,6 +10,7 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.render.export import Table, of_texts
 from longwave.platform.render.harmless import in_streamlit
 from longwave.platform.render.sweeps import cost_lines, duration_text, status_line
+from longwave.platform.sweeps.place.stalls import STALLED
 from longwave.platform.sweeps.run.status import SweepStatus
 
 STEER = {
@@ -75,7 +76,8 @@ def draw_drivers(status: SweepStatus) -> None:
         seen = f"last heard of {duration_text(driver.silent) or '0 s'} ago"
         words = f"runs since {duration_text(driver.seconds)}" if driver.alive else "is gone"
         note = f": {driver.note}" if driver.note else ""
-        st.caption(in_streamlit(f"process {driver.process} on {driver.host} {words}, {seen}{note}"))
+        show = st.warning if driver.alive and driver.note.startswith(STALLED) else st.caption
+        show(in_streamlit(f"process {driver.process} on {driver.host} {words}, {seen}{note}"))
     if status.spent.used:
         st.caption(in_streamlit("; ".join(cost_lines(status.spent, {})) + "."))
 

@@ -14,6 +14,7 @@ import typer
 from longwave.platform.cli.app import StoreOption
 from longwave.platform.errors import ConfigError
 from longwave.platform.paths import sweep_storage
+from longwave.platform.sweeps.place.stalls import STALL_SECONDS
 from longwave.platform.sweeps.place.workers import Workers, parse_labels
 
 FileArgument = Annotated[Path, typer.Argument(help="Sweep file, TOML.")]
@@ -108,6 +109,18 @@ class RunOptions(PlaceOptions):
     keep_weights: Annotated[
         bool, typer.Option("--keep-weights", help="Keep the weights of retrainings; also said in the file.")
     ] = False
+    stall: Annotated[
+        float,
+        typer.Option(
+            min=1,
+            max=1e7,
+            metavar="SECONDS",
+            help="Say of a pack that makes no step for so long, or for 20 of its longest steps, that it has stalled.",
+        ),
+    ] = STALL_SECONDS
+    stall_kill: Annotated[
+        bool, typer.Option("--stall-kill", help="Fail packs that have stalled, with a stack trace, and go on.")
+    ] = False
 
     def workers_of(self, name: str) -> Workers:
         """Return how the packs of a sweep of this name are run.
@@ -121,8 +134,14 @@ class RunOptions(PlaceOptions):
             raise ConfigError("memory:// lies in one process: it goes with --here. Workers need a folder or s3://... .")
         chosen = self.here or self.ray is not None or self.workers is not None or self.gpus is not None
         single_first = not chosen and self.cpus == 1 and (self.cpu or not NVIDIA.exists())
-        storage = sweep_storage(self.storage, name)
-        return replace(super().workers_of(name), storage=storage, here=self.here, single_first=single_first)
+        return replace(
+            super().workers_of(name),
+            storage=sweep_storage(self.storage, name),
+            here=self.here,
+            single_first=single_first,
+            stall=self.stall,
+            stall_kill=self.stall_kill,
+        )
 
 
 def takes_options(command: Callable[..., Any]) -> Callable[..., Any]:

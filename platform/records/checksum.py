@@ -14,13 +14,17 @@ PLAN = frozenset({"id", "task", "model", "phase", "row", "config", "about"})
 """Columns of a trial that say what is planned; all others are of its end."""
 START = len(FORM) + 33
 """Characters of the form and of the plan's digits."""
+WITHOUT_RECORD = START + 32
+"""Characters of a checksum that was written before the digits of the record alone came to it."""
+RECORD = 14
+"""Digits of the record alone."""
 
 Line = Mapping[str, Any]
 """The columns of a row that differ from their defaults, by name."""
 
 
 def trial_checksum(trial: Line, rows_by_table: Mapping[str, Iterable[Line | str]] | None = None) -> str:
-    """Return ``2:``, 32 hex digits for a trial's plan, and 32 more for its end, with SHA-256.
+    """Return ``2:``, 32 hex digits for a trial's plan, 32 more for its end, and ``record_digits``, with SHA-256.
 
     It covers every column by its name, but for those that have their default: one that is added later with a default
     changes no checksum until it is used, and is covered from then on. It depends on values alone: not on the order of
@@ -41,7 +45,12 @@ def trial_checksum(trial: Line, rows_by_table: Mapping[str, Iterable[Line | str]
         for table, rows in rows_by_table.items()
         if (lines := sorted(row if isinstance(row, str) else _text(row) for row in rows))
     }
-    return made + _hash_text(_text([end, tables]))
+    return made + _hash_text(_text([end, tables])) + _hash_text(end)[:RECORD]
+
+
+def record_digits(trial: Line) -> str:
+    """Return 14 hex digits for what a trial's row says of its end: a board is checked by them, without any curve."""
+    return _hash_text(_text({name: value for name, value in trial.items() if name not in PLAN}))[:RECORD]
 
 
 def epoch_text(trial: str, epoch: int, loss: float, valid: float, seconds: float, at: float) -> str:

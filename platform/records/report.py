@@ -45,6 +45,7 @@ class Report:
             or goes on says it first; what an earlier one said of later epochs is superseded.
         probes: Packs that memory ran out for.
         notices: Lines to show to whoever runs the sweep.
+        slowest: Seconds of the longest step so far.
     """
 
     points: Sequence[Point] = ()
@@ -53,6 +54,12 @@ class Report:
     began: Mapping[str, int] = field(default_factory=dict)
     probes: Sequence[Probe] = ()
     notices: Sequence[str] = ()
+    slowest: float = 0.0
+
+    @property
+    def is_sign(self) -> bool:
+        """Whether it says no more than that its pack makes steps."""
+        return not (self.points or self.runs or self.rungs or self.began or self.probes or self.notices)
 
     @property
     def trials(self) -> set[str]:
@@ -69,6 +76,7 @@ class Report:
             {**self.began, **later.began},
             (*self.probes, *later.probes),
             (*self.notices, *later.notices),
+            max(self.slowest, later.slowest),
         )
 
     def of(self, trials: Collection[str]) -> Report:
@@ -91,6 +99,7 @@ class Report:
             "began": dict(self.began),
             "probes": [asdict(p) for p in self.probes],
             "notices": list(self.notices),
+            "slowest": self.slowest,
         }
 
     @classmethod
@@ -103,6 +112,7 @@ class Report:
             data["began"],
             [Probe(**p) for p in data["probes"]],
             tuple(data.get("notices", ())),
+            data.get("slowest", 0.0),
         )
 
 

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
 
-from longwave.platform.records.checksum import START, Line, epoch_text, trial_checksum
+from longwave.platform.records.checksum import (
+    PLAN,
+    START,
+    WITHOUT_RECORD,
+    Line,
+    epoch_text,
+    record_digits,
+    trial_checksum,
+)
 from longwave.platform.records.run import ENDED, EpochLine
 from longwave.platform.storage.base import Base
 from longwave.platform.storage.in_clause import in_clause
@@ -75,7 +83,34 @@ def _compare_part(connection: sa.Connection, part: Sequence[str]) -> dict[str, b
         if len(part) == 1:
             return {part[0]: False}
         return {trial: plan for single in part for trial, plan in _compare_part(connection, [single]).items()}
-    return {trial: stored[:START] == right[:START] for trial, (stored, right) in checksums if stored != right}
+    return {
+        trial: stored[:START] == right[:START]
+        for trial, (stored, right) in checksums
+        if stored not in (right, right[:WITHOUT_RECORD])
+    }
+
+
+def find_wrong_rows(connection: sa.Connection, where: sa.ColumnElement[bool]) -> Iterator[str]:
+    """Yield trials whose rows are not what their checksums say. Plans are looked at in one trial of each board's row.
+
+    Curves are not read, but of trials whose checksums were written before they had digits of the record alone.
+    """
+    plain = [column for column in TRIALS.c if column.name not in PLAN or column.name == "id"]
+    older: list[str] = []
+    for row in connection.execute(sa.select(*plain).where(where)):
+        if len(row.checksum) == WITHOUT_RECORD:
+            older.append(row.id)
+        elif row.checksum[WITHOUT_RECORD:] != (
+            record_digits(_used_columns(TRIALS, row._mapping)) if row.status in ENDED else ""
+        ):
+            yield row.id
+    for part in _split_ids(older):
+        yield from _compare_part(connection, part)
+    first = sa.select(sa.func.min(TRIALS.c.id)).where(where).group_by(TRIALS.c.task, TRIALS.c.row)
+    plan = [TRIALS.c[name] for name in sorted(PLAN)]
+    for row in connection.execute(sa.select(*plan, TRIALS.c.checksum).where(TRIALS.c.id.in_(first))):
+        if row.checksum[:START] != trial_checksum(_used_columns(TRIALS, row._mapping)):
+            yield row.id
 
 
 def _split_ids(ids: Sequence[str]) -> list[Sequence[str]]:

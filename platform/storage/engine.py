@@ -16,6 +16,8 @@ PRAGMAS = ("busy_timeout=5000", "synchronous=FULL", "foreign_keys=ON", "cache_si
 """What is asked of SQLite; after its own 5 s of waiting for a lock, ``retry`` waits on, and says so."""
 POSTGRESQL = {"connect_timeout": 10, "tcp_user_timeout": 30_000}
 """Seconds to reach a server, milliseconds until one that does not answer counts as away."""
+SETTINGS = "-c lock_timeout=5000"
+"""What is asked of PostgreSQL: it waits for a lock as long as SQLite does."""
 SWITCH_SECONDS = 30.0
 """Seconds that readers have to let a SQLite file be switched to write-ahead logging."""
 REFUSED = (sa.exc.SQLAlchemyError, OSError, ModuleNotFoundError, UnicodeDecodeError)
@@ -45,8 +47,9 @@ def make_engine(url: str, create: bool, read_only: bool = False) -> sa.Engine:
         raise StoreError(f"{without_password(url)} is no URL of a store. {advice}") from None
     file = engine.url.database
     if engine.dialect.name == "postgresql":
-        alone = {"options": "-c default_transaction_read_only=on"} if read_only else {}
-        return sa.create_engine(url, pool_pre_ping=True, connect_args={**POSTGRESQL, **alone})
+        settings = [SETTINGS, *engine.url.normalized_query.get("options", ())]
+        settings += ["-c default_transaction_read_only=on"] if read_only else []
+        return sa.create_engine(url, pool_pre_ping=True, connect_args={**POSTGRESQL, "options": " ".join(settings)})
     if engine.dialect.name != "sqlite" or not file:
         raise StoreError(f"A store is sqlite:///file.db or postgresql://..., got {without_password(url)}.")
     if Path(file).is_dir():

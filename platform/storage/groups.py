@@ -16,6 +16,7 @@ from longwave.platform.records.search import distinct_ways, searched_by
 from longwave.platform.records.stored import CatalogueEntry
 from longwave.platform.records.trial import PROTOCOL, TrialConfig
 from longwave.platform.storage.extended_searches import Search, read_successors
+from longwave.platform.storage.integrity import check_board
 from longwave.platform.storage.schema import (
     CatalogueRow,
     EnvironmentRow,
@@ -32,9 +33,14 @@ CellNames = tuple[tuple[str, int | None], ...]
 
 
 def read_groups(connection: sa.Connection, task: str | None = None) -> list[Group]:
-    """Return the groups of ``task``, or of all tasks, by task and configuration."""
+    """Return the groups of ``task``, or of all tasks, by task and configuration.
+
+    Raises:
+        StoreError: What they are made of is not what was recorded.
+    """
     where = TrialRow.phase == "retrain"
     where = where if task is None else sa.and_(where, TrialRow.task == task)
+    check_board(connection, where)
     cells_of = _read_cells(connection, where)
     tallies = _read_tallies(connection, task, {cells for cells in cells_of.values() if len(cells) > 1})
     ways = _read_ways(connection, {sweep for cells in cells_of.values() for sweep, _ in cells})

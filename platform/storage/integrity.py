@@ -6,16 +6,18 @@ from collections.abc import Iterator
 
 import sqlalchemy as sa
 
-from longwave.platform.errors import StoreUnavailable
+from longwave.platform.errors import StoreError, StoreUnavailable
 from longwave.platform.literature.published import SAME, published_rows
 from longwave.platform.records.identity import digest
 from longwave.platform.storage.base import Base, UTCTime
-from longwave.platform.storage.checksums import DAMAGED, find_mismatches
-from longwave.platform.storage.engine import REFUSED, make_engine, short_cause
+from longwave.platform.storage.checksums import DAMAGED, find_mismatches, find_wrong_rows
+from longwave.platform.storage.engine import REFUSED, make_engine, short_cause, without_password
 from longwave.platform.storage.faults import describe_refusal
-from longwave.platform.storage.schema import EnvironmentRow, PublishedRow, SweepRow
+from longwave.platform.storage.schema import EnvironmentRow, PublishedRow, SweepRow, TrialRow
 from longwave.platform.storage.versions import HEAD, read_version
 
+MOST_TRIALS = 200_000
+"""Of more trials ``check_board`` leaves SQLite's indexes, which take a second then, to ``find_damage``."""
 EPOCHS = ("curves", "archive")
 """Tables of millions of rows."""
 
@@ -77,6 +79,41 @@ def _file_damage(connection: sa.Connection) -> Iterator[str]:
         yield f"its file is damaged: row {row} of {table} belongs to a row of {parent} that is not there"
 
 
+def check_board(connection: sa.Connection, where: sa.ColumnElement[bool]) -> None:
+    """Check what a board is made of, before it is shown: a flipped bit would be a wrong score, or a row too few.
+
+    Args:
+        connection: To the store.
+        where: The board's retrainings.
+
+    Raises:
+        StoreError: Something is not what was recorded.
+    """
+    try:
+        damage = next(_board_damage(connection, where), "")
+    except DAMAGED as error:
+        raise describe_refusal(error, connection.engine.url) from error
+    if damage:
+        store = without_password(connection.engine.url)
+        raise StoreError(
+            f"The store {store} is damaged: {damage}. "
+            f"Save what is readable with: longwave doctor --repair --store {store}"
+        )
+
+
+def _board_damage(connection: sa.Connection, where: sa.ColumnElement[bool]) -> Iterator[str]:
+    trials = connection.scalar(sa.select(sa.func.count(TrialRow.id))) or 0
+    if connection.dialect.name == "sqlite" and trials <= MOST_TRIALS:
+        for check in ("PRAGMA integrity_check(trials)", "PRAGMA integrity_check(sweep_trials)"):
+            for (line,) in connection.exec_driver_sql(check).fetchmany(1):
+                if line != "ok":
+                    yield f"its file is damaged: {' '.join(str(line).split())}"
+    for trial in find_wrong_rows(connection, where):
+        yield f"trial {trial} is damaged: its plan or record is not what its checksum says"
+    yield from _environment_damage(connection)
+    yield from _published_damage(connection)
+
+
 def _read_texts(connection: sa.Connection) -> None:
     """Read every text and time; what is none raises. Epochs have but keys, which ``_file_damage`` looks at."""
     for table in Base.metadata.sorted_tables:
@@ -89,12 +126,20 @@ def _read_texts(connection: sa.Connection) -> None:
 def _record_damage(connection: sa.Connection) -> Iterator[str]:
     for trial in find_mismatches(connection):
         yield f"trial {trial} is damaged: its plan, record or curve is not what its checksum says"
-    for key, facts in connection.execute(sa.select(EnvironmentRow.id, EnvironmentRow.facts)):
-        if digest(facts) != key:
-            yield f"the environment {key} is damaged: its facts are not those that gave it its name"
+    yield from _environment_damage(connection)
     for line in connection.execute(sa.select(SweepRow.name, SweepRow.content, SweepRow.plan)):
         if not isinstance(line.content, dict) or not isinstance(line.plan, dict | None):
             yield f"the sweep {line.name!r} is damaged: its settings or its plan are none"
+    yield from _published_damage(connection)
+
+
+def _environment_damage(connection: sa.Connection) -> Iterator[str]:
+    for key, facts in connection.execute(sa.select(EnvironmentRow.id, EnvironmentRow.facts)):
+        if digest(facts) != key:
+            yield f"the environment {key} is damaged: its facts are not those that gave it its name"
+
+
+def _published_damage(connection: sa.Connection) -> Iterator[str]:
     shipped = {row["id"]: row for row in published_rows()}
     for number in connection.execute(sa.select(PublishedRow.__table__)).mappings():
         known = shipped.get(number["id"])

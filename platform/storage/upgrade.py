@@ -39,6 +39,7 @@ def upgrade_store(engine: sa.Engine) -> None:
         try:
             with writing_engine(engine).begin() as connection:
                 if file is None:
+                    connection.execute(sa.text("SET LOCAL lock_timeout = 0"))  # an upgrade may take minutes
                     connection.execute(sa.select(sa.func.pg_advisory_xact_lock(LOCK)))
                 if (version := read_version(connection)) == HEAD:
                     return

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -229,6 +232,18 @@ def test_a_sweep_tells_how_its_trials_stand_each_state_apart(url: str, visit: Vi
     stand = {metric.label: metric.value for metric in page.metric}
     assert stand == {"queued": "0", "running": "1", "done": "11", "stopped": "0", "diverged": "3", "failed": "0"}
     assert "running" in notes(page) and "longwave sweep pause demo" in notes(page)
+
+
+def test_a_sweep_warns_of_packs_that_make_no_step_and_goes_on_as_running(
+    url: str, visit: Visit, tmp_path: Path
+) -> None:
+    line = "stalled: no step for 900 s or more of my-leaky search ×2 (pack 1a2b3c4d)"
+    copied = shutil.copy(url.removeprefix("sqlite:///"), tmp_path / "copy.db")
+    with closing(sqlite3.connect(copied)) as connection, connection:
+        connection.execute("UPDATE drivers SET note = ?", (line,))
+    page = visit(f"sqlite:///{copied}", "sweep", sweep="demo")
+    [warning] = page.warning
+    assert line in warning.value and "longwave sweep pause demo" in notes(page)
 
 
 def test_published_numbers_stand_beside_ours_with_their_reason(url: str, visit: Visit) -> None:

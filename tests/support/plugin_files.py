@@ -94,6 +94,27 @@ TASK = TaskSpec(
 '''
 
 
+MISBEHAVES = "LONGWAVE_TEST_MISBEHAVES"
+"""Where this variable is set, ``misbehaving`` does in training what it was given."""
+
+
+def misbehaving(name: str, *lines: str) -> str:
+    """Return the leaky network under another name, whose ``forward`` does something else before each step.
+
+    ``given`` are its arguments; what the lines return is returned.
+    """
+    code = [
+        "def forward(self, *given):",
+        f'    if os.environ.get("{MISBEHAVES}") and self.training:',
+        *(f"        {line}" for line in lines),
+        "    return super().forward(*given)",
+        "",
+        "def shapes(self)",
+    ]
+    text = LEAKY.replace("leaky", name).replace("    def shapes(self)", "    " + "\n    ".join(code))
+    return text.replace("from dataclasses", "import os\nimport time\nfrom dataclasses", 1)
+
+
 def written(path: Path, text: str) -> Path:
     """Write a file, and the folders above it, and return its path."""
     path.parent.mkdir(parents=True, exist_ok=True)

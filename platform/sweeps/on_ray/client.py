@@ -28,6 +28,7 @@ RAY_SWITCHES = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",
     "RAY_enable_metrics_collection": "0",
     "RAY_idle_worker_killing_time_threshold_ms": "600000",
+    "RAY_timeout_ms_task_wait_for_death_info": "60000",
     "RAY_preload_python_modules": "longwave.platform.sweeps.on_ray.worker,longwave.platform.training.train",
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
     "TUNE_DISABLE_SIGINT_HANDLER": "1",
@@ -35,6 +36,9 @@ RAY_SWITCHES = {
     "TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "0",
 }
 """Workers are started ahead of their first pack, preload what they need, and wait ten minutes for the pack.
+
+Of a lost connection Ray waits a minute to hear whether a worker or its node has died: after a second, its default, a
+node's death is not known yet, and would count against the pack.
 
 Tune trains a pack in a thread. In a malloc arena of its own, which glibc gives to threads, it could not reuse memory of
 tensors beyond 64 MB, whatever ``longwave.platform.training.environment`` sets; hence one arena for all threads.

@@ -114,6 +114,7 @@ def _run_packs(work: dict[str, Any], folder: str, known: dict[str, str], say: An
     workers = Workers(storage=to_path(work["storage"]), flag=work["flag"], **work["workers"])
     address, nodes = workers.address, NodeChecks(workers, known, say)
     shared = {name: work[name] for name in ("storage", "flag", "plugins")} | {"driver": versions() if address else {}}
+    shared |= {"stalls": {"stall": workers.stall, "stall_kill": workers.stall_kill}}
     with workers.marked_storage() if address else nullcontext():
         nodes.check_new_nodes()
         pool = workers.device_pool(usable_nodes_of(workers.labels, unfit_nodes(known)))

@@ -67,8 +67,8 @@ def main(life: int, driver: int, folder: Path, scheduler: list[str]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     me, driver_birth = psutil.Process(), birth_times([psutil.Process(driver)])
-    with (folder / "scheduler.err").open("wb") as errors:
-        child = subprocess.Popen(scheduler, stderr=errors, preexec_fn=lambda: _die_with_parent(system))
+    # What is printed goes nowhere: a model may print gigabytes.
+    child = subprocess.Popen(scheduler, stderr=subprocess.DEVNULL, preexec_fn=lambda: _die_with_parent(system))
     os.closerange(0, 2)  # only the scheduler holds them, so that the driver notices its end
     end_leftovers(folder.parent)
     ours: Births = {}

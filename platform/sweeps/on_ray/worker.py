@@ -13,6 +13,7 @@ from longwave.platform.errors import WorkerError
 from longwave.platform.paths import to_path
 from longwave.platform.plugins.known import pin_plugins
 from longwave.platform.plugins.plugin import Plugin
+from longwave.platform.processes import discard_output
 from longwave.platform.records.probe import CPU
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.redaction import make_logger
@@ -28,6 +29,7 @@ def train_pack(
     flag: str,
     driver: Mapping[str, str],
     plugins: Sequence[Mapping[str, Any]],
+    stalls: Mapping[str, Any],
 ) -> None:
     """Train one pack; its reports go through tune.report, marked with a new session.
 
@@ -36,13 +38,16 @@ def train_pack(
         storage, flag: Of the driver's workers.
         driver: The driver's versions; empty if it runs on this machine.
         plugins: The plugins in use, as ``Plugin.to_dict`` returns them: no node has them.
+        stalls: ``stall`` and ``stall_kill`` of the driver's workers.
     """
     from longwave.platform.training.environment import keep_to
 
     keep_to(config["slot"]["cpus"])
+    if not driver:  # else Ray's own processes, which last, keep and limit what is printed
+        discard_output()
     session, key = secrets.token_hex(8), config["pack"]
     buffer = ReportBuffer(lambda report: tune.report({"session": session, "report": report.to_dict()}))
-    workers = Workers(count=1, storage=to_path(storage), flag=flag)
+    workers = Workers(count=1, storage=to_path(storage), flag=flag, **stalls)
     pin_plugins(map(Plugin.from_dict, plugins))
     try:
         if driver and (

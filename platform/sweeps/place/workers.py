@@ -8,17 +8,25 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from longwave.platform.errors import ConfigError, WorkerError
-from longwave.platform.paths import raise_os_errors
+from longwave.platform.paths import home, raise_os_errors
 from longwave.platform.records.report import Cohort, Ending, Report, Rung
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.redaction import make_logger
 from longwave.platform.sweeps.place.devices import ClusterNode, DevicePool, Slot, requested_node, usable_nodes
+from longwave.platform.sweeps.place.stalls import (
+    STALL_SECONDS,
+    StalledError,
+    StepWatch,
+    failed_by_stall,
+    read_stall,
+    stall_timer,
+)
 from longwave.platform.training.checkpoint import Checkpoint
 
 if TYPE_CHECKING:
@@ -112,6 +120,8 @@ class Workers:
         labels: Conditions on Ray's labels of the nodes that get packs, by name: ``value``, or ``!value``.
         here: Run in this process, without Ray.
         single_first: Begin in a single process, and move to Ray if training takes longer than Ray takes to start.
+        stall: Seconds without a step after which a pack has stalled; 20 times its longest step, if that is more.
+        stall_kill: Fail packs that have stalled, with a stack trace.
         flag: Name of the file that asks these workers to drain; unique, since drivers share the folder.
     """
 
@@ -124,6 +134,8 @@ class Workers:
     labels: Mapping[str, str] = field(default_factory=dict)
     here: bool = False
     single_first: bool = False
+    stall: float = STALL_SECONDS
+    stall_kill: bool = False
     flag: str = field(default_factory=lambda: f"drain-{secrets.token_hex(6)}", compare=False)
     _last_look: dict[str, float | bool] = field(default_factory=dict, repr=False, compare=False)
 
@@ -164,6 +176,10 @@ class Workers:
         """Return the checkpoint of a pack, which falls back on those of the packs ``before``."""
         own, *older = (self.storage / "checkpoints" / f"{key}.safetensors" for key in (pack, *before))
         return Checkpoint(own, tuple(older))
+
+    def stall_trace(self, pack: str) -> Path:
+        """Return the file for the stack trace of a pack that stalls. Its next worker may be on another machine."""
+        return (self.storage if isinstance(self.storage, Path) else home()) / "stalls" / f"{pack}.txt"
 
     def sees_mark(self) -> bool:
         """Return whether this process sees the storage of the driver that marked it."""
@@ -213,11 +229,26 @@ class Workers:
 
 
 def train_job(key: str, job: Job, emit: Callable[[Report], None], workers: Workers) -> Ending:
-    """Train a pack in this process and return how that ended."""
+    """Train a pack in this process and return how that ended. One that stalls fails, where that is asked for."""
     from longwave.platform.training.train import train
 
+    def after_step() -> bool:
+        steps.after_step()
+        return workers.draining()
+
+    trace = workers.stall_trace(key)
+    if workers.stall_kill and (stalled := read_stall(trace)):
+        emit(failed_by_stall(job.configs, *stalled))
+        trace.unlink()
+        return "over"
     checkpoint, weights = workers.checkpoint(key, job.before), workers.storage if job.weights else None
-    return train(job.configs, emit, checkpoint, job.cohort, workers.draining, weights)
+    with stall_timer(trace, in_driver=workers.here) if workers.stall_kill else nullcontext() as timer:
+        steps = StepWatch(workers.stall, emit, timer)
+        try:
+            return train(job.configs, steps.report, checkpoint, job.cohort, after_step, weights)
+        except StalledError as error:
+            emit(failed_by_stall(job.configs, str(error), steps.ended))
+            return "over"
 
 
 def nodes_here(cores: float) -> ClusterNode:

@@ -23,6 +23,7 @@ from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.mlflow.background import mirroring
 from longwave.platform.sweeps.place.cluster import Cluster
 from longwave.platform.sweeps.place.devices import describe_idle_gpus
+from longwave.platform.sweeps.place.stalls import StallWatch
 from longwave.platform.sweeps.place.workers import Job, Workers
 from longwave.platform.sweeps.plan.cells import Sweep
 from longwave.platform.sweeps.plan.stored import check_plugins, is_over, plan_trials, restore_plugins, store_plan
@@ -100,11 +101,13 @@ class _Driver:
         self.server = server
         self.budget = BudgetMeter(store, file)
         leases.spent = self.budget.columns
-        self.heartbeat = Heartbeat(store, leases, workers, self.budget.spent, self.view.say)
+        self.stalls = StallWatch(workers.stall, workers.stall_kill)
+        self.heartbeat = Heartbeat(store, leases, workers, self.budget.spent, self.view.say, self.stalls)
         self.parents: dict[str, tuple[str, ...]] = {}
         self.cut: set[str] = set()
         self.idle = ""
         self.numbers = numbers
+        numbers.count_stalled(self.stalls)
         store.on_wait, store.on_transaction = self.view.say, numbers.observe_transaction
 
     def run(self) -> Progress:
@@ -154,7 +157,7 @@ class _Driver:
         if not first:
             self._wait_for_others(left, max_trials)
             return
-        recorder = ResultRecorder(self.store, self.leases, self.workers, self.view, cluster.probed)
+        recorder = ResultRecorder(self.store, self.leases, self.workers, self.view, cluster.probed, self.stalls)
         packs = len(first) + queue.left
         try:
             with self.budget.counting(recorder), self.numbers.counting(recorder, recorder.jobs, packs) as sink:
@@ -164,6 +167,7 @@ class _Driver:
         finally:
             self.parents |= recorder.parents
             self.cut.update(*recorder.parents.values())
+            self.stalls.clear()
             self.leases.release([*self.leases.fences])
 
     def _hand_out_packs(

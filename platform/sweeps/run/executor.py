@@ -61,7 +61,8 @@ def run_packs(queue: Iterable[Mapping[str, Job]], sink: Sink, workers: Workers) 
 def _follow(coming: Iterator[Mapping[str, Job]], sessions: _CurrentSessions, sink: Sink, workers: Workers) -> None:
     """Hand packs to the client and handle their events until the last has ended, or until they are drained."""
     client = _clients[-1]
-    options = {name: getattr(workers, name) for name in ("count", "address", "gpus", "cpu", "cpus", "labels")}
+    names = ("count", "address", "gpus", "cpu", "cpus", "labels", "stall", "stall_kill")
+    options = {name: getattr(workers, name) for name in names}
     work = {"ask": "packs", "storage": str(workers.storage), "flag": workers.flag, "workers": options, **_plugins()}
     work |= {"seconds": SECONDS}
     more = next(coming, None)

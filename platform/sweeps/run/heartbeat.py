@@ -15,6 +15,7 @@ from longwave.platform.errors import StoreError
 from longwave.platform.storage.leases import SECONDS, Leases, read_drivers
 from longwave.platform.storage.liveness import BEATS
 from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.place.stalls import StallWatch
 from longwave.platform.sweeps.place.workers import Workers
 
 DRAIN_SECONDS = 25.0
@@ -32,6 +33,7 @@ class Heartbeat:
         store, leases, workers: Of the driver.
         spent: Returns which part of its budget a sweep has used up; empty while none is.
         say: Shows what the driver waits for.
+        stalls: Knows which of its packs make no step.
 
     Attributes:
         signal: The signal that stops the driver, if there was one.
@@ -39,9 +41,16 @@ class Heartbeat:
     """
 
     def __init__(
-        self, store: Store, leases: Leases, workers: Workers, spent: Callable[[], str], say: Callable[[str], None]
+        self,
+        store: Store,
+        leases: Leases,
+        workers: Workers,
+        spent: Callable[[], str],
+        say: Callable[[str], None],
+        stalls: StallWatch,
     ) -> None:
         self.store, self.leases, self.workers, self.spent, self.say = store, leases, workers, spent, say
+        self.stalls, self._stalled = stalls, ""
         self.signal, self.note, self._state, self._deadline = 0, "", "", 0.0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="heartbeat", daemon=True)
@@ -109,8 +118,11 @@ class Heartbeat:
                 os.kill(os.getpid(), self.signal)
 
     def _beat(self) -> None:
+        if (stalled := self.stalls.note()) != self._stalled:
+            self._stalled = stalled
+            self.say(stalled)
         try:
-            self._state = self.leases.beat(self.note)
+            self._state = self.leases.beat(self.note or stalled)
             if self.reason_to_end or self._reason_to_wait():
                 self.workers.drain()
         except StoreError:  # a beat waits for nothing; the driver's own reads and writes do, or end it

@@ -17,6 +17,7 @@ from longwave.platform.records.report import Ending, Report
 from longwave.platform.records.run import ENDED
 from longwave.platform.records.stored import PlannedTrial
 from longwave.platform.sweeps.place.devices import Slot
+from longwave.platform.sweeps.place.stalls import StallWatch
 from longwave.platform.sweeps.place.workers import Job, Sink
 
 STATUSES = ("planned", "running", *ENDED)
@@ -39,6 +40,7 @@ class DriverMetrics:
         self._trials = self._gauge("trials", "Trials of the sweep, by how they stand.", "status")
         self._running = self._gauge("packs_running", "Packs that have a worker.").labels(sweep)
         self._waiting = self._gauge("packs_waiting", "Packs that wait for a worker.").labels(sweep)
+        self._stalled = self._gauge("packs_stalled", "Packs that have made no step for long.").labels(sweep)
         names = ["sweep", "pack"]
         self._epochs = Counter("longwave_epochs", "Epochs reported.", names[:1], registry=self.registry).labels(sweep)
         self._pack_epochs = Counter(
@@ -59,6 +61,10 @@ class DriverMetrics:
     def plan(self, trials: Sequence[PlannedTrial]) -> None:
         """Set the statuses of all trials."""
         self._set_statuses({trial.id: trial.status for trial in trials})
+
+    def count_stalled(self, stalls: StallWatch) -> None:
+        """Count, whenever the metrics are read, the packs that have stalled."""
+        self._stalled.set_function(lambda: len(stalls.stalled()))
 
     def observe_transaction(self, kind: str, seconds: float) -> None:
         """Observe the seconds of a transaction of kind ``read`` or ``write``."""

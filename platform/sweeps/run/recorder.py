@@ -18,6 +18,7 @@ from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.place.cluster import ProbeTable
 from longwave.platform.sweeps.place.devices import Slot
 from longwave.platform.sweeps.place.packing import pack_key
+from longwave.platform.sweeps.place.stalls import StallWatch
 from longwave.platform.sweeps.place.workers import Job, Workers
 from longwave.platform.sweeps.run.progress import Progress
 
@@ -31,6 +32,7 @@ class ResultRecorder:
         workers: They train the packs.
         view: Shows the events.
         probed: The probes of the packs.
+        stalls: Gets a sign of each pack that makes steps.
 
     Attributes:
         parents: For each half of a pack whose worker died, the packs whose checkpoints it uses.
@@ -39,8 +41,10 @@ class ResultRecorder:
         to_release: Trials that have ended with their pack, whose leases may be released.
     """
 
-    def __init__(self, store: Store, leases: Leases, workers: Workers, view: Progress, probed: ProbeTable) -> None:
-        self.store, self.leases, self.workers, self.view = store, leases, workers, view
+    def __init__(
+        self, store: Store, leases: Leases, workers: Workers, view: Progress, probed: ProbeTable, stalls: StallWatch
+    ) -> None:
+        self.store, self.leases, self.workers, self.view, self.stalls = store, leases, workers, view, stalls
         self.jobs: dict[str, Job] = {}
         self.open: dict[str, set[str]] = {}
         self.parents: dict[str, tuple[str, ...]] = {}
@@ -82,10 +86,13 @@ class ResultRecorder:
         self.slots[pack] = slot
         self._since[pack] = time.monotonic(), slot
         self.view.started(pack, self.jobs[pack].configs)
+        self.stalls.started(pack, self.view.running[pack])
 
     def report(self, pack: str, report: Report) -> None:
         """Buffer a report of a pack."""
-        self._reports.append((pack, report))
+        self.stalls.reported(pack, report)
+        if not report.is_sign:
+            self._reports.append((pack, report))
 
     def show_notice(self, line: str) -> None:
         """Show a notice about the cluster."""
@@ -93,6 +100,7 @@ class ResultRecorder:
 
     def ended(self, pack: str, how: Ending, why: str = "") -> None:
         """Note that a pack has no worker any more."""
+        self.stalls.ended(pack)
         self._add_device_time(pack)
         if how == "over" and pack in self.slots:
             self._spent += self._expected_cost(pack)

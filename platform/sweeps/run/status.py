@@ -16,6 +16,7 @@ from longwave.platform.storage.leases import Driver, read_drivers
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.file.values import Halving
+from longwave.platform.sweeps.place.stalls import STALLED
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
 from longwave.platform.sweeps.plan.stored import is_over, read_sweep_plan
 from longwave.platform.training.stopping import rungs
@@ -178,7 +179,7 @@ def _state_of(stored: str, over: bool, alive: Sequence[Driver]) -> str:
         return "paused"
     if not alive:
         return "interrupted"
-    return "waiting" if all(d.note for d in alive) else "running"
+    return "waiting" if all(d.note and not d.note.startswith(STALLED) for d in alive) else "running"
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.place.cluster import ProbeTable
 from longwave.platform.sweeps.place.devices import Slot
+from longwave.platform.sweeps.place.stalls import StallWatch
 from longwave.platform.sweeps.place.workers import Job, Workers
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.trials import all_trials
@@ -109,7 +110,7 @@ def test_of_a_batch_that_tells_of_a_lost_trial_what_came_before_it_is_kept(
     view.plan(store.planned("tiny"))
     with Leases(store, "tiny") as zombie, Leases(store, "tiny") as heir:
         zombie.take([c.id for c in configs])
-        recorder = ResultRecorder(store, zombie, Workers(1, tmp_path, here=True), view, ProbeTable([]))
+        recorder = ResultRecorder(store, zombie, Workers(1, tmp_path, here=True), view, ProbeTable([]), StallWatch())
         recorder.add_jobs(jobs)
         for key, config in zip("abc", configs, strict=False):
             recorder.started(key, Slot())

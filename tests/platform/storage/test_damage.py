@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 from recorded import recorded_store
 
+from longwave.platform.boards.row import Row
 from longwave.platform.cli.main import main
 from longwave.platform.errors import StoreError
 from longwave.platform.storage.boards import read_board
@@ -96,6 +98,72 @@ def test_damage_is_found_or_harmless_and_a_repair_gives_only_right_rows(
     assert saved > 0.5 * noticed * len(right["trials"])
 
 
+def boards_after_flip(whole: Path, file: Path, draw: random.Random) -> list[Row] | str:
+    """Copy a store, flip one of its bits and return its boards, or the line that is said in their place."""
+    content = bytearray(whole.read_bytes())
+    bit = draw.randrange(8 * len(content))
+    content[bit // 8] ^= 1 << bit % 8
+    for left in file.parent.glob(f"{file.name}-*"):
+        left.unlink()
+    file.write_bytes(content)
+    try:
+        with Store(f"sqlite:///{file}", create=False, read_only=True) as store:
+            return read_board(store)
+    except StoreError as error:
+        return str(error)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("times", [200, pytest.param(3000, marks=pytest.mark.slow)])
+def test_a_flipped_bit_changes_nothing_that_a_board_shows_or_is_said_in_a_line(
+    whole: Path, tmp_path: Path, times: int
+) -> None:
+    with Store(f"sqlite:///{whole}", read_only=True) as store:
+        right = read_board(store)
+    said = 0
+    for k in range(times):
+        shown = boards_after_flip(whole, tmp_path / "store.db", random.Random(k))
+        said += isinstance(shown, str)
+        assert "\n" not in shown if isinstance(shown, str) else shown == right, f"bit {k}"
+    assert times > said > times // 50
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ("UPDATE trials SET test = test + 1e-9 WHERE id = '{id}'", "trial {id} is damaged: its plan or record is not"),
+        ("UPDATE trials SET reason = 'x' WHERE id = '{id}'", "trial {id} is damaged"),
+        ("UPDATE trials SET checksum = substr(checksum, 1, 34) WHERE id = '{id}'", "trial {id} is damaged"),
+        ("UPDATE trials SET config = json_set(config, '$.hidden', 9)", "trial .* is damaged"),
+        ("UPDATE environments SET facts = '{{}}'", "the environment .* is damaged"),
+        ("UPDATE published SET value = value + 1e-9", "the published number .* is damaged"),
+    ],
+)
+def test_what_a_board_is_made_of_is_checked_before_it_is_shown(
+    whole: Path, tmp_path: Path, change: str, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = Path(shutil.copy(whole, tmp_path / "store.db"))
+    with closing(sqlite3.connect(file)) as connection, connection:
+        [key] = connection.execute("SELECT id FROM trials WHERE test IS NOT NULL ORDER BY id DESC LIMIT 1").fetchone()
+        connection.execute(change.format(id=key))
+    assert main(["board", "--store", f"sqlite:///{file}"]) == 2
+    said = capsys.readouterr().err
+    assert re.search(line.format(id=key), said) and "longwave doctor --repair --store" in said and said.count("\n") == 1
+
+
+def test_older_checksums_are_compared_as_far_as_they_go(whole: Path, tmp_path: Path) -> None:
+    file = Path(shutil.copy(whole, tmp_path / "store.db"))
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE trials SET checksum = substr(checksum, 1, 66)")
+    assert find_damage_at(f"sqlite:///{file}") == []
+    with Store(f"sqlite:///{file}") as store:
+        assert len(read_board(store)) > 0
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE trials SET test = test + 1e-9 WHERE test IS NOT NULL")
+    with Store(f"sqlite:///{file}") as store, pytest.raises(StoreError, match="its plan or record is not what"):
+        read_board(store)
+
+
 def count(repaired: RepairedStore, table: str) -> int:
     return next(t.saved for t in repaired.tables if t.table == table)
 
@@ -104,7 +172,7 @@ def test_a_repair_saves_all_but_what_is_damaged_and_says_what(whole: Path, tmp_p
     file = tmp_path / "store.db"
     shutil.copy(whole, file)
     with closing(sqlite3.connect(file)) as connection, connection:
-        ids = [key for (key,) in connection.execute("SELECT id FROM trials WHERE length(checksum) = 66 ORDER BY id")]
+        ids = [key for (key,) in connection.execute("SELECT id FROM trials WHERE length(checksum) = 80 ORDER BY id")]
         connection.execute("UPDATE trials SET valid = 0 WHERE id = ?", ids[:1])
         connection.execute("UPDATE trials SET config = '{}' WHERE id = ?", ids[1:2])
     repair = repair_store(file)
@@ -145,7 +213,7 @@ def test_the_doctor_names_each_damaged_trial_and_no_password(
     file = tmp_path / "store.db"
     shutil.copy(whole, file)
     with closing(sqlite3.connect(file)) as connection, connection:
-        ids = [key for (key,) in connection.execute("SELECT id FROM trials WHERE length(checksum) = 66 LIMIT 3")]
+        ids = [key for (key,) in connection.execute("SELECT id FROM trials WHERE length(checksum) = 80 LIMIT 3")]
         connection.execute("UPDATE trials SET test = 1e9 WHERE id IN (?, ?, ?)", ids)
     assert main(["doctor", "--store", f"sqlite:///{file}"]) == 1
     out = capsys.readouterr().out

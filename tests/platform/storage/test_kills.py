@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import random
 import shutil
 import signal
@@ -14,11 +15,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from keep_store import KEPT
 from next_migration import NEXT, with_next_migration
-from recorded import recorded_store
 from tree import ROOT
 
+from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.database import Database
+from longwave.platform.storage.integrity import describe_damage
 from longwave.platform.storage.store import Store
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are forked and killed")
@@ -79,11 +82,12 @@ def test_a_kill_while_a_store_is_created_bricks_none(opened: Opener, tmp_path: P
 
 @pytest.mark.integration
 @pytest.mark.parametrize("times", SHORT_AND_LONG)
-def test_a_kill_while_a_store_is_upgraded_loses_nothing(
+def test_a_kill_while_a_store_of_the_first_release_is_upgraded_loses_nothing(
     opened: Opener, tmp_path: Path, times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Store(f"sqlite:///{tmp_path}/older.db") as store:
-        recorded_store(store)
+    (tmp_path / "older.db").write_bytes(lzma.decompress((KEPT / "0.2.0.sqlite.xz").read_bytes()))
+    with Store(f"sqlite:///{tmp_path}/older.db", create=False) as store:
+        boards, epochs = read_board(store), store.count()["epochs"]
     older, later = dump(tmp_path / "older.db"), tmp_path / "migrations"
 
     def copy(path: Path) -> Path:
@@ -91,12 +95,14 @@ def test_a_kill_while_a_store_is_upgraded_loses_nothing(
 
     with_next_migration(later, change=monkeypatch.setattr)
     clean = content(copy(tmp_path / "clean.db"))
-    assert sum('INTO "curves"' in line for line in clean) == 83
+    assert sum('INTO "curves"' in line for line in clean) == epochs > 0
     for file in kill_often(opened, times, copy, tmp_path, later):
         backup = file.with_name(f"{file.stem}.before-{NEXT}.db")
         assert not backup.exists() or dump(backup) == older
         assert content(file) == clean
         assert dump(backup) == older
+        with Store(f"sqlite:///{file}") as store:
+            assert read_board(store) == boards and describe_damage(store.engine) == ""
 
 
 def dump(file: Path) -> list[str]:

@@ -24,6 +24,7 @@ from stoppable_postgres import stoppable_postgres
 from longwave.platform.errors import ConfigError, StoreError, StoreUnavailable
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage import engine
+from longwave.platform.storage.database import Database
 from longwave.platform.storage.store import Store
 
 OpenStore = Callable[[str], Store]
@@ -230,3 +231,14 @@ def test_a_folder_that_refuses_for_a_while_is_waited_for(tmp_path: Path) -> None
     finally:
         folder.chmod(0o700)
         shutil.rmtree(folder)
+
+
+def test_what_a_url_asks_of_postgresql_stands_beside_what_we_do(postgres: Callable[[], str]) -> None:
+    url = postgres()
+    Database(url).close()
+    own = f"{url}{'&' if '?' in url else '?'}options=-c%20statement_timeout%3D4321"
+    for read_only, alone in ((False, "off"), (True, "on")):
+        with Database(own, read_only=read_only) as database, database.reading() as connection:
+            names = ("statement_timeout", "lock_timeout", "default_transaction_read_only")
+            actual = [connection.scalar(sa.text(f"SHOW {name}")) for name in names]
+            assert actual == ["4321ms", "5s", alone]

@@ -6,6 +6,7 @@ import pytest
 
 from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.place.stalls import StallWatch
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.run.heartbeat import Heartbeat
 
@@ -20,5 +21,5 @@ def test_packs_drain_at_the_beat_in_which_a_driver_is_to_wait_or_to_end(
     with Leases(store, "tiny") as leases:
         if word != "run":
             store.set_state("tiny", word)
-        with Heartbeat(store, leases, here, lambda: spent, lambda line: None):
+        with Heartbeat(store, leases, here, lambda: spent, lambda line: None, StallWatch()):
             assert here.draining() == drains

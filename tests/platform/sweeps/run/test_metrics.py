@@ -23,6 +23,7 @@ from longwave.platform.records.run import Point, Run
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.place.devices import Slot
+from longwave.platform.sweeps.place.stalls import StallWatch
 from longwave.platform.sweeps.place.workers import Job, Workers
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.stored import store_plan
@@ -103,6 +104,18 @@ def test_while_packs_work_each_has_its_epochs_and_its_trials_run(tiny: Tiny) -> 
         sink.started("two", Slot())
     actual = now(numbers)
     assert actual["longwave_packs_running",] == actual["longwave_packs_waiting",] == 0, "also after an error"
+
+
+def test_packs_that_make_no_step_are_counted_when_the_numbers_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers, stalls, began = DriverMetrics("tiny"), StallWatch(900), time.monotonic()
+    assert now(numbers)["longwave_packs_stalled",] == 0
+    numbers.count_stalled(stalls)
+    for pack in ("one", "two"):
+        stalls.started(pack, pack)
+    assert now(numbers)["longwave_packs_stalled",] == 0
+    monkeypatch.setattr(time, "monotonic", lambda: began + 1000)
+    stalls.reported("two", Report())
+    assert now(numbers)["longwave_packs_stalled",] == 1
 
 
 def test_latencies_fall_into_their_classes() -> None:

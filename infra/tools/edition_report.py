@@ -85,8 +85,8 @@ def report(
         f"Edition `{edition}`: {len(trained)} rows on {len(boards)} board{'s' * (len(boards) > 1)}"
         f"{f', {len(gone)} of them superseded by a second search' * bool(gone)}; their {seeds} retrainings took "
         f"{hours:.1f} hours of one worker, their searches {searching:.1f}. All numbers but those "
-        "of the last part are computed from `results`. Names link to rows of `index.html`, with seeds, settings and the "
-        "command that trains a row once more. That page is not in the repository, so the links lead nowhere until "
+        "of the last part are computed from `results`. Names link to rows of `index.html`, with seeds, settings and "
+        "the command that trains a row once more. That page is not in the repository, so the links lead nowhere until "
         "`make edition WORDS=--publish`, which trains nothing, has drawn it beside this file."
     )
     parts = [

@@ -64,12 +64,12 @@ def _check_free(address: str, port: int) -> None:
 
 
 def _serve_lab(address: str, port: int, settings: dict[str, str]) -> int:
-    """Run the Lab until it ends, or is ended; say where it is once it answers. Return its exit status.
+    """Run the Lab until it ends, or is ended; print its address once it answers. Return its exit status.
 
     Args:
         address: Where it listens.
         port: Where it listens.
-        told: Variables of its environment.
+        settings: Variables of its environment.
     """
     folder = Path(__file__).resolve().parents[2] / "dashboard"
     options = _settings_flags(tomllib.loads((folder / "streamlit.toml").read_text(encoding="utf-8")))

@@ -1,4 +1,4 @@
-"""The command that begins with data of your own: it asks what columns do not tell, and writes card and sweep file."""
+"""The command that begins with data of your own: it asks what the columns do not show, and writes card and sweep."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def start_task(
 ) -> None:
     """Begin with data of your own. A data card and a sweep file are written beside them, and you see its cost.
 
-    What the columns do not tell is asked on a terminal; every answer is an option, too.
+    What the columns do not show is asked for on a terminal; each answer can be given as an option, too.
 
     Example: longwave start mydata.csv --target label --task classification
     """

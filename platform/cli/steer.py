@@ -69,7 +69,7 @@ def watch_sweep(name: NameArgument, store: StoreOption = None) -> None:
 
 
 def pause_sweep(name: NameArgument, store: StoreOption = None) -> None:
-    """Have a sweep's drivers save checkpoints and wait. They keep their leases' place until told to go on.
+    """Have a sweep's drivers save checkpoints and wait. They keep their leases until ``sweep continue``.
 
     Example: longwave sweep pause demo
     """
@@ -104,7 +104,7 @@ def retry_trials(name: NameArgument, store: StoreOption = None) -> None:
 
 
 def _send_state(name: str, store: str | None, state: str, then: str) -> None:
-    """Write what a sweep's drivers are to do, and say how many there are to hear it."""
+    """Write what a sweep's drivers are to do, and print how many of them are running."""
     with Store(store_url(store), create=False) as known:
         known.set_state(name, state)
         alive = sum(d.alive for d in read_drivers(known, name))

@@ -33,7 +33,7 @@ class Curve(BaseModel):
 
     Attributes:
         single: Whether every loss and metric is a float32, as most are. They are then written in the fewest digits
-            that tell a float32, which is half of what a float64 takes, and read as it: no bit is lost.
+            that identify a float32, which is half of what a float64 takes, and read as it: no bit is lost.
         loss, valid, seconds, at: As of ``Point``, one number an epoch.
     """
 

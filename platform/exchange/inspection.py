@@ -148,7 +148,7 @@ def check_sizes(bundle: Bundle) -> Findings:
 
 
 def check_curves(bundle: Bundle) -> Findings:
-    """Every epoch trained is there, and none beyond what was asked."""
+    """Every epoch trained is there, and none beyond those planned."""
     for entry in bundle.trials:
         config, run, name = entry.config, entry.run, f"trial {entry.config.id}"
         epochs = len(entry.curve.loss)

@@ -32,7 +32,7 @@ def matrix(pairs: Sequence[Pair], names: Mapping[str, str]) -> Figure | None:
     """Return how each row stands to each column: the ratio of errors, and whether the board's ranks tell them apart.
 
     Args:
-        found: All ordered pairs of the rows shown, by rows and then columns.
+        pairs: All ordered pairs of the rows shown, by rows and then columns.
         names: Labels by ``Row.key``, no two the same.
     """
     order = list(dict.fromkeys(names[pair.a.key] for pair in pairs))

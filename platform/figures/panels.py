@@ -76,7 +76,7 @@ def draw_panels(panels: Sequence[Panel], metric: str, log: bool, limit: float | 
     """Return learning curves as SVG, a panel a row: a dot marks a best epoch, a cross where a retraining broke.
 
     Args:
-        found: Rows in order; one without a finite metric has an empty panel.
+        panels: Rows in order; one without a finite metric has an empty panel.
         metric: What the curves show, with its direction and unit.
         log: Whether the y axis is logarithmic, as for errors; what is not positive is left out then. What is above
             ``REACH`` times the worst of the lines' best values is drawn at the upper edge, whose number says ≥.

@@ -15,7 +15,7 @@ def best_so_far(progress: SearchProgress, family: str, metric: str, log: bool) -
     """Return the best validation metric by the number of trials that ended, and the expected best with its band.
 
     Args:
-        found: The search.
+        progress: The search.
         family: Of its model.
         metric: How the metric is written.
         log: Whether the axis is logarithmic; what is not positive is left out then.

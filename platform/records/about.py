@@ -11,7 +11,7 @@ from longwave.platform.errors import StoreError
 from longwave.platform.records.trial import TrialConfig
 
 VERSION = 2
-"""Of the form of ``About``: bumped when a field is dropped or changes its meaning. The first told no recipe."""
+"""Of the form of ``About``: bumped when a field is dropped or changes its meaning. The first had no recipe."""
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,7 @@ class Pool:
     trust: Sequence[str] = ()
 
     def __str__(self) -> str:
-        """Return what was left out and who is trusted, as a caption says it; empty where nothing was asked for."""
+        """Return what was left out and who is trusted, as a caption; empty where nothing was filtered."""
         models = [f"models {', '.join(self.models)}"] if self.models else ["models"] if self.families else []
         named = [" of family ".join([*models, " or ".join(self.families)])] if self.families else models
         counted = [f"rows with at least {self.min_seeds} retrainings"] if self.min_seeds else []

@@ -56,7 +56,7 @@ class PlannedTrial:
     Attributes:
         status, pack: As in ``Trial``.
         valid: Best validation metric, if there is one.
-        cell: Number of its cell in the sweep's plan; None where the model alone tells.
+        cell: Number of its cell in the sweep's plan; None of a trial that was added without a plan.
         epochs: Epochs that it was trained, once it has ended.
     """
 

@@ -1,4 +1,4 @@
-"""What is asked of one training. Frozen, plain data, named by its content."""
+"""The configuration of one training. Frozen, plain data, named by its content."""
 
 from __future__ import annotations
 

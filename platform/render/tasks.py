@@ -120,7 +120,7 @@ def _split_sizes(data: Data[Batch]) -> str:
 
 
 def _count_examples(split: Batch) -> int:
-    """Return how many examples a split has; of a single one, how many places are asked, as nodes of a graph."""
+    """Return how many examples a split has; of a single one, how many positions are read out, as nodes of a graph."""
     scored = split.targets.isfinite().all(-1) if split.targets.is_floating_point() else split.targets >= 0
     return int(scored.sum()) if len(split) == 1 else len(split)
 

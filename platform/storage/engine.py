@@ -1,4 +1,4 @@
-"""How a store's database is connected to: transactions that hold the schema too, and what is asked of SQLite."""
+"""How a store's database is connected to: transactions that hold the schema too, and SQLite's settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from longwave.platform.errors import NoStoreError, StoreError
 from longwave.platform.redaction import redacted
 
 PRAGMAS = ("busy_timeout=5000", "synchronous=FULL", "foreign_keys=ON", "cache_size=-65536")
-"""What is asked of SQLite; after its own 5 s of waiting for a lock, ``retry`` waits on, and says so."""
+"""Settings of SQLite; after its own 5 s of waiting for a lock, ``retry`` waits on, and says so."""
 POSTGRESQL = {"connect_timeout": 10, "tcp_user_timeout": 30_000}
 """Seconds to reach a server, milliseconds until one that does not answer counts as away."""
 SETTINGS = "-c lock_timeout=5000"

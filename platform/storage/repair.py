@@ -36,7 +36,7 @@ UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
 
 @dataclass(frozen=True)
 class SavedTable:
-    """What became of a table: rows that were saved, and that were lost; None where nobody can tell how many."""
+    """What became of a table: rows that were saved, and that were lost; None where their number is unknown."""
 
     table: str
     saved: int

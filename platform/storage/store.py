@@ -52,7 +52,7 @@ class Store(Sweeps):
             sweep: Its name; None for trials of no sweep.
             trials: What to train.
             about: What explains each of them to a reader.
-            cells: Number of each one's cell in the sweep's plan; none where models tell them apart.
+            cells: Number of each one's cell in the sweep's plan; None for trials without a plan.
         """
         s, ids = SweepTrialRow, [c.id for c in trials]
         with self.transaction() as connection:

@@ -46,9 +46,9 @@ class Pack:
 
     Attributes:
         configs: The members still training.
-        said: All epochs, ends and rungs so far, of members that left too.
+        report: All epochs, ends and rungs so far, of members that left too.
         epoch: The epoch in progress, from 1; ``step`` counts its steps done.
-        keeps: Hears of each member that was tested, while the network has the weights it was tested with.
+        keeps: Called with each member that was tested, while the network has the weights it was tested with.
     """
 
     def __init__(self, configs: Sequence[TrialConfig], data: Data[Batch], device: torch.device | str = "cpu") -> None:

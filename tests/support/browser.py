@@ -41,7 +41,7 @@ class Visitor:
     Attributes:
         page: What they see.
         wrong: Errors of the console and of scripts.
-        asked: Addresses that were asked for something.
+        requests: Addresses that requests were sent to.
     """
 
     def __init__(self, browser: Browser, address: str, **look: Any) -> None:

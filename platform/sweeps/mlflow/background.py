@@ -119,7 +119,7 @@ def main() -> None:
     from longwave.platform.sweeps.mlflow.mirror import follow
     from longwave.platform.sweeps.mlflow.server import MirrorError, client
 
-    say = event_writer()
+    send = event_writer()
     with open(0, encoding="utf-8", closefd=False) as pipe:
         lines = map(json.loads, pipe)
         settings = next(lines)
@@ -132,7 +132,7 @@ def main() -> None:
             except StoreError as error:
                 problem = str(error)
             with suppress(BrokenPipeError):  # the driver is gone
-                say({"problem": problem})
+                send({"problem": problem})
 
 
 def _ended(lines: Iterator[object]) -> threading.Event:

@@ -215,5 +215,5 @@ def progress(store: Store, server: str) -> str:
     try:
         sent, total = Outbox(store, redacted(server)).progress()
     except StoreError:
-        return "how far the copy is cannot be told"
+        return "how far the copy is, is unknown"
     return f"{sent} of {total} trials sent"

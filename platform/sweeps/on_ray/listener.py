@@ -102,16 +102,16 @@ class EventCallback(tune.Callback):
     """Sends Tune's events as plain data.
 
     Args:
-        say: Sends an event.
+        send: Sends an event.
         queue: Takes back packs that a node refuses.
         nodes: The nodes, and why some get no packs.
         kinds: Returns the kinds of devices that are present, if packs name theirs.
     """
 
     def __init__(
-        self, say: WriteEvent, queue: PackSearcher, nodes: NodeChecks, kinds: Callable[[], set[str]] | None = None
+        self, send: WriteEvent, queue: PackSearcher, nodes: NodeChecks, kinds: Callable[[], set[str]] | None = None
     ) -> None:
-        self.say, self.queue, self.nodes, self.kinds = say, queue, nodes, kinds
+        self.send, self.queue, self.nodes, self.kinds = send, queue, nodes, kinds
         self.how, self.furthest, self.refused = dict[str, str](), dict[str, int](), set[str]()
         self._looked = time.monotonic()
 
@@ -126,11 +126,11 @@ class EventCallback(tune.Callback):
         kinds = {slot["kind"] for slot in slots if slot["gpus"]}
         if kinds and (gone := kinds - self.kinds()):
             why = f"Packs wait for {' and '.join(sorted(gone))}, which no node has any more"
-            self.say({"event": "lost", "why": why})
+            self.send({"event": "lost", "why": why})
 
     def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         """Report that a pack has a worker."""
-        self.say({"event": "started", "pack": trial.config["pack"], "slot": trial.config["slot"]})
+        self.send({"event": "started", "pack": trial.config["pack"], "slot": trial.config["slot"]})
 
     def on_trial_result(
         self, iteration: int, trials: list[Any], trial: Any, result: dict[str, Any], **info: Any
@@ -144,7 +144,7 @@ class EventCallback(tune.Callback):
             self.how[pack] = result.get("how", "over")
             if self._is_new(Report.from_dict(result["report"])):
                 trial.run_metadata.num_failures = 0
-            self.say({"event": "report", "pack": pack, "session": result["session"], "report": result["report"]})
+            self.send({"event": "report", "pack": pack, "session": result["session"], "report": result["report"]})
 
     def _is_new(self, report: Report) -> bool:
         """Return whether a report has a new epoch: only deaths without one between them count against a pack."""
@@ -158,7 +158,7 @@ class EventCallback(tune.Callback):
         if trial.trial_id in self.refused:
             self.queue.requeue(pack)
             return
-        self.say({"event": "ended", "pack": pack, "how": self.how.get(pack, "over"), "why": ""})
+        self.send({"event": "ended", "pack": pack, "how": self.how.get(pack, "over"), "why": ""})
 
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         """Report that a pack's workers died too often; if a node turns out unfit, the pack goes to another."""
@@ -168,7 +168,7 @@ class EventCallback(tune.Callback):
         times = trial.run_metadata.num_failures
         last = reason_of_death(trial.get_pickled_error())
         why = f"its worker died {times} times without a new epoch; the last time: {last}"
-        self.say({"event": "ended", "pack": trial.config["pack"], "how": "died", "why": why})
+        self.send({"event": "ended", "pack": trial.config["pack"], "how": "died", "why": why})
 
 
 def reason_of_death(error: Exception | None) -> str:

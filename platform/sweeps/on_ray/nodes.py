@@ -89,11 +89,11 @@ class NodeChecks:
     Args:
         workers: The driver's workers, as the scheduler has them.
         known: Why a node gets no packs, by its id; empty for one that gets some. Results are added here.
-        say: Sends an event.
+        send: Sends an event.
     """
 
-    def __init__(self, workers: Workers, known: dict[str, str], say: Callable[[dict[str, Any]], None]) -> None:
-        self.workers, self.known, self.say = workers, known, say
+    def __init__(self, workers: Workers, known: dict[str, str], send: Callable[[dict[str, Any]], None]) -> None:
+        self.workers, self.known, self.send = workers, known, send
 
     def kinds(self) -> set[str]:
         """Return the kinds of devices of the nodes that get packs."""
@@ -109,7 +109,7 @@ class NodeChecks:
             requests = ", ".join(
                 [request, *(f"the label {name}={value}" for name, value in self.workers.labels.items())]
             )
-            self.say({"event": "notice", "line": f"no node has {requests} yet; packs wait for one"})
+            self.send({"event": "notice", "line": f"no node has {requests} yet; packs wait for one"})
         fresh = [n["NodeID"] for n in candidates if n["NodeID"] not in self.known]
         pending = {_ask_node(node, str(self.workers.storage), self.workers.flag): node for node in fresh}
         answers = ray.wait([*pending], num_returns=len(pending), timeout=ASK_SECONDS)[0] if pending else []
@@ -130,10 +130,10 @@ class NodeChecks:
         self.known[node] = why
         names = {n["NodeID"]: n["NodeManagerHostname"] for n in self._candidate_nodes()}
         if self.workers.address is None or not names.keys() - {*unfit_nodes(self.known)}:
-            self.say({"event": "lost", "why": why})
+            self.send({"event": "lost", "why": why})
         else:
             at = f"{names[node]} ({node[:6]})" if node in names else node[:6]
-            self.say({"event": "notice", "line": redacted(f"node {at} gets no packs: {why}")})
+            self.send({"event": "notice", "line": redacted(f"node {at} gets no packs: {why}")})
 
     def _candidate_nodes(self) -> list[dict[str, Any]]:
         """Return the nodes with the right labels and devices for packs; those with GPUs if any, as ``usable_nodes``."""

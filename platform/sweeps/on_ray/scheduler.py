@@ -35,14 +35,14 @@ def main(cores: int, gpus: int | None, address: str | None, folder: str) -> None
         address: Cluster to join instead.
         folder: Folder of its files.
     """
-    say = event_writer()
+    send = event_writer()
     os.chdir(folder)  # a job's own folder is written anew when another node of this machine gets it
     threading.Thread(target=_preload, daemon=True).start()
     try:
-        _start_or_join(cores, gpus, address, folder, say)
+        _start_or_join(cores, gpus, address, folder, send)
     except Exception as error:  # whatever Ray raises: the driver shows it in one line
         where = f"at {address}" if address else "on this machine"
-        say({"event": "lost", "why": f"No Ray {where}: {_first_line(error)}"})
+        send({"event": "lost", "why": f"No Ray {where}: {_first_line(error)}"})
         raise
     known: dict[str, str] = {}
     inbox = StdinQueue()
@@ -50,11 +50,11 @@ def main(cores: int, gpus: int | None, address: str | None, folder: str) -> None
     handlers = {"nodes": _report_nodes, "probes": _run_probes, "packs": partial(_run_packs, more=inbox.read_more)}
     for work in inbox:
         try:
-            handlers[work["ask"]](work, folder, known, say)
+            handlers[work["ask"]](work, folder, known, send)
         except Exception as error:
-            say({"event": "lost", "why": f"Ray's scheduler ended with {type(error).__name__}: {_first_line(error)}"})
+            send({"event": "lost", "why": f"Ray's scheduler ended with {type(error).__name__}: {_first_line(error)}"})
             raise
-        say({"event": "finished"})
+        send({"event": "finished"})
 
 
 def _first_line(error: Exception) -> str:
@@ -66,40 +66,40 @@ def _preload() -> None:
     import ray.tune  # noqa: F401
 
 
-def _start_or_join(cores: int, gpus: int | None, address: str | None, folder: str, say: Any) -> None:
+def _start_or_join(cores: int, gpus: int | None, address: str | None, folder: str, send: Any) -> None:
     if address is None:
         from longwave.platform.sweeps.on_ray.bare_node import start_node
 
         node = start_node(cores, Path(folder), gpus=gpus)
-        threading.Thread(target=_watch_node, args=(node, say), daemon=True).start()
+        threading.Thread(target=_watch_node, args=(node, send), daemon=True).start()
         address = node.address
     ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
 
 
-def _watch_node(node: Any, say: Any) -> None:
+def _watch_node(node: Any, send: Any) -> None:
     """End this process when one of the node's processes has ended: Ray would wait a minute, then abort."""
     while not (dead := node.dead()):
         time.sleep(LOOK_SECONDS)
-    say({"event": "lost", "why": f"Ray's {dead} died"})
+    send({"event": "lost", "why": f"Ray's {dead} died"})
     os._exit(1)
 
 
-def _report_nodes(work: dict[str, Any], folder: str, known: dict[str, str], say: Any) -> None:
+def _report_nodes(work: dict[str, Any], folder: str, known: dict[str, str], send: Any) -> None:
     from longwave.platform.sweeps.on_ray.nodes import unfit_nodes, usable_nodes_of
 
     nodes = usable_nodes_of(work["labels"], unfit_nodes(known))
-    say({"event": "nodes", "nodes": [asdict(node) for node in nodes]})
+    send({"event": "nodes", "nodes": [asdict(node) for node in nodes]})
 
 
-def _run_probes(work: dict[str, Any], folder: str, known: dict[str, str], say: Any) -> None:
+def _run_probes(work: dict[str, Any], folder: str, known: dict[str, str], send: Any) -> None:
     from longwave.platform.sweeps.on_ray.nodes import label_selector, unfit_nodes
     from longwave.platform.sweeps.on_ray.worker import probe_packs
 
     for result in probe_packs(work["probes"], label_selector(work["labels"], unfit_nodes(known)), work["plugins"]):
-        say({"event": "probe", **result})
+        send({"event": "probe", **result})
 
 
-def _run_packs(work: dict[str, Any], folder: str, known: dict[str, str], say: Any, more: MorePacks) -> None:
+def _run_packs(work: dict[str, Any], folder: str, known: dict[str, str], send: Any, more: MorePacks) -> None:
     from ray import tune
     from ray.tune.execution import class_cache
 
@@ -112,7 +112,7 @@ def _run_packs(work: dict[str, Any], folder: str, known: dict[str, str], say: An
     class_cache.DEFAULT_ENV_VARS.clear()  # with an environment of its own each worker would be started twice
     class_cache.ENV_VARS_TO_PROPAGATE.clear()
     workers = Workers(storage=to_path(work["storage"]), flag=work["flag"], **work["workers"])
-    address, nodes = workers.address, NodeChecks(workers, known, say)
+    address, nodes = workers.address, NodeChecks(workers, known, send)
     shared = {name: work[name] for name in ("storage", "flag", "plugins")} | {"driver": versions() if address else {}}
     shared |= {"stalls": {"stall": workers.stall, "stall_kill": workers.stall_kill}}
     with workers.marked_storage() if address else nullcontext():
@@ -133,7 +133,7 @@ def _run_packs(work: dict[str, Any], folder: str, known: dict[str, str], say: An
             run_config=tune.RunConfig(
                 name=str(time.time_ns()),
                 verbose=0,
-                callbacks=[EventCallback(say, queue, nodes, nodes.kinds if several else None)],
+                callbacks=[EventCallback(send, queue, nodes, nodes.kinds if several else None)],
                 failure_config=tune.FailureConfig(max_failures=RESTARTS),
                 **_tune_storage(workers, folder),
             ),

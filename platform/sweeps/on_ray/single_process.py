@@ -38,7 +38,7 @@ def main(cores: int, gpus: int | None, address: None, folder: str) -> None:
         gpus: 0 hides the GPUs of this machine.
         folder: Folder of its files.
     """
-    say = event_writer()
+    send = event_writer()
     os.chdir(folder)
     if gpus == 0:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
@@ -46,11 +46,11 @@ def main(cores: int, gpus: int | None, address: None, folder: str) -> None:
     inbox, loaded = StdinQueue(), time.process_time()
     for work in inbox:
         if work["ask"] == "nodes":
-            say({"event": "nodes", "nodes": [asdict(nodes_here(cores))]})
+            send({"event": "nodes", "nodes": [asdict(nodes_here(cores))]})
         else:
-            with _pausing_when_long(loaded + work["seconds"], say):
-                _train_packs(work, inbox.read_more, say)
-        say({"event": "finished"})
+            with _pausing_when_long(loaded + work["seconds"], send):
+                _train_packs(work, inbox.read_more, send)
+        send({"event": "finished"})
 
 
 def _preload() -> None:
@@ -62,7 +62,7 @@ def _preload() -> None:
 
 
 @contextmanager
-def _pausing_when_long(limit: float, say: WriteEvent) -> Iterator[None]:
+def _pausing_when_long(limit: float, send: WriteEvent) -> Iterator[None]:
     """Notify the driver if this process exceeds ``limit`` CPU seconds inside the block.
 
     CPU time, since on a busy machine Ray would take longer to start, too.
@@ -73,7 +73,7 @@ def _pausing_when_long(limit: float, say: WriteEvent) -> Iterator[None]:
         while time.process_time() < limit:
             if over.wait(LOOK_SECONDS):
                 return
-        say({"event": "long"})
+        send({"event": "long"})
 
     watching = threading.Thread(target=watch, name="watch", daemon=True)
     watching.start()
@@ -82,7 +82,7 @@ def _pausing_when_long(limit: float, say: WriteEvent) -> Iterator[None]:
     watching.join()  # its event belongs to this request
 
 
-def _train_packs(work: Mapping[str, Any], more: MorePacks, say: WriteEvent) -> None:
+def _train_packs(work: Mapping[str, Any], more: MorePacks, send: WriteEvent) -> None:
     """Train the packs that the driver hands out, in ``work`` and later by ``more``, and send their events."""
     workers = Workers(storage=to_path(work["storage"]), flag=work["flag"], **work["workers"])
     pin_plugins(map(Plugin.from_dict, work["plugins"]))
@@ -95,19 +95,19 @@ def _train_packs(work: Mapping[str, Any], more: MorePacks, say: WriteEvent) -> N
             break
         if jobs:
             key = next(iter(jobs))
-            say({"event": "started", "pack": key, "slot": asdict(Slot())})
-            say({"event": "ended", "pack": key, "how": _train_pack(key, jobs.pop(key), workers, say), "why": ""})
+            send({"event": "started", "pack": key, "slot": asdict(Slot())})
+            send({"event": "ended", "pack": key, "how": _train_pack(key, jobs.pop(key), workers, send), "why": ""})
 
 
-def _train_pack(key: str, job: Mapping[str, Any], workers: Workers, say: WriteEvent) -> Ending:
+def _train_pack(key: str, job: Mapping[str, Any], workers: Workers, send: WriteEvent) -> Ending:
     session = secrets.token_hex(8)
 
-    def send(report: Report) -> None:
-        say({"event": "report", "pack": key, "session": session, "report": report.to_dict()})
+    def send_report(report: Report) -> None:
+        send({"event": "report", "pack": key, "session": session, "report": report.to_dict()})
 
-    buffer = ReportBuffer(send)
+    buffer = ReportBuffer(send_report)
     how = train_job(key, Job.from_dict(job), buffer, workers)
-    send(buffer.rest())
+    send_report(buffer.rest())
     return how
 
 

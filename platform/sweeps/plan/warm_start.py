@@ -91,10 +91,10 @@ def _warm_start(cell: CellPlan, source: str, values: Mapping[str, Any], defaults
     """Return a warm start: the values that a search draws, and how the source differs in the others.
 
     Args:
-        entry: The cell.
+        cell: The cell.
         source: Where the setting is from.
-        said: Its values by name.
-        defaults: Of the model's options, where ``said`` may hold them.
+        values: Its values by name.
+        defaults: Of the model's options, where ``values`` may hold them.
     """
     drawn = {d.name: d for d in cell.space}
     fixed = {**defaults, **cell.base.options, **_fixed_values(cell)}

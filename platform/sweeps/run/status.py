@@ -129,7 +129,7 @@ def sweep_status(store: Store, name: str) -> SweepStatus:
     """
     stored = store.sweep(name)
     sweep = read_sweep_plan(store, name) if stored.plan is not None else None
-    counts, mine = store.counts(name), read_drivers(store, name)
+    read_at, mine, counts = time.monotonic(), read_drivers(store, name), store.counts(name)
     alive, planned = [d for d in mine if d.alive], sum(counts.values())
     parts = store.epoch_counts(name)
     epochs = sum(parts.values(), EpochCounts()).epochs
@@ -138,7 +138,8 @@ def sweep_status(store: Store, name: str) -> SweepStatus:
     expected = count_trials(sweep) if sweep and not over else planned
     further = remaining_epochs(sweep.file, sweep.cells, parts) if sweep and not over else 0
     left, since = None, max((d.seconds for d in alive), default=0.0)
-    if further and (new := store.trained_since(name, since)):
+    # by the store's clock, which has gone on since the drivers were read
+    if further and (new := store.trained_since(name, since + time.monotonic() - read_at)):
         left = further / new * since
     labels = [cell.label for cell in sweep.cells] if sweep else []
     return SweepStatus(

@@ -49,6 +49,8 @@ def test_five_seeds_of_one_network_among_several_leave_a_board_open_and_it_says_
         "network of 3 is told apart by 6 seeds or more."
     )
     assert separation(board(a=[*BETTER, 0.1], b=WORSE, c=WORSE)).word == "separates"
+    lost = separation(board(a=[*BETTER, 0.9], b=WORSE, c=WORSE)).sentence
+    assert lost.endswith("5 of 6 seeds of A beat the best trivial predictor, last value at 0.4; that may be chance.")
 
 
 def test_where_larger_is_better_a_network_must_be_above_the_predictor() -> None:

@@ -99,6 +99,12 @@ def test_programs_get_the_same_at_any_width(
     assert outputs[0] == outputs[1]
 
 
+def test_a_board_counts_search_trials_that_were_drawn_and_trained_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["board", "adding", "--format", "json"]) == 0
+    best = json.loads(capsys.readouterr().out)[0]
+    assert [best[name] for name in ("searched", "search_whole", "search_diverged")] == [8, 7, 1]
+
+
 def test_a_row_and_a_trial_are_shown_in_full(capsys: pytest.CaptureFixture[str]) -> None:
     best = make_rows()[0]
 

@@ -50,6 +50,8 @@ def test_what_rounding_to_float32_makes_is_no_difference_and_one_test_item_is_on
     for score in (np.float32(third), np.nextafter(np.float32(third), np.float32(100))):
         assert float(score) != third and not beats(float(score), third, RATE) and not beats(third, float(score), RATE)
     assert beats(third + RATE.floor, third, RATE), "a median between two items"
+    rounded = float(np.nextafter(np.float32(0.1), np.float32(0)))
+    assert rounded < 0.1 and not beats(rounded, 0.1, DOWN) and beats(0.1 * (1 - 1e-5), 0.1, DOWN)
 
 
 @pytest.mark.parametrize("share", [0.3, 0.5])

@@ -107,7 +107,7 @@ def _import_shipped(store: Store, files: Sequence[Path]) -> int:
         from longwave.platform.exchange import intake  # and with it torch, which takes longer than all before
 
         with show_stages() as report:
-            new = intake.import_shipped(store, files, report)
+            new = intake.import_shipped(store, files, trials, report)
     print_line(f"{len(files)} bundles of Longwave: {new} trials imported, {len(trials) - new} known before.")
     return 0
 

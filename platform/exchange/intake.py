@@ -13,7 +13,7 @@ from longwave.platform.exchange.bundle import BundledTrial, File
 from longwave.platform.exchange.finding import AuditFinding, find_conflicts
 from longwave.platform.exchange.parts import join
 from longwave.platform.exchange.reading import StageReport, ignore_stage
-from longwave.platform.exchange.shipped import list_names, list_trials, read_each
+from longwave.platform.exchange.shipped import list_names, read_each
 from longwave.platform.records.identity import digest
 from longwave.platform.records.run import EpochLine
 from longwave.platform.records.stored import CatalogueEntry, StoredSweep, Trial
@@ -69,13 +69,21 @@ def import_bundle(
     return len(new)
 
 
-def import_shipped(store: Store, paths: Sequence[Path], report: StageReport = ignore_stage) -> int:
+def import_shipped(
+    store: Store, paths: Sequence[Path], trials: Sequence[str], report: StageReport = ignore_stage
+) -> int:
     """Write bundles that ship with the package, as ``import_bundle`` does, each while the next one is still packed.
+
+    Args:
+        store: Where they go.
+        paths: Their files.
+        trials: The ids of their trials, as ``list_trials`` returns them.
+        report: Takes how far the import is.
 
     Raises:
         ConfigError: The store has another end of one of their trials, or none; nothing is written then.
     """
-    known = store.ends_of(list_trials(paths))
+    known = store.ends_of(trials)
     heads: list[File] = []
     configs: dict[str, TrialConfig] = {}
 

@@ -11,8 +11,7 @@ import os
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import wraps
-from typing import Concatenate, ParamSpec, Self, TypeVar
+from typing import Self
 
 import sqlalchemy as sa
 
@@ -33,6 +32,7 @@ from longwave.platform.storage.liveness import (
     live_owners,
     machine_name,
 )
+from longwave.platform.storage.retry import with_retry
 from longwave.platform.storage.schema import SweepRow, TrialRow
 from longwave.platform.variables import read_seconds
 
@@ -71,22 +71,6 @@ class Driver:
     devices: Sequence[str] = ()
 
 
-Arguments = ParamSpec("Arguments")
-Returned = TypeVar("Returned")
-
-
-def _with_retry(
-    method: Callable[Concatenate[Leases, Arguments], Returned],
-) -> Callable[Concatenate[Leases, Arguments], Returned]:
-    """Let a method be done ``with_retry`` of its store. It must change nothing when it is done twice."""
-
-    @wraps(method)
-    def retried(self: Leases, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
-        return self.store.with_retry(lambda: method(self, *args, **kwargs))
-
-    return retried
-
-
 class Leases:
     """What one driver holds in a store, and what it writes under that. Its methods may be called from two threads.
 
@@ -109,7 +93,7 @@ class Leases:
         self.after_a_death = False
         self.spent: Callable[[], Mapping[str, Mapping[str, float]]] = dict
 
-    @_with_retry
+    @with_retry
     def __enter__(self) -> Self:
         with self.store.transaction() as connection:
             self.after_a_death = end_dead_drivers(connection)
@@ -120,7 +104,7 @@ class Leases:
             insert_new(connection, DriverRow, [row])
         return self
 
-    @_with_retry
+    @with_retry
     def __exit__(self, *_: object) -> None:
         with self.store.transaction() as connection:
             self._release(connection, {*self.fences})
@@ -146,7 +130,7 @@ class Leases:
             connection.execute(sa.update(DriverRow).where(DriverRow.owner == self.owner).values(values))
             return str(connection.scalar(sa.select(SweepRow.state).where(SweepRow.name == self.sweep)))
 
-    @_with_retry
+    @with_retry
     def take(self, trials: Collection[str]) -> set[str]:
         """Lease open trials that nobody holds, or that this driver does; return those it holds now."""
         fences: dict[str, int] = {}
@@ -169,7 +153,7 @@ class Leases:
         self.fences |= fences
         return {trial for trial in trials if trial in self.fences}
 
-    @_with_retry
+    @with_retry
     def release(self, trials: Iterable[str]) -> None:
         """Give leases back; attempts under them are over. They are this driver's until the store has it."""
         mine = self.fences.keys() & set(trials)
@@ -177,7 +161,7 @@ class Leases:
             self._release(connection, mine)
         self.fences = {trial: fence for trial, fence in self.fences.items() if trial not in mine}
 
-    @_with_retry
+    @with_retry
     def write(self, *reports: Report) -> None:
         """Write what packs said, in their order and in one transaction; what is there already stays as it is.
 

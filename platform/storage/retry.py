@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TypeVar
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from longwave.platform.errors import StoreError, StoreUnavailable
 from longwave.platform.variables import read_seconds
@@ -12,6 +13,16 @@ from longwave.platform.variables import read_seconds
 LONGEST_PAUSE = 1.0
 """Seconds between two tries; they begin with a twentieth and double."""
 Result = TypeVar("Result")
+Arguments = ParamSpec("Arguments")
+Owner = TypeVar("Owner", bound="HasStore")
+
+
+class HasStore(Protocol):
+    """What reads and writes a store."""
+
+    @property
+    def store(self) -> Any:
+        """The store."""
 
 
 def configured_wait() -> float | None:
@@ -41,6 +52,19 @@ def retry(work: Callable[[], Result], longest_wait: float | None, on_wait: Calla
         return work()
     except StoreUnavailable as error:
         return _retry_after(error, work, longest_wait, on_wait)
+
+
+def with_retry(
+    method: Callable[Concatenate[Owner, Arguments], Result],
+) -> Callable[Concatenate[Owner, Arguments], Result]:
+    """Let a method be done with the ``with_retry`` of ``self.store``. It must change nothing when it is done twice."""
+
+    @wraps(method)
+    def retried(self: Owner, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        done: Result = self.store.with_retry(lambda: method(self, *args, **kwargs))
+        return done
+
+    return retried
 
 
 def _retry_after(

@@ -6,11 +6,9 @@ What is no method of ``Store`` (leases, drivers, probes) waits by ``with_retry``
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from functools import wraps
-from typing import Any
 
 from longwave.platform.storage.database import Database
+from longwave.platform.storage.retry import with_retry
 from longwave.platform.storage.store import Store
 
 ONCE = ("import_trials",)
@@ -27,15 +25,12 @@ class RetryingStore(Store):
     def __init__(self, store: Store) -> None:
         self.__dict__ = store.__dict__
 
-
-def _with_retry(method: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(method)
-    def retried(self: Store, *args: Any, **kwargs: Any) -> Any:
-        return self.with_retry(lambda: method(self, *args, **kwargs))
-
-    return retried
+    @property
+    def store(self) -> RetryingStore:
+        """The store that its methods are done with: itself."""
+        return self
 
 
 for _name, _method in inspect.getmembers(Store, inspect.isfunction):
     if not _name.startswith("_") and not hasattr(Database, _name) and _name not in ONCE:
-        setattr(RetryingStore, _name, _with_retry(_method))
+        setattr(RetryingStore, _name, with_retry(_method))

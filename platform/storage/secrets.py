@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
@@ -26,10 +26,7 @@ FIXED = ("config", "checksum")
 def count_secrets(store: Database) -> int:
     """Return how many texts of a store hold what may be a password."""
     with store.reading() as connection:
-        others = sum(len([*find_secrets(row)]) for _, row in _rows_with_secrets(connection))
-        facts = sum(len([*find_secrets(facts)]) for facts in connection.scalars(sa.select(ENVIRONMENTS.c.facts)))
-        patches = connection.scalars(sa.select(PATCHES.c.text))
-        return others + facts + sum(1 for text in patches if redact_code(text) != text)
+        return _count(connection, _rows_with_secrets(connection))
 
 
 def remove_secrets(store: Database) -> int:
@@ -38,11 +35,12 @@ def remove_secrets(store: Database) -> int:
     Trials that are what their checksums say get new ones; one that was damaged before stays so. A SQLite file is
     written anew afterwards, as the old texts stay in its free space.
     """
-    if not (count := count_secrets(store)):
-        return 0
     with store.transaction() as connection:
+        rows = list(_rows_with_secrets(connection))
+        if not (count := _count(connection, rows)):
+            return 0
         damaged, changed = find_mismatches(connection), set[str]()
-        for table, row in list(_rows_with_secrets(connection)):
+        for table, row in rows:
             keys = [column == row[column.name] for column in table.primary_key]
             new = {name: redact_document(row[name]) for name in row if name not in table.primary_key}
             connection.execute(sa.update(table).where(*keys).values(new))
@@ -55,6 +53,14 @@ def remove_secrets(store: Database) -> int:
             file.execute("VACUUM")
             file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return count
+
+
+def _count(connection: sa.Connection, rows: Iterable[tuple[sa.Table, dict[str, Any]]]) -> int:
+    """Return how many texts are to be changed: those of ``rows``, of environments and of patches."""
+    others = sum(len([*find_secrets(row)]) for _, row in rows)
+    facts = sum(len([*find_secrets(facts)]) for facts in connection.scalars(sa.select(ENVIRONMENTS.c.facts)))
+    patches = connection.scalars(sa.select(PATCHES.c.text))
+    return others + facts + sum(1 for text in patches if redact_code(text) != text)
 
 
 def _rows_with_secrets(connection: sa.Connection) -> Iterator[tuple[sa.Table, dict[str, Any]]]:

@@ -24,25 +24,25 @@ def draw(url: str) -> None:
         key = (row.model, (row.task, row.variant))
         if key not in best or row.seed_count > best[key].seed_count:
             best[key] = row
-    squares = [make_square(titles[model], place, best.get((model, place))) for model in titles for place in boards]
-    head = ("model", *(named(place) for place in boards))
+    squares = [make_square(titles[model], board, best.get((model, board))) for model in titles for board in boards]
+    head = ("model", *(named(board) for board in boards))
     lines = [(title, *(c.word for c in squares if c.line == title)) for title in titles.values()]
     body, corner = page_frame.draw_head()
     holes = sum(c.state == "not run" for c in squares)
     done = sum(c.state == "done" for c in squares)
     body.markdown(f"**{len(squares) - holes} of {len(squares)} cells were run**, {done} with {ENOUGH} seeds or more.")
     drawn = page_frame.draw_figure(
-        lambda: grid(squares, list(titles.values()), [named(place) for place in boards]), "grid"
+        lambda: grid(squares, list(titles.values()), [named(board) for board in boards]), "grid"
     )
     with corner:
         page_frame.draw_share_menu("Coverage", [of_texts("Coverage", head, lines)], {"Coverage": drawn})
     st.subheader("Fill a cell", anchor=False)
     pick, _ = page_frame.draw_head()
     model = state.draw_choice("Model", "model", list(titles), titles.__getitem__, pick)
-    place = state.draw_choice("Board", "board", [named(p) for p in boards], place=pick)
+    board = state.draw_choice("Board", "board", [named(p) for p in boards], container=pick)
     page_frame.draw_command(
         "A sweep file for it, to be run with longwave sweep run FILE:",
-        sweep_file(model, *dict(zip(map(named, boards), boards, strict=True))[place]),
+        sweep_file(model, *dict(zip(map(named, boards), boards, strict=True))[board]),
     )
 
 

@@ -73,7 +73,7 @@ def drawings(
     """Return the figures of one board, ``MOST`` bytes together.
 
     Args:
-        place: Its number, from 1.
+        number: Its number, from 1.
         rows: Its rows, in order.
         of_task: Rows of all variants of its task.
         seeds: Retrainings of each row by its key, as an edition has them.

@@ -100,7 +100,7 @@ def by_depth(url: str, rows: Sequence[Row], bar: object) -> Make:
     """Draw the choice of what is shown against depth, and return what makes that figure."""
     trials = cached_reads.read_trials(url, tuple(k for row in stacked_rows(rows) for k in row.trials))
     labels = [metric_of(rows), *measures_of(trials)]
-    shown = state.draw_buttons("Shown by depth", "depth", labels, place=bar) if len(labels) > 1 else labels[0]
+    shown = state.draw_buttons("Shown by depth", "depth", labels, container=bar) if len(labels) > 1 else labels[0]
     return lambda: depth(rows, trials, shown)
 
 

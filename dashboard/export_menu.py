@@ -17,12 +17,12 @@ REFERENCES = ("kind", "model", "number", "parameters")
 
 def board_as_table(made: BoardView, pool: Pool = EVERYBODY) -> Table:
     """Return the board as the page shows it, to download; its records hold more, at full precision."""
-    place = [column.key for column in made.columns].index("median")
+    index = [column.key for column in made.columns].index("median")
     return replace(
         as_text.board_table(made.rows, pool),
         columns=[column.heading for column in made.columns],
         lines=list(zip(*(made.texts[column.key] for column in made.columns), strict=True)),
-        bold=frozenset((k, place) for k, row in enumerate(made.rows) if row.shines),
+        bold=frozenset((k, index) for k, row in enumerate(made.rows) if row.shines),
         right=frozenset(k for k, column in enumerate(made.columns) if column.align == "right"),
     )
 

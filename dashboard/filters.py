@@ -42,26 +42,26 @@ def describe_filters() -> str:
     return f"; set: {', '.join(moved)}." if moved else "."
 
 
-def draw_pool_filter(rows: Sequence[Row], place: Any = st) -> Pool:
+def draw_pool_filter(rows: Sequence[Row], container: Any = st) -> Pool:
     """Draw what decides the pool, and return it: ranks are computed anew among its rows."""
     models = sorted({row.model for row in rows if row.kind == "reproduced"})
     families = sorted({row.family for row in rows if row.family})
-    left, middle, right = place.columns(3)
+    left, middle, right = container.columns(3)
     return Pool(
-        models=tuple(state.draw_choices("Models", "models", models, place=left)),
-        families=tuple(state.draw_choices("Families", "families", families, place=middle)),
-        min_seeds=state.draw_number_field("Seeds at least", "seeds", 0, max(ENOUGH, 20), place=right),
+        models=tuple(state.draw_choices("Models", "models", models, container=left)),
+        families=tuple(state.draw_choices("Families", "families", families, container=middle)),
+        min_seeds=state.draw_number_field("Seeds at least", "seeds", 0, max(ENOUGH, 20), container=right),
     )
 
 
-def draw_row_filters(rows: Sequence[Row], place: Any = st) -> list[Row]:
+def draw_row_filters(rows: Sequence[Row], container: Any = st) -> list[Row]:
     """Draw what hides rows without another ranking, and return those that are left; rows that nobody trained here stay
     but for the search.
     """
-    first, second, third = place.columns(3)
-    text = state.draw_text_field("Search", "q", place=first, hint="model, family, protocol, row").lower()
-    verdicts = state.draw_choices("Verdict", "verdict", VERDICTS, place=second)
-    own = state.draw_switch("Paper's protocol alone", "protocol", place=third)
+    first, second, third = container.columns(3)
+    text = state.draw_text_field("Search", "q", container=first, hint="model, family, protocol, row").lower()
+    verdicts = state.draw_choices("Verdict", "verdict", VERDICTS, container=second)
+    own = state.draw_switch("Paper's protocol alone", "protocol", container=third)
     ours = [row for row in rows if row.kind == "reproduced"]
     names = dict(zip((row.key for row in ours), table_frames.row_labels(ours), strict=True))
     sizes = draw_similarity_filter("Equal size to", "size", ours, names, lambda row: row.parameters, first)
@@ -83,7 +83,7 @@ def draw_row_filters(rows: Sequence[Row], place: Any = st) -> list[Row]:
 
 
 def draw_similarity_filter(
-    label: str, key: str, rows: Sequence[Row], names: dict[str, str], number: OfRow, place: Any
+    label: str, key: str, rows: Sequence[Row], names: dict[str, str], number: OfRow, container: Any
 ) -> Callable[[Row], bool]:
     """Draw a picker of a row; return a test of whether another has as much of something, within ``EQUAL_WITHIN``."""
     of = {row.key: float(value) for row in rows if (value := number(row))}
@@ -92,16 +92,16 @@ def draw_similarity_filter(
         state.address_value(key) and state.address_value(key) not in of
     ):  # a row that has none, or that the pool left out
         state.write_address(key, "")
-    chosen = state.draw_choice(label, key, options, lambda name: names.get(name, "any"), place)
+    chosen = state.draw_choice(label, key, options, lambda name: names.get(name, "any"), container)
     if not chosen:
         return lambda row: True
     return lambda row: row.key in of and 1 / EQUAL_WITHIN <= of[row.key] / of[chosen] <= EQUAL_WITHIN
 
 
-def draw_sort_order(rows: Sequence[Row], place: Any = st) -> list[Row]:
+def draw_sort_order(rows: Sequence[Row], container: Any = st) -> list[Row]:
     """Draw what decides the order, and return the rows in it; those without the number stand last, ties by rank."""
-    key = state.draw_choice("Sort by", "sort", list(SORTS), lambda name: SORTS[name][0], place)
-    largest = state.draw_switch("Largest first", "largest", place=place)
+    key = state.draw_choice("Sort by", "sort", list(SORTS), lambda name: SORTS[name][0], container)
+    largest = state.draw_switch("Largest first", "largest", container=container)
     if key == "rank":
         return list(rows)[::-1] if largest else list(rows)
     value = SORTS[key][1]

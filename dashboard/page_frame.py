@@ -85,9 +85,9 @@ def draw_foot(every: int) -> None:
     theme.draw_theme_choice(bar)
 
 
-def draw_link(place: Any, name: str, label: str, **query: str) -> None:
+def draw_link(container: Any, name: str, label: str, **query: str) -> None:
     """Draw a link to another page, with what its address is to say."""
-    place.page_link(f"views/{name}.py", label=in_streamlit(label), query_params=_query_params(query))
+    container.page_link(f"views/{name}.py", label=in_streamlit(label), query_params=_query_params(query))
 
 
 def open_page(name: str, **query: str) -> None:

@@ -35,7 +35,7 @@ def draw_search(url: str, sweep: str, trials: Sequence[Trial]) -> dict[str, Figu
         " on ".join(filter(None, (m, " ".join(filter(None, (t, v)))))): (m, t, v)
         for m, t, v in sorted(cells, key=lambda cell: (not cells[cell], cell))
     }
-    chosen = options[state.draw_choice("Cell", "cell", list(options), place=bar)]
+    chosen = options[state.draw_choice("Cell", "cell", list(options), container=bar)]
     mine = [t for t in trials if (t.config.model, t.config.task, t.config.variant) == chosen]
     searched = [t for t in mine if t.config.phase == "search"]
     rows = [
@@ -94,8 +94,8 @@ def draw_settings(trials: Sequence[Trial], goal: str, metric: str) -> dict[str, 
     drawn = {"settings": page_frame.draw_figure(lambda: parallel_coordinates(ended, goal, metric, ids), "parallel")}
     if len(names) > 1:
         bar = st.container(horizontal=True, vertical_alignment="bottom")
-        across = state.draw_choice("Across", "across", names, place=bar)
-        up = state.draw_choice("Up", "up", [n for n in names if n != across], place=bar)
+        across = state.draw_choice("Across", "across", names, container=bar)
+        up = state.draw_choice("Up", "up", [n for n in names if n != across], container=bar)
         st.caption("Cells: median of the validation metric. Hatched: half or more of the trials there diverged.")
         drawn[f"{up} over {across}"] = page_frame.draw_figure(
             lambda: surface(ended, across, up, goal, metric), "surface", "Too few trials have ended."
@@ -112,7 +112,7 @@ def draw_range_sliders(trials: Sequence[Trial], names: Sequence[str]) -> list[Tr
         drawn = sorted({trial_settings(t)[name] for t in trials if name in trial_settings(t)})
         if len(drawn) < 2:
             continue
-        stops = [drawn[place] for place in thin_points(len(drawn), SLIDER_STOPS)]
+        stops = [drawn[at] for at in thin_points(len(drawn), SLIDER_STOPS)]
         low, high = state.draw_range_slider(in_streamlit(name), f"in-{name}", stops, columns[k % len(columns)])
         if (low, high) != (stops[0], stops[-1]):
             kept = [t for t in kept if low <= trial_settings(t).get(name, low - 1) <= high]

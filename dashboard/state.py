@@ -37,7 +37,7 @@ def write_address(key: str, value: str | Iterable[str], usual: str = "") -> None
 
 
 def draw_choice(
-    label: str, key: str, options: Sequence[str], say: Writer = str, place: Any = st, usual: str = ""
+    label: str, key: str, options: Sequence[str], say: Writer = str, container: Any = st, usual: str = ""
 ) -> str:
     """Draw a picker of one of ``options`` and return the choice: that of the address, else ``usual``, else the first.
 
@@ -47,65 +47,69 @@ def draw_choice(
     usual = usual or options[0]
     now = address_value(key) or usual
     st.session_state[_widget_key(key)] = now if now in options else None
-    place.selectbox(label, options, key=_widget_key(key), format_func=say, on_change=_write_choice, args=(key, usual))
+    container.selectbox(
+        label, options, key=_widget_key(key), format_func=say, on_change=_write_choice, args=(key, usual)
+    )
     if now not in options:
         raise ConfigError(did_you_mean(label.lower(), now, options))
     return now
 
 
-def draw_buttons(label: str, key: str, options: Sequence[str], say: Writer = str, place: Any = st) -> str:
+def draw_buttons(label: str, key: str, options: Sequence[str], say: Writer = str, container: Any = st) -> str:
     """Draw buttons for a few ``options`` and return the choice: that of the address, else the first."""
     now = address_value(key) if address_value(key) in options else options[0]
     st.session_state[_widget_key(key)] = now
-    place.segmented_control(
+    container.segmented_control(
         label, options, key=_widget_key(key), format_func=lambda option: in_streamlit(say(option)),
         on_change=_write_choice, args=(key, options[0]), required=True, label_visibility="collapsed",
     )  # fmt: skip
     return now
 
 
-def draw_choices(label: str, key: str, options: Sequence[str], say: Writer = str, place: Any = st) -> list[str]:
+def draw_choices(label: str, key: str, options: Sequence[str], say: Writer = str, container: Any = st) -> list[str]:
     """Draw a picker of any of ``options`` and return the choice; none is all."""
     now = [part for part in address_list(key) if part in options]
     st.session_state[_widget_key(key)] = now
-    place.multiselect(
+    container.multiselect(
         label, options, key=_widget_key(key), format_func=say, on_change=_write_choice, args=(key,), placeholder="all"
     )
     return now
 
 
-def draw_switch(label: str, key: str, usual: bool = False, place: Any = st) -> bool:
+def draw_switch(label: str, key: str, usual: bool = False, container: Any = st) -> bool:
     """Draw a switch and return whether it is on."""
     now = address_value(key) == "yes" if address_value(key) in ("yes", "no") else usual
     st.session_state[_widget_key(key)] = now
-    place.toggle(label, key=_widget_key(key), on_change=_write_choice, args=(key, "yes" if usual else "no"))
+    container.toggle(label, key=_widget_key(key), on_change=_write_choice, args=(key, "yes" if usual else "no"))
     return now
 
 
-def draw_text_field(label: str, key: str, place: Any = st, hint: str = "") -> str:
+def draw_text_field(label: str, key: str, container: Any = st, hint: str = "") -> str:
     """Draw a field of text and return what is in it."""
     st.session_state[_widget_key(key)] = address_value(key)
-    place.text_input(label, key=_widget_key(key), on_change=_write_choice, args=(key,), placeholder=hint)
+    container.text_input(label, key=_widget_key(key), on_change=_write_choice, args=(key,), placeholder=hint)
     return address_value(key)
 
 
-def draw_number_field(label: str, key: str, low: int, high: int, place: Any = st) -> int:
+def draw_number_field(label: str, key: str, low: int, high: int, container: Any = st) -> int:
     """Draw a field of a whole number and return it, ``low`` if the address says nothing that may stand there."""
     text = address_value(key)
     now = min(max(int(text), low), high) if text.isascii() and text.isdigit() else low
     st.session_state[_widget_key(key)] = now
-    place.number_input(label, low, high, step=1, key=_widget_key(key), on_change=_write_choice, args=(key, str(low)))
+    container.number_input(
+        label, low, high, step=1, key=_widget_key(key), on_change=_write_choice, args=(key, str(low))
+    )
     return now
 
 
-def draw_range_slider(label: str, key: str, options: Sequence[float], place: Any = st) -> tuple[float, float]:
+def draw_range_slider(label: str, key: str, options: Sequence[float], container: Any = st) -> tuple[float, float]:
     """Draw a slider over ``options``, in order and two at least, and return both ends of what is kept."""
     ends = [_nearest_option(part, options) for part in address_value(key).split("..")]
     known = sorted(value for value in ends if value is not None)
     low, high = known if len(known) == len(ends) == 2 else (options[0], options[-1])
     # A slider has one end or two by what it is given, not by the session.
     name = f"{_widget_key(key)} {_format_span(low, high)}"
-    place.select_slider(
+    container.select_slider(
         label, options, (low, high), key=name, format_func=lambda value: f"{value:.3g}", on_change=_write_range,
         args=(key, name, _format_span(options[0], options[-1])),
     )  # fmt: skip

@@ -40,11 +40,11 @@ def theme_script(theme: str) -> str:
     return SCRIPT % json.dumps(json.dumps(theme.capitalize()))
 
 
-def draw_theme_choice(place: Any) -> None:
+def draw_theme_choice(container: Any) -> None:
     """Draw the picker of the theme, and bring the page into the one that is asked for."""
     now = current_theme()
     st.session_state["pick theme"] = now
-    place.segmented_control(
+    container.segmented_control(
         "Theme", THEMES, key="pick theme", on_change=_write_theme, required=True, label_visibility="collapsed"
     )
     if now == THEMES[0] or state.address_value(

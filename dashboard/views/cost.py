@@ -43,7 +43,7 @@ def draw(url: str) -> None:
     drawn = {"hours": page_frame.draw_figure(lambda: cost_bars(cost_parts(rows, by), "hours"), "bars")}
     places = sorted({row.place for row in rows})
     pick, _ = page_frame.draw_head()
-    place = state.draw_choice("Board", "board", places, place=pick)
+    place = state.draw_choice("Board", "board", places, container=pick)
     cost = state.draw_choice("Cost", "cost", list(COSTS), lambda name: COSTS[name][0], pick)
     shown = [row for row in rows if row.place == place]
     log = state.draw_switch("Log axis", "log", shown[0].goal == "min", pick)

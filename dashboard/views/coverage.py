@@ -18,54 +18,54 @@ def draw(url: str) -> None:
     if not rows:
         raise ConfigError("The store holds no retrainings yet. What was run appears here.")
     titles = {row.model: row.model_title for row in rows}
-    places = sorted({(row.task, row.variant) for row in rows})
+    boards = sorted({(row.task, row.variant) for row in rows})
     best: dict[tuple[str, tuple[str, str]], Row] = {}
     for row in rows:
         key = (row.model, (row.task, row.variant))
         if key not in best or row.seed_count > best[key].seed_count:
             best[key] = row
-    squares = [make_square(titles[model], place, best.get((model, place))) for model in titles for place in places]
-    head = ("model", *(named(place) for place in places))
+    squares = [make_square(titles[model], board, best.get((model, board))) for model in titles for board in boards]
+    head = ("model", *(named(board) for board in boards))
     lines = [(title, *(c.word for c in squares if c.line == title)) for title in titles.values()]
     body, corner = page_frame.draw_head()
     holes = sum(c.state == "not run" for c in squares)
     done = sum(c.state == "done" for c in squares)
     body.markdown(f"**{len(squares) - holes} of {len(squares)} cells were run**, {done} with {ENOUGH} seeds or more.")
     drawn = page_frame.draw_figure(
-        lambda: grid(squares, list(titles.values()), [named(place) for place in places]), "grid"
+        lambda: grid(squares, list(titles.values()), [named(board) for board in boards]), "grid"
     )
     with corner:
         page_frame.draw_share_menu("Coverage", [of_texts("Coverage", head, lines)], {"Coverage": drawn})
     st.subheader("Fill a cell", anchor=False)
     pick, _ = page_frame.draw_head()
     model = state.draw_choice("Model", "model", list(titles), titles.__getitem__, pick)
-    place = state.draw_choice("Board", "board", [named(p) for p in places], place=pick)
+    board = state.draw_choice("Board", "board", [named(p) for p in boards], container=pick)
     page_frame.draw_command(
         "A sweep file for it, to be run with longwave sweep run FILE:",
-        sweep_file(model, *dict(zip(map(named, places), places, strict=True))[place]),
+        sweep_file(model, *dict(zip(map(named, boards), boards, strict=True))[board]),
     )
 
 
-def make_square(title: str, place: tuple[str, str], row: Row | None) -> Square:
+def make_square(title: str, board: tuple[str, str], row: Row | None) -> Square:
     """Return what a cell is: its state in a colour and in a word."""
-    where = f"{title} on {named(place)}"
+    where = f"{title} on {named(board)}"
     if row is None:
-        return Square(title, named(place), "not run", "·", f"{where}: not run")
+        return Square(title, named(board), "not run", "·", f"{where}: not run")
     if row.missing:
         return Square(
             title,
-            named(place),
+            named(board),
             "running",
             f"{row.seed_count}/{row.seed_count + row.missing}",
             f"{where}: {row.missing} to come",
         )
     if not row.seed_count:
-        return Square(title, named(place), "failed", "failed", f"{where}: {row.failed} failed")
+        return Square(title, named(board), "failed", "failed", f"{where}: {row.failed} failed")
     if row.diverged == row.seed_count:
-        return Square(title, named(place), "diverged", "div.", f"{where}: all {row.seed_count} seeds diverged")
+        return Square(title, named(board), "diverged", "div.", f"{where}: all {row.seed_count} seeds diverged")
     return Square(
         title,
-        named(place),
+        named(board),
         "few seeds" if row.provisional else "done",
         str(row.seed_count),
         f"{where}: {row.seed_count} seeds",

@@ -74,7 +74,7 @@ def draw_searches(url: str, model: str, tasks: list[str]) -> Figure | None:
     """Draw what the settings of its search trials did, two at a time, and return that."""
     st.subheader("What its settings do", anchor=False)
     bar, _ = page_frame.draw_head()
-    task = state.draw_choice("Task", "task", tasks, place=bar)
+    task = state.draw_choice("Task", "task", tasks, container=bar)
     row = next(r for r in cached_reads.read_board_rows(url, task) if r.model == model and r.kind == "reproduced")
     ids = tuple(run.id for run in cached_reads.open_store(url).search_runs(row.config))
     trials = cached_reads.read_trials(url, ids)
@@ -83,7 +83,7 @@ def draw_searches(url: str, model: str, tasks: list[str]) -> Figure | None:
     if not pairs:
         st.caption("No search of this model drew two settings on this task.")
         return None
-    pair = state.draw_choice("Settings", "pair", pairs, place=bar)
+    pair = state.draw_choice("Settings", "pair", pairs, container=bar)
     across, up = pair.split(" × ")
     return page_frame.draw_figure(
         lambda: surface(trials, across, up, row.goal, row.metric), "surface", "Too few search trials have ended."

@@ -36,9 +36,9 @@ def draw(url: str) -> None:
         raise ConfigError("No row stands beside a published number yet. Sweeps of the papers' tasks: infra/sweeps.")
     counts = Counter(number["verdict"] for _, number in pairs)
     pickers, corner = page_frame.draw_head()
-    places = sorted({row.place for row, _ in pairs})
-    chosen = state.draw_choices("Boards", "boards", places, place=pickers)
-    words = state.draw_choices("Verdict", "verdict", [w for w in VERDICTS if counts[w]], place=pickers)
+    boards = sorted({row.place for row, _ in pairs})
+    chosen = state.draw_choices("Boards", "boards", boards, container=pickers)
+    words = state.draw_choices("Verdict", "verdict", [w for w in VERDICTS if counts[w]], container=pickers)
     kept = [
         (row, number)
         for row, number in pairs

@@ -27,12 +27,12 @@ def draw(url: str) -> None:
             "The store holds no retrainings yet. A sweep retrains its winners last; they appear here then."
         )
     pickers, corner = page_frame.draw_head()
-    task = state.draw_choice("Task", "task", tasks, place=pickers)
+    task = state.draw_choice("Task", "task", tasks, container=pickers)
     everything = cached_reads.read_board_rows(url, task)
     variants = table_frames.list_variants(everything)
     variant = variants[0]
     if len(variants) > 1:
-        variant = state.draw_choice("Variant", "variant", variants, place=pickers)
+        variant = state.draw_choice("Variant", "variant", variants, container=pickers)
     with st.expander("Pool, filters and order"):
         wanted = filters.draw_pool_filter([row for row in everything if row.variant == variant])
         rows = [row for row in cached_reads.read_board_rows(url, task, wanted) if row.variant == variant]

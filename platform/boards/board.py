@@ -129,14 +129,14 @@ def _board(
     held = [(trust, seeds) for trust in trusts if len(seeds := seeds_of(trust.group)) >= pool.min_seeds]
     ranked = [k for k, (trust, seeds) in enumerate(held) if seeds and not (trust.untrusted or trust.group.superseded)]
     scale = scale_about(like.about)
-    standing = dict(zip(ranked, standings([held[k][1] for k in ranked], scale), strict=True))
+    standing_of = dict(zip(ranked, standings([held[k][1] for k in ranked], scale), strict=True))
     kept: list[Row] = []
     paired: set[str] = set()
     for k, (trust, seeds) in enumerate(held):
         config, called = trust.group.config, trust.group.about.called
         printed_here = [n for n in numbers if n["model"] == config.model and n["model_variant"] in called]
         same = [] if trust.untrusted else printed_here
-        kept.append(trained(trust, seeds, same, standing.get(k)))
+        kept.append(trained(trust, seeds, same, standing_of.get(k)))
         paired |= {number["id"] for number in same if kept[-1].current}
     if 2 * sum(row.leads for row in kept) < len(ranked):
         kept = [replace(row, stands_out=row.leads) for row in kept]

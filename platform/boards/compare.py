@@ -115,7 +115,7 @@ class Comparison:
         parts += [f"{tally[word]} {word}" for word in ("equivalent", "undecided") if tally[word]]
         parts += [f"{tally['no seed']} without a seed of both"] if tally["no seed"] else []
         open_ = sorted((c.contrast.more, c.place, c.hint) for c in self.contests if c.contrast and c.contrast.more)
-        near = ", ".join(f"{hint} would decide {place}" for _, place, hint in open_[:NEAREST])
+        near = ", ".join(f"{hint} would decide {board}" for _, board, hint in open_[:NEAREST])
         return "; ".join(parts + ([near] if near else [])) + "."
 
     @property
@@ -133,7 +133,7 @@ class Comparison:
             "margin": self.margin,
             "verdict": self.verdict,
             "tasks": [contest.to_dict() for contest in self.contests],
-            "alone": [named(place) for place in self.alone],
+            "alone": [named(board) for board in self.alone],
         }
 
 
@@ -180,12 +180,12 @@ def compare(rows: Sequence[Row], a: str, b: str, margin: float | None = None) ->
     """
     if margin is not None and not 1 < margin < math.inf:
         raise ConfigError(f"A margin is a ratio of errors above 1, got --margin {margin:g}. Try 1.05.")
-    sides = [_by_place(rows, name) for name in (a, b)]
-    common = [place for place in sorted(sides[0]) if place in sides[1]]
+    sides = [_best_by_board(rows, name) for name in (a, b)]
+    common = [board for board in sorted(sides[0]) if board in sides[1]]
     if not common:
         where = [", ".join(map(named, sorted(side))) or "no task" for side in sides]
         raise ConfigError(f"{a} and {b} have no task in common: {a} ran on {where[0]}; {b} on {where[1]}.")
-    pairs = [(sides[0][place], sides[1][place]) for place in common]
+    pairs = [(sides[0][board], sides[1][board]) for board in common]
     if all(x.config == y.config for x, y in pairs):
         raise ConfigError(
             f"{a} and {b} are the same row. Compare two rows, or two models; see them with: longwave board"
@@ -195,13 +195,13 @@ def compare(rows: Sequence[Row], a: str, b: str, margin: float | None = None) ->
     return Comparison(_called(sides[0], a), _called(sides[1], b), contests, margin, alone)
 
 
-def _by_place(rows: Sequence[Row], name: str) -> dict[Place, Row]:
+def _best_by_board(rows: Sequence[Row], name: str) -> dict[Place, Row]:
     """Return the row of a model, or the row of an identity, by task and variant."""
-    by_place: dict[Place, list[Row]] = {}
+    by_board: dict[Place, list[Row]] = {}
     for row in rows:
         if row.current and name in (row.model, row.config):
-            by_place.setdefault((row.task, row.variant), []).append(row)
-    return {place: best_on_validation(theirs) for place, theirs in by_place.items()}
+            by_board.setdefault((row.task, row.variant), []).append(row)
+    return {board: best_on_validation(theirs) for board, theirs in by_board.items()}
 
 
 def _called(side: Mapping[Place, Row], name: str) -> str:

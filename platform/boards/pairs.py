@@ -49,12 +49,12 @@ def pairs(rows: Sequence[Row], shown: Sequence[Row]) -> list[Pair]:
     if not family:
         return []
     decisions = apart([row.seeds for row in family], family[0].scale)
-    place = {row.key: k for k, row in enumerate(family)}
+    index = {row.key: k for k, row in enumerate(family)}
     return [
         Pair(
             a,
             b,
-            WORDS[int(decisions[place[a.key], place[b.key]])],
+            WORDS[int(decisions[index[a.key], index[b.key]])],
             improvement(a.seeds, b.seeds, a.scale),
             ratio(a.seeds, b.seeds, a.scale),
         )

@@ -172,8 +172,8 @@ def protocol(row: Row) -> str:
     known = f"{len(row.known)} known difference{'s' if len(row.known) > 1 else ''}: {'; '.join(row.known)}"
     stated = {recipe, *row.departures, *row.known}
     others = [(number, [d for d in number["departures"] if d not in stated]) for number in row.published]
-    beside = [f"beside {number['printed']}: {', '.join(theirs)}" for number, theirs in others if theirs]
-    return "; ".join([recipe, *row.departures, *([known] if row.known else []), *beside, *row.ways])
+    printed = [f"beside {number['printed']}: {', '.join(theirs)}" for number, theirs in others if theirs]
+    return "; ".join([recipe, *row.departures, *([known] if row.known else []), *printed, *row.ways])
 
 
 def _recipe(source: str) -> str:
@@ -205,8 +205,8 @@ def lost(row: Row) -> list[str]:
 def quoted(number: Mapping[str, Any]) -> str:
     """Return a published number, with the digits in print, its statistic and all its sources."""
     of = f" of {number['n']}" if number["n"] else ""
-    places = dict.fromkeys(source.partition(" (")[0].replace(", ", " ", 1) for source in number["sources"])
-    return f"{in_print(number)} ({number['statistic']}{of}, {', '.join(places)})"
+    sources = dict.fromkeys(source.partition(" (")[0].replace(", ", " ", 1) for source in number["sources"])
+    return f"{in_print(number)} ({number['statistic']}{of}, {', '.join(sources)})"
 
 
 def in_print(number: Mapping[str, Any]) -> str:

@@ -47,5 +47,5 @@ def verification(checks: Sequence[bool], reruns: Sequence[str], bundles: Sequenc
             f", {outside} outside its interval" if outside else ""
         )
     came = " and ".join(sorted({name[:SHORT] for name in bundles}))
-    beside = f"{aside} imported and untrusted" if aside else ""
-    return ", ".join(filter(None, (f"{UNTRUSTED}, of {came}" if came else "", level, beside)))
+    untrusted = f"{aside} imported and untrusted" if aside else ""
+    return ", ".join(filter(None, (f"{UNTRUSTED}, of {came}" if came else "", level, untrusted)))

@@ -50,8 +50,8 @@ def difference(before: Edition, after: Edition) -> list[Change]:
     """Return what changed from one edition to the next, by board: each new and lost row, rank moved, value changed."""
     old, new = _boards(before), _boards(after)
     changes = []
-    for place in sorted({*old, *new}):
-        changes += _board(old.get(place, {}), new.get(place, {}))
+    for board in sorted({*old, *new}):
+        changes += _board(old.get(board, {}), new.get(board, {}))
     return changes
 
 
@@ -61,10 +61,10 @@ def changelog(made: Edition, previous: str | None, changes: Sequence[Change]) ->
     if previous is None:
         return "\n".join([*lines, "The first edition.", ""])
     lines += [f"Since edition {previous}: {len(changes) or 'no'} changes. {REASONS if changes else ''}".rstrip(), ""]
-    place = None
+    board = None
     for change in changes:
-        if place != (change.task, change.variant):
-            place = (change.task, change.variant)
+        if board != (change.task, change.variant):
+            board = (change.task, change.variant)
             lines += [*([""] if lines[-1] else []), f"## {in_markdown(f'{change.task} {change.variant}')}".rstrip(), ""]
         ends = " → ".join(filter(None, (change.before, change.after)))
         kind = "" if change.kind == "reproduced" else f" ({change.kind})"
@@ -73,15 +73,15 @@ def changelog(made: Edition, previous: str | None, changes: Sequence[Change]) ->
     return "\n".join([*lines, ""]).replace("\n\n\n", "\n\n")
 
 
-def standing(row: Mapping[str, Any]) -> str:
+def describe_row(row: Mapping[str, Any]) -> str:
     """Return rank range and numbers of a row: ``rank 1–3, median 0.51, 0.50 ± 0.02 (4 of 5)``, or its state."""
-    place = "superseded" if row["superseded"] else f"rank {span(row['rank_low'], row['rank_high'])}" * _ranked(row)
+    ranked = "superseded" if row["superseded"] else f"rank {span(row['rank_low'], row['rank_high'])}" * _ranked(row)
     if row["mean"] is None:
-        return ", ".join(filter(None, (place, str(row["state"]))))
+        return ", ".join(filter(None, (ranked, str(row["state"]))))
     median = f"median {_median(row)}" if row["kind"] == "reproduced" else ""
     of = f" of {row['n'] + row['diverged']}" if row["diverged"] else ""
     seeds = f" ({row['n']}{of})" if row["n"] else ""
-    return ", ".join(filter(None, (place, median, shown(row["mean"], row["std"]) + seeds)))
+    return ", ".join(filter(None, (ranked, median, shown(row["mean"], row["std"]) + seeds)))
 
 
 def _board(old: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping[str, Any]]) -> list[Change]:
@@ -89,8 +89,8 @@ def _board(old: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping[str, 
     arrived = [row for key, row in new.items() if key not in old]
     left = [row for key, row in old.items() if key not in new]
     moved = {key: row for key, row in new.items() if key in old and _number(row) != _number(old[key])}
-    changes = [_change("new", row, "", standing(row), ["new row"]) for row in arrived]
-    changes += [_change("gone", row, standing(row), "", [_why_gone(row, new.values())]) for row in left]
+    changes = [_change("new", row, "", describe_row(row), ["new row"]) for row in arrived]
+    changes += [_change("gone", row, describe_row(row), "", [_why_gone(row, new.values())]) for row in left]
     both = [(old[key], row) for key, row in new.items() if key in old]
     pool = _pool(
         [row for row in arrived if _ranked(row)],
@@ -107,9 +107,9 @@ def _board(old: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping[str, 
             around = [*pool, *([f"other rows moved: {_names(others)}"] if others else [])]
             causes = own if was["superseded"] != row["superseded"] else [*own, *around]
             reasons = causes or ["no number on this board changed: ranks are computed in another way now"]
-            changes.append(_change("rank", row, standing(was), standing(row), reasons))
+            changes.append(_change("rank", row, describe_row(was), describe_row(row), reasons))
         elif own:
-            changes.append(_change("value", row, standing(was), standing(row), own))
+            changes.append(_change("value", row, describe_row(was), describe_row(row), own))
     return changes
 
 

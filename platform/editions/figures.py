@@ -68,12 +68,12 @@ def epochs(points: Iterable[Point]) -> Curves:
 
 
 def drawings(
-    place: int, rows: Sequence[Row], of_task: Sequence[Row], seeds: Mapping[str, Sequence[Any]], curves: Curves
+    number: int, rows: Sequence[Row], of_task: Sequence[Row], seeds: Mapping[str, Sequence[Any]], curves: Curves
 ) -> list[Drawing]:
     """Return the figures of one board, ``MOST`` bytes together.
 
     Args:
-        place: Its number, from 1.
+        number: Its number, from 1.
         rows: Its rows, in order.
         of_task: Rows of all variants of its task.
         seeds: Retrainings of each row by its key, as an edition has them.
@@ -86,8 +86,8 @@ def drawings(
         tried = ((n, drawn.svg(WIDTH) if (drawn := figure(n)) else "") for n in ROWS)
         n, svg = next(((n, svg) for n, svg in tried if len(svg.encode()) <= EACH), (0, ""))
         if svg and sum(map(_size, shown_so_far)) + len(svg.encode()) <= BESIDE:
-            shown_so_far.append(Drawing(f"board-{place}-{kind}.svg", svg, title, note + _few(n, shown), {}))
-    return [*shown_so_far, *_curves(place, shown, simple, seeds, curves, MOST - sum(map(_size, shown_so_far)))]
+            shown_so_far.append(Drawing(f"board-{number}-{kind}.svg", svg, title, note + _few(n, shown), {}))
+    return [*shown_so_far, *_curves(number, shown, simple, seeds, curves, MOST - sum(map(_size, shown_so_far)))]
 
 
 def _kinds(
@@ -109,14 +109,14 @@ def _kinds(
 
 
 def _curves(
-    place: int,
+    number: int,
     rows: Sequence[Row],
     simple: Sequence[Row],
     seeds: Mapping[str, Sequence[Any]],
     curves: Curves,
-    room: int,
+    size: int,
 ) -> list[Drawing]:
-    """Return the learning curves of a board in at most ``room`` bytes; none where no epoch is known."""
+    """Return the learning curves of a board in at most ``size`` bytes; none where no epoch is known."""
     lines = {row.key: [_line(seed, curves) for seed in seeds[row.key]] for row in rows}
     known = [row for row in rows if any(line.points for line in lines[row.key])]
     if not known:
@@ -124,11 +124,11 @@ def _curves(
     parts = [Panel(escape_invisible(row.label), family_colour(row.family), lines[row.key]) for row in known]
     metric, log = f"validation {measured(rows[0])}", _logarithmic(rows)
     limit = next((row.mean for row in simple), None)
-    tried = ((n, draw_panels(parts[:n], metric, log, limit, most)) for n in ROWS for most in POINTS)
-    n, svg = next((n, svg) for n, svg in tried if len(svg.encode()) <= room)
+    tried = ((n, draw_panels(parts[:n], metric, log, limit, points)) for n in ROWS for points in POINTS)
+    n, svg = next((n, svg) for n, svg in tried if len(svg.encode()) <= size)
     note = f"{metric.capitalize()}, a line a retraining: a dot marks its best epoch, a cross where it broke."
     views = {row.key: f"p{k}" for k, row in enumerate(known[:n])}
-    return [Drawing(f"board-{place}{CURVES}", svg, "Learning curves", note + _few(n, known), views)]
+    return [Drawing(f"board-{number}{CURVES}", svg, "Learning curves", note + _few(n, known), views)]
 
 
 def _line(seed: Mapping[str, Any], curves: Curves) -> CurveLine:

@@ -78,7 +78,7 @@ def _drawings(made: Edition, rows: Sequence[Row], curves: Curves) -> list[list[D
         boards.setdefault((row.task, row.variant), []).append(row)
         tasks.setdefault(row.task, []).append(row)
     seeds = {entry["key"]: entry["seeds"] for entry in made.rows}
-    return [drawings(k, boards[place], tasks[place[0]], seeds, curves) for k, place in enumerate(sorted(boards), 1)]
+    return [drawings(k, boards[board], tasks[board[0]], seeds, curves) for k, board in enumerate(sorted(boards), 1)]
 
 
 def _figure(overview: Overview) -> tuple[str, str]:

@@ -38,9 +38,9 @@ def pack_results(
     if wanted is False:
         return {}, "they were not asked for."
     counts = store.count() if wanted is None else {}
-    for what, most in MOST.items():
-        if counts.get(what, 0) > most:
-            return {}, f"the store has {counts[what]:,} {what}, more than {most:,}. Ask for them with: --results"
+    for what, limit in MOST.items():
+        if counts.get(what, 0) > limit:
+            return {}, f"the store has {counts[what]:,} {what}, more than {limit:,}. Ask for them with: --results"
     whole = bundle.seal(collect(store))
     retrained = {e.config.id for e in whole.content.trials if e.config.phase == "retrain"}
     if retrained != {seed["trial"] for row in made.rows for seed in row["seeds"] if seed["status"] in ENDED}:

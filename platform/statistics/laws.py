@@ -97,9 +97,9 @@ def studentised(splits: NDArray[bool_], ties: Ties) -> NDArray[float64]:
     # The sums of squares of more than EXACT seeds need more than 32 bits.
     whole: Any = np.int32 if sum(ties) <= EXACT else np.int64
     ends = np.cumsum(ties)
-    taken = np.cumsum(splits, axis=1, dtype=whole)[:, ends - 1]
-    inside: NDArray[Any] = np.diff(taken, axis=1, prepend=whole(0))
-    lower: NDArray[Any] = 2 * taken - inside
+    sums = np.cumsum(splits, axis=1, dtype=whole)[:, ends - 1]
+    inside: NDArray[Any] = np.diff(sums, axis=1, prepend=whole(0))
+    lower: NDArray[Any] = 2 * sums - inside
     upper: NDArray[Any] = midranks(ties).astype(whole) - 1 - lower
     n1, n = int(splits[0].sum()), splits.shape[1]
     n2 = n - n1
@@ -120,8 +120,8 @@ def _splits(first: int, n: int) -> NDArray[bool_]:
     import numpy as np
 
     if math.comb(n, first) <= SPLITS:
-        places = chain.from_iterable(combinations(range(n), first))
-        chosen = np.fromiter(places, np.int64, first * math.comb(n, first)).reshape(-1, first)
+        combined = chain.from_iterable(combinations(range(n), first))
+        chosen = np.fromiter(combined, np.int64, first * math.comb(n, first)).reshape(-1, first)
     else:
         rng: np.random.Generator = np.random.default_rng(0)
         chosen = np.argpartition(rng.random((DRAWS, n), dtype=np.float32), first, axis=1)[:, :first]

@@ -210,8 +210,8 @@ def mean_ranks(
         raise ValueError(f"Every task needs all rows, got {[len(rows) for rows in tasks]} rows.")
     ranks = []
     for rows, scale in zip(tasks, scales, strict=True):
-        places = standings(rows, scale, alpha / len(tasks))
-        ranks.append([(rank, at.low, at.high) for rank, at in zip(task_ranks(rows, scale), places, strict=True)])
+        spans = standings(rows, scale, alpha / len(tasks))
+        ranks.append([(rank, at.low, at.high) for rank, at in zip(task_ranks(rows, scale), spans, strict=True)])
     return [
         Estimate(*(math.fsum(part) / len(tasks) for part in zip(*row, strict=True))) for row in zip(*ranks, strict=True)
     ]

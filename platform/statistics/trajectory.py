@@ -33,7 +33,7 @@ def expected_best(scores: Sequence[float | None], goal: str, level: float = 0.8)
     import numpy as np
 
     values, n = np.array(ended), len(scores)
-    place, weights = np.arange(n - len(ended) + 1, n + 1), np.full(len(ended), 1 / n)
+    rank, weights = np.arange(n - len(ended) + 1, n + 1), np.full(len(ended), 1 / n)
     curve = []
     for k in range(1, n + 1):
         chance = np.cumsum(weights / weights.sum())
@@ -41,7 +41,7 @@ def expected_best(scores: Sequence[float | None], goal: str, level: float = 0.8)
         ends = [ended[min(len(ended) - 1, int(np.searchsorted(chance, p)))] for p in ((1 - level) / 2, (1 + level) / 2)]
         curve.append(Estimate(float(weights @ values / weights.sum()), min(ends), max(ends)))
         # C(i − 1, k) / C(n, k + 1) from C(i − 1, k − 1) / C(n, k): the binomials themselves would overflow.
-        weights = weights * (np.maximum(place - k, 0) / k * (k + 1) / max(1, n - k))
+        weights = weights * (np.maximum(rank - k, 0) / k * (k + 1) / max(1, n - k))
     return curve
 
 

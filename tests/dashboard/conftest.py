@@ -44,8 +44,8 @@ FACTS_OF_MODEL = {"source": "a paper", "equation": "y = f(x)", "params": [{"name
 @pytest.fixture(scope="package")
 def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A store with a full row, a provisional one, one without a mean, and a task with two variants."""
-    place = f"sqlite:///{tmp_path_factory.mktemp('store') / 'longwave.db'}"
-    store = Store(place)
+    address = f"sqlite:///{tmp_path_factory.mktemp('store') / 'longwave.db'}"
+    store = Store(address)
     store.add_sweep("demo", {"trials": 2})
     lem, lstm = [trial("lem", k) for k in range(3)], [trial("lstm", k) for k in range(5)]
     cornn, searched = [trial("cornn", k) for k in range(3)], [trial("cornn", k, phase="search") for k in (8, 9)]
@@ -69,7 +69,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     driver.take([cornn[2].id])
     driver.write(Report(began={cornn[2].id: 0}))
     store.engine.dispose()
-    return place
+    return address
 
 
 @pytest.fixture

@@ -81,8 +81,8 @@ def test_a_table_has_the_texts_of_each_row_however_often_it_is_drawn() -> None:
     for _ in range(2):
         written = table.to_html()
         for column in made.numbers:
-            place = list(board_table.board_frame(made)).index(column.key)
-            cells = re.findall(rf'col{place}" >(.*?)</td>', written)
+            index = list(board_table.board_frame(made)).index(column.key)
+            cells = re.findall(rf'col{index}" >(.*?)</td>', written)
             assert cells == [column.text(row) for row in made.rows], column.key
 
 

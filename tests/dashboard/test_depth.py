@@ -21,8 +21,8 @@ BY_DEPTH = "Against the number of layers"
 def test_the_page_draws_scores_and_measures_by_depth_and_only_where_there_are_depths(
     tmp_path: Path, visit: Callable[..., AppTest], url: str
 ) -> None:
-    place = f"sqlite:///{tmp_path / 'deep.db'}"
-    store = Store(place)
+    store_url = f"sqlite:///{tmp_path / 'deep.db'}"
+    store = Store(store_url)
     store.add_sweep("demo", {"trials": 1})
     for layers, error, energy in ((2, 0.1, 3.0), (4, 0.2, 0.5)):
         configs = [replace(trial("lstm", k), options={"layers": layers}) for k in range(3)]
@@ -30,10 +30,10 @@ def test_the_page_draws_scores_and_measures_by_depth_and_only_where_there_are_de
         runs = [replace(ok(c, error + c.seed / 100), measures=(Measure("energy", "1", energy),)) for c in configs]
         store.write([], runs)
     store.engine.dispose()
-    page = visit(place, "task", task="fitzhugh_nagumo", figure="depth")
+    page = visit(store_url, "task", task="fitzhugh_nagumo", figure="depth")
     assert BY_DEPTH in notes(page) and "cannot be drawn" not in notes(page)
     middles = {m["layers"]: m["value"] for m in marks(page) if "median" in m["tip"]}
     assert middles == {2: 0.11, 4: 0.21000000000000002}
-    page = visit(place, "task", task="fitzhugh_nagumo", figure="depth", depth="energy")
+    page = visit(store_url, "task", task="fitzhugh_nagumo", figure="depth", depth="energy")
     assert {m["value"] for m in marks(page)} == {3.0, 0.5}
     assert BY_DEPTH not in notes(visit(url, "task", task="fitzhugh_nagumo", figure="depth"))

@@ -40,13 +40,13 @@ def titles(page: Page) -> list[str]:
 def column(page: Page, heading: str) -> list[str]:
     """Return what stands under a heading of the board; an arrow before it says that it sorts."""
     head, *rest = lines(page)
-    place = next(k for k, name in enumerate(head) if name.removeprefix("↑ ").removeprefix("↓ ").startswith(heading))
-    return [line[place] for line in rest if line[place]]
+    index = next(k for k, name in enumerate(head) if name.removeprefix("↑ ").removeprefix("↓ ").startswith(heading))
+    return [line[index] for line in rest if line[index]]
 
 
-def select(page: Page, place: int) -> None:
+def select(page: Page, line: int) -> None:
     """Click the box before a row of the board."""
-    press(page, 15, 35 * (place + 1.5))
+    press(page, 15, 35 * (line + 1.5))
 
 
 def press(page: Page, x: float, y: float) -> None:
@@ -88,8 +88,8 @@ def test_a_search_leaves_the_rows_it_names_stands_in_the_address_and_back_undoes
 def test_two_selected_rows_lead_to_their_comparison_whose_link_gives_the_same_view(url: str, come: Come) -> None:
     visitor = come(url, "task", task="fitzhugh_nagumo", rows="reproduced")
     page = visitor.page
-    for place, name in enumerate(("LEM", "LSTM")):
-        select(page, place)
+    for line, name in enumerate(("LEM", "LSTM")):
+        select(page, line)
         page.get_by_role("link", name=name, exact=True).wait_for()
     board = visitor.settled().url  # a click while the page is drawn anew may be lost
     assert LEM in board and trial("lstm", 0).row[:SHORT] in board
@@ -126,8 +126,8 @@ def test_an_export_is_what_is_on_screen(url: str, come: Come) -> None:
 @pytest.fixture(scope="module")
 def odd(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A store whose models, tasks, sweep and reasons have names that somebody meant harm with."""
-    place = f"sqlite:///{tmp_path_factory.mktemp('odd') / 'store.db'}"
-    with Store(place) as store:
+    url = f"sqlite:///{tmp_path_factory.mktemp('odd') / 'store.db'}"
+    with Store(url) as store:
         store.add_sweep("demo", {})
         for number, name in enumerate(ODD.values()):
             config = replace(trial("lem", number), model=f"odd{number}", options={"damping": name[:60]})
@@ -137,7 +137,7 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> str:
                 store.add_trials("demo", seeds, abouts)
                 lost = Run(seeds[2].id, "failed", f"it died: {name}", 0)
                 store.write([], [ok(seeds[0], 0.1 + number), ok(seeds[1], 0.2), lost])
-    return place
+    return url
 
 
 @pytest.mark.parametrize("name", ["overview", "task", "model", "compare", "sweep", "cost", "coverage", "row"])

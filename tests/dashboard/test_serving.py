@@ -92,10 +92,10 @@ def test_a_store_that_is_damaged_is_refused_before_anything_starts(
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "192.0.2.7"])
 def test_others_are_let_in_by_a_word_of_its_own_alone(address: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with socket.socket() as taken:  # should the word not be asked for, nothing starts all the same
-        taken.bind(("0.0.0.0", 0))
-        taken.listen()
-        command = ["dashboard", "--address", address, "--port", str(taken.getsockname()[1])]
+    with socket.socket() as listener:  # should the word not be asked for, nothing starts all the same
+        listener.bind(("0.0.0.0", 0))
+        listener.listen()
+        command = ["dashboard", "--address", address, "--port", str(listener.getsockname()[1])]
         assert main(command) == 2
         message = capsys.readouterr().err
         assert (

@@ -67,12 +67,12 @@ class Reader:
     """Somebody who reads an edition; what fails and what is asked for is kept."""
 
     def __init__(self, browser: Browser, address: str, size: dict[str, int] | None = None) -> None:
-        self.address, self.wrong, self.asked = address, list[str](), set[str]()
+        self.address, self.wrong, self.requests = address, list[str](), set[str]()
         self.context = browser.new_context(viewport=size or DESK, permissions=[])  # type: ignore[arg-type]
         self.tab: Tab = self.context.new_page()
         self.tab.on("console", lambda message: self.wrong.append(message.text) if message.type == "error" else None)
         self.tab.on("pageerror", lambda error: self.wrong.append(str(error)))
-        self.tab.on("request", lambda request: self.asked.add(request.url.partition("#")[0]))
+        self.tab.on("request", lambda request: self.requests.add(request.url.partition("#")[0]))
         self.tab.add_init_script("window.fired = () => { window.acted = true; }; window.alert = window.fired;")
 
     def open(self, hash: str = "") -> Tab:
@@ -93,11 +93,11 @@ def reader(browser: Browser, served: str) -> Iterator[Reader]:
     page.context.close()
 
 
-@pytest.mark.parametrize(("place", "size"), [("disk", PHONE), ("server", DESK)], ids=["disk, phone", "server, desk"])
+@pytest.mark.parametrize(("source", "size"), [("disk", PHONE), ("server", DESK)], ids=["disk, phone", "server, desk"])
 def test_every_view_is_drawn_without_an_error_and_asks_for_its_own_files_alone(
-    browser: Browser, folder: Path, served: str, place: str, size: dict[str, int]
+    browser: Browser, folder: Path, served: str, source: str, size: dict[str, int]
 ) -> None:
-    address = served if place == "server" else (folder / "index.html").as_uri()
+    address = served if source == "server" else (folder / "index.html").as_uri()
     reader = Reader(browser, address, size)
     row = page_data(folder)["rows"][2]["key"]
     for hash in (
@@ -118,8 +118,9 @@ def test_every_view_is_drawn_without_an_error_and_asks_for_its_own_files_alone(
         assert tab.evaluate(wide) == 0, f"{hash} is wider than the page"
         assert not tab.evaluate("window.acted === true")
     home = address.rpartition("/")[0]
-    assert reader.wrong == [] and all(url.startswith((home, "about:", "data:")) for url in reader.asked), reader.asked
-    assert len([url for url in reader.asked if url.endswith(".svg")]) == 4, "the figures of the one board in sight"
+    own = (home, "about:", "data:")
+    assert reader.wrong == [] and all(url.startswith(own) for url in reader.requests), reader.requests
+    assert len([url for url in reader.requests if url.endswith(".svg")]) == 4, "the figures of the one board in sight"
     reader.context.close()
 
 

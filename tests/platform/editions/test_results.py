@@ -52,10 +52,10 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module")
 def published(swept: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An edition of that store."""
-    place = tmp_path_factory.mktemp("published") / "one"
+    path = tmp_path_factory.mktemp("published") / "one"
     with Store(swept) as store:
-        publish(place, store, "Ours", "c")
-    return place
+        publish(path, store, "Ours", "c")
+    return path
 
 
 @pytest.fixture
@@ -205,7 +205,7 @@ def test_a_board_of_another_form_is_no_edition(folder: Path, content: str, messa
 
 
 @pytest.mark.parametrize(
-    ("options", "place", "value", "why"),
+    ("options", "name", "value", "why"),
     [
         (["--no-results"], "editions.results.MOST", {}, "they were not asked for."),
         ([], "editions.results.MOST", {"trials": 9}, "the store has 10 trials, more than 9. Ask for them"),
@@ -220,10 +220,10 @@ def test_a_board_of_another_form_is_no_edition(folder: Path, content: str, messa
     ],
 )
 def test_an_edition_too_large_for_its_results_is_published_without_them_and_says_so(
-    options: list[str], place: str, value: object, why: str, swept: str, tmp_path: Path,
+    options: list[str], name: str, value: object, why: str, swept: str, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(f"longwave.platform.{place}", value)
+    monkeypatch.setattr(f"longwave.platform.{name}", value)
     assert main(["publish", str(tmp_path / "one"), "--store", swept, *options]) == 0
     assert capsys.readouterr().out.splitlines()[1].startswith(f"Without {FOLDER}: {why}")
     assert not (tmp_path / "one" / FOLDER).exists()
@@ -240,11 +240,11 @@ def test_results_are_put_in_where_they_are_asked_for(
 
 def test_results_that_import_would_reject_are_left_out(swept: str, tmp_path: Path, store: Store) -> None:
     with Store(swept) as other:
-        entries = [t for t in other.trials("tiny") if t.config.phase == "retrain" and t.config.model == "gru"]
+        trials = [t for t in other.trials("tiny") if t.config.phase == "retrain" and t.config.model == "gru"]
         settings = other.sweep("tiny").content
     store.add_sweep("tiny", dict(settings))
-    store.add_trials("tiny", [t.config for t in entries], [t.about for t in entries])
-    store.write([], [replace(t.run, environment={}) for t in entries if t.run])
+    store.add_trials("tiny", [t.config for t in trials], [t.about for t in trials])
+    store.write([], [replace(t.run, environment={}) for t in trials if t.run])
     lines: list[str] = []
     publish(tmp_path / "one", store, "Ours", "c", report=lines.append)
     [line] = lines

@@ -17,6 +17,8 @@ QUARTILE = 0.75
 """Of the variances of the other rows: what a row's own variance is taken to be at least."""
 ALONE = 1.5
 """By which the variance of a single other row is multiplied, in place of a quartile."""
+PARTED = 0.25
+"""Share of a row's seeds that lie on either side of a jump."""
 JUMP = 0.5
 """Share of a row's range from which on the distance of two neighbouring seeds parts it in two."""
 
@@ -46,9 +48,10 @@ def least_variance(variances: NDArray[float64], i: NDArray[Any], j: NDArray[Any]
 
 
 def jumps(values: NDArray[float64]) -> NDArray[float64]:
-    """Return the largest distance of two neighbouring seeds of each row with one more beyond either, (rows,).
+    """Return the largest distance of two neighbouring seeds that parts each row in two kinds, (rows,).
 
-    That is, at least two seeds lie on each side; it is infinite where these diverged, and 0 for fewer than four seeds.
+    Two seeds at least and a quarter of all lie on either side, else it is no sign that both come about as often. It is
+    infinite where those of one side diverged, and 0 where nothing parts the row.
 
     Args:
         values: Of seeds, (rows, seeds): infinite where diverged, nan where there is none.
@@ -57,8 +60,8 @@ def jumps(values: NDArray[float64]) -> NDArray[float64]:
 
     with np.errstate(invalid="ignore"):
         steps = np.diff(np.sort(values, axis=1), axis=1)
-    k = np.arange(steps.shape[1])
-    inner = (k >= 1) & (k + 3 <= np.sum(~np.isnan(values), axis=1)[:, None])
+    below, n = np.arange(1, steps.shape[1] + 1), np.sum(~np.isnan(values), axis=1)[:, None]
+    inner = np.minimum(below, n - below) >= np.maximum(2, np.ceil(PARTED * n))
     return np.asarray(np.where(inner & ~np.isnan(steps), steps, 0.0).max(1, initial=0.0))
 
 

@@ -40,7 +40,7 @@ def test_of_three_rows_it_is_one_and_a_half_times_the_third_and_of_two_there_is_
     assert least_variance(np.array([1.0, 2.0]), *pairs(2)).tolist() == [0.0]
 
 
-def test_a_row_jumps_where_two_seeds_at_least_lie_on_either_side() -> None:
+def test_a_row_jumps_where_two_seeds_and_a_quarter_lie_on_either_side() -> None:
     lost, none = np.inf, np.nan
     rows = np.array([
         [0.0, 9.0, 1.0, 8.0, 9.5],
@@ -52,6 +52,12 @@ def test_a_row_jumps_where_two_seeds_at_least_lie_on_either_side() -> None:
         [lost, lost, lost, lost, lost],
     ])  # fmt: skip
     assert jumps(rows) == pytest.approx([7.0, 0.2, 4.0, 0.0, 4.0, lost, 0.0])
+
+
+def test_two_of_nine_seeds_are_no_quarter() -> None:
+    few, quarter = ([0.0] * (9 - k) + [5.0] * k for k in (2, 3))
+    assert jumps(np.array([few, quarter])).tolist() == [0.0, 5.0]
+    assert jumps(np.array([[0.0] * 6 + [np.inf] * 3])).tolist() == [np.inf]
 
 
 @given(numbers, st.integers(0, 6).map(float))

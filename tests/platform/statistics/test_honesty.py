@@ -5,16 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from claims import Line
-from honesty import markdown_table
-from seed_laws import HONEST, UNEQUAL, SeedLaw
+from honesty import markdown_table, read_sections
+from seed_laws import FEW_SEEDS, HONEST, UNEQUAL, UNSEEN, SeedLaw
 from simulated_boards import (
     EFFECTS,
     MEDIANS,
+    MIXED,
     Effect,
     MedianLaw,
     false_claims,
     false_mean_ranks,
     found_pairs,
+    learning_covered,
     median_covered,
     score_covered,
 )
@@ -31,6 +33,12 @@ def test_a_board_of_eight_models_holds_a_false_claim_in_5_cases_of_100_at_most(l
 @pytest.mark.parametrize("law", FAILING, ids=lambda law: law.name)
 def test_of_twenty_models_too(law: SeedLaw) -> None:
     for line in false_claims(law, 20, 5, 100):
+        assert line.held, line
+
+
+@pytest.mark.parametrize("law", [*FEW_SEEDS, *UNSEEN], ids=lambda law: law.name)
+def test_where_rows_learn_or_do_not_few_and_mixed_seeds_hold_their_claim(law: SeedLaw) -> None:
+    for line in (*false_claims(law, 8, 5, 150), *false_claims(law, 13, 5, 100), *false_claims(law, 8, MIXED, 100)):
         assert line.held, line
 
 
@@ -54,12 +62,17 @@ def test_the_interval_of_an_overall_score_covers_as_often_as_it_says(lost: float
         assert line.held, line
 
 
+def test_the_interval_of_an_overall_score_covers_where_seeds_gain_all_or_nothing() -> None:
+    for line in learning_covered(5, 1, 0.5, 5, 300):
+        assert line.held, line
+
+
 def test_mean_ranks_hold_family_wise_over_all_tasks() -> None:
     for line in false_mean_ranks(3, 10, 150):
         assert line.held, line
 
 
-@pytest.mark.parametrize("law", HONEST, ids=lambda law: law.name)
+@pytest.mark.parametrize("law", [*HONEST, *FEW_SEEDS, *UNSEEN], ids=lambda law: law.name)
 def test_the_laws_are_what_they_say(law: SeedLaw) -> None:
     errors, better = law.draw(np.random.default_rng(0), 4, 20_000), law.better(4)
     for i, j in ((0, 1), (0, 3), (2, 1), (2, 3)):
@@ -76,3 +89,8 @@ def test_a_case_outside_its_claim_is_marked() -> None:
         "| a law | ≤ .05 | .043 |  |",
         "| another | ≤ .05 | .210 | **outside** |",
     ]
+
+
+def test_a_part_that_is_run_alone_leaves_the_others_as_they_are_written() -> None:
+    written = "# Title\n\nA header.\n\n## Ranks\n\n| a |\n|---|\n\n## Pairs\n\n| b |\n"
+    assert read_sections(written) == {"Ranks": "| a |\n|---|\n", "Pairs": "| b |\n"}

@@ -59,7 +59,8 @@ def rows_that_jump(values: list[np.ndarray[Any, Any]], i: int, j: int, gap: floa
     found = 0
     for k, row in enumerate(values):
         seeds = [] if np.isnan(row).any() else sorted(row.tolist())
-        jumps = [seeds[k + 1] - seeds[k] for k in range(1, len(seeds) - 2) if math.isfinite(seeds[k])]
+        side = max(2, math.ceil(len(seeds) / 4))
+        jumps = [seeds[k] - seeds[k - 1] for k in range(side, len(seeds) - side + 1) if math.isfinite(seeds[k - 1])]
         found += k not in (i, j) and max(jumps, default=0.0) >= abs(gap) > 0
     return found
 

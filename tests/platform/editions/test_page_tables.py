@@ -51,7 +51,7 @@ def test_a_board_has_the_columns_of_the_edition_in_order(folder: Path) -> None:
 def test_the_head_counts_rows_retrainings_and_what_they_stand_beside(folder: Path) -> None:
     assert Page.drawn(folder)("elements.about.textContent").startswith(
         "4 rows of 10 retrainings, 1 of them beside printed numbers, 1 printed number without a row and "
-        "1 trivial predictor, on 2 boards. Verdict on 1 printed number: 1 "
+        "1 trivial predictor, on 2 boards. Verdict of current rows on 1 printed number: 1 "
     )
 
 

@@ -98,7 +98,8 @@ def load(content: Mapping[str, Any], place: str) -> Edition:
         step = "Upgrade longwave." if newer else "Publish its store again."
         raise ConfigError(f"{place}: schema version {schema!r}; this Longwave reads {SCHEMA}. {step}")
     try:
-        loaded = Edition(*(content[name] for name in ("rows", "title", "created", "commit")), content.get("tops", {}))
+        fields = {name: content[name] for name in ("rows", "title", "created", "commit")}
+        loaded = Edition(**fields, tops=content.get("tops", {}))
     except KeyError as error:
         raise ConfigError(f"{place}: the field {error} is missing. Publish it again.") from None
     if loaded.sha256 != content.get("sha256"):

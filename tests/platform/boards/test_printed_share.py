@@ -31,9 +31,8 @@ def test_other_protocols_are_counted_and_explained_and_none_reproduced_is_said(r
     )
     assert text.startswith(
         "Verdicts of current rows on 3 printed numbers: 1 other protocol (recipe, data, form or statistic differs from "
-        "Verdicts of current rows on 3 printed numbers: 1 other protocol (recipe, data, form or statistic differs from "
-        "the paper's, so that a word would judge the difference and not the model), 1 worse, 1 undecided, 0 reproduced; "
-        "nearest "
+        "the paper's, so that a word would judge the difference and not the model), 1 worse, 1 undecided, 0 reproduced;"
+    )
     assert "nearest to a reproduction is B on t beside 1.2, undecided, × 0.80" in text
 
 

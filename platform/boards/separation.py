@@ -12,8 +12,8 @@ from longwave.platform.boards.texts import listed, plain
 from longwave.platform.statistics.sign import beats, fewest_seeds, seeds_better, surely_better
 from longwave.platform.statistics.verdict import ENOUGH
 
-Word = Literal["separates", "open", "saturated"]
-WORDS: tuple[Word, ...] = ("separates", "open", "saturated")
+TaskWord = Literal["separates", "open", "saturated"]
+WORDS: tuple[TaskWord, ...] = ("separates", "open", "saturated")
 """In the order in which tasks stand."""
 
 
@@ -37,7 +37,7 @@ class Separation:
         why: What keeps an open board from being decided, a sentence; empty for the others.
     """
 
-    word: Word
+    word: TaskWord
     predictor: Row | None = None
     better: Sequence[Row] = ()
     why: str = ""

@@ -22,8 +22,8 @@ from tree import ROOT
 
 FILE = ROOT / "infra/honesty.md"
 PARTS = ("ranks", "few-seeds", "intervals", "overall", "pairs", "verdicts", "selection")
-BOARDS = 500
-"""Boards a case of ranks, half as many with 20 models: the standard error of a share of .05 is .010 (.014)."""
+BOARDS = 300
+"""Boards a case of ranks, half as many with 20 models: the standard error of a share of .05 is .013 (.018)."""
 CASES = 1000
 """Cases of the other parts."""
 HEADER = """# What is claimed, and what came out

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from longwave.platform.boards.row import Row, named
-from longwave.platform.boards.separation import WORDS, Separation, Word, separation
+from longwave.platform.boards.separation import WORDS, Separation, TaskWord, separation
 from longwave.platform.statistics.overall import OverallScores, TaskScores, mean_ranks, overall_scores, task_ranks
 from longwave.platform.statistics.stats import Estimate, direction
 from longwave.platform.statistics.verdict import ENOUGH
@@ -79,7 +79,7 @@ class Overview:
     left_out: Mapping[str, str] = field(default_factory=dict)
     tops: Mapping[str, float] = field(default_factory=dict)
 
-    def of_word(self, *words: Word) -> list[tuple[str, str]]:
+    def of_word(self, *words: TaskWord) -> list[tuple[str, str]]:
         """Return the tasks that have one of some words, in order."""
         return [place for place, each in zip(self.tasks, self.separations, strict=True) if each.word in words]
 

@@ -36,7 +36,7 @@ def verdict_share(rows: Iterable[Row]) -> str:
         )
     row, number = min(numbers, key=lambda pair: _distance(pair[1]))
     near = f"{row.label} on {row.place} beside {number['printed']}, {judged(number)}"
-    verdicts = f"Verdict{'s' * (total > 1)} on {total} printed number{'s' * (total > 1)}"
+    verdicts = f"Verdict{'s' * (total > 1)} of current rows on {total} printed number{'s' * (total > 1)}"
     return f"{verdicts}: {', '.join(words)}; nearest to a reproduction is {near}."
 
 

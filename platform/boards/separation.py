@@ -12,8 +12,8 @@ from longwave.platform.boards.texts import listed, plain
 from longwave.platform.statistics.sign import beats, fewest_seeds, seeds_better, surely_better
 from longwave.platform.statistics.verdict import ENOUGH
 
-Word = Literal["separates", "open", "saturated"]
-WORDS: tuple[Word, ...] = ("separates", "open", "saturated")
+TaskWord = Literal["separates", "open", "saturated"]
+WORDS: tuple[TaskWord, ...] = ("separates", "open", "saturated")
 """In the order in which tasks stand."""
 
 
@@ -37,7 +37,7 @@ class Separation:
         why: What keeps an open board from being decided, a sentence; empty for the others.
     """
 
-    word: Word
+    word: TaskWord
     predictor: Row | None = None
     better: Sequence[Row] = ()
     why: str = ""
@@ -80,10 +80,10 @@ def _why_undecided(row: Row, predictor: Row, networks: int) -> str:
     """Return why a row whose median is better than a predictor's score is not told apart from it."""
     wins = seeds_better(row.seeds, predictor.mean or 0.0, row.scale)
     least = fewest_seeds(networks)
-    more = f", and one network of {networks} is told apart by {least} seeds or more" if row.seed_count < least else ""
+    more = f"; one network of {networks} is told apart by {least} seeds or more" if row.seed_count < least else ""
     return (
         f"{wins} of {row.seed_count} seeds of {row.label} beat the best trivial predictor, {predictor.title} at "
-        f"{plain(predictor.mean)}; that may be chance{more}."
+        f"{plain(predictor.mean)}: too few to say that most seeds would{more}."
     )
 
 

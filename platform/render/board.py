@@ -49,7 +49,7 @@ OVERALL = (
     f"{ENOUGH} seeds and many tasks it is nearly always full, and ten seeds narrow it. Score and rank are of models "
     f"with {ENOUGH} seeds on every separating task, among themselves; boards that share no model stand apart."
 )
-UNFOLD = "Their cells: longwave board --saturated, or a board: longwave board TASK."
+UNFOLD = "Shown in full by: longwave board --saturated"
 """How saturated tasks are seen that are named alone."""
 SEARCHED = (
     "Mean of the best over all subsets of k of the trials made, and the band in which 80 % of those subsets lie: how "

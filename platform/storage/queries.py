@@ -35,6 +35,8 @@ from longwave.platform.storage.schema import (
 )
 
 MEASURE: tuple[Any, ...] = (MeasureRow.trial, *(getattr(MeasureRow, f.name) for f in fields(Measure)))
+ALONG = (MeasureRow.trial, MeasureRow.key, MeasureRow.unit, MeasureRow.x_name, MeasureRow.x)
+"""What measures are ordered by: along their axis, as bundles have them, and not by value."""
 
 
 class Queries(Database):
@@ -205,7 +207,7 @@ class Queries(Database):
             query = query.join(SweepTrialRow, on).order_by(SweepTrialRow.position)
         with self.errors(), Session(self.engine) as session:
             measures: dict[str, list[Measure]] = {}
-            for trial, *measure in session.execute(sa.select(*MEASURE).join(TrialRow).where(where).order_by(*MEASURE)):
+            for trial, *measure in session.execute(sa.select(*MEASURE).join(TrialRow).where(where).order_by(*ALONG)):
                 measures.setdefault(trial, []).append(Measure(*measure))
             now = set(session.scalars(trials_in_training(session.connection())))
             selected = [

@@ -152,7 +152,7 @@ function drawOverview() {
   $("shown").replaceChildren(found.length === lines.length ? `${all}.` : unranked(
     `${count(lines.length - found.length)} of ${all} hidden; scores and ranks are still those among all.`,
     lines, found));
-  $("caption").replaceChildren(EDITION.overall, " ", methodsLink());
+  $("caption").replaceChildren([EDITION.printed, EDITION.overall].filter(Boolean).join(" "), " ", methodsLink());
 }
 
 /** Return the lines of boards that share models. Saturated ones are folded into a sentence, unless there are no others. */

@@ -174,7 +174,7 @@ def test_ranks_are_those_of_the_standings_of_all_seeds(scores: list[list[float |
 
 def test_ranks_are_those_of_the_pool() -> None:
     low, high = [1.0, 1.1, 1.2, 1.3, 1.4], [5.0, 5.1, 5.2, 5.3, 5.4]
-    groups = [retrained("a", low), retrained("b", high), retrained("c", [5.05, 5.15, "diverged", "diverged"])]
+    groups = [retrained("a", low), retrained("b", high), retrained("c", [5.05, 5.15, 5.25, "diverged"])]
     spans = [(r.model, r.rank_low, r.rank_high, r.ties) for r in rows(groups, [])]
     assert spans == [("a", 1, 1, "a"), ("b", 2, 3, "b"), ("c", 2, 3, "b")]
     spans = [(r.model, r.rank_low, r.rank_high, r.ties) for r in rows(groups, [], Pool(("b", "c")))]

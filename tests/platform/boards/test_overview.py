@@ -209,7 +209,7 @@ def test_saturated_tasks_are_folded_into_a_sentence_and_shown_on_request(
         out = " ".join(capsys.readouterr().out.split())
         assert out.startswith("1 of 2 tasks separates networks") and f" {heading} model" in out
         assert ("v (saturated)" in out, "0.70 [0.50, 0.90]" in out) == (saturated, saturated)
-        assert ("counts it: v. Their cells: longwave board --saturated" in out) == (not saturated)
+        assert ("counts it: v. Shown in full by: longwave board --saturated" in out) == (not saturated)
     lost = overview(rows([on("v", "lem", worse)], []))
     render_board.print_overviews([lost], EVERYBODY, Format.table)
     assert "v (saturated)" in capsys.readouterr().out, "there is nothing else to show"

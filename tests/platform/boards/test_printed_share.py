@@ -30,8 +30,8 @@ def test_other_protocols_are_counted_and_explained_and_none_reproduced_is_said(r
         [beside(row, "A", ("other protocol", 1.0), ("worse", 2.0)), beside(row, "B", ("undecided", 0.8))]
     )
     assert text.startswith(
-        "Verdicts on 3 printed numbers: 1 other protocol (recipe, data, form or statistic differs from the paper's, so "
-        "that a word would judge the difference and not the model), 1 worse, 1 undecided, 0 reproduced; nearest "
+        "Verdicts of current rows on 3 printed numbers: 1 other protocol (recipe, data, form or statistic differs from "
+        "the paper's, so that a word would judge the difference and not the model), 1 worse, 1 undecided, 0 reproduced;"
     )
     assert "nearest to a reproduction is B on t beside 1.2, undecided, × 0.80" in text
 
@@ -55,6 +55,6 @@ def test_the_nearest_is_met_then_of_the_papers_protocol_then_nearest_to_ratio_1(
 
 def test_without_another_protocol_nothing_is_explained_and_without_a_number_nothing_said(row: Row) -> None:
     alone = verdict_share([beside(row, "A", ("reproduced", 1.0))])
-    assert alone.startswith("Verdict on 1 printed number: 1 reproduced; nearest")
+    assert alone.startswith("Verdict of current rows on 1 printed number: 1 reproduced; nearest")
     assert verdict_share([beside(row, "A", ("not run", None)), replace(row, published=[])]) == ""
     assert verdict_share([beside(row, "A", ("worse", 2.0), superseded="a newer version")]) == ""

@@ -32,7 +32,7 @@ def board(task: str = "t", **tests: Sequence[float | str]) -> list[Row]:
         ([WORSE, WORSE], "saturated", "Saturated: no network's median is better than the best trivial predictor, last"),
         ([[0.4] * 5], "saturated", "Saturated: no network's median is better than the best trivial predictor, last"),
         ([["diverged"] * 5], "saturated", "Saturated: no network's median is better"),
-        ([MIXED], "open", "Open: 3 of 5 seeds of A beat the best trivial predictor, last value at 0.4; that may be "),
+        ([MIXED], "open", "Open: 3 of 5 seeds of A beat the best trivial predictor, last value at 0.4: too few to "),
         ([BETTER[:4]], "open", "Open: no network has 5 seeds yet."),
         ([[*BETTER[:4], "diverged"]], "open", "Open: 4 of 5 seeds of A beat the best trivial predictor"),
     ],
@@ -45,12 +45,14 @@ def test_a_board_has_one_of_three_words(tests: list[list[float | str]], word: st
 def test_five_seeds_of_one_network_among_several_leave_a_board_open_and_it_says_how_many_would_do() -> None:
     actual = separation(board(a=BETTER, b=WORSE, c=WORSE))
     assert actual.word == "open" and actual.sentence == (
-        "Open: 5 of 5 seeds of A beat the best trivial predictor, last value at 0.4; that may be chance, and one "
-        "network of 3 is told apart by 6 seeds or more."
+        "Open: 5 of 5 seeds of A beat the best trivial predictor, last value at 0.4: too few to say that most "
+        "seeds would; one network of 3 is told apart by 6 seeds or more."
     )
     assert separation(board(a=[*BETTER, 0.1], b=WORSE, c=WORSE)).word == "separates"
     lost = separation(board(a=[*BETTER, 0.9], b=WORSE, c=WORSE)).sentence
-    assert lost.endswith("5 of 6 seeds of A beat the best trivial predictor, last value at 0.4; that may be chance.")
+    assert lost.endswith(
+        "5 of 6 seeds of A beat the best trivial predictor, last value at 0.4: too few to say that most seeds would."
+    )
 
 
 def test_where_larger_is_better_a_network_must_be_above_the_predictor() -> None:

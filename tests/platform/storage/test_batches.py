@@ -14,7 +14,7 @@ from rich.console import Console
 
 from longwave.platform.about import about
 from longwave.platform.records.report import Report, split_reports
-from longwave.platform.records.run import Point, Run
+from longwave.platform.records.run import Measure, Point, Run
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.in_clause import in_clause
 from longwave.platform.storage.lease_tables import ArchiveRow, AttemptRow
@@ -137,3 +137,12 @@ def test_any_number_of_texts_is_asked_for_at_once(any_store_url: str, open_store
         assert {*connection.scalars(query.where(in_clause(TrialRow.id, many)))} == known
         assert [*connection.scalars(query.where(in_clause(TrialRow.id, [])))] == []
         assert {*connection.scalars(query.where(~in_clause(TrialRow.id, hostile)))} == known
+
+
+def test_measures_are_read_along_their_axis_as_bundles_have_them(store: Store, tiny: Tiny) -> None:
+    """In an order by value a bundle of the same trials would be another."""
+    trial = filled(store, tiny)[0].id
+    along = (Measure("nrmse", "1", 2.0, "step", 50.0), Measure("nrmse", "1", 1.0, "step", 100.0))
+    store.write([], [Run(trial, "ok", epochs=1, best_epoch=1, valid=1.0, measures=along[::-1])])
+    [read] = store.trials_by_id([trial])
+    assert read.run and tuple(read.run.measures) == along

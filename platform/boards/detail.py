@@ -10,7 +10,7 @@ from longwave.platform.boards.diff import facts_of_row
 from longwave.platform.boards.row import SHORT
 from longwave.platform.boards.selection import describe_selection
 from longwave.platform.boards.verification import HERE
-from longwave.platform.records.group import Candidate, RunSummary
+from longwave.platform.records.group import RunSummary, SearchedTrial
 from longwave.platform.records.run import Run
 from longwave.platform.records.stored import Trial
 from longwave.platform.statistics.scale import scale_of
@@ -32,7 +32,7 @@ class Fact:
 
 
 def of_row(
-    trials: Sequence[Trial], sweeps: Sequence[str], search: Sequence[RunSummary], candidates: Sequence[Candidate]
+    trials: Sequence[Trial], sweeps: Sequence[str], search: Sequence[RunSummary], candidates: Sequence[SearchedTrial]
 ) -> list[Fact]:
     """Return all that is known of a row.
 
@@ -60,7 +60,7 @@ def of_row(
     return facts
 
 
-def _selection_facts(trials: Sequence[Trial], candidates: Sequence[Candidate]) -> Iterator[Fact]:
+def _selection_facts(trials: Sequence[Trial], candidates: Sequence[SearchedTrial]) -> Iterator[Fact]:
     """Yield how the setting of a row was chosen; nothing where no trial of its search is known."""
     about, runs = trials[0].about, [t.run for t in trials if t.run and t.run.status in ("ok", "diverged")]
     retrained = [run.valid if run.status == "ok" else None for run in runs]

@@ -9,7 +9,7 @@ from statistics import fmean, median
 
 from scipy.stats import t as student
 
-from longwave.platform.records.group import Candidate
+from longwave.platform.records.group import SearchedTrial
 from longwave.platform.statistics.scale import Scale
 
 
@@ -33,7 +33,7 @@ class Selection:
 
 
 def describe_selection(
-    row: str, candidates: Sequence[Candidate], retrained: Sequence[float | None], scale: Scale
+    row: str, candidates: Sequence[SearchedTrial], retrained: Sequence[float | None], scale: Scale
 ) -> Selection:
     """Return how the setting of a row was chosen.
 
@@ -60,7 +60,7 @@ def describe_selection(
     return Selection(score, optimism, second, _probability(logs[row], logs[second], [*logs.values()]))
 
 
-def _race_logs(candidates: Sequence[Candidate], scale: Scale) -> dict[str, list[float]]:
+def _race_logs(candidates: Sequence[SearchedTrial], scale: Scale) -> dict[str, list[float]]:
     """Return the logs of the errors in the race by row, infinite where a training diverged."""
     logs: dict[str, list[float]] = {}
     for c in candidates if scale.perfect is not None else ():

@@ -24,7 +24,7 @@ class RunSummary:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class SearchedTrial:
     """A trial of a search or a race, as far as the choice of a setting needs it."""
 
     id: str

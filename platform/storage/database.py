@@ -169,11 +169,15 @@ class Database:
         self._writing = writing_engine(self.engine)
 
 
-def insert_new(connection: sa.Connection, table: type[Base], rows: Sequence[dict[str, Any]]) -> int:
-    """Insert rows, and return how many were new; those whose key is there already are left as they are."""
-    if not rows:
-        return 0
-    return connection.execute(_insert_statement(connection, table).on_conflict_do_nothing(), list(rows)).rowcount
+def insert_new(connection: sa.Connection, table: type[Base], rows: Sequence[dict[str, Any]]) -> None:
+    """Insert rows; those whose key is there already are left as they are."""
+    if rows:
+        connection.execute(_insert_statement(connection, table).on_conflict_do_nothing(), list(rows))
+
+
+def insert_row(connection: sa.Connection, table: type[Base], row: dict[str, Any]) -> bool:
+    """Insert a row as ``insert_new`` does, and return whether it is new; of several rows PostgreSQL does not say."""
+    return connection.execute(_insert_statement(connection, table).on_conflict_do_nothing(), row).rowcount == 1
 
 
 def insert_lines(connection: sa.Connection, table: type[Base], lines: Sequence[tuple[Any, ...]]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from longwave.platform.records.about import About
-from longwave.platform.records.group import Candidate, Group, RunSummary, Tally
+from longwave.platform.records.group import Group, RunSummary, SearchedTrial, Tally
 from longwave.platform.records.search import distinct_ways, searched_by
 from longwave.platform.records.stored import CatalogueEntry
 from longwave.platform.records.trial import PROTOCOL, TrialConfig
@@ -111,13 +111,13 @@ def read_search(connection: sa.Connection, row: str) -> list[RunSummary]:
     return [RunSummary(*line) for line in connection.execute(query.order_by(t.id))]
 
 
-def read_candidates(connection: sa.Connection, row: str) -> list[Candidate]:
+def read_candidates(connection: sa.Connection, row: str) -> list[SearchedTrial]:
     """Return the trials of search and race from which the setting of a row was chosen, by id."""
     t = TrialRow
     query = sa.select(t.id, t.row, t.phase, t.status, t.valid).where(
         t.phase != "retrain", _in_cells_of(connection, row)
     )
-    return [Candidate(*line) for line in connection.execute(query.order_by(t.id))]
+    return [SearchedTrial(*line) for line in connection.execute(query.order_by(t.id))]
 
 
 def _in_cells_of(connection: sa.Connection, row: str) -> sa.ColumnElement[bool]:

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from longwave.platform.boards.row import SHORT
 from longwave.platform.errors import ConfigError
-from longwave.platform.records.group import Candidate, Group, RunSummary
+from longwave.platform.records.group import Group, RunSummary, SearchedTrial
 from longwave.platform.records.run import ENDED, Measure, Point
 from longwave.platform.records.stored import Trial, TrialEnd
 from longwave.platform.records.trial import TrialConfig
@@ -166,7 +166,7 @@ class Queries(Database):
         with self.reading() as connection:
             return read_search(connection, row)
 
-    def candidates(self, row: str) -> list[Candidate]:
+    def candidates(self, row: str) -> list[SearchedTrial]:
         """Return the trials of search and race from which the setting of ``row`` was chosen, by id."""
         with self.reading() as connection:
             return read_candidates(connection, row)

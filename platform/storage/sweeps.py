@@ -14,7 +14,7 @@ from longwave.platform.records.stored import EpochCounts, RunningTrial, StoredSw
 from longwave.platform.records.trial import Phase
 from longwave.platform.storage import trial_writes
 from longwave.platform.storage.base import utc_now
-from longwave.platform.storage.database import insert_new
+from longwave.platform.storage.database import insert_row
 from longwave.platform.storage.in_clause import select_in
 from longwave.platform.storage.lease_tables import AttemptRow, DriverRow
 from longwave.platform.storage.liveness import trials_in_training
@@ -44,7 +44,7 @@ class Sweeps(Queries):
         """
         with self.transaction() as connection:
             row = {"name": name, "content": content, "plan": plan, "created": utc_now()}
-            is_new = bool(insert_new(connection, SweepRow, [row]))
+            is_new = insert_row(connection, SweepRow, row)
         stored = content if is_new else self.sweep(name).content
         if stored != content:
             differs = {k for k in {*stored, *content} if stored.get(k) != content.get(k)} - MAY_CHANGE

@@ -91,7 +91,8 @@ def test_numbers_stand_to_the_right_in_every_printed_table(
     assert r"\begin{tabular}{rl" in capsys.readouterr().out
     render_board.print_boards(board, EVERYBODY, Format.table)
     lines = capsys.readouterr().out.splitlines()
-    end = next(line.index("rank") + 4 for line in lines if "rank" in line and "ties" in line)
+    head = next(k for k, line in enumerate(lines) if "rank" in line and "ties" in line)
+    end, lines = lines[head].index("rank") + 4, lines[head : lines.index("", head)]
     assert all(line[end - 1] != " " for line in lines if "LEM" in line or "GRU" in line)
 
 

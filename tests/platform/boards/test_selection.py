@@ -9,16 +9,17 @@ import pytest
 from scipy.stats import t, ttest_ind
 
 from longwave.platform.boards.selection import describe_selection
-from longwave.platform.records.group import Candidate
+from longwave.platform.records.group import SearchedTrial
 from longwave.platform.statistics.scale import Scale
 
 LOSS = Scale("min")
 
 
-def trials(phase: str, row: str, *valids: float | None) -> list[Candidate]:
+def trials(phase: str, row: str, *valids: float | None) -> list[SearchedTrial]:
     """Return the trials of one row; one without a score diverged."""
     return [
-        Candidate(f"{phase}{row}{k}", row, phase, "diverged" if v is None else "ok", v) for k, v in enumerate(valids)
+        SearchedTrial(f"{phase}{row}{k}", row, phase, "diverged" if v is None else "ok", v)
+        for k, v in enumerate(valids)
     ]
 
 

@@ -31,7 +31,7 @@ HEADER = """# What is claimed, and what came out
 Written by `make honesty`: each case is drawn anew and judged by the platform's own functions. Ranks: {boards} boards a
 case, half as many with 20 models, a third of that for power; the other parts: {cases} cases. Power is beside that of
 Welch's test on means with Holm's adjustment. A case outside its claim is marked **outside**; where the claim itself
-says "named", no rule holds 5 % and Methods say why.
+says "named", no rule holds 5 % and Methods say why; those of few seeds are drawn ten times as often.
 """
 
 

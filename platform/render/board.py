@@ -19,7 +19,7 @@ from longwave.platform.records.group import EVERYBODY, Pool
 from longwave.platform.render.export import Format, Table
 from longwave.platform.render.fit import split_table
 from longwave.platform.render.terminal import metric_label, print_tables, table_width
-from longwave.platform.statistics.advice import advice, luck_note
+from longwave.platform.statistics.advice import advice, luck_note, split_note
 from longwave.platform.statistics.overall import FEWEST_TASKS
 from longwave.platform.statistics.stats import Estimate, arrow
 from longwave.platform.statistics.verdict import ENOUGH
@@ -115,10 +115,17 @@ def print_budgets(curves: Sequence[SearchCurve], format: Format) -> None:
 
 
 def advise(rows: Sequence[Row]) -> str:
-    """Return whether the seeds of a board can rank its rows, and what they hide; see ``advice`` and ``luck_note``."""
+    """Return whether the seeds of a board can rank its rows, what they hide, and what another split would change.
+
+    See ``advice``, ``luck_note`` and ``split_note``.
+    """
     family = [row.seeds for row in rows if row.rank_low is not None and row.seed_count > 1]
     can = advice(len(family), min(map(len, family), default=1))
-    return " ".join(filter(None, (can, luck_note(family, rows[0].scale) if family else "")))
+    best = next((row for row in rows if row.rank_low is not None and row.median is not None), None)
+    split = ""
+    if best and best.median is not None and best.unit == "%" and best.floor:
+        split = split_note(best.median, round(50 / best.floor))
+    return " ".join(filter(None, (can, luck_note(family, rows[0].scale) if family else "", split)))
 
 
 def board_table(rows: Sequence[Row], pool: Pool = EVERYBODY) -> Table:

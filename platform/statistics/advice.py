@@ -11,7 +11,10 @@ from longwave.platform.statistics.few_seeds import ALONE, QUARTILE
 from longwave.platform.statistics.ranking import FEW, GUARD, ROOM, hidden_by_luck
 from longwave.platform.statistics.ranktest import STEADIER
 from longwave.platform.statistics.scale import Scale, Score
+from longwave.platform.statistics.stats import diverged_share
 
+FEW_ITEMS = 2000
+"""Test items up to which a board says what another split would change."""
 POWER = 0.8
 """Chance to find a difference that a number of seeds must give to be called enough."""
 CLEAR = 3.0
@@ -102,4 +105,24 @@ def luck_note(rows: Sequence[Sequence[Score]], scale: Scale) -> str:
     return (
         f"{apart} in every seed, yet by no more than seeds of other rows differ among each other: so few may show one "
         f"side of a row by luck. Nothing is claimed of them; {seeds} seeds a row would do."
+    )
+
+
+def split_note(accuracy: float, items: int) -> str:
+    """Return in a sentence what another split of the test items would change; empty for more than ``FEW_ITEMS``.
+
+    By Clopper and Pearson's interval of a share: how far the draw of independent items alone moves an accuracy.
+
+    Args:
+        accuracy: The best median of a board, in %.
+        items: Test items, which all seeds of all rows share.
+    """
+    if not 0 < items <= FEW_ITEMS:
+        return ""
+    share = diverged_share(round(accuracy * items / 100), items)
+    assert share.low is not None and share.high is not None
+    return (
+        f"All seeds share one split of {items:,} test items: an accuracy of {accuracy:.1f} on it stands for "
+        f"{100 * share.low:.1f} to {100 * share.high:.1f} on other splits, as far as items are independent (95 %). No "
+        "rank here speaks of those."
     )

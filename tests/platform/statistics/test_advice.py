@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats as scipy_stats
 
-from longwave.platform.statistics.advice import advice, detectable, enough_seeds, luck_note, power
+from longwave.platform.statistics.advice import advice, detectable, enough_seeds, luck_note, power, split_note
 from longwave.platform.statistics.ranking import apart
 from longwave.platform.statistics.scale import Scale, Score
 
@@ -69,3 +70,14 @@ def test_a_power_refuses_what_has_none() -> None:
         power(1, 5, 3.0)
     with pytest.raises(ValueError, match="got 2 models and 0 seeds"):
         advice(2, 0)
+
+
+def test_what_another_split_would_change_is_clopper_and_pearsons_interval_by_scipy() -> None:
+    hits, items = 353, 360
+    interval = scipy_stats.binomtest(hits, items).proportion_ci(0.95, "exact")
+    assert split_note(100 * hits / items, items) == (
+        f"All seeds share one split of 360 test items: an accuracy of {100 * hits / items:.1f} on it stands for "
+        f"{100 * interval.low:.1f} to {100 * interval.high:.1f} on other splits, as far as items are independent (95 "
+        "%). No rank here speaks of those."
+    )
+    assert split_note(50.0, 2001) == "" and split_note(50.0, 2000)

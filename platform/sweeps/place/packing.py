@@ -11,7 +11,6 @@ from typing import Literal
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.identity import digest
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.registry import get_model, get_task
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
 
@@ -115,6 +114,8 @@ def check_memory(sweep: Sweep, workers: Workers) -> Sweep:
 def least_bytes(cell: CellPlan) -> int:
     """Return a lower bound in bytes for the largest trial of a cell: its weights, and one output at each position."""
     config = _largest_trial(cell)
+    from longwave.platform.registry import get_model, get_task  # torch
+
     task = get_task(config.task)
     weights = get_model(config.model).count(task.inputs, config.hidden, task.outputs, **config.options)
     return int((COPIES * weights + config.batch * cell.positions * config.hidden) * WIDTH[config.precision])

@@ -48,7 +48,7 @@ def lines(url: str) -> dict[tuple[str, ...], list[list[str]]]:
         given += ["--here"] if "--here" in options else []
         needed = [p.name for p in params if p.required]  # type: ignore[attr-defined]
         plain = [
-            FILES.get(words[0], WORDS.get(n, "page")) if n in ("file", "folder") else WORDS.get(n, "adding")
+            FILES.get(words[0], WORDS.get(n, "page")) if n in ("file", "folder", "paths") else WORDS.get(n, "adding")
             for n in needed
         ]
         own = [words[0]] if words[0] in ("submit", "publish") else [url] * max(1, len(needed))
@@ -68,7 +68,8 @@ def test_a_password_comes_out_of_no_command_into_no_file_and_no_row(
     monkeypatch.setenv("MLFLOW_TRACKING_URI", SERVER)
     known = lines(url)
     assert ("sweep", "run") in known and ("mlflow", "sync") in known and len(known) > 20
-    first = [("sweep", "plan"), ("sweep", "run"), ("sweep", "retry"), ("sweep", "resume"), ("submit",)]
+    first = [("sweep", "plan"), ("sweep", "run"), ("sweep", "retry"), ("sweep", "resume"), ("submit",), ("import",)]
+    first.append(("doctor",))  # before a check of a file that is no plugin, which this process then remembers
     ran = []
     for words in [*first, *(w for w in known if w not in first)]:
         for line in known[words]:

@@ -10,7 +10,7 @@ from longwave.platform.boards.diff import facts_of_row
 from longwave.platform.boards.row import SHORT
 from longwave.platform.boards.selection import describe_selection
 from longwave.platform.boards.verification import HERE
-from longwave.platform.records.group import RunSummary, SearchedTrial
+from longwave.platform.records.group import SearchedTrial
 from longwave.platform.records.run import Run
 from longwave.platform.records.stored import Trial
 from longwave.platform.statistics.scale import scale_of
@@ -31,17 +31,15 @@ class Fact:
     value: Any
 
 
-def of_row(
-    trials: Sequence[Trial], sweeps: Sequence[str], search: Sequence[RunSummary], candidates: Sequence[SearchedTrial]
-) -> list[Fact]:
+def of_row(trials: Sequence[Trial], sweeps: Sequence[str], candidates: Sequence[SearchedTrial]) -> list[Fact]:
     """Return all that is known of a row.
 
     Args:
         trials: Its retrainings.
         sweeps: Those that asked for them.
-        search: The search trials behind its settings.
-        candidates: Those, and the trials of the race that chose them.
+        candidates: The search trials behind its settings, and the trials of the race that chose them.
     """
+    search = [candidate for candidate in candidates if candidate.phase == "search"]
     row = trials[0].config.row
     facts = [Fact("row", "name", row)]
     facts += [Fact(section, what, value) for (section, what), value in facts_of_row(trials, sweeps)]

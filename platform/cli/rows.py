@@ -33,9 +33,7 @@ def show_row(
         trials = known.trials_named(name)
         config = trials[0].config
         if config.row.startswith(name.lower()) or not config.id.startswith(name.lower()):
-            facts = of_row(
-                trials, known.sweeps_of_rows([config.row]), known.search_runs(config.row), known.candidates(config.row)
-            )
+            facts = of_row(trials, known.sweeps_of_rows([config.row]), known.candidates(config.row))
         else:
             facts = of_trial(
                 trials[0], known.sweeps_of_trial(config.id), known.attempts([config.id]).get(config.id, ())

@@ -32,6 +32,7 @@ class SearchedTrial:
     phase: str
     status: str
     valid: float | None
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)

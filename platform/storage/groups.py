@@ -114,7 +114,7 @@ def read_search(connection: sa.Connection, row: str) -> list[RunSummary]:
 def read_candidates(connection: sa.Connection, row: str) -> list[SearchedTrial]:
     """Return the trials of search and race from which the setting of a row was chosen, by id."""
     t = TrialRow
-    query = sa.select(t.id, t.row, t.phase, t.status, t.valid).where(
+    query = sa.select(t.id, t.row, t.phase, t.status, t.valid, t.seconds).where(
         t.phase != "retrain", _in_cells_of(connection, row)
     )
     return [SearchedTrial(*line) for line in connection.execute(query.order_by(t.id))]

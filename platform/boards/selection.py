@@ -65,8 +65,7 @@ def _race_logs(candidates: Sequence[SearchedTrial], scale: Scale) -> dict[str, l
     logs: dict[str, list[float]] = {}
     for c in candidates if scale.perfect is not None else ():
         if c.phase == "race":
-            error = scale.error(c.valid if c.status == "ok" else None)
-            logs.setdefault(c.row, []).append(math.log(max(error, 1e-12)))
+            logs.setdefault(c.row, []).extend(scale.log_errors([c.valid if c.status == "ok" else None]))
     return logs
 
 

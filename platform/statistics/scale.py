@@ -9,6 +9,8 @@ from functools import cache
 
 from longwave.platform.statistics.stats import direction
 
+LEAST = 1e-12
+"""Error that a perfect score counts as where logs are taken, on a metric without a floor."""
 Score = float | None
 """The test metric of one seed; None where it diverged."""
 
@@ -42,6 +44,11 @@ class Scale:
         sign, zero = -direction(self.goal), self.perfect or 0.0
         least = -math.inf if self.perfect is None else self.floor
         return [math.inf if score is None else max(least, sign * (score - zero)) for score in scores]
+
+    def log_errors(self, scores: Sequence[Score]) -> list[float]:
+        """Return the logs of ``errors``, of a perfect score that of ``LEAST``; of a metric that has none the errors."""
+        errors = self.errors(scores)
+        return errors if self.perfect is None else [math.log(max(error, LEAST)) for error in errors]
 
     def score(self, error: float) -> Score:
         """Return the score whose error this is, None for an infinite one; the floor is not undone."""

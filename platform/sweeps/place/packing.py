@@ -113,9 +113,9 @@ def check_memory(sweep: Sweep, workers: Workers) -> Sweep:
 
 def least_bytes(cell: CellPlan) -> int:
     """Return a lower bound in bytes for the largest trial of a cell: its weights, and one output at each position."""
-    config = _largest_trial(cell)
     from longwave.platform.registry import get_model, get_task  # torch
 
+    config = _largest_trial(cell)
     task = get_task(config.task)
     weights = get_model(config.model).count(task.inputs, config.hidden, task.outputs, **config.options)
     return int((COPIES * weights + config.batch * cell.positions * config.hidden) * WIDTH[config.precision])

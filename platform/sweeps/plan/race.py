@@ -16,8 +16,6 @@ from longwave.platform.statistics.scale import Scale
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.plan.seeds import race_seeds
 
-LEAST = 1e-12
-"""Error of a perfect validation, whose logarithm there would be none of."""
 Ends = Mapping[str, Run]
 """How trials ended, by id."""
 
@@ -94,9 +92,8 @@ def _order_by_race(
 
 def _mean_error(scale: Scale, scores: Sequence[float]) -> float:
     """Return the mean of the logs of errors, or of the errors where the metric has no perfect score."""
-    errors = scale.errors(scores)
-    values = errors if scale.perfect is None else [math.log(max(error, LEAST)) for error in errors]
-    return math.fsum(values) / len(values) if values else math.inf
+    logs = scale.log_errors(scores)
+    return math.fsum(logs) / len(logs) if logs else math.inf
 
 
 def _start(config: TrialConfig, seed: int) -> TrialConfig:

@@ -43,3 +43,9 @@ def test_a_better_score_is_never_a_larger_error(a: float, b: float, scale: Scale
 def test_another_goal_is_refused() -> None:
     with pytest.raises(ValueError, match='A goal is "max" or "min", got "best"|got \'best\''):
         Scale("best")
+
+
+def test_the_log_of_no_error_is_that_of_the_least_one_and_a_diverged_seed_has_an_infinite_one() -> None:
+    assert Scale("min").log_errors([0.0, 1.0, None]) == [math.log(1e-12), 0.0, math.inf]
+    assert Scale("max", 100.0, 0.5).log_errors([100.0, 90.0]) == [math.log(0.5), math.log(10.0)]
+    assert Scale("max", None).log_errors([3.0]) == [-3.0]

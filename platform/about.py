@@ -42,8 +42,14 @@ def derived_facts(config: TrialConfig) -> dict[str, Any]:
         "known": {protocol.text: list(protocol.papers) for protocol in notes},
         "minor": tuple(protocol.text for protocol in notes if protocol.minor),
         "margin": task.margin,
-        "layers": int({**model.defaults, **config.options}.get("layers", 1)),
+        "layers": layers_of(model, config.options),
     }
+
+
+def layers_of(model: ModelSpec, options: Mapping[str, OptionValue]) -> int:
+    """Return how many layers, or residual blocks, a model has."""
+    chosen = {**model.defaults, **options}
+    return int(chosen.get("layers", chosen.get("depth", 1)))
 
 
 def departures_of(config: TrialConfig, task: TaskSpec) -> tuple[str, ...]:

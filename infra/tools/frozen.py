@@ -116,7 +116,7 @@ def _freeze_model(spec: ModelSpec) -> Frozen:
     params = {p.name: 0.5 for p in spec.space("")}
     base = replace(PLAIN, model=spec.name, model_version=spec.version, params=params)
     chosen: dict[str, dict[str, Any]] = {"plain": {}}
-    for name, choices in spec.options.items():
+    for name, choices in spec.layer.OPTIONS.items():
         chosen |= {f"{name} {choice}": {name: choice} for choice in choices[1:]}
     ids = {name: replace(base, options=options).id for name, options in chosen.items()}
     few = {name: options for name, options in chosen.items() if options.get("layers", 0) <= 32}

@@ -95,14 +95,18 @@ class Layer(nn.Module, Generic[W]):
         """Return the weights that stay as drawn."""
         return frozenset()
 
+    def statistics(self) -> list[str]:
+        """Return the untrained weights that training steps change, such as running averages of a norm."""
+        return []
+
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
         """Fill one member's ``weight`` in place: U(−1/√d, 1/√d) unless a layer says otherwise."""
         bound = self.hidden_size**-0.5
         nn.init.uniform_(weight, -bound, bound, generator=generator)
 
     def draw_readout(self, weight: Tensor, bias: Tensor, generator: Generator | None) -> None:
-        """Fill one member's read-out in place, weight (q, d) and bias (q,): as torch.nn.Linear's."""
-        bound = self.hidden_size**-0.5
+        """Fill one member's read-out in place, weight (q, features) and bias (q,): as torch.nn.Linear's."""
+        bound = weight.shape[-1] ** -0.5
         nn.init.uniform_(weight, -bound, bound, generator=generator)
         nn.init.uniform_(bias, -bound, bound, generator=generator)
 
@@ -146,6 +150,11 @@ class Layer(nn.Module, Generic[W]):
     def why(self) -> Route:
         """Return which way the layer is computed where the weights are, and why."""
         return Route("reference", "this layer has no time loop to fuse")
+
+    @property
+    def output_size(self) -> int:
+        """Features that a read-out sees."""
+        return self.hidden_size
 
     @property
     def dtype(self) -> torch.dtype:

@@ -64,7 +64,7 @@ class Network(nn.Module):
         self.seeds = list(seeds)
         exact = {name: torch.tensor(values, dtype=torch.float64) for name, values in hyper.items()}
         self.layer = spec.build(sizes, members, **exact, **(options or {}))
-        self.weight = nn.Parameter(torch.empty(members, sizes.outputs, sizes.hidden))
+        self.weight = nn.Parameter(torch.empty(members, sizes.outputs, self.layer.output_size))
         self.bias = nn.Parameter(torch.empty(members, sizes.outputs))
         generators = [torch.Generator().manual_seed(seed) for seed in seeds]
         self.layer.reset_parameters(generators)
@@ -110,12 +110,18 @@ class Network(nn.Module):
         return sum(p.shape[1:].numel() for name, p in self.named_parameters() if name != "embedding")
 
     def groups(self) -> dict[str, WeightGroup]:
-        """Return the groups of parameters with their full names: ``readout``, ``embedding``, and the layer's."""
+        """Return groups with their full names: ``readout``, ``embedding``, ``statistics``, and the layer's."""
         groups = {"readout": WeightGroup(("weight", "bias"))}
         if self.embedding is not None:
             groups["embedding"] = WeightGroup(("embedding",))
+        if names := self.statistics():
+            groups["statistics"] = WeightGroup(tuple(names), decay=False)
         own = self.layer.groups()
         return groups | {k: replace(g, weights=tuple(f"layer.{name}" for name in g.weights)) for k, g in own.items()}
+
+    def statistics(self) -> list[str]:
+        """Return the names of the tensors that training steps change without a gradient."""
+        return [f"layer.{name}" for name in self.layer.statistics()]
 
     def constrain(self) -> None:
         """Put the layer's weights back where its definition wants them; called after each update."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Generic
+from typing import ClassVar, Generic
 
 import torch
 from torch import Tensor
@@ -21,6 +21,8 @@ class Recurrence(Fusable[W], Generic[W]):
 
     Args: see ``SequenceLayer``.
     """
+
+    OUTPUTS: ClassVar[int] = 1
 
     def drive(self, x: Tensor, w: W) -> tuple[Tensor, ...]:
         """Return the parts of the step that depend on the input alone, (M, T, B, d) each, from x (M, T, B, p)."""

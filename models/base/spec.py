@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from longwave.models.base import block
 from longwave.models.base.layer import Layer
 from longwave.models.base.param import OptionValue, Param
 
@@ -17,12 +18,14 @@ class Sizes:
     Attributes:
         inputs, hidden, outputs: Features p, d, q.
         length: Positions of an example, steps T of a sequence; chrono initialisation needs it.
+        width: Features that residual blocks hand on; by default ``hidden``.
     """
 
     inputs: int
     hidden: int
     outputs: int
     length: int
+    width: int | None = None
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,8 @@ class ModelSpec:
         source: Paper and equation numbers.
         layer: The layer, a recurrence or any other. Its docstring states equation, initialisation and what is read out.
         lr: The learning rate's range.
-        count: ``count(p, d, q, **options)``: trainable numbers, the affine read-out's (d + 1) q included.
+        count: ``count(p, d, q, **options)``: trainable numbers of the bare layer, its affine read-out's included; see
+            ``parameters``.
         ranges: Published ranges that differ by task: ``{task: {parameter: (low, high)}}``.
         best: Published best settings, from ``best_source``.
         printed: Names that published tables give to forms of the model, and the options each stands for; none for
@@ -81,12 +85,15 @@ class ModelSpec:
     @property
     def params(self) -> tuple[Param, ...]:
         """What a sweep may vary beside the learning rate, in drawing order; append new ones at the end."""
-        return self.layer.PARAMS
+        return (*self.layer.PARAMS, block.DROPOUT) if block.fits(self.layer) else self.layer.PARAMS
 
     @property
     def options(self) -> Mapping[str, tuple[OptionValue, ...]]:
-        """Static choices by name; the first value is the default: ``{"damping": ("explicit", "implicit")}``."""
-        return self.layer.OPTIONS
+        """Static choices by name; the first value is the default: ``{"damping": ("explicit", "implicit")}``.
+
+        They are the layer's, and where it fits into a residual block those of ``block.Blocks``.
+        """
+        return {**self.layer.OPTIONS, **block.OPTIONS} if block.fits(self.layer) else self.layer.OPTIONS
 
     @property
     def defaults(self) -> dict[str, OptionValue]:
@@ -98,9 +105,52 @@ class ModelSpec:
         chosen = self.defaults | {name: value for name, value in options.items() if name != "layers"}
         return [name for name, form in {"": {}, **self.printed}.items() if self.defaults | {**form} == chosen]
 
+    def check(self, options: Mapping[str, OptionValue], width: int | None = None) -> None:
+        """Do nothing for options, one by one valid, and a width that go together.
+
+        Raises:
+            ValueError: They do not; the message names one of them.
+        """
+        block.check_block(options, width)
+
+    def relevant(self, options: Mapping[str, OptionValue]) -> tuple[Param, ...]:
+        """Return the parameters that mean something under ``options``."""
+        own = self.layer.relevant({**self.defaults, **options})
+        return (*own, block.DROPOUT) if options.get("block", "none") != "none" else own
+
+    def parameters(
+        self, p: int, d: int, q: int, width: int | None = None, options: Mapping[str, OptionValue] | None = None
+    ) -> int:
+        """Return the trainable numbers of a network, read-out and residual blocks included.
+
+        Args:
+            p, d, q: Features that are read, hidden size, outputs.
+            width: Of blocks; by default d.
+            options: Static choices.
+        """
+        chosen = dict(options or {})
+        own = {name: value for name, value in chosen.items() if name in self.layer.OPTIONS}
+        if chosen.get("block", "none") == "none" or not block.fits(self.layer):
+            return int(self.count(p, d, q, **own))
+        width = width or d
+        cell = int(self.count(width, d, 0, **own))
+        return block.count_blocks(cell, p, width, self.layer.OUTPUTS * d, chosen) + (width + 1) * q
+
     def build(self, sizes: Sizes, members: int | None = None, **chosen: Any) -> Layer[Any]:
-        """Return the layer for a pack of ``members``, from hyper-parameters and options by name."""
-        return self.layer(sizes.inputs, sizes.hidden, members=members, t_max=sizes.length, **chosen)
+        """Return the layer for a pack of ``members``, from hyper-parameters and options by name.
+
+        Raises:
+            ValueError: What ``check`` says, or what the layer does.
+        """
+        self.check(chosen, sizes.width)
+        features = (sizes.inputs, sizes.hidden)
+        if not block.fits(self.layer):
+            return self.layer(*features, members=members, t_max=sizes.length, **chosen)
+        if chosen.get("block", "none") != "none":
+            more = {"width": sizes.width, "members": members, "t_max": sizes.length, **chosen}
+            return block.Blocks(self.layer, *features, **more)
+        own = {name: value for name, value in chosen.items() if name not in block.OPTIONS}
+        return self.layer(*features, members=members, t_max=sizes.length, **own)
 
     @property
     def papers_tasks(self) -> frozenset[str]:
@@ -125,9 +175,7 @@ class ModelSpec:
             time_scale: Of the task, in steps; None leaves all ranges as they were published.
         """
         ranges = self.ranges.get(task, {})
-        relevant = [
-            p for p in self.layer.relevant({**self.defaults, **(options or {})}) if p.searched or p.name in requested
-        ]
+        relevant = [p for p in self.relevant(options or {}) if p.searched or p.name in requested]
         if time_scale is not None and task not in self.papers_tasks:
             return tuple(p.in_time(time_scale) for p in (self.lr, *relevant))
         return tuple(

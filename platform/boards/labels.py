@@ -9,7 +9,7 @@ from dataclasses import replace
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import published
 
-KNOWN = ("hidden", "epochs", "batch", "steps", "schedule", "optimiser", "precision")
+KNOWN = ("hidden", "width", "epochs", "batch", "steps", "schedule", "optimiser", "precision")
 """Settings that a reader knows, what says most first."""
 
 

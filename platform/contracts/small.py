@@ -64,7 +64,7 @@ class Case:
 def make_cases(spec: ModelSpec) -> list[tuple[str, Case]]:
     """Return a model with its defaults, then with each other choice alone; of numbers of layers or steps two."""
     cases = [("", Case(spec, {}))]
-    for name, (default, *others) in spec.options.items():
+    for name, (default, *others) in spec.layer.OPTIONS.items():
         some = others[:2] if type(default) is int else others
         cases += [(f"{name} = {other}", Case(spec, {name: other})) for other in some]
     return cases

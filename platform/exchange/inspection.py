@@ -193,7 +193,8 @@ def check_scores(bundle: Bundle) -> Findings:
 def _parameters(config: TrialConfig) -> int:
     """Return how many numbers a trial trains, an embedding not counted."""
     task = get_task(config.task)
-    return int(get_model(config.model).count(task.inputs, config.hidden, task.outputs, **config.options))
+    sizes = (task.inputs, config.hidden, task.outputs, config.width)
+    return get_model(config.model).parameters(*sizes, config.options)
 
 
 def _check_config(config: TrialConfig) -> None:
@@ -206,8 +207,9 @@ def _check_config(config: TrialConfig) -> None:
             raise ValueError(f"{name} must be one of {', '.join(map(str, model.options[name]))}, got {value!r}.")
         if value == model.defaults[name]:
             raise ValueError(f"{name} {value} is the default, which no configuration says.")
+    model.check(config.options, config.width)
     check_training(config)
-    known = {p.name: p for p in (model.lr, *model.layer.relevant({**model.defaults, **config.options}))}
+    known = {p.name: p for p in (model.lr, *model.relevant(config.options))}
     needed = {p.name for p in model.space(task.name, config.options)}
     names = {p.name for p in (model.lr, *model.params)}
     own = {name: number for name, number in config.params.items() if name in names}  # the others were checked above
@@ -215,7 +217,7 @@ def _check_config(config: TrialConfig) -> None:
         raise ValueError(f"{model.name} takes {', '.join(known)}, got {', '.join(config.params)}.")
     for name, number in own.items():
         known[name].check(number)
-    sizes = {name: getattr(config, name) for name in ("hidden", "batch", "epochs", "steps", "clip")}
+    sizes = {name: getattr(config, name) for name in ("hidden", "width", "batch", "epochs", "steps", "clip")}
     check_recipe({**sizes, "drops": list(config.drops)}, "its recipe")
     if max(v for v in (*sizes.values(), *config.drops) if v is not None) >= LARGEST:
         raise ValueError(f"its recipe has a number above {LARGEST - 1}.")

@@ -110,7 +110,7 @@ def list_departures(config: TrialConfig, recipe: Mapping[str, Any], numbers: Col
     def whose(name: str) -> str:
         return "published" if recipe["paper"] and name not in recipe["unstated"] else "ours"
 
-    names = ("hidden", "batch", "epochs", "steps", "clip", "optimiser", "schedule")
+    names = ("hidden", "width", "batch", "epochs", "steps", "clip", "optimiser", "schedule")
     pairs = {name: (getattr(config, name), recipe[name]) for name in names}
     pairs |= {
         name: (config.params.get(name), recipe["numbers"].get(name)) for name in sorted({*recipe["numbers"], *numbers})

@@ -14,7 +14,7 @@ Phase = Literal["search", "race", "retrain"]
 Precision = Literal["float32", "float64", "bfloat16"]
 PROTOCOL = "1"
 """Version of the training rules. Bump it when order, clipping, optimiser, halving or selection change a result."""
-SIZES = ("hidden", "batch", "epochs", "steps")
+SIZES = ("hidden", "width", "batch", "epochs", "steps")
 WORDS = ("optimiser", "schedule")
 FIELDS = (*SIZES, "clip", *WORDS)
 """Fields that a sweep may fix, vary in a grid or search; whatever else it draws stands in ``params``."""
@@ -58,6 +58,7 @@ class TrialConfig:
             competes with: the other members decide whether it is stopped. With ``"gate"``, a validation score, and
             ``"gate_most"`` a rung stops trials by their scores only where a quarter of them beat the gate.
         schedule: What becomes of the learning rate: ``"drops"``, ``"cosine"``, ...
+        width: Features that residual blocks hand on; ``None`` for the hidden size, and without blocks.
     """
 
     task: str
@@ -82,6 +83,7 @@ class TrialConfig:
     selection: str = "best"
     halving: Mapping[str, Any] | None = None
     schedule: str = "drops"
+    width: int | None = None
 
     @cached_property
     def id(self) -> str:

@@ -23,7 +23,7 @@ def network_of(configs: Sequence[TrialConfig], positions: int, embedding: Tensor
         embedding: Start of the token embedding, (V, p), or None for N(0, 1).
     """
     first, model, task = configs[0], get_model(configs[0].model), get_task(configs[0].task)
-    sizes = Sizes(task.inputs, first.hidden, task.outputs, positions)
+    sizes = Sizes(task.inputs, first.hidden, task.outputs, positions, first.width)
     hyper = {p.name: [c.params[p.name] for c in configs] for p in model.params if p.name in first.params}
     dropouts = {name: [c.params[name] for c in configs] for name in DROPOUTS if name in first.params}
     words, dtype = Vocabulary(task.tokens, embedding), PRECISIONS[first.precision]

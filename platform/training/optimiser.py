@@ -32,25 +32,26 @@ class FlatParameters:
     """All parameters of a pack as one tensor ``values`` (M, P), and their gradients as another, ``grad`` (M, P).
 
     The module's parameters are views of ``values``, so one tensor operation serves clipping, a step, a checkpoint and
-    the memory of the best epoch.
+    the memory of the best epoch. So are its ``statistics``, last: their gradient is zero, and no rule moves them.
     """
 
-    def __init__(self, module: nn.Module) -> None:
+    def __init__(self, module: nn.Module, statistics: Sequence[str] = ()) -> None:
         self.module = module
-        self.attach(torch.cat([p.detach().flatten(1) for p in module.parameters()], 1))
+        self.statistics = {name: module.get_buffer(name) for name in statistics}
+        self.attach(torch.cat([t.detach().flatten(1) for _, t in self._named()], 1))
 
     def attach(self, values: Tensor) -> None:
         """Make ``values``, (M, P), the module's parameters."""
         self.values, self.grad, start = values, torch.zeros_like(values), 0
-        for p in self.module.parameters():
-            stop = start + p.shape[1:].numel()
-            p.data, start = values[:, start:stop].view(len(values), *p.shape[1:]), stop
+        for _, t in self._named():
+            stop = start + t.shape[1:].numel()
+            t.data, start = values[:, start:stop].view(len(values), *t.shape[1:]), stop
 
     def columns(self) -> dict[str, slice]:
-        """Return which columns of ``values`` each parameter of the module has, by name."""
+        """Return which columns of ``values`` each parameter of the module, and each of its statistics, has by name."""
         slices, start = {}, 0
-        for name, p in self.module.named_parameters():
-            stop = start + p.shape[1:].numel()
+        for name, t in self._named():
+            stop = start + t.shape[1:].numel()
             slices[name], start = slice(start, stop), stop
         return slices
 
@@ -58,7 +59,11 @@ class FlatParameters:
         """Set ``grad`` to each member's gradient of its own loss, (M,)."""
         # No loss depends on another member's parameters, so the gradient of the sum is each member's own.
         grads = torch.autograd.grad(loss.sum(), list(self.module.parameters()))
-        self.grad = torch.cat([g.flatten(1) for g in grads], 1)
+        still = [torch.zeros_like(t) for t in self.statistics.values()]
+        self.grad = torch.cat([g.flatten(1) for g in (*grads, *still)], 1)
+
+    def _named(self) -> list[tuple[str, Tensor]]:
+        return [*self.module.named_parameters(), *self.statistics.items()]
 
     def clip(self, norm: Number) -> None:
         """Scale each member's gradient down to at most ``norm`` in the 2-norm, as torch's clip_grad_norm_ does."""

@@ -58,7 +58,7 @@ class Pack:
         first = configs[0]
         self.network = network_of(configs, data.valid.positions, data.embedding).to(device)
         store_rows(self.network.layer, first.precision)
-        self.parameters = FlatParameters(self.network)
+        self.parameters = FlatParameters(self.network, self.network.statistics())
         self.rules = Rules(self.task, self.configs, self.parameters, self.network.groups())
         self.optimiser, self.steps = self.rules.state(), 0
         self.members, self.sign = len(configs), 1.0 if self.task.metric.goal == "max" else -1.0

@@ -38,6 +38,7 @@ class Recipe:
 
     Attributes:
         hidden: Hidden size d, features.
+        width: Features that residual blocks hand on; ``None`` for the hidden size.
         batch: Examples a step.
         epochs: Passes over the training split, or blocks of ``steps`` of a stream.
         drops: Epochs after which the learning rate is divided by 10, or falls to ``drop_factor`` of what it was.
@@ -63,6 +64,7 @@ class Recipe:
     numbers: Mapping[str, float] = field(default_factory=dict)
     paper: str = ""
     unstated: tuple[str, ...] = ()
+    width: int | None = None
 
 
 class _Stated(TypedDict, total=False):

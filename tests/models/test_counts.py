@@ -280,9 +280,9 @@ FORMULAS: dict[str, Callable[[int, int, Any], int]] = {
 }
 """Trainable numbers of the layer without the read-out, as the papers and the thesis give them; not of every model."""
 CASES = [
-    pytest.param(name, dict(zip(spec.options, chosen, strict=True)), id="-".join([name, *map(str, chosen)]))
+    pytest.param(name, dict(zip(spec.layer.OPTIONS, chosen, strict=True)), id="-".join([name, *map(str, chosen)]))
     for name, spec in sequence_models().items()
-    for chosen in product(*spec.options.values())
+    for chosen in product(*spec.layer.OPTIONS.values())
 ]
 
 

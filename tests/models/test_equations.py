@@ -308,10 +308,10 @@ BY_HAND: dict[str, Callable[[Array, list[Array], W], Outcome]] = {
     "residual_unicornn": unicornn,
 }
 CASES = [
-    pytest.param(name, dict(zip(spec.options, chosen, strict=True)), id="-".join([name, *map(str, chosen)]))
+    pytest.param(name, dict(zip(spec.layer.OPTIONS, chosen, strict=True)), id="-".join([name, *map(str, chosen)]))
     for name, spec in sequence_models().items()
     if name in BY_HAND
-    for chosen in product(*spec.options.values())
+    for chosen in product(*spec.layer.OPTIONS.values())
 ]
 LAYERS = range(1, 7)
 

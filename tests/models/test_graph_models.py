@@ -34,9 +34,9 @@ NUMBERS = {"dt": [0.5, 0.8], "gamma": [0.3, 0.0], "alpha": [0.4, 0.9], "p": [2.5
 def forms() -> Iterator[Any]:
     """Yield each model at its defaults with one layer, then with three and each combination of its words."""
     for name, spec in graph_models().items():
-        one = {**spec.defaults, **({"layers": 1} if "layers" in spec.options else {})}
+        one = {**spec.defaults, **({"layers": 1} if "layers" in spec.layer.OPTIONS else {})}
         yield pytest.param(name, one, id=f"{name}-one")
-        few = {key: {"layers": (3,), "width": (16,)}.get(key, choices) for key, choices in spec.options.items()}
+        few = {key: {"layers": (3,), "width": (16,)}.get(key, choices) for key, choices in spec.layer.OPTIONS.items()}
         for chosen in product(*few.values()):
             options = dict(zip(few, chosen, strict=True))
             if options.get("coupling") != "tran" or options.get("residual", "none") == "none":

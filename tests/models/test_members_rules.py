@@ -34,14 +34,16 @@ def every_param(relevant_ones: bool = True) -> list[Any]:
     return [
         pytest.param(*case.values, p, id=f"{case.id}-{p.name}")
         for case in every_case()
-        for p in case.values[0].params
+        for p in case.values[0].layer.PARAMS
         if (p in relevant(*case.values)) is relevant_ones
     ]
 
 
 all_cases = pytest.mark.parametrize("spec, options", every_case())
 all_params = pytest.mark.parametrize("spec, options, param", every_param())
-with_dropout = pytest.mark.parametrize("spec, options", [c for c in every_case() if DROPOUT in c.values[0].params])
+with_dropout = pytest.mark.parametrize(
+    "spec, options", [c for c in every_case() if DROPOUT in c.values[0].layer.PARAMS]
+)
 
 
 def valid(param: Param) -> float:
@@ -109,7 +111,7 @@ def test_a_hyper_parameter_without_default_must_be_given(spec: ModelSpec, option
 
 @all_cases
 def test_an_unknown_hyper_parameter_is_refused(spec: ModelSpec, options: Options) -> None:
-    known = ", ".join([*(p.name for p in relevant(spec, options)), *spec.options]) or "none"
+    known = ", ".join([*(p.name for p in relevant(spec, options)), *spec.layer.OPTIONS]) or "none"
     rule = re.escape(f"{spec.layer.__name__} has no parameter 'nonsense' here; it has: {known}.")
     with pytest.raises(ValueError, match=f"^{rule}$"):
         layer_of(spec, options, nonsense=1.0)
@@ -124,10 +126,11 @@ def test_a_hyper_parameter_that_means_nothing_under_the_options_is_refused(
 
 
 @pytest.mark.parametrize(
-    "spec, name", [pytest.param(s, name, id=f"{s.name}-{name}") for s in all_models().values() for name in s.options]
+    "spec, name",
+    [pytest.param(s, name, id=f"{s.name}-{name}") for s in all_models().values() for name in s.layer.OPTIONS],
 )
 def test_a_choice_that_an_option_does_not_offer_is_refused(spec: ModelSpec, name: str) -> None:
-    choices = spec.options[name]
+    choices = spec.layer.OPTIONS[name]
     assert len(set(choices)) == len(choices) > 1
     equal: list[object] = {bool: [1, 1.0], int: [True, 1.0]}.get(type(choices[0]), [])  # as Python's == has it
     hyper = {p.name: valid(p) for p in relevant(spec, {}) if p.searched}

@@ -35,7 +35,7 @@ def cases() -> list[Any]:
     for spec in sequence_models().values():
         actual.append(pytest.param(spec, spec.defaults, False, id=f"{spec.name}-required"))
         actual.append(pytest.param(spec, spec.defaults, True, id=f"{spec.name}-all"))
-        for name, choices in spec.options.items():
+        for name, choices in spec.layer.OPTIONS.items():
             for choice in other_choices(choices):
                 changed = {**spec.defaults, name: choice}
                 actual.append(pytest.param(spec, changed, True, id=f"{spec.name}-{name}-{choice}"))

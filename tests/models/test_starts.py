@@ -188,7 +188,7 @@ def test_chrono_lem_has_no_bias_but_the_z_gates_in_its_other_forms(biases: int, 
 )
 def test_sigma_is_d_times_the_standard_deviation_of_each_members_start(name: str, weight: str, factor: float) -> None:
     spec, sigmas = get_model(name), [0.1, 0.1, 6.0, 12.0]
-    hyper = {p.name: [p.high] * 4 for p in spec.params if p.default is None}
+    hyper = {p.name: [p.high] * 4 for p in spec.layer.PARAMS if p.default is None}
     network = Network(spec, Sizes(P, 200, 2, 9), {**hyper, "sigma": sigmas}, range(4))
     for numbers, sigma in zip(getattr(network.layer, weight), sigmas, strict=True):
         assert_drawn_from(numbers, normal(factor * sigma / 200))

@@ -276,7 +276,11 @@ FORGED: Sequence[tuple[Callable[[Content], None], str, str]] = (
     (ended_late, "reject", r"sizes: trial \w+ ended in another time: 9999-12-31"),
     (config(model="<b>gru</b>"), "reject", r"names: trial \w+: No model '<b>gru</b>'. Did you mean gru"),
     (config(task="../../etc"), "reject", r"names: trial \w+: No task '../../etc'"),
-    (config(options={"x": 1}), "reject", r"names: trial \w+: gru has the options biases, got {'x': 1}"),
+    (
+        config(options={"x": 1}),
+        "reject",
+        r"names: trial \w+: gru has the options biases, block, depth, norm, nonlinearity, glu, got {'x': 1}",
+    ),
     (config(params={"lr": -1.0}), "reject", r"names: trial \w+: η \(lr\) must be a finite number > 0, got -1.0"),
     (config(params={}), "reject", r"names: trial \w+: gru takes lr, got ."),
     (config(optimiser="adan"), "reject", r"names: trial \w+: No optimiser 'adan'. Did you mean adam"),

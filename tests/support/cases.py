@@ -29,7 +29,7 @@ def every_case() -> list[Any]:
     cases = []
     for spec in sequence_models().values():
         cases.append(pytest.param(spec, {}, id=spec.name))
-        for name, (default, *others) in spec.options.items():
+        for name, (default, *others) in spec.layer.OPTIONS.items():
             some = others[:2] if type(default) is int else others
             cases += [pytest.param(spec, {name: other}, id=f"{spec.name}-{name}={other}") for other in some]
     return cases

@@ -29,9 +29,9 @@ def cases() -> dict[str, tuple[type[Fusable[Any]], Mapping[str, Any]]]:
     for name, spec in all_models().items():
         if not issubclass(spec.layer, Fusable):
             continue
-        few = {"layers": 3 if "skip" in spec.options else 2} if "layers" in spec.options else {}
+        few = {"layers": 3 if "skip" in spec.layer.OPTIONS else 2} if "layers" in spec.layer.OPTIONS else {}
         layers[name] = (spec.layer, few)
-        for option, choices in spec.options.items():
+        for option, choices in spec.layer.OPTIONS.items():
             for choice in choices[1:] if option != "layers" else ():
                 layers[f"{name}, {option} {choice}"] = (spec.layer, few | {option: choice})
     layers["lem, floor"] = (layers["lem"][0], {"floor": 0.1})

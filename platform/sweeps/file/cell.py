@@ -64,6 +64,10 @@ class CellSettings:
                 raise ConfigError(f"{where} must be one of {allowed}, got {options[name]!r}.")
         return options
 
+    def fields(self, model: ModelSpec) -> dict[str, Any]:
+        """Return the fields of a trial that the file fixes; a name that is an option of the model is none."""
+        return {n: v for n, v in self.fixed.items() if n in (*FIELDS, "drops") and n not in model.options}
+
 
 def read_cells(file: SweepFile, model: ModelSpec) -> Iterator[CellSettings]:
     """Yield the settings of each cell of a model, in the grid's order; the last list varies fastest.
@@ -156,7 +160,7 @@ def resolve_cell(settings: CellSettings, task: TaskSpec, variant: str, model: Mo
         ConfigError: A name that means nothing here, or a value that breaks a rule; the message names both.
     """
     recipe, options = task.recipe(model.name), settings.options(model)
-    fields = _resolve_fields(settings, task, recipe)
+    fields = _resolve_fields(settings, task, model, recipe)
     known_numbers = _training_numbers(
         settings, task, model, [_possible_words(settings, fields, word) for word in WORDS]
     )
@@ -187,10 +191,10 @@ def resolve_cell(settings: CellSettings, task: TaskSpec, variant: str, model: Mo
     return ResolvedCell(fields, {**fixed, **published, **file_numbers}, tuple(space), numbers)
 
 
-def _resolve_fields(settings: CellSettings, task: TaskSpec, recipe: Recipe) -> dict[str, Any]:
+def _resolve_fields(settings: CellSettings, task: TaskSpec, model: ModelSpec, recipe: Recipe) -> dict[str, Any]:
     """Return the fields of every trial: what the file says, then the recipe's."""
     fields = {name: getattr(recipe, name) for name in (*FIELDS, "drops")}
-    fields |= {name: _checked_field(settings, name, v) for name, v in settings.fixed.items() if name in fields}
+    fields |= {name: _checked_field(settings, name, v) for name, v in settings.fields(model).items()}
     for name in settings.drawn.keys() & {*FIELDS}:
         drawn = _dimension_of_field(settings, name)
         fields[name] = drawn.choices[0] if name in WORDS else _checked_field(settings, name, drawn.largest)
@@ -200,6 +204,10 @@ def _resolve_fields(settings: CellSettings, task: TaskSpec, recipe: Recipe) -> d
         raise ConfigError(
             f"{settings.file}: steps: {task.name} has a training split, whose epochs have no steps to set."
         )
+    try:
+        model.check(settings.options(model), fields["width"])
+    except ValueError as error:
+        raise ConfigError(f"{settings.file}: model.{model.name}: {error}") from None
     uses_drops = "drops" in _possible_words(settings, fields, "schedule")
     if settings.fixed.get("drops") and not uses_drops and "schedule" not in settings.cell:
         raise ConfigError(f"{settings.file}: drops means nothing with schedule {fields['schedule']}. Remove it.")

@@ -95,13 +95,14 @@ class RecipeChanges(Strict):
     """What a sweep, or one model of it, may change of the published recipe.
 
     Attributes:
-        hidden, batch, epochs, steps, clip, drops: As in ``tasks.base.spec.Recipe``.
+        hidden, width, batch, epochs, steps, clip, drops: As in ``tasks.base.spec.Recipe``.
         recipe: Optimiser and schedule, and any training number by name: ``{"optimiser": "sgd", "momentum": 0.9}``.
         grid: Values to try one after another: of sizes, of whatever ``recipe`` takes, and of a model's options. Each
             combination is a cell, which is searched and retrained by itself.
     """
 
     hidden: Count | None = None
+    width: Count | None = None
     batch: Count | None = None
     epochs: Count | None = None
     steps: Count | None = None

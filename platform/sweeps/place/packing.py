@@ -33,7 +33,10 @@ def member_bytes(config: TrialConfig, positions: int, numbers: int) -> int:
         positions: Positions of an example at which the layer keeps a state.
         numbers: Numbers that training keeps of an example in addition to those states.
     """
-    return config.batch * (positions * config.hidden * TENSORS_A_PLACE + numbers) * WIDTH[config.precision]
+    features = config.hidden
+    if config.options.get("block", "none") != "none":
+        features = int(config.options.get("depth", 1)) * (features + (config.width or features))
+    return config.batch * (positions * features * TENSORS_A_PLACE + numbers) * WIDTH[config.precision]
 
 
 def trial_bytes(sweep: Sweep, config: TrialConfig) -> int:
@@ -117,16 +120,15 @@ def least_bytes(cell: CellPlan) -> int:
 
     config = _largest_trial(cell)
     task = get_task(config.task)
-    weights = get_model(config.model).count(task.inputs, config.hidden, task.outputs, **config.options)
+    sizes = (task.inputs, config.hidden, task.outputs, config.width)
+    weights = get_model(config.model).parameters(*sizes, config.options)
     return int((COPIES * weights + config.batch * cell.positions * config.hidden) * WIDTH[config.precision])
 
 
 def _largest_trial(cell: CellPlan) -> TrialConfig:
     """Return a trial with the largest sizes that may be drawn."""
-    largest = {d.name: int(d.largest) for d in cell.space if d.name in ("hidden", "batch")}
-    return replace(
-        cell.base, hidden=largest.get("hidden", cell.base.hidden), batch=largest.get("batch", cell.base.batch)
-    )
+    largest = {d.name: int(d.largest) for d in cell.space if d.name in ("hidden", "width", "batch")}
+    return replace(cell.base, **largest)  # type: ignore[arg-type]
 
 
 def _machine_bytes() -> float:

@@ -1,0 +1,297 @@
+"""A residual block that any recurrence can stand in, so that a cell and a state-space model meet in equal company."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, TypeGuard
+
+import torch
+from torch import Generator, Tensor, nn
+
+from longwave.models.base.algebra import affine
+from longwave.models.base.dropout import dropped
+from longwave.models.base.layer import Generators, State
+from longwave.models.base.param import OptionValue
+from longwave.models.base.recurrence import Recurrence
+from longwave.models.base.sequence import SequenceLayer
+from longwave.models.base.stack import DROPOUT as OF_A_STACK
+from longwave.models.base.stack import Stacked
+from longwave.models.base.weights import NoWeights, WeightGroup
+from longwave.models.kernels import Route
+
+DROPOUT = replace(
+    OF_A_STACK, meaning="Share of a residual block's features set to zero, the same at every step of a sequence."
+)
+EPSILON = 1e-5
+"""What norms add to a variance, or to a mean square."""
+KEEP = {"batch": 0.9, "running": 0.99}
+"""How much of a running average stays at each training step: torch's, and Equinox's."""
+GATES = {"full": 2, "half": 1, "none": 0}
+"""Matrices of the gate."""
+NONLINEARITIES: Mapping[str, Callable[[Tensor], Tensor]] = {
+    "gelu": lambda x: nn.functional.gelu(x, approximate="tanh"),
+    "silu": nn.functional.silu,
+    "relu": torch.relu,
+    "tanh": torch.tanh,
+    "none": lambda x: x,
+}
+OPTIONS: Mapping[str, tuple[OptionValue, ...]] = {
+    "block": ("none", "pre", "post"),
+    "depth": (1, 2, 3, 4, 5, 6, 8),
+    "norm": ("layer", "rms", "batch", "running", "none"),
+    "nonlinearity": tuple(NONLINEARITIES),
+    "glu": tuple(GATES),
+}
+"""Static choices of every model whose layer fits into a block; without one, ``"none"``, the others mean nothing."""
+
+
+def fits(layer: type[Any]) -> TypeGuard[type[Recurrence[Any]]]:
+    """Return whether a kind of layer can stand in a block.
+
+    It can if it is a recurrence that stacks no layers itself, and if no option or parameter has the name of a block's.
+    """
+    names = {*layer.OPTIONS, *(p.name for p in layer.PARAMS)}
+    return issubclass(layer, Recurrence) and not issubclass(layer, Stacked) and not names & {*OPTIONS, DROPOUT.name}
+
+
+def check_block(options: Mapping[str, OptionValue], width: int | None) -> None:
+    """Do nothing for options and width of a block, or for neither.
+
+    Raises:
+        ValueError: There is no block, and another of its options is not the default, or a width is given.
+    """
+    if options.get("block", "none") != "none":
+        return
+    for name, (default, *_) in OPTIONS.items():
+        if options.get(name, default) != default:
+            raise ValueError(f'{name} {options[name]} means nothing without a block. Give block = "pre" or "post".')
+    if width is not None:
+        raise ValueError(f'width {width} means nothing without a block. Give block = "pre" or "post", or hidden alone.')
+
+
+def count_blocks(cell: int, p: int, width: int, given: int, options: Mapping[str, OptionValue]) -> int:
+    """Return the trainable numbers of an encoder and its blocks, without a read-out.
+
+    Args:
+        cell: Those of one cell that reads ``width`` features.
+        p, width, given: Features that are read, that blocks hand on, and that a cell gives.
+        options: Of the blocks.
+    """
+    chosen = {name: options.get(name, default) for name, (default, *_) in OPTIONS.items()}
+    norm = {"layer": 2, "batch": 2, "rms": 1}.get(str(chosen["norm"]), 0)
+    gate = GATES[str(chosen["glu"])]
+    block = cell + given * width + width + norm * width + gate * (width * width + width)
+    return p * width + width + int(chosen["depth"]) * block
+
+
+class Blocks(SequenceLayer[NoWeights]):
+    """A linear encoder and ``depth`` residual blocks round cells of one kind, (T, B, p) to (T, B, width).
+
+    With u⁰ = E x + e, block k = 1 … L is, before norm(·) moves behind the sum in a ``post`` block::
+
+        s = cell(norm(uᵏ⁻¹))                  y = φ(C s + D norm(uᵏ⁻¹))
+        uᵏ = uᵏ⁻¹ + (W₁ y + b₁) σ(W₂ y + b₂)
+
+    with D a vector, and dropout behind φ and behind the gate, one mask a sequence as in ``Stacked``. There is no norm
+    behind the last block. The read-out sees uᴸ. This is the block of S5, LRU and LinOSS (Smith et al. 2023, Orvieto
+    et al. 2023, Rusch and Rus 2025), where the cell is the state-space model without its output map, which is C and D
+    here.
+
+    E, W₁, W₂ and biases start as torch.nn.Linear's, C as the cell's own read-out, D as N(0, 1), a norm's scale as 1 and
+    shift as 0. Trainable numbers: see ``count_blocks``.
+
+    Args:
+        cell: The kind of recurrence.
+        input_size: p.
+        hidden_size: Hidden size d of a cell, in a state-space model the states.
+        width: Features that blocks hand on; by default d.
+        block: ``pre``: the cell reads normed features; ``post``: the sum is normed.
+        depth: L.
+        norm: ``layer``; ``rms``; ``batch``, over batch and time, in evaluation by a running average; ``running``, the
+            batch norm of Equinox, which in training too norms by the running average, that of this batch included, and
+            has no scale and shift. In a ragged batch both count what is padded.
+        nonlinearity: φ; ``gelu`` is the approximation by tanh.
+        glu: ``full`` as above; ``half``: y σ(W₂ y + b₂); ``none``: y.
+        dropout: Share of features set to 0 in training.
+        members, batch_first, t_max: See ``Recurrence``.
+        chosen: Options and hyper-parameters of the cell, the same in all blocks.
+    """
+
+    PARAMS = (DROPOUT,)
+    OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = {**OPTIONS, "block": ("pre", "post")}
+    block: str
+    depth: int
+    norm: str
+    nonlinearity: str
+    glu: str
+
+    def __init__(
+        self,
+        cell: type[Recurrence[Any]],
+        input_size: int,
+        hidden_size: int,
+        *,
+        width: int | None = None,
+        batch_first: bool = False,
+        members: int | None = None,
+        t_max: int = 1,
+        **chosen: Any,
+    ) -> None:
+        if not fits(cell):
+            raise ValueError(f"{cell.__name__} cannot stand in a block: it is no recurrence of one layer.")
+        self._width, self._given = width or hidden_size, cell.OUTPUTS * hidden_size
+        own = {name: chosen.pop(name) for name in ("dropout", *OPTIONS) if name in chosen}
+        super().__init__(input_size, hidden_size, batch_first=batch_first, members=members, t_max=t_max, **own)
+        self.cells = nn.ModuleList(
+            cell(self._width, hidden_size, members=members, t_max=t_max, **{n: _own_copy(v) for n, v in chosen.items()})
+            for _ in range(self.depth)
+        )
+        self.reset_parameters()
+
+    @property
+    def output_size(self) -> int:
+        """Features that blocks hand on."""
+        return self._width
+
+    def state_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of all cells' states: y1, z1, y2, z2, ..."""
+        return {f"{name}{k}": shape for k, cell in self._numbered() for name, shape in cell.state_shapes().items()}
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of encoder, output maps, norms and gates; those of block k end in k."""
+        width, gate = self._width, GATES[self.glu] * self._width
+        shapes: dict[str, tuple[int, ...]] = {"E": (width, self.input_size), "e": (width,)}
+        block: dict[str, tuple[int, ...]] = {"C": (width, self._given), "D": (width,)}
+        if gate:
+            block |= {"W": (gate, width), "b": (gate,)}
+        if self.norm not in ("none", "running"):
+            block["scale"] = (width,)
+        if self.norm in ("layer", "batch"):
+            block["shift"] = (width,)
+        if self.norm in KEEP:
+            block |= {"mean": (width,), "variance": (width,), "seen": (1,)}
+        return shapes | {f"{n}{k}": shape for k in range(1, self.depth + 1) for n, shape in block.items()}
+
+    def untrained(self) -> frozenset[str]:
+        """Return ``statistics``."""
+        return frozenset(self.statistics())
+
+    def statistics(self) -> list[str]:
+        """Return the names of running averages."""
+        averages = ("mean", "variance", "seen") if self.norm in KEEP else ()
+        return [f"{name}{k}" for k in range(1, self.depth + 1) for name in averages]
+
+    def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
+        """Fill ``weight`` as the class says."""
+        kind = name.rstrip("0123456789")
+        if kind == "C":
+            next(self._numbered())[1].draw_readout(weight, weight.new_empty(len(weight)), generator)
+        elif kind == "D":
+            nn.init.normal_(weight, generator=generator)
+        elif kind in ("E", "e", "W", "b"):
+            bound = (self.input_size if kind in "Ee" else self._width) ** -0.5
+            nn.init.uniform_(weight, -bound, bound, generator=generator)
+        else:
+            weight.fill_(1.0 if kind in ("scale", "variance") else 0.0)
+
+    def reset_parameters(self, generators: Generators = None) -> None:
+        """Draw all weights anew, those of the cells last."""
+        if not hasattr(self, "cells"):
+            return  # a layer draws its weights at the end of its own start, before there are cells
+        super().reset_parameters(generators)
+        for _, cell in self._numbered():
+            cell.reset_parameters(generators)
+
+    def constrain(self) -> None:
+        """Put the cells' weights back where their definition wants them."""
+        for _, cell in self._numbered():
+            cell.constrain()
+
+    def groups(self) -> dict[str, WeightGroup]:
+        """Return the groups of the cells with their full names."""
+        groups: dict[str, WeightGroup] = {}
+        for k, cell in self._numbered():
+            for key, group in cell.groups().items():
+                names = tuple(f"cells.{k - 1}.{name}" for name in group.weights)
+                before = groups[key].weights if key in groups else ()
+                groups[key] = replace(group, weights=(*before, *names))
+        return groups
+
+    def taken_up(self, state: State) -> State:
+        """Return the state of these members as their cells carry it."""
+        return tuple(part for cell, own in self._with_states(state) for part in cell.taken_up(own))
+
+    def why(self) -> Route:
+        """Return which way the cells are computed, and why."""
+        return next(self._numbered())[1].why()
+
+    def run(self, x: Tensor, state: State, generators: Generators) -> tuple[Tensor, State]:
+        """Return the last block's outputs (M, T, B, width) and the last states of all cells."""
+        w = self.held()
+        u, last = affine(w["E"], x, w["e"]), list[Tensor]()
+        for k, (cell, own) in enumerate(self._with_states(state), 1):
+            read = self._normed(u, w, k) if self.block == "pre" else u
+            s, ends = cell.run(read, own, generators)
+            y = NONLINEARITIES[self.nonlinearity](affine(w[f"C{k}"], s) + w[f"D{k}"].unsqueeze(1) * read)
+            u = u + self._dropped(self._gated(self._dropped(y, generators), w, k), generators)
+            u = self._normed(u, w, k) if self.block == "post" else u
+            last += ends
+        return u, tuple(last)
+
+    def _numbered(self) -> Iterator[tuple[int, Recurrence[Any]]]:
+        yield from enumerate(self.cells, 1)
+
+    def _with_states(self, state: State) -> Iterator[tuple[Recurrence[Any], State]]:
+        start = 0
+        for _, cell in self._numbered():
+            count = len(cell.state_shapes())
+            yield cell, state[start : start + count]
+            start += count
+
+    def _gated(self, y: Tensor, w: Mapping[str, Tensor], k: int) -> Tensor:
+        if self.glu == "none":
+            return y
+        parts = affine(w[f"W{k}"], y, w[f"b{k}"]).chunk(GATES[self.glu], -1)
+        return (parts[0] if self.glu == "full" else y) * torch.sigmoid(parts[-1])
+
+    def _dropped(self, y: Tensor, generators: Generators) -> Tensor:
+        rate = getattr(self, "dropout", None) if self.training else None
+        return y if rate is None else dropped(y, rate.to(y.dtype), generators)
+
+    def _normed(self, u: Tensor, w: Mapping[str, Tensor], k: int) -> Tensor:
+        """Return u (M, T, B, width) normed for block k."""
+        if self.norm == "none":
+            return u
+        if self.norm == "rms":
+            return u * (u.square().mean(-1, keepdim=True) + EPSILON).rsqrt() * w[f"scale{k}"].unsqueeze(1)
+        if self.norm == "layer":
+            mean, variance = u.mean(-1, keepdim=True), u.var(-1, correction=0, keepdim=True)
+        else:
+            mean, variance = self._batch_averages(u, w, k)
+        u = (u - mean) * (variance + EPSILON).rsqrt()
+        if self.norm == "running":
+            return u
+        return u * w[f"scale{k}"].unsqueeze(1) + w[f"shift{k}"].unsqueeze(1)
+
+    def _batch_averages(self, u: Tensor, w: Mapping[str, Tensor], k: int) -> tuple[Tensor, Tensor]:
+        """Return mean and variance by channel, (M, 1, 1, width); in training the running ones take a step."""
+        names, seen = (f"mean{k}", f"variance{k}"), w[f"seen{k}"].unsqueeze(1)
+        running = [w[name].unsqueeze(1) for name in names]
+        if not self.training:
+            return running[0], running[1]
+        fresh = [u.mean((1, 2), keepdim=True), u.var((1, 2), correction=0, keepdim=True)]
+        keep = seen * KEEP[self.norm]  # the first batch fills the averages
+        after = [keep * old + (1 - keep) * new for old, new in zip(running, fresh, strict=True)]
+        with torch.no_grad():
+            for name, value in zip(names, after, strict=True):
+                held = self.get_buffer(name)
+                held.copy_(value.view_as(held))
+            self.get_buffer(f"seen{k}").fill_(1.0)
+        mean, variance = after if self.norm == "running" else fresh
+        return mean, variance
+
+
+def _own_copy(value: Any) -> Any:
+    """Return a value for one cell: a tensor that no optimiser trains is copied, so that no two cells share memory."""
+    return value.clone() if isinstance(value, Tensor) and not isinstance(value, nn.Parameter) else value

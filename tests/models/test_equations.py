@@ -11,40 +11,20 @@ import numpy as np
 import pytest
 import torch
 from cases import sequence_models
+from equations import Array, Outcome, W, a_layer, assert_equation_holds, iterate
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.linalg import expm
 from scipy.special import expit, logit
 from torch import nn
 
-from longwave.models.base.param import OptionValue, Param
+from longwave.models.base.param import OptionValue
 from longwave.models.base.recurrence import Recurrence
-from longwave.models.base.spec import Sizes
 from longwave.models.gru import GRU
 from longwave.models.lstm import LSTM
 from longwave.models.tanh_rnn import TanhRNN
 from longwave.platform.registry import get_model
 
 FLOAT64 = torch.float64
-Array = np.ndarray
-Outcome = tuple[Array, list[Array]]
-"""The output at every step, and the tensors of the last state."""
-LONGEST = 9
-"""T_max of all layers here."""
-
-
-class W(dict[str, Any]):
-    """Weights, hyper-parameters and options of one layer, by name."""
-
-    __getattr__ = dict.__getitem__
-
-
-def iterate(step: Callable[..., tuple[Array, ...]], x: Array, *state: Array) -> Outcome:
-    rows = []
-    for x_n in x:
-        state = step(x_n, *state)
-        rows.append(state[0])
-    return np.stack(rows), list(state)
 
 
 def lem(x: Array, start: list[Array], w: W) -> Outcome:
@@ -323,37 +303,6 @@ def filled(hyper: Mapping[str, float]) -> dict[str, float]:
     return {"alpha": 1.0, "beta": 1.0, "tau": 0, "dt": 1.0, "floor": 0.0, **layers, **of_w, **hyper}
 
 
-def drawn(params: tuple[Param, ...], rng: np.random.Generator) -> dict[str, float]:
-    """A value for each parameter; a delay is sometimes longer than the sequence, and sometimes 0."""
-    return {p.name: int(rng.integers(0, 10)) if p.whole else float(rng.uniform(p.low, p.high)) for p in params}
-
-
-def assert_equation_holds(name: str, options: Mapping[str, OptionValue], sizes: dict[str, Any], required: bool) -> None:
-    """Compare a whole batch from a random start state with sequences computed one by one."""
-    spec, rng = get_model(name), np.random.default_rng(sizes["seed"])
-    params = spec.layer.relevant(options)
-    hyper = drawn(tuple(p for p in params if not required or p.default is None), rng)
-    exact = {key: torch.tensor(value, dtype=FLOAT64) for key, value in hyper.items()}
-    layer = spec.build(Sizes(sizes["p"], sizes["d"], 1, LONGEST), **exact, **options).to(FLOAT64).eval()
-    weights = {key: sizes["scale"] * rng.standard_normal(shape) for key, shape in layer.shapes().items()}
-    if "eta" in weights:
-        weights["eta"] /= options["euler_steps"]  # larger steps would be chaotic, and rounding grow with them
-    loaded = layer.load_state_dict({key: torch.from_numpy(value) for key, value in weights.items()}, strict=False)
-    assert not loaded.unexpected_keys
-    x = rng.standard_normal((7, 3, sizes["p"]))
-    start = [rng.standard_normal((3, *shape)) for shape in layer.state_shapes().values()]
-    output, state = layer(torch.from_numpy(x), tuple(map(torch.from_numpy, start)))
-    w = W(**weights, **filled(hyper), **options)
-    for b in range(3):
-        rows, ends = BY_HAND[name](x[:, b], [s[b] for s in start], w)
-        for actual, expected in zip((output[:, b], *(s[b] for s in state)), (rows, *ends), strict=True):
-            atol = 1e-12 * max(1.0, np.abs(expected).max(initial=0.0))
-            np.testing.assert_allclose(actual.detach().numpy(), expected, rtol=1e-11, atol=atol)
-
-
-a_layer = st.fixed_dictionaries(
-    {"p": st.integers(1, 4), "d": st.integers(1, 5), "seed": st.integers(0, 999), "scale": st.floats(0.05, 1.5)}
-)
 quickly = settings(max_examples=8)
 
 
@@ -361,14 +310,14 @@ quickly = settings(max_examples=8)
 @quickly
 @given(sizes=a_layer)
 def test_a_model_follows_its_papers_equation(name: str, options: dict[str, OptionValue], sizes: dict[str, Any]) -> None:
-    assert_equation_holds(name, options, sizes, required=False)
+    assert_equation_holds(BY_HAND[name], name, options, sizes, filled=filled)
 
 
 @pytest.mark.parametrize("name", ["lem", "lipschitz_rnn", "tau_gru", "unicornn", "residual_unicornn"])
 @quickly
 @given(sizes=a_layer)
 def test_what_is_not_given_is_as_in_the_papers_first_equation(name: str, sizes: dict[str, Any]) -> None:
-    assert_equation_holds(name, get_model(name).defaults, sizes, required=True)
+    assert_equation_holds(BY_HAND[name], name, get_model(name).defaults, sizes, required=True, filled=filled)
 
 
 @pytest.mark.parametrize("ours, torchs", [(LSTM, nn.LSTM), (GRU, nn.GRU), (TanhRNN, nn.RNN)])

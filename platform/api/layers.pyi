@@ -26,6 +26,8 @@ __all__ = [
     "LSTM",
     "LipschitzRNN",
     "MLP",
+    "MinGRU",
+    "MinLSTM",
     "MultilayerOscillator",
     "NeuralODERNN",
     "NeuralOscillator",
@@ -399,6 +401,24 @@ class MLP(GraphModule):
     def dropout(self) -> float | None: ...
     @property
     def layers(self) -> Literal[1, 2, 3, 4, 5, 6, 8, 10, 13, 14, 16, 22, 32, 64, 100, 128, 1000]: ...
+
+class MinGRU(SequenceModule):
+    """Minimal gated recurrent unit, (B, T, p) to (B, T, d)."""
+
+    def __init__(
+        self, inputs: int, hidden: int, *, candidate: Literal["linear", "positive"] = "linear", t_max: int = 1
+    ) -> None: ...
+    @property
+    def candidate(self) -> Literal["linear", "positive"]: ...
+
+class MinLSTM(SequenceModule):
+    """Minimal LSTM, (B, T, p) to (B, T, d)."""
+
+    def __init__(
+        self, inputs: int, hidden: int, *, candidate: Literal["linear", "positive"] = "linear", t_max: int = 1
+    ) -> None: ...
+    @property
+    def candidate(self) -> Literal["linear", "positive"]: ...
 
 class MultilayerOscillator(SequenceModule):
     """Multi-layer neural oscillator, (B, T, p) to (B, T, d)."""

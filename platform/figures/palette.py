@@ -6,6 +6,7 @@ FAMILIES = {
     "multiscale": "#086AA5",
     "oscillator": "#D8580A",
     "gated": "#4AA578",
+    "gated scan": "#B762FF",
     "ODE": "#8736D8",
     "delay": "#C961D8",
     "orthogonal": "#A58E4A",

@@ -277,6 +277,8 @@ FORMULAS: dict[str, Callable[[int, int, Any], int]] = {
     "residual_unicornn": stacked(3),
     "indrnn": stacked(2),
     "multilayer_oscillator": stacked(2),
+    "mingru": lambda p, d, o: 2 * (d * p + d),
+    "minlstm": lambda p, d, o: 3 * (d * p + d),
 }
 """Trainable numbers of the layer without the read-out, as the papers and the thesis give them; not of every model."""
 CASES = [

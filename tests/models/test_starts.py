@@ -85,6 +85,7 @@ STARTS: dict[str, dict[str, Any]] = {
         **{"V1": INPUT, "w1": between(0, MEMORY), "b1": 0.0},
         **{"V2": STATE, "w2": between(1 / MEMORY, MEMORY), "b2": 0.0},
     },
+    **{name: {"*": INPUT} for name in ("mingru", "minlstm")},
 }
 """The start of each weight at the default options; * stands for all. expRNN and chrono-LSTM have tests of their own,
 others may have none."""

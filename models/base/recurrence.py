@@ -17,12 +17,18 @@ from longwave.models.kernels.compiler.trace import Recurrent
 class Recurrence(Fusable[W], Generic[W]):
     """A recurrent layer. Subclasses give ``STATE``, ``WEIGHTS``, ``shapes``, ``drive`` and ``step``.
 
-    The first tensor of the state is the output.
+    The first tensor of the state is the output, or the first ``OUTPUTS`` side by side.
 
     Args: see ``SequenceLayer``.
     """
 
     OUTPUTS: ClassVar[int] = 1
+    """How many tensors of the state are the output, such as real and imaginary part."""
+
+    @property
+    def output_size(self) -> int:
+        """Features of the output, d for each state that is put out."""
+        return self.OUTPUTS * self.hidden_size
 
     def drive(self, x: Tensor, w: W) -> tuple[Tensor, ...]:
         """Return the parts of the step that depend on the input alone, (M, T, B, d) each, from x (M, T, B, p)."""
@@ -41,20 +47,23 @@ class Recurrence(Fusable[W], Generic[W]):
         def step(u: tuple[Tensor, ...], state: State, late: Tensor, w: W) -> State:
             return self.step(u, state, w)
 
-        return Recurrent(self.drive, step, len(self.STATE), d, inputs)
+        return Recurrent(self.drive, step, len(self.STATE), d, inputs, outputs=self.OUTPUTS)
 
     def readout(self, outputs: Tensor, state: State) -> Tensor:
         """Return what a read-out of the last step sees, (M, B, d)."""
-        return state[0]
+        return self._output(state)
 
     def scan(self, x: Tensor, state: State, w: W, generators: Generators) -> tuple[Tensor, State]:
-        """Return the outputs (M, T, B, d) and the last state for x (M, T, B, p)."""
+        """Return the outputs (M, T, B, OUTPUTS d) and the last state for x (M, T, B, p)."""
         return self.loop(self.drive(x, w), state, w)
 
     def loop(self, drive: tuple[Tensor, ...], state: State, w: W) -> tuple[Tensor, State]:
-        """Return the first state after each step, (M, T, B, d), and the last state."""
+        """Return the output after each step, (M, T, B, OUTPUTS d), and the last state."""
         outputs = []
         for u in zip(*(part.unbind(1) for part in drive), strict=True):
             state = self.step(u, state, w)
-            outputs.append(state[0])
+            outputs.append(self._output(state))
         return torch.stack(outputs, 1), state
+
+    def _output(self, state: State) -> Tensor:
+        return state[0] if self.OUTPUTS == 1 else torch.cat(state[: self.OUTPUTS], -1)

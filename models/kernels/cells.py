@@ -35,6 +35,11 @@ class Cell:
     vectors: tuple[str, ...] = ()
     plan: Plan | None = None
 
+    @property
+    def outputs(self) -> int:
+        """How many of the first states are put out, side by side."""
+        return 1 if self.plan is None else self.plan.outputs
+
 
 OSCILLATOR = Cell("unicornn", ("y", "z"), ("a",), scalars=("alpha",), vectors=("s", "w"))
 """UnICORNN's, by hand in Triton: it loads many steps ahead, and computes z back instead of keeping it."""

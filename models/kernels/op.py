@@ -4,6 +4,7 @@ A call runs one layer over a whole sequence, for M members at once, in float32:
 
 * ``x`` (M, T, B, p) is the input and ``V`` (M, G d, p), ``b`` (M, G d) the drive's weights, gate after gate.
 * ``W`` (M, N, d, d) are the recurrent matrices, ``P`` (M, H) the scalars and ``U`` (M, K, d) the vectors of the cell.
+* The outputs (M, T, B, k d) are the first k states after each step, for most cells the first alone.
 * ``state`` (S, M, B, d) is where it starts, and ``past`` (M, m, B, d) what lies before, for a cell that looks back
   ``lags`` steps; for others m = 0.
 
@@ -62,7 +63,7 @@ def _scan(
     lags: list[int],
     keep: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return the outputs (M, T, B, d), the last state (S, M, B, d), and what the way back wants if ``keep``."""
+    """Return the outputs (M, T, B, k d), the last state (S, M, B, d), and what the way back wants if ``keep``."""
     result: tuple[Tensor, Tensor, Tensor, Tensor] = backend(path).forward(
         find(cell), x, V, b, W, P, U, state, past, lags, keep
     )
@@ -109,7 +110,7 @@ def _scan_shapes(
     shapes = backend(path).kept_shapes(find(cell), M, T, B, d, past.shape[1]) if keep else ((0,), (0,))
     types = (x.dtype, x.dtype) if path == "cpu" else backend(path).kept_types(find(cell))
     kept = [x.new_empty(shape, dtype=dtype) for shape, dtype in zip(shapes, types, strict=True)]
-    return x.new_empty(M, T, B, d), x.new_empty(state.shape), kept[0], kept[1]
+    return x.new_empty(M, T, B, find(cell).outputs * d), x.new_empty(state.shape), kept[0], kept[1]
 
 
 def _backward_shapes(
@@ -170,7 +171,7 @@ def _fold(info: Any, in_dims: tuple[int | None, ...], cell: str, path: str, *res
             if dim is not None
             else tensor.unsqueeze(axis).expand(*tensor.shape[:axis], n, *tensor.shape[axis:])
         )
-        folded.append(spread.flatten(axis, axis + 1) if tensor.numel() else tensor)
+        folded.append(spread.flatten(axis, axis + 1))
     Y, last, *kept = scan_op(cell, path, *folded, lags * n, keep)
     return (Y.unflatten(0, (n, -1)), last.unflatten(1, (n, -1)), *kept), (0, 1, None, None)
 

@@ -9,6 +9,7 @@ __all__ = [
     "ChronoLSTM",
     "CitationGraphCON",
     "CoRNN",
+    "DLinOSS",
     "DtLSTM",
     "ExpRNN",
     "FastGRNN",
@@ -23,7 +24,9 @@ __all__ = [
     "IncrementalRNN",
     "IndRNN",
     "LEM",
+    "LRU",
     "LSTM",
+    "LinOSS",
     "LipschitzRNN",
     "MLP",
     "MinGRU",
@@ -32,6 +35,7 @@ __all__ = [
     "NeuralODERNN",
     "NeuralOscillator",
     "ResidualUnICORNN",
+    "S5",
     "SimpleDelayGRU",
     "TanhRNN",
     "TauGRU",
@@ -109,6 +113,11 @@ class CoRNN(SequenceModule):
     def damping(self) -> Literal["explicit", "implicit"]: ...
     @property
     def trainable(self) -> bool: ...
+
+class DLinOSS(SequenceModule):
+    """Damped linear oscillatory state-space layer, (T, B, p) to (T, B, 2d)."""
+
+    def __init__(self, inputs: int, hidden: int, *, t_max: int = 1) -> None: ...
 
 class DtLSTM(SequenceModule):
     """LSTM with gates scaled by Δt, (B, T, p) to (B, T, d)."""
@@ -343,12 +352,36 @@ class LEM(SequenceModule):
     @property
     def biases(self) -> Literal[4, 8]: ...
 
+class LRU(SequenceModule):
+    """Linear recurrent unit, (T, B, p) to (T, B, 2d)."""
+
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        ring: Literal["0-0.99", "0-1", "0.5-0.9", "0.9-0.999", "0.999-0.9999"] = "0.9-0.999",
+        phase: Literal["2pi", "pi/10"] = "2pi",
+        t_max: int = 1,
+    ) -> None: ...
+    @property
+    def ring(self) -> Literal["0-0.99", "0-1", "0.5-0.9", "0.9-0.999", "0.999-0.9999"]: ...
+    @property
+    def phase(self) -> Literal["2pi", "pi/10"]: ...
+
 class LSTM(SequenceModule):
     """Long short-term memory, (B, T, p) to (B, T, d)."""
 
     def __init__(self, inputs: int, hidden: int, *, biases: Literal[1, 2] = 2, t_max: int = 1) -> None: ...
     @property
     def biases(self) -> Literal[1, 2]: ...
+
+class LinOSS(SequenceModule):
+    """Linear oscillatory state-space layer, (T, B, p) to (T, B, 2d)."""
+
+    def __init__(self, inputs: int, hidden: int, *, scheme: Literal["im", "imex"] = "im", t_max: int = 1) -> None: ...
+    @property
+    def scheme(self) -> Literal["im", "imex"]: ...
 
 class LipschitzRNN(SequenceModule):
     """Lipschitz recurrent unit, (B, T, p) to (B, T, d)."""
@@ -521,6 +554,13 @@ class ResidualUnICORNN(SequenceModule):
     def skip(self) -> Literal[2, 3]: ...
     @property
     def multiscale(self) -> bool: ...
+
+class S5(SequenceModule):
+    """Simplified structured state-space layer, (T, B, p) to (T, B, 2d)."""
+
+    def __init__(self, inputs: int, hidden: int, *, blocks: Literal[1, 2, 4, 8, 16] = 1, t_max: int = 1) -> None: ...
+    @property
+    def blocks(self) -> Literal[1, 2, 4, 8, 16]: ...
 
 class SimpleDelayGRU(SequenceModule):
     """Gated recurrent unit with an unweighted delay, (B, T, p) to (B, T, d)."""

@@ -59,14 +59,17 @@ def check_shapes(case: Case) -> None:
     for members in (None, TOGETHER):
         layer, lead = case.layer(members), () if members is None else (members,)
         output, state = layer(draw_normal(*lead, 5, 6, 2))
-        require(output.shape == (*lead, 5, 6, 4), f"outputs are {tuple(output.shape)}, not {(*lead, 5, 6, 4)}")
+        shape = (*lead, 5, 6, layer.output_size)
+        require(output.shape == shape, f"outputs are {tuple(output.shape)}, not {shape}")
         wanted = [(*lead, 6, *shape) for shape in layer.state_shapes().values()]
         got = [tuple(s.shape) for s in state]
         require(got == wanted, f"the state is {got}, not {wanted}")
         if isinstance(layer, Recurrence):
-            first = f"{layer.STATE[0]}{layer.layers}" if isinstance(layer, Stacked) else layer.STATE[0]
-            last = dict(zip(layer.state_shapes(), state, strict=True))[first]
-            require(torch.equal(output.select(-3, -1), last), f"the last output is not the state {first}")
+            put_out = layer.STATE[: layer.OUTPUTS]
+            first = [f"{name}{layer.layers}" if isinstance(layer, Stacked) else name for name in put_out]
+            by_name = dict(zip(layer.state_shapes(), state, strict=True))
+            last = torch.cat([by_name[name] for name in first], -1)
+            require(torch.equal(output.select(-3, -1), last), f"the last output is not the state {', '.join(first)}")
         if members:
             odd = [name for name, t in layer.state_dict().items() if t.shape[:1] != (members,)]
             require(not odd, f"{', '.join(odd)} has no members axis in front")

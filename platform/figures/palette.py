@@ -12,6 +12,7 @@ FAMILIES = {
     "orthogonal": "#A58E4A",
     "plain": "#72634A",
     "message passing": "#8C5723",
+    "state space": "#B8009D",
 }
 """By the ``family`` of a model's registration. A test holds that they are told apart with deuteranopia, protanopia and
 tritanopia, and seen on white and on the Lab's dark ground."""

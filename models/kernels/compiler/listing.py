@@ -26,6 +26,8 @@ def listing(plan: Plan) -> str:
     lines = [f"def forward(before, after, kept, W, P, U{late.removesuffix(', ring')}):"]
     lines += [f"    kept[{g}] = kept[{g}] + mm(W[{m}], late[0])  # for a chunk of steps" for g, m in plan.delays]
     lines += _direction(plan, plan.forward)
+    if plan.outputs > 1:
+        lines.append(f"    # put out are after[0] to after[{plan.outputs - 1}]")
     lines += ["", "", f"def back(before, after, kept, adjoint, slot, sum, unit, W, P, U{late}):"]
     lines += _direction(plan, plan.back)
     lines += [f"    ring[0] = ring[0] + mmT(W[{m}], slot[{g}])  # for a chunk of steps" for g, m in plan.delays]

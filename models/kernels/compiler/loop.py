@@ -58,10 +58,10 @@ class Loop:
         self.d, self.inputs = of.hidden, of.inputs
         if not any(n.op == "drive" for n in ordered(traced.after)):
             raise Unsupported("no part of the drive")
-        self.plan: Plan = plan(traced.before, traced.after)
+        self.plan: Plan = plan(traced.before, traced.after, outputs=of.outputs)
         self.name = digest(self.plan)
         # Made second, and always, so that its nodes are numbered alike in every process.
-        self.lean: Plan = plan(traced.before, traced.after, lean=True)
+        self.lean: Plan = plan(traced.before, traced.after, lean=True, outputs=of.outputs)
         self.lean_name = digest(self.lean)
         origin = traced.invariants.origin
         gates = [None if n.attr[0] is None else traced.gates[n.attr[0]] for n in self.plan.gates]

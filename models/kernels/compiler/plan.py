@@ -34,6 +34,7 @@ class Plan:
         kept: Rows that a step keeps, the gates' first.
         slots: Rows of adjoints that a step of the way back yields, the gates' first.
         gradients: How the matrices' gradients follow from the slots.
+        outputs: How many of the first states are put out.
     """
 
     forward: Program
@@ -46,6 +47,7 @@ class Plan:
     kept: int
     slots: int
     gradients: tuple[Gradient, ...]
+    outputs: int = 1
 
     @property
     def delays(self) -> list[tuple[int, int]]:
@@ -58,7 +60,7 @@ class Plan:
         return bool(self.delays) or any(home[0] == "late" for home in self.forward.inputs.values())
 
 
-def plan(before: list[Node], after: list[Node], lean: bool = False) -> Plan:
+def plan(before: list[Node], after: list[Node], lean: bool = False, outputs: int = 1) -> Plan:
     """Return the plan of a step from ``before``, its states, to ``after``.
 
     Args:
@@ -66,6 +68,7 @@ def plan(before: list[Node], after: list[Node], lean: bool = False) -> Plan:
         after: As many nodes of the same graph, before sums are fused.
         lean: Whether sums alone are kept for the way back, and no state after a step is read there but by products:
             for a GPU, where arithmetic is cheaper than memory. Else what is dear is kept too.
+        outputs: How many of the first states are put out.
     """
     stored = frozenset(("sum",)) | (frozenset() if lean else COSTLY)
     fused = fuse(after)
@@ -98,9 +101,8 @@ def plan(before: list[Node], after: list[Node], lean: bool = False) -> Plan:
     )
     slots = back.settle(len(way.slot_targets), frozenset(), again=False)
     gradients = way.gradients(back)
-    return Plan(
-        forward, back, len(after), tuple(gates), tuple(matrices), way.nums, way.vecs, rows, slots, tuple(gradients)
-    )
+    parts = (tuple(gates), tuple(matrices), way.nums, way.vecs)
+    return Plan(forward, back, len(after), *parts, rows, slots, tuple(gradients), outputs)
 
 
 def _order(nodes: list[Node], inputs: dict[Node, Home], after: list[Node]) -> tuple[list[Node], list[int]]:

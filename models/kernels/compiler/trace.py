@@ -32,6 +32,7 @@ class Recurrent:
         hidden: d.
         inputs: p, for these weights.
         weights: Of what the loop is given, tensors in mappings and dataclasses: what drive and step read.
+        outputs: How many of the first states are put out, side by side.
     """
 
     drive: Callable[[Tensor, Any], Sequence[Tensor]]
@@ -40,6 +41,7 @@ class Recurrent:
     hidden: int
     inputs: int
     weights: Callable[[Any], Any] = lambda given: given
+    outputs: int = 1
 
 
 @dataclass(frozen=True)

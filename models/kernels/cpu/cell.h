@@ -1,4 +1,5 @@
 // What the cells share. A cell is one struct that the compiler prints (emit.py). Its constants say how many states,
+// how many of them are put out,
 // gates, matrices, scalars and vectors there are, how many vectors a row keeps (`kept`, the drive first), how many
 // adjoints a step yields (`slots`, those of the drive first), and how many packed matrices it reads (`panels`). Its
 // functions:

@@ -181,7 +181,7 @@ def forward(
     (M, T, B, _), d, m = x.shape, t.d, 0 if past is None else past.shape[1]
     operands = gathered(t, weights, made)
     first, second = kept_shapes(t.cell, M, T, B, d, m)
-    outputs = empty(M, T, B, d)
+    outputs = empty(M, T, B, t.cell.outputs * d)
     states, kept = empty(*first if keep or m else (0,)), empty(*second if keep else (0,))
     start, last = torch.stack(tuple(state)), x.new_empty(len(state), M, B, d)
     x, past = x.contiguous(), None if past is None else past.contiguous()

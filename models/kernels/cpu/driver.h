@@ -94,10 +94,12 @@ struct Loop {
         s.kept = kept + k * t.n * kept_width;
         C::step(s);
         for (float*& state : s.s) state += t.row;
-        float* Y = c.Y + ((t.member * c.T + first + k) * c.B + t.first) * c.d;
+        constexpr int outputs = C::outputs;
+        float* Y = c.Y + ((t.member * c.T + first + k) * c.B + t.first) * outputs * c.d;
         if (c.keep == FAR) leave(s, index, first + k + 1);
-        if (c.keep == FAR && c.d == D) send(Y, s.s[0], t.row);
-        else copy_rows(Y, c.d, s.s[0], D, c.d, t.n);
+        if (outputs == 1 && c.keep == FAR && c.d == D) send(Y, s.s[0], t.row);
+        else for (int i = 0; i < outputs; ++i)
+          copy_rows(Y + i * c.d, outputs * c.d, s.s[i], D, c.d, t.n);
       }
       // Where the memory of one chunk serves all, the next begins where it ended.
       if (!whole)
@@ -180,11 +182,13 @@ struct Loop {
   // Adds to the adjoint of the state after step k what the outputs and later steps send.
   void receive(Back<C::states, C::scalars>& s, int64_t k, const Late& late) const {
     if (c.gY) {
-      const float* g = c.gY + ((s.member * c.T + k) * c.B + s.first) * c.d;
-      for (int64_t r = 0; r < s.n; ++r, g += c.d) {
-        for (int64_t u = 0; u < c.d; u += L) fetch(g + u - c.B * c.d);
-        for (int64_t u = 0; u < c.d; ++u) s.adjoint[0][r * D + u] += g[u];
-      }
+      constexpr int outputs = C::outputs;
+      const float* g = c.gY + ((s.member * c.T + k) * c.B + s.first) * outputs * c.d;
+      for (int64_t r = 0; r < s.n; ++r)
+        for (int i = 0; i < outputs; ++i, g += c.d) {
+          for (int64_t u = 0; u < c.d; u += L) fetch(g + u - c.B * outputs * c.d);
+          for (int64_t u = 0; u < c.d; ++u) s.adjoint[i][r * D + u] += g[u];
+        }
     }
     if constexpr (C::delayed) take(s.adjoint[0], late.at(k + 1), s.row);
   }

@@ -41,6 +41,7 @@ def _struct(plan: Plan) -> str:
     states, scalars = plan.states, len(plan.nums)
     counts = {"states": states, "gates": len(plan.gates), "kept": plan.kept, "slots": plan.slots, "scalars": scalars}
     counts |= {"matrices": len(plan.matrices), "vectors": len(plan.vecs)}
+    counts["outputs"] = plan.outputs
     counts["panels"] = max(forward.panels, back.panels)
     parts = [
         f"  static constexpr int {', '.join(f'{name} = {n}' for name, n in counts.items())};\n"

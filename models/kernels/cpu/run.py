@@ -69,7 +69,7 @@ def forward(
     (M, T, B), d, m = x.shape[:3], state.shape[-1], past.shape[1]
     first, second = kept_shapes(cell, M, T, B, d, m)
     outputs = {
-        "Y": empty(M, T, B, d),
+        "Y": empty(M, T, B, cell.outputs * d),
         "last": x.new_empty(state.shape),
         # A cell that looks back reads old states even where no backward pass follows.
         "states": empty(*first if keep or m else (0,)),

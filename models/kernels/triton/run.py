@@ -41,6 +41,8 @@ def obstacle(cell: Cell, hidden: int, device: torch.device) -> str:
     """Return why the loop cannot run on ``device``; empty if it can. Triton's interpreter runs on the CPU."""
     if cell.plan is not None and ("late", 0) in cell.plan.forward.inputs.values():
         return "the step uses delayed outputs beside its products, which Triton's loops do not"
+    if cell.outputs > 1:
+        return f"the loop puts {cell.outputs} states out, which Triton's loops do not"
     if INTERPRETED:
         return ""
     if device.type != "cuda":

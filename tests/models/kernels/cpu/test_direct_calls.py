@@ -90,6 +90,16 @@ def test_other_weights_can_be_lent_to_a_layer_one_by_one_and_mapped() -> None:
         assert torch.allclose(mapped[k], alone, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["lem", "gru", "indrnn", "linoss"])
+def test_sequences_can_be_mapped_over_a_layer_with_and_without_gradients(name: str) -> None:
+    layer, x = build(name, 5, members=None), torch.randn(3, 9, 2, 3)
+    on_cpu(layer)
+    expected = torch.stack([layer(one)[0] for one in x])
+    assert torch.equal(vmap(lambda one: layer(one)[0])(x), expected)
+    with torch.no_grad():
+        assert torch.equal(vmap(lambda one: layer(one)[0])(x), expected)
+
+
 def test_weights_that_lie_across_memory_give_the_same_numbers() -> None:
     layer = LSTM(2, 5)
     on_cpu(layer)

@@ -23,7 +23,7 @@ OTHER: dict[str, Any] = {
     "task": "u", "variant": "v", "data": "e", "model": "n", "hidden": 9, "batch": 9, "epochs": 9, "seed": 9,
     "phase": "search", "clip": 1.0, "params": {"lr": 0.2}, "precision": "float64", "selection": "last", "drops": (1,),
     "steps": 5, "options": {"a": "b"}, "halving": {"eta": 3}, "optimiser": "sgd", "task_version": "2",
-    "model_version": "2", "protocol": "2", "schedule": "cosine",
+    "model_version": "2", "protocol": "2", "schedule": "cosine", "width": 7,
 }  # fmt: skip
 """For each field of a trial, another value than it has in ``PLAIN``."""
 PLAIN = frozen.PLAIN

@@ -5,6 +5,7 @@ from typing import Literal
 from longwave.platform.api.modules import GraphModule, Hyper, SequenceModule
 
 __all__ = [
+    "ALRNN",
     "AntisymmetricRNN",
     "ChronoLSTM",
     "CitationGraphCON",
@@ -21,6 +22,7 @@ __all__ = [
     "GatedAntisymmetricRNN",
     "GraphCON",
     "GraphSAGE",
+    "HORN",
     "IncrementalRNN",
     "IndRNN",
     "LEM",
@@ -28,12 +30,15 @@ __all__ = [
     "LSTM",
     "LinOSS",
     "LipschitzRNN",
+    "LrcSSM",
     "MLP",
     "MinGRU",
     "MinLSTM",
     "MultilayerOscillator",
     "NeuralODERNN",
     "NeuralOscillator",
+    "ParaGRU",
+    "ParaLSTM",
     "ResidualUnICORNN",
     "S5",
     "SimpleDelayGRU",
@@ -41,6 +46,13 @@ __all__ = [
     "TauGRU",
     "UnICORNN",
 ]
+
+class ALRNN(SequenceModule):
+    """Almost-linear recurrent network of dynamical systems reconstruction, (B, T, p) to (B, T, d)."""
+
+    def __init__(self, inputs: int, hidden: int, *, rectified: Literal[1, 2, 3, 5, 10] = 2, t_max: int = 1) -> None: ...
+    @property
+    def rectified(self) -> Literal[1, 2, 3, 5, 10]: ...
 
 class AntisymmetricRNN(SequenceModule):
     """Antisymmetric recurrent unit, (B, T, p) to (B, T, d)."""
@@ -298,6 +310,32 @@ class GraphSAGE(GraphModule):
     @property
     def layers(self) -> Literal[1, 2, 3, 4, 5, 6, 8, 10, 13, 14, 16, 22, 32, 64, 100, 128, 1000]: ...
 
+class HORN(SequenceModule):
+    """Harmonic oscillator recurrent network, (B, T, p) to (B, T, d)."""
+
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        alpha: Hyper = 0.04,
+        omega: Hyper = 0.224,
+        gamma: Hyper = 0.01,
+        dt: Hyper = 1.0,
+        heterogeneous: bool = False,
+        t_max: int = 1,
+    ) -> None: ...
+    @property
+    def alpha(self) -> float: ...
+    @property
+    def omega(self) -> float: ...
+    @property
+    def gamma(self) -> float: ...
+    @property
+    def dt(self) -> float: ...
+    @property
+    def heterogeneous(self) -> bool: ...
+
 class IncrementalRNN(SequenceModule):
     """Incremental recurrent network, (B, T, p) to (B, T, d)."""
 
@@ -418,6 +456,23 @@ class LipschitzRNN(SequenceModule):
     @property
     def scheme(self) -> Literal["euler", "rk2"]: ...
 
+class LrcSSM(SequenceModule):
+    """Liquid-resistance liquid-capacitance network with a diagonal Jacobian, (B, T, p) to (B, T, d)."""
+
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        dt: Hyper = 1.0,
+        elastance: Literal["asymmetric", "symmetric"] = "asymmetric",
+        t_max: int = 1,
+    ) -> None: ...
+    @property
+    def dt(self) -> float: ...
+    @property
+    def elastance(self) -> Literal["asymmetric", "symmetric"]: ...
+
 class MLP(GraphModule):
     """Perceptron at each node, which sees no edge."""
 
@@ -507,6 +562,16 @@ class NeuralOscillator(SequenceModule):
     def scheme(self) -> Literal["imex", "symplectic"]: ...
     @property
     def activation(self) -> Literal["sin", "tanh"]: ...
+
+class ParaGRU(SequenceModule):
+    """GRU with diagonal recurrent weights, (B, T, p) to (B, T, d)."""
+
+    def __init__(self, inputs: int, hidden: int, *, t_max: int = 1) -> None: ...
+
+class ParaLSTM(SequenceModule):
+    """LSTM with diagonal recurrent weights and one gate for input and forgetting, (B, T, p) to (B, T, d)."""
+
+    def __init__(self, inputs: int, hidden: int, *, t_max: int = 1) -> None: ...
 
 class ResidualUnICORNN(SequenceModule):
     """UnICORNN with skipped connections, (B, T, p) to (B, T, d)."""

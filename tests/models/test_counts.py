@@ -279,6 +279,11 @@ FORMULAS: dict[str, Callable[[int, int, Any], int]] = {
     "multilayer_oscillator": stacked(2),
     "mingru": lambda p, d, o: 2 * (d * p + d),
     "minlstm": lambda p, d, o: 3 * (d * p + d),
+    "paragru": lambda p, d, o: 3 * d * p + 6 * d,
+    "paralstm": lambda p, d, o: 3 * d * p + 8 * d,
+    "horn": lambda p, d, o: d**2 + d * p + 2 * d,
+    "al_rnn": lambda p, d, o: d**2 + d * p + 2 * d,
+    "lrcssm": lambda p, d, o: 2 * d * p + 2 * p + (9 if o["elastance"] == "symmetric" else 8) * d,
 }
 """Trainable numbers of the layer without the read-out, as the papers and the thesis give them; not of every model."""
 CASES = [

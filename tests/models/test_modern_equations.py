@@ -43,7 +43,72 @@ def minlstm(x: Array, start: list[Array], w: W) -> Outcome:
     return iterate(step, x, *start)
 
 
-BY_HAND: dict[str, Callable[[Array, list[Array], W], Outcome]] = {f.__name__: f for f in (mingru, minlstm)}
+def paragru(x: Array, start: list[Array], w: W) -> Outcome:
+    """Danieli et al. 2025, with the diagonals as matrices."""
+    az, ar, ah = (np.diag(w[f"a{k}"]) for k in "zrh")
+
+    def step(x_n: Array, h: Array) -> tuple[Array, ...]:
+        z, r = expit(az @ h + w.Bz @ x_n + w.bz), expit(ar @ h + w.Br @ x_n + w.br)
+        return ((1 - z) * h + z * np.tanh(ah @ (r * h) + w.Bh @ x_n + w.bh),)
+
+    return iterate(step, x, *start)
+
+
+def paralstm(x: Array, start: list[Array], w: W) -> Outcome:
+    """Danieli et al. 2025: coupled gates, and peepholes into the cell before and after the step."""
+    af, az, ao, cf, co = (np.diag(w[k]) for k in ("af", "az", "ao", "cf", "co"))
+
+    def step(x_n: Array, h: Array, c: Array) -> tuple[Array, ...]:
+        f = expit(af @ h + cf @ c + w.Bf @ x_n + w.bf)
+        c = f * c + (1 - f) * np.tanh(az @ h + w.Bz @ x_n + w.bz)
+        return expit(ao @ h + co @ c + w.Bo @ x_n + w.bo) * np.tanh(c), c
+
+    return iterate(step, x, *start)
+
+
+def horn(x: Array, start: list[Array], w: W) -> Outcome:
+    """Effenberger et al. 2025: the force acts on the velocity, then the velocity on the position."""
+    d = len(w.b)
+    omega = w.omega * w.get("omega_factor", np.ones(d))
+    gamma = w.gamma * w.get("gamma_factor", np.ones(d))
+
+    def step(x_n: Array, position: Array, y: Array) -> tuple[Array, ...]:
+        force = np.tanh(w.V @ x_n + w.b + (w.W @ y + w.c) / np.sqrt(d))
+        y = y + w.dt * (w.alpha * force - 2 * gamma * y - omega**2 * position)
+        return position + w.dt * y, y
+
+    return iterate(step, x, *start)
+
+
+def al_rnn(x: Array, start: list[Array], w: W) -> Outcome:
+    """Brenner et al. 2024, eq. 2: the last P units are rectified."""
+    first = max(len(w.h) - w.rectified, 0)
+
+    def step(x_n: Array, z: Array) -> tuple[Array, ...]:
+        phi = np.concatenate([z[:first], np.maximum(z[first:], 0.0)])
+        return (np.diag(w.A) @ z + w.W @ phi + w.h + w.C @ x_n,)
+
+    return iterate(step, x, *start)
+
+
+def lrcssm(x: Array, start: list[Array], w: W) -> Outcome:
+    """Farsang et al. 2025, as slope and elastance."""
+
+    def step(x_n: Array, h: Array) -> tuple[Array, ...]:
+        inputs, own = expit(w.sigma_x * (x_n - w.mu_x)), expit(w.sigma * (h - w.mu))
+        decay = -expit(w.g_leak + w.Wf @ inputs + w.wf * own)
+        source = w.v_leak * np.tanh(w.g_leak + w.Wg @ inputs + w.wg * own)
+        elastance = expit(w.k * h + w.b)
+        if w.elastance == "symmetric":
+            elastance = expit(w.k * h + w.b + w.shift) - expit(w.k * h + w.b - w.shift)
+        return (h + w.dt * elastance * (decay * h + source),)
+
+    return iterate(step, x, *start)
+
+
+BY_HAND: dict[str, Callable[[Array, list[Array], W], Outcome]] = {
+    f.__name__: f for f in (mingru, minlstm, paragru, paralstm, horn, al_rnn, lrcssm)
+}
 CASES = [
     pytest.param(name, dict(zip(options, chosen, strict=True)), id="-".join([name, *map(str, chosen)]))
     for name, options in ((name, get_model(name).layer.OPTIONS) for name in BY_HAND)

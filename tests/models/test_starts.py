@@ -86,6 +86,8 @@ STARTS: dict[str, dict[str, Any]] = {
         **{"V2": STATE, "w2": between(1 / MEMORY, MEMORY), "b2": 0.0},
     },
     **{name: {"*": INPUT} for name in ("mingru", "minlstm")},
+    "horn": {"V": INPUT, "b": INPUT, "W": STATE, "c": STATE},
+    "lrcssm": {"*": STATE},
 }
 """The start of each weight at the default options; * stands for all. expRNN and chrono-LSTM have tests of their own,
 others may have none."""
@@ -99,7 +101,7 @@ READ_OUTS = {
     **dict.fromkeys(("linoss", "d_linoss"), (STATE, 0.0)),
 }
 """Laws of the weights and biases of read-outs that do not start as torch.nn.Linear's."""
-NOT_DRAWN = {("s5", "layer.L_im")}
+NOT_DRAWN = {("s5", "layer.L_im"), ("paragru", "layer.bz"), ("paralstm", "layer.bf")}
 """Weights whose start no seed decides."""
 
 
@@ -128,6 +130,8 @@ def test_every_weight_starts_from_its_stated_distribution(name: str) -> None:
         ("tau_gru", "form", "no gating", "W4", STATE),
         ("unicornn", "multiscale", False, "c3", within(0.1)),
         ("indrnn", "layers", 1, "w1", between(1 / MEMORY, MEMORY)),
+        ("horn", "heterogeneous", True, "omega_factor", between(0.5, 2)),
+        ("horn", "heterogeneous", True, "gamma_factor", between(0.5, 2)),
         ("residual_unicornn", "skip", 3, "Lambda4", KAIMING_INPUT),
         ("residual_unicornn", "skip", 3, "Lambda5", KAIMING),
     ],
@@ -232,6 +236,30 @@ def test_exprnn_of_odd_size_starts_with_one_unit_that_does_not_turn() -> None:
     full[np.triu_indices(5, 1)] = upper
     assert full[0, 1] != 0 != full[2, 3]
     assert np.count_nonzero(full) == 2
+
+
+@pytest.mark.parametrize("name, ramp", [("paragru", "bz"), ("paralstm", "bf")])
+def test_pararnns_cells_start_xavier_uniform_with_one_bias_that_falls_from_0_to_minus_1(name: str, ramp: str) -> None:
+    layer = many_starts(name).layer
+    for weight in layer.shapes():
+        values = getattr(layer, weight)
+        if weight == ramp:
+            np.testing.assert_allclose(values.detach(), np.tile(-np.arange(D) / (D - 1), (400, 1)), atol=1e-7)
+        else:
+            start = {"B": within(math.sqrt(6 / (P + D))), "b": 0.0}.get(weight[0], normal(2 / math.sqrt(5 * D)))
+            assert_drawn_from(values, start)
+
+
+def test_the_al_rnn_starts_with_the_diagonal_of_a_positive_definite_matrix_of_norm_1() -> None:
+    layer = many_starts("al_rnn").layer
+    assert_drawn_from(layer.W, normal(0.01))
+    assert_drawn_from(layer.h, 0.0)
+    assert_drawn_from(layer.C, within(math.sqrt(6 / (P + D))))
+    r = np.random.default_rng(0).standard_normal((400, D, D))
+    full = r.transpose(0, 2, 1) @ r / D + np.eye(D)
+    diagonals = np.diagonal(full, axis1=1, axis2=2) / np.linalg.norm(full, 2, (1, 2))[:, None]
+    assert scipy.stats.ks_2samp(layer.A.detach().numpy().ravel(), diagonals.ravel()).pvalue > 1e-4
+    assert layer.A.min() > 0 and layer.A.max() < 1
 
 
 @pytest.mark.parametrize("name", sorted(sequence_models()))

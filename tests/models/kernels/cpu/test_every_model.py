@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -90,6 +91,8 @@ def test_a_member_that_is_not_finite_does_not_touch_its_neighbour(case: str, poi
     spoiled = outcome(layer, x, state)
     for name, value in whole.items():
         assert torch.equal(spoiled[name][0], value[0]), name
+    if case.startswith("lrcssm") and math.isinf(poison):  # its synapses squash the inputs: this one is only large
+        return
     assert not spoiled["outputs"][1].isfinite().all()
 
 

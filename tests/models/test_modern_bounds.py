@@ -1,0 +1,98 @@
+"""What bounds the states of the recurrent models of 2023 to 2026, and where they are stable."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from layers import build, fill, jacobian, noise, path, random_weights
+
+from longwave.models.al_rnn import ALRNN
+from longwave.models.horn import HORN
+from longwave.models.lrcssm import LrcSSM
+from longwave.models.mingru import MinGRU
+from longwave.models.minlstm import MinLSTM
+from longwave.models.paragru import ParaGRU
+from longwave.models.paralstm import ParaLSTM
+
+D, STEPS = 5, 30
+seeds, scales = st.integers(0, 999), st.floats(0.1, 4.0)
+quickly = settings(max_examples=15)
+
+
+@pytest.mark.parametrize("kind", [MinGRU, MinLSTM])
+@quickly
+@given(seed=seeds, scale=scales)
+def test_gates_of_the_input_average_the_start_and_the_candidates(
+    kind: type[MinGRU | MinLSTM], seed: int, scale: float
+) -> None:
+    layer = build(kind, D)
+    w, x, start = random_weights(layer, seed, scale), noise(STEPS, seed), np.linspace(-2, 2, D)
+    candidates = np.concatenate([start[None], x.numpy() @ w["Wh"].T + w["bh"]])
+    states = path(layer, x, start)[:, 0]
+    assert (states <= candidates.max(0) + 1e-12).all() and (states >= candidates.min(0) - 1e-12).all()
+
+
+@pytest.mark.parametrize("kind", [MinGRU, MinLSTM])
+@quickly
+@given(seed=seeds, scale=scales)
+def test_states_from_positive_candidates_are_positive(kind: type[MinGRU | MinLSTM], seed: int, scale: float) -> None:
+    layer = build(kind, D, candidate="positive")
+    random_weights(layer, seed, scale)
+    assert (path(layer, noise(STEPS, seed), np.linspace(0, 2, D)) >= 0).all()
+
+
+@quickly
+@given(seed=seeds, scale=scales)
+def test_pararnns_states_stay_within_1_or_where_they_start(seed: int, scale: float) -> None:
+    gru, lstm = build(ParaGRU, D), build(ParaLSTM, D)
+    random_weights(gru, seed, scale)
+    random_weights(lstm, seed, scale)
+    start, x = np.linspace(-3, 3, D), noise(STEPS, seed)
+    most = np.maximum(1.0, np.abs(start))
+    assert (np.abs(path(gru, x, start)[:, 0]) <= most).all()
+    h, c = path(lstm, x, start, start).transpose(1, 0, 2)
+    assert (np.abs(h) < 1).all() and (np.abs(c) <= most).all()
+
+
+@pytest.mark.parametrize("kind", [ParaGRU, LrcSSM, MinGRU, MinLSTM])
+@quickly
+@given(seed=seeds)
+def test_a_unit_that_hears_itself_alone_has_a_diagonal_jacobian(kind: type[ParaGRU], seed: int) -> None:
+    layer = build(kind, D)
+    random_weights(layer, seed)
+    slopes = jacobian(layer, noise(1, seed)[0], np.linspace(-1, 1, D))
+    assert np.diag(slopes).all() and not (slopes - np.diag(np.diag(slopes))).any()
+
+
+@given(omega=st.floats(0.01, 3.0), gamma=st.floats(0.0, 1.5), dt=st.floats(0.1, 1.0))
+def test_an_unforced_horn_is_stable_exactly_where_its_docstring_says(omega: float, gamma: float, dt: float) -> None:
+    layer = build(HORN, 1, omega=omega, gamma=gamma, dt=dt)
+    fill(layer)
+    slopes = jacobian(layer, noise(1, 0)[0], [0.3], [-0.2])
+    assert np.linalg.det(slopes) == pytest.approx(1 - 2 * gamma * dt, abs=1e-12)
+    margin = min(1 - gamma * dt, 4 * (1 - gamma * dt) - (omega * dt) ** 2)
+    radius = np.abs(np.linalg.eigvals(slopes)).max()
+    if abs(margin) > 1e-6:
+        assert (radius <= 1 + 1e-9) == (margin > 0)
+
+
+@quickly
+@given(seed=seeds, rectified=st.sampled_from([1, 2, 3, 5, 10]))
+def test_the_al_rnn_is_linear_where_no_rectified_unit_changes_its_sign(seed: int, rectified: int) -> None:
+    layer = build(ALRNN, D, rectified=rectified)
+    w, z = random_weights(layer, seed), np.random.default_rng(seed).standard_normal(D)
+    passed = (z > 0) | (np.arange(D) < D - rectified)
+    expected = np.diag(w["A"]) + w["W"] @ np.diag(passed.astype(float))
+    np.testing.assert_allclose(jacobian(layer, noise(1, seed)[0], z), expected, rtol=0, atol=1e-12)
+
+
+@quickly
+@given(seed=seeds, scale=scales, dt=st.floats(0.1, 1.0))
+def test_a_step_of_lrcssm_shrinks_the_state_and_adds_at_most_the_leak(seed: int, scale: float, dt: float) -> None:
+    layer = build(LrcSSM, D, dt=dt)
+    w = random_weights(layer, seed, scale)
+    start = np.linspace(-3, 3, D)
+    states = np.concatenate([start[None], path(layer, noise(STEPS, seed), start)[:, 0]])
+    assert (np.abs(states[1:]) <= np.abs(states[:-1]) + dt * np.abs(w["v_leak"])).all()

@@ -44,6 +44,7 @@ __all__ = [
     "SimpleDelayGRU",
     "TanhRNN",
     "TauGRU",
+    "Transformer",
     "UnICORNN",
 ]
 
@@ -663,6 +664,23 @@ class TauGRU(SequenceModule):
     def beta(self) -> float: ...
     @property
     def form(self) -> Literal["alpha=0", "beta=0", "delayed weighting", "full", "no gating", "no weighting"]: ...
+
+class Transformer(SequenceModule):
+    """Transformer with rotary positions and gated maps, (B, T, p) to (B, T, d)."""
+
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        layers: Literal[1, 2, 3, 4, 6] = 2,
+        heads: Literal[1, 2, 4, 8] = 4,
+        t_max: int = 1,
+    ) -> None: ...
+    @property
+    def layers(self) -> Literal[1, 2, 3, 4, 6]: ...
+    @property
+    def heads(self) -> Literal[1, 2, 4, 8]: ...
 
 class UnICORNN(SequenceModule):
     """Undamped independent controlled oscillatory RNN, (B, T, p) to (B, T, d)."""

@@ -13,6 +13,7 @@ FAMILIES = {
     "plain": "#72634A",
     "message passing": "#8C5723",
     "state space": "#B8009D",
+    "attention": "#7B26FE",
 }
 """By the ``family`` of a model's registration. A test holds that they are told apart with deuteranopia, protanopia and
 tritanopia, and seen on white and on the Lab's dark ground."""

@@ -178,7 +178,7 @@ def test_an_input_that_does_not_fit_is_refused(spec: ModelSpec, options: Options
         pack([normal(5, 6, 2), normal(4, 6, 2)])
 
 
-@all_cases
+@pytest.mark.parametrize("spec, options", [case for case in every_case() if case.values[0].layer.STATE])
 def test_a_state_that_does_not_fit_is_refused(spec: ModelSpec, options: Options) -> None:
     layer = layer_of(spec, options)
     needed = {name: (6, *shape) for name, shape in layer.state_shapes().items()}

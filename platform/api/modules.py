@@ -31,7 +31,7 @@ class LoneModule(nn.Module):
     generator, as ``torch.manual_seed`` left it; they are in ``layer``, as are equation, initialisation and ranges.
 
     Args:
-        inputs, hidden: Features p that are read and d that are given.
+        inputs, hidden: Features p that are read, and hidden size d.
         chosen: Numbers and choices by name; None stands for what is not there.
 
     Raises:
@@ -57,8 +57,13 @@ class LoneModule(nn.Module):
 
     @property
     def hidden(self) -> int:
-        """Features d that are given."""
+        """Hidden size d."""
         return self.layer.hidden_size
+
+    @property
+    def outputs(self) -> int:
+        """Features that are given: d, or 2d of a layer with complex states."""
+        return self.layer.output_size
 
     def why(self) -> Route:
         """Return which way the layer is computed where its weights are, and why."""
@@ -101,7 +106,7 @@ class SequenceModule(LoneModule):
             """Return what ``forward`` does."""
 
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
-        """Return the outputs of every step, (B, T, d), and the last state.
+        """Return the outputs of every step, (B, T, outputs), and the last state.
 
         Args:
             x: (B, T, p), of the weights' dtype.
@@ -114,15 +119,17 @@ class SequenceModule(LoneModule):
         return outputs, last
 
     def step(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
-        """Return the output of one step, (B, d), and the state after it, as ``forward`` does of many.
+        """Return the output of one step, (B, outputs), and the state after it, as ``forward`` does of many.
 
         Args:
             x: (B, p).
             state: What the step before returned; zeros by default.
 
         Raises:
-            ValueError: Another shape or dtype.
+            ValueError: Another shape or dtype, or a layer that carries nothing from step to step.
         """
+        if not self.layer.STATE:
+            raise ValueError(f"{type(self).__name__} carries no state from step to step. Give it the whole sequence.")
         if x.ndim != 2:
             raise ValueError(f"{type(self).__name__}: a step must be (B, {self.inputs}), got {tuple(x.shape)}.")
         outputs, last = self(x.unsqueeze(1), state)

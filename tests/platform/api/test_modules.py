@@ -67,14 +67,20 @@ def test_cornn_is_the_papers_formula_written_in_numpy() -> None:
     assert np.abs(layer(x)[0][:, -1].detach().numpy() - y).max() < 1e-12
 
 
-@pytest.mark.parametrize("kind", SEQUENCES, ids=lambda kind: kind.__name__)
+def test_a_layer_without_a_state_refuses_single_steps_in_a_line() -> None:
+    rule = r"^Transformer carries no state from step to step\. Give it the whole sequence\.$"
+    with pytest.raises(ValueError, match=rule):
+        lw.Transformer(2, 8).step(torch.zeros(1, 2))
+
+
+@pytest.mark.parametrize("kind", [k for k in SEQUENCES if k.LAYER.STATE], ids=lambda kind: kind.__name__)
 def test_streaming_step_by_step_is_the_whole_sequence(kind: type[LoneModule]) -> None:
     module, x, state, seen = made(kind), sequences(), None, []
     outputs, last = module(x)
     for now in x.unbind(1):
         output, state = module.step(now, state)
         seen.append(output)
-    assert outputs.shape == (2, 7, 8)
+    assert outputs.shape == (2, 7, module.outputs)
     assert torch.allclose(torch.stack(seen, 1), outputs, atol=1e-12)
     assert state is not None
     assert all(torch.allclose(a, b, atol=1e-12) for a, b in zip(state, last, strict=True))

@@ -135,6 +135,13 @@ def config_frame(row: Row, trial: Trial) -> pd.DataFrame:
     return pd.DataFrame({"setting": list(map(in_streamlit, settings)), "value": texts})
 
 
+def choice_frame(row: Row) -> pd.DataFrame:
+    """Return how the row's setting was chosen, a column of boards a line; what is not known is left out."""
+    chosen = [column for column in columns.COLUMNS if column.key in columns.OF_CHOICE]
+    texts = {column.heading: text for column in chosen if (text := column.text(row)) != DASH}
+    return pd.DataFrame({"column": list(texts), "value": list(map(in_streamlit, texts.values()))})
+
+
 def provenance_frame(environments: Sequence[Mapping[str, str]]) -> pd.DataFrame:
     """Return facts by line and environments by column; a dash where one lacks a fact."""
     first = ("commit", "dirty", "device", "kernel", "tf32", "threads", "system", "python")

@@ -79,6 +79,7 @@ def known_model(spec: ModelSpec) -> CatalogueEntry:
         "options": {name: list(choices) for name, choices in spec.options.items()},
         "params": [param.to_dict() for param in (spec.lr, *spec.params)],
         "ranges": {task: {name: list(ends) for name, ends in own.items()} for task, own in spec.ranges.items()},
+        "papers_tasks": sorted(spec.papers_tasks),
     }
     return CatalogueEntry("model", spec.name, spec.version, spec.family, facts=facts)
 
@@ -87,7 +88,8 @@ def known_task(spec: TaskSpec, variant: str, data: str) -> CatalogueEntry:
     """Return what pages need of a task's variant, whose data have the version ``data``."""
     texts = ("title", "summary", "source", "licence", "length", "lag", "inputs", "outputs", "horizon")
     metric = {name: getattr(spec.metric, name) for name in ("name", "unit", "goal", "definition")}
-    facts = {**{name: getattr(spec, name) for name in texts}, "chance": spec.chance_at(variant), "metric": metric}
+    facts = {name: getattr(spec, name) for name in texts}
+    facts |= {"chance": spec.chance_at(variant), "metric": metric, "time_scale": spec.time_scale(variant)}
     return CatalogueEntry("task", spec.name, spec.version, spec.family, variant, data, facts)
 
 

@@ -51,6 +51,8 @@ def draw(url: str) -> None:
     with right:
         st.markdown("**Configuration**")
         st.table(table_frames.config_frame(row, trials[0]), border="horizontal", hide_index=True, hide_header=True)
+        st.markdown("**How the setting was chosen**")
+        st.table(table_frames.choice_frame(row), border="horizontal", hide_index=True, hide_header=True)
         draw_provenance(row)
     with corner:
         page_frame.draw_share_menu(f"{row.label} on {row.place}", [as_text.board_table([row])], drawn)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -105,6 +105,21 @@ class Param:
     def between(self, low: float, high: float, published: str = "", log: bool | None = None) -> Param:
         """Return the same parameter with another range of the draw."""
         return replace(self, low=low, high=high, published=published, log=self.log if log is None else log)
+
+
+def ranges_on_task(
+    params: Sequence[Param], ranges: Mapping[str, tuple[float, float]], source: str, time_scale: int | None
+) -> tuple[Param, ...]:
+    """Return parameters with the ranges that a search on a task has for them.
+
+    Args:
+        params: With the ranges of other tasks.
+        ranges: Published for the task, by name, in ``source``.
+        time_scale: Of the task, in steps, where ranges follow from it; None where those published hold.
+    """
+    if time_scale is not None:
+        return tuple(p.in_time(time_scale) for p in params)
+    return tuple(p.between(*ranges[p.name], published=source) if p.name in ranges else p for p in params)
 
 
 def learning_rate(low: float, high: float, published: str = "") -> Param:

@@ -8,7 +8,7 @@ from typing import Any
 
 from longwave.models.base import block
 from longwave.models.base.layer import Layer
-from longwave.models.base.param import OptionValue, Param
+from longwave.models.base.param import OptionValue, Param, ranges_on_task
 
 
 @dataclass(frozen=True)
@@ -174,10 +174,7 @@ class ModelSpec:
             requested: Names of parameters to include although they are not ``searched`` by themselves.
             time_scale: Of the task, in steps; None leaves all ranges as they were published.
         """
-        ranges = self.ranges.get(task, {})
         relevant = [p for p in self.relevant(options or {}) if p.searched or p.name in requested]
-        if time_scale is not None and task not in self.papers_tasks:
-            return tuple(p.in_time(time_scale) for p in (self.lr, *relevant))
-        return tuple(
-            p.between(*ranges[p.name], published=self.source) if p.name in ranges else p for p in (self.lr, *relevant)
-        )
+        if time_scale is not None and task in self.papers_tasks:
+            time_scale = None
+        return ranges_on_task((self.lr, *relevant), self.ranges.get(task, {}), self.source, time_scale)

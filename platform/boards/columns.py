@@ -190,7 +190,23 @@ COLUMNS: tuple[Column, ...] = (
     Column("failed", "failed", "Retrainings that an error ended.", "whole"),
     Column("missing", "missing", "Retrainings that were asked for and have not ended.", "whole"),
     Column("search_diverged", "search diverged", "Search trials that diverged.", "whole"),
-    Column("search_whole", "search trained whole", "Search trials that were trained to their last epoch.", "whole"),
+    Column("search_stopped", "search stopped", "Search trials that successive halving stopped early.", "whole", DATA,
+           PAGE, write=retrained(lambda row: texts.plain(row.search_stopped))),
+    Column("search_whole", "search trained whole", "Search trials that were trained to their last epoch.", "whole",
+           DATA, PAGE, write=retrained(lambda row: texts.plain(row.search_whole))),
+    Column("search_score", "search score", "Best validation metric of the row's setting in the search.", "number", DATA,
+           PAGE, METRIC),
+    Column("optimism", "optimism", "Validation error of the median retraining over that of the search score: above 1"
+           " where the search was lucky. None where the metric has no perfect score.", "number", DATA, PAGE,
+           write=texts.optimism),
+    Column("runner_up", "runner-up", "Row of the setting that came second in the race; empty without a race.", "text",
+           DATA, PAGE, write=lambda row: texts.plain(row.runner_up[:texts.DIGITS])),
+    Column("better", "P(better)", "Probability that the setting is better than the runner-up: Student's t on the logs"
+           " of validation errors in the race, the deviation pooled over its finalists. None without a race.", "number",
+           DATA, PAGE),
+    Column("at_edge", "winner at the edge", "Numbers of the setting within 5 % of an end of the range that was"
+           " searched, on a logarithmic scale where it was drawn so: a wider search might improve on them. “none”"
+           " where all lie inside; nothing where no range is known.", "json", DATA, PAGE, write=texts.at_edge),
     Column("provisional", "provisional", f"Whether fewer than {ENOUGH} retrainings ended, ok or diverged.", "flag"),
     Column("trials", "trials", "Ids of the retrainings.", "json"),
     Column("untrusted", "untrusted", "Whether it was imported and nothing made here speaks for it.", "flag"),
@@ -198,7 +214,8 @@ COLUMNS: tuple[Column, ...] = (
            " they count in no number of a row that is trusted.", "json"),
     Column("sweeps", "sweeps", "Sweeps that asked for the retrainings.", "texts"),
     Column("ways", "search", "How those sweeps searched: sampler and its rounds, successive halving, what the search"
-           " began with. A warm start stands on searches that the number of trials does not count.", "texts"),
+           " began with. A warm start stands on searches that the number of trials does not count.", "texts", DATA,
+           PAGE),
     Column("environments", "environments", "Distinct facts on where the retrainings ran.", "json"),
     Column("joules", "energy", "Mean energy of a retraining, of those of which it is known.", "number", unit="J"),
     Column("stands_out", "stands out", "Whether it is in the best group, and that holds less than half of the ranked"
@@ -206,6 +223,10 @@ COLUMNS: tuple[Column, ...] = (
     Column("rank_high", "worst rank", "Worst rank, beside the best.", "whole"),
 )  # fmt: skip
 """In the order in which they stand."""
+OF_CHOICE = (
+    "ways", "searched", "search_stopped", "search_whole", "search_score", "optimism", "runner_up", "better", "at_edge",
+)  # fmt: skip
+"""Keys of the columns that say how a row's setting was chosen: a row's page shows them together."""
 
 
 def of(view: View) -> list[Column]:

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from longwave.platform.boards.diff import facts_of_row
-from longwave.platform.boards.row import SHORT
-from longwave.platform.boards.selection import describe_selection
+from longwave.platform.boards.row import SHORT, Row
+from longwave.platform.boards.texts import NONE
 from longwave.platform.boards.verification import HERE
-from longwave.platform.records.group import SearchedTrial
 from longwave.platform.records.run import Run
 from longwave.platform.records.stored import Trial
-from longwave.platform.statistics.scale import scale_of
 
 
 @dataclass(frozen=True)
@@ -31,47 +29,38 @@ class Fact:
     value: Any
 
 
-def of_row(trials: Sequence[Trial], sweeps: Sequence[str], candidates: Sequence[SearchedTrial]) -> list[Fact]:
-    """Return all that is known of a row.
-
-    Args:
-        trials: Its retrainings.
-        sweeps: Those that asked for them.
-        candidates: The search trials behind its settings, and the trials of the race that chose them.
-    """
-    search = [candidate for candidate in candidates if candidate.phase == "search"]
-    row = trials[0].config.row
-    facts = [Fact("row", "name", row)]
-    facts += [Fact(section, what, value) for (section, what), value in facts_of_row(trials, sweeps)]
+def of_row(trials: Sequence[Trial], row: Row) -> list[Fact]:
+    """Return all that is known of a row, given its retrainings."""
+    facts = [Fact("row", "name", row.config)]
+    facts += [Fact(section, what, value) for (section, what), value in facts_of_row(trials, row.sweeps)]
     facts += [Fact("seeds", f"seed {t.config.seed}", _ended(t)) for t in sorted(trials, key=lambda t: t.config.seed)]
-    facts += _selection_facts(trials, candidates)
+    facts += [Fact("selection", *fact) for fact in _selection_facts(row)]
     runs = [t.run for t in trials if t.run]
     facts += [
         Fact("cost", "seconds of the retrainings", sum(run.seconds for run in runs)),
-        Fact("cost", "search trials drawn", len(search)),
-        Fact("cost", "search trials trained whole", sum(run.status == "ok" for run in search)),
-        Fact("cost", "seconds of the search", sum(run.seconds for run in search)),
-        Fact("commands", "train it once more", f"longwave reproduce {row[:SHORT]}"),
-        Fact("commands", "beside another row", f"longwave diff {row[:SHORT]} ROW"),
-        Fact("commands", "its board", f"longwave board {trials[0].config.task}"),
+        Fact("cost", "search trials drawn", row.searched),
+        Fact("cost", "search trials stopped early", row.search_stopped),
+        Fact("cost", "search trials trained whole", row.search_whole),
+        Fact("cost", "seconds of search and race", row.find_seconds),
+        Fact("commands", "train it once more", f"longwave reproduce {row.config[:SHORT]}"),
+        Fact("commands", "beside another row", f"longwave diff {row.config[:SHORT]} ROW"),
+        Fact("commands", "its board", f"longwave board {row.task}"),
     ]
     return facts
 
 
-def _selection_facts(trials: Sequence[Trial], candidates: Sequence[SearchedTrial]) -> Iterator[Fact]:
-    """Yield how the setting of a row was chosen; nothing where no trial of its search is known."""
-    about, runs = trials[0].about, [t.run for t in trials if t.run and t.run.status in ("ok", "diverged")]
-    retrained = [run.valid if run.status == "ok" else None for run in runs]
-    scale = scale_of(about.goal, about.unit, about.floor)
-    chosen = describe_selection(trials[0].config.row, candidates, retrained, scale)
+def _selection_facts(row: Row) -> Iterator[tuple[str, Any]]:
+    """Yield how the setting of a row was chosen, as far as that is known."""
     for what, value in (
-        ("validation score in the search", chosen.score),
-        ("validation error of the median retraining, times that of the search", chosen.optimism),
-        ("runner-up of the race", chosen.runner_up[:SHORT] or None),
-        ("probability that it is better than the runner-up", chosen.better),
+        ("how it was searched", list(row.ways) or None),
+        ("validation score in the search", row.search_score),
+        ("validation error of the median retraining, times that of the search", row.optimism),
+        ("runner-up of the race", row.runner_up[:SHORT] or None),
+        ("probability that it is better than the runner-up", row.better),
+        ("at an edge of what was searched", row.at_edge if row.at_edge is None else list(row.at_edge) or NONE),
     ):
         if value is not None:
-            yield Fact("selection", what, value)
+            yield what, value
 
 
 def of_trial(trial: Trial, sweeps: Sequence[str], attempts: Sequence[str]) -> list[Fact]:

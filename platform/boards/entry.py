@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from longwave.platform.boards.row import Row
+from longwave.platform.boards.selection import describe_selection, list_edges
 from longwave.platform.boards.trust import RowTrust
 from longwave.platform.literature.pairing import pair_number, quoted
 from longwave.platform.literature.published import title
@@ -54,7 +55,9 @@ def trained(
         missing=ends["planned"] + ends["running"],
         searched=group.search.trials,
         search_diverged=group.search.diverged,
+        search_stopped=group.search.stopped,
         search_whole=group.search.whole,
+        **_selected(group),
         provisional=len(seeds) < ENOUGH,
         parameters=next((run.parameters for run in runs if run.parameters), None),
         train_seconds=sum(run.seconds for run in runs),
@@ -89,10 +92,27 @@ def _described(scores: Sequence[float]) -> dict[str, Any]:
     }
 
 
+def _selected(group: Group) -> dict[str, Any]:
+    """Return the fields of a row that say how its setting was chosen."""
+    chosen = describe_selection(group.row, group.candidates, _valid_scores(group), scale_about(group.about))
+    return {
+        "search_score": chosen.score,
+        "optimism": chosen.optimism,
+        "runner_up": chosen.runner_up,
+        "better": chosen.better,
+        "at_edge": list_edges(group.config, group.ranges) if group.ranges else None,
+    }
+
+
+def _valid_scores(group: Group) -> list[Score]:
+    """Return the best validation metric of each of a group's seeds that ended ok, then None for each that diverged."""
+    ended: list[Score] = [run.valid for run in group.runs if run.status == "ok" and run.valid is not None]
+    return [*ended, *(None for run in group.runs if run.status == "diverged")]
+
+
 def _valid(group: Group) -> Score:
     """Return the median validation metric over a group's seeds, a diverged one worst; None where none is known."""
-    ended: list[Score] = [run.valid for run in group.runs if run.status == "ok" and run.valid is not None]
-    valid = [*ended, *(None for run in group.runs if run.status == "diverged")]
+    valid = _valid_scores(group)
     return median(valid, scale_about(group.about)).value if valid else None
 
 

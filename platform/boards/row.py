@@ -47,8 +47,11 @@ class Row:
         valid: Median over ``seeds`` of the best validation metric, a diverged one worst; what a model's best row is
             chosen by. None where half of them or more diverged.
         diverged, failed, missing: Retrainings that ended so, and those not ended yet: shown, never averaged.
-        searched: Search trials behind the choice, of which ``search_diverged`` diverged and ``search_whole`` were
-            trained whole.
+        searched: Search trials behind the choice, of which ``search_diverged`` diverged, ``search_stopped`` were
+            stopped by successive halving and ``search_whole`` were trained whole.
+        search_score, optimism, runner_up, better: How the setting was chosen; see ``selection.Selection``.
+        at_edge: Numbers of the setting at an edge of what was searched: ``lr at the high end of 0.0001 to 0.1``; None
+            where no range is known.
         provisional: Fewer than 5 retrainings ended, ok or diverged.
         recipe: Where the recipe was printed that the task has for the model; empty where that is not known.
         departures: How the trial differs from that recipe.
@@ -105,7 +108,13 @@ class Row:
     missing: int = 0
     searched: int = 0
     search_diverged: int = 0
+    search_stopped: int = 0
     search_whole: int = 0
+    search_score: float | None = None
+    optimism: float | None = None
+    runner_up: str = ""
+    better: float | None = None
+    at_edge: Sequence[str] | None = None
     provisional: bool = False
     recipe: str = ""
     departures: Sequence[str] = ()

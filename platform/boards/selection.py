@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from scipy.stats import t as student
-
-from longwave.platform.records.group import SearchedTrial
+from longwave.platform.records.group import SearchedRange, SearchedTrial
+from longwave.platform.records.trial import FIELDS, TrialConfig
+from longwave.platform.statistics.edges import edge_of
 from longwave.platform.statistics.scale import Scale
 
 
@@ -39,7 +39,7 @@ def describe_selection(
 
     Args:
         row: Its identity.
-        candidates: The trials of search and race of its cell.
+        candidates: Trials of its cell: of the search those of its own setting, and all of the race.
         retrained: The best validation scores of its retrainings, None where one diverged.
         scale: Of the task's metric.
     """
@@ -60,6 +60,21 @@ def describe_selection(
     return Selection(score, optimism, second, _probability(logs[row], logs[second], [*logs.values()]))
 
 
+def list_edges(config: TrialConfig, ranges: Sequence[SearchedRange]) -> list[str]:
+    """Return which numbers of a setting lie at an edge of what was searched: ``lr at the high end of 0.0001 to 0.1``.
+
+    A training number that has its default is left out.
+    """
+    edges = []
+    for drawn in ranges:
+        value = config.params.get(drawn.name, getattr(config, drawn.name, None) if drawn.name in FIELDS else None)
+        if not isinstance(value, int | float) or drawn.low == drawn.high:
+            continue
+        if end := edge_of(value, drawn.low, drawn.high, drawn.log):
+            edges.append(f"{drawn.name} at the {end} end of {drawn.low:g} to {drawn.high:g}")
+    return edges
+
+
 def _race_logs(candidates: Sequence[SearchedTrial], scale: Scale) -> dict[str, list[float]]:
     """Return the logs of the errors in the race by row, infinite where a training diverged."""
     logs: dict[str, list[float]] = {}
@@ -71,6 +86,8 @@ def _race_logs(candidates: Sequence[SearchedTrial], scale: Scale) -> dict[str, l
 
 def _probability(ours: Sequence[float], theirs: Sequence[float], all_logs: Sequence[Sequence[float]]) -> float | None:
     """Return the probability that the first setting has the smaller mean, given how seeds vary in all of a race."""
+    from scipy.special import stdtr
+
     several = [logs for logs in all_logs if len(logs) > 1 and all(map(math.isfinite, logs))]
     freedom = sum(len(logs) - 1 for logs in several)
     if not freedom or not all(map(math.isfinite, (*ours, *theirs))):
@@ -78,4 +95,4 @@ def _probability(ours: Sequence[float], theirs: Sequence[float], all_logs: Seque
     squares = sum((value - fmean(logs)) ** 2 for logs in several for value in logs)
     spread = math.sqrt(squares / freedom * (1 / len(ours) + 1 / len(theirs)))
     gap = fmean(theirs) - fmean(ours)
-    return float(student.cdf(gap / spread, freedom)) if spread else float(gap > 0) if gap else 0.5
+    return float(stdtr(freedom, gap / spread)) if spread else float(gap > 0) if gap else 0.5

@@ -162,6 +162,19 @@ def searched(row: Row) -> str:
     return f"{row.searched:,} drawn, {row.search_whole:,} whole{diverged}" if row.searched else "none"
 
 
+def optimism(row: Row) -> str:
+    """Return how much worse the median retraining is than the search score: ``× 1.31``, or a dash."""
+    return DASH if row.optimism is None else f"× {_factor(row.optimism)}"
+
+
+def at_edge(row: Row) -> str:
+    """Return which numbers of a row lie at an edge of what was searched; ``none``, or a dash where that is not known.
+
+    ``lr at the high end of 0.0001 to 0.1``.
+    """
+    return DASH if row.at_edge is None else "; ".join(row.at_edge) or NONE
+
+
 def protocol(row: Row) -> str:
     """Return the recipe, how the training differs from it, what else does, what makes printed numbers others'; and how
     the settings were searched.

@@ -12,6 +12,7 @@ from longwave.platform.cli.app import StoreOption
 from longwave.platform.paths import store_url
 from longwave.platform.render import rows
 from longwave.platform.render.export import Format
+from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ def show_row(
         trials = known.trials_named(name)
         config = trials[0].config
         if config.row.startswith(name.lower()) or not config.id.startswith(name.lower()):
-            facts = of_row(trials, known.sweeps_of_rows([config.row]), known.candidates(config.row))
+            [row] = [row for row in read_board(known, config.task) if row.config == config.row]
+            facts = of_row(trials, row)
         else:
             facts = of_trial(
                 trials[0], known.sweeps_of_trial(config.id), known.attempts([config.id]).get(config.id, ())

@@ -32,21 +32,42 @@ class SearchedTrial:
     phase: str
     status: str
     valid: float | None
-    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class SearchedRange:
+    """A range from which a search drew a number.
+
+    Attributes:
+        name: Of the number.
+        low, high: The smallest and the largest that was drawn.
+        log: Whether draws were uniform in its logarithm.
+        time_scale: Of the task, in steps, where the range follows from it; 0 where it does not.
+    """
+
+    name: str
+    low: float
+    high: float
+    log: bool
+    time_scale: int = 0
 
 
 @dataclass(frozen=True)
 class Tally:
-    """Search trials behind a choice: how many there are, how many of them diverged, seconds in all, trained whole.
+    """Search trials behind a choice.
 
-    Those that neither diverged nor were trained whole were cut by successive halving, or failed. The seconds are those
-    of search and race.
+    Attributes:
+        trials: How many there are.
+        diverged, whole, stopped: How many of them diverged, were trained whole, and were stopped by successive halving;
+            the others failed, or have not ended.
+        seconds: Of search and race.
     """
 
     trials: int = 0
     diverged: int = 0
     seconds: float = 0.0
     whole: int = 0
+    stopped: int = 0
 
 
 @dataclass(frozen=True)
@@ -65,6 +86,9 @@ class Group:
         checks: Of its retrainings that were imported, whether no check raised a flag that bears on them.
         reruns: How re-runs made here, kept as retrainings, stood to it: ``inside``, ``outside`` or ``undecided``.
         family: Of its model, where known.
+        candidates: Of that search the trials of its own setting, and all trials of the race.
+        ranges: From which the numbers of its setting were drawn; of several sweeps and of a second search what all of
+            them hold together. Those that are not known are left out.
         drawn: Validation scores of the search trials, None where one has none; empty where no paper prints a number of
             its model on its task.
         superseded: Why it is of an older version than what is trained now; empty if it is not.
@@ -82,6 +106,8 @@ class Group:
     checks: Sequence[bool] = ()
     reruns: Sequence[str] = ()
     family: str = ""
+    candidates: Sequence[SearchedTrial] = ()
+    ranges: Sequence[SearchedRange] = ()
     drawn: Sequence[float | None] = ()
     superseded: str = ""
     succeeded_by: Sequence[str] = ()

@@ -11,10 +11,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from longwave.platform.records.about import About
-from longwave.platform.records.group import Group, RunSummary, SearchedTrial, Tally
+from longwave.platform.records.group import Group, RunSummary, SearchedRange, SearchedTrial, Tally
 from longwave.platform.records.search import distinct_ways, searched_by
 from longwave.platform.records.stored import CatalogueEntry
-from longwave.platform.records.trial import PROTOCOL, TrialConfig
+from longwave.platform.records.trial import FIELDS, PROTOCOL, TrialConfig
 from longwave.platform.storage.extended_searches import Search, read_successors
 from longwave.platform.storage.integrity import check_board
 from longwave.platform.storage.schema import (
@@ -26,6 +26,7 @@ from longwave.platform.storage.schema import (
     SweepTrialRow,
     TrialRow,
 )
+from longwave.platform.storage.search_ranges import describe_time_scales, list_ranges
 
 OF_RUN = tuple(f.name for f in fields(RunSummary))
 CellNames = tuple[tuple[str, int | None], ...]
@@ -43,15 +44,17 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
     check_board(connection, where)
     cells_of = _read_cells(connection, where)
     tallies = _read_tallies(connection, task, {cells for cells in cells_of.values() if len(cells) > 1})
-    ways = _read_ways(connection, {sweep for cells in cells_of.values() for sweep, _ in cells})
+    contents = _read_sweeps(connection, {sweep for cells in cells_of.values() for sweep, _ in cells})
+    ways = {name: searched_by(content) for name, content in contents.items()}
     facts, flagged, catalogue = (
         _read_environments(connection, where),
         _read_flagged(connection, where),
         _read_catalogue(connection),
     )
-    drawn = _read_drawn(connection)
+    drawn, candidates = _read_drawn(connection), _read_candidates(connection, task)
     groups: list[Group] = []
     abouts: dict[str, About] = {}
+    ranges_of: dict[tuple[tuple[str, ...], str, str, str], list[SearchedRange]] = {}
     for (row, model, trials), content in zip(
         _read_trials(connection, where), _read_contents(connection, where), strict=True
     ):
@@ -63,6 +66,12 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
         sweeps = tuple(sorted({sweep for sweep, _ in cells}))
         environments = [facts[t.environment] for t in trials if t.environment is not None]
         imported = [t for t in trials if t.origin is not None]
+        entries = [catalogue.get(key) for key in (("model", model, ""), ("task", config.task, config.variant))]
+        if (key := (sweeps, config.task, config.variant, model)) not in ranges_of:
+            known = [entry.facts if entry else {} for entry in entries]
+            ranges_of[key] = list_ranges(model, config.task, [contents[name] for name in sweeps], *known)
+        ranges = [drawn for drawn in ranges_of[key] if drawn.name in config.params or drawn.name in FIELDS]
+        mine = {c.id: c for cell in cells for c in candidates.get((cell, config.task, model), ())}
         groups.append(
             Group(
                 config=config,
@@ -70,13 +79,17 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
                 runs=[RunSummary(*(getattr(t, name) for name in OF_RUN)) for t in trials],
                 search=search,
                 sweeps=sweeps,
-                ways=distinct_ways([ways[name] for name in sweeps]) if search.trials else (),
+                ways=(*distinct_ways([ways[name] for name in sweeps]), *describe_time_scales(ranges))
+                if search.trials
+                else (),
                 environments=list({id(each): each for each in environments}.values()),
                 came={t.id: t.origin for t in imported},
                 checks=[t.id not in flagged for t in imported],
                 reruns=[t.rerun for t in trials if t.rerun and t.origin is None],
                 drawn=[valid for cell in cells for valid in drawn.get((cell, config.task, model), ())],
-                family=catalogue[key].family if (key := ("model", model, "")) in catalogue else "",
+                candidates=[c for c in mine.values() if c.phase == "race" or c.row == row],
+                ranges=ranges if search.trials else (),
+                family=entries[0].family if entries[0] else "",
                 superseded=why_superseded(config, catalogue),
             )
         )
@@ -109,15 +122,6 @@ def read_search(connection: sa.Connection, row: str) -> list[RunSummary]:
         t.phase == "search", _in_cells_of(connection, row)
     )
     return [RunSummary(*line) for line in connection.execute(query.order_by(t.id))]
-
-
-def read_candidates(connection: sa.Connection, row: str) -> list[SearchedTrial]:
-    """Return the trials of search and race from which the setting of a row was chosen, by id."""
-    t = TrialRow
-    query = sa.select(t.id, t.row, t.phase, t.status, t.valid, t.seconds).where(
-        t.phase != "retrain", _in_cells_of(connection, row)
-    )
-    return [SearchedTrial(*line) for line in connection.execute(query.order_by(t.id))]
 
 
 def _in_cells_of(connection: sa.Connection, row: str) -> sa.ColumnElement[bool]:
@@ -164,10 +168,30 @@ def _read_environments(connection: sa.Connection, where: sa.ColumnElement[bool])
     return {line.id: line.facts for line in lines}
 
 
-def _read_ways(connection: sa.Connection, sweeps: set[str]) -> dict[str, str]:
-    """Return how each of some sweeps searched."""
+def _read_candidates(
+    connection: sa.Connection, task: str | None
+) -> dict[tuple[tuple[str, int | None], str, str], list[SearchedTrial]]:
+    """Return the trials of races, and those of searches whose settings were retrained, by cell, task and model."""
+    t, s = TrialRow, SweepTrialRow
+    again = sa.select(t.row).where(t.phase == "retrain")
+    where = sa.or_(t.phase == "race", sa.and_(t.phase == "search", t.row.in_(again)))
+    query = (
+        sa.select(s.sweep, s.cell, t.task, t.model, t.id, t.row, t.phase, t.status, t.valid)
+        .join(s, s.trial == t.id)
+        .where(where, sa.true() if task is None else t.task == task)
+        .order_by(t.id)
+    )
+    candidates: dict[tuple[tuple[str, int | None], str, str], list[SearchedTrial]] = {}
+    for line in connection.execute(query):
+        candidate = SearchedTrial(line.id, line.row, line.phase, line.status, line.valid)
+        candidates.setdefault(((line.sweep, line.cell), line.task, line.model), []).append(candidate)
+    return candidates
+
+
+def _read_sweeps(connection: sa.Connection, sweeps: set[str]) -> dict[str, Mapping[str, Any]]:
+    """Return the settings of some sweeps."""
     lines = connection.execute(sa.select(SweepRow.name, SweepRow.content))
-    return {line.name: searched_by(line.content) for line in lines if line.name in sweeps}
+    return {line.name: line.content for line in lines if line.name in sweeps}
 
 
 def _read_flagged(connection: sa.Connection, where: sa.ColumnElement[bool]) -> set[str]:
@@ -176,9 +200,9 @@ def _read_flagged(connection: sa.Connection, where: sa.ColumnElement[bool]) -> s
 
 
 def _read_catalogue(connection: sa.Connection) -> dict[tuple[str, str, str], CatalogueEntry]:
-    """Return the versions and families of models and tasks, by kind, name and variant."""
+    """Return what the catalogue says of models and tasks, by kind, name and variant."""
     c = CatalogueRow
-    columns: tuple[Any, ...] = (c.kind, c.name, c.version, c.family, c.variant, c.data)
+    columns: tuple[Any, ...] = (c.kind, c.name, c.version, c.family, c.variant, c.data, c.facts)
     entries = [CatalogueEntry(*line) for line in connection.execute(sa.select(*columns))]
     return {(entry.kind, entry.name, entry.variant): entry for entry in entries}
 
@@ -237,9 +261,9 @@ def _read_tallies(
     """
     t = TrialRow
     searched = t.phase == "search"
-    counted = [searched, *(sa.and_(searched, t.status == status) for status in ("diverged", "ok"))]
-    trials, diverged, whole = (sa.func.sum(sa.case((each, 1), else_=0)) for each in counted)
-    sums: tuple[Any, ...] = (t.task, t.model, trials, diverged, sa.func.sum(t.seconds), whole)
+    counted = [searched, *(sa.and_(searched, t.status == status) for status in ("diverged", "ok", "stopped"))]
+    trials, diverged, whole, stopped = (sa.func.sum(sa.case((each, 1), else_=0)) for each in counted)
+    sums: tuple[Any, ...] = (t.task, t.model, trials, diverged, sa.func.sum(t.seconds), whole, stopped)
     where = sa.and_(t.phase.in_(("search", "race")), sa.true() if task is None else t.task == task)
     cell = (SweepTrialRow.sweep, SweepTrialRow.cell)
     one = sa.select(*cell, *sums).join(SweepTrialRow, SweepTrialRow.trial == t.id).where(where)

@@ -12,13 +12,13 @@ from sqlalchemy.orm import Session
 
 from longwave.platform.boards.row import SHORT
 from longwave.platform.errors import ConfigError
-from longwave.platform.records.group import Group, RunSummary, SearchedTrial
+from longwave.platform.records.group import Group, RunSummary
 from longwave.platform.records.run import ENDED, Measure, Point
 from longwave.platform.records.stored import Trial, TrialEnd
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage import rows
 from longwave.platform.storage.database import Database
-from longwave.platform.storage.groups import read_candidates, read_groups, read_search
+from longwave.platform.storage.groups import read_groups, read_search
 from longwave.platform.storage.in_clause import in_clause, select_in, split_ids
 from longwave.platform.storage.lease_tables import AttemptRow
 from longwave.platform.storage.liveness import trials_in_training
@@ -165,11 +165,6 @@ class Queries(Database):
         """Return the search trials of the cells that planned retrainings of ``row``, by id."""
         with self.reading() as connection:
             return read_search(connection, row)
-
-    def candidates(self, row: str) -> list[SearchedTrial]:
-        """Return the trials of search and race from which the setting of ``row`` was chosen, by id."""
-        with self.reading() as connection:
-            return read_candidates(connection, row)
 
     def tasks(self) -> list[str]:
         """Return the tasks that have retrainings, sorted."""

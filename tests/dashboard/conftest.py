@@ -18,6 +18,7 @@ from playwright.sync_api import Browser
 from streamlit.testing.v1 import AppTest
 
 from longwave.dashboard import table_frames
+from longwave.models.base.param import Param
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Run
 from longwave.platform.records.stored import CatalogueEntry
@@ -38,7 +39,8 @@ def closed() -> Iterator[None]:
         gc.collect()
 
 
-FACTS_OF_MODEL = {"source": "a paper", "equation": "y = f(x)", "params": [{"name": "dt", "low": 0.1, "high": 2.0}]}
+DT = Param("dt", "Δt", 0.1, 2.0, False, "steps", "Time step.")
+FACTS_OF_MODEL = {"source": "a paper", "equation": "y = f(x)", "params": [DT.to_dict()]}
 
 
 @pytest.fixture(scope="package")

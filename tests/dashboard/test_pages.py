@@ -166,7 +166,9 @@ def test_a_row_has_its_seeds_curves_settings_and_command(url: str, visit: Visit)
     lines = [v for v in marks(page) if v.get("mark") == ""]
     assert [v["value"] for v in lines if v["name"] == "seed 1"] == [1.3, 1.1, 1.2]
     assert f"longwave reproduce {row[:SHORT]}" in [code.value for code in page.code]
-    facts = dict(page.table[2].value.itertuples(index=False))
+    chosen = dict(page.table[2].value.itertuples(index=False))
+    assert chosen["search stopped"] == "0" and "winner at the edge" not in chosen, "it had no search"
+    facts = dict(page.table[3].value.itertuples(index=False))
     assert (facts["commit"], facts["uncommitted changes"], facts["kernel"]) == ("abc1234", "false", "fused")
     settings = dict(page.table[1].value.itertuples(index=False))
     assert (settings["precision"], settings["versions"]) == ("float32", "task 1, model 2, protocol 1")

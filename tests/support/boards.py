@@ -17,7 +17,10 @@ ABOUT = (
     "called", "trivial", "metric", "unit", "departures", "recipe", "paper", "known", "minor", "margin", "floor",
 )  # fmt: skip
 OF_RUN = ("status", "valid", "test", "seconds", "parameters", "joules")
-GROUP = ("search", "sweeps", "environments", "came", "checks", "reruns", "family", "superseded", "succeeded_by")
+GROUP = (
+    "search", "sweeps", "ways", "environments", "came", "checks", "reruns", "family", "candidates", "ranges",
+    "superseded", "succeeded_by",
+)  # fmt: skip
 CONFIG = TrialConfig("t", "", "d", "m", {}, {"lr": 0.1}, 8, 2, 3, "retrain", 0, task_version="1", model_version="1")
 
 

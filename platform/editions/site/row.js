@@ -6,6 +6,7 @@ const small = (head, rows) => make("div", { class: "scroll" }, make("table", {},
 const number = (value) => (value === null ? "—" : String(Number(value.toPrecision(6))));
 
 const FIRST = ["rank_low", "ties", "median", "share", "mean", "low", "n", "parameters", "searched"];
+const CHOSEN = ["ways", "search_stopped", "search_whole", "search_score", "optimism", "runner_up", "better", "at_edge"];
 const items = (texts) => (texts.length ? make("ul", {}, texts.map((text) => make("li", {}, text))) : "");
 
 /** Return a published number, and how the row stands to it. */
@@ -39,7 +40,9 @@ function drawConfiguration(row) {
     make("div", {}, make("h3", {}, "Provenance"), facts([["verified", row.verification],
       ["sweeps", row.sweeps.join(", ") || "—"],
       ["searched", row.texts.searched], ["time to find", row.texts.find_seconds],
-      ["time to train", row.texts.train_seconds], ...Object.entries(row.facts)])));
+      ["time to train", row.texts.train_seconds], ...Object.entries(row.facts)]),
+    make("h3", {}, "How the setting was chosen"), facts(CHOSEN.filter((name) => row.texts[name] !== "—")
+      .map((name) => [COLUMNS.get(name).heading, row.texts[name]]))));
 }
 
 function drawRow(row) {

@@ -11,14 +11,13 @@ from longwave.models.base.param import Param
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model
+from longwave.platform.statistics.edges import edge_of
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.space import Dimension
 from longwave.platform.sweeps.file.values import Range
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
 from longwave.platform.sweeps.plan.trials import drawn_values, group_by_cell
 
-NEAR = 0.05
-"""Share of a range, of its logarithm where it is drawn so, that counts as an edge, at each end."""
 DECADE = 10.0
 """Factor by which a logarithmic range is widened at each end."""
 
@@ -67,15 +66,14 @@ def find_edges(sweep: Sweep, store: Store, name: str) -> tuple[list[AtEdge], lis
 
 
 def edges_of_winner(cell: CellPlan, best: TrialConfig) -> Iterator[AtEdge]:
-    """Yield the numbers of a cell's winner that lie within ``NEAR`` of an end of their range; choices have no ends."""
+    """Yield the numbers of a cell's winner at an edge of what both searches drew from; choices have no ends."""
     drawn = drawn_values(cell, best)
-    for d in cell.wider or cell.space:
+    for d in map(_join_dimensions, cell.space, cell.wider or cell.space):
         value = drawn.get(d.name)
         if d.choices or d.low == d.high or value is None or isinstance(value, str):
             continue
-        share = _position_in_range(d, value)
-        if not NEAR < share < 1 - NEAR:
-            yield AtEdge(cell.label, best.row, d.name, value, d.low, d.high, "low" if share <= NEAR else "high")
+        if end := edge_of(value, d.low, d.high, d.log):
+            yield AtEdge(cell.label, best.row, d.name, value, d.low, d.high, end)
 
 
 def widen_ranges(sweep: Sweep, edges: Sequence[AtEdge]) -> dict[str, dict[str, Range]]:
@@ -144,6 +142,10 @@ def _join_ranges(one: Range, other: Range) -> Range:
     return Range(low=min(one.low, other.low), high=max(one.high, other.high), log=one.log)
 
 
+def _join_dimensions(first: Dimension, second: Dimension) -> Dimension:
+    return replace(second, low=min(first.low, second.low), high=max(first.high, second.high))
+
+
 def _params(cell: CellPlan) -> dict[str, Param]:
     """Return learning rate and parameters of a cell's model by name."""
     model = get_model(cell.base.model)
@@ -163,12 +165,6 @@ def format_tables(space: Mapping[str, Mapping[str, Range]], trials: int) -> str:
         for name, r in ranges.items():
             text += f"{name} = {{ low = {r.low!r}, high = {r.high!r}, log = {str(r.log).lower()} }}\n"
     return text
-
-
-def _position_in_range(d: Dimension, value: float) -> float:
-    """Return where a value lies in its range, from 0 to 1."""
-    low, high, at = (math.log(v) if d.log else v for v in (d.low, d.high, value))
-    return (at - low) / (high - low)
 
 
 def _widen(d: Dimension, param: Param) -> Dimension:

@@ -77,7 +77,9 @@ def test_a_board_is_read_in_a_fixed_number_of_statements(large: Store) -> None:
 
     sa.event.listen(large.engine, "before_cursor_execute", count)
     read_board(large)
-    assert len([s for s in counted if s.startswith("SELECT")]) == 15, "ten for the board, and five that check it first"
+    assert len([s for s in counted if s.startswith("SELECT")]) == 16, (
+        "eleven for the board, and five that check it first"
+    )
     assert not [s for s in counted if "curves" in s]
 
 
@@ -91,7 +93,12 @@ def shared(any_store_url: str, open_store: OpenStore) -> Iterator[Store]:
         trials = [*(replace(base, seed=seed) for seed in seeds), again]
         store.add_sweep(sweep, {})
         store.add_trials(sweep, trials, [about(c) for c in trials])
-        store.write([], [Run(c.id, "ok", valid=1.0, test=2.0 if c == again else None, seconds=3.0) for c in trials])
+        ended = [("stopped", "behind") if c.seed == 0 else ("ok", "") for c in trials]
+        runs = [
+            Run(c.id, end, why, valid=1.0, test=2.0 if c == again else None, seconds=3.0)
+            for c, (end, why) in zip(trials, ended, strict=True)
+        ]
+        store.write([], runs)
     other = replace(base, model="gru", seed=5)
     store.add_trials("two", [other], [about(other)])
     yield store
@@ -100,7 +107,7 @@ def shared(any_store_url: str, open_store: OpenStore) -> Iterator[Store]:
 def test_a_search_trial_of_two_sweeps_is_counted_once(shared: Store) -> None:
     [row] = [row for row in read_board(shared) if row.kind == "reproduced"]
     assert (row.searched, row.find_seconds, row.sweeps) == (3, 9.0, ("one", "two"))
-    assert row.missing == 0
+    assert (row.search_stopped, row.search_whole, row.missing) == (1, 2, 0)
 
 
 def test_a_place_is_told_once_however_its_runs_came_into_the_store(any_store_url: str, open_store: OpenStore) -> None:

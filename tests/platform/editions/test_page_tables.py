@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from pages import Page, page_data, published, table
 from longwave.platform.boards.board import rows
 from longwave.platform.boards.columns import of
 from longwave.platform.boards.texts import median, quoted, share, weighed
+from longwave.platform.records.group import SearchedRange, SearchedTrial, Tally
 from longwave.platform.statistics.advice import advice
 
 WHY = "model version 1, now 2"
@@ -147,6 +149,21 @@ def test_a_row_tells_its_numbers_and_of_each_printed_one_why_it_has_its_word(jud
         assert weighed(number) in text and number["why"] in text and quoted(number) in text
         assert "another protocol" + "".join(number["departures"]) in text or not number["departures"]
         assert (f"note{number['note']}" in text) == bool(number["note"])
+
+
+def test_a_row_tells_how_its_setting_was_chosen_as_its_columns_say_it(tmp_path: Path) -> None:
+    searched = retrained("lem", [0.2, 0.3, 0.4], valid=0.3, search=Tally(9, stopped=6, whole=3), ways=["random search"])
+    row, race = searched.row, {"other": (0.3, 0.4), searched.row: (0.2, 0.21)}
+    candidates = [SearchedTrial("s", row, "search", "ok", 0.1)]
+    candidates += [SearchedTrial(f"{name}{v}", name, "race", "ok", v) for name, vs in race.items() for v in vs]
+    group = replace(searched, candidates=candidates, ranges=[SearchedRange("lr", 0.001, 0.1, True)])
+    [made] = published(tmp_path, [group]).rows
+    text = Page.drawn(tmp_path, row=row)('elements["row-part"].text')
+    assert (
+        f"search stopped6search trained whole3search score0.1optimism× 3.00runner-upotherP(better){made['better']:.4g}"
+        in text
+    )
+    assert "winner at the edgelr at the high end of 0.001 to 0.1" in text and made["optimism"] == pytest.approx(3.0)
 
 
 def test_a_board_says_what_its_seeds_can_rank_and_where_the_methods_are(judged: Path) -> None:

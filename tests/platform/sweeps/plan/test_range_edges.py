@@ -128,7 +128,9 @@ def test_the_box_round_a_winner_leaves_the_first_range_only_where_the_winner_sit
     }
     text = format_tables({"cornn": boxes}, 1)
     again = check_sweep({**file.model_dump(exclude_defaults=True), **tomllib.loads(text), "name": "again"}, "again")
-    assert resolve(again).cells[0].wider[1].name == "dt" and again.searched == 2
+    [cell] = resolve(again).cells
+    assert cell.wider[1].name == "dt" and again.searched == 2
+    assert ends(cell, dt=0.99 / root) == {}, "the box ends there, and the first search went on"
 
 
 def test_a_search_over_other_ranges_says_so_on_its_rows() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections import Counter
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -17,6 +20,7 @@ from longwave.platform.exchange.audit import audit
 from longwave.platform.exchange.bundle import seal
 from longwave.platform.exchange.collect import collect
 from longwave.platform.records.run import Run
+from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.schema import PublishedRow
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile
@@ -67,6 +71,27 @@ def test_a_row_says_its_search_had_a_race_and_counts_the_trainings_of_the_search
     assert group.search.trials == 6 and "a race of 3 finalists with fresh seeds" in group.ways[0]
     raced = [t.run.seconds for t in whole.trials("tiny") if t.run and t.config.phase != "retrain"]
     assert group.search.seconds == pytest.approx(sum(raced))
+
+
+def test_a_row_says_how_its_setting_was_chosen(whole: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    trials = whole.trials("tiny")
+    [winner] = {t.config.row for t in trials if t.config.phase == "retrain"}
+    search = [t for t in trials if t.config.phase == "search"]
+    ours = [t.run.valid for t in search if t.run and t.config.row == winner]
+    errors = [t.run.valid for t in trials if t.run and t.run.valid and t.config.phase == "retrain"]
+    [row] = [row for row in read_board(whole) if row.kind == "reproduced"]
+    assert row.search_stopped == [t.status for t in search].count("stopped")
+    assert row.search_stopped + row.search_whole == row.searched == 6
+    assert [row.search_score] == ours and row.optimism == pytest.approx(median(errors) / row.search_score)
+    raced = Counter(t.config.row for t in trials if t.config.phase == "race")
+    assert raced[row.runner_up] == raced[winner] == 3 and row.better is not None and row.at_edge is not None
+    assert main(["show", winner, "--format", "json", "--store", whole.url]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["cost"]["search trials stopped early"] == row.search_stopped
+    selection = facts["selection"]
+    assert selection["probability that it is better than the runner-up"] == row.better
+    assert selection["runner-up of the race"] == row.runner_up[:12]
+    assert selection["at an edge of what was searched"] == (row.at_edge or "none")
 
 
 @pytest.mark.integration

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
 import random
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,6 +26,38 @@ from longwave.platform.sweeps.run import driver
 def run(file: SweepFile, store: Store, folder: Path, count: int = 1, here: bool = True) -> None:
     """Run a sweep to its end."""
     driver.start_sweep(file, store, Workers(count, folder, here=here), None, Console(file=io.StringIO(), width=200))
+
+
+KILLED = """
+import os, signal, sys
+from longwave.platform.cli.main import main
+from longwave.platform.storage.leases import Leases
+
+left, late, arguments = int(sys.argv[1]), sys.argv[2] == "late", sys.argv[3:]
+real = Leases.write
+
+def write(leases, report):
+    global left
+    left -= 1
+    if late or left:
+        real(leases, report)
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+Leases.write = write
+sys.exit(main(arguments))
+"""
+"""A program that resumes a sweep, and is killed before or after what it writes for the given time; with 0 it ends."""
+
+
+def resume_killed(name: str, store: Store, folder: Path, writes: int, late: bool) -> int:
+    """Return the status of a process that resumes a sweep of the store and is killed at one of its writes."""
+    arguments = ["sweep", "resume", name, "--here", "--mlflow", "off", "--store", store.url, "--storage", str(folder)]
+    code = [sys.executable, "-c", KILLED, str(writes), "late" if late else "early", *arguments]
+    environment = {**os.environ, "LONGWAVE_HOME": str(folder / "home")}
+    done = subprocess.run(code, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr
+    return done.returncode
 
 
 class Fate:

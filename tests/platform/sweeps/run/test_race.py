@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 import re
+import signal
 from collections import Counter
 from pathlib import Path
 from statistics import median
@@ -12,7 +14,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from bundles import Content, drop, forge, of
-from interrupted_drivers import run, run_disturbed
+from interrupted_drivers import resume_killed, run, run_disturbed
 from small_sweeps import small
 
 from longwave.platform.cli.main import main
@@ -24,7 +26,8 @@ from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.schema import PublishedRow
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile
-from longwave.platform.sweeps.plan.stored import read_sweep_plan
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.stored import read_sweep_plan, store_plan
 from longwave.platform.sweeps.plan.trials import all_trials
 from longwave.platform.sweeps.run.status import sweep_status
 
@@ -129,6 +132,28 @@ def test_twenty_races_whose_drivers_die_by_chance_have_the_same_winner(
 ) -> None:
     run_disturbed(with_race(pack=2), seed, store, tmp_path, monkeypatch)
     check_same(store, whole)
+
+
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 7))]
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_race_whose_processes_are_killed_chooses_the_same_to_the_bit(
+    seed: int, whole: Store, store: Store, tmp_path: Path
+) -> None:
+    store_plan(resolve(with_race()), store)
+    chance, during = random.Random(seed), set[str]()
+    for _ in range(3):
+        status = resume_killed("tiny", store, tmp_path, chance.randrange(2, 10), chance.random() < 0.5)
+        assert status == -signal.SIGKILL, "it ended before it could be killed"
+        during |= {a.phase for a in store.planned("tiny") if a.open}
+    assert "race" in during
+    assert resume_killed("tiny", store, tmp_path, 0, True) == 0
+    ours, theirs = ends(store), ends(whole)
+    assert {trial: (run.status, run.valid, run.test) for trial, run in ours.items()} == {
+        trial: (run.status, run.valid, run.test) for trial, run in theirs.items()
+    }
 
 
 def check_same(store: Store, whole: Store) -> None:

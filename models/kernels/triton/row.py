@@ -14,6 +14,8 @@ WARPS = {16: 1, 32: 1, 64: 4, 128: 8}
 """Warps of a program by its width. 16 warps of 128 registers would spill more than 8 of 255 do."""
 MOST = 256
 """Registers of a thread that weights may take: four matrices of 128² push out some dozens of others, which is cheap."""
+ROWS = 2**31
+"""Rows of pre-activations that fit the numbers of the way back."""
 OPTIONS: dict[str, Any] = {"num_stages": 1, "maxnreg": 255, "enable_fp_fusion": True}
 """Left to itself ptxas may settle on 64 registers and spill hundreds; fused multiply-adds go off by default in 3.10."""
 
@@ -80,8 +82,15 @@ def backward(
     """Fill ``adjoints`` (M, T, B, slots, d); return the start's adjoint, sums (M, B, H + K, d) for scalars, vectors.
 
     ``pre`` and ``kept`` are what ``forward`` kept; ``g_out`` lies in memory like ``out``, ``adjoints`` like ``pre``.
+
+    Raises:
+        ValueError: More rows than the kernel can number, at some 30 GB a unit.
     """
     members, time, batch, d = out.shape
+    if (rows := members * batch * (pre.stride(0) // pre.stride(1))) >= ROWS:
+        raise ValueError(
+            f"The loop goes back over fewer than {ROWS} steps of sequences at once, got {rows}: take batches."
+        )
     g_start = torch.empty_like(start)
     code, counts = steps.back[lags is not None], steps.counts
     size = width(d, counts["N"])

@@ -1,8 +1,9 @@
 """The kernels of the row schedule: a program runs one sequence of one member over all its steps, weights in registers.
 
 Tensors are as wide as the layer, d; programs are as wide as the next power of two, their tail zero. What moves from
-step to step are numbers of rows, in 64 bits: a pointer for each tensor would take registers from the weights. What the
-next step needs is loaded a step ahead.
+step to step are numbers of rows, in 64 bits: a pointer for each tensor would take registers from the weights. Going
+back, those of pre-activations and adjoints have 32: stored in types of two sizes, they share no offset in bytes. What
+the next step needs is loaded a step ahead.
 """
 
 # mypy: ignore-errors
@@ -89,7 +90,7 @@ def read(
     if HAS_GY:
         gy = tl.load(GY + y * SIZE + at, mask=inside, other=0.0)
     x = load(K + r * SIZE + (NS - 1) * plane, plane, at, inside, X)
-    return s, load(E + e * (G * SIZE), SIZE, at, inside, G), x, gy
+    return s, load(E + tl.cast(e, tl.int64) * (G * SIZE), SIZE, at, inside, G), x, gy
 
 
 @triton.jit(do_not_specialize=SIZES)
@@ -142,7 +143,8 @@ def backward_kernel(
     row, k = tl.program_id(0), tl.program_id(1).to(tl.int64)
     at, inside, w, p, u = parameters(W, P, U, k, SIZE, WIDTH, N, H, NU)
     last = tl.cast(T, tl.int64) - 1
-    e, y, r = (k * TE + last) * B + row, (k * TY + last) * B + row, (k * T + last) * B + row
+    e = tl.cast((k * TE + last) * B + row, tl.int32)
+    y, r = (k * TY + last) * B + row, (k * T + last) * B + row
     plane, splane, start = tl.cast(M, tl.int64) * T * B * SIZE, M * B * SIZE, (k * B + row) * SIZE
     g, q, lag = zeros(NS, WIDTH), zeros(H + NU, WIDTH), tl.load(LAG + k)
     if HAS_GL:
@@ -163,10 +165,10 @@ def backward_kernel(
         later = a
         if NEAR:  # as in the forward loop; of the gates' slots those that no product is of are not loaded
             tl.debug_barrier()
-            pointer = ADJ + (e + tl.minimum(lag, i) * B) * (KO * SIZE)
+            pointer = ADJ + tl.cast(e + tl.minimum(lag, i) * B, tl.int64) * (KO * SIZE)
             later = only(load(pointer, SIZE, at, inside, G), lag <= i, G)
         g, o, terms = step(g, s, n, a, x, w, p, u, inside, later, lag == 0)
-        store(ADJ + e * (KO * SIZE), SIZE, at, inside, o, 0, KO)
+        store(ADJ + tl.cast(e, tl.int64) * (KO * SIZE), SIZE, at, inside, o, 0, KO)
         q = plus(q, terms, H + NU)
         n = s
         s, a, x, gy = following

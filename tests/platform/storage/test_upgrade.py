@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from database_rows import Rows, read_rows
 from next_migration import NEXT, with_next_migration
 from recorded import recorded_store
 from sqlalchemy.orm import Session
@@ -28,7 +29,6 @@ from longwave.platform.storage.schema import CurveRow, SweepRow
 from longwave.platform.storage.store import Store
 from longwave.platform.storage.versions import BASELINE, HEAD
 
-Rows = dict[str, list[str]]
 FOREIGN = {
     "the table notes": ["CREATE TABLE notes (text TEXT)"],
     "the table experiments": ["CREATE TABLE experiments (id TEXT)", "CREATE TABLE alembic_version (version_num TEXT)"],
@@ -113,23 +113,12 @@ def test_a_store_that_is_up_to_date_is_opened_without_alembic(tmp_path: Path) ->
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
 
 
-def content(url: str, schema: str | None = None) -> Rows:
-    """Return the rows of a database, but for the published numbers, which are written anew."""
-    engine, metadata = sa.create_engine(url), sa.MetaData(schema=schema)
-    with engine.connect() as connection:
-        metadata.reflect(connection)
-        tables = [table for table in metadata.sorted_tables if table.name != "published"]
-        rows = {t.name: sorted(map(repr, connection.execute(sa.select(t)).all())) for t in tables}
-    engine.dispose()
-    return rows
-
-
 @pytest.fixture
 def older(any_store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Rows]:
     """A store of this version, and its rows, where Longwave is of a later one from now on."""
     with Store(any_store_url) as store:
         recorded_store(store, 4)
-    before = content(any_store_url)
+    before = read_rows(any_store_url)
     with_next_migration(tmp_path / "migrations", change=monkeypatch.setattr)
     return any_store_url, before
 
@@ -138,11 +127,11 @@ def test_an_older_store_is_upgraded_and_keeps_its_rows_and_a_copy(older: tuple[s
     url, before = older
     with pytest.raises(StoreError, match=r"has an older form\. Bring it up to date: longwave doctor$"):
         Database(url, read_only=True)
-    assert content(url) == before
+    assert read_rows(url) == before
     with Store(url) as store, store.reading() as connection:
         assert store.count() == {"trials": 4, "epochs": 2 * 8 + 3}
         assert set(connection.execute(sa.text("SELECT tokens FROM trials")).scalars()) == {7}
-    after = content(url)
+    after = read_rows(url)
     assert after.pop("alembic_version") == [f"('{NEXT}',)"]
     assert {name: rows for name, rows in after.items() if name != "trials"} == {
         name: rows for name, rows in before.items() if name not in ("trials", "alembic_version")
@@ -150,9 +139,9 @@ def test_an_older_store_is_upgraded_and_keeps_its_rows_and_a_copy(older: tuple[s
     assert [re.sub(r", 7\)$", ")", row) for row in after["trials"]] == before["trials"]
     if url.startswith("sqlite"):
         [copy] = Path(url.removeprefix("sqlite:///")).parent.glob(f"*.before-{NEXT}.db")
-        assert content(f"sqlite:///{copy}") == before
+        assert read_rows(f"sqlite:///{copy}") == before
     else:
-        assert content(url, f"longwave_before_{NEXT}") == before
+        assert read_rows(url, f"longwave_before_{NEXT}") == before
 
 
 def test_a_copy_from_before_the_upgrade_is_kept_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,11 +160,11 @@ def test_a_failed_upgrade_leaves_the_store_as_it_was(
     with_next_migration(tmp_path / "broken", "INSERT INTO absent VALUES (1)", monkeypatch.setattr)
     with pytest.raises(StoreError, match=f"cannot be brought to schema {NEXT}, and is as it was.*absent") as caught:
         Database(url)
-    assert "\n" not in str(caught.value) and content(url) == before
+    assert "\n" not in str(caught.value) and read_rows(url) == before
     if url.startswith("sqlite"):
         assert "A copy of it is at " in str(caught.value)
     else:
-        assert content(url, f"longwave_before_{NEXT}") == {}
+        assert read_rows(url, f"longwave_before_{NEXT}") == {}
 
 
 def test_processes_that_open_a_new_store_at_once_make_one(any_store_url: str) -> None:

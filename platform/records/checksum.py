@@ -48,6 +48,11 @@ def trial_checksum(trial: Line, rows_by_table: Mapping[str, Iterable[Line | str]
     return made + _hash_text(_text([end, tables])) + _hash_text(end)[:RECORD]
 
 
+def row_checksum(row: Line) -> str:
+    """Return 32 hex digits for a row that belongs to no trial; they cover what those of a trial do."""
+    return _hash_text(_text(row))
+
+
 def record_digits(trial: Line) -> str:
     """Return 14 hex digits for what a trial's row says of its end: a board is checked by them, without any curve."""
     return _hash_text(_text({name: value for name, value in trial.items() if name not in PLAN}))[:RECORD]

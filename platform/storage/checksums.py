@@ -1,4 +1,7 @@
-"""Checksums of trials: written where one is planned or has ended, and compared with what lies there."""
+"""Checksums of trials: written where one is planned or has ended, and compared with what lies there.
+
+Rows of sweeps and of the catalogue have checksums of their own.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +19,28 @@ from longwave.platform.records.checksum import (
     Line,
     epoch_text,
     record_digits,
+    row_checksum,
     trial_checksum,
 )
 from longwave.platform.records.run import ENDED, EpochLine
 from longwave.platform.storage.base import Base
 from longwave.platform.storage.in_clause import in_clause
-from longwave.platform.storage.schema import CurveRow, FlagRow, MeasureRow, TrialRow, default_of
+from longwave.platform.storage.schema import (
+    CatalogueRow,
+    CurveRow,
+    FlagRow,
+    MeasureRow,
+    SweepRow,
+    TrialRow,
+    default_of,
+)
 
 BESIDE = tuple(Base.metadata.tables[row.__tablename__] for row in (CurveRow, MeasureRow, FlagRow))
 """Tables whose rows belong to one trial that has ended."""
 MEASURES, FLAGS = BESIDE[1:]
 TRIALS = Base.metadata.tables[TrialRow.__tablename__]
+CHECKED: dict[type[Base], sa.Table] = {row: Base.metadata.tables[row.__tablename__] for row in (SweepRow, CatalogueRow)}
+"""Tables whose rows have checksums of their own."""
 CHUNK = 500
 """Trials that are looked at together: their curves fit in memory."""
 DAMAGED = (sa.exc.SQLAlchemyError, ValueError, TypeError)
@@ -42,6 +56,32 @@ def write_checksums(connection: sa.Connection, trials: Sequence[str]) -> None:
     for part in _split_ids(trials):
         if new := [{"of": trial, "new": right} for trial, (_, right) in _read_checksums(connection, part).items()]:
             connection.execute(write, new)
+
+
+def write_row_checksums(connection: sa.Connection, of: type[Base]) -> None:
+    """Write the checksums of the rows of a table that have none: those just written, and those of before 0013."""
+    table = CHECKED[of]
+    for row in connection.execute(sa.select(table).where(table.c.checksum == "")).all():
+        right = row_checksum(_used_columns(table, row._mapping))
+        connection.execute(sa.update(table).where(*_is_row(table, row)).values(checksum=right))
+
+
+def find_damaged_rows(connection: sa.Connection) -> Iterator[tuple[sa.Table, sa.Row[Any]]]:
+    """Yield the rows that are not what their own checksums say."""
+    for table in CHECKED.values():
+        for row in connection.execute(sa.select(table).where(table.c.checksum != "")):
+            if row.checksum != row_checksum(_used_columns(table, row._mapping)):
+                yield table, row
+
+
+def delete_damaged_rows(connection: sa.Connection) -> None:
+    """Delete the rows that are not what their own checksums say."""
+    for table, row in [*find_damaged_rows(connection)]:
+        connection.execute(sa.delete(table).where(*_is_row(table, row)))
+
+
+def _is_row(table: sa.Table, row: sa.Row[Any]) -> list[sa.ColumnElement[bool]]:
+    return [column == row._mapping[column.name] for column in table.primary_key]
 
 
 def checksums_of_new(

@@ -10,10 +10,10 @@ from longwave.platform.errors import StoreError, StoreUnavailable
 from longwave.platform.literature.published import SAME, published_rows
 from longwave.platform.records.identity import digest
 from longwave.platform.storage.base import Base, UTCTime
-from longwave.platform.storage.checksums import DAMAGED, find_mismatches, find_wrong_rows
+from longwave.platform.storage.checksums import DAMAGED, find_damaged_rows, find_mismatches, find_wrong_rows
 from longwave.platform.storage.engine import REFUSED, make_engine, short_cause, without_password
 from longwave.platform.storage.faults import describe_refusal
-from longwave.platform.storage.schema import EnvironmentRow, PublishedRow, SweepRow, TrialRow
+from longwave.platform.storage.schema import EnvironmentRow, PatchRow, PublishedRow, SweepRow, TrialRow
 from longwave.platform.storage.versions import HEAD, read_version
 
 MOST_TRIALS = 200_000
@@ -111,6 +111,7 @@ def _board_damage(connection: sa.Connection, where: sa.ColumnElement[bool]) -> I
     for trial in find_wrong_rows(connection, where):
         yield f"trial {trial} is damaged: its plan or record is not what its checksum says"
     yield from _environment_damage(connection)
+    yield from _row_damage(connection)
     yield from _published_damage(connection)
 
 
@@ -127,10 +128,21 @@ def _record_damage(connection: sa.Connection) -> Iterator[str]:
     for trial in find_mismatches(connection):
         yield f"trial {trial} is damaged: its plan, record or curve is not what its checksum says"
     yield from _environment_damage(connection)
-    for line in connection.execute(sa.select(SweepRow.name, SweepRow.content, SweepRow.plan)):
+    unchecked = sa.select(SweepRow.name, SweepRow.content, SweepRow.plan).where(SweepRow.checksum == "")
+    for line in connection.execute(unchecked):
         if not isinstance(line.content, dict) or not isinstance(line.plan, dict | None):
             yield f"the sweep {line.name!r} is damaged: its settings or its plan are none"
+    yield from _row_damage(connection)
+    for key, text in connection.execute(sa.select(PatchRow.id, PatchRow.text)):
+        if digest({"patch": text}) != key:
+            yield f"the patch {key} is damaged: its text is not the one that gave it its name"
     yield from _published_damage(connection)
+
+
+def _row_damage(connection: sa.Connection) -> Iterator[str]:
+    for table, row in find_damaged_rows(connection):
+        what = "the sweep" if table.name == SweepRow.__tablename__ else f"what is known of the {row.kind}"
+        yield f"{what} {row.name!r} is damaged: it is not what its checksum says"
 
 
 def _environment_damage(connection: sa.Connection) -> Iterator[str]:

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from longwave.platform.errors import StoreError
 from longwave.platform.records.run import ENDED
 from longwave.platform.storage.base import UTCTime
-from longwave.platform.storage.checksums import BESIDE, find_mismatches, write_checksums
+from longwave.platform.storage.checksums import BESIDE, delete_damaged_rows, find_mismatches, write_checksums
 from longwave.platform.storage.database import Database
 from longwave.platform.storage.in_clause import in_clause, split_ids
 from longwave.platform.storage.schema import BLANK_TRIAL, Base, TrialRow
@@ -55,8 +55,9 @@ class RepairedStore:
 def repair_store(old: Path, to: Path | None = None) -> RepairedStore:
     """Save what is readable and right of the store ``old`` into a new one.
 
-    A trial whose plan is not what its checksum says is lost; one whose record is not is planned anew. Epochs of trials
-    that had not ended cannot be checked, and are left out: they are trained from the start.
+    A trial whose plan is not what its checksum says is lost; one whose record is not is planned anew. A sweep that is
+    not what its checksum says is lost, but not its trials. Epochs of trials that had not ended cannot be checked, and
+    are left out: they are trained from the start.
 
     Args:
         old: A SQLite file, with its log beside it, if any.
@@ -196,6 +197,7 @@ def _keep_only_right(connection: sa.Connection) -> list[str]:
     connection.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
     wrong = find_mismatches(connection)
     _delete_rows(connection, t.__table__.c.id, [trial for trial, plan_is_right in wrong.items() if not plan_is_right])
+    delete_damaged_rows(connection)
     _delete_orphans(connection)
     anew = sa.or_(t.id.in_(list(wrong)), t.status.not_in(ENDED))
     again = list(connection.scalars(sa.select(t.id).where(anew, t.status != "planned").order_by(t.id)))

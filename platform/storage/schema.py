@@ -1,7 +1,8 @@
 """The store's tables, as SQLAlchemy classes. ``migrations/`` brings an older store to this shape.
 
 A new column has a ``server_default``, or may be None. The checksum of a trial covers each column of ``trials``,
-``curves``, ``measures`` and ``flags`` that differs from its default.
+``curves``, ``measures`` and ``flags`` that differs from its default; those of ``sweeps`` and ``catalogue`` cover their
+own row.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ class SweepRow(Base):
     plan: Mapped[dict[str, Any] | None]
     created: Mapped[datetime] = mapped_column(default=utc_now)
     state: Mapped[str] = mapped_column(String(10), server_default="")
+    checksum: Mapped[str] = mapped_column(String(32), server_default="")
 
 
 class ImportRow(Base):
@@ -48,6 +50,7 @@ class CatalogueRow(Base):
     data: Mapped[str] = mapped_column(server_default="")
     facts: Mapped[dict[str, Any]]
     written: Mapped[datetime] = mapped_column(default=utc_now)
+    checksum: Mapped[str] = mapped_column(String(32), server_default="")
 
 
 class EnvironmentRow(Base):

@@ -18,7 +18,7 @@ from longwave.platform.records.stored import CatalogueEntry, PlannedTrial, Store
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage import rows, trial_writes
 from longwave.platform.storage.base import utc_now
-from longwave.platform.storage.checksums import write_checksums
+from longwave.platform.storage.checksums import write_checksums, write_row_checksums
 from longwave.platform.storage.database import insert_new, upsert_rows
 from longwave.platform.storage.in_clause import select_in
 from longwave.platform.storage.lease_tables import CohortRow
@@ -166,11 +166,15 @@ class Store(Sweeps):
                 insert_new(connection, SweepRow, [{**asdict(sweep), "created": utc_now()}])
                 insert_new(connection, SweepTrialRow, rows.trials_of_sweep(sweep.name, planned, cells))
             insert_new(connection, CatalogueRow, [{**asdict(entry), "written": utc_now()} for entry in catalogue])
+            for table in (SweepRow, CatalogueRow):
+                write_row_checksums(connection, table)
 
     def write_catalogue(self, entries: Sequence[CatalogueEntry]) -> None:
         """Write what pages need of models and tasks, in place of what was known of them."""
         with self.transaction() as connection:
-            upsert_rows(connection, CatalogueRow, [{**asdict(entry), "written": utc_now()} for entry in entries])
+            rows = [{**asdict(entry), "written": utc_now(), "checksum": ""} for entry in entries]
+            upsert_rows(connection, CatalogueRow, rows)
+            write_row_checksums(connection, CatalogueRow)
 
     def catalogue(self) -> list[CatalogueEntry]:
         """Return what is known of models and tasks."""

@@ -14,6 +14,7 @@ from longwave.platform.records.stored import EpochCounts, RunningTrial, StoredSw
 from longwave.platform.records.trial import Phase
 from longwave.platform.storage import trial_writes
 from longwave.platform.storage.base import utc_now
+from longwave.platform.storage.checksums import write_row_checksums
 from longwave.platform.storage.database import insert_row
 from longwave.platform.storage.in_clause import select_in
 from longwave.platform.storage.lease_tables import AttemptRow, DriverRow
@@ -31,6 +32,11 @@ def _epochs_reached() -> sa.ColumnElement[int]:
     return sa.func.coalesce(last.correlate(TrialRow).scalar_subquery(), 0)
 
 
+def _update_sweep(connection: sa.Connection, name: str, **values: Any) -> None:
+    connection.execute(sa.update(SweepRow).where(SweepRow.name == name).values(**values, checksum=""))
+    write_row_checksums(connection, SweepRow)
+
+
 class Sweeps(Queries):
     """Rows of sweeps."""
 
@@ -45,6 +51,7 @@ class Sweeps(Queries):
         with self.transaction() as connection:
             row = {"name": name, "content": content, "plan": plan, "created": utc_now()}
             is_new = insert_row(connection, SweepRow, row)
+            write_row_checksums(connection, SweepRow)
         stored = content if is_new else self.sweep(name).content
         if stored != content:
             differs = {k for k in {*stored, *content} if stored.get(k) != content.get(k)} - MAY_CHANGE
@@ -53,7 +60,7 @@ class Sweeps(Queries):
                     f"A sweep named {name!r} with another {changed} is in the store. Give the new one another name."
                 )
             with self.transaction() as connection:
-                connection.execute(sa.update(SweepRow).where(SweepRow.name == name).values(content=dict(content)))
+                _update_sweep(connection, name, content=dict(content))
         return is_new
 
     def sweep(self, name: str) -> StoredSweep:
@@ -82,7 +89,7 @@ class Sweeps(Queries):
         """
         self.sweep(sweep)
         with self.transaction() as connection:
-            connection.execute(sa.update(SweepRow).where(SweepRow.name == sweep).values(state=state))
+            _update_sweep(connection, sweep, state=state)
 
     def reopen_failed(self, sweep: str) -> int:
         """Make the trials of a sweep that failed open again, and return how many they are.

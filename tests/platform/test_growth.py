@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from copies import copied
+from next_migration import HEAD, NEXT
 
 pytestmark = pytest.mark.integration
 
@@ -43,11 +44,11 @@ STATISTIC: Edits = {
 COLUMN: Edits = {
     "platform/records/run.py": [("    measures: tuple[Measure, ...] = ()", "    tokens: int | None = None\n")],
     "platform/storage/schema.py": [("    joules: Mapped[float | None]\n", "    tokens: Mapped[int | None]\n")],
-    "platform/storage/migrations/versions/0013_tokens.py": [
+    f"platform/storage/migrations/versions/{NEXT}_tokens.py": [
         (
             "",
             '"""Tokens seen."""\n\nimport sqlalchemy as sa\nfrom alembic import op\n\n'
-            'revision, down_revision, branch_labels, depends_on = "0013", "0012", None, None\n\n\n'
+            f'revision, down_revision, branch_labels, depends_on = "{NEXT}", "{HEAD}", None, None\n\n\n'
             'def upgrade() -> None:\n    """Add them."""\n'
             '    op.add_column("trials", sa.Column("tokens", sa.Integer(), nullable=True))\n',
         )

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from keep_store import fill
 from recorded import recorded_store
 
 from longwave.platform.boards.row import Row
@@ -256,3 +257,37 @@ def test_a_time_that_is_no_text_or_no_time_is_damage_and_no_server_that_is_away(
     with pytest.raises(StoreError, match=r"is damaged: Could not decode|holds what cannot be read: Invalid isoformat"):
         reported(file)
     assert wrong_rows(repair_store(file, tmp_path / "new.db").file, right) == []
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("table", "columns"),
+    [
+        ("sweeps", ("name", "content", "plan", "state", "checksum")),
+        ("catalogue", ("kind", "name", "variant", "version", "family", "data", "facts", "checksum")),
+        ("patches", ("id", "text")),
+        ("environments", ("id", "facts")),
+    ],
+)
+def test_each_flipped_bit_of_what_belongs_to_no_trial_is_told(
+    tmp_path: Path, table: str, columns: tuple[str, ...]
+) -> None:
+    file = tmp_path / "store.db"
+    with Store(f"sqlite:///{file}") as store:
+        fill(store)
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA foreign_keys = OFF")
+        rows = connection.execute(f"SELECT rowid, {', '.join(columns)} FROM {table}").fetchall()
+        draw, told = random.Random(table), 0
+        for row, column, text in [(r[0], c, v) for r in rows for c, v in zip(columns, r[1:], strict=True) if v]:
+            for bit in draw.sample(range(8 * len(text.encode())), min(16, 8 * len(text.encode()))):
+                content = bytearray(text.encode())
+                content[bit // 8] ^= 1 << bit % 8
+                change = f"UPDATE {table} SET {column} = CAST(? AS TEXT) WHERE rowid = ?"
+                with connection:
+                    connection.execute(change, (bytes(content), row))
+                assert find_damage_at(f"sqlite:///{file}") != [], f"bit {bit} of {column} {text!r}"
+                with connection:
+                    connection.execute(change, (text.encode(), row))
+                told += 1
+    assert told > 30 and find_damage_at(f"sqlite:///{file}") == []

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import socket
+import subprocess
+import sys
 import threading
+import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import sqlalchemy as sa
 
@@ -64,6 +72,34 @@ def attempt(store: Store, config: TrialConfig, number: int, epoch: int, last: in
         connection.execute(sa.insert(CurveRow), new) if new else None
         values = rows.ended_trials([ended(config, shift)])[0] if over else {**BLANK_TRIAL, "status": "running"}
         connection.execute(sa.update(TrialRow).where(TrialRow.id == config.id).values(values))
+
+
+def free_port() -> int:
+    """Return a port that nothing listens on."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])
+
+
+@contextmanager
+def mlflow_server(folder: Path) -> Iterator[str]:
+    """Run a real MLflow server, all of whose files and words lie in ``folder``; give the address."""
+    port = free_port()
+    folder.mkdir()
+    command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
+    command += ["--backend-store-uri", f"sqlite:///{folder}/m.db", "--artifacts-destination", str(folder)]
+    with (folder / "server.log").open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+    url, deadline = f"http://127.0.0.1:{port}", time.time() + 90
+    while time.time() < deadline:
+        try:
+            urllib.request.urlopen(f"{url}/health", timeout=1).close()
+            break
+        except OSError:
+            time.sleep(0.3)
+    yield url
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 class Nonsense(BaseHTTPRequestHandler):

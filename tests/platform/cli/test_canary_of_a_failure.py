@@ -11,10 +11,15 @@ import psutil
 import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
+from mirrors import mlflow_server
+from plugin_files import LEAKY, written
 
 from longwave.platform.cli.main import main
 from longwave.platform.exchange.bundle import read
 from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.run import executor
+from longwave.platform.sweeps.run.executor import running_workers
 from longwave.platform.training import train as train_module
 
 CANARY = "hunter2"
@@ -23,6 +28,10 @@ FILE = (
     'name = "tiny"\ntask = "adding"\nvariant = "N=20"\nmodels = ["lem", "gru"]\ntrials = 1\nretrain = 2\nhidden = 8\n'
     "batch = 10\nsteps = 1\nepochs = 1\n"
 )
+FAILS = """        import sys
+        if sys.argv[0].endswith("default_worker.py"):  # Ray's
+            raise OSError("cannot reach https://bob:%s2@host/x" % "hunter")
+"""
 ALL_FORMATS = ("table", "csv", "markdown", "latex", "json")
 
 
@@ -34,7 +43,7 @@ def arguments() -> Iterator[list[str]]:
     def look() -> None:
         while not over.wait(0.2):
             lines = [" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])]
-            seen.extend(line for line in lines if f"bob:{CANARY}" in line)
+            seen.extend(line for line in lines if f":{CANARY}@" in line)
 
     thread = threading.Thread(target=look)
     thread.start()
@@ -103,12 +112,55 @@ def test_the_password_in_an_error_of_a_trial_comes_out_nowhere(
         assert CANARY not in read(bundle).model_dump_json(), bundle
     reasons = pq.read_table(tmp_path / "page/trials.parquet").column("reason").to_pylist()
     assert REASON in reasons and not any(CANARY in (reason or "") for reason in reasons)
-    for folder in (tmp_path, home):
-        for file in folder.rglob("*"):
-            assert not file.is_file() or CANARY.encode() not in file.read_bytes(), file
+    assert files_with_canary(tmp_path) == files_with_canary(home) == []
     for url in (store_url, f"sqlite:///{tmp_path}/mlflow.db"):
         assert columns_with_canary(url) == []
     assert arguments == []
+
+
+@pytest.mark.integration
+@pytest.mark.filterwarnings("ignore")  # MLflow's own
+@pytest.mark.usefixtures("alone")
+def test_the_password_in_an_error_of_a_ray_worker_reaches_no_log_of_ray_and_nothing_on_a_server(
+    tmp_path: Path, home: Path, arguments: list[str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path / "leaky.py", LEAKY.replace("        p, d = self.in", FAILS + "        p, d = self.in", 1))
+    file = written(tmp_path / "tiny.toml", FILE.replace('"gru"]', '"my-leaky"]\nplugins = ["leaky.py"]'))
+    store_url, storage = f"sqlite:///{tmp_path}/results.db", tmp_path / "storage"
+    with mlflow_server(tmp_path / "server") as server, running_workers(Workers(count=2, storage=storage)):
+        url = server.replace("//", f"//alice:{CANARY}@")
+        options = ["--workers", "2", "--store", store_url, "--storage", str(storage), "--mlflow", url]
+        assert main(["sweep", "run", str(file), *options]) == 0
+        assert main(["mlflow", "sync", "--store", store_url, "--server", url]) == 0
+        session = executor._clients[-1].folder
+        assert any(log.stat().st_size for log in session.rglob("python-core-worker-*.log"))
+        assert files_with_canary(session) == []
+        tags = tags_of_runs(server)
+        assert CANARY not in repr(tags)
+    said = "".join(capfd.readouterr())
+    assert CANARY not in said and "4 of 4 trials done (3 ok, 1 failed)" in said, said
+    with Store(store_url, create=False) as store:
+        [failed] = [t for t in store.trials("tiny") if t.run and t.run.status == "failed"]
+    assert failed.run and failed.run.reason == REASON and failed.config.id in repr(tags)
+    assert files_with_canary(tmp_path) == files_with_canary(home) == []
+    for database in (store_url, f"sqlite:///{tmp_path}/server/m.db"):
+        assert columns_with_canary(database) == []
+    assert arguments == []
+
+
+def tags_of_runs(server: str) -> list[Any]:
+    """Return tags, parameters and artifacts of all runs on an MLflow server."""
+    from mlflow.tracking import MlflowClient
+
+    client = MlflowClient(server)
+    runs = client.search_runs([e.experiment_id for e in client.search_experiments()])
+    return [(run.data.tags, run.data.params, client.list_artifacts(run.info.run_id)) for run in runs]
+
+
+def files_with_canary(folder: Path) -> list[Path]:
+    """Return the files below a folder that hold the password."""
+    return [file for file in folder.rglob("*") if file.is_file() and CANARY.encode() in file.read_bytes()]
 
 
 def columns_with_canary(url: str) -> list[str]:

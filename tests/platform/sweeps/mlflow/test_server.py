@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import gc
 import io
-import os
-import signal
 import socket
-import subprocess
-import sys
 import time
-import urllib.request
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mirrors import free_port, mlflow_server
 from rich.console import Console
 
 from longwave.platform.storage.outbox import Outbox
@@ -59,30 +55,11 @@ def trained(tiny: Tiny, store: Store, here: Workers, console: Console) -> Store:
     return store
 
 
-def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return int(s.getsockname()[1])
-
-
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[str]:
     """A real MLflow server."""
-    port, folder = free_port(), tmp_path / "mlflow"
-    folder.mkdir()
-    command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
-    command += ["--backend-store-uri", f"sqlite:///{folder}/m.db", "--artifacts-destination", str(folder)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    url, deadline = f"http://127.0.0.1:{port}", time.time() + 90
-    while time.time() < deadline:
-        try:
-            urllib.request.urlopen(f"{url}/health", timeout=1).close()
-            break
-        except OSError:
-            time.sleep(0.3)
-    yield url
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    with mlflow_server(tmp_path / "mlflow") as url:
+        yield url
 
 
 def mirrored(url: str) -> dict[str, dict[str, Any]]:

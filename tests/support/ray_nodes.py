@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from types import TracebackType
@@ -39,8 +40,27 @@ class Nodes:
 
     def lose(self, replaced: bool = True) -> None:
         """Kill all processes of a node that works, one with work if there is one, and start another."""
+        self._lose(self._next(), replaced)
+
+    def lose_late(self, seconds: float) -> None:
+        """Break the connections to a node's workers, and let its death be known some seconds later; start another.
+
+        Of its workers' deaths the node says no word: Ray's own process on it is stopped before they are killed.
+        """
+        number = self._next()
+        processes = {process: process.name() for process in self.all.processes(number)}
+        for process in (p for p, name in processes.items() if name == "raylet"):
+            process.suspend()
+        for process in (p for p, name in processes.items() if name.startswith("ray::")):
+            process.kill()
+        time.sleep(seconds)
+        self._lose(number, True)
+
+    def _next(self) -> int:
+        return next((n for n in self._working if self._busy(n)), self._working[-1])
+
+    def _lose(self, number: int, replaced: bool) -> None:
         self.lost += 1
-        number = next((n for n in self._working if self._busy(n)), self._working[-1])
         self._working.remove(number)
         self.all.end(number)
         if replaced:

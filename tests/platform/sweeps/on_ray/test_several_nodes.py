@@ -34,7 +34,7 @@ from longwave.platform.sweeps.on_ray.listener import EventCallback, PackSearcher
 from longwave.platform.sweeps.on_ray.nodes import KIND, SOME, matches_label, placement_of_pack, to_node
 from longwave.platform.sweeps.on_ray.versions import describe_difference, versions, why_node_is_unfit
 from longwave.platform.sweeps.place.devices import ClusterNode, DevicePool, Slot
-from longwave.platform.sweeps.place.workers import Workers, parse_labels
+from longwave.platform.sweeps.place.workers import RESTARTS, Workers, parse_labels
 from longwave.platform.training.journal import VARIABLE
 
 SWEEP = """
@@ -268,6 +268,25 @@ def test_48_trials_on_two_nodes_of_which_one_is_killed_at_work_are_trained_once_
     assert actual.clean and actual.trials == 48, actual
     taken_up = [line["began"] for log in read_logs(sweep.journal).values() for line in log if line.get("began")]
     assert max(taken_up, default=0) > 0, "no pack of the lost node went on from a checkpoint"
+
+
+@pytest.mark.slow  # a node after another starts and dies
+def test_nodes_whose_deaths_are_known_after_their_connections_break_count_against_no_pack(tmp_path: Path) -> None:
+    """Ray's default waits a second to hear of a death; here one is heard of after three, once more than is allowed."""
+    file = tmp_path / "sweep.toml"
+    changes = {"trials = 44": "trials = 1", "retrain = 4": "retrain = 1", "steps = 10": "steps = 9000", "= 300": "= 1"}
+    file.write_text(re.sub("|".join(changes), lambda match: changes[match[0]], SWEEP))
+    sweep = Running(tmp_path / "lost", file, (), env=LOOPBACK, epochs=2)
+    with Nodes({**ENV, VARIABLE: str(sweep.journal)}) as nodes:
+        sweep.options = ("--ray", nodes.address, "--workers", "1")
+        driver = sweep.start()
+        for _ in range(RESTARTS + 1):
+            assert not sweep.over_before(driver, nodes.busy)
+            nodes.lose_late(3)
+            assert not sweep.sessions(), "an epoch has ended, so that earlier deaths no longer count"
+        sweep.finish(driver)
+    with Store(sweep.url) as store:
+        assert [t.status for t in store.trials("forty-eight")] == ["ok", "ok"], sweep.last_words()
 
 
 @pytest.mark.slow  # two nodes train the same packs three times

@@ -104,7 +104,7 @@ def _import_shipped(store: Store, files: Sequence[Path]) -> int:
     """Import bundles that ship with the package; see ``import_rows``."""
     trials, new = list_trials(files), 0
     if not store.have_ended(trials):
-        from longwave.platform.exchange import intake  # and with it torch, which takes longer than all before
+        from longwave.platform.exchange import intake
 
         with show_stages() as report:
             new = intake.import_shipped(store, files, trials, report)

@@ -57,7 +57,7 @@ SPARSE = PlainSerializer(sparse_fields, return_type=dict[str, Any])
 
 def _share(about: About, info: ValidationInfo) -> About:
     """Return an equal explanation that was read before: thousands of trials have the same."""
-    known: dict[str, About] = info.context or {}
+    known: dict[str, About] = {} if info.context is None else info.context
     return known.setdefault(repr(about), about)
 
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from longwave.platform.about import known_model, known_task
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange.bundle import BundledTrial, File
 from longwave.platform.exchange.finding import AuditFinding, find_conflicts
@@ -18,7 +17,6 @@ from longwave.platform.records.identity import digest
 from longwave.platform.records.run import EpochLine
 from longwave.platform.records.stored import CatalogueEntry, StoredSweep, Trial
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.registry import get_model, get_task
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import check_sweep
 from longwave.platform.sweeps.plan.trials import cell_key
@@ -128,7 +126,13 @@ def messages_by_trial(file: File, flags: Sequence[AuditFinding]) -> dict[str, li
 
 
 def _explanations(new: Iterable[TrialConfig]) -> list[CatalogueEntry]:
-    """Return what pages need of the trials' models and tasks."""
+    """Return what pages need of the trials' models and tasks.
+
+    This alone needs torch. It is loaded once all trials are written, into the memory that they took.
+    """
+    from longwave.platform.about import known_model, known_task
+    from longwave.platform.registry import get_model, get_task
+
     names = {(c.model, (c.task, c.variant, c.data)) for c in new}
     models = [known_model(get_model(name)) for name in sorted({model for model, _ in names})]
     tasks = sorted({task for _, task in names})

@@ -111,8 +111,8 @@ def test_a_large_library_is_known_to_one_file_alone(package: str, owner: str) ->
         )
 
 
-def test_the_store_and_the_board_need_no_torch() -> None:
-    parts = "longwave.platform.storage.store, longwave.platform.boards.board"
+def test_the_store_the_board_and_an_import_of_what_ships_need_no_torch() -> None:
+    parts = "longwave.platform.storage.store, longwave.platform.boards.board, longwave.platform.exchange.intake"
     code = f"import sys; sys.modules['torch'] = None; import {parts}"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 

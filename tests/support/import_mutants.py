@@ -99,7 +99,8 @@ def import_mutant(original: bytes, number: int, folder: Path) -> int:
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as errors:
         status = main(["import", str(folder / "mutant.json.xz"), "--store", f"sqlite:///{folder}/{number}.db"])
     signal.setitimer(signal.ITIMER_PROF, 0)
-    if (status == 2) != bool(errors.getvalue()):
+    refusals = [line for line in errors.getvalue().splitlines() if line.startswith("longwave: ")]
+    if (status == 2) != bool(refusals):  # on a busy machine a line says how far it is
         raise AssertionError(f"copy {number} ended with {status} and said: {errors.getvalue()[:500]}")
     return status
 

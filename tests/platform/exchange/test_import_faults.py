@@ -20,6 +20,7 @@ from longwave.platform.exchange import intake
 from longwave.platform.exchange.bundle import Bundle, File, read, seal
 from longwave.platform.exchange.curve import Curve
 from longwave.platform.exchange.finding import AuditFinding
+from longwave.platform.exchange.shipped import read_each
 from longwave.platform.records.run import Measure, Point
 from longwave.platform.storage.checksums import find_mismatches
 from longwave.platform.storage.store import Store
@@ -118,6 +119,11 @@ def test_what_ships_is_imported_as_it_is_and_a_second_time_in_no_time(
     line, loaded, seconds = done.stdout.rsplit(maxsplit=2)
     assert line == f"2 bundles of Longwave: 0 trials imported, {trials} known before."
     assert loaded == "False" and float(seconds) < 2
+
+
+def test_equal_explanations_of_trials_that_ship_are_one_object() -> None:
+    abouts = [entry.about for file in read_each(SHIPPED) for entry in file.content.trials]
+    assert len({id(about) for about in abouts}) == len({repr(about) for about in abouts}) < len(abouts) / 5
 
 
 def joined() -> tuple[File, list[AuditFinding], dict[str, str]]:

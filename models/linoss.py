@@ -12,7 +12,7 @@ from longwave.models.base.algebra import affine
 from longwave.models.base.layer import State
 from longwave.models.base.param import OptionValue, learning_rate
 from longwave.models.base.recurrence import Recurrence
-from longwave.models.base.spec import ModelSpec
+from longwave.models.base.spec import Best, ModelSpec
 from longwave.models.base.weights import W
 
 
@@ -96,4 +96,6 @@ MODEL = ModelSpec(
     layer=LinOSS,
     lr=learning_rate(1e-4, 1e-1),
     count=lambda p, d, q, **_: 2 * d * p + 2 * d + (2 * d + 1) * q,
+    best=(Best("eigenworms", 64, {"lr": 1e-3}, "in 2 blocks of width 128 with time as an input, other splits"),),
+    best_source="Rusch and Rus 2025, best settings",
 )

@@ -14,7 +14,7 @@ from longwave.models.base.algebra import affine
 from longwave.models.base.layer import Generators, State
 from longwave.models.base.param import OptionValue, learning_rate
 from longwave.models.base.recurrence import Recurrence
-from longwave.models.base.spec import ModelSpec
+from longwave.models.base.spec import Best, ModelSpec
 from longwave.models.base.weights import WeightGroup
 
 RINGS = {"0.9-0.999": (0.9, 0.999), "0-1": (0.0, 1.0), "0-0.99": (0.0, 0.99), "0.5-0.9": (0.5, 0.9),
@@ -112,4 +112,6 @@ MODEL = ModelSpec(
     layer=LRU,
     lr=learning_rate(1e-4, 1e-1),
     count=lambda p, d, q, **_: 2 * d * p + 3 * d + (2 * d + 1) * q,
+    best=(Best("eigenworms", 64, {"lr": 1e-3}, "in 4 blocks of width 64, other splits"),),
+    best_source="Walker et al. 2024, stored settings",
 )

@@ -17,7 +17,7 @@ from longwave.models.base.algebra import affine
 from longwave.models.base.layer import State
 from longwave.models.base.param import OptionValue, learning_rate
 from longwave.models.base.recurrence import Recurrence
-from longwave.models.base.spec import ModelSpec
+from longwave.models.base.spec import Best, ModelSpec
 from longwave.models.base.weights import WeightGroup
 
 LEAST, MOST = 0.001, 0.1
@@ -126,4 +126,8 @@ MODEL = ModelSpec(
     layer=S5,
     lr=learning_rate(1e-4, 1e-1),
     count=lambda p, d, q, **_: 2 * d * p + 3 * d + (2 * d + 1) * q,
+    best=(
+        Best("eigenworms", 8, {"lr": 1e-4, "blocks": 8}, "in 2 blocks of width 64 with time as an input, other splits"),
+    ),
+    best_source="Walker et al. 2024, stored settings",
 )

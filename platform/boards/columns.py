@@ -194,8 +194,8 @@ COLUMNS: tuple[Column, ...] = (
            PAGE, write=retrained(lambda row: texts.plain(row.search_stopped))),
     Column("search_whole", "search trained whole", "Search trials that were trained to their last epoch.", "whole",
            DATA, PAGE, write=retrained(lambda row: texts.plain(row.search_whole))),
-    Column("search_score", "search score", "Best validation metric of the row's setting in the search.", "number", DATA,
-           PAGE, METRIC),
+    Column("search_score", "search score", "Best validation metric of the row's setting in the search; none where"
+           " halving stopped it, and a race chose it all the same.", "number", DATA, PAGE, METRIC),
     Column("optimism", "optimism", "Validation error of the median retraining over that of the search score: above 1"
            " where the search was lucky. None where the metric has no perfect score.", "number", DATA, PAGE,
            write=texts.optimism),

@@ -18,7 +18,7 @@ class Selection:
     """How a setting was chosen.
 
     Attributes:
-        score: Its best validation score in the search; None where no trial of the search has it.
+        score: Its best validation score in the search; None where no trial with it was trained whole.
         optimism: Ratio of the median retraining's validation error to that of ``score``: above 1 where the search was
             lucky. None where a metric has no perfect score.
         runner_up: Row of the setting that came second in the race; empty without a race.
@@ -43,7 +43,8 @@ def describe_selection(
         retrained: The best validation scores of its retrainings, None where one diverged.
         scale: Of the task's metric.
     """
-    mine = [c.valid for c in candidates if c.phase == "search" and c.row == row and c.valid is not None]
+    whole = [c for c in candidates if c.phase == "search" and c.row == row and c.status == "ok"]
+    mine = [c.valid for c in whole if c.valid is not None]
     score = min(mine, key=scale.error) if mine else None
     optimism = None
     if score is not None and retrained and scale.perfect is not None:

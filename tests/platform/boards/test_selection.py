@@ -29,6 +29,8 @@ def test_optimism_is_how_much_worse_the_median_retraining_is_than_the_score_that
     assert (actual.score, actual.optimism, actual.runner_up, actual.better) == (0.1, pytest.approx(2.0), "", None)
     assert describe_selection("a", search, [0.1, None, None], LOSS).optimism is None
     assert describe_selection("c", search, [0.1], LOSS).score is None
+    stopped = [SearchedTrial("s", "d", "search", "stopped", 0.9)]
+    assert describe_selection("d", stopped, [0.1], LOSS).score is None, "it was a score of few epochs"
     accuracy = describe_selection("a", trials("search", "a", 90.0), [80.0], Scale("max", 100.0, 0.5))
     assert accuracy.optimism == pytest.approx(2.0)
     assert describe_selection("a", trials("search", "a", 90.0), [80.0], Scale("max", None)).optimism is None

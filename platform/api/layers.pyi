@@ -7,6 +7,7 @@ from longwave.platform.api.modules import GraphModule, Hyper, SequenceModule
 __all__ = [
     "ALRNN",
     "AntisymmetricRNN",
+    "BMRU",
     "ChronoLSTM",
     "CitationGraphCON",
     "CoRNN",
@@ -39,8 +40,10 @@ __all__ = [
     "NeuralOscillator",
     "ParaGRU",
     "ParaLSTM",
+    "RGLRU",
     "ResidualUnICORNN",
     "S5",
+    "SLSTM",
     "SimpleDelayGRU",
     "TanhRNN",
     "TauGRU",
@@ -67,6 +70,11 @@ class AntisymmetricRNN(SequenceModule):
     def gamma(self) -> float: ...
     @property
     def sigma(self) -> float: ...
+
+class BMRU(SequenceModule):
+    """Bistable memory recurrent unit, (B, T, p) to (B, T, d)."""
+
+    def __init__(self, inputs: int, hidden: int, *, t_max: int = 1) -> None: ...
 
 class ChronoLSTM(SequenceModule):
     """LSTM with chrono initialisation, (B, T, p) to (B, T, d)."""
@@ -574,6 +582,11 @@ class ParaLSTM(SequenceModule):
 
     def __init__(self, inputs: int, hidden: int, *, t_max: int = 1) -> None: ...
 
+class RGLRU(SequenceModule):
+    """Real-gated linear recurrent unit, (B, T, p) to (B, T, d)."""
+
+    def __init__(self, inputs: int, hidden: int, *, t_max: int = 1) -> None: ...
+
 class ResidualUnICORNN(SequenceModule):
     """UnICORNN with skipped connections, (B, T, p) to (B, T, d)."""
 
@@ -627,6 +640,13 @@ class S5(SequenceModule):
     def __init__(self, inputs: int, hidden: int, *, blocks: Literal[1, 2, 4, 8, 16] = 1, t_max: int = 1) -> None: ...
     @property
     def blocks(self) -> Literal[1, 2, 4, 8, 16]: ...
+
+class SLSTM(SequenceModule):
+    """Scalar LSTM with exponential gates, (B, T, p) to (B, T, d)."""
+
+    def __init__(self, inputs: int, hidden: int, *, heads: Literal[1, 2, 4] = 1, t_max: int = 1) -> None: ...
+    @property
+    def heads(self) -> Literal[1, 2, 4]: ...
 
 class SimpleDelayGRU(SequenceModule):
     """Gated recurrent unit with an unweighted delay, (B, T, p) to (B, T, d)."""

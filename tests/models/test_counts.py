@@ -279,6 +279,11 @@ FORMULAS: dict[str, Callable[[int, int, Any], int]] = {
     "multilayer_oscillator": stacked(2),
     "mingru": lambda p, d, o: 2 * (d * p + d),
     "minlstm": lambda p, d, o: 3 * (d * p + d),
+    "rg_lru": lambda p, d, o: 3 * d * p + 4 * d,
+    "bmru": lambda p, d, o: 2 * d * p + 3 * d,
+    "slstm": lambda p, d, o: (
+        4 * (d * p + sum((d // o["heads"] + (k < d % o["heads"])) ** 2 for k in range(o["heads"])) + d)
+    ),
     "paragru": lambda p, d, o: 3 * d * p + 6 * d,
     "paralstm": lambda p, d, o: 3 * d * p + 8 * d,
     "horn": lambda p, d, o: d**2 + d * p + 2 * d,

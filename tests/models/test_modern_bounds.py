@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from layers import build, fill, jacobian, noise, path, random_weights
 
 from longwave.models.al_rnn import ALRNN
+from longwave.models.bmru import BMRU
 from longwave.models.horn import HORN
+from longwave.models.kernels.dispatch import using
 from longwave.models.lrcssm import LrcSSM
 from longwave.models.mingru import MinGRU
 from longwave.models.minlstm import MinLSTM
 from longwave.models.paragru import ParaGRU
 from longwave.models.paralstm import ParaLSTM
+from longwave.models.rg_lru import RGLRU
+from longwave.models.slstm import SLSTM
 
 D, STEPS = 5, 30
 seeds, scales = st.integers(0, 999), st.floats(0.1, 4.0)
@@ -96,3 +101,54 @@ def test_a_step_of_lrcssm_shrinks_the_state_and_adds_at_most_the_leak(seed: int,
     start = np.linspace(-3, 3, D)
     states = np.concatenate([start[None], path(layer, noise(STEPS, seed), start)[:, 0]])
     assert (np.abs(states[1:]) <= np.abs(states[:-1]) + dt * np.abs(w["v_leak"])).all()
+
+
+@quickly
+@given(seed=seeds, scale=scales)
+def test_slstm_from_rest_averages_what_its_gates_let_in(seed: int, scale: float) -> None:
+    layer = build(SLSTM, D, heads=2)
+    random_weights(layer, seed, scale)
+    h, c, n, m = path(layer, 10 * noise(STEPS, seed), *[np.zeros(D)] * 4).transpose(1, 0, 2)
+    assert np.isfinite(m).all() and (np.abs(h) <= 1 + 1e-12).all() and (np.abs(c) <= n * (1 + 1e-12)).all()
+
+
+def test_slstms_first_step_is_that_of_any_input_gate() -> None:
+    layer = build(SLSTM, 3)
+    fill(layer, {"b": np.repeat([0.5, -1e4, 0.0, 0.25], 3)})
+    h = path(layer, noise(1, 0), *[np.zeros(3)] * 4)[0, 0]
+    np.testing.assert_allclose(h, np.tanh(0.5) / (1 + np.exp(-0.25)), rtol=1e-12)
+
+
+@quickly
+@given(seed=seeds, scale=scales)
+def test_a_bistable_unit_has_one_of_two_values_once_it_was_set(seed: int, scale: float) -> None:
+    layer = build(BMRU, D)
+    w, start = random_weights(layer, seed, scale), np.linspace(-2, 2, D)
+    states = path(layer, noise(STEPS, seed), start)[:, 0]
+    assert ((np.abs(states) == np.abs(w["alpha"])) | (states == start)).all()
+
+
+@quickly
+@given(seed=seeds)
+def test_the_fused_loop_of_bistable_units_has_the_plain_loops_surrogate_gradient(seed: int) -> None:
+    layer = build(BMRU, D, p=3).float()
+    random_weights(layer, seed)
+    layer.float()
+    x, found = torch.randn(STEPS, 4, 3, generator=torch.Generator().manual_seed(seed)), {}
+    for way in ("reference", "cpu"):
+        with using(way):
+            layer.zero_grad()
+            layer(x)[0].cumsum(0).mul(0.1).sin().sum().backward()
+            found[way] = [weight.grad.clone() for weight in layer.parameters()]
+    assert all(gradient.any() for gradient in found["cpu"])
+    torch.testing.assert_close(found["cpu"], found["reference"], rtol=1e-4, atol=1e-4)
+
+
+@given(r=st.floats(-16.0, 8.0))
+def test_rg_lrus_input_keeps_its_digits_where_the_decay_is_near_1(r: float) -> None:
+    layer = build(RGLRU, 1)
+    fill(layer, {"br": [r], "bi": [40.0], "bx": [1.0], "Lambda": [-6.0]})
+    exact = layer(torch.zeros(1, 1, 1, dtype=torch.float64))[0].item()
+    single = layer.float()(torch.zeros(1, 1, 1))[0].item()
+    assert exact == pytest.approx(np.sqrt(-np.expm1(-16 * np.log1p(np.exp(-6.0)) / (1 + np.exp(-r)))), rel=1e-12)
+    assert single == pytest.approx(exact, rel=2e-6)

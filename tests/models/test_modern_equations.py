@@ -106,8 +106,50 @@ def lrcssm(x: Array, start: list[Array], w: W) -> Outcome:
     return iterate(step, x, *start)
 
 
+def slstm(x: Array, start: list[Array], w: W) -> Outcome:
+    """Beck et al. 2024, eqs. 8-17: the heads' recurrent weights as one matrix with zeros between them."""
+    d = len(w.b) // 4
+    matrices, numbers = np.zeros((4, d, d)), [iter(row) for row in w.R]
+    for head in np.array_split(np.arange(d), w.heads):
+        for matrix, row in zip(matrices, numbers, strict=True):
+            for j in head:
+                for k in head:
+                    matrix[j, k] = next(row)
+    inputs, biases = w.W.reshape(4, d, -1), w.b.reshape(4, d)
+
+    def step(x_n: Array, h: Array, c: Array, n: Array, m: Array) -> tuple[Array, ...]:
+        z, i, f, o = (inputs[k] @ x_n + matrices[k] @ h + biases[k] for k in range(4))
+        new = np.maximum(m + np.log(expit(f)), i)
+        i, f = np.exp(i - new), np.exp(m + np.log(expit(f)) - new)
+        c, n = f * c + i * np.tanh(z), f * n + i
+        return expit(o) * c / n, c, n, new
+
+    return iterate(step, x, *start)
+
+
+def bmru(x: Array, start: list[Array], w: W) -> Outcome:
+    """De Geeter et al. 2026: a unit is set where its candidate exceeds the threshold."""
+
+    def step(x_n: Array, h: Array) -> tuple[Array, ...]:
+        candidate, beta = w.Wx @ x_n + w.bx, np.abs(w.Wbeta @ x_n + w.bbeta)
+        return (np.where(np.abs(candidate) > beta, w.alpha * np.sign(candidate), h),)
+
+    return iterate(step, x, *start)
+
+
+def rg_lru(x: Array, start: list[Array], w: W) -> Outcome:
+    """De et al. 2024, eqs. 1-4."""
+
+    def step(x_n: Array, h: Array) -> tuple[Array, ...]:
+        r, i = expit(w.Wr @ x_n + w.br), expit(w.Wi @ x_n + w.bi)
+        log_a = -8 * r * np.log1p(np.exp(w.Lambda))
+        return (np.exp(log_a) * h + np.sqrt(-np.expm1(2 * log_a)) * i * (w.Wx @ x_n + w.bx),)
+
+    return iterate(step, x, *start)
+
+
 BY_HAND: dict[str, Callable[[Array, list[Array], W], Outcome]] = {
-    f.__name__: f for f in (mingru, minlstm, paragru, paralstm, horn, al_rnn, lrcssm)
+    f.__name__: f for f in (mingru, minlstm, paragru, paralstm, horn, al_rnn, lrcssm, slstm, bmru, rg_lru)
 }
 CASES = [
     pytest.param(name, dict(zip(options, chosen, strict=True)), id="-".join([name, *map(str, chosen)]))

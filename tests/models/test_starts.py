@@ -88,6 +88,7 @@ STARTS: dict[str, dict[str, Any]] = {
     **{name: {"*": INPUT} for name in ("mingru", "minlstm")},
     "horn": {"V": INPUT, "b": INPUT, "W": STATE, "c": STATE},
     "lrcssm": {"*": STATE},
+    "bmru": {"Wx": INPUT, "bx": INPUT, "Wbeta": INPUT, "bbeta": INPUT, "alpha": 1.0},
 }
 """The start of each weight at the default options; * stands for all. expRNN and chrono-LSTM have tests of their own,
 others may have none."""
@@ -101,7 +102,7 @@ READ_OUTS = {
     **dict.fromkeys(("linoss", "d_linoss"), (STATE, 0.0)),
 }
 """Laws of the weights and biases of read-outs that do not start as torch.nn.Linear's."""
-NOT_DRAWN = {("s5", "layer.L_im"), ("paragru", "layer.bz"), ("paralstm", "layer.bf")}
+NOT_DRAWN = {("s5", "layer.L_im"), ("paragru", "layer.bz"), ("paralstm", "layer.bf"), ("slstm", "layer.b")}
 """Weights whose start no seed decides."""
 
 
@@ -248,6 +249,26 @@ def test_pararnns_cells_start_xavier_uniform_with_one_bias_that_falls_from_0_to_
         else:
             start = {"B": within(math.sqrt(6 / (P + D))), "b": 0.0}.get(weight[0], normal(2 / math.sqrt(5 * D)))
             assert_drawn_from(values, start)
+
+
+@pytest.mark.parametrize("heads", [1, 2, 4])
+def test_slstm_starts_with_forget_biases_from_5_to_minus_7_in_each_head(heads: int) -> None:
+    layer = many_starts("slstm", heads=heads).layer
+    assert_drawn_from(layer.W, normal(math.sqrt(2 / (5 * P))))
+    assert_drawn_from(layer.R, 0.0)
+    z, i, f, o = layer.b.detach().chunk(4, dim=1)
+    assert not (z.any() or i.any() or o.any())
+    width = D // heads
+    expected = [5 - 12 * (j / (width - 1)) ** 0.3 for _ in range(heads) for j in range(width)]
+    np.testing.assert_allclose(f, np.tile(expected, (400, 1)), atol=1e-5)
+
+
+def test_rg_lru_starts_with_decays_on_a_ring() -> None:
+    layer = many_starts("rg_lru").layer
+    a = torch.exp(-torch.nn.functional.softplus(layer.Lambda.detach().double()))
+    assert_drawn_from((a**2 - 0.81) / (0.999**2 - 0.81), between(0, 1))
+    for name in layer.shapes().keys() - {"Lambda"}:
+        assert_drawn_from(getattr(layer, name), normal(P**-0.5) if name[0] == "W" else 0.0)
 
 
 def test_the_al_rnn_starts_with_the_diagonal_of_a_positive_definite_matrix_of_norm_1() -> None:

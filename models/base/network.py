@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from longwave.models.base.algebra import affine
 from longwave.models.base.dropout import dropped
-from longwave.models.base.layer import Generators, State
+from longwave.models.base.layer import Generators, Layer, State
 from longwave.models.base.param import OptionValue
 from longwave.models.base.spec import ModelSpec, Sizes
 from longwave.models.base.weights import WeightGroup
@@ -143,4 +143,7 @@ class Network(nn.Module):
         """Keep only the members ``index``, (K,) int64, in that order."""
         for tensor in (*self.parameters(), *self.buffers()):
             tensor.data = tensor.data[index]
-        self.layer.members, self.seeds = len(index), [self.seeds[k] for k in index.tolist()]
+        self.seeds = [self.seeds[k] for k in index.tolist()]
+        for part in self.layer.modules():
+            if isinstance(part, Layer):
+                part.members = len(index)

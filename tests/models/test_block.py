@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from itertools import product
 from typing import Any
 
@@ -209,6 +210,18 @@ def test_running_averages_go_with_a_member_through_a_best_epoch_and_a_checkpoint
     assert torch.equal(layer.get_buffer("mean1"), after)  # the best epoch so far is the first, with its averages
     pack.keep(torch.tensor([2, 0]))
     assert torch.equal(layer.get_buffer("mean1"), after[[2, 0]])
+
+
+def test_the_cells_of_members_that_stay_are_those_of_a_smaller_pack() -> None:
+    network = Network(get_model("lru"), SIZES, {}, [1, 2, 3], {"block": "pre", "depth": 2})
+    whole, alone = deepcopy(network), Network(get_model("lru"), SIZES, {}, [3], {"block": "pre", "depth": 2})
+    network.keep(torch.tensor([2]))
+    x = torch.randn(3, 7, 4, 5)
+    for kept, cell, lone in zip(network.layer.cells, whole.layer.cells, alone.layer.cells, strict=True):
+        assert torch.equal(kept(x[2:])[0], cell(x)[0][2:])
+        kept.reset_parameters([torch.Generator().manual_seed(5)])
+        lone.reset_parameters([torch.Generator().manual_seed(5)])
+        assert all(map(torch.equal, kept.parameters(), lone.parameters()))
 
 
 def test_a_trial_with_running_averages_is_the_same_alone_and_in_a_pack() -> None:

@@ -136,7 +136,7 @@ class CoRNN(SequenceModule):
     def trainable(self) -> bool: ...
 
 class DLinOSS(SequenceModule):
-    """Damped linear oscillatory state-space layer, (T, B, p) to (T, B, 2d)."""
+    """Damped linear oscillatory state-space layer, (B, T, p) to (B, T, 2d)."""
 
     def __init__(self, inputs: int, hidden: int, *, t_max: int = 1) -> None: ...
 
@@ -400,7 +400,7 @@ class LEM(SequenceModule):
     def biases(self) -> Literal[4, 8]: ...
 
 class LRU(SequenceModule):
-    """Linear recurrent unit, (T, B, p) to (T, B, 2d)."""
+    """Linear recurrent unit, (B, T, p) to (B, T, 2d)."""
 
     def __init__(
         self,
@@ -424,7 +424,7 @@ class LSTM(SequenceModule):
     def biases(self) -> Literal[1, 2]: ...
 
 class LinOSS(SequenceModule):
-    """Linear oscillatory state-space layer, (T, B, p) to (T, B, 2d)."""
+    """Linear oscillatory state-space layer, (B, T, p) to (B, T, 2d)."""
 
     def __init__(self, inputs: int, hidden: int, *, scheme: Literal["im", "imex"] = "im", t_max: int = 1) -> None: ...
     @property
@@ -635,7 +635,7 @@ class ResidualUnICORNN(SequenceModule):
     def multiscale(self) -> bool: ...
 
 class S5(SequenceModule):
-    """Simplified structured state-space layer, (T, B, p) to (T, B, 2d)."""
+    """Simplified structured state-space layer, (B, T, p) to (B, T, 2d)."""
 
     def __init__(self, inputs: int, hidden: int, *, blocks: Literal[1, 2, 4, 8, 16] = 1, t_max: int = 1) -> None: ...
     @property

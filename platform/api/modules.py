@@ -233,5 +233,5 @@ def _chosen_property(name: str) -> property:
 
 def _module_doc(layer: type[Layer[Any]]) -> str:
     """Return a layer's docstring as it holds of its plain module, batch first and without members."""
-    text = (inspect.getdoc(layer) or "").replace("(T, B, p) to (T, B, d)", "(B, T, p) to (B, T, d)")
+    text = (inspect.getdoc(layer) or "").replace("(T, B, p) to (T, B, ", "(B, T, p) to (B, T, ")
     return re.sub(r"input_size, hidden_size[^:]*: See .*", "inputs, hidden, t_max: See ``LoneModule``.", text)

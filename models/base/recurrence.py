@@ -50,7 +50,7 @@ class Recurrence(Fusable[W], Generic[W]):
         return Recurrent(self.drive, step, len(self.STATE), d, inputs, outputs=self.OUTPUTS)
 
     def readout(self, outputs: Tensor, state: State) -> Tensor:
-        """Return what a read-out of the last step sees, (M, B, d)."""
+        """Return what a read-out of the last step sees, (M, B, OUTPUTS d)."""
         return self._output(state)
 
     def scan(self, x: Tensor, state: State, w: W, generators: Generators) -> tuple[Tensor, State]:

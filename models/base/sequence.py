@@ -69,9 +69,9 @@ class SequenceLayer(Layer[W], Generic[W]):
             generators: One a member, for dropout in training; torch's own by default.
 
         Returns:
-            The outputs, like x with d in place of p, and the last state. A sequence run through a recurrence in
-            pieces, each starting from the last state, gives the same outputs as in one call (dropout in training
-            aside).
+            The outputs, like x with ``output_size`` in place of p, and the last state. A sequence run through a
+            recurrence in pieces, each starting from the last state, gives the same outputs as in one call (dropout in
+            training aside).
 
         Raises:
             ValueError: x or the state has another shape than the layer needs, or another dtype than its weights.

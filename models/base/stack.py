@@ -53,7 +53,7 @@ class Stacked(Recurrence[W], Generic[W]):
 
     def inputs(self, layer: int) -> int:
         """Return the features that a layer, from 1, reads."""
-        return self.input_size if layer == 1 else self.hidden_size
+        return self.input_size if layer == 1 else self.output_size
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shapes of all layers' weights."""
@@ -81,14 +81,14 @@ class Stacked(Recurrence[W], Generic[W]):
 
     def readout(self, outputs: Tensor, state: State) -> Tensor:
         """Return the last layer's output after the last step: its state, but for dropout."""
-        return outputs[..., -1, :, :] if self._rate() is not None else state[-len(self.STATE)]
+        return outputs[..., -1, :, :] if self._rate() is not None else self._output(state[-len(self.STATE) :])
 
     def loops(self) -> list[int]:
         """Return the features that each layer reads."""
         below, sizes = [torch.empty(1, 1, 1, self.input_size, device="meta")], list[int]()
         for k in range(1, self.layers + 1):
             sizes.append(self.reads(below, k).shape[-1])
-            below.append(torch.empty(1, 1, 1, self.hidden_size, device="meta"))
+            below.append(torch.empty(1, 1, 1, self.output_size, device="meta"))
         return sizes
 
     def loop_weights(self, given: Mapping[str, Tensor], loop: int = 0) -> W:
@@ -96,7 +96,7 @@ class Stacked(Recurrence[W], Generic[W]):
         return self.weights(self.own(given, loop + 1))
 
     def run(self, x: Tensor, state: State, generators: Generators) -> tuple[Tensor, State]:
-        """Return the last layer's outputs (M, T, B, d) and all layers' last states."""
+        """Return the last layer's outputs (M, T, B, OUTPUTS d) and all layers' last states."""
         outputs, n = [x], len(self.STATE)
         last: list[Tensor] = []
         rate = self._rate()

@@ -58,7 +58,11 @@ class Loop:
         self.d, self.inputs = of.hidden, of.inputs
         if not any(n.op == "drive" for n in ordered(traced.after)):
             raise Unsupported("no part of the drive")
+        if of.outputs > of.states:
+            raise Unsupported(f"{of.outputs} states as outputs, of which it has {of.states}")
         self.plan: Plan = plan(traced.before, traced.after, outputs=of.outputs)
+        if of.outputs > 1 and self.plan.looks_back:
+            raise Unsupported(f"delayed outputs of {of.outputs} states")
         self.name = digest(self.plan)
         # Made second, and always, so that its nodes are numbered alike in every process.
         self.lean: Plan = plan(traced.before, traced.after, lean=True, outputs=of.outputs)

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from kernel_cases import build, inputs, on_cpu
+from every_model import build
+from kernel_cases import inputs, on_cpu
 from torch import Tensor
 from trials import present_trial
 
@@ -155,7 +156,7 @@ def operands(case: str) -> tuple[object, ...]:
     return caught[0]
 
 
-@pytest.mark.parametrize("case", ["lem", "tau_gru", "gru"])
+@pytest.mark.parametrize("case", ["lem", "tau_gru", "gru", "lru"])
 def test_torch_s_own_checks_of_an_operator_pass(case: str) -> None:
     arguments = [a.detach().requires_grad_() if isinstance(a, Tensor) else a for a in operands(case)]
     with warnings.catch_warnings():

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import dataclass
+from importlib import import_module
 
 import pytest
 import torch
 from kernel_cases import on_cpu
-from torch import Tensor
+from torch import Generator, Tensor, cos, nn, sin
 
+from longwave.models.base.algebra import affine
+from longwave.models.base.layer import State
+from longwave.models.base.stack import Stacked
 from longwave.models.kernels.compiler.listing import listing
 from longwave.models.kernels.dispatch import using
 from longwave.models.lru import LRU
+from longwave.tasks.base.sequences import Sequences
 
 LOSSES: dict[str, Callable[[Tensor], Tensor]] = {
     "all": lambda y: y.square().sum(),
@@ -20,6 +26,40 @@ LOSSES: dict[str, Callable[[Tensor], Tensor]] = {
     "the last step": lambda y: y[..., -1, :, :].square().sum(),
     "one step of the second": lambda y: y[..., 3, :, y.shape[-1] // 2].sum(),
 }
+
+
+@dataclass(frozen=True)
+class TurnWeights:
+    """One layer's map of its inputs, and by how much it turns at each step."""
+
+    V: Tensor
+    angle: Tensor
+
+
+class Turns(Stacked[TurnWeights]):
+    """Two layers of z[n] = 0.9 exp(i angle) z[n-1] + V x[n], read as real and imaginary part."""
+
+    WEIGHTS = TurnWeights
+    STATE = ("re", "im")
+    OUTPUTS = 2
+    layers = 2
+
+    def layer_shapes(self, layer: int) -> dict[str, tuple[int, ...]]:
+        """Return V (d, inputs) and the angle (d,)."""
+        return {"V": (self.hidden_size, self.inputs(layer)), "angle": (self.hidden_size,)}
+
+    def draw_layer(self, name: str, layer: int, weight: Tensor, generator: Generator | None) -> None:
+        """Fill ``weight`` with N(0, 0.3)."""
+        nn.init.normal_(weight, 0.0, 0.3, generator=generator)
+
+    def drive(self, x: Tensor, w: TurnWeights) -> tuple[Tensor, ...]:
+        """Return V x."""
+        return (affine(w.V, x),)
+
+    def step(self, u: tuple[Tensor, ...], state: State, w: TurnWeights) -> State:
+        """Return z[n]."""
+        (re, im), a, b = state, 0.9 * cos(w.angle), 0.9 * sin(w.angle)
+        return a * re - b * im + u[0], b * re + a * im
 
 
 def layer(d: int, members: int | None = 2) -> LRU:
@@ -75,3 +115,51 @@ def test_a_plan_says_what_is_put_out_and_another_number_is_another_loop() -> Non
     both, one = layer(4).loop_of(0, 3)[0], First(3, 4).loop_of(0, 3)[0]
     assert "# put out are after[0] to after[1]" in listing(both.plan) and "put out" not in listing(one.plan)
     assert both.name != one.name
+
+
+@pytest.mark.parametrize("d", [5, 16])
+def test_pieces_give_what_one_call_gives_and_a_read_out_of_a_last_step_sees_both(d: int) -> None:
+    fused, x = layer(d), torch.randn(2, 9, 4, 3)
+    on_cpu(fused)
+    whole, last = fused(x)
+    first, middle = fused(x[:, :4])
+    rest, end = fused(x[:, 4:], middle)
+    assert torch.equal(torch.cat([first, rest], 1), whole) and all(map(torch.equal, end, last))
+    inputs, targets, steps = x.transpose(1, 2), torch.zeros(2, 4, dtype=torch.int64), [9, 2, 5, 1]
+    assert torch.equal(fused.features(Sequences(inputs, targets))[0], whole[:, -1])
+    ragged = Sequences(inputs, targets, lengths=torch.tensor(steps).expand(2, 4))
+    ends = torch.stack([whole[:, n - 1, k] for k, n in enumerate(steps)], 1)
+    assert torch.equal(fused.features(ragged)[0], ends)
+
+
+@pytest.mark.parametrize("members", [None, 3])
+def test_a_stack_reads_both_of_the_layer_below(members: int | None) -> None:
+    torch.manual_seed(0)
+    fused, lead = Turns(3, 5, members=members), () if members is None else (members,)
+    x = torch.randn(*lead, 8, 4, 3)
+    on_cpu(fused)
+    assert fused.loops() == [3, 10] and fused.output_size == 10
+    actual = gradients(fused, x, LOSSES["all"])
+    expected = gradients(deepcopy(fused).double(), x.double(), LOSSES["all"])
+    for name, value in expected.items():
+        torch.testing.assert_close(actual[name].double(), value, rtol=1e-4, atol=1e-5, msg=name)
+    state = torch.zeros(*lead, 4, 10, dtype=torch.float64)
+    w, below = {name: weight.detach().double() for name, weight in fused.named_parameters()}, x.double()
+    for k in (1, 2):
+        turn = torch.polar(0.9 * torch.ones_like(w[f"angle{k}"]), w[f"angle{k}"]).unsqueeze(-2)
+        z, rows = torch.complex(*torch.zeros_like(state).chunk(2, -1)), []
+        for u in below.unbind(-3):
+            z = turn * z + u @ w[f"V{k}"].mT
+            rows.append(torch.cat([z.real, z.imag], -1))
+        below = torch.stack(rows, -3)
+    torch.testing.assert_close(actual["outputs"].double(), below, rtol=1e-5, atol=1e-6)
+    batch = Sequences(x.transpose(-3, -2), torch.zeros(*lead, 4, dtype=torch.int64))
+    assert torch.equal(fused.features(batch)[0], actual["outputs"][..., -1, :, :])
+
+
+@pytest.mark.parametrize("kind", ["run", "halved"])
+def test_a_gpus_loops_say_that_they_put_one_state_out(kind: str) -> None:
+    pytest.importorskip("triton", reason="Triton has no wheel for this platform")
+    backend = import_module(f"longwave.models.kernels.triton.{kind}")
+    reason = backend.obstacle(layer(4).cell_on("triton"), 4, torch.device("cpu"))
+    assert reason == "the loop puts 2 states out, which Triton's loops do not"

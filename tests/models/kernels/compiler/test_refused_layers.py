@@ -95,3 +95,19 @@ def test_a_step_whose_states_are_not_those_of_a_loop_is_refused(case: str) -> No
     step, states, reason = STEPS[case]
     with pytest.raises(Unsupported, match=f"^{reason}"):
         compiled(plain, step, states)
+
+
+@pytest.mark.parametrize(
+    "outputs, reason",
+    [(2, r"delayed outputs of 2 states$"), (3, r"3 states as outputs, of which it has 2$")],
+)
+def test_outputs_that_a_loop_does_not_put_out_are_refused(outputs: int, reason: str) -> None:
+    def step(u: tuple[Tensor, ...], s: tuple[Tensor, ...], late: Tensor, w: LayerWeights) -> tuple[Tensor, ...]:
+        return tanh(u[0] + s[1] + affine(w.W, late)), s[0]
+
+    def of(outputs: int) -> Recurrent:
+        return Recurrent(lambda x, w: (plain(x, w),), step, 2, D, D, outputs=outputs)
+
+    assert Loop(of(1), weights()).plan.looks_back
+    with pytest.raises(Unsupported, match=f"^{reason}"):
+        Loop(of(outputs), weights())

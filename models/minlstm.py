@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Generator, Tensor, lerp, nn, sigmoid
+from torch import Generator, Tensor, exp, lerp, maximum, nn, relu
 
 from longwave.models.base.algebra import affine
 from longwave.models.base.layer import State
@@ -68,8 +68,12 @@ class MinLSTM(Recurrence[MinLSTMWeights]):
     def step(self, u: tuple[Tensor, ...], state: State, w: MinLSTMWeights) -> State:
         """Return (h[n],)."""
         f, i, candidate = u
-        f, i = sigmoid(f), sigmoid(i)
-        return (lerp(positive(candidate) if self.candidate == "positive" else candidate, state[0], f / (f + i)),)
+        # σ(f)/(σ(f) + σ(i)) = (1 + e⁻ⁱ)/(2 + e⁻ᶠ + e⁻ⁱ), with the largest of 1, e⁻ᶠ and e⁻ⁱ divided out: the plain
+        # ratio is 0/0 where both gates are closed.
+        most = relu(maximum(-f, -i)).detach()
+        one, closed_f, closed_i = exp(-most), exp(-f - most), exp(-i - most)
+        keep = (one + closed_i) / (one + one + closed_f + closed_i)
+        return (lerp(positive(candidate) if self.candidate == "positive" else candidate, state[0], keep),)
 
 
 MODEL = ModelSpec(

@@ -110,8 +110,9 @@ def list_departures(config: TrialConfig, recipe: Mapping[str, Any], numbers: Col
     def whose(name: str) -> str:
         return "published" if recipe["paper"] and name not in recipe["unstated"] else "ours"
 
+    # A recipe of a store that knew no ``width`` has none.
     names = ("hidden", "width", "batch", "epochs", "steps", "clip", "optimiser", "schedule")
-    pairs = {name: (getattr(config, name), recipe[name]) for name in names}
+    pairs = {name: (getattr(config, name), recipe.get(name)) for name in names}
     pairs |= {
         name: (config.params.get(name), recipe["numbers"].get(name)) for name in sorted({*recipe["numbers"], *numbers})
     }

@@ -8,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from layers import build, fill, jacobian, noise, path, random_weights
+from scipy.special import expit
 
 from longwave.models.al_rnn import ALRNN
 from longwave.models.bmru import BMRU
@@ -152,3 +153,20 @@ def test_rg_lrus_input_keeps_its_digits_where_the_decay_is_near_1(r: float) -> N
     single = layer.float()(torch.zeros(1, 1, 1))[0].item()
     assert exact == pytest.approx(np.sqrt(-np.expm1(-16 * np.log1p(np.exp(-6.0)) / (1 + np.exp(-r)))), rel=1e-12)
     assert single == pytest.approx(exact, rel=2e-6)
+
+
+@pytest.mark.parametrize("way", ["reference", "cpu"])
+@pytest.mark.parametrize("f, i", [(-100.0, -100.0), (-100.0, -95.0), (-200.0, -190.0), (300.0, -300.0), (0.0, 0.0)])
+def test_minlstms_ratio_of_gates_is_a_number_where_both_are_closed(way: str, f: float, i: float) -> None:
+    layer = MinLSTM(1, 1)
+    with torch.no_grad():
+        for name, weight in layer.named_parameters():
+            weight.fill_({"bf": f, "bi": i, "bh": 3.0}.get(name, 0.0))
+    with using(way):
+        if way == "cpu" and layer.why().path != "cpu":
+            pytest.skip(layer.why().reason)
+        outputs, _ = layer(torch.ones(1, 1, 1), (torch.ones(1, 1),))
+        gradients = torch.autograd.grad(outputs.sum(), list(layer.parameters()))
+    keep = expit(np.logaddexp(0, -i) - np.logaddexp(0, -f))
+    np.testing.assert_allclose(outputs.item(), keep + (1 - keep) * 3.0, rtol=1e-5)
+    assert all(g.isfinite().all() for g in gradients)

@@ -176,8 +176,11 @@ inline V logarithm(V x) {
   return e * 0.693359375f + (m + (y * m * m2 + (e * -2.12194440e-4f - 0.5f * m2)));
 }
 
-// log(1 + e^x), without loss for any x.
-inline V softplus(V x) { return at_least(x, V{}) + each(exponential(-absolute(x)), [](float a) { return std::log1p(a); }); }
+// log(1 + e^x), without loss for any x: the quotient undoes the rounding of 1 + e^-|x| (Kahan).
+inline V softplus(V x) {
+  const V e = exponential(-absolute(x)), sum = 1.0f + e, rounded = sum - 1.0f;
+  return at_least(x, V{}) + (rounded == 0.0f ? e : logarithm(sum) * (e / rounded));
+}
 
 // sin x, or cos x for `turn` 1: Cephes' sinf and cosf. Large numbers go to the library.
 inline V wave(V x, int turn) {

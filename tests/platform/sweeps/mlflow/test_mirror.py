@@ -12,21 +12,22 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
-from mirrors import attempt, config, fill, nonsense, points
+from mirrors import attempt, config, ended, fill, nonsense, points
 
 from longwave.platform.errors import StoreError
 from longwave.platform.redaction import redacted
-from longwave.platform.storage.outbox import Delivery, Outbox
+from longwave.platform.storage.outbox import Delivery, Outbox, PendingTrial
 from longwave.platform.storage.schema import DeliveryRow
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.mlflow import background, server
-from longwave.platform.sweeps.mlflow.contents import is_same_number
+from longwave.platform.sweeps.mlflow.contents import Tracked, is_same_number, params_of, tags_of, what_is_missing
 from longwave.platform.sweeps.mlflow.mirror import Upload, sync
 from longwave.platform.sweeps.mlflow.server import MirrorError, TrackingServer
 
@@ -340,3 +341,11 @@ def test_copies_killed_at_any_moment_leave_no_doubles_and_brick_nothing(
     sync(store, f"sqlite:///{file}")
     assert there(file) == here(store) and statuses(file) == {"FINISHED"}
     assert sync(store, f"sqlite:///{file}") == 0 and not list(file.parent.glob("*.broken-*"))
+
+
+@pytest.mark.parametrize("status", ["RUNNING", "FAILED", "SCHEDULED", "KILLED"])
+def test_a_run_with_another_status_than_its_trial_lacks_its_state(status: str) -> None:
+    waiting = PendingTrial(ended(config(1)), ())
+    run = Tracked("r", config(1).id, status, tags_of(waiting), params_of(waiting), {})
+    assert what_is_missing(waiting, run) == "its state"
+    assert what_is_missing(waiting, replace(run, status="FINISHED")) != "its state"

@@ -21,7 +21,7 @@ from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.mlflow import background, mirror
 from longwave.platform.sweeps.mlflow.background import Mirror
 from longwave.platform.sweeps.mlflow.mirror import sync
-from longwave.platform.sweeps.mlflow.server import MirrorError
+from longwave.platform.sweeps.mlflow.server import MirrorError, _sqlite_path
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.run import driver
 
@@ -159,3 +159,18 @@ def test_a_server_that_is_no_server_is_one_line(trained: Store) -> None:
     with pytest.raises(MirrorError, match="cannot be used") as caught:
         sync(trained, "nonsense://x")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "server, file",
+    [
+        ("sqlite:///runs.db", "runs.db"),
+        ("sqlite+pysqlite:////data/runs.db?timeout=3", "/data/runs.db"),
+        ("sqlite:///", None),
+        ("sqlite://", None),
+        ("postgresql:///runs", None),
+        ("http://127.0.0.1:5000", None),
+    ],
+)
+def test_only_a_server_that_is_a_sqlite_file_has_one(server: str, file: str | None) -> None:
+    assert _sqlite_path(server) == (None if file is None else Path(file))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from longwave.platform.sweeps.on_ray import nodes
 from longwave.platform.sweeps.on_ray.nodes import NodeChecks
 from longwave.platform.sweeps.place.workers import Workers
 
@@ -25,3 +26,13 @@ def test_of_an_unfit_node_it_is_said_once_why_and_of_the_last_that_all_is_lost(
     checks.refuse_node("bbbbbbbb", "it does not see the storage")
     assert events[1:] == [{"event": "lost", "why": "it does not see the storage"}]
     assert checks.known == {"aaaaaaaa": "its torch is another", "bbbbbbbb": "it does not see the storage"}
+
+
+def test_only_living_nodes_whose_labels_meet_the_conditions_get_packs(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = [
+        {"NodeID": name, "Alive": alive, "Labels": {"gpu": gpu}}
+        for name, alive, gpu in (("a", True, "H200"), ("b", False, "H200"), ("c", True, "L4"), ("d", False, "L4"))
+    ]
+    monkeypatch.setattr(nodes.ray, "nodes", lambda: there)
+    assert [node["NodeID"] for node in nodes.living_nodes({})] == ["a", "c"]
+    assert [node["NodeID"] for node in nodes.living_nodes({"gpu": "H200"})] == ["a"]

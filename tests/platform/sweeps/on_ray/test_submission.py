@@ -172,3 +172,12 @@ def test_a_sweep_is_sent_once_runs_with_what_was_shipped_and_its_end_comes_back(
     assert "longwave: The job longwave-tiny-2 failed, exit 2: No model 'mine'." in without.stderr
     unknown = say("logs", "nothing")
     assert unknown.returncode == 2 and "Jobs there: longwave-tiny, longwave-tiny-2." in unknown.stderr
+
+
+def test_jobs_come_oldest_first_and_one_that_has_not_begun_before_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = [
+        SimpleNamespace(submission_id=f"j{k}", start_time=start, metadata={}) for k, start in enumerate((30, None, 10))
+    ]
+    client = JobClient.__new__(JobClient)
+    client.address, client._client = "http://127.0.0.1:9", SimpleNamespace(list_jobs=lambda: jobs)  # type: ignore[assignment]
+    assert [job.submission_id for job in client._sent()] == ["j1", "j2", "j0"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from small_sweeps import small
@@ -28,3 +29,9 @@ def test_packs_are_tried_only_where_one_asks_for_it(
     monkeypatch.setenv("LONGWAVE_HOME", str(tmp_path))
     estimate.estimate_sweep(resolve(small()), here, None, probe, lambda line: None)
     assert len(requested) == probe
+
+
+def test_where_no_pack_is_untried_nothing_is_started_and_nothing_said(here: Workers) -> None:
+    known, said = SimpleNamespace(untried_packs=lambda configs: []), list[str]()
+    assert estimate.probe_missing(known, [], here, None, said.append) is known  # type: ignore[arg-type]
+    assert not said

@@ -33,7 +33,8 @@ LENGTHS = (1024, 4096, 16_384, 65_536)
 SPLIT = ((4096, 1, 64), (4096, 8, 64), (784, 50, 64), (500, 50, 32))
 """T, B and d at which time is cut in pieces on two threads; the last two are of shipped sweeps."""
 FORMS: Mapping[str, Mapping[str, Any]] = {
-    "lru": {}, "s5": {}, "linoss": {}, "linoss imex": {"scheme": "imex"}, "d_linoss": {}, "mingru": {}, "minlstm": {}, "rg_lru": {},
+    "lru": {}, "s5": {}, "linoss": {}, "linoss imex": {"scheme": "imex"}, "d_linoss": {}, "mingru": {}, "minlstm": {},
+    "rg_lru": {},
 }  # fmt: skip
 
 

@@ -22,12 +22,14 @@ from longwave.platform.records.checksum import (
     row_checksum,
     trial_checksum,
 )
+from longwave.platform.records.identity import digest
 from longwave.platform.records.run import ENDED, EpochLine
 from longwave.platform.storage.base import Base
 from longwave.platform.storage.in_clause import in_clause
 from longwave.platform.storage.schema import (
     CatalogueRow,
     CurveRow,
+    EnvironmentRow,
     FlagRow,
     MeasureRow,
     SweepRow,
@@ -78,6 +80,12 @@ def delete_damaged_rows(connection: sa.Connection) -> None:
     """Delete the rows that are not what their own checksums say."""
     for table, row in [*find_damaged_rows(connection)]:
         connection.execute(sa.delete(table).where(*_is_row(table, row)))
+
+
+def find_damaged_environments(connection: sa.Connection) -> list[str]:
+    """Return the environments whose facts are not those that gave them their names."""
+    known = connection.execute(sa.select(EnvironmentRow.id, EnvironmentRow.facts))
+    return [key for key, facts in known if digest(facts) != key]
 
 
 def _is_row(table: sa.Table, row: sa.Row[Any]) -> list[sa.ColumnElement[bool]]:

@@ -10,10 +10,16 @@ from longwave.platform.errors import StoreError, StoreUnavailable
 from longwave.platform.literature.published import SAME, published_rows
 from longwave.platform.records.identity import digest
 from longwave.platform.storage.base import Base, UTCTime
-from longwave.platform.storage.checksums import DAMAGED, find_damaged_rows, find_mismatches, find_wrong_rows
+from longwave.platform.storage.checksums import (
+    DAMAGED,
+    find_damaged_environments,
+    find_damaged_rows,
+    find_mismatches,
+    find_wrong_rows,
+)
 from longwave.platform.storage.engine import REFUSED, make_engine, short_cause, without_password
 from longwave.platform.storage.faults import describe_refusal
-from longwave.platform.storage.schema import EnvironmentRow, PatchRow, PublishedRow, SweepRow, TrialRow
+from longwave.platform.storage.schema import PatchRow, PublishedRow, SweepRow, TrialRow
 from longwave.platform.storage.versions import HEAD, read_version
 
 MOST_TRIALS = 200_000
@@ -146,9 +152,8 @@ def _row_damage(connection: sa.Connection) -> Iterator[str]:
 
 
 def _environment_damage(connection: sa.Connection) -> Iterator[str]:
-    for key, facts in connection.execute(sa.select(EnvironmentRow.id, EnvironmentRow.facts)):
-        if digest(facts) != key:
-            yield f"the environment {key} is damaged: its facts are not those that gave it its name"
+    for key in find_damaged_environments(connection):
+        yield f"the environment {key} is damaged: its facts are not those that gave it its name"
 
 
 def _published_damage(connection: sa.Connection) -> Iterator[str]:

@@ -18,10 +18,16 @@ import sqlalchemy as sa
 from longwave.platform.errors import StoreError
 from longwave.platform.records.run import ENDED
 from longwave.platform.storage.base import UTCTime
-from longwave.platform.storage.checksums import BESIDE, delete_damaged_rows, find_mismatches, write_checksums
+from longwave.platform.storage.checksums import (
+    BESIDE,
+    delete_damaged_rows,
+    find_damaged_environments,
+    find_mismatches,
+    write_checksums,
+)
 from longwave.platform.storage.database import Database
 from longwave.platform.storage.in_clause import in_clause, split_ids
-from longwave.platform.storage.schema import BLANK_TRIAL, Base, TrialRow
+from longwave.platform.storage.schema import BLANK_TRIAL, Base, EnvironmentRow, TrialRow
 from longwave.platform.storage.store_identity import free_file_beside
 
 LEFT_OUT = ("published", "leases", "drivers")
@@ -56,7 +62,8 @@ def repair_store(old: Path, to: Path | None = None) -> RepairedStore:
     """Save what is readable and right of the store ``old`` into a new one.
 
     A trial whose plan is not what its checksum says is lost; one whose record is not is planned anew. A sweep that is
-    not what its checksum says is lost, but not its trials. Epochs of trials that had not ended cannot be checked, and
+    not what its checksum says is lost, but not its trials. An environment whose facts are not those that gave it its
+    name is lost, and trials that name it are planned anew. Epochs of trials that had not ended cannot be checked, and
     are left out: they are trained from the start.
 
     Args:
@@ -196,6 +203,9 @@ def _keep_only_right(connection: sa.Connection) -> list[str]:
     t = TrialRow
     connection.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
     wrong = find_mismatches(connection)
+    environments = find_damaged_environments(connection)
+    where_unknown = connection.scalars(sa.select(t.id).where(t.environment.in_(environments)))
+    wrong = {**dict.fromkeys(where_unknown, True), **wrong}
     _delete_rows(connection, t.__table__.c.id, [trial for trial, plan_is_right in wrong.items() if not plan_is_right])
     delete_damaged_rows(connection)
     _delete_orphans(connection)
@@ -206,6 +216,7 @@ def _keep_only_right(connection: sa.Connection) -> list[str]:
         connection.execute(sa.update(t).where(in_clause(t.id, part)).values(BLANK_TRIAL))
     for table in BESIDE:
         _delete_rows(connection, table.c.trial, open_now)
+    _delete_rows(connection, EnvironmentRow.__table__.c.id, environments)
     write_checksums(connection, open_now)
     return again
 

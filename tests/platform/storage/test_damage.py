@@ -291,3 +291,16 @@ def test_each_flipped_bit_of_what_belongs_to_no_trial_is_told(
                     connection.execute(change, (text.encode(), row))
                 told += 1
     assert told > 30 and find_damage_at(f"sqlite:///{file}") == []
+
+
+@pytest.mark.parametrize("change", ["id = id || '0'", "facts = '{}'"])
+def test_a_repair_loses_an_environment_that_is_not_what_names_it_and_plans_its_trials_anew(
+    whole: Path, tmp_path: Path, change: str
+) -> None:
+    file = Path(shutil.copy(whole, tmp_path / "store.db"))
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute(f"UPDATE environments SET {change}")
+    repaired = repair_store(file, tmp_path / "repaired.db")
+    assert find_damage_at(f"sqlite:///{repaired.file}") == []
+    assert wrong_rows(repaired.file, reported(whole)) == []
+    assert count(repaired, "environments") == 0

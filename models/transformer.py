@@ -24,7 +24,7 @@ EPSILON = 1e-6
 STD = 0.02
 """Standard deviation of the weights at the start."""
 
-Weights = Mapping[str, Tensor]
+Weights = dict[str, Tensor]
 
 
 class Transformer(SequenceLayer[Weights]):
@@ -51,6 +51,7 @@ class Transformer(SequenceLayer[Weights]):
         input_size, hidden_size, members, batch_first: See ``Recurrence``.
     """
 
+    WEIGHTS = dict
     OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = {"layers": (2, 1, 3, 4, 6), "heads": (4, 1, 2, 8)}
     GROUPS: ClassVar[Mapping[str, WeightGroup]] = {"norms": WeightGroup(("before", "between", "behind"), decay=False)}
     layers: int
@@ -83,7 +84,7 @@ class Transformer(SequenceLayer[Weights]):
 
     def weights(self, given: Mapping[str, Tensor]) -> Weights:
         """Return the weights by name."""
-        return given
+        return dict(given)
 
     def scan(self, x: Tensor, state: State, w: Weights, generators: Generators) -> tuple[Tensor, State]:
         """Return the outputs (M, T, B, d) for x (M, T, B, p), and no state."""

@@ -274,7 +274,11 @@ FORGED: Sequence[tuple[Callable[[Content], None], str, str]] = (
     (run(parameters=10), "reject", r"sizes: trial \w+ has a network of \d+ parameters, got 10"),
     (run(epochs=-1), "reject", r"sizes: trial \w+ has -1 epochs"),
     (ended_late, "reject", r"sizes: trial \w+ ended in another time: 9999-12-31"),
-    (config(model="<b>gru</b>"), "reject", r"names: trial \w+: No model '<b>gru</b>'. Did you mean gru"),
+    (
+        config(model="<b>gru</b>"),
+        "reject",
+        r"names: trial \w+: No model '<b>gru</b>'. Did you mean bmru or gru or rg_lru",
+    ),
     (config(task="../../etc"), "reject", r"names: trial \w+: No task '../../etc'"),
     (
         config(options={"x": 1}),

@@ -47,7 +47,9 @@ def step_losses(configs: Sequence[TrialConfig], member: TrialConfig, steps: int)
     return losses[:steps]
 
 
-@pytest.mark.parametrize("model", mark_long({name: (name,) for name in sorted(sequence_models())}, "unicornn"))
+@pytest.mark.parametrize(
+    "model", mark_long({name: (name,) for name in sorted(sequence_models())}, "unicornn", "transformer")
+)
 def test_a_trial_alone_and_in_a_pack_of_eight_gives_the_same_loss_at_each_step(model: str) -> None:
     params, steps = trial(model).params, 50 if model in ("lem", "cornn", "lstm", "tau_gru", "unicornn") else 10
     pack = [trial(model, "digits", k, batch=100, params={**params, "lr": 0.001 * (k + 1)}) for k in range(8)]

@@ -23,8 +23,9 @@ def store_rows(layer: Layer[Any], precision: str) -> None:
     """
     if precision != "bfloat16":
         return
-    if isinstance(layer, Fusable):
-        layer.storage = precision
+    for part in layer.modules():
+        if isinstance(part, Fusable):
+            part.storage = precision
     way = layer.why()
     if way.path != STORED[precision]:
         raise ConfigError(f"precision bfloat16: {way.reason}. Use float32.")

@@ -15,13 +15,13 @@ from longwave.models.base.layer import Generators, State
 from longwave.models.base.param import OptionValue
 from longwave.models.base.recurrence import Recurrence
 from longwave.models.base.sequence import SequenceLayer
-from longwave.models.base.stack import DROPOUT as OF_A_STACK
+from longwave.models.base.stack import DROPOUT as STACK_DROPOUT
 from longwave.models.base.stack import Stacked
 from longwave.models.base.weights import NoWeights, WeightGroup
 from longwave.models.kernels import Route
 
 DROPOUT = replace(
-    OF_A_STACK, meaning="Share of a residual block's features set to zero, the same at every step of a sequence."
+    STACK_DROPOUT, meaning="Share of a residual block's features set to zero, the same at every step of a sequence."
 )
 EPSILON = 1e-5
 """What norms add to a variance, or to a mean square."""

@@ -22,7 +22,7 @@ VENV ?= .venv
 UV := .tools/bin/uv
 BIN := $(VENV)/bin
 # Programs of ours, which share a few files with the tests.
-TOOL := PYTHONPATH=tests/support $(BIN)/python infra/tools
+TOOL := PYTHONPATH=tests/support:infra/benchmarks $(BIN)/python infra/tools
 
 .PHONY: install demo test test-all test-changed honesty mutants chaos edition drawn gpu check lengths audit shots screens freeze lock
 .DEFAULT_GOAL := install

@@ -135,13 +135,15 @@ def test_one_that_prints_gigabytes_fills_no_disk_and_ends_as_if_it_were_silent(
 
 @pytest.mark.parametrize("way", ["ray", "single"])
 def test_one_that_leaks_memory_up_to_a_limit_fails_alone(trained: Callable[..., Any], way: str) -> None:
+    # It leaks until it is refused, so that no other allocation (a thread's stack, a tensor) meets the limit first.
     leak = [
         "import psutil, resource",
         "if not globals().get('LEAKED'):",
-        "    globals()['LEAKED'], limit = [], psutil.Process().memory_info().vms + 400_000_000",
+        "    globals()['LEAKED'], limit = [], psutil.Process().memory_info().vms + 430_000_000",
         "    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))",
-        "LEAKED.append(bytearray(50_000_000))",
+        "while True:",
+        "    LEAKED.append(bytearray(50_000_000))",
     ]
     _, ends, _ = trained(way, *leak)
     assert [(phase, status) for phase, status, _ in ends] == [("search", "failed")] * 2
-    assert all("memory" in reason.lower() for _, _, reason in ends)
+    assert all("memory" in reason.lower() for _, _, reason in ends), ends

@@ -11,6 +11,8 @@ the place of the one before; committed, another machine goes on.
     build_edition.py --publish        train nothing
     build_edition.py --widen WORD     of each that is over and has a winner at the edge of a range
                                       write NAME-widened.toml, with a second search; train nothing
+    build_edition.py --rechoose       where the retrainings of a first search's winner validate better than those of the
+                                      second's, write NAME-again.toml, which trains it with other seeds; train nothing
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from pathlib import Path
 
 from edition_folders import EditionFolders, longwave, query, read_state, trust_bundle
 from edition_report import write_report
+from rechosen import list_rechosen, write_files
 
 from longwave.files import atomic_file
 from longwave.platform.about import write_catalogue
@@ -212,6 +215,7 @@ def main(arguments: Sequence[str], folders: EditionFolders) -> None:
     parser.add_argument("words", nargs="*", help="parts of names of sweep files")
     parser.add_argument("--publish", action="store_true", help="train nothing; publish the tables that are whole")
     parser.add_argument("--widen", action="store_true", help="train nothing; write second searches over wider ranges")
+    parser.add_argument("--rechoose", action="store_true", help="train nothing; write what retrainings chose anew")
     chosen = parser.parse_args(arguments)
     folders.home.mkdir(parents=True, exist_ok=True)
     begun = time.monotonic()
@@ -223,6 +227,11 @@ def main(arguments: Sequence[str], folders: EditionFolders) -> None:
     if chosen.widen:
         for file in files:
             widen(folders, file)
+        return
+    if chosen.rechoose:
+        with Store(folders.store, create=False) as store:
+            for path in write_files(list_rechosen(store.groups()), folders.sweeps):
+                print(f"{path.name}: run it with: make edition")
         return
     print(f"{len(files)} sweeps, expected {sum(map(expected, files)):.1f} h of two cores", flush=True)
     for file in files:

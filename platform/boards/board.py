@@ -8,7 +8,7 @@ from typing import Any
 
 from longwave.platform.boards.entry import printed, scale_about, seeds_of, trained, trivial
 from longwave.platform.boards.labels import labelled
-from longwave.platform.boards.row import SHORT, WENT_ON, Row, named
+from longwave.platform.boards.row import REJECTED, SHORT, WENT_ON, Row, named
 from longwave.platform.boards.trust import RowTrust, trust_in
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.literature.pairing import belongs
@@ -101,8 +101,8 @@ def _named(groups: Sequence[Group]) -> str:
     return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
 
 
-def _supersede_searched_on(rows: Sequence[RowTrust]) -> list[RowTrust]:
-    """Return the rows; one is superseded by that which was chosen where its search went on.
+def _supersede_by_choice(rows: Sequence[RowTrust]) -> list[RowTrust]:
+    """Return the rows; one is superseded by that which its retrainings or a longer search chose.
 
     Not by a row with fewer seeds, and not by an untrusted one, unless it is untrusted too.
     """
@@ -111,11 +111,12 @@ def _supersede_searched_on(rows: Sequence[RowTrust]) -> list[RowTrust]:
 
     def supersede(row: RowTrust) -> RowTrust:
         group = row.group
-        candidates = [name for name in group.succeeded_by if row.untrusted or name in trusted]
-        able = [name for name in candidates if seeds.get(name, -1) >= seeds[group.row]]
-        if group.superseded or not able:
-            return row
-        return replace(row, group=replace(group, superseded=f"{WENT_ON}{able[0][:SHORT]}"))
+        for why, candidates in ((REJECTED, group.rejected_for), (WENT_ON, group.succeeded_by)):
+            allowed = [name for name in candidates if row.untrusted or name in trusted]
+            able = [name for name in allowed if seeds.get(name, -1) >= seeds[group.row]]
+            if able and not group.superseded:
+                return replace(row, group=replace(group, superseded=f"{why}{able[0][:SHORT]}"))
+        return row
 
     return [supersede(row) for row in rows]
 
@@ -125,7 +126,7 @@ def _board(
 ) -> list[Row]:
     """Return the rows of one task and variant; ``like`` explains them."""
     groups = [group for group in groups if pool.holds(group.config.model, group.family)]
-    trusts = _supersede_searched_on([trust_in(group, pool.trust) for group in groups])
+    trusts = _supersede_by_choice([trust_in(group, pool.trust) for group in groups])
     held = [(trust, seeds) for trust in trusts if len(seeds := seeds_of(trust.group)) >= pool.min_seeds]
     ranked = [k for k, (trust, seeds) in enumerate(held) if seeds and not (trust.untrusted or trust.group.superseded)]
     scale = scale_about(like.about)

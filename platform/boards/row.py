@@ -14,6 +14,7 @@ Kind = Literal["reproduced", "published", "trivial"]
 RowState = Literal["ok", "diverged", "failed", "missing"]
 SHORT = 12
 """Digits of a row's name that are shown."""
+REJECTED = "its retrainings validate worse than those of "
 WENT_ON = "its search went on and chose "
 """Why a row is superseded by another of its model; the name of that one follows."""
 

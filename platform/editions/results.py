@@ -43,7 +43,9 @@ def pack_results(
             return {}, f"the store has {counts[what]:,} {what}, more than {limit:,}. Ask for them with: --results"
     whole = bundle.seal(collect(store))
     retrained = {e.config.id for e in whole.content.trials if e.config.phase == "retrain"}
-    if retrained != {seed["trial"] for row in made.rows for seed in row["seeds"] if seed["status"] in ENDED}:
+    if retrained - store.uncounted() != {
+        seed["trial"] for row in made.rows for seed in row["seeds"] if seed["status"] in ENDED
+    }:
         return {}, "retrainings ended while they were read. Publish once more."
     if rejected := [finding.message for finding in audit(whole) if finding.severity == "reject"]:
         more = f" And {len(rejected) - 1} more: longwave submit FILE says all." if rejected[1:] else ""

@@ -77,7 +77,7 @@ class Group:
     Attributes:
         config: Of one of them: what they have in common is all but phase, seed and halving.
         about: What explains it to a reader.
-        runs: Its retrainings, ended or not, by id.
+        runs: Its retrainings, ended or not, by id, without those that chose it and count no longer.
         search: Search trials of its model and task in the sweeps that planned a retraining.
         sweeps: Names of those sweeps, sorted.
         ways: How those sweeps searched, if they have search trials; see ``search.searched_by`` and ``distinct_ways``.
@@ -93,6 +93,7 @@ class Group:
             its model on its task.
         superseded: Why it is of an older version than what is trained now; empty if it is not.
         succeeded_by: Rows that were chosen where its search went on, with all of its trials and more.
+        rejected_for: Rows whose retrainings validate better, and which a sweep chose instead of it.
     """
 
     config: TrialConfig
@@ -111,6 +112,7 @@ class Group:
     drawn: Sequence[float | None] = ()
     superseded: str = ""
     succeeded_by: Sequence[str] = ()
+    rejected_for: Sequence[str] = ()
 
     @property
     def row(self) -> str:

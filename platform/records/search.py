@@ -21,6 +21,8 @@ def searched_by(content: Mapping[str, Any]) -> str:
     Args:
         content: Its settings as the store keeps them: what differs from the defaults.
     """
+    if content.get("instead_of"):
+        return "chosen among retrained settings by their median validation score, and retrained with other seeds"
     rounds = f" in {content['rounds']} rounds" if content.get("rounds", 1) > 1 else ""
     parts = [f"{content.get('sampler', SAMPLER)} search{rounds}"]
     if (halving := content.get("halving")) is not None:

@@ -15,6 +15,7 @@ from longwave.platform.records.group import Group, RunSummary, SearchedRange, Se
 from longwave.platform.records.search import distinct_ways, searched_by
 from longwave.platform.records.stored import CatalogueEntry
 from longwave.platform.records.trial import FIELDS, PROTOCOL, TrialConfig
+from longwave.platform.storage.choices import list_rejected, read_instead_of, read_uncounted
 from longwave.platform.storage.extended_searches import Search, read_successors
 from longwave.platform.storage.integrity import check_board
 from longwave.platform.storage.schema import (
@@ -52,13 +53,15 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
         _read_catalogue(connection),
     )
     drawn, candidates = _read_drawn(connection), _read_candidates(connection, task)
+    uncounted = read_uncounted(connection, [*(instead_of := read_instead_of(connection))])
     groups: list[Group] = []
     abouts: dict[str, About] = {}
     ranges_of: dict[tuple[tuple[str, ...], str, str, str], list[SearchedRange]] = {}
-    for (row, model, trials), content in zip(
+    for (row, model, every), content in zip(
         _read_trials(connection, where), _read_contents(connection, where), strict=True
     ):
         config, cells = TrialConfig.from_dict(content.config), cells_of.get(row, ())
+        trials = [trial for trial in every if trial.id not in uncounted]
         if content.about not in abouts:  # many groups say the same
             abouts[content.about] = About.from_dict(json.loads(content.about))
         vars(config)["row"] = row  # what it would be hashed to: a large board has thousands of rows
@@ -93,6 +96,8 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
                 superseded=why_superseded(config, catalogue),
             )
         )
+    rejected = list_rejected(groups, instead_of) if instead_of else {}
+    groups = [replace(group, rejected_for=rejected.get(group.row, ())) for group in groups] if rejected else groups
     return _with_successors(connection, groups, cells_of, tallies)
 
 

@@ -17,6 +17,7 @@ from longwave.platform.records.run import ENDED, Measure, Point
 from longwave.platform.records.stored import Trial, TrialEnd
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage import rows
+from longwave.platform.storage.choices import read_instead_of, read_uncounted
 from longwave.platform.storage.database import Database
 from longwave.platform.storage.groups import read_groups, read_search
 from longwave.platform.storage.in_clause import in_clause, select_in, split_ids
@@ -74,6 +75,14 @@ class Queries(Database):
         """Return all retrainings of ``task``, or of all tasks, ended or not."""
         where = TrialRow.phase == "retrain"
         return self._select(where if task is None else sa.and_(where, TrialRow.task == task))
+
+    def uncounted(self) -> set[str]:
+        """Return the retrainings that chose their row, which was trained with other seeds for it: no board counts them.
+
+        By id.
+        """
+        with self.reading() as connection:
+            return read_uncounted(connection, [*read_instead_of(connection)])
 
     def rows(self, name: str, task: str | None = None) -> list[Trial]:
         """Return the retrainings of a row, ended or not.

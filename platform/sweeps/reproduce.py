@@ -158,7 +158,8 @@ def plan_rerun(store: Store, name: str, seed: int | None = None, task: str | Non
         ConfigError: No such row, no score in it, or versions here are not those the row was made with.
     """
     retrainings = store.rows(name, task)
-    row = comparable_trials(retrainings)
+    uncounted = store.uncounted()
+    row = comparable_trials([trial for trial in retrainings if trial.config.id not in uncounted])
     config, known = row[0].config, ended(row)
     if not known:
         raise ConfigError(f"Row {config.row[:SHORT]} has no score to compare with: none of its retrainings ended ok.")

@@ -72,6 +72,9 @@ MAX_TRIALS = 2_000_000
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")]
 
 
+RowName = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
+
+
 def _check_sampler(sampler: str) -> str:
     if sampler not in SAMPLERS:
         raise ValueError(f"must be one of {', '.join(SAMPLERS)}")
@@ -138,6 +141,9 @@ class SweepFile(RecipeChanges):
         precision: ``float32``, ``float64``, or ``bfloat16``: float32 but for the rows that a fused loop on a GPU
             stores.
         selection: The epoch a retraining is scored at: ``best`` by validation, or ``last``.
+        instead_of: Rows that give way to this sweep's row of their task, variant and model, by their whole names. The
+            retrainings of both were compared by validation, so the better setting is trained with other seeds, and only
+            these count in its row. With ``trials = 0``, and one cell a model.
         space: By model and name of a parameter, a training number, a size, ``clip``, ``optimiser`` or ``schedule``: a
             range, choices, or a number that fixes it.
         wider: A second search over wider ranges.
@@ -165,6 +171,7 @@ class SweepFile(RecipeChanges):
     pack: Count | Literal["auto"] = "auto"
     precision: Precision = "float32"
     selection: Literal["best", "last"] = "best"
+    instead_of: list[RowName] = []
     halving: Halving | None = None
     race: RaceOrNone | None = None
     space: dict[str, dict[str, SearchValue]] = {}
@@ -282,6 +289,9 @@ def check_sweep(content: Mapping[str, Any], origin: str) -> SweepFile:
         raise ConfigError(f"{origin}: variant: is for one task; of several give {form}.")
     if not file.trials:
         _check_unsearched(file, origin)
+    if file.instead_of and (file.trials or file.has_grid):
+        what = "a grid" if file.has_grid else f"trials {file.trials_text}"
+        raise ConfigError(f"{origin}: instead_of: is for settings that are fixed, with trials = 0; got {what}.")
     for name, table in file.model.items():
         _check(_Grid, {"grid": table.get("grid", {})}, f"{origin}: model.{name}")
     if unknown := sorted(file.variants.keys() - set(file.tasks)):

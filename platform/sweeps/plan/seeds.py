@@ -11,6 +11,10 @@ from longwave.platform.records.trial import TrialConfig
 from longwave.platform.sweeps.file.schema import SweepFile
 
 
+MOST_CHOOSING = 1000
+"""Retrainings of a row that chose it, at most, whose seeds are not used again."""
+
+
 def draw_seed(file: SweepFile, cell: TrialConfig, index: int) -> int:
     """Return the seed of the draws of a cell's round, given any trial of the cell."""
     return derive_seed("draw", *_source(file, cell), index)
@@ -30,9 +34,20 @@ def race_seeds(file: SweepFile, cell: TrialConfig) -> list[int]:
 
 
 def retraining_seeds(file: SweepFile, winner: TrialConfig) -> list[int]:
-    """Return the seeds of a winner's retrainings, which follow from its configuration."""
+    """Return the seeds of a winner's retrainings, which follow from its configuration.
+
+    Where retrainings chose the winner, its own are others.
+    """
+    source = (seed_key(winner),)
+    if file.instead_of:
+        return list(islice(_fresh_seeds("again", source, _first_retraining_seeds(source)), file.retrain))
     used = {*search_seeds(file, winner), *race_seeds(file, winner)}
-    return list(islice(_fresh_seeds("retrain", (seed_key(winner),), used), file.retrain))
+    return list(islice(_fresh_seeds("retrain", source, used), file.retrain))
+
+
+def _first_retraining_seeds(source: tuple[object, ...]) -> set[int]:
+    """Return the seeds that a configuration's earlier retrainings can have had, of at most ``MOST_CHOOSING``."""
+    return set(islice(_fresh_seeds("retrain", source, ()), MOST_CHOOSING))
 
 
 def _source(file: SweepFile, cell: TrialConfig) -> tuple[object, ...]:

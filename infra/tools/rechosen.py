@@ -1,0 +1,104 @@
+"""Choose between the winners of a first and a second search by the retrainings of both, and train the better one anew.
+
+The median validation score of the retrainings decides; no test score is looked at. As the seeds of these retrainings
+chose the winner, it is trained with others, by a sweep file NAME-again.toml that fixes its setting.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from longwave.platform.records.group import Group
+from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.trials import fixed_trial
+
+OF_A_SEARCH = {"name", "models", "trials", "halving", "race", "rounds", "sampler", "warm", "grid", "model", "space"}
+"""Keys of a sweep file that say how it searches, or what each model takes."""
+
+
+def list_rechosen(groups: Sequence[Group]) -> list[tuple[Group, Group]]:
+    """Return each row of a first search that validates better than that of the second, with the second's.
+
+    Choices that were applied before are left out.
+    """
+    by_row = {group.row: group for group in groups}
+    pairs = [(first, by_row[row]) for first in groups for row in first.succeeded_by]
+    open_pairs = [(first, second) for first, second in pairs if not second.rejected_for]
+    return [(first, second) for first, second in open_pairs if _median_error(first) < _median_error(second)]
+
+
+def write_files(pairs: Sequence[tuple[Group, Group]], folder: Path) -> list[Path]:
+    """Write a sweep file for each first search with rows that were chosen anew, and return the files.
+
+    Args:
+        pairs: Each row that was chosen anew, with the one that gives way.
+        folder: Of the sweep files of the first searches.
+    """
+    named = {tomllib.loads(path.read_text("utf-8"))["name"]: path for path in folder.glob("*.toml")}
+    by_file: dict[Path, list[tuple[Group, Group]]] = defaultdict(list)
+    for first, second in pairs:
+        [sweep] = first.sweeps
+        by_file[named[sweep.partition("@")[0]]].append((first, second))
+    return [_write_file(path, chosen) for path, chosen in sorted(by_file.items())]
+
+
+def _median_error(group: Group) -> float:
+    """Return the median validation score of a row's retrainings, negated where more is better; a diverged one is inf."""
+    sign = -1.0 if group.about.goal == "max" else 1.0
+    return median(math.inf if run.status != "ok" or run.valid is None else sign * run.valid for run in group.runs)
+
+
+def _write_file(path: Path, pairs: Sequence[tuple[Group, Group]]) -> Path:
+    first_search = tomllib.loads(path.read_text("utf-8"))
+    chosen = {first.config.model: first for first, _ in pairs}
+    hours = sum(run.seconds or 0.0 for first, _ in pairs for run in first.runs) / 2 / 3600
+    content = {
+        "name": f"{first_search['name']}-again",
+        **{key: value for key, value in first_search.items() if key not in OF_A_SEARCH},
+        "models": [*chosen],
+        "trials": 0,
+        "instead_of": [second.row for _, second in pairs],
+        "model": {name: table for name, group in chosen.items() if (table := _options(group, first_search))},
+        "space": {name: dict(group.config.params) for name, group in chosen.items()},
+    }
+    file = check_sweep(content, path.name)
+    _check_same_rows(file, chosen)
+    head = (
+        f"# What {path.stem} and {path.stem}-widened chose for these models was retrained ten times each. The first\n"
+        "# validates better, by the medians, so its settings are trained with ten other seeds.\n"
+        f"# Expected: {max(hours, 0.01):.2f} hours of two cores.\n"
+    )
+    again = path.with_stem(f"{path.stem}-again")
+    again.write_text(head + "\n".join(_toml(content)) + "\n", encoding="utf-8")
+    return again
+
+
+def _options(group: Group, first_search: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the first search fixed for a row's model, with its options."""
+    table = first_search.get("model", {}).get(group.config.model, {})
+    return {key: value for key, value in table.items() if key != "grid"} | dict(group.config.options)
+
+
+def _check_same_rows(file: SweepFile, chosen: Mapping[str, Group]) -> None:
+    """Raise ValueError unless the file trains the rows that were chosen."""
+    for cell in resolve(file).cells:
+        if (row := fixed_trial(cell).row) != chosen[cell.base.model].row:
+            raise ValueError(f"{file.name} trains row {row} of {cell.base.model}, not {chosen[cell.base.model].row}.")
+
+
+def _toml(content: Mapping[str, Any], table: str = "") -> Iterator[str]:
+    """Yield the lines of a TOML table; its own tables follow its values."""
+    yield from (f"{key} = {json.dumps(value)}" for key, value in content.items() if not isinstance(value, Mapping))
+    for key, value in content.items():
+        if isinstance(value, Mapping) and value:
+            name = f"{table}.{key}".removeprefix(".")
+            yield from [f"\n[{name}]"] * any(not isinstance(each, Mapping) for each in value.values())
+            yield from _toml(value, name)

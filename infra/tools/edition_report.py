@@ -18,7 +18,7 @@ from edition_table import summary, table
 from longwave.platform.boards.answer import answer, over_all
 from longwave.platform.boards.overview import overviews
 from longwave.platform.boards.printed_share import verdict_share
-from longwave.platform.boards.row import SHORT, WENT_ON, Row, named
+from longwave.platform.boards.row import REJECTED, SHORT, WENT_ON, Row, named
 from longwave.platform.boards.texts import DASH, duration, median, plain, quoted, ratio, result, searched
 from longwave.platform.editions.edition import Edition
 from longwave.platform.sweeps.plan.range_edges import AtEdge
@@ -27,6 +27,16 @@ MAIN = "fitzhugh_nagumo"
 """The board whose medians the README shows."""
 TABLE = re.compile(r"(<!-- edition -->\n).*?(<!-- /edition -->)", re.DOTALL)
 """Where the README has the edition's table."""
+OF_A_SECOND_SEARCH = (
+    "A second search went on from the first over wider ranges, and chose these by the validation score of its trials. "
+    "Both were retrained, and medians are those of the retrainings; the first is superseded, even where it is the "
+    "better one on test data. Winners that it did not change, and those that the retrainings gave up, are not listed."
+)
+OF_RETRAININGS = (
+    "Where both winners of a model had been retrained ten times, the better median validation score of these "
+    "retrainings decided; no test score was looked at. Here that was the winner of the first search. As its ten "
+    "retrainings chose it, they count no longer: its row shows ten others, with seeds of their own."
+)
 Board = tuple[str, Sequence[Row], Mapping[str, str]]
 """Its name, its rows, and a link to each of them by key."""
 
@@ -82,7 +92,9 @@ def report(
     trained = [row for row in rows if row.kind == "reproduced"]
     seeds, hours = sum(row.seed_count for row in trained), sum(row.train_seconds for row in trained) / 3600
     gone = [row for row in trained if row.superseded.startswith(WENT_ON)]
-    searching = sum(row.find_seconds for row in trained if row not in gone) / 3600  # theirs went on in another's
+    rejected = {row.superseded for row in trained}
+    within = [*gone, *(row for row in trained if f"{REJECTED}{row.key[:SHORT]}" in rejected)]
+    searching = sum(row.find_seconds for row in trained if row not in within) / 3600  # of a longer search, its whole
     head = (
         f"Edition `{edition}`: {len(trained)} rows on {len(boards)} board{'s' * (len(boards) > 1)}"
         f"{f', {len(gone)} of them superseded by a second search' * bool(gone)}; their {seeds} retrainings took "
@@ -97,7 +109,8 @@ def report(
         ("Published numbers", [*filter(None, [verdict_share(rows)]), *_verdicts(boards)]),
         ("Undecided", _undecided(boards)),
         ("Winners at an edge of their range", _edges(boards, edges)),
-        ("What a second search changed", _searched_on(boards)),
+        ("What a second search changed", _replaced(boards, WENT_ON, OF_A_SECOND_SEARCH)),
+        ("What the retrainings changed", _replaced(boards, REJECTED, OF_RETRAININGS)),
         ("What it cost", _cost(boards)),
         ("How far it goes", _ahead(ahead)),
         ("What surprised", surprises.strip().splitlines() or ["Nothing is written yet."]),
@@ -186,22 +199,17 @@ def _board_table(board: str, head: Sequence[str], cells: Sequence[Sequence[str]]
     return ["", f"### {board}", "", *table(head, cells)] if cells else []
 
 
-def _searched_on(boards: Iterable[Board]) -> list[str]:
-    """Return each row that a second search gave up, beside the row that it chose."""
+def _replaced(boards: Iterable[Board], why: str, intro: str) -> list[str]:
+    """Return each row that was superseded for a reason, beside the row that took its place."""
     lines = []
     for name, rows, links in boards:
-        named = {f"{WENT_ON}{row.key[:SHORT]}": row for row in rows}
+        named = {f"{why}{row.key[:SHORT]}": row for row in rows}
         cells = [
             [links[first.key], median(first), links[last.key], median(last), plain(first.valid), plain(last.valid)]
             for first in rows if (last := named.get(first.superseded))
         ]  # fmt: skip
         head = ["row", "its median", "chosen then", "its median", "validation before", "validation then"]
         lines += _board_table(name, head, cells)
-    intro = (
-        "A second search went on from the first over wider ranges, and chose these by the validation score of its "
-        "trials. Both were retrained, and medians are those of the retrainings; the first is superseded, even where it "
-        "is the better one on test data. Winners that it did not change are not listed."
-    )
     return [intro, *lines] if lines else []
 
 

@@ -16,6 +16,7 @@ from statistics import median
 from typing import Any
 
 from longwave.platform.records.group import Group
+from longwave.platform.records.trial import FIELDS
 from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.trials import fixed_trial
@@ -51,7 +52,10 @@ def write_files(pairs: Sequence[tuple[Group, Group]], folder: Path) -> list[Path
 
 
 def _median_error(group: Group) -> float:
-    """Return the median validation score of a row's retrainings, negated where more is better; a diverged one is inf."""
+    """Return the median validation score of a row's retrainings, negated where more is better.
+
+    A retraining that did not end ok counts as infinitely bad.
+    """
     sign = -1.0 if group.about.goal == "max" else 1.0
     return median(math.inf if run.status != "ok" or run.valid is None else sign * run.valid for run in group.runs)
 
@@ -82,9 +86,11 @@ def _write_file(path: Path, pairs: Sequence[tuple[Group, Group]]) -> Path:
 
 
 def _options(group: Group, first_search: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the first search fixed for a row's model, with its options."""
+    """Return what the first search fixed for a row's model, with its options and what a grid varied."""
     table = first_search.get("model", {}).get(group.config.model, {})
-    return {key: value for key, value in table.items() if key != "grid"} | dict(group.config.options)
+    varied = {**first_search.get("grid", {}), **table.get("grid", {})}.keys() & FIELDS
+    fixed = {key: value for key, value in table.items() if key != "grid"}
+    return fixed | dict(group.config.options) | {name: getattr(group.config, name) for name in sorted(varied)}
 
 
 def _check_same_rows(file: SweepFile, chosen: Mapping[str, Group]) -> None:

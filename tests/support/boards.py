@@ -19,7 +19,7 @@ ABOUT = (
 OF_RUN = ("status", "valid", "test", "seconds", "parameters", "joules")
 GROUP = (
     "search", "sweeps", "ways", "environments", "came", "checks", "reruns", "family", "candidates", "ranges",
-    "superseded", "succeeded_by",
+    "superseded", "succeeded_by", "rejected_for",
 )  # fmt: skip
 CONFIG = TrialConfig("t", "", "d", "m", {}, {"lr": 0.1}, 8, 2, 3, "retrain", 0, task_version="1", model_version="1")
 

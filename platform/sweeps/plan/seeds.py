@@ -10,7 +10,6 @@ from longwave.platform.records.seeds import seed_key
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.sweeps.file.schema import SweepFile
 
-
 MOST_CHOOSING = 1000
 """Retrainings of a row that chose it, at most, whose seeds are not used again."""
 

@@ -80,6 +80,17 @@ def test_what_a_second_search_changed_is_told_and_no_search_is_counted_twice() -
     assert lines("What a second search changed", alone) == ["Nothing."] and "second search;" not in alone
 
 
+def test_what_the_retrainings_changed_is_told_and_no_search_is_counted_twice() -> None:
+    kept = retrained("a", [1.0, 1.1, 1.2], search=Tally(32, 0, 3600.0), valid=0.5)
+    longer = retrained("a", [2.0, 2.1, 2.2], hidden=9, rejected_for=[kept.row], search=Tally(48, 0, 5400.0), valid=0.75)
+    text = report(rows([kept, longer], []), [], {}, "T", "0", "")
+    assert "their searches 1.5." in text and lines("What a second search changed", text) == ["Nothing."]
+    _, heading, _, _, only = lines("What the retrainings changed", text)
+    assert heading == "### t"
+    assert [row in only for row in (longer.row, kept.row)] == [True, True]
+    assert only.index(longer.row) < only.index(kept.row) and only.endswith("| 0.75 | 0.5 |")
+
+
 def test_what_is_not_published_yet_is_told_with_the_hours_it_takes() -> None:
     [summary] = lines(
         "How far it goes", report(rows([retrained("a", [1.0])], []), [], {"e": 0.5, "f": 2.0}, "T", "0", "")

@@ -118,6 +118,15 @@ def test_it_stands_until_the_other_has_as_many_seeds(tests: Sequence[float | str
     assert actual == {first.row: out, chosen.row: False}
 
 
+def test_a_row_gives_way_to_the_one_whose_retrainings_validate_better_even_where_a_longer_search_chose_it() -> None:
+    first, chosen = went_on()
+    chosen = replace(chosen, rejected_for=[first.row])
+    why = {row.config: row.superseded for row in rows([first, chosen], [])}
+    assert why[chosen.row] == f"its retrainings validate worse than those of {first.row[:12]}"
+    fewer = replace(first, runs=first.runs[:3], succeeded_by=())
+    assert not any(row.superseded for row in rows([fewer, chosen], []))
+
+
 def test_an_untrusted_row_takes_the_place_of_untrusted_ones_alone() -> None:
     def came(group: Group) -> Group:
         return replace(group, came={run.id: "a" * 64 for run in group.runs}, checks=[True] * len(group.runs))

@@ -261,6 +261,12 @@ BAD = {
     "no search of what is drawn": ({"trials": 0}, r"trials: 0 searches nothing, and lr of lem is drawn\. Fix it in \["),
     "nothing at all": ({"trials": 0, "retrain": 0}, r"trials: with 0 of them and retrain 0 there is nothing to train"),
     "halving of no search": ({"trials": 0, "halving": {}}, r"halving: means nothing with trials 0"),
+    "a row that gives way, in short": ({"trials": 0, "instead_of": ["abc"]}, r"instead_of\.0: .*got 'abc'"),
+    "rows that give way to a search": ({"instead_of": ["0" * 16]}, r"instead_of: is for settings that are fixed"),
+    "rows that give way to a grid": (
+        {"trials": 0, "instead_of": ["0" * 16], "grid": {"hidden": [4, 8]}},
+        r"instead_of: .*with trials = 0; got a grid",
+    ),
     "a sampler of no search": ({"trials": 0, "sampler": "qmc"}, r"sampler: means nothing with trials 0"),
     "no models": ({"models": []}, r"models: List should have at least 1 item"),
     "a model twice": ({"models": ["lem", "lem"]}, r"models: each model once, got lem, lem"),

@@ -1,0 +1,66 @@
+"""Retrainings that chose their row count no longer; those that a sweep trained instead of another row do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from boards import retrained, trials
+
+from longwave.platform.records.group import Group
+from longwave.platform.records.stored import StoredSweep, Trial
+from longwave.platform.storage.store import Store
+
+
+def with_seeds(group: Group, first: int) -> list[Trial]:
+    """Return the retrainings of a group with seeds from ``first`` on."""
+    made = []
+    for trial in trials(group):
+        config = replace(trial.config, seed=trial.config.seed + first)
+        assert trial.run
+        made.append(replace(trial, config=config, run=replace(trial.run, trial=config.id)))
+    return made
+
+
+def hold(store: Store, sweeps: list[tuple[str, dict[str, Any], list[Trial]]], alone: list[Trial]) -> dict[str, Group]:
+    """Return the groups, by row, of a store with some sweeps and with retrainings that no sweep planned."""
+    ended = [(trial, ()) for *_, mine in sweeps for trial in mine]
+    asks = [
+        (StoredSweep(name, content), [t.config.id for t in mine], [0] * len(mine)) for name, content, mine in sweeps
+    ]
+    store.import_trials(["bundle"], [*ended, *((trial, ()) for trial in alone)], asks)
+    return {group.row: group for group in store.groups()}
+
+
+def test_the_others_alone_count_and_the_row_they_were_trained_instead_of_gives_way(
+    any_store_url: str, open_store: Callable[[str], Store]
+) -> None:
+    kept, other, larger = (
+        retrained("a", [5.0, 6.0, 7.0]),
+        retrained("a", [1.0, 1.1, 1.2], params={"lr": 0.5}),
+        retrained("b", [1.0, 2.0]),
+    )
+    anew = retrained("a", [3.0, 4.0])
+    content = {"trials": 0, "instead_of": [other.row, larger.row]}
+    store = open_store(any_store_url)
+    sweeps = [
+        ("first", {}, with_seeds(kept, 0)),
+        ("second", {}, trials(other) + trials(larger)),
+        ("again", content, with_seeds(anew, 100)),
+    ]
+    groups = hold(store, sweeps, with_seeds(retrained("a", [9.0]), 50))
+    assert sorted(run.test for run in groups[kept.row].runs if run.test) == [3.0, 4.0, 9.0]
+    assert store.uncounted() == {trial.config.id for trial in with_seeds(kept, 0)}
+    assert {row: list(group.rejected_for) for row, group in groups.items()} == {
+        kept.row: [],
+        other.row: [kept.row],
+        larger.row: [],  # of another model
+    }
+    assert len(groups[other.row].runs) == 3 and "retrained with other seeds" not in groups[other.row].ways
+
+
+def test_without_such_a_sweep_every_retraining_counts(store: Store) -> None:
+    kept = retrained("a", [5.0, 6.0])
+    groups = hold(store, [("first", {}, trials(kept)), ("more", {}, with_seeds(kept, 7))], [])
+    assert len(groups[kept.row].runs) == 4 and store.uncounted() == set()

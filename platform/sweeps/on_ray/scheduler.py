@@ -42,7 +42,7 @@ def main(cores: int, gpus: int | None, address: str | None, folder: str) -> None
         _start_or_join(cores, gpus, address, folder, send)
     except Exception as error:  # whatever Ray raises: the driver shows it in one line
         where = f"at {address}" if address else "on this machine"
-        send({"event": "lost", "why": f"No Ray {where}: {_first_line(error)}"})
+        send({"event": "lost", "why": f"No Ray {where}: {describe_error(error)}"})
         raise
     known: dict[str, str] = {}
     inbox = StdinQueue()
@@ -52,13 +52,16 @@ def main(cores: int, gpus: int | None, address: str | None, folder: str) -> None
         try:
             handlers[work["ask"]](work, folder, known, send)
         except Exception as error:
-            send({"event": "lost", "why": f"Ray's scheduler ended with {type(error).__name__}: {_first_line(error)}"})
+            cause = f"{type(error).__name__}: {describe_error(error)}"
+            send({"event": "lost", "why": f"Ray's scheduler ended with {cause}"})
             raise
         send({"event": "finished"})
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+def describe_error(error: Exception) -> str:
+    """Return an error in a line: the first of its text, or where that is a traceback, the last."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[-1].strip() if lines[0].startswith("Traceback ") else lines[0]
 
 
 def _preload() -> None:

@@ -36,7 +36,7 @@ def _load(variant: str) -> Data[Sequences]:
 TASK = replace(
     PARITY,
     name="cycle_navigation",
-    title="Cycle navigation, 40 to 256 moves",
+    title="Cycle navigation",
     summary="State tracking: count moves modulo 5, on sequences longer than any in training.",
     inputs=4,
     outputs=PLACES,

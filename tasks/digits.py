@@ -46,7 +46,7 @@ def _load(variant: str) -> Data[Sequences]:
 
 TASK = TaskSpec(
     name="digits",
-    title="Sequential digits, 8×8",
+    title="Sequential digits",
     family="images",
     summary="Ten handwritten digits, one of 64 pixels a step: real images without a download.",
     inputs=1,

@@ -53,7 +53,7 @@ def _load(variant: str) -> Data[Sequences]:
 
 TASK = TaskSpec(
     name="enso",
-    title="El Niño delay model, 25 steps ahead",
+    title="El Niño delay model",
     family="dynamics",
     summary="Delay: predict a temperature whose law reads its own value 48 steps back.",
     inputs=1,

@@ -56,7 +56,7 @@ def _load(variant: str) -> Data[Sequences]:
 TASK = replace(
     FREE_RUN,
     name="enso_free",
-    title="El Niño delay model, 100 steps run free",
+    title="El Niño delay model, free run",
     summary="Predict four cycles of a delay model from its own predictions, with parameters that only its past tells.",
     load=_load,
     source="the equation of Erichson et al. 2022, tau-GRU, eq. 22; parameters, noise and free runs are ours",

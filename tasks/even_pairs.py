@@ -34,7 +34,7 @@ def _load(variant: str) -> Data[Sequences]:
 TASK = replace(
     PARITY,
     name="even_pairs",
-    title="Even pairs, 40 to 256 bits",
+    title="Even pairs",
     summary="State tracking: compare the first bit with the last, on sequences longer than any in training.",
     load=_load,
 )

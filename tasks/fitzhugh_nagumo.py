@@ -63,7 +63,7 @@ PRINTED = "LEM, Table 4 and the authors' code"
 
 TASK = TaskSpec(
     name="fitzhugh_nagumo",
-    title="FitzHugh-Nagumo, next value",
+    title="FitzHugh–Nagumo",
     family="dynamics",
     version="2",
     summary="Fast and slow time scales: predict v one step (0.4) ahead while the slow variable w is hidden.",

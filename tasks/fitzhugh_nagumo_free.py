@@ -61,7 +61,7 @@ def _load(variant: str) -> Data[Sequences]:
 
 TASK = TaskSpec(
     name="fitzhugh_nagumo_free",
-    title="FitzHugh-Nagumo, 100 steps run free",
+    title="FitzHugh–Nagumo, free run",
     family="dynamics",
     summary="Predict three cycles of an oscillator from its own predictions, with parameters that only its past tells.",
     inputs=1,

@@ -47,7 +47,7 @@ def _load(variant: str) -> Data[Sequences]:
 
 TASK = TaskSpec(
     name="lorenz96",
-    title="Lorenz 96, 25 steps ahead",
+    title="Lorenz 96",
     family="dynamics",
     summary="Expressive power: follow a system that is chaotic at F = 8 and not at F = 0.9.",
     inputs=5,

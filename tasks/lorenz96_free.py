@@ -44,7 +44,7 @@ def _load(variant: str) -> Data[Sequences]:
 TASK = replace(
     FREE_RUN,
     name="lorenz96_free",
-    title="Lorenz 96, 5 Lyapunov times run free",
+    title="Lorenz 96, free run",
     summary="Predict a chaotic system from its own predictions, over five times in which an error grows by e.",
     inputs=5,
     outputs=5,

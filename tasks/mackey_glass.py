@@ -45,7 +45,7 @@ def _load(variant: str) -> Data[Sequences]:
 TASK = replace(
     ENSO,
     name="mackey_glass",
-    title="Mackey-Glass, 25 steps ahead",
+    title="Mackey–Glass",
     summary="Delay: predict a chaotic series whose law reads its own value 68 steps back.",
     load=_load,
     recipes={"": replace(ENSO.recipe(""), source="tau-GRU, Table 8; batch ours, not stated")},

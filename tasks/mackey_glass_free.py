@@ -57,7 +57,7 @@ def _load(variant: str) -> Data[Sequences]:
 TASK = replace(
     FREE_RUN,
     name="mackey_glass_free",
-    title="Mackey-Glass, 100 steps run free",
+    title="Mackey–Glass, free run",
     summary="Predict eight swings of a chaotic delay model from its own predictions; its past alone tells the law.",
     load=_load,
     source="the equation of Mackey and Glass 1977; parameters, noise and free runs are ours",

@@ -58,7 +58,7 @@ def _load(variant: str) -> Data[Sequences]:
 TASK = replace(
     PARITY,
     name="modular_arithmetic",
-    title="Modular arithmetic without brackets, 40 to 256 symbols",
+    title="Modular arithmetic",
     summary="State tracking: + − × modulo 5 with × first, on expressions longer than any in training.",
     inputs=10,
     outputs=BASE,

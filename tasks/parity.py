@@ -30,7 +30,7 @@ def _load(variant: str) -> Data[Sequences]:
 
 TASK = TaskSpec(
     name="parity",
-    title="Parity, 40 to 256 bits",
+    title="Parity",
     family="state tracking",
     summary="State tracking: a state that every bit may flip, on sequences longer than any in training.",
     inputs=3,

@@ -26,7 +26,7 @@ def _load(variant: str) -> Data[Sequences]:
 TASK = replace(
     DIGITS,
     name="pdigits",
-    title="Permuted digits, 8×8",
+    title="Permuted digits",
     summary="As digits, with one fixed shuffle of the 64 pixels: neighbours lie far apart in time.",
     load=_load,
     recipes={"": replace(LEM, clip=1.1, source="LEM's permuted MNIST, Table 8 and code", paper="lem"), "cornn": CORNN},

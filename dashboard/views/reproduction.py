@@ -14,7 +14,7 @@ from longwave.dashboard.filters import VERDICTS
 from longwave.dashboard.table import text_width
 from longwave.platform.boards.printed_share import verdict_share
 from longwave.platform.boards.row import Row
-from longwave.platform.boards.texts import quoted, ratio, weighed
+from longwave.platform.boards.texts import judged, quoted, ratio
 from longwave.platform.errors import ConfigError
 from longwave.platform.figures.palette import family_colour
 from longwave.platform.figures.ratios import Ratio, ratios
@@ -54,7 +54,7 @@ def draw(url: str) -> None:
     )
     drawn = [
         Ratio(f"{row.label}, {row.place}", float(n["ratio"]), n["ratio_low"], n["ratio_high"],
-              family_colour(row.family), f"{row.label} on {row.place}: {n['verdict']}, {weighed(n)}")
+              family_colour(row.family), f"{row.label} on {row.place}: {judged(n)}")
         for row, n in kept if n["ratio"]
     ]  # fmt: skip
     made = None

@@ -91,9 +91,10 @@ def report(
     boards = [_board(name, list(group)) for name, group in groupby(rows, key=lambda row: row.place)]
     trained = [row for row in rows if row.kind == "reproduced"]
     seeds, hours = sum(row.seed_count for row in trained), sum(row.train_seconds for row in trained) / 3600
-    gone = [row for row in trained if row.superseded.startswith(WENT_ON)]
-    rejected = {row.superseded for row in trained}
-    within = [*gone, *(row for row in trained if f"{REJECTED}{row.key[:SHORT]}" in rejected)]
+    reasons = {row.superseded for row in trained}
+    went_on = {WENT_ON.format(row.key[:SHORT]) for row in trained}
+    gone = [row for row in trained if row.superseded in went_on]
+    within = [*gone, *(row for row in trained if REJECTED.format(row.key[:SHORT]) in reasons)]
     searching = sum(row.find_seconds for row in trained if row not in within) / 3600  # of a longer search, its whole
     head = (
         f"Edition `{edition}`: {len(trained)} rows on {len(boards)} board{'s' * (len(boards) > 1)}"
@@ -203,7 +204,7 @@ def _replaced(boards: Iterable[Board], why: str, intro: str) -> list[str]:
     """Return each row that was superseded for a reason, beside the row that took its place."""
     lines = []
     for name, rows, links in boards:
-        named = {f"{why}{row.key[:SHORT]}": row for row in rows}
+        named = {why.format(row.key[:SHORT]): row for row in rows}
         cells = [
             [links[first.key], median(first), links[last.key], median(last), plain(first.valid), plain(last.valid)]
             for first in rows if (last := named.get(first.superseded))

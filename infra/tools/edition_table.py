@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from longwave.platform.boards.answer import over_all, saturated_tasks
 from longwave.platform.boards.overview import ModelLine, Overview, overviews
-from longwave.platform.boards.row import Row, named
+from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import DASH, estimate, plain
 
 
@@ -50,7 +50,7 @@ def _heading(overview: Overview, k: int) -> str:
     """Return a task's name, which way is better there, and that it is open."""
     goal = next(cell.goal for line in overview.lines if (cell := line.cells[k]))
     word = overview.separations[k].word
-    return f"{named(overview.tasks[k])} {'↓' if goal == 'min' else '↑'}{' (open)' * (word == 'open')}"
+    return f"{overview.titles[k]} {'↓' if goal == 'min' else '↑'}{' (open)' * (word == 'open')}"
 
 
 def _median(row: Row | None) -> str:

@@ -198,7 +198,7 @@ class BoardTable(PrintedTables):
 
     def _print(self) -> None:
         if self.task is None:
-            render_board.print_overviews(overviews(self.rows), self.pool, Format.table)
+            render_board.print_overviews(self.rows, self.pool, Format.table)
         else:
             render_board.print_boards(self.rows, self.pool, Format.table)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from longwave.platform.boards.overview import Overview
-from longwave.platform.boards.row import Row, named
+from longwave.platform.boards.row import Row
 from longwave.platform.boards.separation import Separation, count_words, separation
 from longwave.platform.boards.texts import estimate, listed, median, plain
 from longwave.platform.statistics.verdict import ENOUGH
@@ -88,27 +88,25 @@ def over_all(overview: Overview) -> str:
     separating = overview.of_word("separates")
     ranked = [line for line in overview.lines if line.rank]
     if not ranked:
-        least = f"two models or more with {ENOUGH} seeds on every separating task"
-        why = f"that takes {least}" if separating else "none of these tasks separates"
-        return f"{counts} No model is ranked over all tasks: {why}. Each board answers for itself."
+        least = f"two models or more with {ENOUGH} seeds on every separating board"
+        why = f"that takes {least}" if separating else "none of these boards separates"
+        return f"{counts} No model is ranked over all boards: {why}."
     best, *others = ranked
     reach = best.rank.high if best.rank and best.rank.high is not None else 0.0
     near = [line.title for line in others if line.rank and line.rank.low is not None and line.rank.low <= reach]
-    sure = f"The range of its ranks overlaps with that of {listed(near)}." if near else "No other's range reaches it."
-    where = f"the {len(separating)} separating tasks" if len(separating) > 1 else f"one task, {named(separating[0])},"
+    sure = f"the range of its ranks overlaps with that of {listed(near)}." if near else "no other's range reaches it."
+    many = len(separating)
+    where = f"the {many} separating boards" if many > 1 else f"the one separating board, {overview.titles[0]}"
     scored = [f" No score counts {task}: {why}." for task, why in overview.left_out.items()]
     scored += [f" On {task} a gain of 1 is the best median here, {plain(top)}." for task, top in overview.tops.items()]
-    first = f"Best mean rank over {where} of {len(ranked)} models: {best.title}, {estimate(best.rank, 1)}."
-    return f"{counts} {first} {sure}{''.join(scored)}"
+    first = f"Best mean rank of {len(ranked)} models on {where}: {best.title}, {estimate(best.rank, 1)}"
+    return f"{counts} {first}; {sure}{''.join(scored)}"
 
 
 def saturated_tasks(overview: Overview) -> str:
-    """Return a sentence that names the saturated tasks and says that nothing counts them; empty where there is none."""
-    tasks = [named(place) for place in overview.of_word("saturated")]
-    if not tasks:
+    """Return a sentence that names the saturated boards; empty where there is none."""
+    many = len(overview.of_word("saturated"))
+    if not many:
         return ""
-    count = "1 task is" if len(tasks) == 1 else f"{len(tasks)} tasks are"
-    return (
-        f"{count} saturated: no network's median is better than the best trivial predictor, so no score and no mean "
-        f"rank counts {'it' if len(tasks) == 1 else 'them'}: {', '.join(tasks)}."
-    )
+    boards = f"{many} board{'s' * (many > 1)}"
+    return f"No model beats the best trivial predictor on {boards}: {'; '.join(overview.titles[-many:])}."

@@ -115,7 +115,7 @@ def _supersede_by_choice(rows: Sequence[RowTrust]) -> list[RowTrust]:
             allowed = [name for name in candidates if row.untrusted or name in trusted]
             able = [name for name in allowed if seeds.get(name, -1) >= seeds[group.row]]
             if able and not group.superseded:
-                return replace(row, group=replace(group, superseded=f"{why}{able[0][:SHORT]}"))
+                return replace(row, group=replace(group, superseded=why.format(able[0][:SHORT])))
         return row
 
     return [supersede(row) for row in rows]

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from longwave.platform.boards import texts
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.verification import HERE, MEANING
+from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.statistics.verdict import ENOUGH
 
 View = Literal["terminal", "page", "dashboard", "record", "parquet"]
@@ -44,7 +45,6 @@ class Column:
         left: Whether its text stands to the left, although the value is a number.
         leaves: When a narrow terminal leaves it out: what has 1 first, what has 0 never.
         prose: Whether its text may run over several lines of a table.
-        beneath: Whether a terminal prints it beneath the table, row by row.
         usual: Texts that go without saying: a table leaves the column out where no row says anything else.
     """
 
@@ -60,7 +60,6 @@ class Column:
     left: bool = False
     leaves: int = 0
     prose: bool = False
-    beneath: bool = False
     usual: frozenset[str] = frozenset()
 
     def value(self, row: Row) -> Any:
@@ -89,21 +88,22 @@ COLUMNS: tuple[Column, ...] = (
            " test, adjusted by Holm at 5 %). Published numbers, trivial predictors, superseded and untrusted rows"
            " have none.", "whole", ALL, write=texts.rank),
     Column("ties", "ties", "Rows that share a letter are not told apart by those tests; “a” is the best group.",
-           "text", ("terminal", "page", *DATA)),
+           "text", ("page", *DATA)),
     Column("title", "model", "Name in print, with the options that are not the default; for people also what tells"
            " it from other rows of that name.", "text", ALL, write=lambda row: row.label, prose=True),
     Column("superseded", "superseded", "Why the row gave way: it is of an older version than what is trained now, or a"
            " search that holds all of its search's trials and more chose another. It stands last, is ranked with nobody"
-           " and pooled with nothing.", "text", ALL, usual=frozenset({texts.DASH}), beneath=True),
-    Column("median", "median [94–95 %]", "Median of the test metric over all seeds, a diverged one counted as worst:"
+           " and pooled with nothing.", "text", ("page", *LAB), usual=frozenset({texts.DASH})),
+    Column("median", "median [95 %]", "Median of the test metric over all seeds, a diverged one counted as worst:"
            " rows are ordered and ranked by it. Beside it the order-statistic interval; 94 % at five seeds, where it"
-           " runs from the best to the worst, 95 % from six on; other levels are printed.", "number", ALL, unit=METRIC,
-           write=texts.median, left=True),
+           " runs from the best to the worst, 95 % from six on; other levels are printed. Of trivial predictors and"
+           " published numbers their one number. †: a trivial predictor is better.", "number", ALL, unit=METRIC,
+           read=lambda row: row.median if row.kind == "reproduced" else row.mean, write=texts.marked_median, left=True),
     Column("mean", "mean ± std (n)", "Mean and standard deviation (n − 1) of the test metric over the n retrainings"
            " with fresh seeds that ended ok, of all that ended ok or diverged; each scored at its best epoch on"
            " validation, or at its last where the protocol says so; two digits of the deviation. It describes and"
            f" claims nothing. Provisional: fewer than {ENOUGH} seeds.", "number", ALL, unit=METRIC,
-           write=texts.result, left=True, leaves=7),
+           write=texts.result, left=True, leaves=6),
     Column("low", "95 % interval", "Student's t-interval of the mean over the retrainings that ended ok: description;"
            " for programs its lower end.", "number", DATA, PAGE, METRIC, write=texts.interval, left=True),
     Column("published", "published", "Numbers that papers print for this model here: value, statistic, n and source.",
@@ -116,7 +116,7 @@ COLUMNS: tuple[Column, ...] = (
            " nothing. A row whose median is worse than a trivial predictor says so.", "number",
            ("terminal", "page", "dashboard"), left=True,
            read=lambda row: next((number.get("ratio") for number in row.published), None), write=texts.verdicts,
-           leaves=6, prose=True),
+           leaves=7, prose=True),
     Column("n", "seeds", "How the retrainings ended; for programs, how many ended ok. Diverged ones are worst in the"
            " median and in ranks and in no mean; failed and missing ones are counted here alone.",
            "whole", ("terminal", *LAB), PAGE, write=texts.seeds, left=True, leaves=2),
@@ -132,8 +132,8 @@ COLUMNS: tuple[Column, ...] = (
            write=texts.searched, left=True, leaves=1, prose=True),
     Column("departures", "protocol", "Where the recipe was printed that the task has for the model, how the training"
            " differs from it, how its paper is known to differ from the task, what makes a published number one of"
-           " another protocol, and how the settings were searched; for programs, the second.", "texts", ALL,
-           write=texts.protocol, beneath=True),
+           " another protocol, and how the settings were searched; for programs, the second.", "texts",
+           ("page", *LAB), write=texts.protocol),
     Column("hidden", "hidden", "Hidden size: units of a layer.", "whole", DATA, PAGE,
            write=lambda row: texts.plain(row.hidden or None)),
     Column("layers", "layers", "Layers of the model.", "whole", DATA,
@@ -152,6 +152,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("key", "key", "Name in links, equal in every edition: the row's name; of other kinds, a hash of what was"
            " printed.", "text"),
     Column("task", "task", "Registry key of the task.", "text"),
+    Column("task_title", "task in print", "Name of the task in print.", "text"),
     Column("variant", "variant", "Form of the task.", "text"),
     Column("model", "model key", "Registry key of the model; of a trivial predictor, its name.", "text"),
     Column("family", "family", "Idea that the model stands for, where it is known.", "text"),
@@ -232,6 +233,19 @@ OF_CHOICE = (
 def of(view: View) -> list[Column]:
     """Return the columns that a view can show, in order."""
     return [column for column in COLUMNS if view in (*column.views, *column.on_request)]
+
+
+def named_columns(keys: Sequence[str]) -> list[Column]:
+    """Return columns by key, in the order of the keys.
+
+    Raises:
+        ConfigError: There is no such column.
+    """
+    known = {column.key: column for column in COLUMNS}
+    for key in keys:
+        if key not in known:
+            raise ConfigError(did_you_mean("column", key, known, f"Known: {', '.join(known)}."))
+    return [known[key] for key in keys]
 
 
 def standing(view: View, rows: Sequence[Row]) -> list[Column]:

@@ -173,4 +173,5 @@ def printed(like: Group, number: Mapping[str, Any], family: str) -> Row:
 
 def _same(like: Group) -> dict[str, Any]:
     """Return ``OF_BOARD`` of the board that a group is on."""
-    return {name: getattr(like.config if name in ("task", "variant") else like.about, name) for name in OF_BOARD}
+    same = {name: getattr(like.config if name in ("task", "variant") else like.about, name) for name in OF_BOARD}
+    return {**same, "task_title": like.task_title or like.about.task}

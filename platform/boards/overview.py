@@ -84,6 +84,12 @@ class Overview:
         return [place for place, each in zip(self.tasks, self.separations, strict=True) if each.word in words]
 
     @property
+    def titles(self) -> list[str]:
+        """Names of the boards in print; where two have the same, their tasks' keys."""
+        names = [next(cell.board for line in self.lines if (cell := line.cells[k])) for k in range(len(self.tasks))]
+        return [name if names.count(name) == 1 else named(place) for name, place in zip(names, self.tasks, strict=True)]
+
+    @property
     def to_retire(self) -> list[tuple[str, str]]:
         """Tasks that are saturated for every model: each one with a result anywhere has ``ENOUGH`` seeds there.
 

@@ -14,9 +14,9 @@ Kind = Literal["reproduced", "published", "trivial"]
 RowState = Literal["ok", "diverged", "failed", "missing"]
 SHORT = 12
 """Digits of a row's name that are shown."""
-REJECTED = "its retrainings validate worse than those of "
-WENT_ON = "its search went on and chose "
-"""Why a row is superseded by another of its model; the name of that one follows."""
+REJECTED = "replaced by {}, whose retrainings validate better"
+WENT_ON = "replaced by {} after a longer search"
+"""Why a row is superseded by another of its model, whose name is filled in."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Row:
     """One line of a board. What each field is to a reader stands in ``columns.py``.
 
     Attributes:
-        task, variant: What it ran on.
+        task, variant: What it ran on; ``task_title`` is the task's name in print.
         model, title: Registry key, and the name in print with its options.
         mark: What tells it from other rows of its title on its board; empty where none has it. See ``labels``.
         metric, unit, goal: What is measured.
@@ -86,6 +86,7 @@ class Row:
     mean: float | None = None
     kind: Kind = "reproduced"
     mark: str = ""
+    task_title: str = ""
     family: str = ""
     superseded: str = ""
     config: str = ""
@@ -204,6 +205,11 @@ class Row:
     def place(self) -> str:
         """Name of its board: the task with its variant."""
         return named((self.task, self.variant))
+
+    @property
+    def board(self) -> str:
+        """Name of its board in print: ``El Niño delay model, h=25``."""
+        return ", ".join(filter(None, (self.task_title or self.task, self.variant)))
 
     @property
     def key(self) -> str:

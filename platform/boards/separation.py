@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from longwave.platform.boards.numbers import three_digits
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import listed, plain
 from longwave.platform.statistics.sign import beats, fewest_seeds, seeds_better, surely_better
@@ -47,11 +48,11 @@ class Separation:
         """The word, with what it rests on."""
         if self.predictor is None or self.word == "open":
             return f"Open: {self.why}"
-        best = f"the best trivial predictor, {self.predictor.title} at {plain(self.predictor.mean)}"
+        best = f"the best trivial predictor ({self.predictor.title}, {three_digits(self.predictor.mean or 0.0)})"
         if self.word == "saturated":
-            return f"Saturated: no network's median is better than {best}."
+            return f"No model beats {best}."
         names = [row.label for row in self.better]
-        return f"Separates: {listed(names)} {'is' if len(names) == 1 else 'are'} told apart from {best}."
+        return f"{listed(names)} {'beats' if len(names) == 1 else 'beat'} {best}."
 
 
 def separation(rows: Iterable[Row]) -> Separation:
@@ -92,8 +93,6 @@ def count_words(separations: Iterable[Separation]) -> str:
     counts = Counter(each.word for each in separations)
     tasks = counts.total()
     verb = "separates" if counts["separates"] == 1 else "separate"
-    others = [f"{counts[word]} {'is' if counts[word] == 1 else 'are'} {word}" for word in WORDS[1:]]
-    return (
-        f"{counts['separates']} of {tasks} task{'s' * (tasks != 1)} {verb} networks from trivial predictors, "
-        f"{' and '.join(others)}."
-    )
+    others = ", ".join(f"{counts[word]} {word}" for word in WORDS[1:])
+    boards = f"{counts['separates']} of {tasks} board{'s' * (tasks != 1)}"
+    return f"{boards} {verb} networks from trivial predictors ({others})."

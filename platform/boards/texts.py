@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from longwave.platform.boards.numbers import three_digits
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.verification import UNTRUSTED
 from longwave.platform.statistics.stats import Estimate, arrow
@@ -17,6 +18,8 @@ DIGITS = 8
 NONE = "none"
 """What stands where something was counted and is 0."""
 DIVERGED = "diverged"
+WORSE = "†"
+"""Stands behind a number where a trivial predictor is better."""
 MINUS = str.maketrans("-", "−")
 
 
@@ -42,10 +45,14 @@ def measured(row: Row) -> str:
     return f"{row.metric} {arrow(row.goal)}" + ("" if row.unit == "1" else f" [{row.unit}]")
 
 
-def shown(mean: float | None, std: float | None) -> str:
-    """Return ``mean ± std`` with two digits of std and as many decimals in the mean; a dash for no mean."""
+def shown(mean: float | None, std: float | None, power: int = 0) -> str:
+    """Return ``mean ± std`` with two digits of std and as many decimals in the mean; a dash for no mean.
+
+    Both in units of a power of ten.
+    """
     if mean is None:
         return DASH
+    mean, std = mean / 10.0**power, std and std / 10.0**power
     if not std:
         return f"{mean:.4g}"
     decimals = max(0, 1 - int(f"{std:.1e}".partition("e")[2]))
@@ -81,11 +88,14 @@ def duration(seconds: float | None) -> str:
     return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-def result(row: Row) -> str:
-    """Return ``mean ± std (n)`` of the seeds that ended ok, or the state it is in; see ``counted``."""
+def result(row: Row, power: int = 0) -> str:
+    """Return ``mean ± std (n)`` of the seeds that ended ok, or the state it is in; see ``counted``.
+
+    In units of a power of ten.
+    """
     if row.mean is None:
         return row.state
-    number = shown(row.mean, row.std)
+    number = shown(row.mean, row.std, power)
     if row.kind != "reproduced":
         return number + (f" ({row.n})" if row.n else "") + f" ({row.kind})"
     return f"{number} ({counted(row)}{', provisional' if row.provisional else ''})"
@@ -98,15 +108,22 @@ def counted(row: Row) -> str:
     )
 
 
-def median(row: Row) -> str:
+def median(row: Row, power: int = 0) -> str:
     """Return the median over all seeds with its interval: ``0.0121 [0.0117, 0.0128]``, ``diverged [0.2, diverged]``.
 
-    The level stands behind it where it is not 94 to 95 %. The ends are in the order of the metric's numbers.
+    Of a trivial predictor or a published number it is that number. The level stands behind the interval where it is not
+    94 to 95 %. The ends are in the order of the metric's numbers.
+
+    Args:
+        row: The row.
+        power: Of ten, in units of which numbers are written; see ``column_power``.
     """
-    if row.kind != "reproduced" or not row.seed_count:
+    if row.kind != "reproduced":
+        return DASH if row.mean is None else three_digits(row.mean, power)
+    if not row.seed_count:
         return DASH
-    decimals = _decimals([row.median, row.median_best, row.median_worst])
-    middle, best, worst = (_end(end, decimals) for end in (row.median, row.median_best, row.median_worst))
+    ends = (row.median, row.median_best, row.median_worst)
+    middle, best, worst = (DIVERGED if end is None else three_digits(end, power) for end in ends)
     if row.median_level is None or row.median_best is None:
         return middle
     low, high = (best, worst) if row.goal == "min" else (worst, best)
@@ -114,21 +131,10 @@ def median(row: Row) -> str:
     return f"{middle} [{low}, {high}]{rare}"
 
 
-def _end(value: float | None, decimals: int | None) -> str:
-    """Return one number of an interval; what its decimals would make 0 keeps two digits."""
-    if value is None:
-        return DIVERGED
-    if decimals is None:
-        return plain(value)
-    text = f"{value:.{decimals}f}"
-    return (text if float(text) or not value else f"{value:.2g}").translate(MINUS)
-
-
-def _decimals(values: Sequence[float | None]) -> int | None:
-    """Return the decimals that leave two digits of the range of ``values``; None where they have none."""
-    known = [value for value in values if value is not None]
-    width = max(known) - min(known) if known else 0.0
-    return max(0, 1 - int(f"{width:.1e}".partition("e")[2])) if width else None
+def marked_median(row: Row, power: int = 0) -> str:
+    """Return the median with its interval, and † where a trivial predictor is better."""
+    middle, space, interval = median(row, power).partition(" ")
+    return f"{middle}{WORSE * bool(row.loses_to)}{space}{interval}"
 
 
 def share(row: Row) -> str:
@@ -176,17 +182,22 @@ def at_edge(row: Row) -> str:
 
 
 def protocol(row: Row) -> str:
+    """Return ``protocol_parts`` as one text, or a dash."""
+    return "; ".join(protocol_parts(row)) or DASH
+
+
+def protocol_parts(row: Row) -> list[str]:
     """Return the recipe, how the training differs from it, what else does, what makes printed numbers others'; and how
-    the settings were searched.
+    the settings were searched. Nothing of what was not retrained here.
     """
     if row.kind != "reproduced":
-        return DASH
+        return []
     recipe = _recipe(row.recipe)
     known = f"{len(row.known)} known difference{'s' if len(row.known) > 1 else ''}: {'; '.join(row.known)}"
     stated = {recipe, *row.departures, *row.known}
     others = [(number, [d for d in number["departures"] if d not in stated]) for number in row.published]
     printed = [f"beside {number['printed']}: {', '.join(theirs)}" for number, theirs in others if theirs]
-    return "; ".join([recipe, *row.departures, *([known] if row.known else []), *printed, *row.ways])
+    return [recipe, *row.departures, *([known] if row.known else []), *printed, *row.ways]
 
 
 def _recipe(source: str) -> str:
@@ -205,9 +216,10 @@ def published(row: Row) -> str:
 
 
 def verdicts(row: Row) -> str:
-    """Return how a row stands to trivial predictors that are better, and to each published number; see ``judged``."""
+    """Return how a row stands to each published number, in short: ``better (0.22)``; see ``judged`` for the whole."""
     numbers = row.published if row.kind == "reproduced" else ()
-    return "; ".join([*lost(row), *(judged(number) for number in numbers)]) or DASH
+    short = [f"{n['verdict']}" + (f" ({_factor(n['ratio'])})" if n["ratio"] is not None else "") for n in numbers]
+    return "; ".join(short) or DASH
 
 
 def lost(row: Row) -> list[str]:
@@ -228,34 +240,32 @@ def in_print(number: Mapping[str, Any]) -> str:
 
 
 def judged(number: Mapping[str, Any]) -> str:
-    """Return the verdict on a published number: ``reproduced, × 1.09 (1.06–1.12), n 5 and 1``.
+    """Return the verdict on a published number: ``reproduced: error ratio 1.09 (1.06–1.12)``.
 
-    The ratio is our error over the printed one. Undecided ones say what would decide.
+    The ratio is our error over the printed one, with its 90 % interval. Undecided ones say what would settle it.
     """
-    return f"{number['verdict']}, {weighed(number)}"
+    return ": ".join(filter(None, (number["verdict"], weighed(number))))
 
 
 def weighed(number: Mapping[str, Any]) -> str:
-    """Return what stands behind a verdict: ``× 1.09 (1.06–1.12), n 5 and 1``."""
-    ended, diverged = number["n_ours"], number["diverged_ours"]
-    ours = f"{ended} of {ended + diverged}" if diverged else str(ended)
-    return ", ".join(filter(None, (ratio(number), f"n {ours} and {number['n'] or '?'}", hint(number))))
+    """Return what stands behind a verdict: ``error ratio 1.09 (1.06–1.12)``."""
+    return "; ".join(filter(None, (f"error ratio {of}" if (of := ratio(number)) else "", hint(number))))
 
 
 def hint(number: Mapping[str, Any]) -> str:
-    """Return what would decide an undecided verdict, or that nothing of ours does; empty for the others."""
+    """Return what would settle an undecided verdict, or that nothing of ours does; empty for the others."""
     if number["verdict"] != "undecided":
         return ""
     why = str(number["why"]).rstrip(".")
-    return "the paper's number is the limit" if number["limit"] else why[:1].lower() + why[1:]
+    return "more seeds of ours cannot settle it" if number["limit"] else why[:1].lower() + why[1:]
 
 
 def ratio(number: Mapping[str, Any]) -> str:
-    """Return our error over the printed one with its 90 % interval: ``× 1.09 (1.06–1.12)``; empty for none."""
+    """Return our error over the printed one with its 90 % interval: ``1.09 (1.06–1.12)``; empty for none."""
     if number["ratio"] is None:
         return ""
     ends = [number["ratio_low"], number["ratio_high"]]
-    return f"× {_factor(number['ratio'])}" + ("" if None in ends else f" ({'–'.join(map(_factor, ends))})")
+    return _factor(number["ratio"]) + ("" if None in ends else f" ({'–'.join(map(_factor, ends))})")
 
 
 def _factor(value: float) -> str:

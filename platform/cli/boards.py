@@ -48,6 +48,16 @@ def show_boards(
     saturated: Annotated[
         bool, typer.Option("--saturated", help="Overview: also the cells of saturated tasks, which no score counts.")
     ] = False,
+    numbers: Annotated[
+        bool, typer.Option("--numbers", help="Overview: medians with intervals in place of ranks.")
+    ] = False,
+    notes: Annotated[
+        bool, typer.Option("--notes", help="Board: how each row differs, and what its verdict rests on.")
+    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="Board: superseded rows, too.")] = False,
+    columns: Annotated[
+        str, typer.Option(help="Board: these columns, by their keys in JSON: title,median,parameters.")
+    ] = "",
     figure: Annotated[
         Path | None, typer.Option(help="Also write the overview as a critical-difference figure: .svg, .pdf or .png.")
     ] = None,
@@ -69,9 +79,10 @@ def show_boards(
         diagram.save(diagram.diagram(overviews(chosen)[0]), figure, str(pool))
         typer.echo(f"Figure: {figure}", err=True)
     if rows or (rows is None and (one or format is Format.json)):
-        render_board.print_boards(chosen, pool, format)
+        options = render_board.BoardOptions(notes, every, [key.strip() for key in columns.split(",") if key.strip()])
+        render_board.print_boards(chosen, pool, format, options)
     else:
-        render_board.print_overviews(overviews(chosen), pool, format, saturated)
+        render_board.print_overviews(chosen, pool, format, saturated, numbers)
 
 
 def compare_models(

@@ -85,6 +85,7 @@ class Group:
         came: Of its retrainings that were imported, the name of the bundle they came in, by id.
         checks: Of its retrainings that were imported, whether no check raised a flag that bears on them.
         reruns: How re-runs made here, kept as retrainings, stood to it: ``inside``, ``outside`` or ``undecided``.
+        task_title: Name of its task in print.
         family: Of its model, where known.
         candidates: Of that search the trials of its own setting, and all trials of the race.
         ranges: From which the numbers of its setting were drawn; of several sweeps and of a second search what all of
@@ -106,6 +107,7 @@ class Group:
     came: Mapping[str, str] = field(default_factory=dict)
     checks: Sequence[bool] = ()
     reruns: Sequence[str] = ()
+    task_title: str = ""
     family: str = ""
     candidates: Sequence[SearchedTrial] = ()
     ranges: Sequence[SearchedRange] = ()

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -10,46 +14,54 @@ from longwave.platform.boards import columns
 from longwave.platform.boards.answer import answer, over_all, saturated_tasks
 from longwave.platform.boards.budget import SearchCurve
 from longwave.platform.boards.compare import Comparison, Contest
-from longwave.platform.boards.overview import ModelLine, Overview, state
+from longwave.platform.boards.numbers import column_power, power_text
+from longwave.platform.boards.overview import ModelLine, Overview, overviews, state
 from longwave.platform.boards.printed_share import verdict_share
 from longwave.platform.boards.row import Row, named
-from longwave.platform.boards.texts import DASH, counted, estimate, lost, median, ratio
-from longwave.platform.boards.verification import MEANING
+from longwave.platform.boards.separation import TaskWord, count_words, separation
+from longwave.platform.boards.texts import (
+    DASH,
+    WORSE,
+    counted,
+    estimate,
+    judged,
+    marked_median,
+    protocol_parts,
+    quoted,
+    ratio,
+    result,
+)
+from longwave.platform.boards.verification import HERE, MEANING
 from longwave.platform.records.group import EVERYBODY, Pool
 from longwave.platform.render.export import Format, Table
 from longwave.platform.render.fit import split_table
-from longwave.platform.render.terminal import metric_label, print_tables, table_width
+from longwave.platform.render.terminal import metric_label, print_beside, print_line, print_tables, table_width
 from longwave.platform.statistics.advice import advice, luck_note, split_note
-from longwave.platform.statistics.overall import FEWEST_TASKS
-from longwave.platform.statistics.stats import Estimate, arrow
+from longwave.platform.statistics.stats import Estimate, arrow, direction
 from longwave.platform.statistics.verdict import ENOUGH
 
 AHEAD = 3
-"""Columns of the overview before its tasks."""
-RANKED = (
-    "rows stand by their median over all seeds, a diverged seed worst. A rank claims a typical seed: one of the better "
-    "row beats one of the other more often than not; nothing is claimed about means. Guarded rank tests of all pairs, "
-    "adjusted by Holm at 5 %; rows that share a letter are not told apart. Published numbers and trivial predictors "
-    "are not ranked. mean ± std (n − 1): of the seeds that ended, each scored at its best epoch on validation, or its "
-    f"last where the protocol says so. Provisional: fewer than {ENOUGH} seeds."
+"""Columns of an overview's numbers before its tasks."""
+PASTED_FORMATS = (Format.markdown, Format.latex)
+PASTED = ("title", "median", "mean", "rank_low")
+"""Columns of a board in Markdown and LaTeX, by key."""
+RANKED = f"Rank: the range that tests of all pairs allow at 5 %. {WORSE}: a trivial predictor is better."
+AGAIN = "How this is computed: longwave methods. Train a row once more: longwave reproduce ROW."
+MATRIX = (
+    f"Cells: rank of the median; bold: best group; {WORSE}: a trivial predictor is better. "
+    "Numbers: --numbers. Method: longwave methods."
 )
-HOW = "How this is computed, and how often it is wrong: longwave methods."
-OLD = "Superseded rows stand last and are ranked with nobody; each says why: a newer version, or a search that went on."
-AGAIN = "A row is trained once more with: longwave reproduce ROW"
+SEPARATES: Mapping[TaskWord, str] = {"separates": "yes", "open": "open", "saturated": "no"}
 OVERALL = (
-    "A task separates where a network is told apart from the best trivial predictor, by an exact sign test of its "
-    "seeds adjusted by Hochberg at 5 %; it is saturated where no network's median is better than that predictor, and "
-    "open else. Scores and mean ranks are over separating tasks alone. Models stand by mean rank. Each cell is the "
-    "model's row that is best on validation, of equal ones the one of fewest parameters: its median over all seeds, a "
-    "diverged one worst, with an interval of 94–95 % unless it says otherwise; bold in the best group of its board, "
-    "where that is less than half of the board. Score: mean gain over tasks, a seed's gain being 0 at the best trivial "
-    "predictor, below it and where it diverged, and 1 at a perfect score, or at the best median where none is perfect; "
-    f"with a 95 % interval from {FEWEST_TASKS} tasks on. Mean rank: of the medians, with the range that guarded rank "
-    "tests of all pairs allow, adjusted by Holm at 5 % over all tasks; with "
-    f"{ENOUGH} seeds and many tasks it is nearly always full, and ten seeds narrow it. Score and rank are of models "
-    f"with {ENOUGH} seeds on every separating task, among themselves; boards that share no model stand apart."
+    "A board separates if a network beats the best trivial predictor: exact sign test over its seeds, adjusted by "
+    "Hochberg at 5 %. It is saturated if no network's median is better than that predictor, and open otherwise. Scores "
+    f"and mean ranks use separating boards alone, and models with {ENOUGH} seeds on each of them. A cell is the median "
+    "over all seeds of the model's row that validates best; a diverged seed counts as worst. Score: mean gain over the "
+    "best trivial predictor, 0 where a seed does not beat it and 1 at a perfect score. Mean rank: of the medians, with "
+    "the range that rank tests of all pairs allow, adjusted by Holm at 5 %. Models are scored only against models that "
+    "share boards."
 )
-UNFOLD = "Shown in full by: longwave board --saturated"
+UNFOLD = "Show them with: longwave board --saturated"
 """How saturated tasks are seen that are named alone."""
 SEARCHED = (
     "Mean of the best over all subsets of k of the trials made, and the band in which 80 % of those subsets lie: how "
@@ -61,28 +73,57 @@ SEARCHED = (
 )
 
 
-def print_boards(rows: Sequence[Row], pool: Pool, format: Format) -> None:
-    """Print boards, one a task and variant."""
+@dataclass(frozen=True)
+class BoardOptions:
+    """What a board shows beside what it always does.
+
+    Attributes:
+        notes: Per row how its training differs, what its verdicts rest on and why it gave way; and what the seeds of
+            the board can tell.
+        all: Superseded rows, too.
+        columns: Keys of the columns; those that there is room for by default.
+    """
+
+    notes: bool = False
+    all: bool = False
+    columns: Sequence[str] = ()
+
+
+def print_boards(rows: Sequence[Row], pool: Pool, format: Format, options: BoardOptions = BoardOptions()) -> None:
+    """Print boards, one a task and variant; programs get all rows and all columns."""
     by_board: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         by_board.setdefault((row.task, row.variant), []).append(row)
-    print_tables([board_table(theirs, pool) for theirs in by_board.values()], format)
+    pasted = format in PASTED_FORMATS
+    made = [board_table(theirs, pool, options, pasted) for theirs in by_board.values()]
+    records = [columns.record(row) for row in rows]
+    print_tables(made, format, records if format in (Format.json, Format.csv) else None)
 
 
-def print_overviews(overviews: Sequence[Overview], pool: Pool, format: Format, saturated: bool = False) -> None:
-    """Print overviews of several tasks; in a terminal, as many tasks at a time as there is room for.
+def print_overviews(
+    rows: Sequence[Row], pool: Pool, format: Format, saturated: bool = False, numbers: bool = False
+) -> None:
+    """Print all boards at a glance: a line a board, then models by boards, side by side where there is room.
 
     Args:
-        overviews: One a set of boards that share models.
+        rows: Of all boards.
         pool: Which rows are ranked.
-        format: How.
-        saturated: Whether the cells of saturated tasks are shown, which else are named alone.
+        format: How; in others than a table medians stand in place of ranks, and boards have no lines of their own.
+        saturated: Whether models by boards show saturated tasks, which else are named alone.
+        numbers: Whether a table shows medians with their intervals in place of ranks.
     """
-    last = len(overviews) - 1
-    tables = [overview_table(one, pool, saturated, how=k == last) for k, one in enumerate(overviews)]
-    if format is Format.table:
-        tables = [*chain(*(split_table(table, table_width(), AHEAD) for table in tables))]
-    print_tables(tables, format)
+    parts = overviews(rows)
+    if numbers or format is not Format.table:
+        last, pasted = len(parts) - 1, format in PASTED_FORMATS
+        tables = [overview_table(one, pool, saturated, k == last, pasted) for k, one in enumerate(parts)]
+        if format is Format.table:
+            tables = [*chain(*(split_table(table, table_width(), AHEAD) for table in tables))]
+        print_tables(tables, format)
+        return
+    numbered = {place: k for k, place in enumerate(chain(*(part.tasks for part in parts)), 1)}
+    print_line(f"{count_words([word for part in parts for word in part.separations])}\n")
+    print_beside(boards_table(rows, numbered), [matrix_table(part, numbered, saturated) for part in parts])
+    print_line(" ".join(filter(None, (MATRIX, str(pool)))))
 
 
 def print_comparison(comparison: Comparison, format: Format) -> None:
@@ -128,78 +169,214 @@ def advise(rows: Sequence[Row]) -> str:
     return " ".join(filter(None, (can, luck_note(family, rows[0].scale) if family else "", split)))
 
 
-def board_table(rows: Sequence[Row], pool: Pool = EVERYBODY) -> Table:
-    """Return one board, given its rows."""
-    metric = metric_label(rows[0].metric, rows[0].unit, rows[0].goal)
-    stand = columns.standing("terminal", rows)
+def board_table(
+    rows: Sequence[Row], pool: Pool = EVERYBODY, options: BoardOptions = BoardOptions(), pasted: bool = False
+) -> Table:
+    """Return one board, given its rows.
+
+    Args:
+        rows: All of them.
+        pool: Which are ranked.
+        options: What it shows besides.
+        pasted: Whether it goes into a paper: model, median, mean and rank, with a caption of one sentence.
+    """
+    shown = list(rows) if options.all else _leave_out(rows)
+    power = column_power(shown)
+    stand = columns.named_columns(options.columns or PASTED) if options.columns or pasted else _shown_columns(shown)
     keys = [column.key for column in stand]
-    bold = frozenset((k, keys.index("median")) for k, row in enumerate(rows) if row.shines)
-    more = (
-        advise(rows),
-        verdict_share(rows),
-        MEANING if "verification" in keys else "",
-        OLD if "superseded" in keys else "",
-        str(pool),
-        HOW,
-        AGAIN,
-    )
+    written: dict[str, Callable[[Row], str]] = {
+        "median": partial(marked_median, power=power),
+        "mean": partial(result, power=power),
+    }
+    metric = metric_label(rows[0].metric, rows[0].unit, rows[0].goal) + (f", × {power_text(power)}" if power else "")
+    notes = [*_board_notes(rows, shown, options), f"{RANKED} {AGAIN}", str(pool)]
     return Table(
-        f"{rows[0].place}: {metric}",
+        "" if pasted else f"{rows[0].board}: {metric}",
         [column.heading for column in stand],
-        [[column.text(row) for column in stand] for row in rows],
-        " ".join(filter(None, (f"Test {metric}:", RANKED, *more))),
-        bold,
+        [[written.get(column.key, column.text)(row) for column in stand] for row in shown],
+        " ".join(filter(None, (_paper_caption(shown, metric), str(pool)))) if pasted else "",
+        frozenset((k, keys.index("median")) for k, row in enumerate(shown) if row.shines and "median" in keys),
         [columns.record(row) for row in rows],
         frozenset(k for k, column in enumerate(stand) if column.align == "right"),
-        answer=answer(rows).sentence,
+        answer="" if pasted else answer(rows).sentence,
         prose=frozenset(k for k, column in enumerate(stand) if column.prose),
-        drop=sorted((k for k, column in enumerate(stand) if column.leaves), key=lambda k: stand[k].leaves),
-        beneath=frozenset(k for k, column in enumerate(stand) if column.beneath),
-        named=[keys.index("title"), keys.index("config")],
-        heirs={keys.index("mean"): keys.index("median")},
+        drop=[]
+        if options.columns
+        else sorted((k for k, c in enumerate(stand) if c.leaves), key=lambda k: stand[k].leaves),
+        notes=[*filter(None, notes)],
     )
 
 
-def overview_table(overview: Overview, pool: Pool = EVERYBODY, saturated: bool = False, how: bool = True) -> Table:
-    """Return an overview as one table; saturated tasks are named in its caption, unless there are no others.
+def _leave_out(rows: Sequence[Row]) -> list[Row]:
+    """Return rows without superseded ones, if there are others, and without trivial predictors but the best one."""
+    current = [row for row in rows if not row.superseded] or list(rows)
+    best = separation(rows).predictor or next((row for row in rows if row.trivial), None)
+    return [row for row in current if not row.trivial or row is best]
+
+
+def _shown_columns(rows: Sequence[Row]) -> list[columns.Column]:
+    """Return the columns of a board in a terminal, without those that say the same of all rows, which a note says."""
+    shared = _shared_texts(rows)
+    return [column for column in columns.standing("terminal", rows) if column.heading not in shared]
+
+
+def _shared_texts(rows: Sequence[Row]) -> dict[str, str]:
+    """Return by heading what all retrained rows have in common, of how retrainings ended and how they are verified."""
+    shared = {}
+    for column in columns.named_columns(("n", "verification")):
+        said = {column.text(row) for row in rows if row.kind == "reproduced"}
+        if len(said) == 1:
+            shared[column.heading] = said.pop()
+    return shared
+
+
+def _paper_caption(rows: Sequence[Row], metric: str) -> str:
+    """Return the caption of a board in a paper, one sentence."""
+    ended = _shared_texts(rows).get("seeds", "")
+    of = f" over {ended.partition(' ')[0]} seeds" if ended.endswith(" ok") and "," not in ended else ""
+    return (
+        f"{rows[0].board}: test {metric}, median{of} with its 95 % interval, mean ± standard deviation, and the range "
+        f"of ranks that pairwise tests allow at 5 %; bold: best group; {WORSE}: a trivial predictor is better."
+    )
+
+
+def _board_notes(rows: Sequence[Row], shown: Sequence[Row], options: BoardOptions) -> Iterator[str]:
+    """Yield what stands beneath a board: the protocol that rows share, what was left out, and notes if asked for."""
+    trained = [row for row in shown if row.kind == "reproduced"]
+    parts = {row.key: protocol_parts(row) for row in trained}
+    shared = [part for part in next(iter(parts.values()), ()) if all(part in mine for mine in parts.values())]
+    shared += [f"{heading}: {text}" for heading, text in _shared_texts(shown).items() if text != HERE]
+    if shared:
+        yield f"All rows: {'; '.join(shared)}."
+    own = {row.label: [part for part in parts[row.key] if part not in shared] for row in trained}
+    if options.notes:
+        yield from (f"{label}: {'; '.join(of)}." for label, of in _by_text(own))
+        for row in trained:
+            yield from (f"{row.label} beside {quoted(number)}: {judged(number)}." for number in row.published)
+        yield from (f"{row.label}: {row.superseded}." for row in shown if row.superseded)
+        yield from filter(None, (advise(rows), verdict_share(rows)))
+        if any(row.verification not in ("", HERE) for row in shown):
+            yield MEANING
+    if not options.notes and (any(own.values()) or any(row.published for row in trained)):
+        yield "How rows differ, and what their verdicts rest on: --notes."
+    if left := [row for row in rows if row not in shown]:
+        old = sum(bool(row.superseded) for row in left)
+        counts = [(old, "superseded row"), (len(left) - old, "other trivial predictor")]
+        yield f"{' and '.join(f'{n} {what}' + 's' * (n > 1) for n, what in counts if n)}: --all."
+
+
+def _by_text(own: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield labels, those with equal texts together, with these texts; those without any are left out."""
+    labels: dict[tuple[str, ...], list[str]] = {}
+    for label, parts in own.items():
+        if parts:
+            labels.setdefault(tuple(parts), []).append(label)
+    return ((", ".join(theirs), parts) for parts, theirs in labels.items())
+
+
+def boards_table(rows: Sequence[Row], numbered: Mapping[tuple[str, str], int]) -> Table:
+    """Return a line a board: its number, which network is best, how many are not told apart from it, and its word."""
+    by_board: dict[tuple[str, str], list[Row]] = {place: [] for place in numbered}
+    for row in rows:
+        if (place := (row.task, row.variant)) in by_board:
+            by_board[place].append(row)
+    lines = []
+    for place, theirs in by_board.items():
+        leading = answer(theirs)
+        tied = f"{len(leading.leaders)}/{leading.ranked}" if leading.leaders else DASH
+        separates = SEPARATES[leading.separation.word]
+        lines.append((str(numbered[place]), theirs[0].board, leading.first or DASH, tied, separates))
+    head = ("", "board", "best network", "tied", "separates")
+    return Table("", head, lines, right=frozenset({0}), prose=frozenset({1, 2}))
+
+
+def matrix_table(overview: Overview, numbered: Mapping[tuple[str, str], int], saturated: bool = False) -> Table:
+    """Return models by boards, which are named by their numbers: the rank of each model's median.
+
+    Saturated boards are left out, unless there are no others or ``saturated`` asks for them.
+    """
+    shown = _shown_tasks(overview, saturated)
+    ranks = [_cell_ranks([line.cells[k] for line in overview.lines]) for k in range(shown)]
+    lines = [
+        (line.title, f"{line.rank.value:.1f}" if line.rank else DASH, *(ranks[k][i] for k in range(shown)))
+        for i, line in enumerate(overview.lines)
+    ]
+    bold = frozenset(
+        (i, 2 + k) for i, line in enumerate(overview.lines) for k in range(shown) if (c := line.cells[k]) and c.shines
+    )
+    head = ("model", "mean", *(str(numbered[place]) for place in overview.tasks[:shown]))
+    return Table("", head, lines, bold=bold, right=frozenset(range(1, len(head))))
+
+
+def _shown_tasks(overview: Overview, saturated: bool) -> int:
+    """Return how many of an overview's tasks are shown: those that are not saturated, or all."""
+    shown = len(overview.of_word("separates", "open"))
+    return shown if shown and not saturated else len(overview.tasks)
+
+
+def _cell_ranks(cells: Sequence[Row | None]) -> list[str]:
+    """Return the rank of each median among the models of a board: ``3``, ``3†``; a state where no seed ended."""
+    sign = direction(next(cell.goal for cell in cells if cell))
+    values = [-sign * cell.median if cell and cell.median is not None else math.inf for cell in cells]
+    return [
+        f"{1 + sum(other < value for other in values)}{WORSE * bool(cell.loses_to)}"
+        if cell and cell.seed_count
+        else DASH
+        for cell, value in zip(cells, values, strict=True)
+    ]
+
+
+def overview_table(
+    overview: Overview, pool: Pool = EVERYBODY, saturated: bool = False, how: bool = True, pasted: bool = False
+) -> Table:
+    """Return models by boards with their medians; the caption names saturated boards, unless there are no others.
 
     Args:
         overview: What is shown.
         pool: Which rows are ranked.
         saturated: Whether saturated tasks have columns, too.
-        how: Whether the caption says how numbers are computed.
+        how: Whether the caption says what signs mean.
+        pasted: Whether it goes into a paper: medians without intervals, with a caption of one sentence.
     """
-    shown = overview.of_word("separates", "open")
-    fold = bool(shown) and not saturated and len(shown) < len(overview.tasks)
-    if not fold:
-        shown = list(overview.tasks)
-    head = ("model", "score", "mean rank", *(_task_heading(overview, k) for k in range(len(shown))))
-    lines = [(line.title, *_score_cells(line), *map(_median_cell, line.cells[: len(shown)])) for line in overview.lines]
+    shown = _shown_tasks(overview, saturated)
+    fold = shown < len(overview.tasks)
+    powers = [column_power(filter(None, (line.cells[k] for line in overview.lines))) for k in range(shown)]
+    head = ["model", "score", "mean rank"]
+    head += [_task_heading(overview, k) + (f", × {power_text(powers[k])}" if powers[k] else "") for k in range(shown)]
+    lines = [
+        (line.title, *_score_cells(line), *(_median_cell(line.cells[k], powers[k], not pasted) for k in range(shown)))
+        for line in overview.lines
+    ]
     bold = frozenset(
-        (i, AHEAD + j)
+        (i, AHEAD + k)
         for i, line in enumerate(overview.lines)
-        for j, cell in enumerate(line.cells[: len(shown)])
-        if cell is not None and cell.shines
+        for k in range(shown)
+        if (cell := line.cells[k]) is not None and cell.shines
     )
+    records = overview.to_dict()
+    marks = f"bold: in the best group of its board; {WORSE}: a trivial predictor is better."
+    if pasted:
+        left = f" ({len(overview.tasks) - shown} saturated boards are left out)" if fold else ""
+        caption = " ".join(filter(None, (f"Median test score of each model{left}; {marks}", str(pool) if how else "")))
+        return Table("", head, lines, caption, bold, records)
     folded = (saturated_tasks(overview), UNFOLD) if fold else ()
-    caption = " ".join(filter(None, (*folded, *((OVERALL, str(pool)) if how else ()))))
-    title = f"{len(shown)} of {len(overview.tasks)} tasks" if fold else f"{len(shown)} task{'s' * (len(shown) != 1)}"
-    answer = over_all(overview) if len(overview.tasks) > 1 else ""
-    return Table(title, head, lines, caption, bold, overview.to_dict(), answer=answer, prose=frozenset({0, 1}))
+    notes = [*filter(None, (*folded, *((marks, str(pool)) if how else ())))]
+    title = f"{shown} of {len(overview.tasks)} boards" if fold else f"{shown} board{'s' * (shown != 1)}"
+    said = over_all(overview) if len(overview.tasks) > 1 else ""
+    return Table(title, head, lines, "", bold, records, answer=said, prose=frozenset({0, 1}), notes=notes)
 
 
 def saturated_table(overview: Overview) -> Table:
     """Return models by saturated tasks alone, which count in no score."""
-    places = overview.of_word("saturated")
-    start = len(overview.tasks) - len(places)
+    start = len(overview.tasks) - len(overview.of_word("saturated"))
     lines = [(line.title, *map(_median_cell, line.cells[start:])) for line in overview.lines]
-    return Table("Saturated tasks", ("model", *map(named, places)), lines, saturated_tasks(overview))
+    return Table("Saturated tasks", ("model", *overview.titles[start:]), lines, saturated_tasks(overview))
 
 
 def _task_heading(overview: Overview, k: int) -> str:
-    """Return the name of a task, and its word where that is not the one that counts."""
+    """Return the name of a board, and its word where that is not the one that counts."""
     word = overview.separations[k].word
-    return named(overview.tasks[k]) + ("" if word == "separates" else f" ({word})")
+    return overview.titles[k] + ("" if word == "separates" else f" ({word})")
 
 
 def _score_cells(line: ModelLine) -> tuple[str, str]:
@@ -209,9 +386,12 @@ def _score_cells(line: ModelLine) -> tuple[str, str]:
     return estimate(line.score), estimate(line.rank, 1)
 
 
-def _median_cell(cell: Row | None) -> str:
-    """Return one model on one task: the median with its interval, and to what it loses; its state if no seed ended."""
-    return "; ".join([median(cell), *lost(cell)]) if cell and cell.seed_count else state(cell)
+def _median_cell(cell: Row | None, power: int = 0, intervals: bool = True) -> str:
+    """Return one model on one task: the median, if asked for with its interval; its state if no seed ended."""
+    if not cell or not cell.seed_count:
+        return state(cell)
+    text = marked_median(cell, power)
+    return text if intervals else re.sub(r" \[.*\]( \(.*\))?", "", text)
 
 
 def _budget_table(board: tuple[str, str], curves: Sequence[SearchCurve]) -> Table:

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -41,7 +41,7 @@ class Table:
         drop: Columns that a narrow terminal leaves out, the first of them first.
         beneath: Columns that a terminal prints beneath the table.
         named: Columns that together name a line.
-        heirs: Of columns that may be left out those in whose empty cells they then stand.
+        notes: What a terminal prints beneath the table, each a paragraph; papers and programs do not get it.
     """
 
     title: str
@@ -56,7 +56,7 @@ class Table:
     drop: Sequence[int] = ()
     beneath: frozenset[int] = frozenset()
     named: Sequence[int] = (0,)
-    heirs: Mapping[int, int] = field(default_factory=dict)
+    notes: Sequence[str] = ()
 
 
 def of_texts(title: str, columns: Sequence[str], lines: Sequence[Sequence[str]]) -> Table:
@@ -128,7 +128,7 @@ def _to_markdown(table: Table) -> str:
 
 
 def _to_latex(table: Table) -> str:
-    """Return a table for LaTeX with the package booktabs."""
+    """Return a table for LaTeX, over both columns of a paper that has two; it needs no package."""
 
     def line(cells: Sequence[str]) -> str:
         text = " & ".join(cells) + r" \\"
@@ -139,17 +139,17 @@ def _to_latex(table: Table) -> str:
     caption = in_latex(redacted(". ".join(filter(None, (table.title, said)))))
     return "\n".join(
         [
-            r"\begin{table}",
-            r"\centering",
+            r"\begin{table*}",
+            r"\centering\small",
             *([rf"\caption{{{caption}}}"] if caption else []),
             rf"\begin{{tabular}}{{{sides}}}",
-            r"\toprule",
+            r"\hline",
             line([in_latex(name) for name in table.columns]),
-            r"\midrule",
+            r"\hline",
             *[line(cells) for cells in _mark_cells(table, in_latex, r"\textbf{{{}}}".format)],
-            r"\bottomrule",
+            r"\hline",
             r"\end{tabular}",
-            r"\end{table}",
+            r"\end{table*}",
             "",
         ]
     )

@@ -70,13 +70,6 @@ def column_widths(made: Table, shown: Sequence[int], width: int | None) -> list[
     return list(widths.values())
 
 
-def fill_inherited(made: Table, shown: Sequence[int]) -> Table:
-    """Return a table in whose empty cells stands what a column says that was left out; see ``Table.heirs``."""
-    heirs = {heir: k for k, heir in made.heirs.items() if k not in shown}
-    lines = [[line[heirs.get(k, k)] if cell == DASH else cell for k, cell in enumerate(line)] for line in made.lines]
-    return replace(made, lines=lines)
-
-
 def is_empty(made: Table, column: int) -> bool:
     """Return whether a column that may be left out says nothing of any line."""
     return column in made.drop and all(line[column] in (DASH, "") for line in made.lines)
@@ -135,6 +128,7 @@ def split_table(made: Table, width: int | None, ahead: int) -> list[Table]:
             title=made.title if number == 0 else "",
             answer=made.answer if number == 0 else "",
             caption=made.caption if number == last else "",
+            notes=made.notes if number == last else (),
             bold=frozenset((i, part.index(k)) for i, k in made.bold if k in part),
             prose=frozenset(part.index(k) for k in made.prose if k in part),
         )

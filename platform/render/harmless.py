@@ -29,6 +29,7 @@ LATEX = {
     "↑": r"$\uparrow$",
     "↓": r"$\downarrow$",
     "×": r"$\times$",
+    "†": r"$^\dagger$",
     "≤": r"$\leq$",
     "≥": r"$\geq$",
     "≈": r"$\approx$",

@@ -7,11 +7,10 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 from rich.padding import Padding
 from rich.style import Style
@@ -25,7 +24,6 @@ from longwave.platform.redaction import redacted
 from longwave.platform.render import export
 from longwave.platform.render.fit import (
     column_widths,
-    fill_inherited,
     fitting_columns,
     is_empty,
     lines_beneath,
@@ -58,11 +56,13 @@ class Terminal(Console):
 
 LEGIBLE = 80
 """Columns of what is read as a page."""
-WIDER = "See them in a wider terminal, or with: COLUMNS=200"
-JSON_HINT = "See them in a wider terminal, or with: COLUMNS=200 or --format json"
-ANY_HINT = "See them in a wider terminal, or with: COLUMNS=200 or --format csv"
+WIDER = "Show them with: COLUMNS=200"
+JSON_HINT = "Show them with: COLUMNS=200 or --format json"
+ANY_HINT = "Show them with: COLUMNS=200 or --format csv"
 PIPED = 200
 """Columns of prose in a pipe, which has no width; a line of a table is one line there, however long."""
+BESIDE = 3
+"""Columns between two tables that stand side by side."""
 WIDE = 100
 """Columns from which on a plan shows names in full, and seeds."""
 
@@ -91,8 +91,8 @@ def print_json(content: object) -> None:
 
 
 def metric_label(metric: str, unit: str, goal: str) -> str:
-    """Return a metric with its unit and direction: ``accuracy [%] ↑``."""
-    return f"{metric} [{unit}] {arrow(goal)}"
+    """Return a metric with its unit, if it has one, and its direction: ``accuracy [%] ↑``."""
+    return f"{metric.replace('_', ' ')}{'' if unit == '1' else f' [{unit}]'} {arrow(goal)}"
 
 
 def print_line(text: str) -> None:
@@ -155,28 +155,66 @@ def print_tables(tables: Sequence[export.Table], format: export.Format, content:
             print_line(f"  {made.caption}\n")
 
 
+def print_beside(left: export.Table, right: Sequence[export.Table]) -> None:
+    """Print a table and others: these below each other at its right where there is room, else beneath it in a row.
+
+    Tables are as wide as their cells are, and have no titles, captions or notes.
+    """
+    needed = [total_width(column_widths(table, range(len(table.columns)), None)) for table in (left, *right)]
+    first, *others = (_draw_table(table, range(len(table.columns)), None, rule=False) for table in (left, *right))
+    width = table_width()
+    rows: list[list[RenderableType]]
+    if width is not None and needed[0] + BESIDE + max(needed[1:]) <= width:
+        rows = [[first, Group(*(Padding(table, (k > 0, 0, 0, 0)) for k, table in enumerate(others)))]]
+    elif width is not None and sum(needed[1:]) + BESIDE * (len(right) - 1) <= width:
+        rows = [[first], [*others]]
+    else:
+        rows = [[table] for table in (first, *others)]
+    for row in rows:
+        grid = Table.grid(padding=(0, BESIDE, 0, 0), pad_edge=False)
+        grid.add_row(*row)
+        _print_trimmed(wide_console(sum(needed) + BESIDE * len(needed)), grid)
+        print_line("")
+
+
 def _print_fitted(made: export.Table, hint: str, styles: Mapping[tuple[int, int], str | Style] | None = None) -> None:
     """Print a table as far as there is room for it, and beneath it what it left out and what stands there anyway."""
-    made = replace(made, lines=[[escape_invisible(redacted(cell)) for cell in line] for line in made.lines])
-    styles = styles or dict.fromkeys(made.bold, "bold")
     shown = fitting_columns(made, table_width())
-    made = fill_inherited(made, shown)
-    wanted = column_widths(made, shown, table_width())
-    drawn = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), pad_edge=False)
-    for k, width in zip(shown, wanted, strict=True):
-        side: Literal["left", "right"] = "right" if k in made.right else "left"
-        drawn.add_column(escape(made.columns[k]), justify=side, overflow="fold", width=width)
-    for i, line in enumerate(made.lines):
-        texts = [wrap_text(line[k], w) if k in made.prose else line[k] for k, w in zip(shown, wanted, strict=True)]
-        drawn.add_row(*(Text(text, styles.get((i, k), "")) for k, text in zip(shown, texts, strict=True)))
     if made.title:
         print_line(made.title)
-    _print_trimmed(wide_console(total_width(wanted)), drawn)
-    for note in lines_beneath(made):
+    width = total_width(column_widths(made, shown, table_width()))
+    _print_trimmed(wide_console(width), _draw_table(made, shown, table_width(), styles))
+    for note in (*lines_beneath(made), *made.notes):
         print_line(f"  {note}")
     if gone := [made.columns[k] for k in made.drop if k not in shown and not is_empty(made, k)]:
-        print_line(f"  No room for: {', '.join(reversed(gone))}. {hint}")
+        print_line(f"  Left out: {', '.join(reversed(gone))}. {hint}")
     print_line("")
+
+
+def _draw_table(
+    made: export.Table,
+    shown: Sequence[int],
+    width: int | None,
+    styles: Mapping[tuple[int, int], str | Style] | None = None,
+    rule: bool = True,
+) -> Table:
+    """Return some columns of a table as Rich draws it in a width; without a rule its head is dim."""
+    styles = styles or dict.fromkeys(made.bold, "bold")
+    wanted = column_widths(made, shown, width)
+    drawn = Table(
+        box=box.SIMPLE_HEAD if rule else None, show_edge=False, padding=(0, 1, 0, 0), pad_edge=False,
+        header_style="bold" if rule else "dim",
+    )  # fmt: skip
+    for k, wide in zip(shown, wanted, strict=True):
+        side: Literal["left", "right"] = "right" if k in made.right else "left"
+        drawn.add_column(escape(made.columns[k]), justify=side, overflow="fold", width=wide)
+    for i, line in enumerate(made.lines):
+        cells = [escape_invisible(redacted(line[k])) for k in shown]
+        texts = [
+            wrap_text(cell, w) if k in made.prose else cell for k, cell, w in zip(shown, cells, wanted, strict=True)
+        ]
+        drawn.add_row(*(Text(text, styles.get((i, k), "")) for k, text in zip(shown, texts, strict=True)))
+    return drawn
 
 
 def print_plan(sweep: Sweep, first: Sequence[Sequence[TrialConfig]], format: str, where: str) -> None:

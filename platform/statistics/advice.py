@@ -34,13 +34,10 @@ def advice(models: int, seeds: int) -> str:
     enough = enough_seeds(models)
     gap = detectable(models, seeds)
     if gap is None:
-        return (
-            f"{seeds} seed{'s' * (seeds > 1)} cannot rank {models} models, whatever they differ by: it takes {enough}."
-        )
-    sees = f"differences from {gap:.1f} standard deviations on are found in {100 * POWER:g} % of cases"
-    if seeds >= enough:
-        return f"{seeds} seeds rank {models} models: {sees}."
-    return f"{seeds} seeds hardly rank {models} models: {sees}; {enough} seeds find {CLEAR:g}."
+        counted = f"{seeds} seed{'s' * (seeds > 1)}"
+        return f"With {counted} no difference between {models} models is detected; at least {enough} seeds are needed."
+    sees = f"With {seeds} seeds only differences of {gap:.1f} SD or more are detected ({100 * POWER:g} % power)"
+    return f"{sees}." if seeds >= enough else f"{sees}; with {enough}, {CLEAR:g} SD."
 
 
 @lru_cache(256)

@@ -92,6 +92,7 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
                 drawn=[valid for cell in cells for valid in drawn.get((cell, config.task, model), ())],
                 candidates=[c for c in mine.values() if c.phase == "race" or c.row == row],
                 ranges=ranges if search.trials else (),
+                task_title=entries[1].facts.get("title", "") if entries[1] else "",
                 family=entries[0].family if entries[0] else "",
                 superseded=why_superseded(config, catalogue),
             )

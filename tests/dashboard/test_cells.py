@@ -30,7 +30,7 @@ def test_a_published_number_stands_in_the_frame_with_word_ratio_and_n() -> None:
     assert (near["number"], near["statistic"], near["ours is"], near["n"]) == (
         "1.00", "mean of 3", "reproduced", "4 and 3",
     )  # fmt: skip
-    assert near["our error over it"].startswith("× 1.01 (") and near["differs in"] == "—"
+    assert near["our error over it"].startswith("1.01 (") and near["differs in"] == "—"
     [_, alone] = rows([retrained("b", [1.0])], [in_print("a", 2.0)])
     [record] = table_frames.published_frame(alone).to_dict("records")
     assert (record["ours is"], record["our error over it"], record["n"]) == ("not run", "—", "—")

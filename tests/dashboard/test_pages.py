@@ -46,10 +46,10 @@ def test_the_table_prints_each_row_as_computed_by_hand(url: str, visit: Visit) -
         "rank_low": "1–3",
         " ": "●",
         "title": "LEM",
-        "median": "0.0050 [0.0030, 0.0070] (75 %)",
+        "median": "0.00500 [0.00300, 0.00700] (75 %)",
         "mean": "0.0050 ± 0.0020 (3, provisional)",
         "published": "0.2 × 10⁻² (reported, lem Table 4, lem Table 9)",
-        "verdict": "other protocol, × 2.36 (0.45–13.3), n 3 and ?",
+        "verdict": "other protocol (2.36)",
         "n": "3 ok",
         "share": "none",
         "departures": "recipe of LEM, Table 4; epochs 3 (published 400)",
@@ -60,7 +60,7 @@ def test_the_table_prints_each_row_as_computed_by_hand(url: str, visit: Visit) -
     }
     # Geometric mean of the errors 0.01189 over 0.012.
     assert [lstm[k] for k in ("rank_low", "mean", "n")] == ["1–3", "0.0120 ± 0.0016 (5)", "5 ok"]
-    assert lstm["verdict"].startswith("other protocol, × 0.99 (")
+    assert lstm["verdict"].startswith("other protocol (0.99)")
     assert [cornn[k] for k in ("rank_low", "title", "median", "mean")] == ["1–3", "coRNN", "diverged", "diverged"]
     assert [cornn[k] for k in ("n", "share")] == ["2 diverged, 1 missing", "100 % [16, 100]"]
     assert [cornn[k] for k in ("parameters", "train_seconds", "find_seconds")] == ["—", "2.0 s", "2.5 min"]
@@ -160,7 +160,7 @@ def test_a_link_to_what_is_not_there_says_so_in_place_of_something_else(
 def test_a_row_has_its_seeds_curves_settings_and_command(url: str, visit: Visit) -> None:
     row = trial("lem", 0).row
     page = visit(url, "row", row=row[:8])
-    assert page.subheader[0].value == "LEM on fitzhugh_nagumo: 0.0050 [0.0030, 0.0070] (75 %)"
+    assert page.subheader[0].value == "LEM on fitzhugh_nagumo: 0.00500 [0.00300, 0.00700] (75 %)"
     seeds = page.dataframe[0].value.sort_values("seed")
     assert list(seeds["test"]) == [0.003, 0.005, 0.007] and list(seeds["best epoch"]) == [2, 2, 2]
     lines = [v for v in marks(page) if v.get("mark") == ""]
@@ -194,14 +194,14 @@ def test_home_names_the_best_of_each_board(url: str, visit: Visit) -> None:
     assert list(best["rows"]) == [1, 1, 3]
     grids = [table.value.set_index("model") for table in page.dataframe[1:]]
     assert [list(grid.columns) for grid in grids] == [
-        ["score", "mean rank", "adding N=2000 (open)", "adding N=500 (open)"],
-        ["score", "mean rank", "fitzhugh_nagumo (open)"],
+        ["score", "mean rank", "Adding problem, N=2000 (open)", "Adding problem, N=500 (open)"],
+        ["score", "mean rank", "FitzHugh–Nagumo (open), × 10⁻³"],
     ], "boards that share no model stand apart"
     assert list(grids[0].index) == ["GRU"] and grids[0].loc["GRU", "score"].startswith("— (")
     assert set(grids[1].index) == {"LEM", "LSTM", "coRNN"}
     assert "**4 models on 3 boards, 12 retrainings.**" in notes(page)
     assert list(best["task"]) == ["open"] * 3
-    assert "0 of 2 tasks separate networks from trivial predictors, 2 are open and 0 are saturated." in notes(page)
+    assert "0 of 2 boards separate networks from trivial predictors (2 open, 0 saturated)." in notes(page)
 
 
 def test_home_folds_saturated_tasks_into_the_sentence_that_every_view_has(tmp_path: Path, visit: Visit) -> None:
@@ -214,12 +214,12 @@ def test_home_folds_saturated_tasks_into_the_sentence_that_every_view_has(tmp_pa
         told = overviews(read_board(store))[0]
     page = visit(url)
     assert list(page.dataframe[0].value["task"]) == ["separates", "saturated"]
-    assert over_all(told).startswith("1 of 2 tasks separates networks") and over_all(told) in notes(page)
+    assert over_all(told).startswith("1 of 2 boards separates networks") and over_all(told) in notes(page)
     assert [fold.label for fold in page.expander] == [saturated_tasks(told)]
     above, folded = (table.value for table in page.dataframe[1:])
     assert list(above.columns)[3:] == ["adding"] and list(folded.columns) == ["model", "enso"]
     text = notes(visit(url, "task", task="enso"))
-    assert "Saturated: no network's median is better than the best trivial predictor, mean at 1." in text
+    assert "No model beats the best trivial predictor (mean, 1.00)." in text
 
 
 def test_two_rows_are_compared_with_a_verdict_in_a_sentence(url: str, visit: Visit) -> None:
@@ -252,7 +252,7 @@ def test_published_numbers_stand_beside_ours_with_their_reason(url: str, visit: 
     page = visit(url, "reproduction")
     frame = page.dataframe[0].value.set_index("model")
     assert frame.loc["LSTM", "verdict"] == "other protocol" and frame.loc["LSTM", "our error over it"].startswith(
-        "× 0.99 ("
+        "0.99 ("
     )
     assert "hidden 16 (printed" in frame.loc["LSTM", "why"] or "epochs 3" in frame.loc["LSTM", "why"]
     assert "3 other protocol" in notes(page) or "2 other protocol" in notes(page)

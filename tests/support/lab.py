@@ -28,7 +28,7 @@ def trial(
 def about(config: TrialConfig) -> About:
     fast = config.task == "fitzhugh_nagumo"
     return About(
-        task="FitzHugh-Nagumo, next value" if fast else "Adding problem",
+        task="FitzHugh–Nagumo" if fast else "Adding problem",
         model=TITLES[config.model],
         metric="l2_error" if fast else "mse",
         unit="1",

@@ -30,9 +30,9 @@ const WRITERS = {
   },
   LaTeX: ({ head, lines, bold, right }) => {
     const row = (cells) => `${/^[[*]/.test(cells[0]) ? "{}" : ""}${cells.join(" & ")} \\\\\n`;
-    return `\\begin{tabular}{${right.map((on) => (on ? "r" : "l")).join("")}}\n\\toprule\n${row(head.map(inLatex))}\\midrule\n${
+    return `\\begin{tabular}{${right.map((on) => (on ? "r" : "l")).join("")}}\n\\hline\n${row(head.map(inLatex))}\\hline\n${
       lines.map((line, k) => row(line.map((text, j) => (bold[k][j] ? `\\textbf{${inLatex(text)}}` : inLatex(text))))).join("")
-    }\\bottomrule\n\\end{tabular}\n`;
+    }\\hline\n\\end{tabular}\n`;
   },
   JSON: ({ records }) => `${JSON.stringify(records, null, 2)}\n`,
 };

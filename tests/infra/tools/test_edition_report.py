@@ -111,8 +111,8 @@ def test_tasks_that_are_saturated_for_every_model_are_proposed_for_retirement() 
     text = report(board, [], {}, "T", "0", "")
     intro, only = lines("Tasks proposed for retirement", text)
     assert intro.startswith("For every model with a score this task is saturated: what they rank is who comes nearest")
-    assert only == "- **v**: Saturated: no network's median is better than the best trivial predictor, mean at 1."
+    assert only == "- **v**: No model beats the best trivial predictor (mean, 1.00)."
     first, *answers = lines("Which model is best", text)
-    assert first == over_all(overviews(board)[0]) and first.startswith("1 of 2 tasks separates")
-    assert answers[0].startswith("- **u**: Separates: A and B are told apart from the best trivial predictor")
+    assert first == over_all(overviews(board)[0]) and first.startswith("1 of 2 boards separates")
+    assert answers[0].startswith("- **u**: A and B beat the best trivial predictor")
     assert lines("Tasks proposed for retirement", report(rows(groups, []), [], {}, "T", "0", "")) == ["Nothing."]

@@ -36,7 +36,8 @@ def tables(text: str) -> list[list[list[str]]]:
 def test_boards_that_share_a_model_stand_in_one_table(boards: dict[str, str], expected: list[str]) -> None:
     actual = tables(summary([row for task, models in boards.items() for row in of(task, models)]))
     assert [head for head, *_ in actual] == [
-        ["by mean rank", "mean rank", "score", *(f"{task} ↓" for task in named)] for named in expected
+        ["by mean rank", "mean rank", "score", *(f"{task if len(named) > 1 else 'T'} ↓" for task in named)]
+        for named in expected
     ]
     for (_, *lines), named in zip(actual, expected, strict=True):
         models = {model.upper() for task in named for model in boards[task]}
@@ -53,7 +54,7 @@ def test_an_arrow_says_which_way_is_better_and_a_model_that_was_not_trained_has_
 def test_models_stand_by_mean_rank_and_bold_is_the_best_group_of_less_than_half_of_a_board() -> None:
     text = summary([*of("a", "zyx"), *of("b", "zx")])
     [[_, *lines]] = tables(text)
-    assert text.startswith("2 of 2 tasks separate networks from trivial predictors, 0 are open and 0 are saturated.")
+    assert text.startswith("2 of 2 boards separate networks from trivial predictors (0 open, 0 saturated).")
     assert [line[0] for line in lines] == ["Z", "X", "Y", "*best trivial*"], "Y has no rank: it never ran on b"
     assert [line[3:] for line in lines[:2]] == [["**1.035**", "1.035"], ["3.035", "2.035"]], "1 of 2 rows is half"
 
@@ -63,7 +64,11 @@ def test_saturated_tasks_are_folded_below_in_a_table_of_their_own() -> None:
     above, below = tables(text)
     assert above[0][3:] == ["a ↓"] and below[0] == ["model", "b ↓", "c ↓"]
     assert [line[1:] for line in below[1:]] == [["1.035 †", "—"], ["2.035 †", "1.035 †"], ["0.5 mean"] * 2]
-    assert text.index("<details><summary>2 tasks are saturated") < text.index("| model | b") < text.index("</details>")
+    assert (
+        text.index("<details><summary>No model beats the best trivial predictor on 2 boards")
+        < text.index("| model | b")
+        < text.index("</details>")
+    )
 
 
 def test_what_a_cell_varies_of_its_model_stands_behind_it() -> None:

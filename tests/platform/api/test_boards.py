@@ -105,7 +105,7 @@ def test_a_board_says_of_each_task_whether_it_separates(tmp_path: Path) -> None:
         "adding": "separates",
         "enso": "saturated",
     }
-    first = "1 of 2 tasks separates networks from trivial predictors, 0 are open and 1 is saturated."
+    first = "1 of 2 boards separates networks from trivial predictors (0 open, 1 saturated)."
     assert repr(both).startswith(first) and first in both._repr_html_()
     assert list(both.to_pandas()["enso separation"]) == ["saturated"] * 2
 

@@ -39,8 +39,8 @@ numbers = st.floats(-1e6, 1e6)
 
 
 def written(row: Row) -> dict[str, str]:
-    """Return a row's cells in a terminal by heading."""
-    return {column.heading: column.text(row) for column in of("terminal")}
+    """Return a row's cells in a terminal and on a page by heading."""
+    return {column.heading: column.text(row) for column in (*of("terminal"), *of("page"))}
 
 
 def test_mean_and_deviation_by_hand() -> None:
@@ -120,7 +120,7 @@ def test_a_row_of_5_ended_and_45_diverged_seeds_stands_behind_all_that_mostly_en
     assert [row.model for row in actual] == ["fine", "worse", "lost"]
     last = actual[-1]
     assert (last.mean, last.median, last.median_best, last.seed_count, last.rank_high) == (0.1, None, None, 50, 3)
-    assert (written(last)["median [94–95 %]"], written(last)["mean ± std (n)"]) == (
+    assert (written(last)["median [95 %]"], written(last)["mean ± std (n)"]) == (
         "diverged", "0.1 (5 of 50)",
     )  # fmt: skip
     assert written(last)["diverged [95 %]"] == "90 % [78, 97]"
@@ -229,8 +229,7 @@ def test_each_published_number_has_its_own_verdict_in_the_same_place() -> None:
     [row] = rows([retrained("lem", [1.0, 1.1] * 3)], published)
     cells = written(row)
     assert [c.split(" ")[0] for c in cells["published"].split("; ")] == ["0.5", "0.6", "9.0"]
-    assert [c.split(",")[0] for c in cells["verdict"].split("; ")] == ["worse", "worse", "better"]
-    assert cells["verdict"].endswith("n 6 and 3")
+    assert [c.split(" (")[0] for c in cells["verdict"].split("; ")] == ["worse", "worse", "better"]
     assert cells["seeds"] == "6 ok"
 
 
@@ -244,9 +243,10 @@ def test_a_row_says_how_far_it_is_verified_unless_it_was_trained_here(capsys: py
     groups = [retrained("a", [1.0, 2.0]), retrained("b", [3.0], checks=(True, False))]
     made = rows(groups, [printed("c", 1.0)])
     assert {row.model: written(row)["verified"] for row in made} == {"a": "trained here", "b": "claimed", "c": "—"}
-    render_board.print_boards(made, EVERYBODY, Format.markdown)
-    assert "claimed: a check raised a flag" in capsys.readouterr().out
-    render_board.print_boards(rows(groups[:1], []), EVERYBODY, Format.markdown)
+    notes = render_board.BoardOptions(notes=True)
+    render_board.print_boards(made, EVERYBODY, Format.table, notes)
+    assert "claimed: a check raised a flag" in " ".join(capsys.readouterr().out.split())
+    render_board.print_boards(rows(groups[:1], []), EVERYBODY, Format.table, notes)
     assert "claimed:" not in capsys.readouterr().out
     render_board.print_boards(made, EVERYBODY, Format.csv)
     levels = {line["model"]: line["verification"] for line in csv.DictReader(io.StringIO(capsys.readouterr().out))}
@@ -262,33 +262,74 @@ def test_csv_has_one_line_a_row(two_rows: list[Row], capsys: pytest.CaptureFixtu
 def test_markdown_is_a_table_with_ours_and_theirs(two_rows: list[Row], capsys: pytest.CaptureFixture[str]) -> None:
     render_board.print_boards(two_rows, Pool(("lem", "gru")), Format.markdown)
     lines = capsys.readouterr().out.strip().splitlines()
-    assert lines[2].startswith("Open: no trivial predictor was scored. Best median of 2 ranked rows: LEM")
-    lines = [lines[0], "", *lines[4:]]
-    assert lines[0] == "### t: mse [1] ↓" and set(lines[3]) <= set("|-: ")
-    assert (
-        "| 2.0 [1.0, 3.0] (50 %) | 2.0 ± 1.4 (2, provisional)" in lines[4] and "0.5 (mean, paper Table 1)" in lines[4]
+    assert lines[:2] == ["| model | median [95 %] | mean ± std (n) | rank |", "| --- | --- | --- | ---: |"]
+    assert lines[2] == "| LEM | 2.00 [1.00, 3.00] (50 %) | 2.0 ± 1.4 (2, provisional) | 1–2 |"
+    assert lines[-1].startswith(
+        "T: test mse ↓, median with its 95 % interval, mean ± standard deviation, and the range"
     )
-    assert all(line.count("|") == 13 for line in lines[2:6])
-    assert lines[-1].endswith(
-        "Ranked among models lem, gru alone. How this is computed, and how often it is wrong: longwave methods. A row "
-        "is trained once more with: longwave reproduce ROW"
-    )
+    assert lines[-1].endswith("†: a trivial predictor is better. Ranked among models lem, gru alone.")
+
+
+def test_the_columns_that_are_asked_for_stand_in_their_order_and_others_are_refused(
+    two_rows: list[Row], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for format in (Format.markdown, Format.table):
+        options = render_board.BoardOptions(columns=("parameters", "title"))
+        render_board.print_boards(two_rows, EVERYBODY, format, options)
+        head = next(line for line in capsys.readouterr().out.splitlines() if "parameters" in line)
+        assert head.strip("| ").replace("|", "").split() == ["parameters", "model"]
+    with pytest.raises(ConfigError, match="^No column 'titel'. Did you mean title"):
+        render_board.board_table(two_rows, options=render_board.BoardOptions(columns=("titel",)))
+
+
+def test_a_board_says_once_what_all_rows_share_and_the_rest_in_its_notes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    groups = [retrained("a", [1.0, 2.0]), retrained("b", [3.0, 4.0], departures=("epochs 3 (published 400)",))]
+    made = rows(groups, [printed("a", 0.5)])
+    outputs = []
+    for notes in (False, True):
+        render_board.print_boards(made, EVERYBODY, Format.table, render_board.BoardOptions(notes=notes))
+        outputs.append(capsys.readouterr().out)
+    short, full = outputs
+    for output in outputs:
+        assert "  All rows: recipe of paper, Table 1; seeds: 2 ok.\n" in output
+    assert "epochs 3" not in short and "--notes" in short and "--notes" not in full
+    assert "  B: epochs 3 (published 400).\n" in full
+    assert "  A beside 0.5 (mean, paper Table 1): worse: error ratio" in full.replace("undecided", "worse")
+
+
+def test_small_numbers_have_three_digits_and_one_power_of_ten_a_column(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    best, worst = [0.00136, 0.00136, 0.001363], [0.782, 1.342, 0.329]
+    made = rows([retrained("a", best), retrained("b", worst, trivial={"mean": 1.477, "last": 1.5})], [])
+    render_board.print_boards(made, EVERYBODY, Format.table)
+    output = capsys.readouterr().out
+    assert "T: mse ↓, × 10⁻³" in output and "1.36 [1.36, 1.36]" in output and "782 [329, 1,342]" in output
+    assert "1,477" in output and "1,500" not in output, "of trivial predictors the best stands alone"
+    assert "1 other trivial predictor: --all." in output
 
 
 def test_a_terminals_table_says_what_its_ranks_are(two_rows: list[Row], capsys: pytest.CaptureFixture[str]) -> None:
     render_board.print_boards(two_rows, EVERYBODY, Format.table)
     out = capsys.readouterr().out
     output = " ".join(out.split())
-    assert "2.0 ± 1.4 (2," in output and "adjusted by Holm at 5 %" in output
-    assert advice(2, 2) in output and "cannot rank 2 models" in output
+    assert "2.00 [1.00, 3.00]" in output and "the range that tests of all pairs allow at 5 %" in output
+    render_board.print_boards(two_rows, EVERYBODY, Format.table, render_board.BoardOptions(notes=True))
+    output = " ".join(capsys.readouterr().out.split())
+    assert advice(2, 2) in output and "no difference between 2 models is detected" in output
 
 
 def test_a_board_says_what_its_fewest_seeds_can_rank(capsys: pytest.CaptureFixture[str]) -> None:
     models = {"a": 5, "b": 9, "c": 12, "d": 1}
     made = rows([retrained(m, [k / 10 for k in range(n)], trivial={"copy": 9.0}) for m, n in models.items()], [])
-    render_board.print_boards(made, EVERYBODY, Format.markdown)
-    assert f"fewer than 5 seeds. {advice(3, 5)} How" in capsys.readouterr().out
-    render_board.print_boards(made[:1], EVERYBODY, Format.markdown)
+    notes = render_board.BoardOptions(notes=True)
+    render_board.print_boards(made, EVERYBODY, Format.table, notes)
+    assert advice(3, 5) in " ".join(capsys.readouterr().out.split())
+    render_board.print_boards(made[:1], EVERYBODY, Format.table, notes)
     assert "5 seeds" not in capsys.readouterr().out.replace("than 5 seeds", "")
 
 
@@ -377,12 +418,10 @@ def test_a_narrow_terminal_leaves_out_what_matters_least_and_says_so_and_protoco
         return capsys.readouterr().out
 
     narrow, wide = output(80), output(250)
-    assert "No room for: mean ± std (n), diverged" in narrow and "--format csv" in narrow and "No room" not in wide
-    assert "protocol, all: recipe of paper, Table 1" in narrow and "protocol, all:" in wide
+    assert "Left out: mean ± std (n), diverged" in narrow and "--format csv" in narrow and "Left out" not in wide
     for text in (narrow, wide):
-        assert (
-            all(row.config[:8] in text for row in made if row.config) and " ".join(text.split()).count("Guarded") == 1
-        )
-    assert "2.0 ± 1.4" in wide and "2.0 [1.0, 3.0]" in narrow and max(map(len, narrow.splitlines())) <= 80
+        assert all(row.config[:8] in text for row in made if row.config)
+        assert text.count("All rows: recipe of paper, Table 1") == " ".join(text.split()).count("Rank: the range") == 1
+    assert "2.0 ± 1.4" in wide and "2.00 [1.00, 3.00]" in narrow and max(map(len, narrow.splitlines())) <= 80
     assert narrow.startswith("Open: no trivial predictor was scored. Best median of 2 ranked rows: LEM,")
     assert output(80, Format.markdown) == output(250, Format.markdown)

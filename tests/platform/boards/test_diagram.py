@@ -221,7 +221,7 @@ def test_the_command_writes_the_figure_of_the_overview(
     url, file = str(store.engine.url), tmp_path / "f.svg"
     assert main(["board", "--figure", str(file), "--min-seeds", "5", "--store", url]) == 0
     shown = capsys.readouterr()
-    assert "mean rank" in shown.out and shown.err == f"Figure: {file}\n"
+    assert "2 of 2 boards separate networks" in shown.out and shown.err == f"Figure: {file}\n"
     drawn = texts(file.read_text(encoding="utf-8"))
     assert {"lem </script> 1.00", "gru </script> 2.00", "3.00 lstm </script>"} < set(drawn)
     assert " ".join(drawn).endswith("with at least 5 retrainings alone.")

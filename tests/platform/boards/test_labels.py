@@ -79,7 +79,7 @@ def test_every_view_calls_a_row_the_same(tmp_path: Path) -> None:
     actual, both = rows(groups, []), ["GRU (hidden 16)", "GRU (hidden 19)"]
     assert "Best median of 2 ranked rows: GRU (hidden 16), 1.02" in answer(actual).sentence
     assert answer(actual).sentence.endswith("not told apart from GRU (hidden 19).")
-    assert [line[2] for line in as_text.board_table(actual).lines] == both
+    assert [line[1] for line in as_text.board_table(actual).lines] == both
     assert (
         table_frames.row_labels(actual)
         == both

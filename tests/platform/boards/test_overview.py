@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -159,61 +160,85 @@ def test_a_task_whose_seeds_scatter_more_than_it_gains_is_named_and_in_no_score(
 def test_an_empty_board_has_an_empty_overview(capsys: pytest.CaptureFixture[str]) -> None:
     actual = overview([])
     assert (actual.tasks, actual.lines) == ([], [])
-    render_board.print_overviews([actual], EVERYBODY, Format.markdown)
+    render_board.print_overviews([], EVERYBODY, Format.markdown)
     assert "| model | score | mean rank |" in capsys.readouterr().out
+    render_board.print_overviews([], EVERYBODY, Format.table)
+    assert "0 of 0 boards separate networks" in capsys.readouterr().out
 
 
 def test_the_overview_is_printed_with_every_cell_in_one_of_its_states(
     two_tasks: list[Row], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    render_board.print_overviews([overview(two_tasks)], Pool(min_seeds=2), Format.markdown)
+    table = render_board.overview_table(overview(two_tasks), Pool(min_seeds=2))
+    assert table.answer == over_all(overview(two_tasks)) and table.answer.startswith("2 of 2 boards separate networks")
+    assert table.columns == ["model", "score", "mean rank", "u", "v"]
+    lem, gru, lstm = table.lines
+    assert lem[0] == "LEM" and lem[3].startswith("9.10 [8.90, 9.30]")
+    assert "8.20 [diverged, 8.60]" in (*lem, *gru)
+    assert [*lstm[:4]] == ["LSTM", "— (1 of 2 separating tasks)", "—", "not run"] and (2, 4) in table.bold
+    assert table.notes[-1] == "Ranked among rows with at least 2 retrainings alone."
+    render_board.print_overviews(two_tasks, EVERYBODY, Format.markdown)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[2] == over_all(overview(two_tasks)) and lines[2].startswith("2 of 2 tasks separate networks")
-    assert lines[4] == "| model | score | mean rank | u | v |"
-    lem, gru, lstm = lines[6:9]
-    assert lem.startswith("| LEM | ") and "8.20 [diverged, 8.60]" in lem and "| 9.10 [8.90, 9.30] |" in lem
-    assert lstm == "| LSTM | — (1 of 2 separating tasks) | — | not run | **9.70 [9.54, 9.86]** |"
-    assert lines[-1].endswith("Ranked among rows with at least 2 retrainings alone.")
-    render_board.print_overviews([overview(two_tasks)], EVERYBODY, Format.json)
+    assert lines[0] == "| model | score | mean rank | u | v |" and "| 9.10 |" in lines[2] and "[" not in lines[2][30:]
+    assert lines[-1].startswith("Median test score of each model; bold:")
+    render_board.print_overviews(two_tasks, EVERYBODY, Format.json)
     records = json.loads(capsys.readouterr().out)
     assert records[0]["model"] == "lem" and records[0]["u median"] == 9.1
     assert (records[0]["v diverged"], records[0]["v median_worst"], records[0]["v n"]) == (1, None, 4)
     assert (records[2]["u state"], records[2]["v state"], records[2]["score"]) == ("not run", "ok", None)
 
 
-def test_a_terminal_shows_as_many_tasks_at_a_time_as_there_is_room_for(
+def test_a_table_of_numbers_shows_as_many_boards_at_a_time_as_there_is_room_for(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    groups = [on(f"task{k}", "lem", LEM) for k in range(7)]
+    made = rows([on(f"task{k}", "lem", LEM) for k in range(7)], [])
     for width, times in (("80", 3), ("120", 2), ("400", 1)):
         monkeypatch.setenv("COLUMNS", width)
-        render_board.print_overviews([overview(rows(groups, []))], EVERYBODY, Format.table)
+        render_board.print_overviews(made, EVERYBODY, Format.table, numbers=True)
         out = capsys.readouterr().out
         lines = out.splitlines()
         assert max(map(len, lines)) <= int(width) and sum(line.startswith("LEM") for line in lines) == times, out
-        assert [f"task{k}" in out for k in range(7)] == [True] * 7
-        assert (
-            "No model is ranked over all tasks" in " ".join(out.split())
-            and " ".join(out.split()).count("Mean rank: of the") == 1
-        )
+        assert sum(line.count("9.10 [8.90, 9.30]") for line in lines) == 7
+        assert "No model is ranked over all boards" in " ".join(out.split())
 
 
-def test_saturated_tasks_are_folded_into_a_sentence_and_shown_on_request(
+def test_saturated_boards_are_named_in_a_sentence_and_shown_on_request(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "120")
     worse = [0.5, 0.6, 0.7, 0.8, 0.9]
-    both = overview(rows([on(task, m, worse if task == "v" else LEM) for task in "uv" for m in ("lem", "gru")], []))
-    for saturated, heading in ((False, "1 of 2 tasks"), (True, "2 tasks")):
-        render_board.print_overviews([both], EVERYBODY, Format.table, saturated)
+    both = rows([on(task, m, worse if task == "v" else LEM) for task in "uv" for m in ("lem", "gru")], [])
+    for saturated, heading in ((False, "1 of 2 boards"), (True, "2 boards")):
+        render_board.print_overviews(both, EVERYBODY, Format.table, saturated, numbers=True)
         out = " ".join(capsys.readouterr().out.split())
-        assert out.startswith("1 of 2 tasks separates networks") and f" {heading} model" in out
-        assert ("v (saturated)" in out, "0.70 [0.50, 0.90]" in out) == (saturated, saturated)
-        assert ("counts it: v. Shown in full by: longwave board --saturated" in out) == (not saturated)
-    lost = overview(rows([on("v", "lem", worse)], []))
-    render_board.print_overviews([lost], EVERYBODY, Format.table)
-    assert "v (saturated)" in capsys.readouterr().out, "there is nothing else to show"
-    assert [record["v separation"] for record in both.to_dict()] == ["saturated"] * 2
+        assert out.startswith("1 of 2 boards separates networks") and f" {heading} model" in out
+        assert ("v (saturated)" in out, "0.700† [0.500, 0.900]" in out) == (saturated, saturated)
+        assert ("on 1 board: v. Show them with: longwave board --saturated" in out) == (not saturated)
+    render_board.print_overviews(rows([on("v", "lem", worse)], []), EVERYBODY, Format.table, numbers=True)
+    assert "T (saturated)" in capsys.readouterr().out, "there is nothing else to show"
+    assert [record["v separation"] for record in overview(both).to_dict()] == ["saturated"] * 2
+
+
+def test_the_overview_has_a_line_a_board_and_a_rank_a_model_on_each(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LEM is better on u; on v both lose to the predictor; on w the medians are equal."""
+    worse, other = [0.5, 0.6, 0.7, 0.8, 0.9], [0.6, 0.7, 0.8, 0.9, 1.0]
+    cells = {"u": (LEM, GRU), "v": (worse, other), "w": (LEM, LEM)}
+    made = rows(
+        [on(task, m, each) for task, both in cells.items() for m, each in zip(("lem", "gru"), both, strict=True)], []
+    )
+    monkeypatch.setenv("COLUMNS", "80")
+    render_board.print_overviews(made, EVERYBODY, Format.table, saturated=True)
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    assert [re.findall(rf"^{k}  ?T .* (yes|no|open)\b", out, re.M) for k in (1, 2, 3)] == [["yes"], ["yes"], ["no"]]
+    lines = {name: re.search(rf"{name} +[\d.]+ +(\d.*)", out)[1].split() for name in ("LEM", "GRU")}
+    order = overview(made).tasks
+    wanted = {"LEM": {"u": "1", "v": "2†", "w": "1"}, "GRU": {"u": "2", "v": "1†", "w": "1"}}
+    assert lines == {name: [ranks[task] for task, _ in order] for name, ranks in wanted.items()}
+    render_board.print_overviews(made, EVERYBODY, Format.table)
+    assert "†" not in "".join(line for line in capsys.readouterr().out.splitlines() if line.startswith(("LEM", "GRU")))
 
 
 def test_a_line_counts_the_tasks_with_a_result() -> None:
@@ -240,11 +265,24 @@ def test_models_of_graphs_are_ranked_among_themselves_beside_those_of_sequences(
     assert overviews([]) == [overview([])]
 
 
-def test_boards_without_a_model_in_common_are_tables_one_above_the_other(
-    two_tasks: list[Row], capsys: pytest.CaptureFixture[str]
+def test_boards_without_a_model_in_common_have_tables_of_their_own_beside_each_other_where_there_is_room(
+    two_tasks: list[Row], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    graphs = rows([on("g", "gcn", LEM), on("g", "gat", GRU)], [])
-    render_board.print_overviews(overviews([*graphs, *two_tasks]), EVERYBODY, Format.table)
+    made = [*rows([on("g", "gcn", LEM), on("g", "gat", GRU)], []), *two_tasks]
+    for width, heads in (
+        ("30", ["board", "model", "model"]),
+        ("46", ["board", "model model"]),
+        ("80", ["board model", "model"]),
+    ):
+        monkeypatch.setenv("COLUMNS", width)
+        render_board.print_overviews(made, EVERYBODY, Format.table)
+        lines = [
+            re.findall("board|model", line)
+            for line in capsys.readouterr().out.splitlines()
+            if " mean" in line or "tied" in line
+        ]
+        assert [" ".join(words) for words in lines] == heads
+    render_board.print_overviews(made, EVERYBODY, Format.table, numbers=True)
     output = capsys.readouterr().out
-    assert output.index("2 tasks") < output.index("LEM") < output.index("1 task\n") < output.index("GCN")
-    assert output.count("Each cell is the model's row") == 1 and output.index("Each cell") > output.index("GAT")
+    assert output.index("2 boards") < output.index("LEM") < output.index("1 board\n") < output.index("GCN")
+    assert output.count("in the best group of its board") == 1

@@ -33,18 +33,18 @@ def test_other_protocols_are_counted_and_explained_and_none_reproduced_is_said(r
         "Verdicts of current rows on 3 printed numbers: 1 other protocol (recipe, data, form or statistic differs from "
         "the paper's, so that a word would judge the difference and not the model), 1 worse, 1 undecided, 0 reproduced;"
     )
-    assert "nearest to a reproduction is B on t beside 1.2, undecided, × 0.80" in text
+    assert "nearest to a reproduction is B on t beside 1.2, undecided: error ratio 0.80" in text
 
 
 @pytest.mark.parametrize(
     ("numbers", "nearest"),
     [
-        ([("consistent", 1.0), ("reproduced", 1.2)], "reproduced, × 1.20"),
-        ([("undecided", 1.01), ("consistent", 1.2)], "consistent, × 1.20"),
-        ([("worse", 2.0), ("better", 0.6)], "better, × 0.60"),
-        ([("other protocol", 1.0), ("worse", 9.0)], "worse, × 9.00"),
-        ([("other protocol", 3.0), ("other protocol", 0.5)], "other protocol, × 0.50"),
-        ([("undecided", None), ("undecided", 50.0)], "undecided, × 50.0"),
+        ([("consistent", 1.0), ("reproduced", 1.2)], "reproduced: error ratio 1.20"),
+        ([("undecided", 1.01), ("consistent", 1.2)], "consistent: error ratio 1.20"),
+        ([("worse", 2.0), ("better", 0.6)], "better: error ratio 0.60"),
+        ([("other protocol", 1.0), ("worse", 9.0)], "worse: error ratio 9.00"),
+        ([("other protocol", 3.0), ("other protocol", 0.5)], "other protocol: error ratio 0.50"),
+        ([("undecided", None), ("undecided", 50.0)], "undecided: error ratio 50.0"),
     ],
 )
 def test_the_nearest_is_met_then_of_the_papers_protocol_then_nearest_to_ratio_1(

@@ -27,11 +27,11 @@ def board(task: str = "t", **tests: Sequence[float | str]) -> list[Row]:
 @pytest.mark.parametrize(
     ("tests", "word", "sentence"),
     [
-        ([BETTER], "separates", "Separates: A is told apart from the best trivial predictor, last value at 0.4."),
-        ([BETTER, BETTER], "separates", "Separates: A and B are told apart from the best trivial predictor, last"),
-        ([WORSE, WORSE], "saturated", "Saturated: no network's median is better than the best trivial predictor, last"),
-        ([[0.4] * 5], "saturated", "Saturated: no network's median is better than the best trivial predictor, last"),
-        ([["diverged"] * 5], "saturated", "Saturated: no network's median is better"),
+        ([BETTER], "separates", "A beats the best trivial predictor (last value, 0.400)."),
+        ([BETTER, BETTER], "separates", "A and B beat the best trivial predictor (last value, 0.400)."),
+        ([WORSE, WORSE], "saturated", "No model beats the best trivial predictor (last value, 0.400)."),
+        ([[0.4] * 5], "saturated", "No model beats the best trivial predictor (last value, 0.400)."),
+        ([["diverged"] * 5], "saturated", "No model beats the best trivial predictor"),
         ([MIXED], "open", "Open: 3 of 5 seeds of A beat the best trivial predictor, last value at 0.4: too few to "),
         ([BETTER[:4]], "open", "Open: no network has 5 seeds yet."),
         ([[*BETTER[:4], "diverged"]], "open", "Open: 4 of 5 seeds of A beat the best trivial predictor"),
@@ -86,9 +86,9 @@ def test_a_saturated_board_has_no_median_and_no_leader_that_is_better(tests: lis
 
 
 def test_a_board_says_first_whether_it_separates_and_a_saturated_one_says_so_once() -> None:
-    assert answer(board(a=BETTER)).sentence.startswith("Separates: A is told apart")
+    assert answer(board(a=BETTER)).sentence.startswith("A beats the best trivial predictor")
     lost = answer(board(a=WORSE, b=[0.7] * 5)).sentence
-    assert lost.startswith("Saturated: no network's median") and "Best median of 2 ranked rows: A" in lost
+    assert lost.startswith("No model beats") and "Best median of 2 ranked rows: A" in lost
     assert "loses to" not in lost
     assert answer([]).sentence == "No row is ranked here yet."
 
@@ -98,19 +98,18 @@ def test_the_first_line_counts_the_tasks_of_each_word_and_ranks_over_those_that_
     actual = overview(both)
     assert [place for place, _ in actual.tasks] == ["u", "w", "v"], "separating, open, saturated"
     assert over_all(actual).startswith(
-        "1 of 3 tasks separates networks from trivial predictors, 1 is open and 1 is saturated. Best mean rank over "
-        "one task, u, of 2 models: A, 1.5 ["
+        "1 of 3 boards separates networks from trivial predictors (1 open, 1 saturated). Best mean rank of 2 models on "
+        "the one separating board, u: A, 1.5 ["
     )
-    assert saturated_tasks(actual) == (
-        "1 task is saturated: no network's median is better than the best trivial predictor, so no score and no mean "
-        "rank counts it: v."
-    )
+    assert saturated_tasks(actual) == "No model beats the best trivial predictor on 1 board: v."
     two = overview([*board("u", a=BETTER, b=BETTER), *board("w", a=BETTER, b=BETTER)])
-    assert "2 of 2 tasks separate networks from trivial predictors, 0 are open and 0 are saturated." in over_all(two)
-    assert "Best mean rank over the 2 separating tasks of 2 models" in over_all(two) and not saturated_tasks(two)
+    assert "2 of 2 boards separate networks from trivial predictors (0 open, 0 saturated)." in over_all(two)
+    assert "Best mean rank of 2 models on the 2 separating boards" in over_all(two) and not saturated_tasks(two)
     none = over_all(overview(board("v", a=WORSE, b=WORSE)))
-    assert none.startswith("0 of 1 task separate") and "No model is ranked over all tasks: none of these tasks" in none
-    assert count_words([]).startswith("0 of 0 tasks separate")
+    assert (
+        none.startswith("0 of 1 board separate") and "No model is ranked over all boards: none of these boards" in none
+    )
+    assert count_words([]).startswith("0 of 0 boards separate")
 
 
 def test_a_task_is_to_be_retired_where_every_model_with_a_score_is_saturated() -> None:

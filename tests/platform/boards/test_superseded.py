@@ -84,10 +84,17 @@ def test_a_board_of_old_rows_alone_is_still_shown() -> None:
 def test_every_printed_view_says_why_and_boards_without_old_rows_say_nothing(
     mixed: list[Row], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for format in (Format.table, Format.markdown, Format.latex, Format.csv, Format.json):
+    for format in (Format.csv, Format.json):
         render_board.print_boards(mixed, EVERYBODY, format)
-        assert WHY in " ".join(capsys.readouterr().out.split()), format
-    render_board.print_boards(mixed[:-1], EVERYBODY, Format.markdown)
+        assert WHY in capsys.readouterr().out, format
+    asked = render_board.BoardOptions(notes=True, all=True)
+    render_board.print_boards(mixed, EVERYBODY, Format.table, asked)
+    assert f"A (superseded): {WHY}." in " ".join(capsys.readouterr().out.split())
+    for format in (Format.table, Format.markdown, Format.latex):
+        render_board.print_boards(mixed, EVERYBODY, format)
+        shown = capsys.readouterr().out
+        assert "A (superseded)" not in shown and ("1 superseded row: --all." in shown) == (format is Format.table)
+    render_board.print_boards(mixed[:-1], EVERYBODY, Format.table, asked)
     assert "superseded" not in capsys.readouterr().out
     render_board.print_boards(mixed, EVERYBODY, Format.csv)
     message = [line["superseded"] for line in csv.DictReader(io.StringIO(capsys.readouterr().out))]
@@ -107,7 +114,7 @@ def test_a_row_whose_search_went_on_and_chose_another_stands_behind_that_even_wh
     first = replace(first, runs=retrained("a", LOW).runs)
     actual = rows([first, chosen, retrained("b", HIGH)], [])
     message = {row.config: (row.superseded, row.rank_low) for row in actual}
-    assert message[first.row] == (f"its search went on and chose {chosen.row[:12]}", None)
+    assert message[first.row] == (f"replaced by {chosen.row[:12]} after a longer search", None)
     assert message[chosen.row] == ("", 1) and actual[-1].config == first.row
 
 
@@ -122,7 +129,7 @@ def test_a_row_gives_way_to_the_one_whose_retrainings_validate_better_even_where
     first, chosen = went_on()
     chosen = replace(chosen, rejected_for=[first.row])
     why = {row.config: row.superseded for row in rows([first, chosen], [])}
-    assert why[chosen.row] == f"its retrainings validate worse than those of {first.row[:12]}"
+    assert why[chosen.row] == f"replaced by {first.row[:12]}, whose retrainings validate better"
     fewer = replace(first, runs=first.runs[:3], succeeded_by=())
     assert not any(row.superseded for row in rows([fewer, chosen], []))
 

@@ -37,11 +37,13 @@ def judged(word: str, **changes: Any) -> str:
     return texts.judged({"verdict": word, **ratio, **counts, **changes})
 
 
-def test_a_median_stands_with_its_interval_in_digits_of_its_width() -> None:
+def test_a_median_stands_with_its_interval_with_three_digits_each() -> None:
     assert texts.median(row()) == "0.0121 [0.0117, 0.0128]"
-    assert texts.median(row(median=0.5, median_best=0.5, median_worst=0.5)) == "0.5 [0.5, 0.5]"
+    assert texts.median(row(median=0.5, median_best=0.5, median_worst=0.5)) == "0.500 [0.500, 0.500]"
     far = {"median": -98.1, "median_best": -99.0, "median_worst": -12.0}
-    assert texts.median(row(**far)) == "−98 [−99, −12]"
+    assert texts.median(row(**far)) == "−98.1 [−99.0, −12.0]"
+    assert texts.median(row(), power=-3) == "12.1 [11.7, 12.8]"
+    assert texts.median(row(median=12345.6, median_best=0.0, median_worst=99999.0)) == "12,346 [0, 99,999]"
 
 
 def test_a_level_that_is_not_94_to_95_percent_is_printed_and_one_seed_has_no_interval() -> None:
@@ -55,14 +57,18 @@ def test_the_ends_are_in_the_order_of_the_numbers_and_a_diverged_one_stands_at_t
     accuracy = {"goal": "max", "median": 98.0, "median_best": 99.0}
     assert texts.median(row(**accuracy, median_worst=97.0)) == "98.0 [97.0, 99.0]"
     assert texts.median(row(**accuracy, median_worst=None)) == "98.0 [diverged, 99.0]"
-    assert texts.median(row(median_worst=None)) == "0.01210 [0.01170, diverged]"
+    assert texts.median(row(median_worst=None)) == "0.0121 [0.0117, diverged]"
     assert texts.median(row(median=None, median_worst=None)) == "diverged [0.0117, diverged]"
     assert texts.median(row(median=None, median_best=None, median_worst=None)) == "diverged"
 
 
-def test_only_what_was_retrained_has_a_median() -> None:
+def test_in_place_of_a_median_a_number_of_other_kinds_stands_and_a_better_predictor_marks_it() -> None:
     nothing = {"median": None, "n": 0, "scores": ()}
-    assert [texts.median(row(kind=kind)) for kind in ("published", "trivial")] == ["—", "—"]
+    assert [texts.median(row(kind=kind)) for kind in ("published", "trivial")] == ["0.0122", "0.0122"]
+    assert texts.median(row(kind="published", mean=None)) == "—"
+    assert texts.marked_median(row()) == "0.0121 [0.0117, 0.0128]"
+    assert texts.marked_median(row(loses_to="mean")) == "0.0121† [0.0117, 0.0128]"
+    assert texts.marked_median(row(loses_to="mean", kind="published")) == "0.0122†"
     assert texts.median(row(**nothing)) == "—" and texts.median(row(**nothing, diverged=1)) != "—"
 
 
@@ -90,25 +96,20 @@ def test_a_share_by_hand() -> None:
     assert texts.share(row(scores=[1.0] * 4, n=4, diverged=1)) == "20 % [1, 72]"
 
 
-def test_a_verdict_is_its_word_the_ratio_and_the_seeds_of_both_sides() -> None:
-    assert judged("reproduced") == "reproduced, × 1.09 (1.06–1.12), n 5 and 1"
-    assert (
-        judged("worse", n=None, ratio=34.567, ratio_low=30.0, ratio_high=101.4) == "worse, × 34.6 (30.0–101), n 5 and ?"
-    )
-    assert judged("better", ratio=0.0123, ratio_low=None) == "better, × 0.012, n 5 and 1"
-    assert judged("better", ratio=None) == "better, n 5 and 1"
-    assert judged("worse", diverged_ours=2, n_ours=3) == "worse, × 1.09 (1.06–1.12), n 3 of 5 and 1"
+def test_a_verdict_is_its_word_and_the_ratio_of_errors() -> None:
+    assert judged("reproduced") == "reproduced: error ratio 1.09 (1.06–1.12)"
+    assert judged("worse", ratio=34.567, ratio_low=30.0, ratio_high=101.4) == "worse: error ratio 34.6 (30.0–101)"
+    assert judged("better", ratio=0.0123, ratio_low=None) == "better: error ratio 0.012"
+    assert judged("better", ratio=None) == "better"
 
 
 def test_an_undecided_verdict_says_what_would_decide() -> None:
-    output = "undecided, × 1.09 (1.06–1.12), n 5 and 1"
-    assert judged("undecided", why="12 seeds of ours would decide.") == f"{output}, 12 seeds of ours would decide"
-    assert (
-        judged("undecided", limit=True, why="The printed number is one run: no.")
-        == f"{output}, the paper's number is the limit"
-    )
-    assert judged("undecided", why="2 of 5 diverged.") == f"{output}, 2 of 5 diverged"
-    assert judged("worse", limit=True, why="x") == "worse, × 1.09 (1.06–1.12), n 5 and 1"
+    output = "undecided: error ratio 1.09 (1.06–1.12)"
+    assert judged("undecided", why="12 seeds of ours would decide.") == f"{output}; 12 seeds of ours would decide"
+    limited = judged("undecided", limit=True, why="The printed number is one run: no.")
+    assert limited == f"{output}; more seeds of ours cannot settle it"
+    assert judged("undecided", why="2 of 5 diverged.") == f"{output}; 2 of 5 diverged"
+    assert judged("worse", limit=True, why="x") == "worse: error ratio 1.09 (1.06–1.12)"
 
 
 def test_another_protocol_keeps_its_ratio_and_its_differences_stand_once_in_the_protocol() -> None:
@@ -119,7 +120,7 @@ def test_another_protocol_keeps_its_ratio_and_its_differences_stand_once_in_the_
     }
     number |= {"ratio": 1.24, "ratio_low": 1.1, "ratio_high": 1.4, "n_ours": 5, "diverged_ours": 0}
     actual = row(published=[number], recipe="LEM, Table 4", departures=["epochs 30 (published 400)"])
-    assert texts.verdicts(actual) == "other protocol, × 1.24 (1.10–1.40), n 5 and ?"
+    assert texts.verdicts(actual) == "other protocol (1.24)"
     assert texts.protocol(actual) == (
         "recipe of LEM, Table 4; epochs 30 (published 400); beside 0.5: hidden 8 (printed 16)"
     )
@@ -144,13 +145,7 @@ def test_a_recipe_is_named_by_its_source_and_never_as_published(recipe: str, out
     assert texts.protocol(row(recipe=recipe, kind="published")) == "—"
 
 
-def test_a_row_that_loses_to_a_trivial_predictor_says_so_before_any_verdict() -> None:
+def test_a_row_without_a_printed_number_has_no_verdict() -> None:
     number = {**SOURCE, "verdict": "worse", "ratio": None, "n_ours": 5, "diverged_ours": 0, "departures": []}
-    assert texts.verdicts(row(loses_to="ridge(32)")) == "loses to ridge(32)"
-    assert texts.verdicts(row(loses_to="ridge(32)", published=[number])) == "loses to ridge(32); worse, n 5 and ?"
-    assert texts.verdicts(row()) == "—"
-
-
-def test_an_end_that_its_decimals_would_make_zero_keeps_two_digits() -> None:
-    assert texts.median(row(median=0.00014, median_best=0.000041, median_worst=0.11)) == "0.00014 [4.1e−05, 0.11]"
-    assert texts.median(row(median=0.0, median_best=0.0, median_worst=0.11)) == "0.00 [0.00, 0.11]"
+    assert texts.verdicts(row(published=[number, {**number, "ratio": 2.0}])) == "worse; worse (2.00)"
+    assert texts.verdicts(row(loses_to="ridge(32)")) == texts.verdicts(row()) == "—"

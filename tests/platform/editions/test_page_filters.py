@@ -13,7 +13,7 @@ from longwave.platform.boards.answer import saturated_tasks
 from longwave.platform.boards.board import rows
 from longwave.platform.boards.overview import overview
 from longwave.platform.boards.row import Row
-from longwave.platform.boards.texts import DASH, estimate, median, span
+from longwave.platform.boards.texts import DASH, estimate, marked_median, span
 from longwave.platform.records.group import Group
 
 TASKS = {"adding": "min", "fitzhugh_nagumo": "min", "psmnist": "max"}
@@ -23,7 +23,7 @@ NUMBERS = [printed("expr", 0.5, task="adding")]
 
 
 def cell_text(cell: Row | None) -> str:
-    return median(cell) if cell else "· not run"
+    return marked_median(cell) if cell else "· not run"
 
 
 def filled() -> list[Group]:

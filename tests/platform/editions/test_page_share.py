@@ -51,7 +51,7 @@ def test_an_export_is_what_is_on_screen_as_python_would_write_it(folder: Path, c
     table = Table("", head, cells, bold=bold, right=right)
     assert page("WRITERS.Markdown(screenTable())").strip() == format_tables([table], Format.markdown).strip()
     latex = format_tables([table], Format.latex)
-    assert page("WRITERS.LaTeX(screenTable())") == latex[latex.index(r"\begin{tabular}") : latex.index(r"\end{table}")]
+    assert page("WRITERS.LaTeX(screenTable())") == latex[latex.index(r"\begin{tabular}") : latex.index(r"\end{table*}")]
     lines = [*csv.reader(io.StringIO(page("WRITERS.CSV(screenTable())"), newline=""))]
     assert lines == [head, *([in_csv(cell) for cell in line] for line in cells)]
     records = json.loads(page("WRITERS.JSON(screenTable())"))

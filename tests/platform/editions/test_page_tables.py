@@ -12,7 +12,7 @@ from pages import Page, page_data, published, table
 
 from longwave.platform.boards.board import rows
 from longwave.platform.boards.columns import of
-from longwave.platform.boards.texts import median, quoted, share, weighed
+from longwave.platform.boards.texts import marked_median, quoted, share, weighed
 from longwave.platform.records.group import SearchedRange, SearchedTrial, Tally
 from longwave.platform.statistics.advice import advice
 
@@ -145,7 +145,7 @@ def test_a_row_tells_its_numbers_and_of_each_printed_one_why_it_has_its_word(jud
     for row in (row for row in rows(JUDGED, NUMBERS) if row.config):
         text = Page.drawn(judged, row=row.key)('elements["row-part"].text')
         [number] = row.published
-        assert f"median [94–95 %]{median(row)}" in text and f"diverged [95 %]{share(row)}" in text
+        assert f"median [95 %]{marked_median(row)}" in text and f"diverged [95 %]{share(row)}" in text
         assert weighed(number) in text and number["why"] in text and quoted(number) in text
         assert "another protocol" + "".join(number["departures"]) in text or not number["departures"]
         assert (f"note{number['note']}" in text) == bool(number["note"])

@@ -72,15 +72,14 @@ def test_markdown_is_a_table_that_others_read() -> None:
     assert list(read.columns) == list(TABLE.columns) and len(read) == 2
 
 
-def test_latex_is_a_booktabs_table_with_escaped_text_and_bold_cells() -> None:
+def test_latex_is_a_table_over_both_columns_that_needs_no_package_with_escaped_text_and_bold_cells() -> None:
     lines = format_tables([TABLE], Format.latex).splitlines()
-    rules = [line for line in lines if line.endswith("rule")]
-    assert rules == [r"\toprule", r"\midrule", r"\bottomrule"]
+    assert (lines[0], lines[-1], lines.count(r"\hline")) == (r"\begin{table*}", r"\end{table*}", 3)
     assert r"LEM\_a & \textbf{0.30 $\pm$ 0.10 (5)} \\" in lines
     assert r"A|B \& C & --- \\" in lines
     assert r"\caption{t: accuracy [\%]. n $<$ 5 is 100 \% provisional.}" in lines
-    opened, closed = (re.findall(rf"\\{word}{{(\w+)}}", "\n".join(lines)) for word in ("begin", "end"))
-    assert opened == closed[::-1] == ["table", "tabular"]
+    opened, closed = (re.findall(rf"\\{word}{{([\w*]+)}}", "\n".join(lines)) for word in ("begin", "end"))
+    assert opened == closed[::-1] == ["table*", "tabular"]
 
 
 @given(cell_texts)

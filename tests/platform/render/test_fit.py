@@ -66,25 +66,24 @@ def test_a_number_and_its_interval_stay_on_one_line(parts: list[str], width: int
     assert sum(line.count("0.0123 [0.0117, 0.0128]") for line in lines) == parts.count("0.0123 [0.0117, 0.0128]")
 
 
-def test_a_column_of_dashes_goes_unsaid_and_a_score_moves_to_the_column_that_stays(
+def test_a_column_of_dashes_goes_unsaid_and_what_is_left_out_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = [("lem", "0.1 [0.1, 0.2]", "0.1 ± 0.1", "—", "x"), ("mean", "—", "0.3 (trivial)", "—", "x")]
     columns = ("model", "median", "mean", "published", "protocol")
-    made = Table("", columns, lines, drop=(3, 2), beneath=frozenset({4}), heirs={2: 1})
+    made = Table("", columns, lines, drop=(3, 2), beneath=frozenset({4}), notes=["A note."])
     monkeypatch.setenv("COLUMNS", "24")
     terminal.print_tables([made], Format.table)
     assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == [
         "model  median",
         "─────────────────────",
         "lem    0.1 [0.1, 0.2]",
-        "mean   0.3 (trivial)",
+        "mean   —",
         "  protocol, all: x",
-        "  No room for: mean. See",
-        "  them in a wider",
-        "  terminal, or with:",
-        "  COLUMNS=200 or",
-        "  --format csv",
+        "  A note.",
+        "  Left out: mean. Show",
+        "  them with: COLUMNS=200",
+        "  or --format csv",
         "",
     ]
 

@@ -27,15 +27,10 @@ def test_the_power_is_within_a_tenth_of_the_simulated_one(effect: float) -> None
 
 
 def test_a_board_is_told_what_its_seeds_find_and_how_many_find_more() -> None:
-    assert advice(8, 5) == (
-        "5 seeds hardly rank 8 models: differences from 3.6 standard deviations on are found in 80 % of cases; "
-        "7 seeds find 3."
-    )
-    assert advice(8, 10) == (
-        "10 seeds rank 8 models: differences from 2.2 standard deviations on are found in 80 % of cases."
-    )
-    assert advice(4, 3) == "3 seeds cannot rank 4 models, whatever they differ by: it takes 5."
-    assert advice(2, 1) == "1 seed cannot rank 2 models, whatever they differ by: it takes 4."
+    assert advice(8, 5) == ("With 5 seeds only differences of 3.6 SD or more are detected (80 % power); with 7, 3 SD.")
+    assert advice(8, 10) == ("With 10 seeds only differences of 2.2 SD or more are detected (80 % power).")
+    assert advice(4, 3) == "With 3 seeds no difference between 4 models is detected; at least 5 seeds are needed."
+    assert advice(2, 1) == "With 1 seed no difference between 2 models is detected; at least 4 seeds are needed."
     assert advice(1, 5) == advice(0, 5) == ""
 
 

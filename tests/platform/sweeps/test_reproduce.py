@@ -291,7 +291,7 @@ def test_a_difference_of_rows_names_only_what_differs_unless_asked(known: Store,
     assert head == ["section", "what", "a", "b"] and {c[1] for c in cells} == set(actual)
     markdown = output(0, "diff", a, b, "--format", "markdown")
     assert f"| lem {a[:12]} | gru {b[:12]} |" in markdown and markdown.count("\n|") == len(actual) + 2
-    assert r"\toprule" in output(0, "diff", a, b, "--format", "latex")
+    assert r"\begin{table*}" in output(0, "diff", a, b, "--format", "latex")
 
 
 def test_rows_of_unlike_seeds_stand_to_each_other_as_compare_says(known: Store, output: Printed) -> None:

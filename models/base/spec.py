@@ -101,8 +101,9 @@ class ModelSpec:
         return {name: choices[0] for name, choices in self.options.items()}
 
     def called(self, options: Mapping[str, OptionValue]) -> list[str]:
-        """Return the names that published tables give to the model with these options, of any number of layers."""
-        chosen = self.defaults | {name: value for name, value in options.items() if name != "layers"}
+        """Return the names that published tables give to the model with these options, of any layers, in any block."""
+        others = {"layers", *(block.OPTIONS if block.fits(self.layer) else ())}
+        chosen = self.defaults | {name: value for name, value in options.items() if name not in others}
         return [name for name, form in {"": {}, **self.printed}.items() if self.defaults | {**form} == chosen]
 
     def check(self, options: Mapping[str, OptionValue], width: int | None = None) -> None:

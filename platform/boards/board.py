@@ -11,7 +11,7 @@ from longwave.platform.boards.labels import labelled
 from longwave.platform.boards.row import REJECTED, SHORT, WENT_ON, Row, named
 from longwave.platform.boards.trust import RowTrust, trust_in
 from longwave.platform.errors import ConfigError, did_you_mean
-from longwave.platform.literature.pairing import belongs
+from longwave.platform.literature.pairing import belongs, same_form
 from longwave.platform.records.group import EVERYBODY, Group, Pool
 from longwave.platform.statistics.ranking import order, standings
 
@@ -134,9 +134,8 @@ def _board(
     kept: list[Row] = []
     paired: set[str] = set()
     for k, (trust, seeds) in enumerate(held):
-        config, called = trust.group.config, trust.group.about.called
-        printed_here = [n for n in numbers if n["model"] == config.model and n["model_variant"] in called]
-        same = [] if trust.untrusted else printed_here
+        mine = [n for n in numbers if same_form(n, trust.group.config, trust.group.about)]
+        same = [] if trust.untrusted else mine
         kept.append(trained(trust, seeds, same, standing_of.get(k)))
         paired |= {number["id"] for number in same if kept[-1].current}
     if 2 * sum(row.leads for row in kept) < len(ranked):

@@ -22,12 +22,34 @@ NOT_TUNED = "not tuned"
 TUNED = 0.05
 PAPERS = {"cornn": "coRNN", "lem": "LEM", "lipschitz": "Lipschitz RNN", "taugru": "τ-GRU", "thesis": "the thesis"}
 """Names of the papers whose protocols are known; the thesis prints that of UnICORNN, whose paper is not at hand."""
+BLOCK = ("block", "depth", "norm", "nonlinearity", "glu")
+"""Options of residual blocks, in the order in which numbers name them; ``models.base.block`` has their choices."""
 KEPT = ("value", "std", "statistic", "n", "units", "model_variant", "note")
 
 
 def belongs(number: Mapping[str, Any], variant: str, about: About) -> bool:
     """Return whether a published number is one of our variant, and of the metric that ``about`` explains."""
     return bool(number["metric"] == about.metric and number["ours"] == variant)
+
+
+def same_form(number: Mapping[str, Any], config: TrialConfig, about: About) -> bool:
+    """Return whether a published number is of a row's model, in the form and the residual block that the row has."""
+    return bool(
+        number["model"] == config.model
+        and number["model_variant"] in about.called
+        and number["block"] == block_of(config)
+    )
+
+
+def block_of(config: TrialConfig) -> str:
+    """Return the residual block of a row, the options that are not the default and the width; empty for a bare model.
+
+    ``block=pre depth=6 norm=batch width=512``.
+    """
+    if "block" not in config.options:
+        return ""
+    chosen = {name: config.options[name] for name in BLOCK if name in config.options}
+    return " ".join(f"{name}={value}" for name, value in {**chosen, "width": config.width or config.hidden}.items())
 
 
 def unpaired(number: Mapping[str, Any], metrics: Mapping[str, str], forms: Mapping[str, Collection[str]]) -> str:
@@ -47,7 +69,9 @@ def unpaired(number: Mapping[str, Any], metrics: Mapping[str, str], forms: Mappi
         return f"metric differs: ours is {metric}"
     if number["ours"] == NOWHERE:
         return "validation split" if number["variant"].startswith("split=val") else "variant not here"
-    return "" if number["model_variant"] in forms[model] else "form not here"
+    if number["model_variant"] not in forms[model]:
+        return "form not here"
+    return "block not here" if number["block"] == NOWHERE else ""
 
 
 def quoted(number: Mapping[str, Any]) -> dict[str, Any]:

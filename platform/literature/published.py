@@ -16,13 +16,14 @@ TABLES = Path(__file__).with_name("tables.csv")
 NAMES = Path(__file__).with_name("names.csv")
 SAME = ("task", "variant", "model", "model_variant", "metric", "value", "std", "statistic", "units")
 """Columns that give a number its identity."""
-ALIKE = ("task", "variant", "ours", "model", "model_variant", "metric", "value", "std", "units", "paper")
+ALIKE = ("task", "variant", "ours", "model", "model_variant", "block", "metric", "value", "std", "units", "paper")
 """Columns in which two printings of one number agree; they may differ in what is called its statistic."""
-TEXTS = ("task", "variant", "ours", "model", "model_variant", "fixed", "metric", "printed", "units", "paper", "note")
+TEXTS = ("task", "variant", "ours", "model", "model_variant", "fixed", "block", "metric", "printed", "units", "paper",
+         "note")  # fmt: skip
 STATISTICS = ("best", "max", "mean", "min", "run", "reported")
 """What a number may be called; ``reported`` where the paper does not say."""
 NOWHERE = "-"
-"""Stands for our variant where none of ours is the printed one."""
+"""Stands for our variant, or our residual block, where none of ours is the printed one or that is not known."""
 EXPONENTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -30,9 +31,10 @@ def published_rows() -> list[dict[str, Any]]:
     """Return one row a published number; a number printed in several places is one row, its ``sources`` one a line.
 
     Its keys are those of the file. ``ours`` is the one variant of ours that the number belongs to, ``-`` if none;
-    ``fixed`` the parameters that are printed with it, ``alpha=1 tau=20``; ``printed`` the number as in print, zeros at
-    its end too, with its table's factor as an exponent: ``0.20e-2``; ``paper`` the key of the paper whose run it is,
-    empty for one whose protocol nothing here tells.
+    ``fixed`` the parameters that are printed with it, ``alpha=1 tau=20``; ``block`` the residual block that the model
+    stands in, as ``pairing.block_of`` writes it, ``-`` if none of ours; ``units`` the hidden size, in a block that of
+    the cell; ``printed`` the number as in print, zeros at its end too, with its table's factor as an exponent:
+    ``0.20e-2``; ``paper`` the key of the paper whose run it is, empty for one whose protocol nothing here tells.
 
     What a number is called, ``statistic`` of ``n`` runs, is its table's in ``tables.csv``, but where it says its own. A
     table that quotes a number need not say that it is the best of several runs: a number only ``reported`` is the
@@ -69,10 +71,11 @@ def tables() -> dict[tuple[str, str], dict[str, str]]:
 
 
 def title(number: Mapping[str, Any]) -> str:
-    """Return the name in print of a number's model, with the form that was printed: ``coRNN (256 units)``."""
-    form = f" ({number['model_variant'].strip('()')})" if number["model_variant"] else ""
+    """Return the name in print of a number's model, with its form and block in print: ``coRNN (256 units)``."""
+    block = [part.replace("=", " ") for part in number["block"].split() if part != NOWHERE]
+    forms = ", ".join(filter(None, (number["model_variant"].strip("()"), *block)))
     model: str = number["model"]
-    return names().get(model, model) + form
+    return names().get(model, model) + (f" ({forms})" if forms else "")
 
 
 @cache

@@ -158,6 +158,7 @@ class PublishedRow(Base):
     note: Mapped[str] = mapped_column(Text, server_default="")
     ours: Mapped[str] = mapped_column(server_default="")
     fixed: Mapped[str] = mapped_column(server_default="")
+    block: Mapped[str] = mapped_column(server_default="")
     printed: Mapped[str] = mapped_column(server_default="")
     layers: Mapped[int | None]
     paper: Mapped[str] = mapped_column(server_default="")

@@ -54,6 +54,7 @@ def printed(model: str, value: float, **changes: Any) -> dict[str, Any]:
         "ours": "",
         "model_variant": "",
         "fixed": "",
+        "block": "",
         "metric": "mse",
         "value": value,
         "printed": str(value),

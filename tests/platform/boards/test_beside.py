@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from boards import printed, retrained
 
@@ -36,6 +38,27 @@ def test_a_published_number_stands_beside_the_row_of_its_form_and_else_alone_wit
     assert [row.kind for row in rows([retrained("lem", lem)], published, Pool(("gru",)))] == ["published"]
     both = rows([retrained("lem", lem, called=("", "without gates"))], published)
     assert [p["value"] for p in both[0].published] == [0.5, 0.6]
+
+
+def test_a_number_of_a_model_in_blocks_stands_beside_the_row_in_these_blocks_alone() -> None:
+    block = "block=pre depth=2 width=16"
+    published = [printed("gru", 0.5), printed("gru", 0.6, block=block), printed("gru", 0.7, block="-")]
+    scores = [1.0, 1.1, 1.2, 1.3, 1.4]
+    deep, narrow = {"block": "pre", "depth": 2}, {"block": "pre", "depth": 2, "norm": "rms"}
+    forms: list[Any] = [{}, {"options": deep, "width": 16}, {"options": deep}, {"options": narrow, "width": 16}]
+    made = rows([retrained("gru", scores, **form) for form in forms], published)
+    beside = {(str(dict(row.options)), row.settings["width"]): [n["value"] for n in row.published]
+              for row in made if row.kind != "published"}  # fmt: skip
+    assert beside == {
+        (str({}), None): [0.5],
+        (str(deep), 16): [0.6],
+        (str(deep), None): [],
+        (str(narrow), 16): [],
+    }
+    [alone] = [row for row in made if row.kind == "published"]
+    assert (alone.title, alone.mean) == ("GRU", 0.7)
+    [title] = [row.title for row in rows([retrained("lem", scores)], published[1:2]) if row.kind == "published"]
+    assert title == "GRU (block pre, depth 2, width 16)"
 
 
 def test_the_verdict_on_a_number_is_that_of_all_seeds_of_its_row_with_the_tasks_margin() -> None:

@@ -46,6 +46,7 @@ def test_the_page_folds_every_section_of_the_methods(tmp_path: Path) -> None:
         ".0625",
         "No claim by luck",
         "No paper here prints a median",
+        "in the same block, of the same depth and width",
         "verifies nothing",
         "need\n  not be transitive",
         "exact test of Mann and Whitney",

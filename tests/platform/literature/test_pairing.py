@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from trials import present_trial
 
+from longwave.models.base.block import OPTIONS
 from longwave.platform.about import derived_facts
 from longwave.platform.literature.pairing import (
+    BLOCK,
     NOT_RUN,
     OTHER_PROTOCOL,
     belongs,
+    block_of,
     credited,
     departures,
     pair_number,
     quoted,
+    same_form,
     unpaired,
 )
-from longwave.platform.literature.published import published_rows
+from longwave.platform.literature.published import NOWHERE, published_rows
 from longwave.platform.records.about import About
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import all_models, all_tasks, get_model, get_task
@@ -45,18 +52,25 @@ def trial(task: str, variant: str, model: str, options: Any = (), params: Any = 
     return replace(config, **{**{name: getattr(recipe, name) for name in fields}, **changes})
 
 
-def on(task: str, variant: str, model: str, **options: Any) -> list[dict[str, Any]]:
+def on(task: str, variant: str, model: str, width: int | None = None, **options: Any) -> list[dict[str, Any]]:
     """Return the numbers that stand beside a model with these options, on a task and variant."""
-    about = About(**derived_facts(trial(task, variant, model, options)))
+    config = trial(task, variant, model, options, width=width)
+    about = About(**derived_facts(config))
     near = [n for n in PRINTED if n["task"] == task and belongs(n, variant, about)]
-    return [n for n in near if n["model"] == model and n["model_variant"] in about.called]
+    return [n for n in near if same_form(n, config, about)]
+
+
+def read_block(cell: str) -> dict[str, Any]:
+    """Return the options of a residual block and its width as a number names them."""
+    pairs = dict(part.split("=") for part in cell.split())
+    return {name: int(value) if name in ("depth", "width") else value for name, value in pairs.items()}
 
 
 def judged(task: str, variant: str, model: str, scores: list[float | None], **changes: Any) -> list[dict[str, Any]]:
     """Return the numbers beside a trial of the model with these scores."""
     config = trial(task, variant, model, **changes)
     about = About(**derived_facts(config))
-    mine = on(task, variant, model, **dict(config.options))
+    mine = on(task, variant, model, config.width, **config.options)
     return [pair_number(n, scores, scale_of(about.goal, about.unit), about, config) for n in mine]
 
 
@@ -101,9 +115,89 @@ def test_every_number_with_a_place_stands_beside_one_form_on_one_variant() -> No
     for number in PRINTED:
         if not unpaired(number, METRICS, FORMS):
             form = get_model(number["model"]).printed.get(number["model_variant"], {})
+            form = {**form, **read_block(number["block"])}
             variants = {number["ours"], get_task(number["task"]).variant, ""}
             actual = {variant for variant in variants if number in on(number["task"], variant, number["model"], **form)}
             assert actual == {number["ours"]}, number
+
+
+CELL, ABOUT = trial("smnist", "", "lru", hidden=64), About(**derived_facts(trial("smnist", "", "lru")))
+"""A trial of a linear recurrence, which is varied by its block."""
+DEFAULTS = {name: choices[0] for name, choices in OPTIONS.items()}
+chosen = st.fixed_dictionaries({name: st.sampled_from(choices) for name, choices in OPTIONS.items()})
+widths = st.sampled_from((None, 64, 128))
+
+
+def in_full(options: Any, width: int | None) -> dict[str, Any]:
+    """Return all that tells one block from another, the hidden size being 64; nothing of a bare model."""
+    full = {**DEFAULTS, **options}
+    return {} if full["block"] == "none" else {**full, "width": width or 64}
+
+
+def varied(options: Any, width: int | None) -> TrialConfig:
+    """Return a trial with such a block, or a bare one, as a sweep would plan it."""
+    full = in_full(options, width)
+    short = {name: value for name, value in options.items() if full and value != DEFAULTS[name]}
+    return replace(CELL, options=short, width=width if full else None)
+
+
+def cell_of(options: Any, width: int | None) -> str:
+    """Return how a table would name the block, in words of this test's own."""
+    full = in_full(options, width)
+    return " ".join(
+        f"{k}={full[k]}" for k in ("block", *list(OPTIONS)[1:], "width") if full and full[k] != DEFAULTS.get(k)
+    )
+
+
+def test_numbers_name_blocks_by_the_options_that_blocks_have() -> None:
+    assert tuple(OPTIONS) == BLOCK
+    assert block_of(CELL) == ""
+    deep = replace(CELL, options={"norm": "batch", "depth": 6, "block": "pre", "ring": "0-1"}, width=512)
+    assert block_of(deep) == "block=pre depth=6 norm=batch width=512"
+    assert block_of(replace(deep, width=None)) == "block=pre depth=6 norm=batch width=64", "by default the hidden size"
+
+
+def test_a_number_stands_beside_the_one_block_it_is_of_among_all_that_can_be_chosen() -> None:
+    grid = [(dict(zip(OPTIONS, c, strict=True)), w) for c in product(*OPTIONS.values()) for w in (None, 64, 128)]
+    rows = [(in_full(options, width), varied(options, width)) for options, width in grid]
+    for own in ({}, {"block": "post"}, {"block": "pre", "depth": 6, "norm": "batch"}, {"block": "pre", "glu": "none"}):
+        number = {"model": "lru", "model_variant": "", "block": cell_of(own, 64)}
+        beside = [full for full, config in rows if same_form(number, config, ABOUT)]
+        assert beside and all(full == in_full(own, 64) for full in beside)
+        assert len(beside) == sum(full == in_full(own, 64) for full, _ in rows)
+    unknown = {"model": "lru", "model_variant": "", "block": NOWHERE}
+    assert not any(same_form(unknown, config, ABOUT) for _, config in rows)
+
+
+@given(chosen, widths, chosen, widths)
+def test_two_blocks_agree_in_print_if_and_only_if_nothing_differs(
+    ours: Any, our_width: int | None, theirs: Any, their_width: int | None
+) -> None:
+    number = {"model": "lru", "model_variant": "", "block": cell_of(theirs, their_width)}
+    assert same_form(number, varied(ours, our_width), ABOUT) == (
+        in_full(ours, our_width) == in_full(theirs, their_width)
+    )
+
+
+@given(chosen, widths, st.sampled_from(sorted({n["model"] for n in PRINTED} & set(FORMS))))
+def test_no_number_of_a_bare_model_stands_beside_a_row_in_a_block_nor_the_other_way_round(
+    options: Any, width: int | None, model: str
+) -> None:
+    config = replace(varied(options, width), model=model)
+    about = replace(ABOUT, called=tuple(FORMS[model]))
+    for number in (n for n in PRINTED if n["model"] == model):
+        if same_form(number, config, about):
+            assert in_full(read_block(number["block"]), read_block(number["block"]).get("width")) == in_full(
+                options, width
+            )
+
+
+def test_a_block_is_no_form_of_a_model_and_leaves_its_names_as_they_are() -> None:
+    for name in ("lru", "lstm", "lipschitz_rnn"):
+        spec = get_model(name)
+        for form in ({}, *spec.printed.values()):
+            assert spec.called({**form, "block": "pre", "depth": 2, "norm": "rms"}) == spec.called(form) != []
+    assert get_model("lipschitz_rnn").called({"scheme": "rk2", "block": "post"}) == ["rk2"]
 
 
 def test_tau_grus_own_forms_stand_beside_the_full_form_and_other_delays_are_told() -> None:

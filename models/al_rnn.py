@@ -40,6 +40,8 @@ class ALRNN(Recurrence[ALRNNWeights]):
     N(0, 1), W as N(0, 0.01²), h as 0, C Xavier-uniform, U(−k, k) with k² = 6/(p + d). The read-out sees z. Trainable
     numbers: d² + dp + 2d.
 
+    No printed number of it is at hand.
+
     Args: ``rectified``, P, of d units at most; for the others see ``Recurrence``. The authors take P = 2 of 20 units on
     the Lorenz system.
     """

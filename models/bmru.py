@@ -38,6 +38,8 @@ class BMRU(Recurrence[BMRUWeights]):
     it takes z for σ(|ĥ| − β) and the sign for tanh(ĥ). That choice is ours, and so is the start: weights and biases as
     torch.nn.Linear's, U(−1/√p, 1/√p), and α as 1. The read-out sees h. Trainable numbers: 2 (dp + d) + d.
 
+    No printed number of it is at hand.
+
     Args: see ``Recurrence``.
     """
 

@@ -46,6 +46,8 @@ class HORN(Recurrence[HORNWeights]):
     Weights and biases start as torch.nn.Linear's: V and b as U(−1/√p, 1/√p), W and c as U(−1/√d, 1/√d). Without force
     the oscillators are stable for γ h < 1 and (ω h)² < 4 (1 − γ h). Trainable numbers: d² + dp + 2d.
 
+    No printed number of it is at hand.
+
     Args:
         alpha: α > 0.
         omega: ω > 0, in radians a unit of time.

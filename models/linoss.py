@@ -98,4 +98,5 @@ MODEL = ModelSpec(
     count=lambda p, d, q, **_: 2 * d * p + 2 * d + (2 * d + 1) * q,
     best=(Best("eigenworms", 64, {"lr": 1e-3}, "in 2 blocks of width 128 with time as an input, other splits"),),
     best_source="Rusch and Rus 2025, best settings",
+    printed={"im": {}, "imex": {"scheme": "imex"}},
 )

@@ -49,6 +49,8 @@ class RGLRU(Recurrence[RGLRUWeights]):
     is not clipped. Matrices start as N(0, 1/p), biases as 0, Λ so that a = exp(−softplus(Λ)) has a² of U(0.9², 0.999²):
     at an open gate α = a⁸. Λ and the biases do not decay. The read-out sees h. Trainable numbers: 3 (dp + d) + d.
 
+    No printed number of it is at hand: those of Griffin are of networks that alternate it with attention.
+
     Args: see ``Recurrence``.
     """
 

@@ -20,7 +20,8 @@ OTHER_PROTOCOL = "other protocol"
 NOT_TUNED = "not tuned"
 """Replaces ``worse`` where a search as long again would improve the error by 1.25 in more than ``TUNED`` of cases."""
 TUNED = 0.05
-PAPERS = {"cornn": "coRNN", "lem": "LEM", "lipschitz": "Lipschitz RNN", "taugru": "τ-GRU", "thesis": "the thesis"}
+PAPERS = {"cornn": "coRNN", "lem": "LEM", "lipschitz": "Lipschitz RNN", "lra": "Long Range Arena", "mamba": "Mamba",
+          "taugru": "τ-GRU", "thesis": "the thesis", "xlstm": "xLSTM"}  # fmt: skip
 """Names of the papers whose protocols are known; the thesis prints that of UnICORNN, whose paper is not at hand."""
 BLOCK = ("block", "depth", "norm", "nonlinearity", "glu")
 """Options of residual blocks, in the order in which numbers name them; ``models.base.block`` has their choices."""

@@ -20,10 +20,12 @@ ALIKE = ("task", "variant", "ours", "model", "model_variant", "block", "metric",
 """Columns in which two printings of one number agree; they may differ in what is called its statistic."""
 TEXTS = ("task", "variant", "ours", "model", "model_variant", "fixed", "block", "metric", "printed", "units", "paper",
          "note")  # fmt: skip
-STATISTICS = ("best", "max", "mean", "min", "run", "reported")
-"""What a number may be called; ``reported`` where the paper does not say."""
+STATISTICS = ("best", "max", "mean", "median", "min", "run", "average", "reported")
+"""What a number may be called; an ``average`` is one over tasks, ``reported`` where the paper does not say."""
 NOWHERE = "-"
 """Stands for our variant, or our residual block, where none of ours is the printed one or that is not known."""
+SECOND_HAND = "second hand"
+"""How the note of a number begins that is known from other texts than the one that prints it."""
 EXPONENTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from longwave.platform.literature.pairing import credited, unpaired
-from longwave.platform.literature.published import as_printed, title
+from longwave.platform.literature.published import SECOND_HAND, as_printed, title
 from longwave.platform.render.export import Format, Table
 from longwave.platform.render.terminal import print_tables
 
@@ -53,7 +53,7 @@ def _number_line(number: Mapping[str, Any], why: str) -> list[str]:
         as_printed(number["printed"]) + spread,
         number["statistic"] + of,
         number["units"] or "—",
-        "; ".join(sources),
+        "; ".join(sources) + (", second hand" if number["note"].startswith(SECOND_HAND) else ""),
         credited(number),
         f"none: {why}" if why else f"{number['task']} {number['ours']}".rstrip(),
     ]

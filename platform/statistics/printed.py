@@ -29,7 +29,8 @@ class Printed:
 
     Attributes:
         value: In the unit of our scores.
-        statistic: What it is of the paper's runs: ``mean``, ``run``, ``best``, ``max``, ``min`` or ``reported``.
+        statistic: What it is of the paper's runs: ``mean``, ``run``, ``best``, ``max``, ``min``, or any other word for
+            what is compared as if nothing were said, such as ``median`` and ``reported``.
         std, n: Standard deviation and number of those runs, where printed.
         rounding: Half a unit of the last printed digit, in the unit of ``value``; None: as precise as it stands.
 

@@ -45,7 +45,7 @@ def test_the_page_folds_every_section_of_the_methods(tmp_path: Path) -> None:
         "twenty 14 %",
         ".0625",
         "No claim by luck",
-        "No paper here prints a median",
+        "No paper here prints a median of a metric that a task here has",
         "in the same block, of the same depth and width",
         "verifies nothing",
         "need\n  not be transitive",

@@ -226,7 +226,7 @@ def test_reading_commands_do_not_make_a_store(tmp_path: Path) -> None:
 def test_every_published_number_is_in_the_store_with_all_its_sources(any_store_url: str, open_store: OpenStore) -> None:
     printed = FILE.read_text(encoding="utf-8").splitlines()[1:]
     rows = published_rows()
-    assert len(printed) == 689
+    assert len(printed) == 1392
     assert sum(len(row["sources"].split("\n")) for row in rows) == len(printed)
     store = open_store(any_store_url)
     with store.engine.connect() as connection:

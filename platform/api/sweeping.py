@@ -12,6 +12,7 @@ from longwave.platform.cli.options import RunOptions
 from longwave.platform.cli.run import with_kept_weights
 from longwave.platform.paths import mlflow_server, store_url
 from longwave.platform.render.terminal import Terminal
+from longwave.platform.search.objects import describe_object
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile, check_sweep, read_sweep
 from longwave.platform.sweeps.mlflow.background import mirroring
@@ -44,7 +45,8 @@ def sweep(
         done.board                             # as lw.board("fitzhugh_nagumo")
 
     Args:
-        what: A sweep file, TOML, or what stands in one.
+        what: A sweep file, TOML, or what stands in one. Its ``sampler`` and ``pruner`` may be Optuna's own objects, of
+            which class and arguments are kept; the sweep's seed takes the place of a sampler's.
         here: In this process, one pack after another, without Ray.
         workers, storage, ray, gpus, cpu, cpus, labels, mlflow, store: As the options of ``longwave sweep run``.
         keep_weights: Keep the weights of retrainings, for ``load``.
@@ -53,7 +55,7 @@ def sweep(
         ConfigError: A rule is broken; nothing has run. The message is the command line's.
         Interrupted: A signal, as a notebook's stop button, ended it in order; the same call goes on.
     """
-    checked = check_sweep(what, "sweep") if isinstance(what, Mapping) else read_sweep(Path(what))
+    checked = check_sweep(name_objects(what), "sweep") if isinstance(what, Mapping) else read_sweep(Path(what))
     checked = with_kept_weights(checked, keep_weights)
     options = RunOptions(
         workers=workers, storage=storage, ray=ray, gpus=gpus, cpu=cpu, cpus=cpus, label=[*labels], here=here
@@ -65,6 +67,20 @@ def sweep(
         with Store(url) as known:
             view = resume_sweep(store_plan(resolved, known), known, how, server, Terminal())
     return SweptBoards(checked, view.counts(), store)
+
+
+def name_objects(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a sweep's settings with class and arguments in the place of Optuna's sampler and pruner.
+
+    Raises:
+        ConfigError: One is of another class, or has an argument that a file cannot hold.
+    """
+    named = dict(content)
+    for key in ("sampler", "pruner"):
+        if key in content and not isinstance(content[key], str):
+            named[key], arguments = describe_object(content[key])
+            named[f"{key}_arguments"] = {**arguments, **content.get(f"{key}_arguments", {})}
+    return named
 
 
 @dataclass(frozen=True)

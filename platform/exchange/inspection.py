@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from typing import get_args
+from collections.abc import Mapping
+from typing import Any, get_args
 
 from longwave.platform import about
 from longwave.platform.errors import ConfigError
@@ -19,6 +20,8 @@ from longwave.platform.records.identity import digest
 from longwave.platform.records.trial import PROTOCOL, Precision, TrialConfig
 from longwave.platform.redaction import find_secrets, redact_code
 from longwave.platform.registry import get_model, get_task
+from longwave.platform.search.objects import CLASS, make_pruner
+from longwave.platform.search.pruning import pruning_epochs
 from longwave.platform.sweeps.file.schema import check_recipe
 from longwave.platform.sweeps.file.values import Halving
 from longwave.platform.training.rules import check_training
@@ -233,4 +236,18 @@ def _check_config(config: TrialConfig) -> None:
         raise ValueError("a search trial names the cohort it competes with, and no other competes with any.")
     if not isinstance(gate := halving.pop("gate", 0.0), float) or not math.isfinite(gate):
         raise ValueError(f"the gate of a successive halving is a finite number, got {gate!r}.")
-    Halving.model_validate(halving)
+    if "pruner" in halving:
+        _check_pruner(halving)
+    else:
+        Halving.model_validate(halving)
+
+
+def _check_pruner(halving: Mapping[str, Any]) -> None:
+    """Raise ConfigError or ValueError where a pruner is none of Optuna's, or is asked when no sweep would ask it."""
+    pruner = halving["pruner"]
+    if not isinstance(pruner, Mapping) or not isinstance(pruner.get(CLASS), str):
+        raise ValueError(f"a pruner has a class and arguments, got {pruner!r}.")
+    arguments = {name: value for name, value in pruner.items() if name != CLASS}
+    make_pruner(pruner[CLASS], arguments)
+    if dict(halving) != {"pruner": pruner, **pruning_epochs(arguments)}:
+        raise ValueError(f"{pruner[CLASS]} is asked at other epochs than its arguments say, got {dict(halving)}.")

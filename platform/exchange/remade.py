@@ -14,8 +14,8 @@ from longwave.platform.exchange.bundle import Bundle, BundledSweep, BundledTrial
 from longwave.platform.exchange.finding import Findings
 from longwave.platform.exchange.limits import CELLS, LEARNED, SECONDS
 from longwave.platform.registry import get_task
+from longwave.platform.search.space import learns
 from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
-from longwave.platform.sweeps.file.space import learning_samplers
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.trials import all_trials
 from longwave.tasks.base.batch import Batch
@@ -176,7 +176,9 @@ def _too_much(settings: SweepFile, trials: int) -> str:
         return f"the data of {large[0]} are too many to be made for this"
     if (cells := settings.cell_count) > trials + CELLS:
         return f"it has {cells} cells for {trials} trials"
-    if settings.sampler in learning_samplers() and settings.searched > LEARNED:
+    if settings.sampler_arguments:
+        return "its sampler has arguments of its own"
+    if learns(settings.sampler) and settings.searched > LEARNED:
         return f"{settings.searched} trials of a cell are drawn by learning from each other"
     return ""
 

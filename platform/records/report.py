@@ -15,14 +15,14 @@ Ending = Literal["over", "paused", "died"]
 
 @dataclass(frozen=True)
 class Rung:
-    """A trial at a rung of successive halving.
+    """A trial at a rung of successive halving, or where a pruner is asked.
 
     Attributes:
         cohort: Name of the trials that compete.
         epoch: The rung.
         trial: Trial id.
-        valid: What it is ranked by: its best validation metric so far, or with ``selection="last"`` the present one;
-            in the task's unit.
+        valid: What it is ranked by: its best validation metric so far, or with ``selection="last"`` and for a pruner
+            the present one; in the task's unit.
         stays: Whether it goes on; None until the whole cohort's scores are known.
     """
 

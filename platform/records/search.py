@@ -25,6 +25,8 @@ def searched_by(content: Mapping[str, Any]) -> str:
         return "chosen among retrained settings by their median validation score, and retrained with other seeds"
     rounds = f" in {content['rounds']} rounds" if content.get("rounds", 1) > 1 else ""
     parts = [f"{content.get('sampler', SAMPLER)} search{rounds}"]
+    if pruner := content.get("pruner"):
+        parts.append(f"{pruner} in {'whole rounds' if content.get('rule') == 2 else 'packs'}")
     if (halving := content.get("halving")) is not None:
         eta, first = halving.get("eta", ETA), halving.get("first", FIRST)
         cohort = "whole rounds" if content.get("rule") == 2 else "packs"

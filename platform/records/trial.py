@@ -56,7 +56,8 @@ class TrialConfig:
         selection: The epoch a retraining is scored at: ``"best"`` by validation, or ``"last"``.
         halving: ``{"eta", "first", "cohort"}`` of successive halving, or ``None``. The cohort names the trials it
             competes with: the other members decide whether it is stopped. With ``"gate"``, a validation score, and
-            ``"gate_most"`` a rung stops trials by their scores only where a quarter of them beat the gate.
+            ``"gate_most"`` a rung stops trials by their scores only where a quarter of them beat the gate. Or
+            ``{"pruner", "first", "every", "cohort"}``: one of Optuna's pruners decides from epoch ``first`` on.
         schedule: What becomes of the learning rate: ``"drops"``, ``"cosine"``, ...
         width: Features that residual blocks hand on; ``None`` for the hidden size, and without blocks.
     """

@@ -51,7 +51,7 @@ def print_estimate(
     terminal.print_line(f"{file.name} on {devices.describe_pool(cluster.pool)}")
     terminal.print_table(["packs", "members", "each on"], lines, right=(0, 1))
     if not estimate.unknown:
-        at_most = "at most " if file.halving or file.budget.trials else ""
+        at_most = "at most " if file.stops_early or file.budget.trials else ""
         summary = f"{at_most}{duration_text(estimate.seconds)}, {_held_text(estimate.held, price)}"
         terminal.print_line(f"  Expected: {summary}.")
         terminal.print_line("  Starting is left out, and what ends early is counted whole.")

@@ -205,9 +205,11 @@ class Pack:
         self.best_values = torch.where(better.unsqueeze(1), self.parameters.values, self.best_values)
 
     def _scores(self) -> list[Rung]:
-        """Return the members at a rung that is not decided yet."""
-        cohort = (self.configs[0].halving or {})["cohort"]
-        best = (self.sign * self.best).tolist()
+        """Return the members at a rung that is not decided yet; a pruner is told of the epoch itself."""
+        halving = self.configs[0].halving or {}
+        cohort, best = halving["cohort"], (self.sign * self.best).tolist()
+        if "pruner" in halving:
+            best = [self.valids[c.id][-1] for c in self.configs]
         return [Rung(cohort, self.done, c.id, valid) for c, valid in zip(self.configs, best, strict=True)]
 
     def _finished(self, members: Sequence[int]) -> list[Run]:

@@ -1,4 +1,4 @@
-"""Which members of a pack end before its last epoch: successive halving, and patience with a standing validation."""
+"""Which members of a pack end before its last epoch: successive halving, a pruner, patience with a validation."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any, Literal
 from longwave.platform.records.identity import digest
 from longwave.platform.records.report import Cohort, Rung
 from longwave.platform.records.trial import TrialConfig
+from longwave.platform.search.objects import CLASS
+from longwave.platform.search.pruning import list_pruned
 
 Goal = Literal["max", "min"]
 
@@ -24,13 +26,19 @@ def rungs(first: int, eta: int, epochs: int) -> list[int]:
 
 
 def has_rung(config: TrialConfig, epoch: int) -> bool:
-    """Return whether successive halving decides after an epoch which trials stay."""
+    """Return whether successive halving, or a pruner, decides after an epoch which trials stay."""
     halving = config.halving
-    return halving is not None and epoch in rungs(halving["first"], halving["eta"], config.epochs)
+    if halving is None:
+        return False
+    if "pruner" in halving:
+        return epoch in range(halving["first"], config.epochs, halving["every"])
+    return epoch in rungs(halving["first"], halving["eta"], config.epochs)
 
 
 def decided(cohort: Cohort, halving: Mapping[str, Any], epoch: int, goal: str) -> tuple[dict[str, Rung], str] | None:
     """Return the rung of each trial that competes at an epoch with what becomes of it, and why some do not stay.
+
+    With a pruner, that decides by the scores at this rung and all before.
 
     With a gate, scores decide only where a quarter of the trials beat it. Else all stay, at most ``gate_most`` of them,
     drawn by the cohort's name and the epoch: before trials have learned anything, the best score is an accident.
@@ -45,6 +53,13 @@ def decided(cohort: Cohort, halving: Mapping[str, Any], epoch: int, goal: str) -
     known = {r.trial: r for r in cohort.rungs if r.epoch == epoch}
     if any(trial not in known and trial not in cohort.gone for trial in cohort.members):
         return None
+    if "pruner" in halving:
+        values = {trial: {r.epoch: r.valid for r in cohort.rungs if r.trial == trial} for trial in known}
+        until = {trial: {e: v for e, v in curve.items() if e <= epoch} for trial, curve in values.items()}
+        pruned = list_pruned(halving["pruner"], goal, until)
+        for trial, rung in known.items():
+            known[trial] = replace(rung, stays=trial not in pruned) if rung.stays is None else rung
+        return known, f"{halving['pruner'][CLASS]} stopped it at epoch {epoch}"
     sign = -1.0 if goal == "max" else 1.0
     order = sorted(known, key=lambda trial: (sign * known[trial].valid, trial))
     count = math.ceil(len(order) / halving["eta"])

@@ -12,8 +12,8 @@ from longwave.models.base.spec import ModelSpec
 from longwave.platform.about import model_title
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.records.trial import FIELDS, SIZES, WORDS
+from longwave.platform.search.space import Defaults, Dimension
 from longwave.platform.sweeps.file.schema import RecipeChanges, SweepFile, check_recipe
-from longwave.platform.sweeps.file.space import Defaults, Dimension
 from longwave.platform.sweeps.file.values import LARGEST, Range
 from longwave.platform.training.rules import groups_of, optimisers, schedules, training_params
 from longwave.tasks.base.spec import Recipe, TaskSpec

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
-    AfterValidator,
     BeforeValidator,
     Field,
     PositiveFloat,
@@ -23,7 +22,8 @@ from longwave.platform.paths import check_is_file
 from longwave.platform.plugins.known import add_plugin
 from longwave.platform.records.search import SAMPLER
 from longwave.platform.records.trial import Precision
-from longwave.platform.sweeps.file.space import SAMPLERS
+from longwave.platform.search.objects import make_pruner
+from longwave.platform.search.space import SAMPLERS, check_sampler, learns
 from longwave.platform.sweeps.file.values import (
     LARGEST,
     Budget,
@@ -75,12 +75,6 @@ Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,7
 RowName = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
 
 
-def _check_sampler(sampler: str) -> str:
-    if sampler not in SAMPLERS:
-        raise ValueError(f"must be one of {', '.join(SAMPLERS)}")
-    return sampler
-
-
 def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
@@ -130,13 +124,19 @@ class SweepFile(RecipeChanges):
         rule: How a search draws and chooses. 2: each task, variant and model has draws of its own, halving has gates,
             and a race of fresh seeds chooses the winner. 1, which the first edition has: a model has the same draws on
             every task, and the best score of the search wins.
-        sampler: One of Optuna's, by its name in ``space.SAMPLERS``. One that learns, ``tpe``, fits the results of
-            earlier ``rounds``, and draws only what has a meaning under the words that it drew.
+        sampler: One of Optuna's by its class, ``CmaEsSampler``, or a short name in ``space.SAMPLERS``. One that learns,
+            such as ``tpe``, fits the results of earlier ``rounds``, and draws only what has a meaning under the words
+            that it drew.
+        sampler_arguments: What the sampler is made with, ``{"popsize": 8}``. An argument that is a class of Optuna's
+            is its name, or a table in which ``class`` is that: ``{"class": "TPESampler", "n_startup_trials": 5}``.
         warm: What a search begins with, counted in its trials: ``published``, the settings that the model's paper found
             best on the task; ``rows``, those of the store's best rows on validation; or both, in that order. Whatever
             they leave open is drawn as usual. Settings outside the space are left out; ``sweep plan`` says why.
         pack: Trials a pack; ``auto`` divides the trials over the workers.
         halving: Successive halving, which stops bad trials early.
+        pruner: Or one of Optuna's pruners, ``MedianPruner``, which compares the trials of a round, or under rule 1 of a
+            pack, at the same epoch. Its steps are epochs.
+        pruner_arguments: As ``sampler_arguments``.
         race: The race of finalists; ``false`` for none. By default there is one under rule 2.
         precision: ``float32``, ``float64``, or ``bfloat16``: float32 but for the rows that a fused loop on a GPU
             stores.
@@ -165,7 +165,8 @@ class SweepFile(RecipeChanges):
     rule: Literal[1, 2] = 1
     retrain: Annotated[int, Field(ge=0, le=LARGEST)] = 5
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
-    sampler: Annotated[str, AfterValidator(_check_sampler)] = SAMPLER
+    sampler: str = SAMPLER
+    sampler_arguments: dict[str, Any] = {}
     rounds: Count = 1
     warm: Warm = []
     pack: Count | Literal["auto"] = "auto"
@@ -173,6 +174,8 @@ class SweepFile(RecipeChanges):
     selection: Literal["best", "last"] = "best"
     instead_of: list[RowName] = []
     halving: Halving | None = None
+    pruner: str | None = None
+    pruner_arguments: dict[str, Any] = {}
     race: RaceOrNone | None = None
     space: dict[str, dict[str, SearchValue]] = {}
     wider: Wider | None = None
@@ -230,7 +233,13 @@ class SweepFile(RecipeChanges):
     @property
     def joint_packs(self) -> bool:
         """Whether the trials of a cohort may train in several packs, which wait for each other at each rung."""
-        return self.halving is not None and bool(self.halving.cohort or (self.rule == 2 and self.pack != "auto"))
+        cohort = self.halving is not None and self.halving.cohort
+        return self.stops_early and bool(cohort or (self.rule == 2 and self.pack != "auto"))
+
+    @property
+    def stops_early(self) -> bool:
+        """Whether trials of a search compete, and some are stopped: by successive halving or a pruner."""
+        return self.halving is not None or self.pruner is not None
 
     @property
     def has_grid(self) -> bool:
@@ -289,6 +298,7 @@ def check_sweep(content: Mapping[str, Any], origin: str) -> SweepFile:
         raise ConfigError(f"{origin}: variant: is for one task; of several give {form}.")
     if not file.trials:
         _check_unsearched(file, origin)
+    _check_search(file, origin)
     if file.instead_of and (file.trials or file.has_grid):
         what = "a grid" if file.has_grid else f"trials {file.trials_text}"
         raise ConfigError(f"{origin}: instead_of: is for settings that are fixed, with trials = 0; got {what}.")
@@ -302,10 +312,33 @@ def check_sweep(content: Mapping[str, Any], origin: str) -> SweepFile:
     return file
 
 
+SEARCHES = {"halving", "pruner", "race", "rounds", "sampler", "warm", "wider"}
+"""Keys that mean nothing without a search."""
+
+
+def _check_search(file: SweepFile, origin: str) -> None:
+    """Raise ConfigError for a sampler or a pruner that Optuna has not, or not so."""
+    try:
+        key = "sampler"
+        check_sampler(file.sampler, file.sampler_arguments)
+        key = "pruner"
+        if file.pruner:
+            make_pruner(file.pruner, file.pruner_arguments)
+    except ConfigError as error:
+        raise ConfigError(f"{origin}: {key}: {error}") from None
+    if file.sampler not in SAMPLERS and learns(file.sampler) and file.rounds == 1 and file.trials:
+        what = f"{file.sampler} learns from the rounds before, and with 1 all trials are drawn at once"
+        raise ConfigError(f"{origin}: rounds: {what}. Give how many there are to be, as rounds = 4.")
+    if file.pruner_arguments and not file.pruner:
+        raise ConfigError(f"{origin}: pruner_arguments: means nothing without a pruner. Name it: pruner = ...")
+    if file.pruner and file.halving:
+        raise ConfigError(f"{origin}: pruner: there is successive halving already. Keep {file.pruner} or [halving].")
+
+
 def _check_unsearched(file: SweepFile, origin: str) -> None:
     if not file.retrain:
         raise ConfigError(f"{origin}: trials: with 0 of them and retrain 0 there is nothing to train. Give either.")
-    if idle := sorted(file.model_fields_set & {"halving", "race", "rounds", "sampler", "warm", "wider"}):
+    if idle := sorted(file.model_fields_set & SEARCHES):
         raise ConfigError(f"{origin}: {idle[0]}: means nothing with trials 0, which searches nothing. Remove it.")
 
 

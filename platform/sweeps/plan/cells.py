@@ -8,9 +8,9 @@ from typing import Any
 
 from longwave.platform.records.about import About
 from longwave.platform.records.trial import TrialConfig
+from longwave.platform.search.space import Defaults, Dimension, Drawn
 from longwave.platform.statistics.scale import Scale
 from longwave.platform.sweeps.file.schema import SweepFile
-from longwave.platform.sweeps.file.space import Defaults, Dimension, Drawn
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from longwave.models.base.param import Param
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model
+from longwave.platform.search.space import Dimension
 from longwave.platform.statistics.edges import edge_of
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.space import Dimension
 from longwave.platform.sweeps.file.values import Range
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
 from longwave.platform.sweeps.plan.trials import drawn_values, group_by_cell

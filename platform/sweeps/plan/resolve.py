@@ -12,10 +12,10 @@ from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.records.stored import CatalogueEntry
 from longwave.platform.records.trial import SIZES, WORDS, TrialConfig
 from longwave.platform.registry import get_model, get_task
+from longwave.platform.search.space import Dimension, learns
 from longwave.platform.statistics.scale import scale_of
 from longwave.platform.sweeps.file.cell import CellSettings, ResolvedCell, read_cells, resolve_cell
 from longwave.platform.sweeps.file.schema import SweepFile
-from longwave.platform.sweeps.file.space import Dimension, learning_samplers
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep, recipe_to_dict
 from longwave.platform.sweeps.plan.trials import without_defaults
 from longwave.platform.sweeps.plan.validation import gate_score
@@ -39,10 +39,9 @@ def resolve(file: SweepFile) -> Sweep:
     for table, content in (("space", file.space), ("model", file.model), ("wider.space", second)):
         for name in content.keys() - set(file.models):
             raise ConfigError(f"{file.name}: {did_you_mean('model', name, file.models)} The table is [{table}.{name}].")
-    if file.rounds > 1 and file.sampler not in learning_samplers():
-        samplers = " or ".join(learning_samplers())
+    if file.rounds > 1 and not learns(file.sampler):
         raise ConfigError(
-            f"{file.name}: rounds: only the {samplers} sampler takes rounds, got sampler {file.sampler!r}."
+            f"{file.name}: rounds: only a sampler that learns takes rounds, as tpe does, got sampler {file.sampler!r}."
         )
     return Sweep(file, tuple(cell for task in tasks for cell in _plan_cells(file, task, models)))
 
@@ -157,11 +156,12 @@ def _check_nothing_drawn(file: SweepFile, model: ModelSpec, resolved: ResolvedCe
 
 
 def _check_halving(file: SweepFile, resolved: ResolvedCell) -> None:
-    """Raise ConfigError where halving would compare trials of different lengths, or trials that cannot share a pack."""
-    if file.halving is None:
+    """Raise ConfigError where halving, or a pruner, would compare trials that differ in length, or share no pack."""
+    if not file.stops_early:
         return
+    key = "halving" if file.halving else "pruner"
     if any(d.name == "epochs" for d in resolved.space):
-        raise ConfigError(f"{file.name}: halving: epochs is drawn, and trials that compete have one length. Fix it.")
+        raise ConfigError(f"{file.name}: {key}: epochs is drawn, and trials that compete have one length. Fix it.")
     for d in resolved.space if not file.joint_packs else ():
         defaults = resolved.numbers.get(d.name, {}).values()
         if d.name in (*SIZES, *WORDS) or any(d.holds(default) for default in defaults):
@@ -170,10 +170,8 @@ def _check_halving(file: SweepFile, resolved: ResolvedCell) -> None:
                 if defaults
                 else "is drawn, and"
             )
-            raise ConfigError(
-                f"{file.name}: halving: {d.name} {why} trains in another pack. Search it without halving, or give "
-                "halving a cohort."
-            )
+            advice = "Search it without halving, or give halving a cohort" if file.halving else "Give rule 2 and a pack"
+            raise ConfigError(f"{file.name}: {key}: {d.name} {why} trains in another pack. {advice}.")
 
 
 def _label_of_cell(file: SweepFile, task: TaskSpec, model: ModelSpec, chosen: Mapping[str, Any]) -> str:

@@ -16,11 +16,12 @@ from longwave.platform.plugins.known import keep_plugin_text, pin_as_planned
 from longwave.platform.plugins.plugin import is_plugin
 from longwave.platform.records.about import About, list_departures
 from longwave.platform.records.run import Run
+from longwave.platform.records.search import SAMPLER
 from longwave.platform.records.stored import PlannedTrial
 from longwave.platform.records.trial import TrialConfig
+from longwave.platform.search.space import learns
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
-from longwave.platform.sweeps.file.space import learning_samplers
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
 from longwave.platform.sweeps.plan.trials import following_trials, group_by_cell
 from longwave.platform.sweeps.plan.warm_start import with_settings_of_rows
@@ -214,4 +215,4 @@ def draws_are_dependent(store: Store, sweep: str) -> bool:
         ConfigError: There is no such sweep.
     """
     content = store.sweep(sweep).content
-    return content.get("sampler") in learning_samplers() or bool(content.get("warm") or content.get("wider"))
+    return learns(content.get("sampler", SAMPLER)) or bool(content.get("warm") or content.get("wider"))

@@ -12,9 +12,11 @@ from typing import Any
 from longwave.platform.records.run import Run
 from longwave.platform.records.stored import PlannedTrial
 from longwave.platform.records.trial import FIELDS, SIZES, WORDS, TrialConfig, cohort_key
+from longwave.platform.search.objects import CLASS
+from longwave.platform.search.pruning import pruning_epochs
+from longwave.platform.search.space import Defaults, Drawn, Observation, draw, keeps_state, learns
 from longwave.platform.statistics.scale import Scale
 from longwave.platform.sweeps.file.schema import SweepFile
-from longwave.platform.sweeps.file.space import Defaults, Drawn, Observation, draw, learning_samplers
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep, training_words
 from longwave.platform.sweeps.plan.race import choose_by_race, next_heat
 from longwave.platform.sweeps.plan.seeds import draw_seed, retraining_seeds, search_seeds
@@ -37,15 +39,12 @@ def next_round(
     index, n = _round_size(sized, done)
     if n == 0:
         return []
-    observations: list[Observation] = []
-    for config in before:
-        if (run := ends[config.id]).valid is not None and run.status != "diverged":
-            observations.append((drawn_values(cell, config), run.valid))
-    seed = draw_seed(file, cell.base, index)
+    seed = draw_seed(file, cell.base, 0 if keeps_state(file.sampler) else index)
     space = cell.space if done < sized.trials else cell.wider
-    if file.sampler in learning_samplers():
+    if learns(file.sampler):
         space = tuple(sorted(space, key=lambda d: d.name not in WORDS))
-    drawn = draw(space, n, seed, file.sampler, observations, cell.goal, partial(_is_used, cell))
+    rounds, is_used = _list_rounds(sized, cell, before, ends), partial(_is_used, cell)
+    drawn = draw(space, n, seed, file.sampler, rounds, cell.goal, is_used, file.sampler_arguments)
     starts = [*cell.starts[done:], *[{}] * n]
     seeds = search_seeds(file, cell.base)[done:]
     wanted = [_trial_at(cell, {**p, **start}, s) for p, start, s in zip(drawn, starts, seeds, strict=False)]
@@ -112,18 +111,38 @@ def _round_size(file: SweepFile, done: int) -> tuple[int, int]:
     return file.rounds, file.searched - before if before == done else 0
 
 
+def _list_rounds(
+    file: SweepFile, cell: CellPlan, before: Sequence[TrialConfig], ends: Mapping[str, Run]
+) -> list[list[Observation]]:
+    """Return what was drawn in each earlier round and what became of it; one that keeps a state wants its order."""
+    if keeps_state(file.sampler):
+        place = {seed: k for k, seed in enumerate(search_seeds(file, cell.base))}
+        before = sorted(before, key=lambda config: place[config.seed])
+    rounds: list[list[Observation]] = []
+    done = 0
+    while part := before[done : done + _round_size(file, done)[1]]:
+        known = [(config, ends[config.id]) for config in part]
+        rounds.append([(drawn_values(cell, c), None if run.status == "diverged" else run.valid) for c, run in known])
+        done += len(part)
+    return rounds
+
+
 def _assign_cohorts(file: SweepFile, trials: list[TrialConfig], gate: float | None) -> list[TrialConfig]:
     """Return the trials with the names of their cohorts, of consecutive trials.
 
     By default a cohort is the whole round; under rule 1 as many as a pack holds.
     """
-    halving = file.halving
-    if halving is None:
+    if not file.stops_early:
         return trials
-    size = halving.cohort or (len(trials) if file.pack == "auto" or file.rule == 2 else file.pack)
-    settings: dict[str, Any] = {"eta": halving.eta, "first": halving.first}
-    if gate is not None:
-        settings |= {"gate": gate, "gate_most": halving.gate_most}
+    whole = file.pack == "auto" or file.rule == 2
+    size = (file.halving and file.halving.cohort) or (len(trials) if whole else int(file.pack))
+    settings: dict[str, Any] = {}
+    if file.halving:
+        settings = {"eta": file.halving.eta, "first": file.halving.first}
+        if gate is not None:
+            settings |= {"gate": gate, "gate_most": file.halving.gate_most}
+    elif file.pruner:
+        settings = {"pruner": {CLASS: file.pruner, **file.pruner_arguments}, **pruning_epochs(file.pruner_arguments)}
     cohorts = [trials[k : k + size] for k in range(0, len(trials), size)]
     return [
         replace(config, halving={**settings, "cohort": key})

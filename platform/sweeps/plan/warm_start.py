@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from longwave.platform.boards.row import SHORT
 from longwave.platform.records.group import Group
 from longwave.platform.records.trial import FIELDS, WORDS
+from longwave.platform.search.space import Dimension, Drawn
 from longwave.platform.sweeps.file.schema import SweepFile
-from longwave.platform.sweeps.file.space import Dimension, Drawn
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep, WarmStart, training_words
 from longwave.platform.sweeps.plan.trials import drawn_values
 

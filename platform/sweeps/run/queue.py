@@ -153,7 +153,7 @@ class PackQueue:
 
     def _group_trials(self, left: Sequence[PlannedTrial], max_trials: int | None) -> list[list[PlannedTrial]]:
         """Return the trials that are leased together, a pack or a cohort each, in the order of their first trials."""
-        cohorts = self.store.cohorts([a.id for a in left]) if self.sweep.file.halving else {}
+        cohorts = self.store.cohorts([a.id for a in left]) if self.sweep.file.stops_early else {}
         wanted = _within_budget(left, cohorts, max_trials)
         fresh = self.store.configs([a.id for a in wanted if a.pack is None])
         new = [fresh[a.id] for a in wanted if a.pack is None]

@@ -258,18 +258,22 @@ def test_what_import_would_reject_is_not_written(
     [
         {"halving": {"eta": 2, "first": 1}, "pack": 4},
         {"halving": {"eta": 2, "first": 1, "cohort": 4}, "pack": 2, "models": ["lem"]},
+        {"pruner": "MedianPruner", "pruner_arguments": {"n_startup_trials": 1}, "pack": 4, "models": ["lem"]},
         {"sampler": "tpe", "rounds": 2, "selection": "last", "warm": ["published", "rows"]},
         {"space": {"gru": {"lr": {"low": 1e-3, "high": 1e38}}}, "models": ["gru"], "trials": 8},
         {"task": "fitzhugh_nagumo", "variant": "", "models": ["lstm"], "trials": 2, "epochs": 1, "steps": None},
     ],
-    ids=["halving", "cohort", "tpe", "diverging", "fitzhugh_nagumo"],
+    ids=["halving", "cohort", "pruner", "tpe", "diverging", "fitzhugh_nagumo"],
 )
 def test_honest_sweeps_of_all_kinds_pass_every_check(changes: dict[str, Any], tmp_path: Path, store: Store) -> None:
     run_sweep(store.url, tmp_path, **changes)
     file = seal(collect(store))
     assert audit(file) == []
     statuses = {entry.run.status for entry in file.content.trials}
-    assert statuses == {"ok", *(["stopped"] if "halving" in changes else ["diverged"] if "space" in changes else [])}
+    assert statuses == {
+        "ok",
+        *(["stopped"] if {"halving", "pruner"} & changes.keys() else ["diverged"] if "space" in changes else []),
+    }
 
 
 @pytest.mark.integration

@@ -11,10 +11,10 @@ from small_sweeps import small
 from longwave.platform.about import known_model, known_task
 from longwave.platform.boards.board import rows
 from longwave.platform.registry import get_model, get_task, shipped_models
+from longwave.platform.search.space import Dimension
 from longwave.platform.storage.search_ranges import list_ranges
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile
-from longwave.platform.sweeps.file.space import Dimension
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.stored import store_plan, stored_settings
 from longwave.platform.sweeps.plan.trials import first_trials

@@ -20,7 +20,7 @@ from longwave.models.base.param import Param
 from longwave.platform.records.identity import derive_seed
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_task
-from longwave.platform.sweeps.file.space import Dimension, draw
+from longwave.platform.search.space import Dimension, draw
 from longwave.platform.training.feed import epoch_batches
 from longwave.platform.training.optimiser import FlatParameters
 from longwave.platform.training.pack import Pack

@@ -15,8 +15,8 @@ from tree import ROOT
 
 from longwave.platform.records.run import Run
 from longwave.platform.records.trial import TrialConfig
+from longwave.platform.search.space import Dimension, Drawn, draw
 from longwave.platform.sweeps.file.schema import read_sweep
-from longwave.platform.sweeps.file.space import Dimension, Drawn, draw
 from longwave.platform.sweeps.plan.cells import Sweep
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.trials import all_trials, drawn_values
@@ -86,7 +86,7 @@ def test_a_point_that_learns_asks_of_each_name_whether_it_has_a_meaning_in_what_
 
     space = (Dimension("a", choices=("x", "y")), Dimension("b", 0.0, 1.0), Dimension("c", 0.0, 1.0))
     message: list[tuple[dict[str, Drawn], float]] = [({"a": "y", "c": k / 20}, k / 20) for k in range(20)]
-    points = draw(space, 12, 5, "tpe", message, is_used=means)
+    points = draw(space, 12, 5, "tpe", [message], is_used=means)
     assert all(("b" in p) == (p["a"] == "x") and "c" in p for p in points)
     assert asked_for[:3][0] == ((), "a") and asked_for[1] == (("a",), "b")
 

@@ -21,9 +21,9 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.records.run import Run
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model, get_task
+from longwave.platform.search.space import Dimension, draw
 from longwave.platform.statistics.scale import Scale
 from longwave.platform.sweeps.file.schema import SweepFile, check_sweep, read_sweep
-from longwave.platform.sweeps.file.space import Dimension, draw
 from longwave.platform.sweeps.place.packing import divide_into_packs, member_bytes, pack_key
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.trials import all_trials, choose_winner, first_trials, following_trials
@@ -294,8 +294,32 @@ BAD = {
     "a wrong key of a model": ({"model": {"lem": {"hiden": 3}}}, r"model.lem: No key 'hiden'. Did you mean hidden"),
     "an unknown variant": ({"variant": "N=x"}, r"variant: adding takes a variant N=<steps>"),
     "a name with a slash": ({"name": "../x"}, r"name: String should match pattern"),
-    "rounds without tpe": ({"rounds": 2}, r"rounds: only the tpe sampler takes rounds"),
-    "an unknown sampler": ({"sampler": "grid"}, r"sampler: must be one of random, qmc, tpe, got 'grid'"),
+    "rounds without tpe": (
+        {"rounds": 2},
+        r"rounds: only a sampler that learns .* got sampler 'random'",
+    ),
+    "an unknown sampler": ({"sampler": "grid"}, r"sampler: No sampler 'grid'. .*\bGridSampler"),
+    "an argument that a sampler has not": (
+        {"sampler": "CmaEsSampler", "sampler_arguments": {"popsiz": 8}, "rounds": 2},
+        r"sampler: No argument of CmaEsSampler 'popsiz'. Did you mean popsize",
+    ),
+    "an argument of another type": (
+        {"sampler": "tpe", "sampler_arguments": {"n_startup_trials": "ten"}},
+        r"sampler: TPESampler: n_startup_trials must be int, got 'ten'",
+    ),
+    "a value that a sampler refuses": (
+        {"sampler": "QMCSampler", "sampler_arguments": {"qmc_type": "hammersley"}},
+        r"sampler: QMCSampler: .*hammersley",
+    ),
+    "a seed of the sampler's own": (
+        {"sampler": "RandomSampler", "sampler_arguments": {"seed": 3}},
+        r"No argument of RandomSampler 'seed'. .* Its seed follows from that of the sweep",
+    ),
+    "learning in one round": ({"sampler": "GPSampler"}, r"rounds: GPSampler learns from the rounds before"),
+    "an unknown pruner": ({"pruner": "Median"}, r"pruner: No pruner 'Median'. Did you mean MedianPruner"),
+    "a pruner that halves": ({"pruner": "HyperbandPruner"}, r"pruner: HyperbandPruner is successive halving: give"),
+    "two ways to stop": ({"pruner": "MedianPruner", "halving": {}}, r"pruner: there is successive halving already"),
+    "arguments of no pruner": ({"pruner_arguments": {"n_warmup_steps": 2}}, r"pruner_arguments: means nothing"),
     "infinite clipping": ({"clip": math.inf}, r"clip: Input should be a finite number"),
 }
 

@@ -10,13 +10,16 @@ from typing import Any
 from longwave.platform.api.boards import BoardTable, board
 from longwave.platform.cli.options import RunOptions
 from longwave.platform.cli.run import with_kept_weights
+from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.paths import mlflow_server, store_url
 from longwave.platform.render.terminal import Terminal
 from longwave.platform.search.objects import describe_object
+from longwave.platform.search.studies import write_study
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile, check_sweep, read_sweep
 from longwave.platform.sweeps.mlflow.background import mirroring
 from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.searches import read_searches
 from longwave.platform.sweeps.plan.stored import store_plan
 from longwave.platform.sweeps.run.driver import resume_sweep
 from longwave.platform.sweeps.run.executor import running_workers
@@ -108,6 +111,24 @@ class SweptBoards:
     def board(self) -> BoardTable:
         """The board of its first task."""
         return next(iter(self.boards.values()))
+
+    def study(self, cell: str | None = None, storage: str | None = None) -> Any:
+        """Return the search of a cell as a study of Optuna's, for its plots, importances and dashboard.
+
+        Args:
+            cell: Its label, such as the model's name; may be left out where the sweep has only one.
+            storage: URL of Optuna's storage, where the study is then kept; trials that it has are left alone.
+
+        Raises:
+            ConfigError: No such cell, or several, or Optuna cannot use the storage.
+        """
+        with Store(store_url(self.store), create=False) as known:
+            searches = {search.facts["cell"]: search for search in read_searches(known, self.file.name)}
+        if cell is None and len(searches) == 1:
+            cell = next(iter(searches))
+        if cell not in searches:
+            raise ConfigError(did_you_mean(f"cell of {self.file.name}", cell or "", searches))
+        return write_study(searches[cell], storage)[0]
 
     def __repr__(self) -> str:
         """Return one line."""

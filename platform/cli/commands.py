@@ -58,6 +58,14 @@ COMMANDS = {
         "List the numbers of winners that sit at an edge of the range they were drawn from.",
     ),
     "sweep race": ("sweep:plan_race", "Plan a race of the finalists of a search that is in the store."),
+    "sweep study": (
+        "study:export_study",
+        "Write the search of a sweep as studies of Optuna's, one a cell, which optuna-dashboard shows.",
+    ),
+    "sweep importance": (
+        "study:show_importance",
+        "Print how much each number that a sweep searched mattered, by Optuna's evaluators of parameter importance.",
+    ),
     "sweep pause": ("steer:pause_sweep", "Have a sweep's drivers save checkpoints and wait."),
     "sweep continue": ("steer:continue_sweep", "Let a paused sweep go on."),
     "sweep stop": ("steer:stop_sweep", "Have a sweep's drivers save checkpoints and end."),

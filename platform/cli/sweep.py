@@ -21,7 +21,7 @@ from longwave.platform.sweeps.plan.range_edges import boxes_of_winners, find_edg
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.stored import missing_trials, read_sweep_plan, store_plan, with_search_spaces
 from longwave.platform.sweeps.plan.trials import first_trials
-from longwave.platform.sweeps.plan.warm_start import with_settings_of_rows
+from longwave.platform.sweeps.plan.warm_start import with_settings_of_rows, with_settings_of_studies
 from longwave.platform.sweeps.run.estimate import describe_devices_here, estimate_sweep
 
 
@@ -53,6 +53,7 @@ def plan_sweep(
     if "rows" in checked.warm:
         with Store(store_url(options.store), create=False) as store:
             resolved = with_settings_of_rows(resolved, store)
+    resolved = with_settings_of_studies(resolved)
     terminal.print_plan(resolved, first_trials(resolved), format.value, describe_devices_here(workers))
 
 

@@ -34,6 +34,8 @@ def searched_by(content: Mapping[str, Any]) -> str:
         parts.append(f"successive halving in {cohort} (η {eta}, from epoch {first})")
     if warm := content.get("warm"):
         parts.append(f"warm start from {' and '.join(STARTS[name] for name in warm)}")
+    if content.get("study"):
+        parts.append("warm start from trials of an Optuna study")
     if named := sorted({name for wishes in content.get("space", {}).values() for name in wishes}):
         parts.append(f"ranges of its own for {', '.join(named)}")
     race = content.get("race", RACE if content.get("rule") == 2 and content.get("retrain") != 0 else None)

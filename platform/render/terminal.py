@@ -228,7 +228,7 @@ def print_plan(sweep: Sweep, first: Sequence[Sequence[TrialConfig]], format: str
         for entry, trials in zip(sweep.cells, first, strict=True):
             if entry.base.task == task:
                 print_line(f"  {_cell_summary(entry)}")
-                for line in _warm_lines(entry) if file.warm else ():
+                for line in _warm_lines(entry) if file.warm or file.study else ():
                     print_line(f"  {line}")
                 head, lines, drop = _trial_table(entry, trials)
                 print_table(head, lines, drop=drop)

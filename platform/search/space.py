@@ -150,7 +150,7 @@ def draw(
     if n < 1:
         raise ValueError(f"A search needs at least one trial, got n={n}.")
     optuna, of = import_optuna(), class_of(sampler)
-    distributions = {d.name: _distribution(d) for d in space}
+    distributions = {d.name: distribution_of(d) for d in space}
 
     def ask(study: Any) -> tuple[Any, dict[str, Any]]:
         trial, point = study.ask(), dict[str, Any]()
@@ -223,7 +223,8 @@ def _suggest(trial: Any, d: Dimension) -> Any:
     return suggest(d.name, *((int(d.low), int(d.high)) if d.whole else (d.low, d.high)), log=d.log)
 
 
-def _distribution(d: Dimension) -> Any:
+def distribution_of(d: Dimension) -> Any:
+    """Return a dimension as Optuna's distribution."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     if d.choices:

@@ -22,6 +22,7 @@ from longwave.platform.paths import check_is_file
 from longwave.platform.plugins.known import add_plugin
 from longwave.platform.records.search import SAMPLER
 from longwave.platform.records.trial import Precision
+from longwave.platform.redaction import redacted
 from longwave.platform.search.objects import make_pruner
 from longwave.platform.search.space import SAMPLERS, check_sampler, learns
 from longwave.platform.sweeps.file.values import (
@@ -30,6 +31,7 @@ from longwave.platform.sweeps.file.values import (
     Cells,
     Count,
     Halving,
+    KnownStudy,
     PerNumber,
     Race,
     RaceOrNone,
@@ -41,7 +43,7 @@ from longwave.platform.sweeps.file.values import (
     Wider,
 )
 
-NAMED = {"longwave.tasks": ("task", "tasks", "variants"), "longwave.models": ("models", "space", "model")}
+NAMED = {"longwave.tasks": ("task", "tasks", "variants"), "longwave.models": ("models", "space", "model", "study")}
 """Fields of a sweep file that hold such names, by the package of what they name."""
 
 
@@ -132,6 +134,8 @@ class SweepFile(RecipeChanges):
         warm: What a search begins with, counted in its trials: ``published``, the settings that the model's paper found
             best on the task; ``rows``, those of the store's best rows on validation; or both, in that order. Whatever
             they leave open is drawn as usual. Settings outside the space are left out; ``sweep plan`` says why.
+        study: By model, a study of Optuna's whose best trials the search begins with, after those of ``warm``. It is
+            read once, when the sweep is planned.
         pack: Trials a pack; ``auto`` divides the trials over the workers.
         halving: Successive halving, which stops bad trials early.
         pruner: Or one of Optuna's pruners, ``MedianPruner``, which compares the trials of a round, or under rule 1 of a
@@ -169,6 +173,7 @@ class SweepFile(RecipeChanges):
     sampler_arguments: dict[str, Any] = {}
     rounds: Count = 1
     warm: Warm = []
+    study: dict[str, KnownStudy] = {}
     pack: Count | Literal["auto"] = "auto"
     precision: Precision = "float32"
     selection: Literal["best", "last"] = "best"
@@ -312,7 +317,7 @@ def check_sweep(content: Mapping[str, Any], origin: str) -> SweepFile:
     return file
 
 
-SEARCHES = {"halving", "pruner", "race", "rounds", "sampler", "warm", "wider"}
+SEARCHES = {"halving", "pruner", "race", "rounds", "sampler", "study", "warm", "wider"}
 """Keys that mean nothing without a search."""
 
 
@@ -329,6 +334,10 @@ def _check_search(file: SweepFile, origin: str) -> None:
     if file.sampler not in SAMPLERS and learns(file.sampler) and file.rounds == 1 and file.trials:
         what = f"{file.sampler} learns from the rounds before, and with 1 all trials are drawn at once"
         raise ConfigError(f"{origin}: rounds: {what}. Give how many there are to be, as rounds = 4.")
+    for model, study in file.study.items():
+        if redacted(study.storage) != study.storage:
+            advice = "The store would keep it. Leave it out, and set PGPASSWORD or ~/.pgpass"
+            raise ConfigError(f"{origin}: study.{model}: storage holds a password. {advice}.")
     if file.pruner_arguments and not file.pruner:
         raise ConfigError(f"{origin}: pruner_arguments: means nothing without a pruner. Name it: pruner = ...")
     if file.pruner and file.halving:
@@ -355,7 +364,13 @@ def _allowed_keys(kind: type[Strict], path: Sequence[str]) -> Collection[str]:
     """Return the keys that are allowed where an unknown one was found."""
     if "space" in path[:-1]:
         return Range.model_fields
-    parts: dict[str, type[Strict]] = {"wider": Wider, "halving": Halving, "race": Race, "budget": Budget}
+    parts: dict[str, type[Strict]] = {
+        "study": KnownStudy,
+        "wider": Wider,
+        "halving": Halving,
+        "race": Race,
+        "budget": Budget,
+    }
     return (parts.get(path[0], kind) if len(path) > 1 else kind).model_fields
 
 

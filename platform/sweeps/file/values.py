@@ -65,6 +65,20 @@ class Range(Strict):
     log: bool | None = None
 
 
+class KnownStudy(Strict):
+    """A study of Optuna's, with whose best complete trials the search of a model begins.
+
+    Attributes:
+        storage: URL of Optuna's storage.
+        name: Of the study; may be left out where the storage holds only one.
+        best: How many of its trials.
+    """
+
+    storage: str
+    name: str = ""
+    best: Count = 3
+
+
 class Wider(Strict):
     """A second search of every cell over wider ranges, once the first is over; the best of both is retrained.
 

@@ -68,7 +68,7 @@ def find_edges(sweep: Sweep, store: Store, name: str) -> tuple[list[AtEdge], lis
 def edges_of_winner(cell: CellPlan, best: TrialConfig) -> Iterator[AtEdge]:
     """Yield the numbers of a cell's winner at an edge of what both searches drew from; choices have no ends."""
     drawn = drawn_values(cell, best)
-    for d in map(_join_dimensions, cell.space, cell.wider or cell.space):
+    for d in map(join_dimensions, cell.space, cell.wider or cell.space):
         value = drawn.get(d.name)
         if d.choices or d.low == d.high or value is None or isinstance(value, str):
             continue
@@ -142,7 +142,8 @@ def _join_ranges(one: Range, other: Range) -> Range:
     return Range(low=min(one.low, other.low), high=max(one.high, other.high), log=one.log)
 
 
-def _join_dimensions(first: Dimension, second: Dimension) -> Dimension:
+def join_dimensions(first: Dimension, second: Dimension) -> Dimension:
+    """Return what two searches draw a number from, as one."""
     return replace(second, low=min(first.low, second.low), high=max(first.high, second.high))
 
 

@@ -36,7 +36,12 @@ def resolve(file: SweepFile) -> Sweep:
     if len(set(file.models)) < len(file.models):
         raise ConfigError(f"{file.name}: models: each model once, got {', '.join(file.models)}.")
     second = file.wider.space if file.wider else {}
-    for table, content in (("space", file.space), ("model", file.model), ("wider.space", second)):
+    for table, content in (
+        ("space", file.space),
+        ("model", file.model),
+        ("study", file.study),
+        ("wider.space", second),
+    ):
         for name in content.keys() - set(file.models):
             raise ConfigError(f"{file.name}: {did_you_mean('model', name, file.models)} The table is [{table}.{name}].")
     if file.rounds > 1 and not learns(file.sampler):

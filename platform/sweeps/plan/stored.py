@@ -24,7 +24,7 @@ from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
 from longwave.platform.sweeps.plan.trials import following_trials, group_by_cell
-from longwave.platform.sweeps.plan.warm_start import with_settings_of_rows
+from longwave.platform.sweeps.plan.warm_start import with_settings_of_rows, with_settings_of_studies
 
 VERSIONS = ("task_version", "data", "model_version", "protocol")
 """Fields of a trial that say under which versions it was planned."""
@@ -42,7 +42,7 @@ def store_plan(sweep: Sweep, store: Store) -> Sweep:
     name, planned = sweep.file.name, None
     if name not in store.sweeps():
         store.write_catalogue(used_models_and_tasks(sweep))
-        planned = with_descriptions(with_settings_of_rows(sweep, store))
+        planned = with_descriptions(with_settings_of_studies(with_settings_of_rows(sweep, store)))
     is_new = store.add_sweep(name, stored_settings(sweep.file), planned.to_dict() if planned else None)
     if planned is None or not is_new:
         planned = read_sweep_plan(store, name)
@@ -215,4 +215,4 @@ def draws_are_dependent(store: Store, sweep: str) -> bool:
         ConfigError: There is no such sweep.
     """
     content = store.sweep(sweep).content
-    return learns(content.get("sampler", SAMPLER)) or bool(content.get("warm") or content.get("wider"))
+    return learns(content.get("sampler", SAMPLER)) or any(content.get(key) for key in ("study", "warm", "wider"))

@@ -1,4 +1,4 @@
-"""Warm starts of a search: settings that a paper found best, and those of the store's best rows, where they fit.
+"""Warm starts of a search: settings that a paper found best, the store's best rows, or trials of a study, if they fit.
 
 They count as trials like any other, and no test metric chooses them: rows are ranked by validation.
 """
@@ -15,6 +15,7 @@ from longwave.platform.boards.row import SHORT
 from longwave.platform.records.group import Group
 from longwave.platform.records.trial import FIELDS, WORDS
 from longwave.platform.search.space import Dimension, Drawn
+from longwave.platform.search.studies import read_study
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep, WarmStart, training_words
 from longwave.platform.sweeps.plan.trials import drawn_values
@@ -54,6 +55,27 @@ def with_settings_of_rows(sweep: Sweep, store: Store) -> Sweep:
             for cell in sweep.cells
         ),
     )
+
+
+def with_settings_of_studies(sweep: Sweep) -> Sweep:
+    """Return the sweep, with warm starts from studies of Optuna's if its file names some.
+
+    Raises:
+        ConfigError: A study cannot be read.
+    """
+    known = {model: (read_study(study.storage, study.name), study.best) for model, study in sweep.file.study.items()}
+
+    def extended(cell: CellPlan) -> CellPlan:
+        if cell.base.model not in known:
+            return cell
+        (name, trials), best = known[cell.base.model]
+        starts = [
+            _warm_start(cell, f"trial {t.number} of the study {name}, value {t.value:.4g}", t.params, {})
+            for t in trials[:best]
+        ]
+        return replace(cell, warm=choose_starts(sweep.file.of_cell(len(cell.space)), [*cell.warm, *starts]))
+
+    return replace(sweep, cells=tuple(map(extended, sweep.cells))) if known else sweep
 
 
 def settings_of_rows(cell: CellPlan, groups: Iterable[Group]) -> list[WarmStart]:

@@ -1,0 +1,66 @@
+"""Commands on searches as Optuna sees them: sweep study and sweep importance."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from longwave.platform.cli.app import ListFormat, ListFormatOption, StoreOption
+from longwave.platform.cli.names import NameArgument
+from longwave.platform.errors import ConfigError
+from longwave.platform.paths import store_url
+from longwave.platform.redaction import redacted
+from longwave.platform.render import terminal
+from longwave.platform.search.studies import rate_parameters, write_study
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.plan.searches import read_searches
+
+
+def export_study(
+    name: NameArgument,
+    storage: Annotated[
+        str, typer.Option(metavar="URL", help="Optuna's storage: sqlite:///optuna.db, postgresql://...")
+    ],
+    store: StoreOption = None,
+) -> None:
+    """Write the search of a sweep as studies of Optuna's, one a cell, which optuna-dashboard shows.
+
+    Trials that ended ok are complete, stopped ones pruned, and all others have failed. Run again, it adds those that
+    have ended since.
+
+    Example: longwave sweep study demo --storage sqlite:///optuna.db
+    """
+    if store_url(storage) == store_url(store):
+        raise ConfigError("--storage is the results store, whose tables have the names of Optuna's. Give another file.")
+    with Store(store_url(store), create=False) as known:
+        searches = read_searches(known, name)
+    for search in searches:
+        _, new = write_study(search, storage)
+        typer.echo(f"Study {search.name!r}: {len(search.trials)} trials have ended, {new} of them are new there.")
+    typer.echo(f"See them with: optuna-dashboard {redacted(storage)}")
+
+
+def show_importance(
+    name: NameArgument,
+    evaluator: Annotated[str, typer.Option(help="Of Optuna's: fanova, mdi or pedanova.")] = "fanova",
+    format: ListFormatOption = ListFormat.table,
+    store: StoreOption = None,
+) -> None:
+    """Print how much each number that a sweep searched mattered, by Optuna's evaluators of parameter importance.
+
+    Trials count that were trained whole. The importances of a cell add up to 1, but for pedanova's.
+
+    Example: longwave sweep importance demo
+    """
+    with Store(store_url(store), create=False) as known:
+        searches = read_searches(known, name)
+    lines = [
+        (search.facts["cell"], parameter, value)
+        for search in searches
+        for parameter, value in rate_parameters(search, evaluator).items()
+    ]
+    if format is ListFormat.json:
+        terminal.print_json([{"cell": cell, "name": parameter, "importance": v} for cell, parameter, v in lines])
+    else:
+        terminal.print_table(["cell", "number", "importance"], [(c, n, f"{v:.3f}") for c, n, v in lines], right=(2,))

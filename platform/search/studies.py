@@ -1,0 +1,194 @@
+"""Studies of Optuna's: a search written to one, the known trials of one read, and how much each parameter matters."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from longwave.platform.errors import ConfigError, did_you_mean
+from longwave.platform.redaction import redacted
+from longwave.platform.search.objects import import_optuna
+from longwave.platform.search.space import Dimension, Drawn, distribution_of
+
+TRIAL = "trial"
+"""Attribute of a study's trial that names ours."""
+EVALUATORS = {
+    "fanova": "FanovaImportanceEvaluator",
+    "mdi": "MeanDecreaseImpurityImportanceEvaluator",
+    "pedanova": "PedAnovaImportanceEvaluator",
+}
+"""Optuna's evaluators of parameter importance."""
+
+
+@dataclass(frozen=True)
+class StudyTrial:
+    """A search trial that has ended, as a study holds it.
+
+    Attributes:
+        id: Of ours.
+        params: What was drawn for it, as far as it has a meaning in it.
+        status: ``ok``, which is complete in a study, ``stopped``, which is pruned, or else it has failed.
+        value: Best validation metric, if any.
+        curve: Validation metrics by epoch.
+        began, ended: Unix times, if known.
+        facts: What else the study says of it.
+    """
+
+    id: str
+    params: Mapping[str, Drawn]
+    status: str
+    value: float | None
+    curve: Mapping[int, float]
+    began: float | None
+    ended: float | None
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class CellSearch:
+    """What a study is of: one cell of a sweep.
+
+    Attributes:
+        name: Of the study.
+        goal, metric: ``"max"`` or ``"min"``, and of what.
+        space: What was drawn.
+        facts: What else the study says of itself.
+        trials: In the order of their draws.
+    """
+
+    name: str
+    goal: str
+    metric: str
+    space: Sequence[Dimension]
+    facts: Mapping[str, Any]
+    trials: Sequence[StudyTrial]
+
+
+@dataclass(frozen=True)
+class KnownTrial:
+    """A complete trial of somebody's study: its number, value and parameters."""
+
+    number: int
+    value: float
+    params: Mapping[str, Any]
+
+
+def write_study(search: CellSearch, storage: str | None = None) -> tuple[Any, int]:
+    """Add a search to the study of its name, which is made where it is not there; trials that it has are left alone.
+
+    Args:
+        search: The search.
+        storage: URL of Optuna's storage; by default the study is in memory.
+
+    Returns:
+        The study, and how many trials it did not have.
+
+    Raises:
+        ConfigError: Optuna cannot use the storage, or a study of that name has another direction.
+    """
+    optuna = import_optuna()
+    with _storage_errors(storage or "memory"), warnings.catch_warnings(action="ignore"):
+        direction = "maximize" if search.goal == "max" else "minimize"
+        study = optuna.create_study(storage=storage, study_name=search.name, direction=direction, load_if_exists=True)
+        if study.direction.name.lower() != direction:
+            what = f"it is to {study.direction.name.lower()}, and {search.metric} is to {direction}"
+            raise ConfigError(f"The study {search.name!r} of {redacted(str(storage))} is another: {what}.")
+        if not study.metric_names and search.metric:
+            study.set_metric_names([search.metric])
+        for name, fact in search.facts.items():
+            if study.user_attrs.get(name) != fact:
+                study.set_user_attr(name, fact)
+        there = {trial.user_attrs.get(TRIAL) for trial in study.get_trials(deepcopy=False)}
+        new = [trial for trial in search.trials if trial.id not in there]
+        study.add_trials([_frozen(trial, search.space) for trial in new])
+    return study, len(new)
+
+
+def read_study(storage: str, name: str = "") -> tuple[str, list[KnownTrial]]:
+    """Return a study's name and its complete trials, the best first.
+
+    Args:
+        storage: URL of Optuna's storage.
+        name: Of the study; may be left out where the storage holds only one.
+
+    Raises:
+        ConfigError: Optuna cannot use the storage, or it has no such study, or several; or it has several objectives.
+    """
+    optuna, (head, _, file) = import_optuna(), storage.partition(":///")
+    if head == "sqlite" and not Path(file).is_file():  # Optuna would make it
+        raise ConfigError(f"There is no study at {storage}: {file} is no file.")
+    with _storage_errors(storage), warnings.catch_warnings(action="ignore"):
+        names = optuna.get_all_study_names(storage)
+        if not name and len(names) != 1:
+            raise ConfigError(
+                f"{redacted(storage)} holds {len(names)} studies. Name one: {', '.join(names) or 'none'}."
+            )
+        if name and name not in names:
+            raise ConfigError(did_you_mean(f"study in {redacted(storage)}", name, names))
+        study = optuna.load_study(study_name=name or names[0], storage=storage)
+        if len(study.directions) != 1:
+            raise ConfigError(
+                f"The study {study.study_name!r} has {len(study.directions)} objectives, and one is read."
+            )
+        complete = study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.COMPLETE])
+    sign = -1.0 if study.direction.name == "MAXIMIZE" else 1.0
+    ranked = sorted(complete, key=lambda trial: (sign * trial.value, trial.number))
+    return study.study_name, [KnownTrial(t.number, t.value, t.params) for t in ranked]
+
+
+def rate_parameters(search: CellSearch, evaluator: str = "fanova") -> dict[str, float]:
+    """Return by name how much each parameter matters, the most important first, by one of Optuna's evaluators.
+
+    Only trials that were trained whole count, and parameters that all of them have.
+
+    Raises:
+        ConfigError: No such evaluator, or fewer than two trials were trained whole.
+    """
+    if evaluator not in EVALUATORS:
+        raise ConfigError(did_you_mean("evaluator", evaluator, EVALUATORS))
+    if (whole := sum(trial.status == "ok" for trial in search.trials)) < 2:
+        raise ConfigError(f"{search.name}: importance takes two trials that were trained whole, and there are {whole}.")
+    kind, optuna = EVALUATORS[evaluator], import_optuna()
+    with warnings.catch_warnings(action="ignore"):
+        made = getattr(optuna.importance, kind)(**({} if evaluator == "pedanova" else {"seed": 0}))
+        rated = optuna.importance.get_param_importances(write_study(search)[0], evaluator=made)
+    return {name: float(value) for name, value in rated.items()}
+
+
+def _frozen(trial: StudyTrial, space: Sequence[Dimension]) -> Any:
+    optuna = import_optuna()
+    states = {"ok": "COMPLETE", "stopped": "PRUNED"}
+    drawn = [d for d in space if d.name in trial.params and d.holds(trial.params[d.name])]
+    frozen = optuna.trial.create_trial(
+        state=optuna.trial.TrialState[states.get(trial.status, "FAIL")],
+        value=trial.value if trial.status in states else None,
+        params={d.name: _as_drawn(d, trial.params[d.name]) for d in drawn},
+        distributions={d.name: distribution_of(d) for d in drawn},
+        intermediate_values=dict(trial.curve),
+        user_attrs={TRIAL: trial.id, **trial.facts},
+    )
+    if trial.began is not None and trial.ended is not None:
+        frozen.datetime_start, frozen.datetime_complete = map(datetime.fromtimestamp, (trial.began, trial.ended))
+    return frozen
+
+
+def _as_drawn(d: Dimension, value: Drawn) -> Any:
+    return int(value) if d.whole and not isinstance(value, str) else value
+
+
+@contextmanager
+def _storage_errors(storage: str) -> Iterator[None]:
+    """Turn whatever Optuna and its database raise inside the block into one line that names the storage."""
+    try:
+        yield
+    except ConfigError:
+        raise
+    except Exception as error:
+        why = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        advice = "A storage of Optuna's is sqlite:///optuna.db or postgresql://..."
+        raise ConfigError(f"Cannot use the studies of {redacted(storage)}: {redacted(why)}. {advice}") from None

@@ -1,0 +1,185 @@
+"""A search as a study of Optuna's, read by Optuna itself; and a study that others made, whose trials start a search."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+from interrupted_drivers import run
+from small_sweeps import small
+
+from longwave.platform.cli.main import main
+from longwave.platform.errors import ConfigError
+from longwave.platform.records.search import searched_by
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.searches import read_searches
+from longwave.platform.sweeps.plan.stored import read_sweep_plan, store_plan, stored_settings
+from longwave.platform.sweeps.plan.trials import all_trials
+from longwave.platform.sweeps.plan.warm_start import with_settings_of_studies
+
+SIZES: dict[str, Any] = {"hidden": 3, "batch": 4, "steps": 2, "epochs": 4, "retrain": 1, "trials": 6}
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A store with a sweep of one cell, in which halving stops trials and one diverges, and one of two cells."""
+    folder = tmp_path_factory.mktemp("studies")
+    with Store(f"sqlite:///{folder}/store.db") as store:
+        space = {"lem": {"lr": [1e-3, 1e-2, 1e36], "dt": {"low": 0.1, "high": 2.0}}}
+        run(small(**SIZES, models=["lem"], halving={"eta": 2, "first": 1}, space=space), store, folder)
+        run(small(**{**SIZES, "trials": 3, "epochs": 1}, name="both"), store, folder)
+        yield store
+
+
+def export(store: Store, storage: str, name: str = "tiny") -> int:
+    """Return the exit status of the command."""
+    return main(["sweep", "study", name, "--storage", storage, "--store", store.url])
+
+
+def test_optuna_loads_a_sweep_as_a_study_with_its_trials_curves_and_best(swept: Store, tmp_path: Path) -> None:
+    storage = f"sqlite:///{tmp_path}/optuna.db"
+    assert export(swept, storage) == 0
+    study = optuna.load_study(study_name="tiny", storage=storage)
+    ours = [t for t in swept.trials("tiny") if t.config.phase == "search" and t.run]
+    assert [t.user_attrs["trial"] for t in study.trials] == [t.config.id for t in ours]
+    states = {"ok": "COMPLETE", "stopped": "PRUNED", "diverged": "FAIL"}
+    assert [t.state.name for t in study.trials] == [states[t.status] for t in ours]
+    assert {t.state.name for t in study.trials} >= {"COMPLETE", "PRUNED"}
+    for theirs, trial in zip(study.trials, ours, strict=True):
+        assert theirs.params == {name: trial.config.params[name] for name in theirs.params}
+        curve = {p.epoch: p.valid for p in swept.curves([trial.config.id])}
+        assert theirs.intermediate_values == curve and set(theirs.params) == {"lr", "dt"}
+        assert not curve or (theirs.duration and 0 <= theirs.duration.total_seconds() < 600)
+    best = min((t for t in ours if t.run and t.status == "ok"), key=lambda t: t.run.valid or math.inf)  # type: ignore[union-attr]
+    assert study.best_trial.user_attrs["trial"] == best.config.id and study.best_value == best.run.valid  # type: ignore[union-attr]
+    assert study.direction.name == "MINIMIZE" and study.user_attrs["model"] == "lem"
+
+
+def test_an_export_that_runs_twice_adds_nothing_and_each_cell_has_a_study(
+    swept: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    storage = f"sqlite:///{tmp_path}/optuna.db"
+    for _ in range(2):
+        assert export(swept, storage, "both") == 0
+    assert sorted(optuna.get_all_study_names(storage)) == ["both: gru", "both: lem"]
+    assert len(optuna.load_study(study_name="both: gru", storage=storage).trials) == 3
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "Study 'both: lem': 3 trials have ended, 3 of them are new there."
+    assert lines[3] == "Study 'both: lem': 3 trials have ended, 0 of them are new there."
+    assert lines[2] == f"See them with: optuna-dashboard {storage}"
+
+
+def test_what_ended_since_is_added_to_a_study_that_is_there(store: Store, tmp_path: Path) -> None:
+    storage, file = f"sqlite:///{tmp_path}/optuna.db", small(**SIZES, models=["lem"])
+    store_plan(resolve(file), store)
+    assert export(store, storage) == 0
+    assert optuna.load_study(study_name="tiny", storage=storage).trials == []
+    run(file, store, tmp_path)
+    assert export(store, storage) == 0
+    assert len(optuna.load_study(study_name="tiny", storage=storage).trials) == 6
+
+
+@pytest.mark.parametrize(
+    ("storage", "message"),
+    [
+        ("nowhere://x", "Cannot use the studies of nowhere://x: .*A storage of Optuna's is sqlite:///"),
+        ("store", "--storage is the results store, whose tables have the names of Optuna's"),
+        ("other", "The study 'tiny' of sqlite:.* is another: it is to maximize, and .* is to minimize"),
+    ],
+)
+def test_a_storage_that_cannot_be_used_is_one_line(
+    storage: str, message: str, swept: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = f"sqlite:///{tmp_path}/other.db"
+    optuna.create_study(storage=other, study_name="tiny", direction="maximize")
+    assert export(swept, {"store": swept.url, "other": other}.get(storage, storage)) == 2
+    line = capsys.readouterr().err
+    assert re.search(message, line) and line.count("\n") == 1
+
+
+@pytest.mark.parametrize("evaluator", ["fanova", "mdi", "pedanova"])
+def test_the_importance_of_a_number_is_what_optuna_computes_from_the_exported_study(
+    evaluator: str, swept: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    storage = f"sqlite:///{tmp_path}/optuna.db"
+    assert export(swept, storage, "both") == 0
+    capsys.readouterr()
+    command = ["sweep", "importance", "both", "--evaluator", evaluator, "--format", "json", "--store", swept.url]
+    assert main(command) == 0
+    lines = json.loads(capsys.readouterr().out)
+    kinds = {
+        "fanova": lambda: optuna.importance.FanovaImportanceEvaluator(seed=0),
+        "mdi": lambda: optuna.importance.MeanDecreaseImpurityImportanceEvaluator(seed=0),
+        "pedanova": optuna.importance.PedAnovaImportanceEvaluator,
+    }
+    for cell in ("lem", "gru"):
+        study = optuna.load_study(study_name=f"both: {cell}", storage=storage)
+        expected = optuna.importance.get_param_importances(study, evaluator=kinds[evaluator]())
+        actual = {line["name"]: line["importance"] for line in lines if line["cell"] == cell}
+        assert actual == pytest.approx(expected)
+
+
+def somebody_s_study(folder: Path) -> str:
+    """Write a study as another program would, and return its storage."""
+    storage = f"sqlite:///{folder}/theirs.db"
+    study = optuna.create_study(storage=storage, study_name="theirs", direction="minimize")
+    floats = optuna.distributions.FloatDistribution
+    ranges = {"lr": floats(1e-4, 1.0, log=True), "dt": floats(0.01, 9.0)}
+    for lr, dt, value in [(0.002, 0.5, 0.3), (0.02, 1.5, 0.1), (0.01, 8.0, 0.2), (0.003, 1.0, 0.4)]:
+        study.add_trial(optuna.trial.create_trial(params={"lr": lr, "dt": dt}, distributions=ranges, value=value))
+    return storage
+
+
+def test_the_best_trials_of_a_study_start_a_search_and_one_outside_its_space_is_left_out(
+    store: Store, tmp_path: Path
+) -> None:
+    space = {"lem": {"lr": {"low": 1e-3, "high": 1e-1, "log": True}, "dt": {"low": 0.1, "high": 2.0}}}
+    settings = {"models": ["lem"], "space": space, **SIZES}
+    file = small(**settings, study={"LEM": {"storage": somebody_s_study(tmp_path), "best": 3}})
+    warm, cold = with_settings_of_studies(resolve(file)), resolve(small(**settings))
+    assert [(start.source, start.out) for start in warm.cells[0].warm] == [
+        ("trial 1 of the study theirs, value 0.1", ""),
+        ("trial 2 of the study theirs, value 0.2", "dt 8 lies outside 0.1 to 2"),
+        ("trial 0 of the study theirs, value 0.3", ""),
+    ]
+    trials, others = all_trials(warm, {}), all_trials(cold, {})
+    assert [dict(c.params) for c in trials[:2]] == [{"lr": 0.02, "dt": 1.5}, {"lr": 0.002, "dt": 0.5}]
+    assert trials[2:] == others[2:] and [c.seed for c in trials] == [c.seed for c in others]
+    store_plan(resolve(file), store)
+    (tmp_path / "theirs.db").unlink()  # what was read stays with the plan
+    assert read_sweep_plan(store, "tiny").cells[0].warm == warm.cells[0].warm
+    assert "warm start from trials of an Optuna study" in searched_by(stored_settings(file))
+
+
+def test_an_exported_study_starts_a_search_with_its_own_best(swept: Store, tmp_path: Path) -> None:
+    storage = f"sqlite:///{tmp_path}/optuna.db"
+    assert export(swept, storage, "both") == 0
+    [_, search] = sorted(read_searches(swept, "both"), key=lambda search: search.name)
+    best = min(search.trials, key=lambda trial: trial.value or math.inf)
+    study = {"lem": {"storage": storage, "name": "both: lem", "best": 1}}
+    [first, *_] = all_trials(with_settings_of_studies(resolve(small(**SIZES, models=["lem"], study=study))), {})
+    assert dict(first.params) == dict(best.params)
+
+
+@pytest.mark.parametrize(
+    ("study", "message"),
+    [
+        ({"lem": {"storage": "sqlite:///none.db"}}, "There is no study at sqlite:///none.db"),
+        ({"lem": {"storage": "there", "name": "thers"}}, "No study in sqlite:.* 'thers'. Did you mean theirs"),
+        ({"lem": {"storage": "there", "bets": 2}}, r"tiny.toml: No key 'bets'. Did you mean best\?"),
+        ({"lam": {"storage": "there"}}, r"No model 'lam'. .*\[study.lam\]"),
+        ({"lem": {"storage": "postgresql://me:secret@host/x"}}, "study.lem: storage holds a password"),
+    ],
+)
+def test_a_study_that_is_not_there_is_one_line(study: dict[str, Any], message: str, tmp_path: Path) -> None:
+    for table in study.values():
+        table["storage"] = somebody_s_study(tmp_path) if table["storage"] == "there" else table["storage"]
+    with pytest.raises(ConfigError, match=message) as caught:
+        with_settings_of_studies(resolve(small(**SIZES, models=["lem"], study=study)))
+    assert "\n" not in str(caught.value) and "secret" not in str(caught.value)

@@ -6,14 +6,11 @@ All but the last part is told by the rows. What surprised is written by people, 
 from __future__ import annotations
 
 import re
-import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
-
-from edition_table import summary, table
 
 from longwave.platform.boards.answer import answer, over_all
 from longwave.platform.boards.overview import overviews
@@ -21,12 +18,13 @@ from longwave.platform.boards.printed_share import verdict_share
 from longwave.platform.boards.row import REJECTED, SHORT, WENT_ON, Row, named
 from longwave.platform.boards.texts import DASH, duration, median, plain, quoted, ratio, result, searched
 from longwave.platform.editions.edition import Edition
+from longwave.platform.figures.heat_map import heat_map
 from longwave.platform.sweeps.plan.range_edges import AtEdge
 
-MAIN = "fitzhugh_nagumo"
-"""The board whose medians the README shows."""
-TABLE = re.compile(r"(<!-- edition -->\n).*?(<!-- /edition -->)", re.DOTALL)
-"""Where the README has the edition's table."""
+WIDTH = 900
+"""Pixels of the heat map."""
+ANSWER = re.compile(r"(<!-- edition -->\n).*?(<!-- /edition -->)", re.DOTALL)
+"""Where the README has the edition's answer."""
 OF_A_SECOND_SEARCH = (
     "A second search went on from the first over wider ranges, and chose these by the validation score of its trials. "
     "Both were retrained, and medians are those of the retrainings; the first is superseded, even where it is the "
@@ -50,7 +48,7 @@ def write_report(
     parent: Path,
     readme: Path,
 ) -> None:
-    """Write the report of an edition, and for the README its table and a figure.
+    """Write the report of an edition, and for the README its answer and its heat map.
 
     Args:
         rows: Of all boards, one board after the other.
@@ -59,14 +57,15 @@ def write_report(
         made: The edition.
         folder: Where it lies.
         parent: Where ``surprises.md`` lies, and the figure is to.
-        readme: Where the table is to stand.
+        readme: Where the answer is to stand.
     """
     people = surprises.read_text("utf-8") if (surprises := parent / "surprises.md").exists() else ""
     (folder / "REPORT.md").write_text(report(rows, edges, ahead, made.title, made.id, people), encoding="utf-8")
-    boards = list(dict.fromkeys(row.place for row in rows))
-    if MAIN in boards:
-        shutil.copyfile(folder / f"board-{boards.index(MAIN) + 1}-medians.svg", parent / "medians.svg")
-    text = TABLE.sub(lambda match: f"{match[1]}{summary(rows)}\n{match[2]}", readme.read_text(encoding="utf-8"))
+    parts = overviews(rows)
+    if drawn := heat_map(parts[0]):
+        (parent / "heat-map.svg").write_text(drawn.svg(WIDTH), encoding="utf-8")
+    said = "\n\n".join(map(over_all, parts))
+    text = ANSWER.sub(lambda match: f"{match[1]}{said}\n{match[2]}", readme.read_text(encoding="utf-8"))
     readme.write_text(text, encoding="utf-8")
 
 
@@ -256,3 +255,9 @@ def _ahead(sweeps: Mapping[str, float]) -> list[str]:
         f"{len(sweeps)} sweeps of `infra/sweeps/edition1` are ready to run and not published yet, with the hours that "
         f"each is expected to take on two cores: {named}. `make edition` goes on with them."
     ]
+
+
+def table(head: Sequence[str], cells: Iterable[Sequence[str]]) -> list[str]:
+    """Return a table in Markdown, line by line."""
+    rows = [head, ["---"] * len(head), *cells]
+    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from longwave.platform.editions.changes import REASONS, Change
 from longwave.platform.editions.edition import Edition
 from longwave.platform.editions.figures import Drawing
 from longwave.platform.editions.folder import FOLDER
+from longwave.platform.figures.heat_map import heat_map
 from longwave.platform.figures.palette import FAMILIES, NEUTRAL
 from longwave.platform.render.board import OVERALL, RANKED, advise
 from longwave.platform.render.harmless import LATEX, all_visible, in_html
@@ -28,6 +30,8 @@ from longwave.platform.statistics.verdict import ENOUGH
 
 BASELINES = ("lstm", "gru")
 """Models that are always in sight."""
+HEAT = 900
+"""Pixels of a heat map, which a narrow page scales."""
 ALIKE = 1.25
 """Factor within which sizes, and budgets of searches, count as equal."""
 SITE = Path(__file__).with_name("site")
@@ -39,7 +43,7 @@ SAME = {
     "alike": ALIKE,
     "latex": LATEX,
     "colours": {**FAMILIES, "": NEUTRAL},
-    "ranked": RANKED[0].upper() + RANKED[1:],
+    "ranked": RANKED,
     "overall": OVERALL,
     "reasons": REASONS,
 }
@@ -75,14 +79,14 @@ def page(
     boards: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         boards.setdefault((row.task, row.variant), []).append(row)
-    places = sorted(boards)
+    places, titles = sorted(boards), Counter(theirs[0].board for theirs in boards.values())
     data = {
         **{name: getattr(edition, name) for name in ("id", "sha256", "title", "created", "commit", "counts")},
         **SAME,
         "answer": " ".join(over_all(one) for k, one in enumerate(overviews) if k == 0 or len(one.tasks) > 1),
         "printed": verdict_share(rows),
         "columns": _columns(rows),
-        "boards": [_board(boards[place], drawn) for place, drawn in zip(places, figures, strict=True)],
+        "boards": [_board(boards[place], drawn, titles) for place, drawn in zip(places, figures, strict=True)],
         "rows": [
             _line(row, entry, places.index((row.task, row.variant)))
             for row, entry in zip(rows, edition.rows, strict=True)
@@ -95,6 +99,7 @@ def page(
         "title": in_html(edition.title),
         "style": _site("page.css"),
         "script": "".join(_site(f"{name}.js") for name in SCRIPTS),
+        "heat": "\n".join(_inline(drawn.svg(HEAT)) for one in overviews if (drawn := heat_map(one))),
         "figure": _figure(figure),
         "methods": _methods(),
         "results": f"Without {FOLDER}: {in_html(lacks)}" if lacks else RESULTS,
@@ -109,20 +114,26 @@ def _data(data: Mapping[str, Any]) -> str:
     return text.replace("<", "\\u003c")
 
 
-def _board(rows: Sequence[Row], figures: Sequence[Drawing]) -> dict[str, Any]:
-    """Return a board as the page takes it, given its rows and its figures."""
+def _board(rows: Sequence[Row], figures: Sequence[Drawing], titles: Mapping[str, int]) -> dict[str, Any]:
+    """Return a board as the page takes it, given its rows, its figures, and how many boards have each name in print."""
     same = {name: getattr(rows[0], name) for name in ("task", "metric", "unit", "goal")}
     told = answer(rows)
     texts = {"advice": advise(rows), "answer": told.sentence, "figures": [one.to_dict() for one in figures]}
-    return {"name": rows[0].place, "word": told.separation.word, **same, **texts}
+    title = rows[0].board if titles[rows[0].board] == 1 else rows[0].place
+    return {"name": rows[0].place, "title": title, "word": told.separation.word, **same, **texts}
 
 
 def _figure(figure: str) -> str:
-    """Return an SVG file as part of a page, which declares no namespaces, with a link to it; or a sentence."""
+    """Return the critical-difference figure with a link to its file; or a sentence."""
     if not figure.startswith("<?xml"):
         return f"<p>{in_html(figure)}</p>"
-    drawn = re.sub(r' xmlns(:\w+)?="[^"]*"', "", figure[figure.index("<svg") :])
-    return f'<figure>{drawn}</figure>\n      <p><a href="critical-difference.svg">critical-difference.svg</a></p>'
+    return f'{_inline(figure)}\n      <p><a href="critical-difference.svg">critical-difference.svg</a></p>'
+
+
+def _inline(svg: str) -> str:
+    """Return an SVG file as part of a page, which declares no namespaces."""
+    drawn = re.sub(r' xmlns(:\w+)?="[^"]*"', "", svg[svg.index("<svg") :])
+    return f"<figure>{drawn}</figure>"
 
 
 def _methods() -> str:

@@ -115,8 +115,8 @@ const leading = (row) => row.published[0] || {};
 
 /** How cells are built whose text is not all; by: what to sort by, null: nothing. Any other column shows its text. */
 const RICH = {
-  place: { by: (r) => boardOf(r).name,
-    cell: (r) => make("a", { href: link({ view: boardOf(r).name, row: "" }) }, boardOf(r).name) },
+  place: { by: (r) => boardOf(r).title,
+    cell: (r) => make("a", { href: link({ view: boardOf(r).name, row: "" }) }, boardOf(r).title) },
   title: { by: (r) => r.texts.title.toLowerCase(), cell: title },
   median: { cell: (r) => make("span", { class: r.asked && r.median === null ? "diverged" : null }, r.texts.median) },
   mean: { cell: result },

@@ -59,7 +59,7 @@ function draw() {
   else if (!page) drawOverview();
   drawHeading(board, page);
   drawShare();
-  document.title = `${row ? `${row.texts.title} on ${boardOf(row).name}` : board ? board.name : EDITION.title} · ${EDITION.id}`;
+  document.title = `${row ? `${row.texts.title} on ${boardOf(row).title}` : board ? board.title : EDITION.title} · ${EDITION.id}`;
   if (shownRow !== (row ? row.key : page)) {
     scrollTo(0, 0);
     if (row || page) $(row ? "row-title" : `${page}-title`).focus({ preventScroll: true });
@@ -71,7 +71,7 @@ function draw() {
 function drawHeading(board, page) {
   const unknown = state.row && !byKey.has(state.row) ? `There is no row ${state.row} in this edition.`
     : state.view && !board && !page && state.view !== "all rows" ? `There is no board “${state.view}” in this edition.` : "";
-  $("heading").textContent = board ? `${board.name}: ${measured(board)}, ${arrow(board)}`
+  $("heading").textContent = board ? `${board.title}: ${measured(board)}, ${arrow(board)}`
     : state.view === "all rows" ? "All rows of all boards" : `All tasks: ${many(EDITION.overviews.flatMap(({ boards }) => boards).length, "board")}`;
   $("answer").replaceChildren(unknown ? make("b", {}, `${unknown} `) : "", board ? board.answer
     : state.view === "all rows" ? "Rows are ranked within one board." : EDITION.answer);
@@ -96,7 +96,7 @@ function box(text, attributes, act) {
 
 function build() {
   $("view").append(make("option", { value: "" }, "All tasks: overview"), make("option", { value: "all rows" }, "All rows"),
-    make("optgroup", { label: "Boards" }, EDITION.boards.map((board) => make("option", { value: board.name }, board.name))));
+    make("optgroup", { label: "Boards" }, EDITION.boards.map((board) => make("option", { value: board.name }, board.title))));
   $("view").onchange = (event) => { location.hash = link({ view: event.target.value, page: "0", sort: "", row: "", size: "", budget: "", verdict: "" }); };
   $("search").oninput = (event) => set({ q: event.target.value });
   $("provisional").onchange = (event) => set({ prov: event.target.checked ? "1" : "0" });

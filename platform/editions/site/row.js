@@ -51,7 +51,7 @@ function drawRow(row) {
   const alikes = row.parameters ? make("a", { href: link({ row: "", view: board.name, size: row.key.slice(0, SHORT) }) }, "Rows of equal size") : "";
   const found = [
     make("p", {}, make("a", { href: link({ row: "", view: state.view || board.name }) }, "← Back to the table")),
-    make("h2", { id: "row-title", tabindex: "-1" }, dot(row.family), `${row.texts.title} on ${board.name}`),
+    make("h2", { id: "row-title", tabindex: "-1" }, dot(row.family), `${row.texts.title} on ${board.title}`),
     make("p", {}, `${measured(board)}, ${arrow(board)}; ${KINDS[row.kind]}${row.rank_low === null ? ", not ranked" : ""}`
       + `${row.provisional ? ", provisional" : ""}. `, alikes, " ", methodsLink()),
     facts(told.map(({ heading: name, cell }) => [name, cell(row)])),

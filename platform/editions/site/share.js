@@ -41,7 +41,7 @@ const ENDINGS = { CSV: "csv", Markdown: "md", LaTeX: "tex", JSON: "json" };
 function citation() {
   const board = EDITION.boards[place()];
   const row = byKey.get(state.row);
-  const what = row ? `${row.texts.title} on ${boardOf(row).name}` : board ? board.name : "All tasks";
+  const what = row ? `${row.texts.title} on ${boardOf(row).title}` : board ? board.title : "All boards";
   return `${what}. ${EDITION.title}, edition ${EDITION.id}, ${EDITION.created.slice(0, 10)}. ${location.href}`;
 }
 

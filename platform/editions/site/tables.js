@@ -1,6 +1,6 @@
 // The tables of the page: the rows of a board, and the overview of all.
 function searchText(row) {
-  row.text_of_all ??= [row.texts.title, row.model, row.family, settingsOf(row), row.key, boardOf(row).name, row.state, row.superseded,
+  row.text_of_all ??= [row.texts.title, row.model, row.family, settingsOf(row), row.key, boardOf(row).name, boardOf(row).title, row.state, row.superseded,
     ...["diverged", "failed", "missing"].filter((name) => row[name]), ...row.departures, ...row.known, row.verification,
     ...row.published.flatMap((p) => [p.text, p.verdict])].join(" ");
   return row.text_of_all;
@@ -146,7 +146,7 @@ function drawOverview() {
   const found = parts.flatMap((one) => one.found);
   const [first, ...rest] = parts.map(overviewPart);
   $("answers").replaceChildren(...EDITION.boards.flatMap((board) => [make("dt", {}, make("a", { href: link({ view: board.name }) },
-    board.name)), make("dd", {}, board.answer)]));
+    board.title)), make("dd", {}, board.answer)]));
   show(make("thead", {}, first?.[0]), [...(first ?? []).slice(1), ...rest.flat()], found.length, 0);
   const all = many(lines.length, "model");
   $("shown").replaceChildren(found.length === lines.length ? `${all}.` : unranked(
@@ -176,7 +176,7 @@ function overviewLine(line, width) {
 function boardLink(place) {
   const board = EDITION.boards[place];
   const hint = `${measured(board)}, ${arrow(board)}`;
-  return [make("a", { href: link({ view: board.name }), title: hint }, board.name),
+  return [make("a", { href: link({ view: board.name }), title: hint }, board.title),
     make("span", { class: "small" }, `${board.word === "separates" ? "" : `${board.word}, `}${measured(board)} ${board.goal === "max" ? "↑" : "↓"}`)];
 }
 

@@ -13,8 +13,9 @@ from longwave.platform.sweeps.file.cell import read_cells
 from longwave.platform.sweeps.file.schema import SweepFile, read_sweep
 
 FOLDERS = EditionFolders()
-FILES = [file for file in FOLDERS.sweep_files() if not file.stem.endswith("-widened")]
-WIDENED = [file for file in FOLDERS.sweep_files() if file not in FILES]
+FILES = [file for file in FOLDERS.sweep_files() if not file.stem.endswith(("-widened", "-again"))]
+WIDENED = [file for file in FOLDERS.sweep_files() if file.stem.endswith("-widened")]
+AGAIN = [file for file in FOLDERS.sweep_files() if file.stem.endswith("-again")]
 MODELS = (
     "lem cornn unicornn lipschitz_rnn tau_gru lstm chrono_lstm gru tanh_rnn antisymmetric_rnn exprnn fastgrnn indrnn"
 ).split()
@@ -59,6 +60,17 @@ def test_a_second_search_adds_half_as_many_trials_in_wider_ranges_for_every_mode
         known = {m: (get_model(m).lr, *get_model(m).params) for m in ours.models}
         drawing = {m for m, params in known.items() if any(p.name == name and p.searched for p in params)}
         assert {m for m, ranges in ours.wider.space.items() if name in ranges} == drawing
+
+
+def test_28_settings_that_their_retrainings_chose_are_trained_with_ten_other_seeds() -> None:
+    sweeps = [read_sweep(path) for path in AGAIN]
+    assert sum(len(sweep.models) for sweep in sweeps) == sum(len(sweep.instead_of) for sweep in sweeps) == 28
+    for sweep, path in zip(sweeps, AGAIN, strict=True):
+        first = read_sweep(path.with_stem(path.stem.removesuffix("-again")))
+        assert (sweep.name, sweep.trials, sweep.retrain) == (f"edition1-{path.stem}", 0, 10)
+        assert sweep.variant_by_task == first.variant_by_task and set(sweep.models) <= set(first.models)
+        for name in ("batch", "epochs", "steps", "hidden", "recipe", "precision", "selection"):
+            assert getattr(sweep, name) == getattr(first, name)
 
 
 def test_the_tables_of_the_papers_take_at_most_ten_hours_of_two_cores() -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 from edition_folders import EditionFolders
-from edition_report import TABLE
-from edition_table import summary
+from edition_report import ANSWER, WIDTH
 from tree import ROOT
 
+from longwave.platform.boards.answer import over_all
 from longwave.platform.boards.overview import Overview, overviews
 from longwave.platform.boards.row import Row, named
+from longwave.platform.figures.heat_map import heat_map
 from longwave.platform.statistics.overall import task_ranks
 
 pytestmark = pytest.mark.integration
@@ -64,7 +65,11 @@ def test_no_score_leaves_0_to_1(both: list[Overview]) -> None:
     assert scores["G²"] == pytest.approx(0.15)
 
 
-def test_the_readme_has_the_overview_of_the_edition(rows_of_bundles: list[Row]) -> None:
-    match = TABLE.search(EditionFolders().readme.read_text(encoding="utf-8"))
-    assert match and match[0] == f"{match[1]}{summary(rows_of_bundles)}\n{match[2]}"
-    assert EditionFolders().readme.parent == ROOT
+def test_the_readme_has_the_answer_of_the_edition_and_its_heat_map(both: list[Overview]) -> None:
+    folders = EditionFolders()
+    text = folders.readme.read_text(encoding="utf-8")
+    match, said = ANSWER.search(text), "\n\n".join(map(over_all, both))
+    assert match and match[0] == f"{match[1]}{said}\n{match[2]}" and folders.readme.parent == ROOT
+    drawn = heat_map(both[0])
+    assert drawn and (folders.board / "heat-map.svg").read_text("utf-8") == drawn.svg(WIDTH)
+    assert "(infra/board/heat-map.svg)" in text

@@ -69,7 +69,7 @@ def test_the_page_opens_with_the_answer_of_its_board_and_of_all(folder: Path) ->
     board = rows(GROUPS, NUMBERS)
     assert Page.drawn(folder, view="t")("elements.answer.text") == answer(board).sentence
     assert Page.drawn(folder)("elements.answer.text") == over_all(overview(board))
-    assert Page.drawn(folder)("elements.answers.text") == "t" + answer(board).sentence
+    assert Page.drawn(folder)("elements.answers.text") == "T" + answer(board).sentence
 
 
 def test_boards_that_share_no_model_have_heads_of_their_own_on_the_front(tmp_path: Path) -> None:

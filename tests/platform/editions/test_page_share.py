@@ -64,7 +64,7 @@ def test_an_export_is_what_is_on_screen_as_python_would_write_it(folder: Path, c
 def test_a_citation_names_board_edition_day_and_link(folder: Path) -> None:
     page = Page.drawn(folder, view="t")
     data = page_data(folder)
-    assert page("citation()").startswith(f"t. Ours, edition {data['id']}, 2026-01-01.")
+    assert page("citation()").startswith(f"T. Ours, edition {data['id']}, 2026-01-01.")
     assert Page.drawn(folder, row=data["rows"][0]["key"])("citation()").startswith(
-        f"{data['rows'][0]['title']} on t. Ours"
+        f"{data['rows'][0]['title']} on T. Ours"
     )

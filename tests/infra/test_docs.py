@@ -1,4 +1,4 @@
-"""The README's predictor, as it stands there."""
+"""The predictor of the page on Python, as it stands there."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import torch
 from tree import ROOT
 
 
-def test_the_readmes_predictor_has_ten_lines_and_learns_in_seconds() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_pages_predictor_has_ten_lines_and_learns_in_seconds() -> None:
+    text = (ROOT / "infra/docs/python.md").read_text(encoding="utf-8")
     program = text.partition("```python\n")[2].partition("```")[0]
     assert len([line for line in program.splitlines() if line]) == 10
     torch.manual_seed(0)
     names: dict[str, Any] = {}
-    exec(compile(program, "README.md", "exec"), names)
+    exec(compile(program, "python.md", "exec"), names)
     x, lem, read = names["x"], names["lem"], names["read"]
     before = (x[:, 1:] - x[:, :-1]).square().mean()
     assert names["loss"] < before / 5

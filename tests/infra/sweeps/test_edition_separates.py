@@ -50,7 +50,8 @@ def test_mean_ranks_over_its_eleven_and_four_tasks_are_those_of_the_audit(both: 
     sequences, _ = both
     assert mean_ranks(sequences, sequences.of_word("saturated"))["LEM"] == pytest.approx(27 / 11)  # 2.4 in the audit
     four = mean_ranks(sequences, sequences.of_word("separates", "open"))
-    expected = {"chrono-LSTM": 3.25, "τ-GRU": 3.75, "GRU": 4.5, "LSTM": 5.5, "LEM": 6.25}
+    # The audit's 3.25, 3.75, 4.5, 5.5 and 6.25, with the LSTM and the GRU that the retrainings chose.
+    expected = {"chrono-LSTM": 3.5, "τ-GRU": 4.0, "GRU": 4.5, "LSTM": 5.25, "LEM": 6.25}
     assert {title: four[title] for title in expected} == expected
     three = mean_ranks(sequences, sequences.of_word("separates"))
     for line in sequences.lines:

@@ -22,7 +22,6 @@ from longwave.platform.editions.changes import REASONS, Change
 from longwave.platform.editions.edition import Edition
 from longwave.platform.editions.figures import Drawing
 from longwave.platform.editions.folder import FOLDER
-from longwave.platform.figures.heat_map import heat_map
 from longwave.platform.figures.palette import FAMILIES, NEUTRAL
 from longwave.platform.render.board import OVERALL, RANKED, advise
 from longwave.platform.render.harmless import LATEX, all_visible, in_html
@@ -99,7 +98,7 @@ def page(
         "title": in_html(edition.title),
         "style": _site("page.css"),
         "script": "".join(_site(f"{name}.js") for name in SCRIPTS),
-        "heat": "\n".join(_inline(drawn.svg(HEAT)) for one in overviews if (drawn := heat_map(one))),
+        "heat": _heat_maps(overviews),
         "figure": _figure(figure),
         "methods": _methods(),
         "results": f"Without {FOLDER}: {in_html(lacks)}" if lacks else RESULTS,
@@ -128,6 +127,13 @@ def _figure(figure: str) -> str:
     if not figure.startswith("<?xml"):
         return f"<p>{in_html(figure)}</p>"
     return f'{_inline(figure)}\n      <p><a href="critical-difference.svg">critical-difference.svg</a></p>'
+
+
+def _heat_maps(overviews: Sequence[Overview]) -> str:
+    """Return the heat map of each overview that has one, as parts of a page."""
+    from longwave.platform.figures.heat_map import heat_map  # Altair
+
+    return "\n".join(_inline(drawn.svg(HEAT)) for one in overviews if (drawn := heat_map(one)))
 
 
 def _inline(svg: str) -> str:

@@ -14,6 +14,7 @@ from tree import ROOT
 from longwave.platform.cli.main import app
 
 PAGES = sorted(DEPLOY.rglob("README.md"))
+DOCS = [ROOT / "README.md", *sorted((ROOT / "infra/docs").glob("*.md"))]
 CODE = re.compile(r"```sh\n(.*?)```|`([^`\n]+)`", re.DOTALL)
 
 
@@ -55,7 +56,13 @@ def test_longwave_takes_what_kubernetes_is_told_to_run() -> None:
     parse(" ".join(lab["spec"]["template"]["spec"]["containers"][0]["args"]))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[page.parent.name for page in PAGES])
+@pytest.mark.parametrize("page", DOCS, ids=[page.stem for page in DOCS])
+def test_what_the_readme_and_the_documentation_link_is_there(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / link).exists(), link
+
+
+@pytest.mark.parametrize("page", [*PAGES, *DOCS], ids=[f"{page.parent.name}-{page.stem}" for page in [*PAGES, *DOCS]])
 def test_files_that_the_page_names_are_there(page: Path) -> None:
     for name in re.findall(r"infra/[\w./-]+\w|tests/[\w./-]+\w|\.\./\w+", page.read_text()):
         assert (page.parent / name).exists() if name.startswith("..") else (ROOT / name).exists(), name

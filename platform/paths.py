@@ -54,7 +54,11 @@ def home() -> Path:
 
 
 def store_url(given: str | None) -> str:
-    """Return the store's URL: the one given, else SQLite in the data folder. Relative SQLite paths become absolute."""
+    """Return the store's URL: the one given, else ``LONGWAVE_STORE``, else SQLite in the data folder.
+
+    Relative SQLite paths become absolute.
+    """
+    given = given if given is not None else os.environ.get("LONGWAVE_STORE") or None
     if given is None:
         own_folder(home())
         return f"sqlite:///{home() / 'longwave.db'}"

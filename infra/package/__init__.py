@@ -1,9 +1,9 @@
 """Longwave: long-memory sequence models compared on one board, and each of them a module of torch.
 
-``import longwave as lw``, then ``lw.LEM(1, 64, dt=0.5)`` and every other layer by its name, ``lw.sweep``, ``lw.board``
-and ``lw.load``. The parts, ``lw.models.lem`` and what else lies in them, are there too. All of it is imported when it
-is first named: ``import longwave`` alone loads nothing heavy. ``lw.platform`` is Longwave's; ``import platform`` stays
-the standard library's.
+``import longwave as lw``, then ``lw.LEM(1, 64, dt=0.5)`` and every other layer by its name; ``lw.start``, ``lw.sweep``,
+``lw.board``, ``lw.compare``, ``lw.load`` and ``lw.check``. The parts, ``lw.models.lem`` and what else lies in them, are
+there too. All of it is imported when it is first named: ``import longwave`` alone loads nothing heavy. ``lw.platform``
+is Longwave's; ``import platform`` stays the standard library's.
 """
 
 from __future__ import annotations
@@ -20,14 +20,24 @@ if TYPE_CHECKING:
     from longwave import platform as platform
     from longwave import tasks as tasks
     from longwave.platform.api.boards import board as board
+    from longwave.platform.api.boards import compare as compare
+    from longwave.platform.api.checking import check as check
     from longwave.platform.api.layers import *  # noqa: F403
     from longwave.platform.api.loading import load as load
+    from longwave.platform.api.starting import start as start
     from longwave.platform.api.sweeping import sweep as sweep
 
     __version__: str
 
 PARTS = ("dashboard", "files", "models", "platform", "tasks")
-DOORS = {"board": "boards", "load": "loading", "sweep": "sweeping"}
+DOORS = {
+    "board": "boards",
+    "check": "checking",
+    "compare": "boards",
+    "load": "loading",
+    "start": "starting",
+    "sweep": "sweeping",
+}
 """Functions, and the files of ``platform/api`` that they lie in."""
 
 _here = Path(__file__).resolve().parent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,10 +14,12 @@ from rich.text import Text
 from longwave.platform.boards import compare as comparison
 from longwave.platform.boards.compare import Comparison
 from longwave.platform.boards.overview import overviews
-from longwave.platform.boards.row import Row, named
+from longwave.platform.boards.row import SHORT, Row, named
 from longwave.platform.boards.separation import Separation, separation
 from longwave.platform.cli.boards import check_task_names
+from longwave.platform.cli.names import MODELS, TASKS
 from longwave.platform.errors import ConfigError, did_you_mean
+from longwave.platform.names import find_spelling, list_names
 from longwave.platform.paths import store_url
 from longwave.platform.records.group import Pool
 from longwave.platform.render import board as render_board
@@ -36,6 +38,8 @@ WIDTH = 560
 """Pixels of a figure."""
 KINDS = ("medians", "seeds", "parameters", "time")
 """Figures of a board."""
+FIRST = "title model median low high mean std n diverged valid parameters train_seconds config task kind".split()
+"""Columns that a data frame of rows begins with."""
 
 
 def board(
@@ -53,22 +57,25 @@ def board(
 
         enso = lw.board("enso")
         enso                                   # the table; in a notebook as HTML
-        enso.to_pandas()[["title", "median"]]
+        for row in enso: print(row.title, row.median)
+        enso.to_pandas().loc["LEM", "median"]
         enso.compare("lem", "lstm")
         enso.plot()
 
     Args:
-        task: Its name.
+        task: Its name, in any case and spelling, as those of models.
         variant: One of its variants alone.
         models: Rank these models alone.
         min_seeds: Leave out rows with fewer retrainings.
         trust: Imported bundles whose rows are ranked, too: their names, or 8 digits or more.
-        store: URL of the results store; by default as for the command line.
+        store: URL of the results store; by default as for the command line: ``LONGWAVE_STORE``, or a file in
+            ``LONGWAVE_HOME``.
 
     Raises:
         ConfigError: No such task, variant, model or bundle, or none with results; the message says what to do.
     """
-    pool = Pool(tuple(models), min_seeds, (), tuple(trust))
+    task = task and find_spelling(task, list_names(TASKS))
+    pool = Pool(tuple(find_spelling(name, list_names(MODELS)) for name in models), min_seeds, (), tuple(trust))
     with Store(store_url(store), create=False) as known:
         check_task_names(known, [task] if task else [])
         rows = read_board(known, task, pool)
@@ -78,6 +85,27 @@ def board(
             raise ConfigError(did_you_mean(f"variant of {task} with results", variant, variants))
         rows = [row for row in rows if row.variant == variant]
     return BoardTable(rows, pool, task)
+
+
+def compare(
+    a: str, b: str, *, task: str | None = None, margin: float | None = None, store: str | None = None
+) -> ComparedTable:
+    """Return two models, or two rows, against each other, on each board or on those of one task.
+
+    Example::
+
+        lw.compare("lem", "lstm").verdict
+
+    Args:
+        a, b: Models, in any case and spelling, or first digits of rows.
+        task: On this task alone.
+        margin: Ratios of errors up to this make no difference; by default all do.
+        store: As of ``board``.
+
+    Raises:
+        ConfigError: No such task, model or row.
+    """
+    return board(task, store=store).compare(a, b, margin)
 
 
 class _Page(io.StringIO):
@@ -132,6 +160,46 @@ class BoardTable(PrintedTables):
     pool: Pool
     task: str | None = None
 
+    def __iter__(self) -> Iterator[Row]:
+        """Yield the rows."""
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        """Return how many rows there are."""
+        return len(self.rows)
+
+    def __getitem__(self, which: int | str) -> Row:
+        """Return a row by its place, or by its title, its model or the first digits of its name.
+
+        Raises:
+            ConfigError: No such row, or several.
+            IndexError: No such place.
+        """
+        if isinstance(which, int):
+            return self.rows[which]
+        names = {which, find_spelling(which, list_names(MODELS))}
+        if found := [row for row in self.rows if names & {row.model, row.title, row.label}]:
+            if len(found) > 1:
+                several = ", ".join(f"{row.config[:SHORT] or row.title} on {row.place}" for row in found)
+                raise ConfigError(f"{which} is the name of {len(found)} rows: {several}. Name one by its digits.")
+            return found[0]
+        name = comparison.resolve(self.rows, which)
+        return next(row for row in self.rows if row.config == name)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of ``to_pandas``, those that are asked for most first."""
+        return list(self.to_pandas().columns)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return the rows as a data frame whose index is their titles, nothing rounded; of all boards the overview."""
+        frame = super().to_pandas()
+        if self.task is None or frame.empty:
+            return frame
+        return frame[[*FIRST, *(name for name in frame.columns if name not in FIRST)]].set_axis(
+            frame["title"].to_list()
+        )
+
     @property
     def boards(self) -> dict[tuple[str, str], list[Row]]:
         """Rows by task and variant."""
@@ -161,7 +229,8 @@ class BoardTable(PrintedTables):
         Raises:
             ConfigError: No such model or row here.
         """
-        first, second = (comparison.resolve(self.rows, name) for name in (a, b))
+        known = list_names(MODELS)
+        first, second = (comparison.resolve(self.rows, find_spelling(name, known)) for name in (a, b))
         return ComparedTable(comparison.compare(self.rows, first, second, margin))
 
     def plot(self, kind: str = "medians") -> AnyChart:

@@ -32,7 +32,8 @@ def load(
     Example::
 
         network = lw.load("3f9c12ab")          # as the board names it; or a row of lw.board(...).rows
-        network.predict(x)                     # (B, T, p) numbers or (B, T) tokens, to (B, q)
+        network.predict(x)                     # classes (B,), or numbers (B, q), of x (B, T, p) or of tokens (B, T)
+        network.outputs(x)                     # (B, q) before any softmax
 
     Args:
         row: A row's name or its first digits, or a row of a board; or the whole name of one retraining. Of a row the
@@ -105,7 +106,16 @@ class TrainedNetwork(nn.Module):
 
     @torch.no_grad()
     def predict(self, x: Tensor | Batch, lengths: Tensor | None = None) -> Tensor:
-        """Return what the task asks, before any softmax: (B, q) of whole sequences, or (B, T, q) of every step.
+        """Return what the task asks: classes from 0 as int64, (B,) or of every step (B, T), or numbers as ``outputs``.
+
+        Args: As of ``outputs``.
+        """
+        outputs = self.outputs(x, lengths)
+        return outputs.argmax(-1) if self.task.smooths else outputs
+
+    @torch.no_grad()
+    def outputs(self, x: Tensor | Batch, lengths: Tensor | None = None) -> Tensor:
+        """Return the outputs, before any softmax: (B, q) of whole sequences, or (B, T, q) of every step.
 
         Args:
             x: As ``forward`` takes it; or a batch of the task, as a graph, whose outputs are in the order of its

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +14,12 @@ from longwave.platform.cli.options import RunOptions
 from longwave.platform.cli.run import with_kept_weights
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.paths import mlflow_server, store_url
+from longwave.platform.records.identity import digest
 from longwave.platform.render.terminal import Terminal
 from longwave.platform.search.objects import describe_object
 from longwave.platform.search.studies import write_study
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.schema import SweepFile, check_sweep, read_sweep
+from longwave.platform.sweeps.file.schema import SweepFile, check_sweep, read_sweep, with_keys
 from longwave.platform.sweeps.mlflow.background import mirroring
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.searches import read_searches
@@ -26,7 +29,7 @@ from longwave.platform.sweeps.run.executor import running_workers
 
 
 def sweep(
-    what: Mapping[str, Any] | str | Path,
+    what: Mapping[str, Any] | str | Path | None = None,
     *,
     here: bool = False,
     workers: int | None = None,
@@ -39,11 +42,13 @@ def sweep(
     mlflow: str | None = None,
     keep_weights: bool = False,
     store: str | None = None,
+    **settings: Any,
 ) -> SweptBoards:
     """Run a sweep: search, retrain the winners, store everything. Run again, it does what is missing.
 
     Example::
 
+        done = lw.sweep(task="fitzhugh_nagumo", models=["lem", "lstm"])
         done = lw.sweep({"name": "first", "task": "fitzhugh_nagumo", "models": ["lem", "lstm"], "trials": 4})
         done.board                             # as lw.board("fitzhugh_nagumo")
 
@@ -54,11 +59,14 @@ def sweep(
         workers, storage, ray, gpus, cpu, cpus, labels, mlflow, store: As the options of ``longwave sweep run``.
         keep_weights: Keep the weights of retrainings, for ``load``.
 
+        settings: Keys of a sweep file in the place of ``what``: ``task``, ``models``, ``epochs``, ... There are then
+            8 search trials a model under rule 2, and a name that follows from the settings, unless they say otherwise.
+
     Raises:
         ConfigError: A rule is broken; nothing has run. The message is the command line's.
         Interrupted: A signal, as a notebook's stop button, ended it in order; the same call goes on.
     """
-    checked = check_sweep(name_objects(what), "sweep") if isinstance(what, Mapping) else read_sweep(Path(what))
+    checked = _read_settings(what, settings)
     checked = with_kept_weights(checked, keep_weights)
     options = RunOptions(
         workers=workers, storage=storage, ray=ray, gpus=gpus, cpu=cpu, cpus=cpus, label=[*labels], here=here
@@ -70,6 +78,27 @@ def sweep(
         with Store(url) as known:
             view = resume_sweep(store_plan(resolved, known), known, how, server, Terminal())
     return SweptBoards(checked, view.counts(), store)
+
+
+def _read_settings(what: Mapping[str, Any] | str | Path | None, settings: Mapping[str, Any]) -> SweepFile:
+    """Return the sweep that a file, a mapping or keywords describe.
+
+    Raises:
+        ConfigError: There is no such keyword, or there are two descriptions or none.
+    """
+    known = {*SweepFile.model_fields, *inspect.signature(sweep).parameters} - {"what", "settings"}
+    if unknown := [name for name in settings if name not in known]:
+        raise ConfigError(did_you_mean("argument of lw.sweep", unknown[0], known))
+    if (what is None) != bool(settings):
+        raise ConfigError("lw.sweep takes a file, what stands in one, or its keys: task=..., models=[...].")
+    if isinstance(what, str | Path):
+        return read_sweep(Path(what))
+    content = name_objects(settings if what is None else what)
+    if what is None:
+        content = with_keys({"trials": 8, "rule": 2, **content})
+        named = content.get("task") or "-".join(content.get("tasks", ["sweep"]))
+        content.setdefault("name", f"{named}-{digest(json.loads(json.dumps(content, default=str)))[:8]}")
+    return check_sweep(content, "sweep")
 
 
 def name_objects(content: Mapping[str, Any]) -> dict[str, Any]:

@@ -58,18 +58,18 @@ def start_task(
 
     Example: longwave start mydata.csv --target label --task classification
     """
-    card, sweep = _choose_files(file)
+    card, sweep = choose_files(file)
     words = {"layout": layout, "series": series, "time": time, "task": task, "target": target, "group": group}
     given = words | {"horizon": horizon, "window": window}
     with show_waiting(f"Reading {file}"):
-        delimiter, table = _read_table(file)
+        delimiter, table = read_table(file)
     answers = {name: str(value) for name, value in given.items() if value is not None}
     content = _ask_content(file, table, answers, _split_list(channels)) | (
         {} if delimiter == "," else {"delimiter": delimiter}
     )
     settings = {"models": _split_list(models), "trials": trials, "rule": 2, "retrain": seeds}
     with show_waiting(f"Checking {file}"):
-        added = _add_files(card, to_toml(content), sweep, _sweep_text(card.stem, settings, sweep))
+        added = add_files(card, to_toml(content), sweep, sweep_text(card.stem, settings, sweep))
     print_added(added)
     typer.echo(f"Written: {card} and {sweep}. Edit them as you like; of the card tell: longwave tasks add {card}")
     _print_cost(sweep, store)
@@ -77,7 +77,7 @@ def start_task(
     typer.echo(f"Then: longwave board {added.name}")
 
 
-def _choose_files(file: Path) -> tuple[Path, Path]:
+def choose_files(file: Path) -> tuple[Path, Path]:
     """Return where card and sweep file go: beside the data, by their name.
 
     Raises:
@@ -98,7 +98,7 @@ def _choose_files(file: Path) -> tuple[Path, Path]:
     return card, sweep
 
 
-def _read_table(file: Path) -> tuple[str, Columns]:
+def read_table(file: Path) -> tuple[str, Columns]:
     """Return the delimiter of a CSV, by which its header has most columns, and the table; of Parquet a comma."""
     if file.suffix.lower() in (".parquet", ".pq"):
         return ",", read_columns(file, "parquet")
@@ -140,7 +140,7 @@ def _ask(text: str, choices: Sequence[str]) -> str:
         raise ConfigError("Not all was answered, so nothing was written.") from None
 
 
-def _sweep_text(name: str, settings: Mapping[str, Any], sweep: Path) -> str:
+def sweep_text(name: str, settings: Mapping[str, Any], sweep: Path) -> str:
     """Return the text of a sweep file.
 
     Raises:
@@ -155,7 +155,7 @@ def _sweep_text(name: str, settings: Mapping[str, Any], sweep: Path) -> str:
     return f"# What is not said here is as in: longwave tasks my-{name}\n{to_toml(content)}"
 
 
-def _add_files(card: Path, content: str, sweep: Path, settings: str) -> AddedCard:
+def add_files(card: Path, content: str, sweep: Path, settings: str) -> AddedCard:
     """Write card and sweep file, and add the card; where it cannot be added, nothing is written."""
     made = []
     try:

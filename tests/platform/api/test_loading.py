@@ -143,7 +143,8 @@ def test_tokens_are_read_and_every_step_is_answered_where_the_task_asks_it(tmp_p
     network = lw.load(trial.config.row, store=url, storage=str(tmp_path / "words"))
     task = network.task
     data = task.load(trial.config.variant).test
-    outputs = network.predict(data.inputs[:5])
+    outputs = network.outputs(data.inputs[:5])
+    assert torch.equal(network.predict(data.inputs[:5]), outputs.argmax(-1))
     assert outputs.shape == ((5, data.positions, task.outputs) if data.every_step else (5, task.outputs))
     if task.tokens:
         with pytest.raises(ValueError, match=f"parity: tokens are 0 to {task.tokens - 1}, got 0 to 99"):
@@ -162,7 +163,7 @@ def test_graphs_and_free_runs_are_answered_as_they_are_scored(
         [trial] = store.retrainings()
     network = lw.load(trial.config.row, store=url, storage=str(tmp_path / "other"))
     batch = network.task.load("").test
-    outputs_here = network.predict(batch)
+    outputs_here = network.outputs(batch)
     assert outputs_here.shape == outputs
     assert trial.run
     if model == "lem":
@@ -170,7 +171,7 @@ def test_graphs_and_free_runs_are_answered_as_they_are_scored(
         assert float(truth) == pytest.approx(trial.run.test, rel=1e-5)
     else:
         scored = batch.targets != -100
-        right = (outputs_here.argmax(-1) == batch.targets)[scored]
+        right = (network.predict(batch) == batch.targets)[scored]
         assert 100 * float(right.double().mean()) == pytest.approx(trial.run.test)
         with pytest.raises(ValueError, match="reads Graphs, got Sequences"):
             network.predict(torch.zeros(2, 3, network.task.inputs))

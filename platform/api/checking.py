@@ -1,0 +1,60 @@
+"""Checks of models and tasks of your own in Python: as ``longwave check`` does, with what each rule says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from longwave.platform.api.boards import PrintedTables
+from longwave.platform.contracts.check import check_file
+from longwave.platform.contracts.rule import RuleOutcome
+from longwave.platform.render.export import Table
+from longwave.platform.render.plugins import print_outcomes
+
+
+def check(path: str | Path) -> CheckedRules:
+    """Check a model or a task of your own, or a data card, rule by rule.
+
+    Example::
+
+        lw.check("my_model.py").passed         # printed, it says what is wrong and what to do
+
+    Args:
+        path: Of the file or folder.
+
+    Raises:
+        ConfigError: It is no plugin, or does not run; the message names file and rule.
+    """
+    return CheckedRules({subject: list(outcomes) for subject, outcomes in check_file(Path(path))})
+
+
+@dataclass(frozen=True, repr=False)
+class CheckedRules(PrintedTables):
+    """How each rule stands for what a file binds.
+
+    Attributes:
+        outcomes: By what was checked, ``"model my-leaky"``.
+    """
+
+    outcomes: Mapping[str, Sequence[RuleOutcome]]
+
+    @property
+    def passed(self) -> bool:
+        """Whether no rule is broken."""
+        return not any(outcome.broken for outcomes in self.outcomes.values() for outcome in outcomes)
+
+    def tables(self) -> list[Table]:
+        """Return one table of what was checked, a line a rule."""
+        return [_table_of(subject, outcomes) for subject, outcomes in self.outcomes.items()]
+
+    def _print(self) -> None:
+        for subject, outcomes in self.outcomes.items():
+            print_outcomes(subject, outcomes)
+
+
+def _table_of(subject: str, outcomes: Sequence[RuleOutcome]) -> Table:
+    states = ["broken" if o.broken else "skipped" if o.skipped else "holds" for o in outcomes]
+    lines = [(o.words, state, o.broken or o.skipped) for o, state in zip(outcomes, states, strict=True)]
+    records = [{"of": subject, "rule": rule, "state": state, "why": why} for rule, state, why in lines]
+    return Table(subject, ["rule", "state", "why"], lines, records=records)

@@ -1,0 +1,171 @@
+"""Data of your own in Python: a data frame, arrays or a file becomes a task and a sweep, as with ``longwave start``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import move, rmtree
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from longwave.files import own_folder
+from longwave.platform.api.sweeping import SweptBoards, sweep
+from longwave.platform.cli.start import MODELS, add_files, choose_files, read_table, sweep_text
+from longwave.platform.errors import ConfigError, did_you_mean
+from longwave.platform.paths import home
+from longwave.platform.plugins.plugin import OWN
+from longwave.tasks.cards.guess import card_content, guess_roles
+from longwave.tasks.cards.write import to_toml
+
+if TYPE_CHECKING:
+    import pandas
+
+ROLES = ("layout", "series", "time", "task", "target", "group", "horizon", "window")
+"""What a card says of columns, as the options of ``longwave start``."""
+
+
+def start(
+    data: pandas.DataFrame | np.ndarray[Any, Any] | str | Path,
+    answers: Any = None,
+    *,
+    name: str = "",
+    channels: Sequence[str] = (),
+    models: Sequence[str] = tuple(MODELS.split(",")),
+    trials: int = 8,
+    seeds: int = 5,
+    **roles: Any,
+) -> StartedTask:
+    """Make data of your own a task, and a sweep file for it; nothing is trained.
+
+    Example::
+
+        task = lw.start(frame, name="gestures", target="label")     # one row a step or an example
+        task = lw.start(x, y, name="gestures")                      # x (N, T) or (N, T, p), y (N,)
+        task.run().board
+
+    Args:
+        data: A data frame, or an array of N examples of T steps; or the path of a CSV or Parquet file, beside which
+            card and sweep file are written. A frame or an array is kept in the data folder with both; the same once
+            more gives what is there.
+        answers: Of an array, one number or word an example.
+        name: Of the task, after ``my-``; of a file its own name.
+        channels: Columns that are fed; by default all others of numbers.
+        models, trials, seeds: Of the sweep: its models, search trials a model, and retrainings of each winner.
+        roles: ``target``, ``task`` and what else columns do not show, as the options of ``longwave start``.
+
+    Raises:
+        ConfigError: An argument is wrong, or the columns do not tell all; the message says what to give.
+        DataError: The data break a rule; nothing is written.
+    """
+    if unknown := [role for role in roles if role not in ROLES]:
+        raise ConfigError(did_you_mean("argument of lw.start", unknown[0], [*ROLES, "name", "channels", "models"]))
+    settings = {"models": [*models], "trials": trials, "rule": 2, "retrain": seeds}
+    if isinstance(data, str | Path):
+        if answers is not None or name:
+            raise ConfigError("Of a file, its name names the task, and a column of it holds the answers: target=...")
+        return _start_file(Path(data), roles, channels, settings)
+    frame, own_roles = _frame_of(data, answers)
+    folder = _choose_folder(name)
+    with TemporaryDirectory() as made:
+        file = Path(made) / f"{name}.parquet"
+        frame.to_parquet(file, index=False)
+        if folder.exists():
+            return _find_started(folder, file)
+        own_folder(folder)
+        try:
+            return _start_file(Path(move(file, folder)), {**own_roles, **roles}, channels, settings)
+        except BaseException:
+            rmtree(folder)
+            raise
+
+
+def _start_file(
+    file: Path, roles: Mapping[str, Any], channels: Sequence[str], settings: Mapping[str, Any]
+) -> StartedTask:
+    """Write card and sweep file beside a file, and add the card."""
+    card, sweep_file = choose_files(file)
+    delimiter, table = read_table(file)
+    table.check([])
+    known, open_ = guess_roles(table, {role: str(value) for role, value in roles.items() if value is not None})
+    if open_:
+        wanted = ", ".join(f"{q.name}={' or '.join(map(repr, q.choices)) or '...'}" for q in open_)
+        raise ConfigError(f"The columns {', '.join(table.names[:12])} do not tell all. Give {wanted}.")
+    content = card_content(table, known, channels) | ({} if delimiter == "," else {"delimiter": delimiter})
+    added = add_files(card, to_toml(content), sweep_file, sweep_text(card.stem, settings, sweep_file))
+    return StartedTask(added.name, card, sweep_file, tuple(remark.text for remark in added.remarks))
+
+
+@dataclass(frozen=True)
+class StartedTask:
+    """A task of your own, and the sweep file that was written for it.
+
+    Attributes:
+        name: Of the task.
+        card, sweep_file: Both may be edited; of the card tell ``longwave tasks add CARD``.
+        remarks: What is to say of the data.
+    """
+
+    name: str
+    card: Path
+    sweep_file: Path
+    remarks: Sequence[str] = ()
+
+    def run(self, **options: Any) -> SweptBoards:
+        """Run the sweep with the options of ``lw.sweep``."""
+        return sweep(self.sweep_file, **options)
+
+
+def _frame_of(data: Any, answers: Any) -> tuple[pandas.DataFrame, Mapping[str, str]]:
+    """Return examples as a data frame, with what its columns are where an array says so.
+
+    Raises:
+        ConfigError: It is neither a frame nor an array of such a shape, or the answers are not one an example.
+    """
+    import pandas
+
+    if isinstance(data, pandas.DataFrame):
+        if answers is not None:
+            raise ConfigError("Of a data frame, a column holds the answers: target=...")
+        named = data if isinstance(data.index, pandas.RangeIndex) else data.reset_index()
+        return named.rename(columns=str), {}
+    x, y = np.asarray(data), np.asarray(answers)
+    x = x[:, :, None] if x.ndim == 2 else x
+    if x.ndim != 3 or 0 in x.shape or y.shape != x.shape[:1]:
+        shapes = f"x {np.asarray(data).shape} and y {y.shape}"
+        raise ConfigError(f"Arrays are x (N, T) or (N, T, p) and y (N,), one answer an example; got {shapes}.")
+    examples, steps, channels = x.shape
+    columns = {f"x{k}": x[:, :, k].reshape(-1) for k in range(channels)}
+    classes = not np.issubdtype(y.dtype, np.floating)
+    frame = {"series": np.arange(examples).repeat(steps), "step": np.tile(np.arange(steps), examples), **columns}
+    target, task = ("label", "classification") if classes else ("target", "regression")
+    roles = {"layout": "long", "series": "series", "time": "step", "target": target, "task": task}
+    return pandas.DataFrame({**frame, target: y.repeat(steps)}), roles
+
+
+def _choose_folder(name: str) -> Path:
+    """Return where the data of a task of this name are kept.
+
+    Raises:
+        ConfigError: It is no name.
+    """
+    if not name:
+        raise ConfigError('A data frame and an array need a name: lw.start(data, name="gestures", ...).')
+    if not re.fullmatch("[a-z][a-z0-9_]{0,49}", name):
+        raise ConfigError(f"A name is small letters, digits and _, and begins with a letter; got {name!r}.")
+    return home() / "own" / name
+
+
+def _find_started(folder: Path, file: Path) -> StartedTask:
+    """Return the task that was started with the same data.
+
+    Raises:
+        ConfigError: The folder holds other data.
+    """
+    name, there = folder.name, folder / file.name
+    if not there.exists() or there.read_bytes() != file.read_bytes():
+        raise ConfigError(f"Other data named {name} are in {folder} already. Give another name, or remove that folder.")
+    return StartedTask(f"{OWN}-{name}", folder / f"{name}.toml", folder / f"{name}.sweep.toml")

@@ -1,0 +1,95 @@
+"""``lw.start``: a data frame, arrays or a file becomes a task that a sweep trains on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import longwave as lw
+from longwave.platform.errors import ConfigError
+from longwave.platform.registry import get_task
+from longwave.tasks.base.raw import DataError
+
+RNG = np.random.default_rng(0)
+Y = np.arange(60) % 2
+X = RNG.normal(size=(60, 5, 2)) + Y[:, None, None]
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data folder of one test."""
+    monkeypatch.setenv("LONGWAVE_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def frame() -> pd.DataFrame:
+    """Return the examples as a data frame, one row a step."""
+    columns = {"id": np.arange(60).repeat(5), "t": np.tile(np.arange(5), 60), "a": X[..., 0].ravel()}
+    return pd.DataFrame({**columns, "b": X[..., 1].ravel(), "label": np.where(Y, "late", "early").repeat(5)})
+
+
+def check_batches(name: str) -> None:
+    """Assert that a task feeds the examples of ``X``, each once, and what is asked of it."""
+    data = get_task(name).load("")
+    splits = [data.training(0), data.valid, data.test]
+    fed = np.concatenate([split.inputs.numpy() for split in splits])
+    assert fed.shape == (60, 5, 2) and {*np.concatenate([split.targets.numpy() for split in splits])} == {0, 1}
+
+
+def test_a_data_frame_is_a_task_with_a_sweep_file(own_home: Path) -> None:
+    started = lw.start(frame(), name="gestures", models=["lem"], trials=1, seeds=1)
+    assert started.name == "my-gestures" and started.sweep_file.parent.parent.parent == own_home
+    check_batches("my-gestures")
+
+
+def test_arrays_are_a_task_whose_sweep_runs(tmp_path: Path) -> None:
+    started = lw.start(X, Y, name="arrays", models=["lstm"], trials=1, seeds=1)
+    check_batches("my-arrays")
+    text = started.sweep_file.read_text()
+    started.sweep_file.write_text(text + "epochs = 1\nhidden = 4\nbatch = 16\n")
+    done = started.run(here=True, mlflow="off", storage=str(tmp_path))
+    assert [row.model for row in done.board if row.kind == "reproduced"] == ["lstm"]
+
+
+def test_the_same_data_are_started_once_other_data_of_that_name_are_refused_and_what_fails_leaves_nothing(
+    own_home: Path,
+) -> None:
+    with pytest.raises(DataError, match="column"):
+        lw.start(frame(), name="again", target="labl")
+    assert not (own_home / "own/again").exists()
+    started = lw.start(frame(), name="again")
+    assert lw.start(frame(), name="again") == started
+    with pytest.raises(ConfigError, match="Other data named again are in .* already. Give another name"):
+        lw.start(frame().iloc[:-5], name="again")
+
+
+def test_a_file_is_started_as_on_the_command_line(tmp_path: Path) -> None:
+    frame().to_csv(tmp_path / "moves.csv", index=False)
+    started = lw.start(tmp_path / "moves.csv", models=["lem"])
+    assert (started.card, started.sweep_file) == (tmp_path / "moves.toml", tmp_path / "moves.sweep.toml")
+    check_batches("my-moves")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "roles", "message"),
+    [
+        (
+            (X, Y[:3]),
+            {"name": "a"},
+            r"Arrays are x \(N, T\) or .* and y \(N,\).*got x \(60, 5, 2\) and y \(3,\)",
+        ),
+        ((X, Y), {}, "A data frame and an array need a name"),
+        ((frame(),), {"name": "a", "taget": "label"}, r"No argument of lw.start 'taget'. Did you mean target"),
+        ((frame().drop(columns=["label", "id"]),), {"name": "a"}, r"The columns t, a, b do not tell all. Give \w+="),
+        (("none.csv",), {"name": "a"}, "Of a file, its name names the task"),
+        ((frame(), Y), {"name": "a"}, "Of a data frame, a column holds the answers"),
+    ],
+)
+def test_what_is_missing_or_wrong_is_one_line(arguments: tuple[Any, ...], roles: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        lw.start(*arguments, **roles)
+    assert "\n" not in str(caught.value)

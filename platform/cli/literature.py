@@ -34,8 +34,13 @@ def list_published(
     Example: longwave published fitzhugh_nagumo
     """
     numbers = published_rows()
-    for kind, requested in (("task", task), ("model", model)):
+    for kind, requested, here in (("task", task, all_tasks()), ("model", model, all_models())):
         known = {number[kind] for number in numbers}
+        if requested in here and requested not in known:
+            raise ConfigError(
+                f"No printed number of the {kind} {requested} is at hand. "
+                f"What is known of it: longwave {kind}s {requested}"
+            )
         if requested is not None and requested not in known:
             raise ConfigError(did_you_mean(f"published number of the {kind}", requested, known))
     chosen = [n for n in numbers if task in (None, n["task"]) and model in (None, n["model"])]

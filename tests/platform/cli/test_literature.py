@@ -57,3 +57,10 @@ def test_an_unknown_task_or_model_is_refused_with_what_is_near(capsys: pytest.Ca
     )
     assert main(["published", "--model", "lmm"]) == 2
     assert "No published number of the model 'lmm'. Did you mean" in capsys.readouterr().err
+
+
+def test_a_model_here_of_which_no_number_is_printed_is_no_wrong_spelling(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["published", "--model", "horn"]) == 2
+    assert capsys.readouterr().err == (
+        "longwave: No printed number of the model horn is at hand. What is known of it: longwave models horn\n"
+    )

@@ -6,16 +6,7 @@ import os
 
 import streamlit as st
 
-PAGES = {
-    "": {"overview": "Overview", "task": "Board", "model": "Model", "compare": "Compare", "sweep": "Sweeps"},
-    "More": {
-        "reproduction": "Reproduction",
-        "cost": "Cost",
-        "coverage": "Coverage",
-        "row": "Row",
-        "methods": "Methods",
-    },
-}
+from longwave.dashboard.page_frame import PAGES
 
 st.set_page_config(page_title="Longwave", page_icon="〰️", layout="wide")
 if os.environ.get("LONGWAVE_LOGIN") and not st.user.get("is_logged_in"):  # where nothing is set up, nobody comes in

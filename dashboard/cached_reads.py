@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from longwave.platform.boards.budget import SearchCurve
+from longwave.platform.boards.diagram import Diagram, diagram
+from longwave.platform.boards.overview import Overview, overviews
 from longwave.platform.boards.row import Row
 from longwave.platform.errors import ConfigError
 from longwave.platform.paths import store_url
@@ -15,6 +17,7 @@ from longwave.platform.records.group import EVERYBODY, Pool
 from longwave.platform.records.run import Point
 from longwave.platform.records.stored import CatalogueEntry, Trial
 from longwave.platform.storage.boards import read_board
+from longwave.platform.storage.leases import Driver, read_drivers
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.plan.stored import draws_are_dependent, search_curves
 from longwave.platform.sweeps.run.status import PackStatus, SweepStatus, running_packs, sweep_status
@@ -38,6 +41,19 @@ def open_store(url: str) -> Store:
 def read_board_rows(url: str, task: str | None = None, pool: Pool = EVERYBODY) -> Sequence[Row]:
     """Return the rows of a task, or of all, ranked in a pool."""
     return read_board(open_store(url), task, pool)
+
+
+@st.cache_resource(ttl=SECONDS_SHARED, refresh_mode="background", show_spinner=False)
+def read_diagrams(url: str) -> Sequence[Diagram | None]:
+    """Return the critical-difference diagram of each overview; None where too few models or boards are in it."""
+    return [_diagram_of(part) for part in overviews(read_board_rows(url))]
+
+
+def _diagram_of(part: Overview) -> Diagram | None:
+    try:
+        return diagram(part)
+    except ConfigError:
+        return None
 
 
 @st.cache_resource(ttl=SECONDS_SHARED, refresh_mode="background", show_spinner=False)
@@ -75,6 +91,18 @@ def read_sweep_names(url: str) -> Sequence[str]:
 def read_sweep_status(url: str, sweep: str) -> SweepStatus:
     """Return how a sweep stands."""
     return sweep_status(open_store(url), sweep)
+
+
+def read_live_sweeps(url: str) -> list[SweepStatus]:
+    """Return how the sweeps stand that a driver runs now."""
+    names = dict.fromkeys(driver.sweep for driver in read_live_drivers(url))
+    return [read_sweep_status(url, name) for name in names]
+
+
+@st.cache_resource(ttl=2, show_spinner=False)
+def read_live_drivers(url: str) -> Sequence[Driver]:
+    """Return the drivers that live."""
+    return [driver for driver in read_drivers(open_store(url)) if driver.alive]
 
 
 @st.cache_resource(ttl=2, show_spinner=False)

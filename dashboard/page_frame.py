@@ -12,11 +12,25 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import streamlit as st
 
 from longwave.dashboard import cached_reads, refresh_rate, theme
+from longwave.dashboard.board_table import BEST_COLOUR
 from longwave.platform.errors import LongwaveError
 from longwave.platform.figures.frame import FAINT, Figure
+from longwave.platform.figures.svg import escape_text
 from longwave.platform.render.export import Format, Table, format_tables
 from longwave.platform.render.harmless import in_streamlit
+from longwave.platform.render.sweeps import status_line
 
+PAGES = {
+    "": {"overview": "Overview", "task": "Board", "model": "Model", "compare": "Compare", "sweep": "Sweeps"},
+    "More": {
+        "reproduction": "Reproduction",
+        "cost": "Cost",
+        "coverage": "Coverage",
+        "row": "Row",
+        "methods": "Methods",
+    },
+}
+"""Titles of the pages by name, in sections."""
 DEMO = "longwave sweep run infra/sweeps/demo.toml"
 STYLE = """<style>
 .stMainBlockContainer { padding-left: 2rem; padding-right: 2rem; max-width: 110rem; }
@@ -24,13 +38,25 @@ h1 { font-size: 1.7rem !important; padding: 0 0 0.4rem !important; }
 h3 { font-size: 1.25rem !important; padding-bottom: 0.25rem !important; }
 [data-testid="stCaptionContainer"] { opacity: 0.8 !important; }
 hr { margin: 0.25rem 0 !important; }
+.link-table a, .phone-pages a { color: inherit; text-decoration-color: #868E97; text-underline-offset: 0.2em; }
+.phone-pages { display: none; }
+.link-table { overflow-x: auto; font-size: 0.875rem; }
+.link-table td.text:nth-child(-n+2) { white-space: nowrap; }
+.link-table table { border-collapse: collapse; width: 100%; }
+.link-table :is(th, td) { padding: 0.25rem 0.6rem; text-align: left; }
+.link-table tr { border-bottom: 1px solid rgba(134, 142, 151, 0.3); }
+.link-table :is(th, td).number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.link-table th { font-weight: 400; opacity: 0.75; }
+.link-table td.best { font-weight: 600; background: BEST_COLOUR; }
 @media (max-width: 640px) {
   .stMainBlockContainer { padding-left: 0.75rem; padding-right: 0.75rem; padding-top: 3.9rem; }
+  .phone-pages { display: flex; flex-wrap: wrap; gap: 0.2rem 1rem; }
+  .link-table :is(th, td) { padding: 0.25rem 0.3rem; }
   .stElementContainer:has(> .stSelectbox) { min-width: 14rem; }
   .stButtonGroup [role="radiogroup"] { flex-wrap: wrap; }
   .st-key-landmarks td:nth-child(n+5), .st-key-landmarks th:nth-child(n+5) { display: none; }
 }
-</style>"""
+</style>""".replace("BEST_COLOUR", BEST_COLOUR)
 """Of all pages. What app.py draws is lost to a visitor whose first page is not home."""
 ENDINGS = {Format.csv: "csv", Format.markdown: "md", Format.latex: "tex", Format.json: "json"}
 Draw = Callable[[str], None]
@@ -45,7 +71,7 @@ def draw_page(title: str, draw: Draw, least: int = refresh_rate.LEAST) -> None:
         draw: What draws it.
         least: Seconds between two looks where the server has little to do.
     """
-    st.html(STYLE)
+    st.html(STYLE + pages_bar())
     st.title(title, anchor=False)
     looks = refresh_rate.shared_rate()
     every = looks.every(least)
@@ -57,7 +83,7 @@ def draw_page(title: str, draw: Draw, least: int = refresh_rate.LEAST) -> None:
             draw(cached_reads.configured_store())
         except LongwaveError as error:
             st.info(in_streamlit(str(error)))
-            if not _any_results():
+            if not _any_results() and not _draw_live_sweeps():
                 draw_command("The demo takes a few minutes on two cores:", DEMO)
         draw_foot(every)
         looks.note_look(refresh_rate.visitor_id(), time.perf_counter() - began)
@@ -65,6 +91,13 @@ def draw_page(title: str, draw: Draw, least: int = refresh_rate.LEAST) -> None:
             st.rerun()
 
     drawn()
+
+
+def pages_bar() -> str:
+    """Return links to all pages, which a phone shows: there Streamlit hides its own behind a button."""
+    pages = {name: title for section in PAGES.values() for name, title in section.items()}
+    links = "".join(f'<a href="{escape_text(page_address(name, {}))}">{title}</a>' for name, title in pages.items())
+    return f'<nav class="phone-pages" aria-label="Pages">{links}</nav>'
 
 
 def draw_head(width: int = 640) -> tuple[Any, Any]:
@@ -90,9 +123,19 @@ def draw_link(container: Any, name: str, label: str, **query: str) -> None:
     container.page_link(f"views/{name}.py", label=in_streamlit(label), query_params=_query_params(query))
 
 
-def open_page(name: str, **query: str) -> None:
-    """Open another page, with what its address is to say."""
-    st.switch_page(f"views/{name}.py", query_params=_query_params(query))
+def page_address(name: str, query: Mapping[str, str]) -> str:
+    """Return the address of another page, beside this one's."""
+    return f"{'.' if name == 'overview' else name}?{urlencode(_query_params(query))}"
+
+
+def draw_live_sweeps(url: str) -> bool:
+    """Draw a line a sweep that is running, with a link to its page; return whether there is any."""
+    live = cached_reads.read_live_sweeps(url)
+    for status in live:
+        bar = st.container(horizontal=True, vertical_alignment="center")
+        draw_link(bar, "sweep", f"Sweep {status.name}", sweep=status.name)
+        bar.markdown(in_streamlit(status_line(status)), width="content")
+    return bool(live)
 
 
 def draw_command(why: str, text: str) -> None:
@@ -181,6 +224,13 @@ def _query_params(query: Mapping[str, str]) -> dict[str, str]:
 
 def _file_name(name: str) -> str:
     return "-".join("".join(c if c.isalnum() else " " for c in name.lower()).split())[:80] or "longwave"
+
+
+def _draw_live_sweeps() -> bool:
+    try:
+        return draw_live_sweeps(cached_reads.configured_store())
+    except LongwaveError:
+        return False
 
 
 def _any_results() -> bool:

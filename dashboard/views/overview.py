@@ -1,102 +1,145 @@
-"""Home: which model is best on each board, and how sure that is; then all models by all boards."""
+"""Home: what this is, which boards tell models apart, which model is best on each, and all models by all boards."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
-import pandas as pd
 import streamlit as st
 
 from longwave.dashboard import cached_reads, page_frame
-from longwave.dashboard.board_table import BEST_COLOUR
-from longwave.platform.boards.answer import answer, over_all, saturated_tasks
-from longwave.platform.boards.overview import overviews
-from longwave.platform.boards.row import Row
-from longwave.platform.boards.texts import DASH, median
+from longwave.dashboard.link_table import Link, draw_link_table
+from longwave.platform.boards.answer import answer, over_all
+from longwave.platform.boards.diagram import Diagram, svg
+from longwave.platform.boards.numbers import column_power, power_text
+from longwave.platform.boards.overview import ModelLine, Overview, overviews
+from longwave.platform.boards.row import SHORT, Row
+from longwave.platform.boards.separation import count_words
+from longwave.platform.boards.texts import DASH, estimate, marked_median
 from longwave.platform.errors import ConfigError
+from longwave.platform.figures.heat_map import heat_map
 from longwave.platform.render import board as as_text
 from longwave.platform.render.export import Table, of_texts
 from longwave.platform.render.harmless import in_streamlit
 
-WIDTHS = {
-    "board": st.column_config.Column(width=130),
-    "task": st.column_config.Column(width=80, help="Whether a network is told apart from the best trivial predictor."),
-    "best": st.column_config.Column(width=115, help="The row with the best median."),
-    "how sure": st.column_config.Column(width=640),
-    "rows": st.column_config.NumberColumn(width=50, help="Ranked rows."),
-}
-"""Pixels."""
+ABOUT = (
+    "Longwave compares models of long sequences and graphs under one protocol. On each board every model gets a search "
+    "of its settings; the best setting is trained again with fresh seeds, and these decide: ranks and words come from "
+    "tests over seeds. A board says something if a network beats the best trivial predictor there."
+)
+HEAT = (
+    "Error of each model over that of the best trivial predictor of the board: blue is better, orange worse. Pale "
+    "boards are saturated: no network beats the predictor there."
+)
+BOARDS = ("board", "separates", "best network", "median [95 %]", "how sure")
 
 
 def draw(url: str) -> None:
-    """Draw the answers and the overview."""
+    """Draw what this is, the heat maps, and both tables."""
     rows = cached_reads.read_board_rows(url)
     if not any(row.kind == "reproduced" for row in rows):
         raise ConfigError(
             "The store holds no retrainings yet. A sweep retrains its winners last; they appear here then."
         )
+    page_frame.draw_live_sweeps(url)
     boards: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         boards.setdefault((row.task, row.variant), []).append(row)
-    tables = [answer_table(list(boards.values()))]
-    tables_of_tasks = overviews(rows)
-    tables += [as_text.overview_table(one) for one in tables_of_tasks if any(line.rank for line in one.lines)]
-    body, corner = page_frame.draw_head()
+    parts = overviews(rows)
+    body, corner = page_frame.draw_head(1000)
+    body.markdown(ABOUT)
     ran = sum(row.seed_count for row in rows if row.kind == "reproduced")
     models = {row.model for row in rows if row.kind == "reproduced"}
-    places = f"{len(boards)} board{'s' if len(boards) != 1 else ''}"
-    body.markdown(f"**{len(models)} models on {places}, {ran:,} retrainings.**")
-    several = [one for one in tables_of_tasks if len(one.tasks) > 1]
-    for one in several or tables_of_tasks[:1]:
-        body.markdown(in_streamlit(over_all(one)))
+    places = f"{len(boards)} board{'s' * (len(boards) != 1)}"
+    words = count_words([word for part in parts for word in part.separations])
+    st.markdown(f"**{len(models)} models on {places}, {ran:,} retrainings.** {in_streamlit(words)}")
+    figures = {}
+    for k, part in enumerate(parts):
+        figures[f"models by boards {k + 1}"] = page_frame.draw_figure(partial(heat_map, part), f"heat {k}")
+    st.caption(HEAT)
+    st.subheader("Boards", anchor=False)
+    draw_boards([boards[place] for part in parts for place in part.tasks])
+    for k, part in enumerate(parts):
+        draw_models(url, part, k)
+    tables = [answer_table(list(boards.values())), *map(as_text.overview_table, parts)]
     with corner:
-        page_frame.draw_share_menu("Longwave overview", tables)
-    draw_best(list(boards.values()))
-    if len(boards) > 1:
-        st.subheader("Models by boards", anchor=False)
-        for k, one in enumerate(tables_of_tasks):
-            draw_grid(as_text.overview_table(one), f"grid {k}")
-            if one.of_word("saturated") and one.of_word("separates", "open"):
-                with st.expander(in_streamlit(saturated_tasks(one))):
-                    draw_grid(as_text.saturated_table(one), f"saturated {k}")
-        st.caption(in_streamlit(as_text.OVERALL))
+        page_frame.draw_share_menu("Longwave overview", tables, figures)
 
 
-def draw_best(boards: Sequence[Sequence[Row]]) -> None:
-    """Draw one line a board: its best rows, and how sure that is. A click opens the board."""
-    winners = [(rows[0], answer(rows), rows) for rows in boards]
-    lines = pd.DataFrame(
-        {
-            "board": [row.place for row, _, _ in winners],
-            "task": [best.separation.word for _, best, _ in winners],
-            "best": [best.first or DASH for _, best, _ in winners],
-            "best median [94–95 %]": [median(best.leaders[0]) if best.leaders else DASH for _, best, _ in winners],
-            "how sure": [best.sure for _, best, _ in winners],
-            "rows": [best.ranked for _, best, _ in winners],
-        }
-    )
-    event = st.dataframe(
-        lines, key="boards", on_select="rerun", selection_mode="single-row", hide_index=True, height="content",
-        column_config=WIDTHS, alt="The best rows of each board",
-    )  # fmt: skip
-    if picked := event["selection"]["rows"]:
-        row = winners[picked[0]][0]
-        page_frame.open_page("task", task=row.task, variant=row.variant)
+def draw_boards(boards: Sequence[Sequence[Row]]) -> None:
+    """Draw one line a board: whether it separates, its best row, and how sure that is."""
+    lines: list[list[str | Link]] = []
+    for rows in boards:
+        best, of = answer(rows), rows[0]
+        lines.append([
+            Link(of.board, "task", {"task": of.task, "variant": of.variant}),
+            as_text.SEPARATES[best.separation.word],
+            Link(best.first, "row", {"row": best.leaders[0].config[:SHORT]}) if best.leaders else DASH,
+            _median_text(best.leaders[0]) if best.leaders else DASH,
+            best.sure,
+        ])  # fmt: skip
+    draw_link_table(BOARDS, lines, "The best network of each board")
+
+
+def _median_text(row: Row) -> str:
+    """Return the median of a row, of a small one in units of a power of ten."""
+    power = column_power([row])
+    return marked_median(row, power) + (f" × {power_text(power)}" if power else "")
+
+
+def draw_models(url: str, part: Overview, k: int) -> None:
+    """Draw one line a model over the boards of an overview: score, mean rank, and folded its medians."""
+    if len(part.tasks) < 2:
+        return
+    st.subheader(in_streamlit(f"Models on {len(part.tasks)} boards"), anchor=False)
+    st.markdown(in_streamlit(over_all(part).removeprefix(count_words(part.separations)).strip()))
+    lines: list[list[str | Link]] = [
+        [
+            Link(line.title, "model", {"model": line.model}),
+            estimate(line.rank, 1) if line.rank else f"{DASH} ({line.why})",
+            estimate(line.score),
+            f"{line.ran} of {len(part.tasks)}",
+        ]
+        for line in part.lines
+    ]
+    head = ("model", "mean rank", "score", "boards")
+    draw_link_table(head, lines, f"Models over {len(part.tasks)} boards")
+    draw_told_apart(cached_reads.read_diagrams(url)[k])
+    with st.expander("Medians on each board"):
+        draw_medians(part)
+    st.caption(in_streamlit(as_text.OVERALL))
+
+
+def draw_medians(part: Overview) -> None:
+    """Draw the median of each model on each board, saturated ones last."""
+    table = as_text.overview_table(part, saturated=True)
+    lines = [_linked_cells(line, cells) for line, cells in zip(part.lines, table.lines, strict=True)]
+    head = ["model", *table.columns[as_text.AHEAD :]]
+    bold = {(i, j + 1 - as_text.AHEAD) for i, j in table.bold}
+    draw_link_table(head, lines, "Medians of models by boards", bold=bold)
+
+
+def _linked_cells(line: ModelLine, texts: Sequence[str]) -> list[str | Link]:
+    """Return the cells of one model, each a link to its row."""
+    cells = zip(line.cells, texts[as_text.AHEAD :], strict=True)
+    of_rows = [Link(text, "row", {"row": row.config[:SHORT]}) if row else text for row, text in cells]
+    return [Link(line.title, "model", {"model": line.model}), *of_rows]
+
+
+def draw_told_apart(drawing: Diagram | None) -> None:
+    """Draw the critical-difference figure where its tests can tell models apart; else say why there is none."""
+    if drawing is None:
+        return
+    if drawing.limits:
+        st.caption(in_streamlit(f"No critical-difference figure: {' '.join(drawing.limits)}"))
+    else:
+        st.image(svg(drawing), caption=drawing.caption)
 
 
 def answer_table(boards: Sequence[Sequence[Row]]) -> Table:
     """Return the answers as a table to download."""
-    lines = [(rows[0].place, answer(rows).sentence) for rows in boards]
+    lines = [(rows[0].board, answer(rows).sentence) for rows in boards]
     return of_texts("Best models", ("board", "best"), lines)
-
-
-def draw_grid(table: Table, key: str) -> None:
-    """Draw a table of texts, its best cells on a ground of their own."""
-    lines = pd.DataFrame(table.lines, columns=list(table.columns))
-    tints = [[f"background-color: {BEST_COLOUR}" if (i, j) in table.bold else "" for j in range(len(table.columns))]
-             for i in range(len(table.lines))]  # fmt: skip
-    shown = lines.style.apply(lambda _: pd.DataFrame(tints, columns=lines.columns), axis=None)
-    st.dataframe(shown, hide_index=True, height="content", key=key, alt=table.title)
 
 
 page_frame.draw_page("Overview", draw)

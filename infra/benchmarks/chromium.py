@@ -33,6 +33,8 @@ FILTERS = "Pool, filters and order"
 """What a board's filters are under."""
 FIRST_LINE = """
 () => {
+  const links = document.querySelector(".link-table td");
+  if (links) return links.textContent;
   const canvas = document.querySelector('[data-testid="stDataFrame"] canvas');
   if (!canvas || canvas.height < 70) return "";
   const line = canvas.getContext("2d").getImageData(0, 38, Math.min(canvas.width, 600), 30).data;
@@ -48,7 +50,8 @@ FIRST_LINE = """
 """
 """Names what is painted of a table: the pixels of its first line and its height; empty until there are letters.
 
-A table is a canvas. Beside it is a copy for screen readers, which is written 200 ms later, at the least.
+Of a table of links it is the first cell's text. Another table is a canvas. Beside it is a copy for screen readers,
+which is written 200 ms later, at the least.
 """
 PAINTED = f"""
 new Promise((found) => {{

@@ -63,16 +63,26 @@ class Diagram:
             f"{ENOUGH} seeds on all of them. A bar joins models of which no two are told apart; its dots are those "
             "models."
         ]
-        if self.friedman > LEVEL:
-            sentences += [f"Friedman's test at {level} tells no model from the others ({p}), so no pair was tested."]
-        else:
+        if self.friedman <= LEVEL:
             sentences += [
                 f"Friedman's test finds that they differ ({p}); pairs by Wilcoxon's signed-rank test of the normalised "
                 f"medians, adjusted by Holm at {level}: whether one is better on tasks like these, and not on any one."
             ]
+        return " ".join([*sentences, *self.limits])
+
+    @property
+    def limits(self) -> list[str]:
+        """Why no two models are told apart, in sentences; none where the tests can tell some apart."""
+        sentences = []
+        if self.friedman > LEVEL:
+            sentences += [
+                f"Friedman's test at {100 * LEVEL:g} % tells no model from the others (p = {self.friedman:.2g}), so no "
+                "pair was tested."
+            ]
         if self.tasks < self.needed:
+            count = len(self.ranks)
             sentences += [f"{self.tasks} tasks cannot tell any two of {count} models apart: that takes {self.needed}."]
-        return " ".join(sentences)
+        return sentences
 
 
 def diagram(overview: Overview) -> Diagram:

@@ -56,7 +56,11 @@ def _draw(marks: list[Mark]) -> Figure:
     side: dict[str, Any] = {"ticks": False, "domain": False, "grid": False, "labelOverlap": False}
     # By numbers: names in a list of Vega-Lite's become code, which a line break in one breaks.
     by_column, by_line = (alt.EncodingSortField(field=field, op="min") for field in ("column", "line"))
-    x = alt.X("board:N", sort=by_column, axis=alt.Axis(title=None, orient="top", labelAngle=-40, **side))
+    x = alt.X(
+        "board:N",
+        sort=by_column,
+        axis=alt.Axis(title=None, orient="top", labelAngle=width_condition(len(boards), -40, -90), **side),
+    )
     y = alt.Y("model:N", sort=by_line, axis=alt.Axis(title=None, **side))
     ticks = [-3, -2, -1, 0, 1, 2, 3]
     tint = alt.Color(
@@ -70,6 +74,7 @@ def _draw(marks: list[Mark]) -> Figure:
     faded = alt.Opacity("opacity:Q", scale=None)
     ink = alt.condition("datum.strong", alt.value(LIGHT), alt.value(DARK))
     made = alt.layer(
+        base.mark_rect(fill=LIGHT),  # what is pale is pale on a dark page, too
         base.mark_rect(stroke=FAINT, strokeOpacity=0.3).encode(color=tint, opacity=faded),
         base.mark_text(fontSize=width_condition(len(boards), 11, 9)).encode(text="text:N", color=ink),
     )

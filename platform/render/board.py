@@ -366,13 +366,6 @@ def overview_table(
     return Table(title, head, lines, "", bold, records, answer=said, prose=frozenset({0, 1}), notes=notes)
 
 
-def saturated_table(overview: Overview) -> Table:
-    """Return models by saturated tasks alone, which count in no score."""
-    start = len(overview.tasks) - len(overview.of_word("saturated"))
-    lines = [(line.title, *map(_median_cell, line.cells[start:])) for line in overview.lines]
-    return Table("Saturated tasks", ("model", *overview.titles[start:]), lines, saturated_tasks(overview))
-
-
 def _task_heading(overview: Overview, k: int) -> str:
     """Return the name of a board, and its word where that is not the one that counts."""
     word = overview.separations[k].word

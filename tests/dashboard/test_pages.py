@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -19,11 +20,12 @@ from lab import about, marks, notes, printed, trial
 from streamlit.testing.v1 import AppTest
 
 from longwave.platform.boards import columns
-from longwave.platform.boards.answer import over_all, saturated_tasks
+from longwave.platform.boards.answer import over_all
 from longwave.platform.boards.overview import overviews
 from longwave.platform.boards.row import SHORT
 from longwave.platform.figures.palette import FAMILIES
 from longwave.platform.storage.boards import read_board
+from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
 
 Visit = Callable[..., AppTest]
@@ -186,25 +188,28 @@ def test_a_row_whose_seeds_diverged_says_why(url: str, visit: Visit) -> None:
     assert [(v["name"], v["epoch"], v["value"]) for v in ends] == [("seed 0", 1, 0.9)]
 
 
-def test_home_names_the_best_of_each_board(url: str, visit: Visit) -> None:
+def link_tables(page: AppTest) -> list[list[list[str]]]:
+    """Return the cells of a page's tables of links, line by line, headings first."""
+    bodies = [
+        part.proto.body for part in page.get("html") if "link-table" in part.proto.body and "<td" in part.proto.body
+    ]
+    lines = [re.findall("<tr>(.*?)</tr>", body) for body in bodies]
+    return [[re.findall("<t[hd][^>]*>(.*?)</t[hd]>", line) for line in table] for table in lines]
+
+
+def test_home_names_the_best_of_each_board_and_leads_there(url: str, visit: Visit) -> None:
     page = visit(url)
-    best = page.dataframe[0].value
-    assert list(best["board"]) == ["adding N=2000", "adding N=500", "fitzhugh_nagumo"]
-    assert list(best["best"]) == ["GRU (provisional)", "GRU (provisional)", "LSTM"]
-    assert list(best["rows"]) == [1, 1, 3]
-    grids = [table.value.set_index("model") for table in page.dataframe[1:]]
-    assert [list(grid.columns) for grid in grids] == [
-        ["score", "mean rank", "Adding problem, N=2000 (open)", "Adding problem, N=500 (open)"],
-        ["score", "mean rank", "FitzHugh–Nagumo (open), × 10⁻³"],
-    ], "boards that share no model stand apart"
-    assert list(grids[0].index) == ["GRU"] and grids[0].loc["GRU", "score"].startswith("— (")
-    assert set(grids[1].index) == {"LEM", "LSTM", "coRNN"}
-    assert "**4 models on 3 boards, 12 retrainings.**" in notes(page)
-    assert list(best["task"]) == ["open"] * 3
-    assert "0 of 2 boards separate networks from trivial predictors (2 open, 0 saturated)." in notes(page)
+    boards, models, _ = link_tables(page)
+    adding = '<a href="task?task=adding&amp;variant=N%3D500">Adding problem, N=500</a>'
+    gru = f'<a href="row?row={trial("gru", 1, "adding", "N=500").row[:SHORT]}">GRU (provisional)</a>'
+    assert boards[2] == [adding, "open", gru, "0.250", "no other row to compare with. Provisional: 1 of 1 rows have "
+                         "fewer than 5 seeds."] and len(boards) == 4  # fmt: skip
+    assert boards[3][3] == "0.0120 [0.0100, 0.0140]"
+    assert [line[0] for line in models[1:]] == ['<a href="model?model=gru">GRU</a>'], "boards that share no model"
+    assert "**4 models on 3 boards, 12 retrainings.** 0 of 3 boards separate networks" in notes(page)
 
 
-def test_home_folds_saturated_tasks_into_the_sentence_that_every_view_has(tmp_path: Path, visit: Visit) -> None:
+def test_home_has_the_ratio_to_the_best_trivial_predictor_and_every_median(tmp_path: Path, visit: Visit) -> None:
     better, worse = [0.1, 0.11, 0.12, 0.13, 0.14], [1.1, 1.2, 1.3, 1.4, 1.5]
     url = f"sqlite:///{tmp_path}/s.db"
     with Store(url) as store:
@@ -213,13 +218,27 @@ def test_home_folds_saturated_tasks_into_the_sentence_that_every_view_has(tmp_pa
             keep(store, *(retrained(m, list(tests), task=task, trivial={"mean": 1.0}) for m in ("lem", "gru")))
         told = overviews(read_board(store))[0]
     page = visit(url)
-    assert list(page.dataframe[0].value["task"]) == ["separates", "saturated"]
-    assert over_all(told).startswith("1 of 2 boards separates networks") and over_all(told) in notes(page)
-    assert [fold.label for fold in page.expander] == [saturated_tasks(told)]
-    above, folded = (table.value for table in page.dataframe[1:])
-    assert list(above.columns)[3:] == ["adding"] and list(folded.columns) == ["model", "enso"]
+    boards, _, medians = link_tables(page)
+    assert [line[1] for line in boards[1:]] == ["yes", "no"]
+    assert {(m["board"], m["text"]) for m in marks(page)} == {("adding", "0.12"), ("enso", "1.3")}
+    assert over_all(told).endswith(tail := "overlaps with that of LEM.") and tail in notes(page)
+    assert medians[0] == ["model", "adding", "enso (saturated)"] and ">1.30† [1.10, 1.50]</a>" in medians[1][2]
     text = notes(visit(url, "task", task="enso"))
     assert "No model beats the best trivial predictor (mean, 1.00)." in text
+
+
+def test_an_empty_store_says_which_sweep_is_running(tmp_path: Path, visit: Visit) -> None:
+    place = f"sqlite:///{tmp_path}/s.db"
+    config = trial("lem", 1, phase="search")
+    with Store(place) as store:
+        store.add_sweep("live", {})
+        store.add_trials("live", [config], [about(config)])
+        with Leases(store, "live"):
+            page = visit(place)
+    [link] = page.get("page_link")
+    assert link.proto.label == "Sweep live" and "running, 0 of 1 trials done" in notes(page)
+    assert "longwave sweep run infra/sweeps/demo.toml" not in notes(page)
+    st.cache_resource.clear()
 
 
 def test_two_rows_are_compared_with_a_verdict_in_a_sentence(url: str, visit: Visit) -> None:

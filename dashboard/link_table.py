@@ -1,0 +1,66 @@
+"""Tables of texts whose names are links: they open in the same tab, and a reader can copy and search them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import streamlit as st
+
+from longwave.dashboard import page_frame
+from longwave.platform.figures.svg import escape_text
+from longwave.platform.render.harmless import escape_invisible
+
+
+@dataclass(frozen=True)
+class Link:
+    """A text that leads to a page of the Lab.
+
+    Attributes:
+        text: What is read.
+        page: Name of the page.
+        query: What its address says.
+    """
+
+    text: str
+    page: str
+    query: Mapping[str, str] = field(default_factory=dict)
+
+
+def draw_link_table(
+    head: Sequence[str],
+    lines: Sequence[Sequence[str | Link]],
+    label: str,
+    right: Collection[int] = (),
+    bold: Collection[tuple[int, int]] = (),
+) -> None:
+    """Draw a table.
+
+    Args:
+        head: Headings of its columns.
+        lines: Cells by line.
+        label: What it shows, read out before it.
+        right: Columns of numbers, which stand to the right.
+        bold: Cells (line, column) that are set in bold on a ground of their own.
+    """
+    sides = ["number" if k in right else "text" for k in range(len(head))]
+    headings = "".join(f'<th class="{side}">{_escape(name)}</th>' for name, side in zip(head, sides, strict=True))
+    rows = "".join(
+        "<tr>" + "".join(
+            f'<td class="{sides[j]}{" best" * ((i, j) in bold)}">{_cell(cell)}</td>' for j, cell in enumerate(line)
+        ) + "</tr>"
+        for i, line in enumerate(lines)
+    )  # fmt: skip
+    table = f'<table aria-label="{_escape(label)}"><thead><tr>{headings}</tr></thead><tbody>{rows}</tbody></table>'
+    st.html(f'<div class="link-table" tabindex="0">{table}</div>')
+
+
+def _cell(cell: str | Link) -> str:
+    """Return a cell as HTML."""
+    if isinstance(cell, str):
+        return _escape(cell)
+    return f'<a href="{_escape(page_frame.page_address(cell.page, cell.query))}">{_escape(cell.text)}</a>'
+
+
+def _escape(text: str) -> str:
+    return escape_text(escape_invisible(text))

@@ -83,6 +83,11 @@ def sweep_storage(given: str | None, sweep: str) -> AnyPath:
     return storage / sweep
 
 
+def weights_file(storage: AnyPath, trial: str) -> AnyPath:
+    """Return where the weights of a trial lie in a sweep's storage."""
+    return storage / "weights" / f"{trial}.safetensors"
+
+
 def to_path(where: str) -> AnyPath:
     """Return the path that a name stands for: one of this machine, or for a URL one of an object store or a server.
 

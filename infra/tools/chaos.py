@@ -33,7 +33,7 @@ from tree import ROOT
 
 from longwave.files import atomic_file
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.mlflow.server import TrackingServer
+from longwave.platform.sweeps.trackers.mlflow import connect
 
 SWEEP = """
 name = "chaos"
@@ -171,7 +171,7 @@ class Harness:
             if not self.short:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    TrackingServer(f"sqlite:///{blank}")
+                    connect(f"sqlite:///{blank}")
             ready.touch()
         return faults.Ground(
             file, self._expected(), blank=None if self.short else blank, soon=0.3 if self.short else 4.0

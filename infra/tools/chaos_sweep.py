@@ -28,7 +28,8 @@ from longwave.platform.storage.lease_tables import AttemptRow
 from longwave.platform.storage.leases import read_drivers
 from longwave.platform.storage.schema import TrialRow
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.mlflow.mirror import sync
+from longwave.platform.sweeps.trackers.follow import send_sweep
+from longwave.platform.sweeps.trackers.tracker import TrackerName
 from longwave.platform.training.journal import VARIABLE
 
 LIMIT = 900.0
@@ -182,7 +183,8 @@ class Running:
     def _send(self) -> None:
         try:
             with Store(self.url, create=False) as store:
-                sync(store, self.server)
+                for sweep in store.sweeps():
+                    send_sweep(store, sweep, self.storage or self.folder, TrackerName("mlflow", self.server))
         except LongwaveError as error:
             self.broken.append(f"mlflow sync: {error}")
 
@@ -255,7 +257,7 @@ def read_logs(folder: Path) -> dict[str, list[dict[str, Any]]]:
     return trial_logs
 
 
-def read_copies(file: Path, tag: str = "longwave.trial", loss: str = "loss", valid: str = "valid_%") -> Iterator[Any]:
+def read_copies(file: Path, tag: str = "trial", loss: str = "train/loss", valid: str = "valid/%") -> Iterator[Any]:
     """Give the runs that show in MLflow's file: trial, what is there of it, values too many."""
     with closing(sqlite3.connect(file)) as connection:
         runs = connection.execute(

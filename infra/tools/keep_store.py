@@ -31,12 +31,10 @@ from longwave.platform.records.trial import cohort_key
 from longwave.platform.registry import get_model
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.leases import Leases
-from longwave.platform.storage.outbox import Delivery, Outbox
 from longwave.platform.storage.probes import read_probes, write_probes
 from longwave.platform.storage.store import Store
 
 KEPT = ROOT / "tests/platform/storage/kept"
-SERVER = "http://tracking"
 BUNDLE = "b" * 64
 
 
@@ -75,7 +73,6 @@ def fill(store: Store) -> None:
     with_epochs = [(trial, epochs if k == 0 else []) for k, trial in enumerate(trials)]
     store.import_trials([BUNDLE], with_epochs, [sweep], [known_model(get_model("lem"))])
     write_probes(store, [Probe("A100", "shape", 8, 2**20, 2**35, 0.25, 3.5, 0.125)])
-    Outbox(store, SERVER).write_deliveries([Delivery(first.id, "r", 4, True, 1)])
 
 
 def content(store: Store) -> dict[str, Any]:
@@ -99,7 +96,6 @@ def content(store: Store) -> dict[str, Any]:
         "catalogue": [sparse_fields(entry) for entry in store.catalogue()],
         "probes": [sparse_fields(probe) for probe in read_probes(store)],
         "cost": {name: store.cost(name).used for name in trials},
-        "deliveries": [asdict(delivery) for delivery in Outbox(store, SERVER).deliveries()],
     }
     plain: dict[str, Any] = json.loads(json.dumps(contents, default=str))
     return plain

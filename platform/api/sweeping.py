@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,19 +13,22 @@ from longwave.platform.api.boards import BoardTable, board
 from longwave.platform.cli.options import RunOptions
 from longwave.platform.cli.run import with_kept_weights
 from longwave.platform.errors import ConfigError, did_you_mean
-from longwave.platform.paths import mlflow_server, store_url
+from longwave.platform.paths import store_url
 from longwave.platform.records.identity import digest
+from longwave.platform.records.run import Point, Run
+from longwave.platform.records.trial import TrialConfig
 from longwave.platform.render.terminal import Terminal
 from longwave.platform.search.objects import describe_object
 from longwave.platform.search.studies import write_study
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile, check_sweep, read_sweep, with_keys
-from longwave.platform.sweeps.mlflow.background import mirroring
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.searches import read_searches
 from longwave.platform.sweeps.plan.stored import store_plan
+from longwave.platform.sweeps.run.callbacks import Callbacks
 from longwave.platform.sweeps.run.driver import resume_sweep
 from longwave.platform.sweeps.run.executor import running_workers
+from longwave.platform.sweeps.trackers.background import tracking
 
 
 def sweep(
@@ -40,6 +43,9 @@ def sweep(
     cpus: float = 1.0,
     labels: Sequence[str] = (),
     mlflow: str | None = None,
+    trackers: Sequence[str] = (),
+    on_epoch: Callable[[TrialConfig, Point], Any] | None = None,
+    on_trial: Callable[[TrialConfig, Run], Any] | None = None,
     keep_weights: bool = False,
     store: str | None = None,
     **settings: Any,
@@ -57,8 +63,11 @@ def sweep(
             which class and arguments are kept; the sweep's seed takes the place of a sampler's.
         here: In this process, one pack after another, without Ray.
         workers, storage, ray, gpus, cpu, cpus, labels, mlflow, store: As the options of ``longwave sweep run``.
+        trackers: More trackers: ``wandb``, or Python files that bind ``TRACKER``.
+        on_epoch: Called here at each epoch: ``on_epoch(trial, epoch)`` with ``trial.model``, ``trial.params``,
+            ``trial.seed``, ``epoch.epoch``, ``epoch.loss``, ``epoch.valid``. What it raises ends the sweep, in order.
+        on_trial: Called at each end of a trial: ``on_trial(trial, run)`` with ``run.status``, ``valid``, ``test``.
         keep_weights: Keep the weights of retrainings, for ``load``.
-
         settings: Keys of a sweep file in the place of ``what``: ``task``, ``models``, ``epochs``, ... There are then
             8 search trials a model under rule 2, and a name that follows from the settings, unless they say otherwise.
 
@@ -69,14 +78,23 @@ def sweep(
     checked = _read_settings(what, settings)
     checked = with_kept_weights(checked, keep_weights)
     options = RunOptions(
-        workers=workers, storage=storage, ray=ray, gpus=gpus, cpu=cpu, cpus=cpus, label=[*labels], here=here
+        workers=workers,
+        storage=storage,
+        ray=ray,
+        gpus=gpus,
+        cpu=cpu,
+        cpus=cpus,
+        label=[*labels],
+        here=here,
+        mlflow=mlflow,
+        tracker=[*trackers],
     )
     how = options.workers_of(checked.name)
-    server = mlflow_server(mlflow)
-    with running_workers(how), mirroring(server):  # what trains, and what mirrors, starts while data are prepared
+    chosen, callbacks = options.trackers(), Callbacks(on_epoch, on_trial)
+    with running_workers(how), tracking(chosen):  # what trains, and trackers, start while data are prepared
         resolved, url = resolve(checked), store_url(store)
         with Store(url) as known:
-            view = resume_sweep(store_plan(resolved, known), known, how, server, Terminal())
+            view = resume_sweep(store_plan(resolved, known), known, how, chosen, Terminal(), callbacks=callbacks)
     return SweptBoards(checked, view.counts(), store)
 
 

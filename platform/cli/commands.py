@@ -8,7 +8,7 @@ GROUPS = {
     "data": "Data sets: fetch them, see where they lie.",
     "new": "Write the first file of a model or task of your own.",
     "bench": "Measure this machine.",
-    "mlflow": "The MLflow mirror.",
+    "mlflow": "The copy on MLflow.",
 }
 DEFAULTS = {"tasks": "show"}
 """Commands whose name may be left out: ``longwave tasks enso``."""
@@ -87,5 +87,5 @@ COMMANDS = {
     "bench kernels": ("bench:measure_kernels", "Check the fused time loops, then time them."),
     "bench data": ("bench:measure_data", "Measure the memory that loading and feeding a task takes."),
     "bench board": ("bench:measure_boards", "Measure how long boards take over many generated runs."),
-    "mlflow sync": ("mlflow:send_to_mlflow", "Send an MLflow server what it does not have, lost runs too."),
+    "mlflow sync": ("mlflow:send_to_mlflow", "Send an MLflow server what it does not have of a sweep."),
 }

@@ -1,4 +1,4 @@
-"""The command for the MLflow mirror: mlflow sync."""
+"""The command for the copy on MLflow: mlflow sync."""
 
 from __future__ import annotations
 
@@ -7,27 +7,33 @@ from typing import Annotated
 import typer
 
 from longwave.platform.cli.app import StoreOption
+from longwave.platform.cli.names import NameArgument
 from longwave.platform.errors import ConfigError
-from longwave.platform.paths import mlflow_server, store_url
-from longwave.platform.redaction import redacted
+from longwave.platform.paths import mlflow_server, store_url, sweep_storage
 from longwave.platform.render.terminal import show_waiting
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.mlflow.mirror import sync
+from longwave.platform.sweeps.trackers.follow import send_sweep
+from longwave.platform.sweeps.trackers.tracker import TrackerName
 
 
 def send_to_mlflow(
+    name: NameArgument,
     server: Annotated[
         str | None, typer.Option(help="Tracking URI. Default: MLFLOW_TRACKING_URI, else a local file.")
     ] = None,
+    storage: Annotated[
+        str | None, typer.Option(metavar="PLACE", help="Where the sweep kept weights, if its --storage was given.")
+    ] = None,
     store: StoreOption = None,
 ) -> None:
-    """Send an MLflow server what it does not have, lost runs too. Sending twice changes nothing.
+    """Send an MLflow server what it does not have of a sweep. Sending twice changes nothing.
 
-    Example: longwave mlflow sync --server http://127.0.0.1:5000
+    Example: longwave mlflow sync demo --server http://127.0.0.1:5000
     """
     target = mlflow_server(server)
     if target is None:
         raise ConfigError("There is no MLflow server to send to: --server is off.")
-    with Store(store_url(store), create=False) as known, show_waiting(f"Sending to {redacted(target)}"):
-        touched = sync(known, target)
-    typer.echo(f"{touched} trials sent to {redacted(target)}.")
+    tracker = TrackerName("mlflow", target)
+    with Store(store_url(store), create=False) as known, show_waiting(f"Sending to {tracker.title}"):
+        sent = send_sweep(known, name, sweep_storage(storage, name), tracker)
+    typer.echo(f"{sent} trials of {name} sent to {tracker.title}.")

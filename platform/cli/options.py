@@ -13,9 +13,10 @@ import typer
 
 from longwave.platform.cli.app import StoreOption
 from longwave.platform.errors import ConfigError
-from longwave.platform.paths import sweep_storage
+from longwave.platform.paths import mlflow_server, sweep_storage
 from longwave.platform.sweeps.place.stalls import STALL_SECONDS
 from longwave.platform.sweeps.place.workers import Workers, parse_labels
+from longwave.platform.sweeps.trackers.tracker import TrackerName, check_tracker
 
 FileArgument = Annotated[Path, typer.Argument(help="Sweep file, TOML.")]
 NVIDIA = Path("/dev/nvidiactl")
@@ -98,7 +99,11 @@ class RunOptions(PlaceOptions):
     here: Annotated[bool, typer.Option("--here", help="In this process, one pack after another, without Ray.")] = False
     mlflow: Annotated[
         str | None,
-        typer.Option(help="MLflow to mirror to; off for none. Default: MLFLOW_TRACKING_URI, else a local file."),
+        typer.Option(help="MLflow to copy to; off for none. Default: MLFLOW_TRACKING_URI, else a local file."),
+    ] = None
+    tracker: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME|FILE", help="Another tracker: wandb, or a Python file of yours; may be repeated."),
     ] = None
     metrics: Annotated[
         str | None,
@@ -142,6 +147,18 @@ class RunOptions(PlaceOptions):
             stall=self.stall,
             stall_kill=self.stall_kill,
         )
+
+    def trackers(self) -> list[TrackerName]:
+        """Return what shows the sweep elsewhere, too: MLflow, unless that is off, and the others.
+
+        Raises:
+            ConfigError: There is no such tracker, or MLflow's address is none.
+        """
+        server = mlflow_server(self.mlflow)
+        others = [TrackerName(name) for name in self.tracker or ()]
+        for other in others:
+            check_tracker(other.name)
+        return [*([TrackerName("mlflow", server)] if server else []), *others]
 
 
 def takes_options(command: Callable[..., Any]) -> Callable[..., Any]:

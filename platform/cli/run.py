@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING
 
 from longwave.platform.cli.names import NameArgument
 from longwave.platform.cli.options import FileArgument, RunOptions, takes_options
-from longwave.platform.paths import mlflow_server, store_url
+from longwave.platform.paths import store_url
 from longwave.platform.sweeps.file.schema import SweepFile, read_sweep
-from longwave.platform.sweeps.mlflow.background import mirroring
 from longwave.platform.sweeps.run.executor import running_workers
 from longwave.platform.sweeps.run.metrics import DriverMetrics
+from longwave.platform.sweeps.trackers.background import tracking
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from longwave.platform.storage.store import Store
     from longwave.platform.sweeps.place.workers import Workers
     from longwave.platform.sweeps.plan.cells import Sweep
+    from longwave.platform.sweeps.trackers.tracker import TrackerName
 
 
 @takes_options
@@ -28,9 +31,9 @@ def run_sweep(file: FileArgument, options: RunOptions) -> None:
 
     Example: longwave sweep run infra/sweeps/demo.toml --workers 2
     """
-    checked, server = with_kept_weights(read_sweep(file), options.keep_weights), mlflow_server(options.mlflow)
+    checked, trackers = with_kept_weights(read_sweep(file), options.keep_weights), options.trackers()
     workers, numbers = options.workers_of(checked.name), DriverMetrics(checked.name)
-    with numbers.served(options.metrics), running_workers(workers), mirroring(server):
+    with numbers.served(options.metrics), running_workers(workers), tracking(trackers):
         from longwave.platform.render.terminal import show_waiting
         from longwave.platform.storage.store import Store
         from longwave.platform.sweeps.place.packing import check_memory
@@ -42,7 +45,7 @@ def run_sweep(file: FileArgument, options: RunOptions) -> None:
         with Store(store_url(options.store)) as store:
             with show_waiting("Planning"):
                 planned = store_plan(resolved, store)
-            train_sweep(planned, store, workers, server, numbers)
+            train_sweep(planned, store, workers, trackers, numbers)
 
 
 @takes_options
@@ -54,11 +57,11 @@ def resume_sweep(name: NameArgument, options: RunOptions) -> None:
     from longwave.platform.storage.store import Store
     from longwave.platform.sweeps.plan.stored import read_sweep_plan
 
-    workers, server, numbers = options.workers_of(name), mlflow_server(options.mlflow), DriverMetrics(name)
+    workers, trackers, numbers = options.workers_of(name), options.trackers(), DriverMetrics(name)
     with Store(store_url(options.store), create=False) as store, numbers.served(options.metrics):
         planned = read_sweep_plan(store, name)
         planned = replace(planned, file=with_kept_weights(planned.file, options.keep_weights))
-        train_sweep(planned, store, workers, server, numbers)
+        train_sweep(planned, store, workers, trackers, numbers)
 
 
 def with_kept_weights(file: SweepFile, keep_weights: bool) -> SweepFile:
@@ -66,11 +69,13 @@ def with_kept_weights(file: SweepFile, keep_weights: bool) -> SweepFile:
     return file.model_copy(update={"keep_weights": True}) if keep_weights else file
 
 
-def train_sweep(sweep: Sweep, store: Store, workers: Workers, server: str | None, numbers: DriverMetrics) -> None:
+def train_sweep(
+    sweep: Sweep, store: Store, workers: Workers, trackers: Sequence[TrackerName], numbers: DriverMetrics
+) -> None:
     """Train what is missing of a sweep, and print how many trials ended how."""
     from longwave.platform.render.terminal import Terminal
     from longwave.platform.sweeps.run import driver
 
     console, board = Terminal(), f"longwave board {sweep.file.task or ''}".strip()
-    view = driver.resume_sweep(sweep, store, workers, server, console, numbers)
+    view = driver.resume_sweep(sweep, store, workers, trackers, console, numbers)
     console.print(f"{sweep.file.name}: {view.counts()}. See it with: {board}", highlight=False)

@@ -158,6 +158,12 @@ class Queries(Database):
                 by_trial.setdefault(trial, []).append(status)
         return by_trial
 
+    def starts(self, trials: Sequence[str]) -> dict[str, float]:
+        """Return the Unix time at which each of ``trials`` began to be trained here, of those that did."""
+        query = sa.select(AttemptRow.trial, sa.func.min(AttemptRow.started)).group_by(AttemptRow.trial)
+        with self.reading() as connection:
+            return {trial: at.timestamp() for trial, at in select_in(connection, query, AttemptRow.trial, trials)}
+
     def groups(self, task: str | None = None) -> list[Group]:
         """Return what the board of ``task`` is made of, or the boards of all tasks."""
         with self.reading() as connection:

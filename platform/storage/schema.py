@@ -164,18 +164,6 @@ class PublishedRow(Base):
     paper: Mapped[str] = mapped_column(server_default="")
 
 
-class DeliveryRow(Base):
-    """How much of a trial a tracking server has; see ``Delivery``."""
-
-    __tablename__ = "deliveries"
-    trial: Mapped[str] = mapped_column(ForeignKey("trials.id"), primary_key=True)
-    server: Mapped[str] = mapped_column(String(300), primary_key=True)
-    run: Mapped[str] = mapped_column(String(64))
-    epoch: Mapped[int]
-    closed: Mapped[bool]
-    attempt: Mapped[int] = mapped_column(server_default="0")
-
-
 def default_of(column: Any) -> Any:
     """Return the value that a column has in rows that say nothing of it; ``...`` where each row has to."""
     if column.default is not None and column.default.is_scalar:

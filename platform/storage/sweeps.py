@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
@@ -75,6 +75,11 @@ class Sweeps(Queries):
         if line is None:
             raise ConfigError(did_you_mean("sweep", name, self.sweeps(), "Start one with: longwave sweep run FILE"))
         return StoredSweep(*line)
+
+    def created(self, sweep: str) -> datetime:
+        """Return when a sweep of the store was planned."""
+        with self.reading() as connection:
+            return connection.scalars(sa.select(SweepRow.created).where(SweepRow.name == sweep)).one()
 
     def sweeps(self) -> list[str]:
         """Return the names of all sweeps, sorted."""

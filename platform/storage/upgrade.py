@@ -26,8 +26,8 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 def upgrade_store(engine: sa.Engine) -> None:
     """Bring the schema up to date and take up the published numbers; one process at a time.
 
-    An older store is copied first: beside a SQLite file ``results.db`` to ``results.before-0014.db``, in PostgreSQL
-    into the schema ``longwave_before_0014``. A copy that is there already is left as it is.
+    An older store is copied first: beside a SQLite file ``results.db`` to ``results.before-0015.db``, in PostgreSQL
+    into the schema ``longwave_before_0015``. A copy that is there already is left as it is.
 
     Raises:
         StoreError: ``read_version`` refuses it, or it cannot be migrated. Nothing is changed.

@@ -1,9 +1,9 @@
 """Sweeps: from a file to rows of a board, on this machine or on Ray.
 
     file/  what a sweep file may say        plan/   which trials it needs           place/  where packs of them go
-    run/   trains what is missing           on_ray/ workers on Ray                  mlflow/ the copy for MLflow
+    run/   trains what is missing           on_ray/ workers on Ray                  trackers/ MLflow, W&B
 
 May import: training and what is below it. Each folder imports those before it in this order: file, plan, place, on_ray,
-mlflow, run; reproduce.py and saved_weights.py serve single rows.
+trackers, run; reproduce.py and saved_weights.py serve single rows.
 To add to sweeps: the folder whose line says it, and its own ``__init__.py``.
 """

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from longwave.platform.boards.row import SHORT
 from longwave.platform.errors import ConfigError
-from longwave.platform.paths import home, sweep_storage, to_path
+from longwave.platform.paths import home, sweep_storage, to_path, weights_file
 from longwave.platform.records.run import Run
 from longwave.platform.records.stored import Trial
 from longwave.platform.storage.store import Store
-from longwave.platform.training.weights import SavedWeights, file_of, read
+from longwave.platform.training.weights import SavedWeights, read
 
 if TYPE_CHECKING:
     from longwave.platform.paths import AnyPath
@@ -45,7 +45,7 @@ def find_weights(
     folders = list(_possible_folders(store, row, storage))
     for trial, run in ended:
         for folder in folders:
-            if (weights := read(file_of(folder, trial.config.id))) is not None:
+            if (weights := read(weights_file(folder, trial.config.id))) is not None:
                 _check(weights, trial, run)
                 return trial, weights
     best = ended[0][0].config.seed

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from longwave.files import atomic_file
 from longwave.platform.errors import ConfigError
-from longwave.platform.paths import raise_os_errors
+from longwave.platform.paths import raise_os_errors, weights_file
 from longwave.platform.records.run import Run
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.redaction import make_logger
@@ -26,8 +26,6 @@ from longwave.platform.training.pack import Pack
 if TYPE_CHECKING:
     from longwave.platform.paths import AnyPath
 
-FOLDER = "weights"
-"""Where they lie in a sweep's storage."""
 LOG = make_logger(__name__)
 
 
@@ -52,11 +50,6 @@ class SavedWeights:
     file: bytes
 
 
-def file_of(folder: AnyPath, trial: str) -> AnyPath:
-    """Return where the weights of a trial lie in a sweep's storage."""
-    return folder / FOLDER / f"{trial}.safetensors"
-
-
 def keep(folder: AnyPath, pack: Pack, member: int, run: Run) -> None:
     """Write the weights that a pack's network has now for a member, as those of how its training ended.
 
@@ -73,7 +66,7 @@ def keep(folder: AnyPath, pack: Pack, member: int, run: Run) -> None:
         "every_step": bool(getattr(pack.data.valid, "every_step", False)),
     }
     metadata = json.dumps(facts, sort_keys=True)
-    path = file_of(folder, run.trial)
+    path = weights_file(folder, run.trial)
     try:
         _put(path, save(tensors, {"format": "pt", "longwave": metadata, "sha256": _hash(tensors, metadata)}))
     except OSError as error:

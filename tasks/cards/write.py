@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
 
 def to_toml(content: Mapping[str, Any]) -> str:
-    """Return words, numbers, lists of words, and tables of them, as TOML, tables last."""
+    """Return words, numbers, lists of words, and tables of them, as TOML, tables last; tables in these are inline."""
     plain = {name: value for name, value in content.items() if not isinstance(value, Mapping)}
-    lines = [f"{name} = {_to_value(value)}" for name, value in plain.items()]
+    lines = [f"{_to_key(name)} = {_to_value(value)}" for name, value in plain.items()]
     for name, table in content.items():
         if isinstance(table, Mapping):
-            lines += ["", f"[{name}]", *(f"{key} = {_to_value(value)}" for key, value in table.items())]
+            lines += [
+                "",
+                f"[{_to_key(name)}]",
+                *(f"{_to_key(key)} = {_to_value(value)}" for key, value in table.items()),
+            ]
     return "\n".join(lines) + "\n"
+
+
+def _to_key(name: str) -> str:
+    """Return a name as it stands before a value or at the head of a table."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _to_value(name)
 
 
 def _to_value(value: Any) -> str:
     """Return a value; JSON's strings and lists are TOML's but for DEL, which TOML wants escaped."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_to_key(key)} = {_to_value(part)}" for key, part in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_to_value, value))}]"
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

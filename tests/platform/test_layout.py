@@ -41,7 +41,8 @@ ORDER = (
 ONLY_ONE_KNOWS = {
     "ray": "on_ray",
     "optuna": "search",
-    "mlflow": "server",
+    "mlflow": "mlflow",
+    "wandb": "wandb",
     "alembic": "upgrade",
     "scikit_posthocs": "diagram",
     "matplotlib": "diagram",
@@ -80,7 +81,7 @@ def test_platform_files_import_only_files_below_them() -> None:
 
 
 def test_each_room_of_sweeps_imports_only_those_before_it() -> None:
-    rooms, inside = "file plan place on_ray mlflow run".split(), "longwave.platform.sweeps."
+    rooms, inside = "file plan place on_ray trackers run".split(), "longwave.platform.sweeps."
     for path in python_files("platform/sweeps"):
         name = path.relative_to(ROOT / "platform/sweeps").parts[0]
         used = {used.removeprefix(inside).split(".")[0] for used in imports(path) if used.startswith(inside)}

@@ -15,7 +15,7 @@ from longwave.platform.redaction import find_secrets, make_logger, redact_code, 
 from longwave.platform.render.terminal import Terminal
 from longwave.platform.storage.engine import without_password
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.mlflow.server import MirrorError
+from longwave.platform.sweeps.trackers.tracker import TrackerError
 
 CANARY = "c4n4ryS3cret"
 PARTS = ("@", "/", "#", ":", "?", " ", "%40", "&", "=", "ü", "漢", "'", '"', "\\", "[", "]", "://", "1", "a", "<", "{")
@@ -80,7 +80,7 @@ def test_no_error_of_a_store_and_no_finding_tells_a_password(odd: str) -> None:
 
 def test_an_error_of_ours_and_the_terminal_hide_what_they_are_given(capsys: pytest.CaptureFixture[str]) -> None:
     url = f"https://u:{CANARY}@h:5000"
-    for kind in (LongwaveError, StoreError, MirrorError):
+    for kind in (LongwaveError, StoreError, TrackerError):
         assert str(kind(f"MLflow at {url} did not answer.")) == "MLflow at https://***@h:5000 did not answer."
     Terminal(width=200).print(f"[yellow]{url}. Nothing is lost.[/]")
     assert re.match(r"https://\*\*\*@h:5000. Nothing is lost.\n", capsys.readouterr().out)

@@ -1,4 +1,4 @@
-"""Stores of many ended trials, and MLflow servers, real and false, to mirror them to."""
+"""Stores of many ended trials, and MLflow servers, real and false, to copy them to."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ import sqlalchemy as sa
 
 from longwave.platform.records.about import About
 from longwave.platform.records.run import Point, Run
-from longwave.platform.records.stored import Trial
+from longwave.platform.records.stored import StoredSweep, Trial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage import rows
+from longwave.platform.storage.checksums import write_checksums
 from longwave.platform.storage.lease_tables import AttemptRow
 from longwave.platform.storage.schema import BLANK_TRIAL, CurveRow, TrialRow
 from longwave.platform.storage.store import Store
@@ -54,11 +55,13 @@ def ended(config: TrialConfig, shift: float = 0.0) -> Trial:
     return Trial(config, ABOUT, "ok", None, run, ENDED, "b" * 64)
 
 
-def fill(store: Store, trials: int, epochs: int = 10) -> list[TrialConfig]:
-    """Write ended trials to a store, and return their configurations, by id."""
-    configs = sorted((config(seed, epochs) for seed in range(1, trials + 1)), key=lambda c: c.id)
+def fill(store: Store, trials: int, epochs: int = 10, sweep: str = "filled", seed: int = 1) -> list[TrialConfig]:
+    """Write a sweep of ended trials, with seeds from ``seed`` on, and return their configurations, by id."""
+    configs = sorted((config(seed, epochs) for seed in range(seed, seed + trials)), key=lambda c: c.id)
     epochs = [[tuple(vars(point).values()) for point in points(c)] for c in configs]
-    store.import_trials(["b" * 64], zip(map(ended, configs), epochs, strict=True), [])
+    content = {"name": sweep, "task": "adding", "variant": "N=20", "models": ["lem"], "trials": 0, "retrain": trials}
+    planned = StoredSweep(sweep, content), [c.id for c in configs], [0] * trials
+    store.import_trials(["b" * 64], zip(map(ended, configs), epochs, strict=True), [planned])
     return configs
 
 
@@ -72,6 +75,7 @@ def attempt(store: Store, config: TrialConfig, number: int, epoch: int, last: in
         connection.execute(sa.insert(CurveRow), new) if new else None
         values = rows.ended_trials([ended(config, shift)])[0] if over else {**BLANK_TRIAL, "status": "running"}
         connection.execute(sa.update(TrialRow).where(TrialRow.id == config.id).values(values))
+        write_checksums(connection, [config.id])
 
 
 def free_port() -> int:

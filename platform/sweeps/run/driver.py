@@ -20,13 +20,13 @@ from longwave.platform.storage.liveness import BEATS, MISSED_BEATS
 from longwave.platform.storage.retrying_store import RetryingStore
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile
-from longwave.platform.sweeps.mlflow.background import mirroring
 from longwave.platform.sweeps.place.cluster import Cluster
 from longwave.platform.sweeps.place.devices import describe_idle_gpus
 from longwave.platform.sweeps.place.stalls import StallWatch
 from longwave.platform.sweeps.place.workers import Job, Workers
 from longwave.platform.sweeps.plan.cells import Sweep
 from longwave.platform.sweeps.plan.stored import check_plugins, is_over, plan_trials, restore_plugins, store_plan
+from longwave.platform.sweeps.run.callbacks import NO_CALLBACKS, Callbacks
 from longwave.platform.sweeps.run.estimate import find_cluster, needs_probes, probe_missing
 from longwave.platform.sweeps.run.executor import run_packs, running_workers
 from longwave.platform.sweeps.run.heartbeat import Heartbeat
@@ -34,9 +34,13 @@ from longwave.platform.sweeps.run.metrics import DriverMetrics
 from longwave.platform.sweeps.run.progress import Progress
 from longwave.platform.sweeps.run.queue import PackQueue
 from longwave.platform.sweeps.run.recorder import BudgetMeter, ResultRecorder
+from longwave.platform.sweeps.trackers.background import tracking
+from longwave.platform.sweeps.trackers.tracker import TrackerName
 
 
-def start_sweep(file: SweepFile, store: Store, workers: Workers, server: str | None, console: Console) -> Progress:
+def start_sweep(
+    file: SweepFile, store: Store, workers: Workers, trackers: Sequence[TrackerName] | None, console: Console
+) -> Progress:
     """Plan a sweep and run what is missing of it, as ``resume_sweep`` does.
 
     Raises:
@@ -44,16 +48,17 @@ def start_sweep(file: SweepFile, store: Store, workers: Workers, server: str | N
     """
     from longwave.platform.sweeps.plan.resolve import resolve
 
-    return resume_sweep(store_plan(resolve(file), RetryingStore(store)), store, workers, server, console)
+    return resume_sweep(store_plan(resolve(file), RetryingStore(store)), store, workers, trackers, console)
 
 
 def resume_sweep(
     sweep: Sweep,
     store: Store,
     workers: Workers,
-    server: str | None,
+    trackers: Sequence[TrackerName] | None,
     console: Console,
     numbers: DriverMetrics | None = None,
+    callbacks: Callbacks = NO_CALLBACKS,
 ) -> Progress:
     """Run what is missing of a sweep of the store, and return its final counts.
 
@@ -61,9 +66,10 @@ def resume_sweep(
         sweep: As ``store_plan`` or ``read_sweep_plan`` returns it.
         store: Where rows go.
         workers: How to run packs.
-        server: MLflow tracking URI to mirror to, or None.
+        trackers: What shows it elsewhere, too, if anything.
         console: Where to show progress.
         numbers: Metrics to update, if they are published.
+        callbacks: What to call at each epoch and each end; what they raise ends the sweep, in order.
 
     Raises:
         ConfigError: A plugin that it was planned with is gone, or breaks a rule.
@@ -79,7 +85,7 @@ def resume_sweep(
         if leases.after_a_death and (wrong := store.with_retry(lambda: damage_after_crash(store.engine))):
             raise StoreError(f"A driver died, and its store is damaged: {wrong}. See: longwave doctor --repair")
         numbers = numbers or DriverMetrics(sweep.file.name)
-        return _Driver(sweep, store, leases, workers, server, console, numbers).run()
+        return _Driver(sweep, store, leases, workers, trackers, console, numbers, callbacks).run()
 
 
 class _Driver:
@@ -91,14 +97,15 @@ class _Driver:
         store: Store,
         leases: Leases,
         workers: Workers,
-        server: str | None,
+        trackers: Sequence[TrackerName] | None,
         console: Console,
         numbers: DriverMetrics,
+        callbacks: Callbacks,
     ) -> None:
         file = sweep.file
         self.sweep, self.store, self.leases, self.workers, self.console = sweep, store, leases, workers, console
         self.view = Progress(sweep, console)
-        self.server = server
+        self.trackers, self.callbacks = trackers, callbacks
         self.budget = BudgetMeter(store, file)
         leases.spent = self.budget.columns
         self.stalls = StallWatch(workers.stall, workers.stall_kill)
@@ -114,8 +121,9 @@ class _Driver:
         """Train until nothing is missing, or until the driver must stop."""
         name = self.sweep.file.name
         with ExitStack() as stack:
-            if mirror := stack.enter_context(mirroring(self.server)):
-                stack.enter_context(mirror.following(self.store))
+            trackers = stack.enter_context(tracking(self.trackers))
+            for tracker in trackers:
+                stack.enter_context(tracker.following(self.store, name, self.workers.storage))
             stack.enter_context(self.view)
             stack.enter_context(self.heartbeat)
             stack.enter_context(self.heartbeat.handling_signals())
@@ -129,9 +137,8 @@ class _Driver:
             self.view.over = not left
             for pack in self.cut if not left else ():
                 self.workers.checkpoint(pack).remove()
-        if mirror and mirror.problem:
-            hint = "Nothing is lost; send it later with: longwave mlflow sync"
-            self.console.print(f"{mirror.problem}. {hint}", style="yellow", markup=False, highlight=False)
+        for problem in filter(None, (tracker.problem for tracker in trackers)):
+            self.console.print(problem, style="yellow", markup=False, highlight=False)
         if left and self.heartbeat.signal:
             raise Interrupted(self.heartbeat.signal, name)
         if left:
@@ -157,7 +164,9 @@ class _Driver:
         if not first:
             self._wait_for_others(left, max_trials)
             return
-        recorder = ResultRecorder(self.store, self.leases, self.workers, self.view, cluster.probed, self.stalls)
+        recorder = ResultRecorder(
+            self.store, self.leases, self.workers, self.view, cluster.probed, self.stalls, self.callbacks
+        )
         packs = len(first) + queue.left
         try:
             with self.budget.counting(recorder), self.numbers.counting(recorder, recorder.jobs, packs) as sink:

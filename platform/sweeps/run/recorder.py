@@ -11,6 +11,7 @@ from longwave.platform.records.probe import CPU
 from longwave.platform.records.report import Ending, Report
 from longwave.platform.records.run import Run
 from longwave.platform.records.stored import SweepCost
+from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.leases import LeaseLostError, Leases
 from longwave.platform.storage.probes import write_probes
 from longwave.platform.storage.store import Store
@@ -20,6 +21,7 @@ from longwave.platform.sweeps.place.devices import Slot
 from longwave.platform.sweeps.place.packing import pack_key
 from longwave.platform.sweeps.place.stalls import StallWatch
 from longwave.platform.sweeps.place.workers import Job, Workers
+from longwave.platform.sweeps.run.callbacks import NO_CALLBACKS, Callbacks
 from longwave.platform.sweeps.run.progress import Progress
 
 
@@ -33,19 +35,30 @@ class ResultRecorder:
         view: Shows the events.
         probed: The probes of the packs.
         stalls: Gets a sign of each pack that makes steps.
+        callbacks: Are called once what they are told is written.
 
     Attributes:
         parents: For each half of a pack whose worker died, the packs whose checkpoints it uses.
         jobs: The packs that were handed out and have not ended.
+        config_of: The configuration of each trial that was handed out.
         slots: Where each of them trains, or trained last.
         to_release: Trials that have ended with their pack, whose leases may be released.
     """
 
     def __init__(
-        self, store: Store, leases: Leases, workers: Workers, view: Progress, probed: ProbeTable, stalls: StallWatch
+        self,
+        store: Store,
+        leases: Leases,
+        workers: Workers,
+        view: Progress,
+        probed: ProbeTable,
+        stalls: StallWatch,
+        callbacks: Callbacks = NO_CALLBACKS,
     ) -> None:
+        self.callbacks = callbacks
         self.store, self.leases, self.workers, self.view, self.stalls = store, leases, workers, view, stalls
         self.jobs: dict[str, Job] = {}
+        self.config_of: dict[str, TrialConfig] = {}
         self.open: dict[str, set[str]] = {}
         self.parents: dict[str, tuple[str, ...]] = {}
         self.slots: dict[str, Slot] = {}
@@ -58,6 +71,7 @@ class ResultRecorder:
     def add_jobs(self, jobs: Mapping[str, Job]) -> None:
         """Add packs that are handed out from now on."""
         self.jobs |= jobs
+        self.config_of |= {config.id: config for job in jobs.values() for config in job.configs}
         self.open |= {key: {c.id for c in job.configs} for key, job in jobs.items()}
 
     @property
@@ -129,6 +143,7 @@ class ResultRecorder:
         for pack, report in reports:
             self.open[pack] -= {run.trial for run in report.runs}
             self.view.report(report.points, report.runs)
+            self.callbacks.report(self.config_of, report)
             for line in report.notices:
                 self.show_notice(line)
 

@@ -79,7 +79,7 @@ def test_the_pages_lines_start_all_services_and_a_sweep_runs_on_them(
             log = (tmp_path / "sweep.log").read_text()
             assert sweep.returncode == 0 and "6 of 6 trials done (6 ok)" in log, log
         assert shown["longwave_epochs_total"] > 0 and shown["longwave_packs_running"] >= 1, shown
-        assert _runs_at(ports["5000"]) == 6
+        assert _runs_at(ports["5000"]) == 1 + 1 + 6  # the sweep, its cell, their trials
         job = first + lines["Or as a job"].replace("logs demo", "logs tiny")
         with started(job, tmp_path, tmp_path / "job.log", database) as sweep:
             sweep.wait(400)

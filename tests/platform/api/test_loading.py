@@ -21,12 +21,12 @@ from safetensors.torch import load_file, save
 import longwave as lw
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError, StoreError
+from longwave.platform.paths import weights_file
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import check_sweep
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.run.driver import start_sweep
 from longwave.platform.training import weights
-from longwave.platform.training.weights import file_of
 
 SMALL: dict[str, Any] = {"models": ["lem"], "trials": 1, "retrain": 2, "hidden": 6, "batch": 10, "epochs": 2}
 ADDING = {"name": "kept", "task": "adding", "variant": "N=20", "steps": 3, **SMALL}
@@ -90,7 +90,7 @@ def test_each_retraining_has_its_own_weights_which_score_what_the_store_says(
 def test_the_weights_are_a_plain_safetensors_file_that_the_formula_in_numpy_reads(
     url: str, storage: str, row: Any
 ) -> None:
-    path = file_of(Path(storage), row[0].config.id)
+    path = weights_file(Path(storage), row[0].config.id)
     assert path.stat().st_mode & 0o777 == 0o600
     w = {name: t.double().numpy() for name, t in load_file(path).items()}
     x, y, z, dt = np.random.default_rng(0).random((3, 9, 2)), np.zeros((3, 6)), np.zeros((3, 6)), w["layer.dt"]
@@ -257,14 +257,14 @@ def other_facts(file: Path) -> None:
 @pytest.mark.parametrize("damage", [damage_bytes, cut_short, of_another, without_anything, deep, other_facts])
 def test_damaged_weights_are_refused(damage: Callable[[Path], None], url: str, row: Any, tmp_path: Path) -> None:
     folder, trial = copied(url, tmp_path), row[0].config.id
-    damage(file_of(folder, trial))
+    damage(weights_file(folder, trial))
     with pytest.raises(ConfigError, match=f"{trial}.safetensors is damaged, or was not written by Longwave"):
         lw.load(trial, store=url, storage=str(folder))
 
 
 def test_weights_of_another_trial_under_its_name_are_refused(url: str, row: Any, tmp_path: Path) -> None:
     folder = copied(url, tmp_path)
-    one, other = (file_of(folder, t.config.id) for t in row)
+    one, other = (weights_file(folder, t.config.id) for t in row)
     one.write_bytes(other.read_bytes())
     with pytest.raises(ConfigError, match="The weights kept are not those of the store: of test"):
         lw.load(row[0].config.id, store=url, storage=str(folder))
@@ -272,11 +272,11 @@ def test_weights_of_another_trial_under_its_name_are_refused(url: str, row: Any,
 
 def test_weights_that_fit_no_network_are_refused(url: str, row: Any, tmp_path: Path) -> None:
     folder, trial = copied(url, tmp_path), row[0].config.id
-    with safe_open(file_of(folder, trial), "pt") as old:
+    with safe_open(weights_file(folder, trial), "pt") as old:
         metadata = old.metadata()
     tensors = {"weight": torch.zeros(3, 3)}
     again = {**metadata, "sha256": weights._hash(tensors, metadata["longwave"])}
-    file_of(folder, trial).write_bytes(save(tensors, again))
+    weights_file(folder, trial).write_bytes(save(tensors, again))
     with pytest.raises(ConfigError, match=f"The weights of trial {trial} do not fit its network: .* Delete them"):
         lw.load(trial, store=url, storage=str(folder))
 

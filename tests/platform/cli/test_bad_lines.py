@@ -99,7 +99,7 @@ LINES = {
     "sweep run good.toml --here --mlflow afile": "or off for none; got 'afile'",
     "sweep resume demo --here --mlflow oracle://x --store STORE": "got 'oracle://x'",
     "sweep run good.toml --here --mlflow sqlite:///afolder": "afolder is a folder. Name a file in it",
-    "mlflow sync --server nonsense://x --store STORE": "got 'nonsense://x'",
+    "mlflow sync demo --server nonsense://x --store STORE": "got 'nonsense://x'",
     "sweep plan good.toml --price a": "--price is a number for an hour",
     "sweep plan good.toml --probe": "go with --cluster",
     "sweep submit good.toml --address nonsense": "--address is that of Ray's dashboard",

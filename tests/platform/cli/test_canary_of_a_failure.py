@@ -79,7 +79,7 @@ def commands(rows: dict[str, str], trial: str) -> list[str]:
         f"show {lem} --format json", f"diff {gru} {lem}", f"diff {gru} {lem} --all --format json",
         f"compare {gru} {lem}", f"compare {gru} {lem} --format latex", "budget adding", f"export {gru}",
         f"reproduce {gru} --here", "submit rows.json.xz", "import rows.json.xz", "import rows.json.xz --dry-run",
-        "publish page --results", "mlflow sync --server sqlite:///mlflow.db", "published", "doctor --repair",
+        "publish page --results", "mlflow sync tiny --server sqlite:///mlflow.db", "published", "doctor --repair",
         "sweep retry tiny", "sweep resume tiny --here",
     ]  # fmt: skip
 
@@ -132,7 +132,7 @@ def test_the_password_in_an_error_of_a_ray_worker_reaches_no_log_of_ray_and_noth
         url = server.replace("//", f"//alice:{CANARY}@")
         options = ["--workers", "2", "--store", store_url, "--storage", str(storage), "--mlflow", url]
         assert main(["sweep", "run", str(file), *options]) == 0
-        assert main(["mlflow", "sync", "--store", store_url, "--server", url]) == 0
+        assert main(["mlflow", "sync", "tiny", "--store", store_url, "--server", url]) == 0
         session = executor._clients[-1].folder
         assert any(log.stat().st_size for log in session.rglob("python-core-worker-*.log"))
         assert files_with_canary(session) == []

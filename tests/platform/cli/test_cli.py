@@ -99,11 +99,11 @@ def test_what_a_groups_help_says_of_a_command_is_the_first_sentence_of_its_own()
 
 def test_the_options_that_a_job_is_sent_with_are_those_that_were_given() -> None:
     options = RunOptions(workers=8, gpus=0.25, label=["gpu=H200", "zone=!a"], keep_weights=True, storage="s3://a/b c")
-    options = replace(options, stall=60.0, stall_kill=True)
+    options = replace(options, stall=60.0, stall_kill=True, tracker=["wandb"])
     words = options.words()
     assert words == [
         "--workers", "8", "--gpus", "0.25", "--label", "gpu=H200", "--label", "zone=!a", "--storage", "s3://a/b c",
-        "--keep-weights", "--stall", "60.0", "--stall-kill",
+        "--tracker", "wandb", "--keep-weights", "--stall", "60.0", "--stall-kill",
     ]  # fmt: skip
     context = app.commands["sweep"].commands["run"].make_context("run", ["FILE", *words])
     given = {name: value for name, value in context.params.items() if name != "file"}

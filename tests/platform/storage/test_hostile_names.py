@@ -60,8 +60,7 @@ def test_no_statement_is_put_together_from_values() -> None:
                 inserted |= {(path.name, name) for name in re.findall(r"\{(\w+)\}", line)}
     ours = {("upgrade.py", "schema"), ("upgrade.py", "table"), ("repair.py", "table"), ("engine.py", "pragma")}
     ours |= {
-        ("server.py", "query"),
-        ("outbox.py", "LOCK"),
+        ("exclusive.py", "LOCK"),
         ("repair.py", "table"),
         ("repair.py", "names"),
         ("repair.py", "marks"),

@@ -32,7 +32,9 @@ def test_a_store_of_every_release_gives_the_same_boards_and_rows(
     file = tmp_path / "store.db"
     file.write_bytes(lzma.decompress((KEPT / f"{version}.sqlite.xz").read_bytes()))
     store = open_store(f"sqlite:///{file}")
-    assert content(store) == json.loads((KEPT / f"{version}.json").read_text(encoding="utf-8"))
+    kept = json.loads((KEPT / f"{version}.json").read_text(encoding="utf-8"))
+    kept.pop("deliveries", None)  # what MLflow had been sent, which no store keeps any more
+    assert content(store) == kept
     assert describe_damage(store.engine) == ""
 
 

@@ -23,6 +23,7 @@ import pytest
 from rich.console import Console
 
 from longwave.platform.errors import StoreError, WorkerError
+from longwave.platform.paths import weights_file
 from longwave.platform.records.run import ENDED
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
@@ -114,9 +115,9 @@ def test_workers_keep_the_weights_of_retrainings_where_the_sweep_asks_it(
     requested = tiny(models=["lem"], trials=1, keep_weights=True)
     driver.start_sweep(requested, store, Workers(2, tmp_path), None, console)
     trials = store.retrainings()
-    saved = [weights.read(weights.file_of(tmp_path, trial.config.id)) for trial in trials]
+    saved = [weights.read(weights_file(tmp_path, trial.config.id)) for trial in trials]
     assert [(k.config, k.test) for k in saved if k] == [(t.config, t.run.test) for t in trials if t.run]
-    assert len(list((tmp_path / weights.FOLDER).iterdir())) == 2
+    assert len(list((tmp_path / "weights").iterdir())) == 2
 
 
 @pytest.mark.usefixtures("ray_on_two_cores")

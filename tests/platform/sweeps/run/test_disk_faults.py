@@ -117,18 +117,18 @@ def test_a_store_whose_disk_may_have_lost_what_was_written_ends_the_sweep_in_a_l
 @pytest.mark.parametrize("fault", ["error=ENOSPC:when=8+", "error=EIO:when=8+"])
 def test_a_mirror_whose_file_is_refused_is_a_line_and_is_sent_later(store: Store, tmp_path: Path, fault: str) -> None:
     configs, file = fill(store, 3, 5), tmp_path / "mlflow.db"
-    requested = ["mlflow", "sync", "--store", store.url, "--server", f"sqlite:///{file}"]
+    requested = ["mlflow", "sync", "filled", "--store", store.url, "--server", f"sqlite:///{file}"]
     again = [sys.executable, "-W", "ignore", "-m", "longwave", *requested]
-    blank = f"from longwave.platform.sweeps.mlflow.server import TrackingServer; TrackingServer('sqlite:///{file}')"
+    blank = f"from longwave.platform.sweeps.trackers.mlflow import connect; connect('sqlite:///{file}')"
     subprocess.run([sys.executable, "-W", "ignore", "-c", blank], check=True, capture_output=True)
     paths = [file.with_name(file.name + end) for end in ("", "-wal", "-journal")]
     code, output, err = refused(tmp_path, *requested, faults=[f"pwrite64:{fault}"], paths=paths)
     assert code == 2 and "Traceback" not in output + err
-    assert re.search(r"longwave: .*; \d of 3 trials sent\n$", err), err
+    assert re.search(r"longwave: MLflow at .* did not take what it was sent: .*\n$", err), err
     done = subprocess.run(again, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     with closing(sqlite3.connect(file)) as connection:
         curves = "SELECT t.value, m.value FROM runs r JOIN tags t USING (run_uuid) JOIN metrics m USING (run_uuid) "
-        where = "WHERE r.lifecycle_stage = 'active' AND t.key = 'longwave.trial' AND m.key = 'loss'"
+        where = "WHERE r.lifecycle_stage = 'active' AND t.key = 'trial' AND m.key = 'train/loss'"
         actual = connection.execute(curves + where).fetchall()
     assert sorted(actual) == sorted((c.id, p.loss) for c in configs for p in points(c))

@@ -1,0 +1,63 @@
+"""What one process at a time does with a store, whichever machine it is on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import sqlalchemy as sa
+from filelock import FileLock, Timeout
+
+from longwave.platform.errors import StoreError
+from longwave.platform.records.identity import digest
+from longwave.platform.storage.database import Database
+
+LOCK = 7011984
+"""Class of the advisory locks that are taken in PostgreSQL."""
+
+
+@contextmanager
+def alone(store: Database, does: str, wait: float = 0.0) -> Iterator[Callable[[], Any]]:
+    """Let this process alone do something; the lock ends with the process, however that ends.
+
+    Gives what is called before each part of the work: it raises where the lock was lost with its connection.
+
+    Args:
+        store: With what it is done.
+        does: What, without a password: ``"sends demo to W&B"``.
+        wait: Seconds to wait for another process that does it.
+
+    Raises:
+        StoreError: It does it still.
+    """
+    busy = StoreError(f"Another process {does} now.")
+    name, engine = digest({"does": does}), store.engine
+    if engine.dialect.name == "sqlite":
+        lock = FileLock(f"{engine.url.database}.{name[:8]}.lock", timeout=wait)
+        try:
+            lock.acquire()
+        except Timeout:
+            raise busy from None
+        try:
+            yield lambda: None
+        finally:
+            lock.release()
+        return
+    with store.errors():
+        connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        connection.detach()  # the lock lives as long as the connection: closing it is to end it
+
+    def query(text: str) -> Any:
+        with store.errors():
+            return connection.scalar(sa.text(text))
+
+    try:
+        query(f"SELECT set_config('lock_timeout', '{int(wait * 1000) + 1}ms', false)")
+        try:
+            connection.execute(sa.text(f"SELECT pg_advisory_lock({LOCK}, {int(name[:7], 16)})"))
+        except sa.exc.OperationalError:
+            raise busy from None
+        yield lambda: query("SELECT 1")
+    finally:
+        connection.close()

@@ -1,0 +1,268 @@
+"""MLflow: a sweep is a run, its cells runs beneath it, their trials beneath these. The only file that knows MLflow.
+
+A run is found again by its tags, which it is made with, and by its tag ``epoch``, which goes with each batch of points:
+so a copy that was killed goes on where it was. MLflow counts equal points once.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from longwave.platform.records.run import Point
+from longwave.platform.storage.sweeps import MAY_CHANGE
+from longwave.platform.sweeps.trackers.tracker import (
+    LoggedTrial,
+    TrackedCell,
+    TrackedSweep,
+    TrackedTrial,
+    Tracker,
+    TrackerError,
+)
+from longwave.tasks.cards.write import to_toml
+
+SWITCHES = {
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
+    "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "5",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "1",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_LOGGING_LEVEL": "CRITICAL",
+    "MLFLOW_SQLALCHEMYSTORE_POOLCLASS": "NullPool",
+}
+"""With MLflow's defaults one call to a dead server blocks four minutes, a new store is announced on the screen, errors
+are logged with tracebacks, and a SQLite file that was deleted is written to as long as it is open."""
+EXPERIMENT = "longwave"
+"""The experiment, unless MLFLOW_EXPERIMENT_NAME names another."""
+LONGEST = 6000
+"""Characters that MLflow keeps of a parameter."""
+LOADER = "longwave.platform.api.mlflow_model"
+"""The module that makes a predictor of saved weights, for ``mlflow.pyfunc.load_model``."""
+SOURCE = {"mlflow.source.name": "longwave sweep run", "mlflow.source.type": "LOCAL"}
+COMMIT = "mlflow.source.git.commit"
+SWEEP = "sweep"
+"""The tag ``part`` of a sweep's run; a trial's is its id."""
+STATUSES = {"ok": "FINISHED", "stopped": "FINISHED", "diverged": "FAILED", "failed": "FAILED"}
+"""MLflow's statuses of trials that have ended."""
+ENDS = ("FINISHED", "FAILED", "KILLED")
+PARTS = ("", "-journal", "-wal", "-shm")
+"""Suffixes of the files that make a SQLite file."""
+
+
+class MLflowTracker(Tracker):
+    """Sends a sweep to a tracking server, or a SQLite file of this machine."""
+
+    def load(self) -> None:
+        """Load MLflow, which takes seconds."""
+        connect(self.name.address)
+
+    def begin_sweep(self, sweep: TrackedSweep) -> Mapping[str, LoggedTrial]:
+        """Find or make the run of a sweep, and return what is there of its trials."""
+        self.client, self.sweep, self.commit = connect(self.name.address), sweep, ""
+        self.runs, self.ended, self.with_params = dict[str, str](), set[str](), set[str]()
+        self.experiment, there = self._experiment(), {}
+        for run in self._search(f"tags.sweep_id = '{sweep.id}'"):
+            part, tags = run.data.tags["part"], run.data.tags
+            self.runs[part] = run.info.run_id
+            self.ended |= {part} if run.info.status in ENDS else set()
+            self.with_params |= {part} if run.data.params else set()
+            if "trial" in tags:
+                status = tags.get("status", "") if part in self.ended else ""
+                there[part] = LoggedTrial(int(tags.get("epoch", 0)), status)
+        run_id = self.runs.get(SWEEP) or self._create(SWEEP, sweep.name, sweep.began, {})
+        self.client.log_text(run_id, to_toml(sweep.settings), "sweep.toml")
+        return there
+
+    def log_epochs(self, trial: TrackedTrial, points: Sequence[Point]) -> None:
+        """Append epochs to a trial's run, which is made with the first of them, its parameters and its data."""
+        from mlflow.entities import Metric, RunTag
+
+        cell, config = _part(trial.cell), trial.record.config
+        if cell not in self.runs:
+            tags = {"cell": trial.cell_name, "model": config.model, "task": config.task, "variant": config.variant}
+            self._create(cell, trial.cell_name, trial.began, tags, SWEEP)
+        if trial.id not in self.runs:
+            self._create(trial.id, trial.name, trial.began, trial.tags, cell)
+        for part in (SWEEP, cell, trial.id):
+            if part in self.ended:
+                self.client.update_run(self.runs[part], "RUNNING")
+                self.ended.remove(part)
+        first, run = not points or points[0].epoch == 1, self.runs[trial.id]
+        if first:
+            self._log_data(run, trial)
+        metrics = [
+            Metric(name, value, int(point.at * 1000), point.epoch)
+            for point in points
+            for name, value in trial.measures_of(point).items()
+        ]
+        reached = [RunTag("epoch", str(points[-1].epoch))] if points else []
+        self.client.log_batch(run, metrics, _params(trial) if first else [], reached)
+
+    def end_trial(self, trial: TrackedTrial) -> None:
+        """Log the model, the test metric and the end."""
+        from mlflow.entities import Metric
+
+        end, at, run = trial.run, int(trial.ended * 1000), self.runs[trial.id]
+        assert end
+        if trial.weights:
+            self._log_model(run, trial)
+        test = [Metric(trial.metric("test"), end.test, at, end.best_epoch or 0)] if end.test is not None else []
+        self.commit = trial.tags.get("commit", self.commit)
+        self.client.log_batch(run, test, tags=_tags({**trial.tags, COMMIT: trial.tags.get("commit", "")}))
+        self._end(trial.id, STATUSES[end.status], at)
+
+    def end_cell(self, cell: TrackedCell) -> None:
+        """Log what its retrainings come to, with the setting that they share."""
+        from mlflow.entities import Metric
+
+        if (run := self.runs.get(part := _part(cell.number))) is None:
+            return
+        at, params = int(cell.ended * 1000), []
+        metrics = [Metric(name, value, at, len(cell.retrained)) for name, value in cell.measures.items()]
+        tags = {"verdict": cell.verdict, "commit": self.commit, COMMIT: self.commit}
+        for trial in cell.retrained[:1]:
+            tags["row"] = trial.record.config.row
+            self._log_data(run, trial)
+            params = [] if part in self.with_params else [p for p in _params(trial) if p.key != "seed"]
+        self.client.log_batch(run, metrics, params, _tags(tags))
+        self.with_params.add(part)
+        self._end(part, "FINISHED", at)
+
+    def end_sweep(self, over: bool) -> None:
+        """End all runs that are open: where the sweep is not over they are KILLED until it goes on."""
+        from mlflow.entities import Param
+
+        settings = {name: value for name, value in self.sweep.settings.items() if name not in MAY_CHANGE}
+        plain = [Param(name, str(value)[:LONGEST]) for name, value in settings.items() if not isinstance(value, dict)]
+        self.client.log_batch(self.runs[SWEEP], params=plain, tags=_tags({"commit": self.commit, COMMIT: self.commit}))
+        for part in self.runs.keys() - self.ended:
+            self._end(part, "FINISHED" if over else "KILLED", None)
+
+    def _experiment(self) -> str:
+        """Return the id of the experiment, which is made if it is missing."""
+        name = os.environ.get("MLFLOW_EXPERIMENT_NAME") or EXPERIMENT
+        if found := self.client.get_experiment_by_name(name):
+            return str(found.experiment_id)
+        file = _sqlite_file(self.name.address)
+        place = file.absolute().with_suffix(".artifacts").as_uri() if file else None  # MLflow's own is in the cwd
+        return str(self.client.create_experiment(name, place))
+
+    def _search(self, query: str) -> Iterator[Any]:
+        token = None
+        while True:
+            page = self.client.search_runs([self.experiment], query, max_results=1000, page_token=token)
+            yield from page
+            if not (token := page.token):
+                return
+
+    def _create(self, part: str, name: str, began: float, tags: Mapping[str, str], parent: str = "") -> str:
+        """Create the run of a part of the sweep, and return its id."""
+        tags = {"sweep": self.sweep.name, "sweep_id": self.sweep.id, "part": part, **SOURCE, **tags}
+        tags |= {"mlflow.parentRunId": self.runs[parent]} if parent else {}
+        run = self.client.create_run(self.experiment, int(began * 1000), tags, name)
+        if not run.info.run_id:
+            raise TrackerError(f"{self.name.title} answers, but not as MLflow does: a new run has no id.")
+        self.runs[part] = str(run.info.run_id)
+        return self.runs[part]
+
+    def _end(self, part: str, status: str, at: int | None) -> None:
+        self.client.set_terminated(self.runs[part], status, at)
+        self.ended.add(part)
+
+    def _log_data(self, run: str, trial: TrackedTrial) -> None:
+        """Name the data of a trial as an input of a run."""
+        from mlflow.data.code_dataset_source import CodeDatasetSource
+        from mlflow.entities import Dataset, DatasetInput, InputTag
+
+        config = trial.record.config
+        source = CodeDatasetSource({"task": config.task, "variant": config.variant, "version": config.data}).to_json()
+        data = Dataset(f"{config.task} {config.variant}".strip(), config.data[:36], "code", source)
+        self.client.log_inputs(run, [DatasetInput(data, [InputTag("mlflow.data.context", "training")])])
+
+    def _log_model(self, run: str, trial: TrackedTrial) -> None:
+        """Upload weights as a model that MLflow loads; nothing in it is pickled."""
+        assert trial.weights
+        with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(action="ignore"):
+            import mlflow.pyfunc
+
+            weights, model = Path(folder, "weights.safetensors"), Path(folder, "model")
+            weights.write_bytes(trial.weights.read_bytes())
+            mlflow.pyfunc.save_model(model, loader_module=LOADER, data_path=weights, pip_requirements=["longwave"])
+            self.client.log_artifacts(run, str(model), "model")
+
+
+TRACKER = MLflowTracker
+
+
+def _part(cell: int) -> str:
+    return f"cell {cell}"
+
+
+def _params(trial: TrackedTrial) -> list[Any]:
+    from mlflow.entities import Param
+
+    return [Param(name, str(value)[:LONGEST]) for name, value in trial.params.items()]
+
+
+def _tags(tags: Mapping[str, str]) -> list[Any]:
+    from mlflow.entities import RunTag
+
+    return [RunTag(name, text) for name, text in tags.items() if text]
+
+
+def connect(address: str) -> Any:
+    """Import MLflow and return its client of a server; a SQLite file is created first.
+
+    Raises:
+        TrackerError: The file is another program's.
+    """
+    for name, value in SWITCHES.items():
+        os.environ.setdefault(name, value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from mlflow.tracking import MlflowClient
+
+        for library in ("mlflow", "alembic"):
+            logging.getLogger(library).setLevel(logging.CRITICAL)
+        if file := _sqlite_file(address):
+            _create_if_missing(file)
+        return MlflowClient(address)
+
+
+def _sqlite_file(address: str) -> Path | None:
+    """Return the file of a server that is a SQLite file; None of any other."""
+    head, _, file = address.partition(":///")
+    return Path(file.partition("?")[0]) if head.partition("+")[0] == "sqlite" and file else None
+
+
+def _create_if_missing(path: Path) -> None:
+    """Create MLflow's file if there is none, under another name first, so that a kill leaves none or a whole one.
+
+    Raises:
+        TrackerError: There is one of another program.
+    """
+    from mlflow.tracking import MlflowClient
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{path}.lock"):
+        if path.exists() and path.stat().st_size:
+            with closing(sqlite3.connect(path)) as connection:
+                tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+            if tables and ("experiments",) not in tables:
+                raise TrackerError(f"{path} holds tables of something else than MLflow. Name another file.")
+            return
+        partial = path.with_name(f"{path.name}.making")
+        for file in (partial, path):  # remains of a killed attempt, and an empty file at the path
+            for ending in PARTS:
+                Path(f"{file}{ending}").unlink(missing_ok=True)
+        MlflowClient(f"sqlite:///{partial}").search_experiments(max_results=1)
+        partial.rename(path)

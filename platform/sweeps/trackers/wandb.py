@@ -1,0 +1,103 @@
+"""Weights & Biases: a trial is a run, in the group of its cell, whose results are a run too. Only this file knows W&B.
+
+What W&B is: its variables say where and how, ``WANDB_PROJECT``, ``WANDB_MODE=offline``, ``WANDB_DIR``. A run has an id
+that follows from sweep and trial, so W&B goes on with it, and it takes no step twice. What was sent is noted beside its
+own files, since those of the offline mode cannot be asked.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from longwave.platform.paths import home
+from longwave.platform.records.run import Point
+from longwave.platform.sweeps.trackers.tracker import LoggedTrial, TrackedCell, TrackedSweep, TrackedTrial, Tracker
+
+
+class WandbTracker(Tracker):
+    """Sends a sweep to W&B, or to its files of the offline mode."""
+
+    def load(self) -> None:
+        """Load W&B."""
+        import wandb  # type: ignore[import-not-found]  # noqa: F401
+
+    def begin_sweep(self, sweep: TrackedSweep) -> Mapping[str, LoggedTrial]:
+        """Read what was sent of a sweep."""
+        self.sweep, self.runs = sweep, dict[str, Any]()
+        folder = Path(os.environ.get("WANDB_DIR") or home())
+        self.folder, self.notes = str(folder), folder / "wandb" / f"longwave-{sweep.id}.jsonl"
+        self.notes.parent.mkdir(parents=True, exist_ok=True)
+        lines = self.notes.read_text().splitlines() if self.notes.exists() else []
+        self.noted = {part: LoggedTrial(count, status) for part, count, status in map(json.loads, lines)}
+        return self.noted
+
+    def log_epochs(self, trial: TrackedTrial, points: Sequence[Point]) -> None:
+        """Append epochs, whose numbers are W&B's steps."""
+        run = self._open(trial)
+        for point in points:
+            run.log(trial.measures_of(point), step=point.epoch)
+            self._note(trial.id, point.epoch, "")
+
+    def end_trial(self, trial: TrackedTrial) -> None:
+        """Write the test metric and the end."""
+        run, end = self._open(trial), trial.run
+        assert end
+        run.summary.update(trial.tags)
+        if end.test is not None:
+            run.summary[trial.metric("test")] = end.test
+        run.finish(exit_code=int(end.status in ("diverged", "failed")))
+        del self.runs[trial.id]
+        self._note(trial.id, end.epochs, end.status)
+
+    def end_cell(self, cell: TrackedCell) -> None:
+        """Write what its retrainings come to, as a run of its own."""
+        part, sent = f"cell-{cell.number}", LoggedTrial(len(cell.retrained), cell.verdict)
+        if self.noted.get(part) == sent:
+            return
+        config = {name: value for trial in cell.retrained[:1] for name, value in trial.params.items() if name != "seed"}
+        run = self._init(part, cell.name, cell.name, "cell", config)
+        run.summary.update({**cell.measures, "verdict": cell.verdict, "retrained": len(cell.retrained)})
+        run.finish()
+        self._note(part, *sent)
+
+    def end_sweep(self, over: bool) -> None:
+        """Close what is open; it goes on later."""
+        for run in self.runs.values():
+            run.finish()
+        self.runs.clear()
+
+    def _open(self, trial: TrackedTrial) -> Any:
+        """Return the run of a trial, which is made or taken up again."""
+        if trial.id not in self.runs:
+            phase, config = trial.record.config.phase, {**trial.params, **trial.tags}
+            self.runs[trial.id] = self._init(trial.id, trial.name, trial.cell_name, phase, config)
+        return self.runs[trial.id]
+
+    def _init(self, part: str, name: str, cell: str, kind: str, config: Mapping[str, Any]) -> Any:
+        import wandb
+
+        return wandb.init(
+            project=os.environ.get("WANDB_PROJECT", "longwave"),
+            id=f"{self.sweep.id}-{part}",
+            name=name,
+            group=f"{self.sweep.name} {cell}",
+            job_type=kind,
+            tags=[self.sweep.name],
+            config={**config, "sweep": self.sweep.name},
+            resume="allow",
+            reinit="create_new",
+            dir=self.folder,
+            settings=wandb.Settings(silent=True, console="off"),
+        )
+
+    def _note(self, part: str, count: int, status: str) -> None:
+        """Note how far a trial, or a cell, was sent."""
+        with self.notes.open("a") as file:
+            file.write(json.dumps([part, count, status]) + "\n")
+
+
+TRACKER = WandbTracker

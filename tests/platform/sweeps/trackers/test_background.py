@@ -1,0 +1,161 @@
+"""The process beside a running sweep: told everything by a pipe, waited for where there is news alone."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from mirrors import attempt, fill
+
+from longwave.platform.errors import ConfigError
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.trackers import background
+from longwave.platform.sweeps.trackers.background import Background
+from longwave.platform.sweeps.trackers.tracker import TrackerName
+
+SERVER = TrackerName("mlflow", "http://ada:secret@127.0.0.1:9")
+LINES = """
+from pathlib import Path
+from longwave.platform.sweeps.trackers.tracker import Tracker
+
+
+class Lines(Tracker):
+    def end_trial(self, trial):
+        print("not for the driver")
+        with Path(__file__).with_suffix(".txt").open("a") as file:
+            file.write(trial.name + "\\n")
+
+
+TRACKER = Lines
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> TrackerName:
+    """A tracker of one file."""
+    (tmp_path / "lines.py").write_text(LINES)
+    return TrackerName(str(tmp_path / "lines.py"))
+
+
+def lives(tracker: Background) -> bool:
+    return tracker._process.poll() is None
+
+
+def train_again(store: Store) -> None:
+    """Let something be new in a store of ended trials."""
+    [config, *_] = [trial.config for trial in store.trials("filled")]
+    attempt(store, config, 1, 0, 1, 0.5, over=False)
+
+
+def test_no_trackers_are_no_processes() -> None:
+    for none in (None, []):
+        with background.tracking(none) as trackers:
+            assert trackers == []
+
+
+def test_blocks_inside_one_another_share_trackers_which_end_with_the_outer_one_whatever_ends_that() -> None:
+    with pytest.raises(ConfigError, match="wrong"), background.tracking([SERVER]) as outer:
+        with background.tracking([SERVER]) as inner, background.tracking(None) as none:
+            assert inner is outer and none == []
+        assert lives(outer[0])
+        raise ConfigError("wrong")
+    assert not lives(outer[0])
+
+
+def test_a_password_stands_on_no_command_line() -> None:
+    with background.tracking([SERVER]) as [tracker]:
+        assert "secret" not in " ".join(psutil.Process(tracker._process.pid).cmdline())
+
+
+def test_a_sweep_without_news_does_not_wait_for_mlflow(store: Store, tmp_path: Path) -> None:
+    fill(store, 1, 1)
+    tracker = Background(SERVER)
+    with tracker.following(store, "filled", tmp_path):
+        assert lives(tracker)
+    assert tracker.problem == "" and tracker._process.returncode == -signal.SIGKILL
+
+
+@pytest.mark.integration
+def test_trackers_of_one_file_get_a_sweep_that_is_over_and_may_print(
+    store: Store, tmp_path: Path, own: TrackerName
+) -> None:
+    configs = fill(store, 2, 1)
+    tracker = Background(own)
+    with tracker.following(store, "filled", tmp_path):
+        pass
+    assert tracker.problem == ""
+    assert sorted((tmp_path / "lines.txt").read_text().split("\n")) == [
+        "",
+        *(f"lem retrain {c.id[:6]}" for c in configs),
+    ]
+
+
+def test_a_tracker_that_died_is_said_with_what_to_do(store: Store, tmp_path: Path) -> None:
+    fill(store, 2, 1)
+    tracker = Background(SERVER)
+    with tracker.following(store, "filled", tmp_path):
+        tracker._process.kill()
+        tracker._process.wait()
+        train_again(store)
+    assert tracker.problem == (
+        "The process that sends to MLflow at http://***@127.0.0.1:9 died. Nothing is lost; send it later with: "
+        "longwave mlflow sync filled"
+    )
+
+
+def test_a_server_that_hangs_is_left_behind_at_the_end(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(background, "LAST_SECONDS", 0.2)
+    fill(store, 1, 2)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(1)
+        start = time.monotonic()
+        late = Background(TrackerName("mlflow", f"http://127.0.0.1:{silent.getsockname()[1]}"))
+        with late.following(store, "filled", tmp_path):
+            train_again(store)
+        assert "was too slow to take all results" in late.problem and time.monotonic() - start < 5
+
+
+def test_another_tracker_than_mlflow_is_sent_the_rest_by_resuming(store: Store, tmp_path: Path) -> None:
+    fill(store, 1, 1)
+    tracker = Background(TrackerName("gone.py"))
+    with tracker.following(store, "filled", tmp_path):
+        pass
+    assert tracker.problem == (
+        "There is no tracker gone.py. Give a Python file that binds TRACKER. Nothing is lost; send it later with: "
+        "longwave sweep resume filled --tracker gone.py"
+    )
+
+
+@pytest.mark.integration
+def test_a_tracker_whose_driver_was_killed_sends_what_there_is_and_ends(
+    store: Store, tmp_path: Path, own: TrackerName
+) -> None:
+    fill(store, 2, 1)
+    code = (
+        "import sys, time; from longwave.platform.storage.store import Store\n"
+        "from longwave.platform.sweeps.trackers.background import Background\n"
+        "from longwave.platform.sweeps.trackers.tracker import TrackerName\n"
+        "tracker = Background(TrackerName(sys.argv[2]))\n"
+        "with Store(sys.argv[1]) as store, tracker.following(store, 'filled', 'nowhere'):\n"
+        "    print(tracker._process.pid, flush=True)\n"
+        "    time.sleep(1000)"
+    )
+    command = [sys.executable, "-c", code, store.url, own.name]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as driver:
+        assert driver.stdout
+        process = psutil.Process(int(driver.stdout.readline()))
+        driver.kill()
+        until = time.monotonic() + 120
+        while process.is_running() and process.status() != psutil.STATUS_ZOMBIE and time.monotonic() < until:
+            time.sleep(0.1)
+        assert time.monotonic() < until and len((tmp_path / "lines.txt").read_text().split("\n")) == 2 + 1
+        assert driver.stderr and driver.stderr.read() == "not for the driver\n" * 2

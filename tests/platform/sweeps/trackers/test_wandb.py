@@ -1,0 +1,129 @@
+"""W&B: what a sweep leaves in the files of its offline mode, read as W&B writes them; and the contract without it."""
+
+from __future__ import annotations
+
+import json
+import struct
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from mirrors import attempt, fill, points
+
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.trackers.follow import send_sweep
+from longwave.platform.sweeps.trackers.tracker import TrackerName, load_tracker
+
+WANDB = TrackerName("wandb")
+BLOCK = 32768
+"""Bytes of a block of W&B's files, which are logs of LevelDB; a record is one of its messages."""
+
+
+class FakeRun:
+    """A run as W&B has it: a step is taken once."""
+
+    def __init__(self, **options: Any) -> None:
+        self.options, self.steps, self.summary, self.exit_code = options, dict[int, Any](), dict[str, Any](), None
+
+    def log(self, measures: dict[str, float], step: int) -> None:
+        assert step not in self.steps
+        self.steps[step] = measures
+
+    def finish(self, exit_code: int = 0) -> None:
+        self.exit_code = exit_code  # type: ignore[assignment]
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[FakeRun]:
+    """The runs that are made by a W&B that is none."""
+    runs: list[FakeRun] = []
+
+    def init(**options: Any) -> FakeRun:
+        runs.append(FakeRun(**options))
+        return runs[-1]
+
+    fake = SimpleNamespace(init=init, Settings=lambda **_: None, __spec__=SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "wandb", fake)  # type: ignore[arg-type]
+    monkeypatch.setenv("WANDB_DIR", str(tmp_path / "wandb"))
+    return runs
+
+
+def test_a_trial_is_a_run_whose_steps_are_epochs_in_the_group_of_its_cell(
+    store: Store, tmp_path: Path, begun: list[FakeRun]
+) -> None:
+    configs = fill(store, 2, 3)
+    assert send_sweep(store, "filled", tmp_path, WANDB) == 2
+    *trials, cell = begun
+    by_id = {run.options["id"].partition("-")[2]: run for run in trials}
+    for config in configs:
+        run = by_id[config.id]
+        assert run.steps == {p.epoch: {"train/loss": p.loss, "valid/mse": p.valid} for p in points(config)}
+        assert run.summary["test/mse"] == 3 / 3 + 0 and run.summary["status"] == "ok" and run.exit_code == 0
+        assert run.options["group"] == "filled lem" and run.options["job_type"] == "retrain"
+        assert run.options["config"]["lr"] == 0.01 and run.options["config"]["sweep"] == "filled"
+    assert cell.summary["test/mse_mean"] == 1.0 and cell.options["job_type"] == "cell"
+    assert send_sweep(store, "filled", tmp_path, WANDB) == 0 and len(begun) == 3
+
+
+def test_a_trial_that_goes_on_is_the_same_run_and_takes_each_epoch_once(
+    store: Store, tmp_path: Path, begun: list[FakeRun]
+) -> None:
+    [config] = fill(store, 1, 4)
+    attempt(store, config, 1, 0, 3, 0.0, over=False)
+    send_sweep(store, "filled", tmp_path, WANDB)
+    attempt(store, config, 2, 1, 4, 0.5, over=True)
+    send_sweep(store, "filled", tmp_path, WANDB)
+    first, second, _ = begun
+    assert first.options["id"] == second.options["id"] and second.options["resume"] == "allow"
+    assert [*first.steps] == [1, 2, 3] and [*second.steps] == [4]
+
+
+def records(file: Path) -> Iterator[Any]:
+    """Yield the messages of a run's file."""
+    from wandb.proto import wandb_internal_pb2
+
+    content, at, message = file.read_bytes(), 7, b""
+    while at + 7 <= len(content):
+        if (left := BLOCK - at % BLOCK) < 7:
+            at += left
+            continue
+        _, length, kind = struct.unpack("<IHB", content[at : at + 7])
+        message += content[at + 7 : at + 7 + length]
+        at += 7 + length
+        if kind in (1, 4):  # whole, or the last part
+            record = wandb_internal_pb2.Record()
+            record.ParseFromString(message)
+            message = b""
+            yield record
+
+
+@pytest.mark.integration
+@pytest.mark.filterwarnings("ignore")  # W&B's own
+def test_what_a_sweep_leaves_in_the_offline_files_is_what_the_store_has(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("wandb", reason="W&B is an extra: pip install 'longwave[wandb]'")
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_DIR", str(tmp_path))
+    load_tracker(WANDB).load()
+    configs = fill(store, 2, 3)
+    assert [send_sweep(store, "filled", tmp_path, WANDB) for _ in range(2)] == [2, 0]
+    assert len(list(tmp_path.glob("wandb/offline-run-*"))) == 3
+    for config in configs:
+        [file] = tmp_path.glob(f"wandb/offline-run-*-{config.id}/*.wandb")
+        found = [*records(file)]
+        steps = [
+            {item.nested_key[0]: json.loads(item.value_json) for item in r.history.item}
+            for r in found
+            if r.history.item
+        ]
+        assert [(s["_step"], s["train/loss"], s["valid/mse"]) for s in steps] == [
+            (p.epoch, p.loss, p.valid) for p in points(config)
+        ]
+        [run] = [r.run for r in found if r.run.run_id]
+        assert (run.run_group, run.job_type, run.project) == ("filled lem", "retrain", "longwave")
+        summary = {u.key: json.loads(u.value_json) for r in found for u in r.summary.update if u.key}
+        assert summary["test/mse"] == 1.0 and summary["status"] == "ok"

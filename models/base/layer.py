@@ -159,8 +159,8 @@ class Layer(nn.Module, Generic[W]):
     @property
     def dtype(self) -> torch.dtype:
         """The weights' dtype."""
-        mine = chain(self._parameters.values(), self._buffers.values())
-        return next(t for t in chain(mine, self.parameters(), self.buffers()) if t is not None).dtype
+        weights = chain(self._parameters.values(), self.parameters())  # numbers may be of another
+        return next(t for t in chain(weights, self._buffers.values(), self.buffers()) if t is not None).dtype
 
     def held(self, own: Mapping[str, Tensor] | None = None) -> dict[str, Tensor]:
         """Return all weights and hyper-parameters by name, with a members axis, as ``lifted`` says.

@@ -56,7 +56,7 @@ class Owned(nn.Module):
                 raise ValueError(f"{what} has complex parameters; a layer's own weights may be Complex.")
         lead = () if members is None else (members,)
         for tensor in self._tensors().values():
-            tensor.data = tensor.data.expand(*lead, *tensor.shape).clone()
+            tensor.data = tensor.data.expand((*lead, *tensor.shape)).clone()
 
     def draw(self, k: int, generator: Generator | None) -> None:
         """Start the parameters of member ``k`` anew."""

@@ -78,7 +78,9 @@ def weights_used(case: Case) -> None:
         require(weight.grad is not None, f"{name} gets no gradient: nothing depends on it, or it is detached")
         assert weight.grad is not None
         require(weight.grad.isfinite().all(), f"the gradient of {name} is not finite")
-        require(weight.grad.flatten(1).any(1).all(), f"the gradient of {name} is zero: nothing depends on it")
+        require(
+            weight.grad.reshape(len(weight), -1).any(1).all(), f"the gradient of {name} is zero: nothing depends on it"
+        )
 
 
 def numbers_matter(case: Case) -> None:

@@ -1,6 +1,7 @@
 """Find every model, every task and what else is added as a file: one file, one bound name, no list to edit.
 
-Models and tasks of plugins have a dash in their names, which no shipped one has: ``my-leaky``.
+Models and tasks of plugins have a dash in their names, which no shipped one has: ``my-leaky``. So have the cells of
+torchrecurrent, an optional package that is loaded when one of them, or their family, is asked for.
 """
 
 from __future__ import annotations
@@ -8,14 +9,16 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any, Protocol, TypeVar
 
 from longwave.models.base.spec import ModelSpec
+from longwave.models.base.torchrecurrent import cell_specs
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.names import find_spelling
 from longwave.platform.plugins.known import plugins_by_name
-from longwave.platform.plugins.plugin import PluginKind, is_plugin
+from longwave.platform.plugins.plugin import CELLS, PluginKind, is_cell, is_plugin
 from longwave.platform.plugins.specs import plugin_spec
 from longwave.tasks.base.spec import TaskSpec
 
@@ -65,8 +68,22 @@ def shipped_tasks() -> Mapping[str, TaskSpec]:
     return collect_specs("longwave.tasks", "TASK", TaskSpec)
 
 
+@cache
+def cell_models() -> Mapping[str, ModelSpec]:
+    """Return every cell of torchrecurrent by name: ``torchrecurrent-lem``.
+
+    Raises:
+        ConfigError: The package is not installed; the message says how to get it.
+    """
+    try:
+        specs = cell_specs()
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    return {(name := f"{CELLS}-{short}"): replace(spec, name=name) for short, spec in specs.items()}
+
+
 def all_models() -> Mapping[str, ModelSpec]:
-    """Return every model by name, those of plugins last.
+    """Return every model by name but the cells of torchrecurrent, those of plugins last.
 
     Raises:
         ConfigError: One of a plugin does not run; the message names its file.
@@ -89,10 +106,10 @@ def get_model(name: str) -> ModelSpec:
     Raises:
         ConfigError: No such model; the message names the nearest ones.
     """
-    key = find_spelling(name, shipped_models())
-    spec = shipped_models().get(key) or (plugin_spec("model", name) if is_plugin(name) else None)
+    known = cell_models() if is_cell(name) else shipped_models()
+    spec = known.get(find_spelling(name, known)) or (plugin_spec("model", name) if is_plugin(name) else None)
     if not isinstance(spec, ModelSpec):
-        raise ConfigError(_unknown_name("model", name, shipped_models()))
+        raise ConfigError(_unknown_name("model", name, known))
     return spec
 
 
@@ -111,7 +128,8 @@ def get_task(name: str) -> TaskSpec:
 
 def _unknown_name(kind: PluginKind, name: str, shipped: Collection[str]) -> str:
     """Return one line about a name that no model, or task, has."""
-    hint = "If it is your own, give its file: --plugins FILE" if is_plugin(name) else f"List all with: longwave {kind}s"
+    listed = f"List all with: longwave {kind}s" + (f" --family {CELLS}" if is_cell(name) else "")
+    hint = "If it is your own, give its file: --plugins FILE" if is_plugin(name) else listed
     return did_you_mean(kind, name, [*shipped, *plugins_by_name(kind)], hint)
 
 

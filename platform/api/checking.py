@@ -21,7 +21,7 @@ def check(path: str | Path) -> CheckedRules:
         lw.check("my_model.py").passed         # printed, it says what is wrong and what to do
 
     Args:
-        path: Of the file or folder.
+        path: Of the file or folder; or the name of a cell of torchrecurrent, ``torchrecurrent-lem``.
 
     Raises:
         ConfigError: It is no plugin, or does not run; the message names file and rule.

@@ -10,6 +10,7 @@ from longwave.platform import registry
 from longwave.platform.cli.app import FormatOption
 from longwave.platform.cli.names import a_model, a_task
 from longwave.platform.errors import ConfigError
+from longwave.platform.plugins.plugin import CELLS
 from longwave.platform.render import models as render_models
 from longwave.platform.render import tasks as render_tasks
 from longwave.platform.render.export import Format
@@ -43,10 +44,8 @@ def show_models(
     if name:
         render_models.print_model(registry.get_model(name), format, kernel, registry.get_task(task) if task else None)
     else:
-        render_models.print_models(
-            registry.of_family(registry.all_models(), family) if family else list(registry.all_models().values()),
-            format,
-        )
+        known = registry.cell_models() if family == CELLS else registry.all_models()
+        render_models.print_models(registry.of_family(known, family) if family else list(known.values()), format)
 
 
 def show_tasks(

@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 
 
 def check_plugin(
-    file: Annotated[Path, typer.Argument(metavar="FILE|FOLDER", help="A model or task of your own, or a data card.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE|FOLDER|CELL",
+            help="A model or task of your own, a data card, or a cell of torchrecurrent: torchrecurrent-lem.",
+        ),
+    ],
 ) -> int:
     """Check a model or task of your own, rule by rule, and say what is wrong. Exit code 1 where a rule is broken.
 

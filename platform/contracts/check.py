@@ -18,7 +18,7 @@ from longwave.platform.contracts.rule import RuleOutcome
 from longwave.platform.contracts.tasks import task_findings
 from longwave.platform.errors import ConfigError
 from longwave.platform.plugins.known import add_plugin, plugin_of
-from longwave.platform.plugins.plugin import Plugin, PluginKind
+from longwave.platform.plugins.plugin import Plugin, PluginKind, is_cell
 from longwave.platform.registry import get_model, get_task
 from longwave.tasks.base.raw import DataError
 
@@ -26,9 +26,15 @@ from longwave.tasks.base.raw import DataError
 def check_file(path: Path) -> Iterator[tuple[str, Iterator[RuleOutcome]]]:
     """Yield what a file or folder binds, as ``"model my-leaky"``, each with how every rule stands.
 
+    A cell of torchrecurrent is checked by its name, ``torchrecurrent-lem``, in the place of a path.
+
     Raises:
         ConfigError: It is no plugin, or does not run; the message names file and rule.
     """
+    if is_cell(str(path)):
+        spec = get_model(str(path))
+        yield f"model {spec.name}", model_findings(spec)
+        return
     plugin = add_plugin(path)
     for kind, name in plugin.bound:
         variant = get_task(name).variant if kind == "task" else ""

@@ -20,6 +20,8 @@ BINDS: Mapping[PluginKind, str] = {"model": "MODEL", "task": "TASK"}
 """What a file binds, by kind."""
 OWN = "my"
 """The namespace of single files."""
+CELLS = "torchrecurrent"
+"""The namespace of that package's cells, which are models and no plugin's."""
 WORD = re.compile(r"[a-z][a-z0-9_]{0,59}")
 """A name without its namespace: what shipped models and tasks are called, too. A dash joins it to its namespace."""
 VERSION = 12
@@ -86,7 +88,12 @@ class Plugin:
 
 def is_plugin(name: str) -> bool:
     """Return whether a model or task of this name is a plugin's: what Longwave ships has no dash in its name."""
-    return "-" in name
+    return "-" in name and not is_cell(name)
+
+
+def is_cell(name: str) -> bool:
+    """Return whether a model of this name is a cell of torchrecurrent."""
+    return name.lower().startswith(f"{CELLS}-")
 
 
 def card_content(card: str) -> str:
@@ -190,3 +197,5 @@ def _check_word(word: str, path: Path) -> None:
     if not WORD.fullmatch(word):
         rule = "a plugin's name has small letters, digits and _, and begins with a letter"
         raise ConfigError(f"{path}: {rule}, got {word!r}. Rename it.")
+    if word == CELLS and path.is_dir():
+        raise ConfigError(f"{path}: {CELLS}- begins the names of that package's cells. Rename it.")

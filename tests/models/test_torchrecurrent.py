@@ -1,8 +1,9 @@
-"""What torchrecurrent has of our models: its cells, with our weights, give our numbers, or differ as is said."""
+"""torchrecurrent: its cells, with our weights, give our numbers or differ as is said; and each of them is a model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import metadata
 from importlib.util import find_spec
 from typing import Any
 
@@ -12,12 +13,15 @@ from torch import Tensor, nn
 
 from longwave.models.base.recurrence import Recurrence
 from longwave.models.base.spec import Sizes
-from longwave.platform.registry import get_model
+from longwave.models.base.torchrecurrent import SQUARE
+from longwave.platform.contracts.models import model_findings
+from longwave.platform.registry import cell_models, get_model
 
 pytestmark = pytest.mark.skipif(
     find_spec("torchrecurrent") is None, reason="torchrecurrent is not installed: pip install 'longwave[cells]'"
 )
 P, D, STEPS = 3, 5, 8
+CELLS = cell_models() if find_spec("torchrecurrent") else {}
 Weights = Mapping[str, Tensor]
 
 
@@ -80,10 +84,15 @@ COPIED: dict[str, tuple[str, dict[str, Any], dict[str, Any], Callable[[Weights],
         lambda w: {"weight_ih": joined(w, "U", "1234"), "weight_hh": joined(w, "W", "1234"),
                    "bias_ih": joined(w, "b", "1234"), "bias_hh": joined(w, "c", "1234")},
     ),
+    "mingru": (
+        "TRNNCell", {}, {},
+        lambda w: {"weight_ih": torch.cat([w["Wh"], -w["Wz"]]), "bias_ih": torch.cat([w["bh"], -w["bz"]])},
+    ),
 }  # fmt: skip
 """By our name: their cell, numbers that both take, what else each takes, and their weights of ours.
 
-Unless it is told to be the paper's σ, the gate of their FastGRNN is tanh."""
+Unless it is told to be the paper's σ, the gate of their FastGRNN is tanh. minGRU is their T-RNN of 2016 whose gate
+opens where the other's closes."""
 DIFFERENT = {"lem": "y[n] reads z[n − 1] there; in the paper, eq. 3, and in the authors' code it reads z[n]"}
 
 
@@ -135,3 +144,35 @@ def test_torchrecurrents_lem_is_ours_where_its_candidate_is_not_read_again() -> 
         cell.get_parameter("weight_ch").zero_()
     x = torch.randn(STEPS, 4, P, dtype=torch.float64)
     torch.testing.assert_close(run(cell, x), ours(x)[0], rtol=1e-12, atol=1e-12)
+
+
+def test_each_cell_but_one_is_a_model_in_the_packages_version() -> None:
+    import torchrecurrent
+
+    kinds = {name for name in torchrecurrent.__all__ if name.endswith("Cell")}
+    assert {spec.layer.__name__ for spec in CELLS.values()} == kinds - {SQUARE} and len(CELLS) >= 30
+    assert {spec.version for spec in CELLS.values()} == {metadata.version("torchrecurrent")}
+    with pytest.raises(ValueError, match=r"^IntersectionRNNCell requires input_size == hidden_size"):
+        getattr(torchrecurrent, SQUARE)(P, D)
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_each_member_of_a_cells_pack_gives_what_torchrecurrents_own_layer_gives(name: str) -> None:
+    import torchrecurrent
+
+    spec = CELLS[name]
+    numbers = {p.name: [p.low + 0.1 * p.high, p.low + 0.2 * p.high] for p in spec.params}
+    pack: Any = spec.build(Sizes(P, D, 1, STEPS), 2, **numbers).double()
+    x = torch.randn(2, STEPS, 4, P, dtype=torch.float64)
+    outputs, _ = pack(x)
+    for k in range(2):
+        own = {key: values[k] for key, values in numbers.items()}
+        layer = getattr(torchrecurrent, spec.layer.__name__.removesuffix("Cell"))(P, D, **own).double()
+        layer.cells[0].load_state_dict({key: t[k] for key, t in pack.loop.module.cell.state_dict().items()})
+        torch.testing.assert_close(outputs[k], layer(x[k])[0], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("name", CELLS)
+def test_a_cell_keeps_the_rules_of_models(name: str) -> None:
+    assert not [(found.words, found.broken) for found in model_findings(CELLS[name], quick=True) if found.broken]

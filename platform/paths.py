@@ -105,7 +105,7 @@ def to_path(where: str) -> AnyPath:
             path.fs  # noqa: B018  it is made here, or not at all
     except ImportError as error:
         advice = f"Install what fsspec asks for, where drivers and workers run: {error}"
-        raise ConfigError(f"Nothing here reads {scheme}://. {advice}") from None
+        raise ConfigError(f"No file system for {scheme}:// is installed. {advice}") from None
     except ValueError as error:
         raise ConfigError(f"{redacted(where)} is no place for checkpoints: {error}") from None
     return Path(path.path) if scheme in ("file", "local") else path

@@ -114,7 +114,7 @@ def _make_up(source: str, task: str, folder: Path) -> None:
         names = pickle.dumps({"label_names": [str(k) for k in range(10)]})
         (target / "cifar-10-batches-py" / "batches.meta").write_bytes(names)
     else:
-        raise ConfigError(f"The data of {task} is not here, and none of its size can be made up. Get it first.")
+        raise ConfigError(f"The data of {task} is not on this machine, and cannot be made up. Fetch it first.")
 
 
 def accept_made_up(folder: Path) -> None:

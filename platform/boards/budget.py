@@ -74,7 +74,7 @@ def budgets(
 
 def _budget(row: Row, searched: Callable[[Row], Sequence[RunSummary]], adaptive: Collection[str]) -> SearchCurve:
     if any(name in adaptive for name in row.sweeps):
-        return SearchCurve(row, why="not all its trials are drawn alike: it learned, began with known ones, or widened")
+        return SearchCurve(row, why="trials are not independent draws (TPE, warm start or widened ranges)")
     ended = [trial for trial in searched(row) if trial.status in ("ok", "stopped", "diverged")]
     scores = [trial.valid if trial.status != "diverged" else None for trial in ended]
     n, diverged = len(scores), scores.count(None)

@@ -25,12 +25,11 @@ OF_ROW = ("model", "config", "median", "median_best", "median_worst", "mean", "s
 """What a record says of each row."""
 
 HOW = (
-    "Each model's row is its best on validation: median over all asked seeds with its interval, a diverged one as the "
-    "worst. P(better): that a seed of the first is better than one of the second, with an interval that holds for any "
-    "two laws and so is wider than the test's. Ratio: error of the first over that of the second, geometric means of "
-    "the seeds that ended. Verdict: the guarded rank test at 5 % of this pair alone, about a typical seed; nothing is "
-    "claimed about means. More seeds: added to each row, they decide in 80 of 100 cases, if what was seen is true. "
-    "Nothing is adjusted for the number of tasks, and the ranks of a board are stricter: adjusted for all its pairs."
+    "Each model stands with its row that validates best: median over all seeds with its 95 % interval, a diverged seed "
+    "as the worst. P(better): probability that a seed of the first is better than one of the second. Ratio: error of "
+    "the first over that of the second, geometric means of the seeds that ended. Verdict: rank test at 5 % of this "
+    "pair alone; the ranks of a board are stricter, adjusted for all its pairs. More seeds: needed in each row for "
+    "80 % power."
 )
 EQUIVALENT = "Equivalent: no seed diverged, and the 90 % interval of the ratio lies in 1/{0:g} to {0:g}."
 

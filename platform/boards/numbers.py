@@ -9,6 +9,8 @@ from longwave.platform.boards.row import Row
 
 SMALLEST, LARGEST = 0.01, 100_000.0
 """Columns whose smallest median lies between these have no power of ten."""
+TINY = 1e-4
+"""Smaller numbers have a power of ten in a sentence."""
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MINUS = str.maketrans("-", "−")
 
@@ -23,6 +25,12 @@ def column_power(rows: Iterable[Row]) -> int:
 def power_text(power: int) -> str:
     """Return a power of ten: ``10⁻³``; empty for the power 0."""
     return f"10{str(power).translate(SUPERSCRIPTS)}" if power else ""
+
+
+def number_text(value: float) -> str:
+    """Return a number for a sentence: ``0.00136``, ``8.56 × 10⁻⁸``."""
+    power = 0 if not value or TINY <= abs(value) < LARGEST else math.floor(math.log10(abs(value)))
+    return f"{three_digits(value, power)} × {power_text(power)}" if power else three_digits(value)
 
 
 def three_digits(value: float, power: int = 0) -> str:

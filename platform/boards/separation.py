@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from longwave.platform.boards.numbers import three_digits
+from longwave.platform.boards.numbers import number_text
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import listed, plain
 from longwave.platform.statistics.sign import beats, fewest_seeds, seeds_better, surely_better
@@ -48,7 +48,7 @@ class Separation:
         """The word, with what it rests on."""
         if self.predictor is None or self.word == "open":
             return f"Open: {self.why}"
-        best = f"the best trivial predictor ({self.predictor.title}, {three_digits(self.predictor.mean or 0.0)})"
+        best = f"the best trivial predictor ({self.predictor.title}, {number_text(self.predictor.mean or 0.0)})"
         if self.word == "saturated":
             return f"No model beats {best}."
         names = [row.label for row in self.better]

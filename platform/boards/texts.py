@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from longwave.platform.boards.numbers import three_digits
+from longwave.platform.boards.numbers import TINY, column_power, number_text, power_text, three_digits
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.verification import UNTRUSTED
 from longwave.platform.statistics.stats import Estimate, arrow
@@ -119,9 +119,12 @@ def median(row: Row, power: int = 0) -> str:
         power: Of ten, in units of which numbers are written; see ``column_power``.
     """
     if row.kind != "reproduced":
-        return DASH if row.mean is None else three_digits(row.mean, power)
+        return DASH if row.mean is None else number_text(row.mean) if not power else three_digits(row.mean, power)
     if not row.seed_count:
         return DASH
+    if not power and row.median and abs(row.median) < TINY:
+        power = column_power([row])
+        return f"{median(row, power)} × {power_text(power)}"
     ends = (row.median, row.median_best, row.median_worst)
     middle, best, worst = (DIVERGED if end is None else three_digits(end, power) for end in ends)
     if row.median_level is None or row.median_best is None:

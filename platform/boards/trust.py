@@ -33,7 +33,7 @@ def shipped(file: Path = SHIPPED) -> Mapping[str, str]:
             line = " ".join(words)
             raise ConfigError(
                 f"{file.name} lists {line!r}; a line is a bundle's name and its file's SHA-256, 64 hex digits each. "
-                "Mend the list."
+                "Fix the list."
             )
     return dict(filter(None, lines))
 

@@ -13,9 +13,9 @@ RANKING = (
     "the reader trusts the bundle that it names: --trust BUNDLE."
 )
 MEANING = (
-    f"Rows were {HERE} unless they say otherwise; {CHECKED}: some retrainings were imported and no check of them "
-    f"failed; {CLAIMED}: a check raised a flag; re-run: trained again here, how often and how it ended. {RANKING} "
-    "Imported retrainings of a row that was trained here count in none of its numbers."
+    f"Verified: {HERE} unless a row says otherwise; {CHECKED}: imported, and all checks passed; {CLAIMED}: imported, "
+    f"and a check raised a flag; re-run: trained again here. {RANKING} Imported retrainings of a row that was also "
+    "trained here are not counted."
 )
 SHORT = 12
 """Digits of a bundle's name that are shown."""

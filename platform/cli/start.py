@@ -124,9 +124,7 @@ def _ask_content(file: Path, table: Columns, given: Mapping[str, str], channels:
             return card_content(table, known, channels)
         if not sys.stdin.isatty():
             options = ", ".join(f"--{q.name} {'|'.join(q.choices) or q.name.upper()}" for q in open_)
-            raise ConfigError(
-                f"{file}: its columns do not tell all, and there is no terminal to ask at. Give {options}."
-            )
+            raise ConfigError(f"{file}: cannot infer the layout from the columns. Pass {options}.")
         question = open_[0]
         answers[question.name] = _ask(question.text, question.choices or table.names)
 
@@ -137,7 +135,7 @@ def _ask(text: str, choices: Sequence[str]) -> str:
     try:
         return str(typer.prompt(f"{text} [{few}]")).strip()
     except typer.Abort:
-        raise ConfigError("Not all was answered, so nothing was written.") from None
+        raise ConfigError("A question was not answered, so nothing was written.") from None
 
 
 def sweep_text(name: str, settings: Mapping[str, Any], sweep: Path) -> str:

@@ -92,7 +92,7 @@ def load(content: Mapping[str, Any], place: str) -> Edition:
         ConfigError: It is of another schema version, or its rows are not those that its hash names.
     """
     if not isinstance(content, Mapping) or not isinstance(content.get("rows", []), list):
-        raise ConfigError(f"{place} has not the form of an edition. Publish it again.")
+        raise ConfigError(f"{place} is not in the format of an edition. Publish it again.")
     if (schema := content.get("schema")) != SCHEMA:
         newer = isinstance(schema, int) and schema > SCHEMA
         step = "Upgrade longwave." if newer else "Publish its store again."

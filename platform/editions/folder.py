@@ -46,7 +46,9 @@ def check_files(folder: Path, files: Mapping[str, str]) -> list[str]:
     for name, sha256 in files.items():
         file = folder / name
         if not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != sha256:
-            raise ConfigError(f"{file} is not the file that was published: see manifest.json. Take a sound copy.")
+            raise ConfigError(
+                f"{file} differs from the published file, whose hash is in manifest.json. Get an intact copy."
+            )
     return list(files)
 
 

@@ -88,14 +88,14 @@ class About:
         """
         if not isinstance(version := data.get("version", VERSION), int) or version > VERSION:
             raise StoreError(
-                f"What explains a row has version {version!r}, newer than this Longwave. Upgrade longwave."
+                f"The description of a row has version {version!r}, newer than this Longwave. Upgrade longwave."
             )
         known = {f.name for f in fields(cls)}
         try:
             content: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in known}
             return cls(**content)
         except (TypeError, ValueError) as error:
-            raise StoreError(f"What explains a row is damaged: {error}") from None
+            raise StoreError(f"The description of a row is damaged: {error}") from None
 
 
 def list_departures(config: TrialConfig, recipe: Mapping[str, Any], numbers: Collection[str] = ()) -> tuple[str, ...]:

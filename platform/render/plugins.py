@@ -20,9 +20,7 @@ def print_outcomes(subject: str, outcomes: Iterable[RuleOutcome]) -> int:
         if state:
             print_line(f"      {finding.broken or finding.skipped}.")
     broken, checked = states.count("broken"), len(states) - states.count("skipped")
-    verdict = (
-        f"{broken} of {checked} rules {_verb(broken, 'is', 'are')} broken" if broken else f"all {checked} rules hold"
-    )
+    verdict = f"{broken} of {checked} rules {_verb(broken, 'fails', 'fail')}" if broken else f"{checked} rules pass"
     left = len(states) - checked
     more = f"; {left} {_verb(left, 'does', 'do')} not apply" if left else ""
     print_line(f"{subject}: {verdict}{more}.")

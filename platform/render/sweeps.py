@@ -67,7 +67,7 @@ def print_status(status: SweepStatus, format: str, price: Mapping[str, float]) -
         terminal.print_json({**status.to_dict(), "cost": total_cost(status.spent.used, price)})
         return
     counts = status.counts
-    terminal.print_table([*counts], [[*counts.values()]], title=f"{status.name}: {status.trials} trials asked for")
+    terminal.print_table([*counts], [[*counts.values()]], title=f"{status.name}: {status.trials} trials planned")
     if len(status.cells) > 1:
         lines = [(label, *(line[n] for n in IN_SHORT)) for label, line in status.cells.items()]
         terminal.print_table(["cell", *IN_SHORT], lines, prose=[0])
@@ -138,7 +138,7 @@ def status_line(status: SweepStatus) -> str:
     done = f"{status.counts['done']} of {status.trials} trials done"
     epochs = f"{_epochs_text(status)} epochs" if status.expected else ""
     left = f"about {duration_text(status.left)} left" if status.left is not None and status.state == "running" else ""
-    more = f"go on with: longwave sweep resume {status.name}" if status.state == "interrupted" else ""
+    more = f"resume it with: longwave sweep resume {status.name}" if status.state == "interrupted" else ""
     return ", ".join(part for part in (status.state, done, epochs, left, more) if part)
 
 
@@ -149,7 +149,7 @@ def cost_lines(spent: SweepCost, price: Mapping[str, float]) -> Iterator[str]:
     if known:
         yield f"expected of the packs that are over: {_held_text(known, price)}"
     if unknown := round(spent.expected.get("", 0.0)):
-        yield f"nothing was probed of {unknown} {'pack' if unknown == 1 else 'packs'}"
+        yield f"{unknown} {'pack has' if unknown == 1 else 'packs have'} no cost estimate"
 
 
 def _held_text(held: Mapping[str, float], price: Mapping[str, float]) -> str:
@@ -176,6 +176,7 @@ def _epochs_text(status: SweepStatus) -> str:
 def _driver_text(driver: Driver) -> str:
     where = f"process {driver.process} on {driver.host}"
     if not driver.alive:
-        return f"{where} is gone, last heard of {duration_text(driver.silent)} ago"
+        return f"{where} has died (last heartbeat {duration_text(driver.silent)} ago)"
     note = f": {driver.note}" if driver.note else ""
-    return f"{where} runs it since {duration_text(driver.seconds)}, heard of {duration_text(driver.silent)} ago{note}"
+    heard = f"{where}, last heartbeat {duration_text(driver.silent)} ago"
+    return f"running for {duration_text(driver.seconds)} ({heard}){note}"

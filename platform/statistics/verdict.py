@@ -265,20 +265,20 @@ def _outlook(word: Word, case: _Case, n: int) -> tuple[int | None, bool, str]:
     """Return how many seeds would decide, whether the printed number is the limit, and a sentence on it."""
     if word == "consistent":
         if best := _least(n, case.reproduced):
-            return 0, False, f"{best} seeds of ours may show it reproduced."
-        return 0, True, f"The printed number is {_called(case.noise)}: no number of our seeds shows it reproduced."
+            return 0, False, f"{best} of our seeds may show it reproduced."
+        return 0, True, f"The printed number is {_called(case.noise)}, so more seeds of ours cannot show it reproduced."
     if word != "undecided":
         return 0, False, ""
     if more := case.more(n):
-        return more, False, f"{more} seeds of ours would decide."
+        return more, False, f"{more} of our seeds would settle it."
     if case.noise.kind in MEANS and case.noise.spread > CARRIED:
-        return None, False, f"Our seeds scatter too much to carry a mean: their logs by {case.noise.spread:.2g}."
+        return None, False, f"Our seeds vary too much for a mean to be compared (SD of logs {case.noise.spread:.2g})."
     reason = f"is {_called(case.noise)}"
     if replace(case, low=case.gap, high=case.gap).more(n - 1):
         reason = "is rounded too coarsely"
     elif replace(case, margin=case.full_margin).more(n - 1):
         reason = "lies too close to a trivial predictor"
-    return None, True, f"The printed number {reason}: no number of our seeds would decide."
+    return None, True, f"The printed number {reason}, so more seeds of ours cannot settle it."
 
 
 def _called(noise: Noise) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -10,10 +11,15 @@ from longwave.platform.records.group import Group
 from longwave.platform.storage.schema import SweepRow, SweepTrialRow, TrialRow
 
 
-def read_instead_of(connection: sa.Connection) -> dict[str, list[str]]:
+def read_sweep_contents(connection: sa.Connection) -> dict[str, Mapping[str, Any]]:
+    """Return the settings of all sweeps by name."""
+    lines = connection.execute(sa.select(SweepRow.name, SweepRow.content))
+    return {line.name: line.content for line in lines}
+
+
+def list_instead_of(contents: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
     """Return the rows that give way to those of a sweep, by its name; sweeps to which none gives way are left out."""
-    contents = connection.execute(sa.select(SweepRow.name, SweepRow.content))
-    return {line.name: rows for line in contents if (rows := line.content.get("instead_of"))}
+    return {name: rows for name, content in contents.items() if (rows := content.get("instead_of"))}
 
 
 def read_uncounted(connection: sa.Connection, sweeps: Sequence[str]) -> set[str]:

@@ -155,7 +155,9 @@ class Database:
             raise describe_refusal(error, self.url, self._wrote) from error
         except ValueError as error:  # a text that is no time, no JSON, no record
             where = f"longwave doctor --store {without_password(self.url)}"
-            raise StoreError(f"The store holds what cannot be read: {error}. Look at it with: {where}") from error
+            raise StoreError(
+                f"The store holds records that cannot be read: {error}. Look at it with: {where}"
+            ) from error
 
     def _switch_to_copy(self) -> None:
         """Save the store that was lost, and go on with what was saved: what is still to be written is kept, too."""

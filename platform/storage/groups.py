@@ -15,7 +15,7 @@ from longwave.platform.records.group import Group, RunSummary, SearchedRange, Se
 from longwave.platform.records.search import distinct_ways, searched_by
 from longwave.platform.records.stored import CatalogueEntry
 from longwave.platform.records.trial import FIELDS, PROTOCOL, TrialConfig
-from longwave.platform.storage.choices import list_rejected, read_instead_of, read_uncounted
+from longwave.platform.storage.choices import list_instead_of, list_rejected, read_sweep_contents, read_uncounted
 from longwave.platform.storage.extended_searches import Search, read_successors
 from longwave.platform.storage.integrity import check_board
 from longwave.platform.storage.schema import (
@@ -23,7 +23,6 @@ from longwave.platform.storage.schema import (
     EnvironmentRow,
     FlagRow,
     PublishedRow,
-    SweepRow,
     SweepTrialRow,
     TrialRow,
 )
@@ -45,7 +44,8 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
     check_board(connection, where)
     cells_of = _read_cells(connection, where)
     tallies = _read_tallies(connection, task, {cells for cells in cells_of.values() if len(cells) > 1})
-    contents = _read_sweeps(connection, {sweep for cells in cells_of.values() for sweep, _ in cells})
+    contents = read_sweep_contents(connection)
+    instead_of = list_instead_of(contents)
     ways = {name: searched_by(content) for name, content in contents.items()}
     facts, flagged, catalogue = (
         _read_environments(connection, where),
@@ -53,7 +53,7 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
         _read_catalogue(connection),
     )
     drawn, candidates = _read_drawn(connection), _read_candidates(connection, task)
-    uncounted = read_uncounted(connection, [*(instead_of := read_instead_of(connection))])
+    uncounted = read_uncounted(connection, [*instead_of])
     groups: list[Group] = []
     abouts: dict[str, About] = {}
     ranges_of: dict[tuple[tuple[str, ...], str, str, str], list[SearchedRange]] = {}
@@ -192,12 +192,6 @@ def _read_candidates(
         candidate = SearchedTrial(line.id, line.row, line.phase, line.status, line.valid)
         candidates.setdefault(((line.sweep, line.cell), line.task, line.model), []).append(candidate)
     return candidates
-
-
-def _read_sweeps(connection: sa.Connection, sweeps: set[str]) -> dict[str, Mapping[str, Any]]:
-    """Return the settings of some sweeps."""
-    lines = connection.execute(sa.select(SweepRow.name, SweepRow.content))
-    return {line.name: line.content for line in lines if line.name in sweeps}
 
 
 def _read_flagged(connection: sa.Connection, where: sa.ColumnElement[bool]) -> set[str]:

@@ -17,7 +17,7 @@ from longwave.platform.records.run import ENDED, Measure, Point
 from longwave.platform.records.stored import Trial, TrialEnd
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage import rows
-from longwave.platform.storage.choices import read_instead_of, read_uncounted
+from longwave.platform.storage.choices import list_instead_of, read_sweep_contents, read_uncounted
 from longwave.platform.storage.database import Database
 from longwave.platform.storage.groups import read_groups, read_search
 from longwave.platform.storage.in_clause import in_clause, select_in, split_ids
@@ -82,7 +82,7 @@ class Queries(Database):
         By id.
         """
         with self.reading() as connection:
-            return read_uncounted(connection, [*read_instead_of(connection)])
+            return read_uncounted(connection, [*list_instead_of(read_sweep_contents(connection))])
 
     def rows(self, name: str, task: str | None = None) -> list[Trial]:
         """Return the retrainings of a row, ended or not.

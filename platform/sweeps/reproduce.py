@@ -164,7 +164,7 @@ def plan_rerun(store: Store, name: str, seed: int | None = None, task: str | Non
     if not known:
         raise ConfigError(f"Row {config.row[:SHORT]} has no score to compare with: none of its retrainings ended ok.")
     if why := unfit(config):
-        raise ConfigError(f"Row {config.row[:SHORT]} was made {why}: another number would prove nothing.")
+        raise ConfigError(f"Row {config.row[:SHORT]} was made {why}: a new score could not be compared with it.")
     used_seeds = {t.config.seed for t in retrainings}
     fresh = (s for k in range(10**6) if (s := derive_seed("reproduce", seed_key(config), k)) not in used_seeds)
     again = replace(config, seed=next(fresh) if seed is None else seed)

@@ -58,7 +58,9 @@ def _retrainings(store: Store, name: str) -> list[Trial]:
     """Return the retrainings that a name stands for."""
     alone = store.trials_by_id([name.lower()])
     if alone and alone[0].config.phase != "retrain":
-        raise ConfigError(f"Trial {name} is of a search, which keeps no weights. Give a row, or a retraining of one.")
+        raise ConfigError(
+            f"Trial {name} is a search trial, whose weights are not saved. Name a row or one of its retrainings."
+        )
     return alone or store.rows(name)
 
 
@@ -76,7 +78,7 @@ def _check(weights: SavedWeights, trial: Trial, run: Run) -> None:
     config = trial.config
     if weights.config.id != config.id or not scores_agree(weights.test, run.test):
         difference = f"of test {weights.test:.6g}, trial {config.id[:SHORT]} has {run.test or math.nan:.6g}"
-        raise ConfigError(f"The weights kept are not those of the store: {difference}. Delete them, and train again.")
+        raise ConfigError(f"The saved weights are not those of the store: {difference}. Delete them, and train again.")
 
 
 def scores_agree(score: float, stored: float | None) -> bool:

@@ -110,7 +110,7 @@ def binary_cross_entropy(outputs: Tensor, targets: Tensor, smoothing: Tensor | N
     return (total + smoothing / 2 * (other - total)) / count
 
 
-MSE = Metric("mse", "1", "min", "mean squared error over all that is asked of all test sequences", _squares)
+MSE = Metric("mse", "1", "min", "mean squared error over all targets of all test sequences", _squares)
 L2_ERROR = Metric(
     "l2_error",
     "1",

@@ -92,7 +92,7 @@ def card_content(table: Columns, known: Mapping[str, str], channels: Sequence[st
         table.check([name for name in channels if "*" not in name])
         card["channels"] = [*channels]
     elif not fed:
-        raise DataError(f"{table.path}: no column of numbers is left to be fed.")
+        raise DataError(f"{table.path}: no numeric input column found.")
     else:
         card["channels"] = fed if layout != "wide" else [_name_pattern(fed, free)]
     card["task"] = task

@@ -346,9 +346,9 @@ def _check_search(file: SweepFile, origin: str) -> None:
 
 def _check_unsearched(file: SweepFile, origin: str) -> None:
     if not file.retrain:
-        raise ConfigError(f"{origin}: trials: with 0 of them and retrain 0 there is nothing to train. Give either.")
+        raise ConfigError(f"{origin}: trials: trials and retrain are both 0, so nothing would be trained. Give either.")
     if idle := sorted(file.model_fields_set & SEARCHES):
-        raise ConfigError(f"{origin}: {idle[0]}: means nothing with trials 0, which searches nothing. Remove it.")
+        raise ConfigError(f"{origin}: {idle[0]}: has no effect with trials = 0, which runs no search. Remove it.")
 
 
 def check_recipe(content: Mapping[str, Any], origin: str) -> RecipeChanges:

@@ -156,7 +156,7 @@ def _widened_space(
 def _check_nothing_drawn(file: SweepFile, model: ModelSpec, resolved: ResolvedCell) -> None:
     """Raise ConfigError where a sweep without a search leaves something to be drawn."""
     if resolved.space and not file.trials:
-        what = f"0 searches nothing, and {resolved.space[0].name} of {model.name} is drawn"
+        what = f"with 0 no search chooses {resolved.space[0].name} of {model.name}"
         raise ConfigError(f"{file.name}: trials: {what}. Fix it in [space.{model.name}], or give search trials.")
 
 

@@ -133,7 +133,9 @@ class _Driver:
             except KeyboardInterrupt:
                 raise Interrupted(self.heartbeat.signal or 2, name) from None
             except WorkersLostError as error:
-                raise WorkerError(f"{error}. What is done is kept; go on with: longwave sweep resume {name}") from None
+                raise WorkerError(
+                    f"{error}. Finished trials are kept; resume it with: longwave sweep resume {name}"
+                ) from None
             self.view.over = not left
             for pack in self.cut if not left else ():
                 self.workers.checkpoint(pack).remove()

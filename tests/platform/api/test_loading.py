@@ -266,7 +266,7 @@ def test_weights_of_another_trial_under_its_name_are_refused(url: str, row: Any,
     folder = copied(url, tmp_path)
     one, other = (weights_file(folder, t.config.id) for t in row)
     one.write_bytes(other.read_bytes())
-    with pytest.raises(ConfigError, match="The weights kept are not those of the store: of test"):
+    with pytest.raises(ConfigError, match="The saved weights are not those of the store: of test"):
         lw.load(row[0].config.id, store=url, storage=str(folder))
 
 
@@ -318,7 +318,7 @@ def test_names_that_are_none_are_refused_in_one_line(url: str, storage: str, row
         lw.load(row[0].config.row, store=url, seed=7)
     with Store(url) as store:
         [search] = [a.id for a in store.planned("kept") if a.id not in {t.config.id for t in row}]
-    with pytest.raises(ConfigError, match=f"Trial {search} is of a search, which keeps no weights"):
+    with pytest.raises(ConfigError, match=f"Trial {search} is a search trial, whose weights are not saved"):
         lw.load(search, store=url)
     with pytest.raises(StoreError, match="There is no store at .*none.db. Make one with: longwave sweep run FILE"):
         lw.load("ffff", store=f"sqlite:///{storage}/none.db")

@@ -245,7 +245,7 @@ def test_a_row_says_how_far_it_is_verified_unless_it_was_trained_here(capsys: py
     assert {row.model: written(row)["verified"] for row in made} == {"a": "trained here", "b": "claimed", "c": "—"}
     notes = render_board.BoardOptions(notes=True)
     render_board.print_boards(made, EVERYBODY, Format.table, notes)
-    assert "claimed: a check raised a flag" in " ".join(capsys.readouterr().out.split())
+    assert "claimed: imported, and a check raised a flag" in " ".join(capsys.readouterr().out.split())
     render_board.print_boards(rows(groups[:1], []), EVERYBODY, Format.table, notes)
     assert "claimed:" not in capsys.readouterr().out
     render_board.print_boards(made, EVERYBODY, Format.csv)

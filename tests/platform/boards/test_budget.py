@@ -14,12 +14,14 @@ import pytest
 from boards import CONFIG, retrained
 
 from longwave.platform.boards.board import rows
-from longwave.platform.boards.budget import budgets
+from longwave.platform.boards.budget import SearchCurve, budgets
 from longwave.platform.boards.row import Row
 from longwave.platform.cli.main import main
 from longwave.platform.records.about import About
 from longwave.platform.records.group import RunSummary
 from longwave.platform.records.run import Run
+from longwave.platform.render import board as render_board
+from longwave.platform.render.export import Format
 from longwave.platform.statistics.stats import diverged_share
 from longwave.platform.storage.store import Store
 
@@ -81,7 +83,7 @@ def test_the_trials_asked_for_are_those_of_the_models_best_row() -> None:
 
 def test_a_search_without_a_curve_says_why() -> None:
     [actual] = budgets([row()], lambda _: summaries([0.5]), {"t"})
-    why = "not all its trials are drawn alike: it learned, began with known ones, or widened"
+    why = "trials are not independent draws (TPE, warm start or widened ranges)"
     assert (actual.curve, actual.why) == ((), why)
     [actual] = budgets([row()], lambda _: summaries([None]), {"u"})
     assert (actual.curve, actual.why) == ((), "no search trial has a score")
@@ -97,14 +99,23 @@ def test_the_command_prints_curves(
     searched(open_store(url), "s", [0.5, 0.3, 0.9, None])
     assert main(["budget", "adding", "--format", "markdown", "--store", url]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "### adding N=20: expected best validation mse ↓ of k search trials"
-    assert lines[2] == "| model | trials | share diverged [95 %] | seconds a trial | k = 1 | k = 2 | k = 4 |"
-    assert lines[4].startswith("| LEM | 4 | 0.25 [0.01, 0.81] | 4 | 0.5667 [0.3, 0.9], 0.25 find nothing | 0.4")
-    assert lines[4].endswith("| 0.3 [0.3, 0.3] |")
-    assert "no interval of the mean" in lines[-1] and "A diverged trial" in lines[-1]
+    assert lines[0] == "### Adding problem, N=20: expected best validation mse ↓ of k search trials"
+    assert lines[2].startswith("With half of the trials LEM is expected to be best (mse 0.4")
+    assert lines[2].endswith("on validation), with all of them LEM (0.300).")
+    assert lines[4] == "| model | trials | share diverged [95 %] | seconds a trial | k = 1 | k = 2 | k = 4 |"
+    assert lines[6].startswith("| LEM | 4 | 0.25 [0.01, 0.81] | 4 | 0.567 [0.300, 0.900], 0.25 find nothing | 0.4")
+    assert lines[6].endswith("| 0.300 [0.300, 0.300] |")
+    assert main(["budget", "adding", "--store", url]) == 0
+    assert "which is no confidence interval" in " ".join(capsys.readouterr().out.split())
     assert main(["budget", "--format", "csv", "--store", url]) == 0
     records = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert [(int(r["trials"]), float(r["seconds"])) for r in records] == [(1, 4.0), (2, 8.0), (3, 12.0), (4, 16.0)]
     assert [(float(r["diverged"]), float(r["all_diverged"])) for r in records] == [(0.25, 0.25), *[(0.25, 0.0)] * 3]
     assert main(["budget", "fitzhugh_nagumo", "--store", url]) == 2
     assert "No retrainings of fitzhugh_nagumo are stored yet" in capsys.readouterr().err
+
+
+def test_what_has_no_curve_is_said_once_with_its_reason_and_its_boards(capsys: pytest.CaptureFixture[str]) -> None:
+    made = [rows([retrained(model, [1.0], variant=v)], [])[0] for v in ("u", "v") for model in "ab"[: 1 + (v == "v")]]
+    render_board.print_budgets([SearchCurve(row, why="it learned") for row in made], Format.table)
+    assert capsys.readouterr().out == "No curve: it learned. T, u (1 model); T, v (2 models).\n"

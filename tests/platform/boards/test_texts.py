@@ -105,7 +105,7 @@ def test_a_verdict_is_its_word_and_the_ratio_of_errors() -> None:
 
 def test_an_undecided_verdict_says_what_would_decide() -> None:
     output = "undecided: error ratio 1.09 (1.06–1.12)"
-    assert judged("undecided", why="12 seeds of ours would decide.") == f"{output}; 12 seeds of ours would decide"
+    assert judged("undecided", why="12 of our seeds would settle it.") == f"{output}; 12 of our seeds would settle it"
     limited = judged("undecided", limit=True, why="The printed number is one run: no.")
     assert limited == f"{output}; more seeds of ours cannot settle it"
     assert judged("undecided", why="2 of 5 diverged.") == f"{output}; 2 of 5 diverged"

@@ -175,9 +175,9 @@ def test_start_writes_what_names_and_values_tell(
 
 
 NOT_STARTED: dict[str, tuple[list[list[str]], list[str], str]] = {
-    "no target": ([row[:5] for row in ROWS], [], "Give --task classification|regression|forecasting, --target TARGET."),
-    "no layout": ([row[2:] for row in ROWS], [], "Give --layout long|wide|series."),
-    "no horizon": (PERIOD, [], "Give --horizon HORIZON, --window WINDOW."),
+    "no target": ([row[:5] for row in ROWS], [], "Pass --task classification|regression|forecasting, --target TARGET."),
+    "no layout": ([row[2:] for row in ROWS], [], "Pass --layout long|wide|series."),
+    "no horizon": (PERIOD, [], "Pass --horizon HORIZON, --window WINDOW."),
     "no such column": (ROWS, ["--target", "z"], "there is no column 'z'. It has id, t, x, y, who, label."),
     "no such task": (ROWS, ["--task", "sorting"], "task is classification, regression, forecasting; got 'sorting'."),
     "no such model": (ROWS, ["--models", "lem,lstn"], "No model 'lstn'. Did you mean"),
@@ -187,7 +187,7 @@ NOT_STARTED: dict[str, tuple[list[list[str]], list[str], str]] = {
     "no numbers": (
         [[r[0], r[5]] for r in ROWS],
         ["--task", "classification"],
-        "no column of numbers is left to be fed",
+        "no numeric input column found",
     ),
 }
 

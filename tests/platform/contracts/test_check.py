@@ -113,7 +113,7 @@ def test_the_command_ends_with_1_and_a_line_a_rule(tmp_path: Path, capsys: pytes
     out = capsys.readouterr().out
     assert "  ✗ The count of trainable numbers is right.\n      count(1, 1, 1) is 4, and it has 5" in out
     assert "  ✓ Members never mix, whatever happens to one of them.\n" in out
-    assert out.endswith("model my-leaky: 1 of 19 rules is broken.\n")
+    assert out.endswith("model my-leaky: 1 of 19 rules fails.\n")
     assert main(["check", str(tmp_path / "gone.py")]) == 2
     assert capsys.readouterr().err.startswith("longwave: Cannot read the plugin ")
 
@@ -126,7 +126,7 @@ def test_a_rule_that_says_nothing_of_a_model_is_told_with_why(
     assert main(["check", str(path)]) == 0
     out = capsys.readouterr().out
     assert "  – The fused loop computes what the plain one computes.\n      its loop is not fused: " in out
-    assert out.endswith("model my-leaky: all 18 rules hold; 1 does not apply.\n")
+    assert out.endswith("model my-leaky: 18 rules pass; 1 does not apply.\n")
 
 
 @pytest.mark.parametrize("kind", ["model", "task"])

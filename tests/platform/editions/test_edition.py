@@ -87,7 +87,7 @@ def test_an_edition_survives_its_file() -> None:
         ({"schema": 2}, r"here: schema version 2; this Longwave reads 3\. Publish its store again\."),
         ({"schema": None}, r"here: schema version None; this Longwave reads 3\. Publish its store again"),
         ({"rows": []}, "here: its rows were changed after publishing"),
-        ({"rows": {}}, "here has not the form of an edition"),
+        ({"rows": {}}, "here is not in the format of an edition"),
         ({"sha256": "0" * 64}, "here: its rows were changed after publishing"),
     ],
 )

@@ -116,7 +116,7 @@ def test_a_row_says_how_far_it_is_verified_and_what_a_retraining_took(tmp_path: 
     shown = next(r for r in data["rows"] if r["verification"] == "claimed")
     assert shown["facts"] == {**FACTS, "joules a retraining": "40"}
     [verified] = [column for column in data["columns"] if column["key"] == "verification"]
-    assert verified["stands"] and "claimed: a check raised a flag" in verified["meaning"]
+    assert verified["stands"] and "claimed: imported, and a check raised a flag" in verified["meaning"]
 
 
 def test_what_goes_without_saying_is_no_column_of_the_page_unless_a_reader_asks(tmp_path: Path) -> None:
@@ -203,9 +203,9 @@ def test_a_file_changed_after_publishing_is_found(filled: Store, tmp_path: Path,
     file = tmp_path / "one" / name
     file.chmod(0o644)
     file.write_bytes(file.read_bytes() + b" ")
-    with pytest.raises(ConfigError, match=f"{name} is not the file that was published"):
+    with pytest.raises(ConfigError, match=f"{name} differs from the published file"):
         read(tmp_path / "one")
-    with pytest.raises(ConfigError, match=f"{name} is not the file that was published"):
+    with pytest.raises(ConfigError, match=f"{name} differs from the published file"):
         publish(tmp_path / "two", filled, "Ours", "c", tmp_path / "one")
     assert not (tmp_path / "two").exists()
 

@@ -168,7 +168,7 @@ def test_results_are_those_that_the_manifest_names(
     [path] = bundles(folder)
     packed = path.read_bytes()
     path.write_bytes(packed + b" ")
-    with pytest.raises(ConfigError, match=f"{path.name} is not the file that was published"):
+    with pytest.raises(ConfigError, match=f"{path.name} differs from the published file"):
         find_results(folder)
     path.write_bytes(packed)
     manifest = json.loads((folder / "manifest.json").read_text())
@@ -192,8 +192,8 @@ def test_a_manifest_names_files_of_its_own_folder(folder: Path, manifest: str) -
     [
         ('{"rows": NaN}', r"board\.json is no JSON: lexical error"),
         ("[" * 100_000, r"board\.json has more than 24 objects and lists within each other"),
-        ("[]", r"board\.json has not the form of an edition"),
-        ('{"schema": 1, "rows": 5}', r"board\.json has not the form of an edition"),
+        ("[]", r"board\.json is not in the format of an edition"),
+        ('{"schema": 1, "rows": 5}', r"board\.json is not in the format of an edition"),
     ],
 )
 def test_a_board_of_another_form_is_no_edition(folder: Path, content: str, message: str) -> None:

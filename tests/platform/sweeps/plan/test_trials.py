@@ -258,16 +258,19 @@ BAD = {
     "a near miss of a key": ({"trails": 3}, r"No key 'trails'. Did you mean trials"),
     "a wrong type": ({"epochs": "many"}, r"epochs: Input should be a valid integer, got 'many'"),
     "fewer trials than none": ({"trials": -1}, r"trials: Input should be greater than or equal to 0, got -1"),
-    "no search of what is drawn": ({"trials": 0}, r"trials: 0 searches nothing, and lr of lem is drawn\. Fix it in \["),
-    "nothing at all": ({"trials": 0, "retrain": 0}, r"trials: with 0 of them and retrain 0 there is nothing to train"),
-    "halving of no search": ({"trials": 0, "halving": {}}, r"halving: means nothing with trials 0"),
+    "no search of what is drawn": ({"trials": 0}, r"trials: with 0 no search chooses lr of lem\. Fix it in \["),
+    "nothing at all": (
+        {"trials": 0, "retrain": 0},
+        r"trials: trials and retrain are both 0, so nothing would be trained",
+    ),
+    "halving of no search": ({"trials": 0, "halving": {}}, r"halving: has no effect with trials = 0"),
     "a row that gives way, in short": ({"trials": 0, "instead_of": ["abc"]}, r"instead_of\.0: .*got 'abc'"),
     "rows that give way to a search": ({"instead_of": ["0" * 16]}, r"instead_of: is for settings that are fixed"),
     "rows that give way to a grid": (
         {"trials": 0, "instead_of": ["0" * 16], "grid": {"hidden": [4, 8]}},
         r"instead_of: .*with trials = 0; got a grid",
     ),
-    "a sampler of no search": ({"trials": 0, "sampler": "qmc"}, r"sampler: means nothing with trials 0"),
+    "a sampler of no search": ({"trials": 0, "sampler": "qmc"}, r"sampler: has no effect with trials = 0"),
     "no models": ({"models": []}, r"models: List should have at least 1 item"),
     "a model twice": ({"models": ["lem", "lem"]}, r"models: each model once, got lem, lem"),
     "a range upside down": (

@@ -137,7 +137,7 @@ def test_a_second_search_that_is_none_is_refused_in_one_line(changed: dict[str, 
 
 
 def test_there_is_no_second_search_without_a_first() -> None:
-    with pytest.raises(ConfigError, match="wider: means nothing with trials 0"):
+    with pytest.raises(ConfigError, match="wider: has no effect with trials = 0"):
         wider(trials=0)
     with pytest.raises(ConfigError, match="has at most 2,000,000 in all, got"):
         wider(wider={**WIDER, "trials": 2_000_000})

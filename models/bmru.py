@@ -38,6 +38,10 @@ class BMRU(Recurrence[BMRUWeights]):
     it takes z for σ(|ĥ| − β) and the sign for tanh(ĥ). That choice is ours, and so is the start: weights and biases as
     torch.nn.Linear's, U(−1/√p, 1/√p), and α as 1. The read-out sees h. Trainable numbers: 2 (dp + d) + d.
 
+    Neither equation nor gradient was compared with the paper's text, of which the abstract alone was at hand. So it was
+    with its cumulative successors, CMRU and αCMRU (Brandoit et al. 2026, arXiv:2605.11855), whose equations
+    were not available: they are not here.
+
     No printed number of it is at hand.
 
     Args: see ``Recurrence``.

@@ -71,7 +71,7 @@ def board_figures(url: str, rows: Sequence[Row], task_rows: Sequence[Row], print
     else:
         make = make_figure(url, chosen, rows, task_rows, chosen != "pairs" and draw_log_switch(rows[0], bar), printed)
     st.caption(ABOUT[chosen])
-    return {f"{rows[0].place} {NAMES[chosen].lower()}": page_frame.draw_figure(make, chosen, LACKING[chosen])}
+    return {f"{rows[0].board} {NAMES[chosen].lower()}": page_frame.draw_figure(make, chosen, LACKING[chosen])}
 
 
 def draw_log_switch(row: Row, bar: object) -> bool:

@@ -14,8 +14,9 @@ from pandas.io.formats.style import Styler
 from longwave.dashboard import table_frames
 from longwave.platform.boards import columns
 from longwave.platform.boards.columns import Align, Column
+from longwave.platform.boards.numbers import column_power, power_text
 from longwave.platform.boards.row import Row
-from longwave.platform.boards.texts import DASH
+from longwave.platform.boards.texts import DASH, marked_median, result
 
 DOT = " "
 """Key of the column that shows the model's colour; it says nothing of the row."""
@@ -24,10 +25,10 @@ RED, GREY = "#D9483B", "#868E97"
 BEST_COLOUR = "rgba(23, 105, 170, 0.14)"
 """Behind the medians that no other is surely better than; never behind a provisional one."""
 ORDER = (
-    "rank_low", DOT, "title", "median", "mean", "n", "share", "superseded", "verification", "parameters", "searched",
+    "title", "median", "rank_low", DOT, "mean", "n", "share", "superseded", "verification", "parameters", "searched",
     "verdict", "published", "train_seconds", "find_seconds",
 )  # fmt: skip
-"""Keys of the columns that stand first, score and rank before all: a phone shows these."""
+"""Keys of the columns that stand first, name and score before all: a phone shows these."""
 IF_ANY = ("published", "verdict")
 """Keys of the columns that stand only where some row has something there."""
 
@@ -40,11 +41,13 @@ class BoardView:
         rows: In order.
         columns: Those that the table has, in order.
         texts: What each says of each row, by its key.
+        power: Of ten, in units of which medians and means are written.
     """
 
     rows: Sequence[Row]
     columns: Sequence[Column]
     texts: Mapping[str, Sequence[str]]
+    power: int = 0
 
     @property
     def numbers(self) -> list[Column]:
@@ -62,8 +65,10 @@ def shown_columns(rows: Sequence[Row]) -> list[Column]:
 def view_board(rows: Sequence[Row]) -> BoardView:
     """Return the table of the rows of one board."""
     stand = shown_columns(rows)
+    power = column_power(rows)
     texts = {column.key: [column.text(row) for row in rows] for column in stand}
-    return BoardView(rows, stand, {**texts, "title": table_frames.row_labels(rows)})
+    texts |= {"median": [marked_median(row, power) for row in rows], "mean": [result(row, power) for row in rows]}
+    return BoardView(rows, stand, {**texts, "title": table_frames.row_labels(rows)}, power)
 
 
 def board_frame(made: BoardView) -> pd.DataFrame:
@@ -108,7 +113,9 @@ def styled_board(made: BoardView, colours: Sequence[str]) -> Styler:
 
 def column_headings(made: BoardView) -> dict[str, tuple[str, str, Align]]:
     """Return heading, meaning and side of each column of ``board_frame``, by its key."""
-    headings = {c.key: (c.heading, c.meaning, c.align) for c in made.columns}
+    unit = f", × {power_text(made.power)}" if made.power else ""
+    names = {c.key: c.heading + unit * (c.key in ("median", "mean")) for c in made.columns}
+    headings = {c.key: (names[c.key], c.meaning, c.align) for c in made.columns}
     return {**headings, DOT: (" ", "Colour of the model on this page.", "left")}
 
 

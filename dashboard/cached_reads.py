@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
@@ -79,6 +79,12 @@ def read_curves(url: str, ids: tuple[str, ...]) -> Sequence[Point]:
 def read_catalogue(url: str) -> Sequence[CatalogueEntry]:
     """Return what the store knows of models and tasks."""
     return open_store(url).catalogue()
+
+
+def task_title(url: str) -> Callable[[str], str]:
+    """Return what gives a task's name in print."""
+    titles = {row.task: row.task_title for row in read_board_rows(url)}
+    return lambda task: titles.get(task) or task
 
 
 @st.cache_resource(ttl=SECONDS_SHARED, refresh_mode="background", show_spinner=False)

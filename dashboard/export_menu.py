@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from longwave.dashboard import board_table
 from longwave.dashboard.board_table import BoardView
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import plain, published
@@ -17,12 +18,12 @@ REFERENCES = ("kind", "model", "number", "parameters")
 
 def board_as_table(made: BoardView, pool: Pool = EVERYBODY) -> Table:
     """Return the board as the page shows it, to download; its records hold more, at full precision."""
-    index = [column.key for column in made.columns].index("median")
+    index = [column.key for column in made.columns]
     return replace(
         as_text.board_table(made.rows, pool),
-        columns=[column.heading for column in made.columns],
+        columns=[heading for heading, _, _ in map(board_table.column_headings(made).__getitem__, index)],
         lines=list(zip(*(made.texts[column.key] for column in made.columns), strict=True)),
-        bold=frozenset((k, index) for k, row in enumerate(made.rows) if row.shines),
+        bold=frozenset((k, index.index("median")) for k, row in enumerate(made.rows) if row.shines),
         right=frozenset(k for k, column in enumerate(made.columns) if column.align == "right"),
     )
 
@@ -30,4 +31,4 @@ def board_as_table(made: BoardView, pool: Pool = EVERYBODY) -> Table:
 def references_as_table(rows: Sequence[Row]) -> Table:
     """Return one line a number that nobody trained here: kind, name, the number, its size."""
     lines = [(r.kind, r.title, plain(r.mean) if r.trivial else published(r), plain(r.parameters)) for r in rows]
-    return of_texts(f"{rows[0].place}: not trained here", REFERENCES, lines)
+    return of_texts(f"{rows[0].board}: not trained here", REFERENCES, lines)

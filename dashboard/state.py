@@ -66,12 +66,27 @@ def draw_buttons(label: str, key: str, options: Sequence[str], say: Writer = str
     return now
 
 
-def draw_choices(label: str, key: str, options: Sequence[str], say: Writer = str, container: Any = st) -> list[str]:
-    """Draw a picker of any of ``options`` and return the choice; none is all."""
-    now = [part for part in address_list(key) if part in options]
+def draw_choices(
+    label: str,
+    key: str,
+    options: Sequence[str],
+    say: Writer = str,
+    container: Any = st,
+    usual: Sequence[str] = (),
+    most: int | None = None,
+) -> list[str]:
+    """Draw a picker of any of ``options``, ``most`` of them, and return the choice; none is ``usual``."""
+    now = [part for part in address_list(key) if part in options][:most] or list(usual)
     st.session_state[_widget_key(key)] = now
     container.multiselect(
-        label, options, key=_widget_key(key), format_func=say, on_change=_write_choice, args=(key,), placeholder="all"
+        label,
+        options,
+        key=_widget_key(key),
+        format_func=say,
+        on_change=_write_choice,
+        args=(key, ",".join(usual)),
+        placeholder="all",
+        max_selections=most,
     )
     return now
 

@@ -18,7 +18,7 @@ WIDTHS = {
     "verdict": 400, "published": 300, "departures": 420,
 }  # fmt: skip
 """Pixels."""
-SIGN, NAME = 7.5, (90, 340)
+SIGN, NAME = 7.5, (90, 200)
 """Pixels of a character, and the least and most that a column takes which is as wide as what stands in it."""
 
 
@@ -37,7 +37,7 @@ def draw_board(made: BoardView) -> list[Row]:
         hide_index=True,
         placeholder=DASH,
         column_config=table_headings(made),
-        alt=f"The rows of {rows[0].place}, in order",
+        alt=f"The rows of {rows[0].board}, in order",
     )
     picked = [k for k in event["selection"]["rows"] if k < len(rows)]
     if picked != start:

@@ -49,7 +49,7 @@ def rows_frame(rows: Sequence[Row]) -> pd.DataFrame:
         column for column in columns.COLUMNS if column.key in ("title", "rank_low", "median", "seeds", "parameters")
     ]
     texts = {column.heading: [column.text(row) for row in rows] for column in stand}
-    return pd.DataFrame({"board": [row.place for row in rows], **texts})
+    return pd.DataFrame({"board": [row.board for row in rows], **texts})
 
 
 def row_labels(rows: Sequence[Row]) -> list[str]:

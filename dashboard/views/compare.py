@@ -1,59 +1,98 @@
-"""Two to six rows side by side: paired differences, the verdict in a sentence, what their settings differ in."""
+"""Up to five models, or rows, side by side: each against the first, board by board, with the verdict in a sentence."""
 
 from __future__ import annotations
 
-from itertools import combinations
+from collections.abc import Sequence
+from functools import partial
 
-import pandas as pd
 import streamlit as st
 
 from longwave.dashboard import cached_reads, page_frame, state, table_frames
-from longwave.platform.boards.compare import compare
-from longwave.platform.errors import ConfigError
+from longwave.dashboard.link_table import draw_link_table
+from longwave.platform.boards.compare import Comparison, compare
+from longwave.platform.boards.overview import overviews
+from longwave.platform.boards.row import Row
+from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.figures.forest import forest
+from longwave.platform.figures.frame import Figure
+from longwave.platform.figures.palette import family_colour
+from longwave.platform.figures.ratios import Ratio, ratios
 from longwave.platform.render import board as as_text
+from longwave.platform.render.export import Table
 from longwave.platform.render.harmless import in_streamlit
 
-MOST = 6  # Rows that stand side by side.
+MOST = 5
+"""Models, or rows, that stand side by side."""
 
 
 def draw(url: str) -> None:
-    """Draw the comparison of the rows, or of two models, that the address names."""
+    """Draw the comparison of the rows, or of the models, that the address names."""
     rows = cached_reads.read_board_rows(url)
-    named = state.address_list("rows")
-    pickers, corner = page_frame.draw_head()
-    if not named:
-        titles = {row.model: row.model_title for row in rows if row.current}
-        models = sorted(titles, key=lambda model: titles[model].lower())
-        if len(models) < 2:
-            raise ConfigError("There are not two models to compare yet. See what there is on the overview.")
-        a = state.draw_choice("First model", "a", models, titles.__getitem__, pickers)
-        b = state.draw_choice("Second model", "b", models, titles.__getitem__, pickers, models[1])
-        pairs, chosen = [(a, b)], []
-    else:
-        chosen = [cached_reads.find_row(url, name) for name in named[:MOST]]
-        pairs = [(a.config, b.config) for a, b in combinations(chosen, 2)]
-    tables = []
-    for a, b in pairs:
-        comparison = compare(rows, a, b)
-        tables.append(as_text.comparison_table(comparison))
-        st.markdown(f"**{in_streamlit(comparison.verdict)}**")
-    for table in tables:
-        st.dataframe(
-            pd.DataFrame(table.lines, columns=list(table.columns)), hide_index=True, height="content", key=table.title
-        )
-    if tables:
-        st.caption(in_streamlit(tables[0].caption))
-    drawn = None
+    pickers, corner = page_frame.draw_head(1000)
+    chosen = [cached_reads.find_row(url, name) for name in state.address_list("rows")[:MOST]]
+    names = [row.config for row in chosen] or pick_models(rows, pickers)
+    if len(names) < 2:
+        raise ConfigError("One model alone is no comparison. Choose another one beside it.")
+    comparisons = [compare(rows, names[0], other) for other in names[1:]]
+    figures = draw_ratios(comparisons, {row.model: row.family for row in rows}, [r.model for r in chosen] or names)
+    tables = [draw_comparison(each) for each in comparisons]
+    st.caption(in_streamlit(comparisons[0].how))
     if len({row.place for row in chosen}) == 1:
-        drawn = page_frame.draw_figure(
-            lambda: forest(chosen, table_frames.row_labels(chosen), chosen[0].goal == "min"), "forest"
-        )
+        made = partial(forest, chosen, table_frames.row_labels(chosen), chosen[0].goal == "min")
+        figures["medians"] = page_frame.draw_figure(made, "forest")
     bar = st.container(horizontal=True)
     for row in chosen:
         page_frame.draw_link(bar, "row", row.label, row=row.config)
     with corner:
-        page_frame.draw_share_menu("Comparison", tables, {"Medians compared": drawn})
+        page_frame.draw_share_menu("Comparison", tables, figures)
+
+
+def pick_models(rows: Sequence[Row], container: object) -> list[str]:
+    """Draw the picker of models and return the choice: by default the two best of the boards that share models.
+
+    Raises:
+        ConfigError: There are no two models, or the address names one that is not there.
+    """
+    titles = {row.model: row.model_title for row in rows if row.current}
+    if len(titles) < 2:
+        raise ConfigError("There are not two models to compare yet. See what there is on the overview.")
+    for name in state.address_list("models"):
+        if name not in titles:
+            raise ConfigError(did_you_mean("model", name, titles))
+    best = [line.model for part in overviews(rows) if len(part.lines) > 1 for line in part.lines][:2]
+    models = sorted(titles, key=lambda model: titles[model].lower())
+    say = f"Models, {MOST} at most; each is compared with the first"
+    return state.draw_choices(say, "models", models, titles.__getitem__, container, best or models[:2], MOST)
+
+
+def draw_ratios(
+    comparisons: Sequence[Comparison], families: dict[str, str], models: Sequence[str]
+) -> dict[str, Figure | None]:
+    """Draw the ratios of errors board by board, a figure for each model beside the first; return them by name."""
+    figures: dict[str, Figure | None] = {}
+    columns = st.columns(min(2, len(comparisons)), gap="medium")
+    for k, (each, model) in enumerate(zip(comparisons, models[1:], strict=True)):
+        lines = [
+            Ratio(c.a.board, r.value, r.low, r.high, family_colour(families.get(model, "")),
+                  f"{c.a.board}: error ratio {r.value:.3g}, {c.word}")
+            for c in each.contests
+            if c.contrast and (r := c.contrast.ratio)
+        ]  # fmt: skip
+        with columns[k % len(columns)]:
+            st.markdown(f"**{in_streamlit(each.verdict)}**")
+            if lines:
+                title = f"error of {each.a} over that of {each.b}: left of 1 is better"
+                name = f"{each.a} against {each.b}"
+                figures[name] = page_frame.draw_figure(partial(ratios, lines, title), f"ratios {k}")
+    return figures
+
+
+def draw_comparison(comparison: Comparison) -> Table:
+    """Draw a comparison board by board, and return it as a table."""
+    table = as_text.comparison_table(comparison)
+    with st.expander(in_streamlit(f"{table.title}, board by board"), expanded=len(comparison.contests) == 1):
+        draw_link_table(table.columns, table.lines, table.title, bold=table.bold)
+    return table
 
 
 page_frame.draw_page("Compare", draw)

@@ -24,6 +24,8 @@ HEAD = (
     "energy a retraining [J]",
     "parameters",
 )
+TABLE = 420
+"""Pixels of the table, which scrolls."""
 BY = {"model": "by model", "place": "by board"}
 
 
@@ -41,11 +43,11 @@ def draw(url: str) -> None:
         f"**{duration(total)} in all**, of which the searches took {duration(sum(r.find_seconds for r in rows))}."
     )
     drawn = {"hours": page_frame.draw_figure(lambda: cost_bars(cost_parts(rows, by), "hours"), "bars")}
-    places = sorted({row.place for row in rows})
+    places = sorted({row.board for row in rows})
     pick, _ = page_frame.draw_head()
     place = state.draw_choice("Board", "board", places, container=pick)
     cost = state.draw_choice("Cost", "cost", list(COSTS), lambda name: COSTS[name][0], pick)
-    shown = [row for row in rows if row.place == place]
+    shown = [row for row in rows if row.board == place]
     log = state.draw_switch("Log axis", "log", shown[0].goal == "min", pick)
     lacking = "No row of this board has both a median and this cost."
     drawn[f"{place} against {COSTS[cost][0].partition(' [')[0]}"] = page_frame.draw_figure(
@@ -53,7 +55,7 @@ def draw(url: str) -> None:
     )
     shapes = {"model": st.column_config.Column(width=text_width(table_frames.row_labels(rows)))}
     frame_ = pd.DataFrame(lines, columns=list(HEAD))
-    st.dataframe(frame_, hide_index=True, height="content", key="costs", column_config=shapes)
+    st.dataframe(frame_, hide_index=True, height=TABLE, key="costs", column_config=shapes)
     with corner:
         page_frame.draw_share_menu("Cost", [table], drawn)
 
@@ -62,7 +64,7 @@ def cost_parts(rows: list[Row], by: str) -> list[BarPart]:
     """Return the parts of the bars: hours of the search and of the retrainings."""
     sums: dict[tuple[str, str], float] = {}
     for row in rows:
-        name = row.model_title if by == "model" else row.place
+        name = row.model_title if by == "model" else row.board
         for phase, seconds in (("search", row.find_seconds), ("retrain", row.train_seconds)):
             sums[name, phase] = sums.get((name, phase), 0.0) + seconds
     return [BarPart(n, phase, s / 3600, f"{n}, {phase}: {duration(s)}") for (n, phase), s in sums.items()]
@@ -71,7 +73,7 @@ def cost_parts(rows: list[Row], by: str) -> list[BarPart]:
 def table_line(row: Row) -> tuple[str, ...]:
     """Return one line of the table."""
     return (
-        row.place, row.label, plain(row.seed_count), duration(row.train_seconds), searched(row),
+        row.board, row.label, plain(row.seed_count), duration(row.train_seconds), searched(row),
         duration(row.find_seconds), plain(row.joules), plain(row.parameters),
     )  # fmt: skip
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import chain
+
 import streamlit as st
 
 from longwave.dashboard import cached_reads, page_frame, state
+from longwave.platform.boards.overview import overviews
 from longwave.platform.boards.row import Row, named
 from longwave.platform.errors import ConfigError
 from longwave.platform.figures.grid import Square, grid
@@ -18,54 +22,65 @@ def draw(url: str) -> None:
     if not rows:
         raise ConfigError("The store holds no retrainings yet. What was run appears here.")
     titles = {row.model: row.model_title for row in rows}
-    boards = sorted({(row.task, row.variant) for row in rows})
+    names = {(row.task, row.variant): row.board for row in rows}
+    parts = [([line.model for line in part.lines], part.tasks) for part in overviews(rows)]
     best: dict[tuple[str, tuple[str, str]], Row] = {}
     for row in rows:
         key = (row.model, (row.task, row.variant))
         if key not in best or row.seed_count > best[key].seed_count:
             best[key] = row
-    squares = [make_square(titles[model], board, best.get((model, board))) for model in titles for board in boards]
-    head = ("model", *(named(board) for board in boards))
-    lines = [(title, *(c.word for c in squares if c.line == title)) for title in titles.values()]
+    grids = [
+        [make_square(titles[model], names[board], best.get((model, board))) for model in models for board in boards]
+        for models, boards in parts
+    ]
+    squares = [*chain(*grids)]
     body, corner = page_frame.draw_head()
     holes = sum(c.state == "not run" for c in squares)
     done = sum(c.state == "done" for c in squares)
     body.markdown(f"**{len(squares) - holes} of {len(squares)} cells were run**, {done} with {ENOUGH} seeds or more.")
-    drawn = page_frame.draw_figure(
-        lambda: grid(squares, list(titles.values()), [named(board) for board in boards]), "grid"
+    tables, figures = [], {}
+    for k, ((models, boards), mine) in enumerate(zip(parts, grids, strict=True)):
+        of_models, of_boards = [titles[model] for model in models], [names[board] for board in boards]
+        name = f"Coverage {k + 1}"
+        figures[name] = page_frame.draw_figure(partial(grid, mine, of_models, of_boards), f"grid {k}")
+        lines = [(title, *(c.word for c in mine if c.line == title)) for title in of_models]
+        tables.append(of_texts(name, ("model", *of_boards), lines))
+    st.caption(
+        "Boards that share no model stand apart: a model of sequences runs on no graph, and no such cell counts."
     )
     with corner:
-        page_frame.draw_share_menu("Coverage", [of_texts("Coverage", head, lines)], {"Coverage": drawn})
+        page_frame.draw_share_menu("Coverage", tables, figures)
     st.subheader("Fill a cell", anchor=False)
     pick, _ = page_frame.draw_head()
     model = state.draw_choice("Model", "model", list(titles), titles.__getitem__, pick)
-    board = state.draw_choice("Board", "board", [named(p) for p in boards], container=pick)
+    of_model = {named(p): p for models, places in parts if model in models for p in places}
+    board = state.draw_choice("Board", "board", list(of_model), lambda name: names[of_model[name]], pick)
     page_frame.draw_command(
         "A sweep file for it, to be run with longwave sweep run FILE:",
-        sweep_file(model, *dict(zip(map(named, boards), boards, strict=True))[board]),
+        sweep_file(model, *of_model[board]),
     )
 
 
-def make_square(title: str, board: tuple[str, str], row: Row | None) -> Square:
+def make_square(title: str, board: str, row: Row | None) -> Square:
     """Return what a cell is: its state in a colour and in a word."""
-    where = f"{title} on {named(board)}"
+    where = f"{title} on {board}"
     if row is None:
-        return Square(title, named(board), "not run", "·", f"{where}: not run")
+        return Square(title, board, "not run", "·", f"{where}: not run")
     if row.missing:
         return Square(
             title,
-            named(board),
+            board,
             "running",
             f"{row.seed_count}/{row.seed_count + row.missing}",
             f"{where}: {row.missing} to come",
         )
     if not row.seed_count:
-        return Square(title, named(board), "failed", "failed", f"{where}: {row.failed} failed")
+        return Square(title, board, "failed", "failed", f"{where}: {row.failed} failed")
     if row.diverged == row.seed_count:
-        return Square(title, named(board), "diverged", "div.", f"{where}: all {row.seed_count} seeds diverged")
+        return Square(title, board, "diverged", "div.", f"{where}: all {row.seed_count} seeds diverged")
     return Square(
         title,
-        named(board),
+        board,
         "few seeds" if row.provisional else "done",
         str(row.seed_count),
         f"{where}: {row.seed_count} seeds",

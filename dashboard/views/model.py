@@ -59,7 +59,14 @@ def draw_standing(comparison: Comparison, family: str) -> Figure | None:
     """Draw how a model stands to another, board by board: below 1 its errors are smaller."""
     st.markdown(f"**{in_streamlit(comparison.verdict)}**")
     lines = [
-        Ratio(c.place, r.value, r.low, r.high, family_colour(family), f"{c.place}: × {r.value:.3g}, {c.word}")
+        Ratio(
+            c.a.board,
+            r.value,
+            r.low,
+            r.high,
+            family_colour(family),
+            f"{c.a.board}: error ratio {r.value:.3g}, {c.word}",
+        )
         for c in comparison.contests
         if c.contrast and (r := c.contrast.ratio)
     ]
@@ -74,7 +81,7 @@ def draw_searches(url: str, model: str, tasks: list[str]) -> Figure | None:
     """Draw what the settings of its search trials did, two at a time, and return that."""
     st.subheader("What its settings do", anchor=False)
     bar, _ = page_frame.draw_head()
-    task = state.draw_choice("Task", "task", tasks, container=bar)
+    task = state.draw_choice("Task", "task", tasks, cached_reads.task_title(url), bar)
     row = next(r for r in cached_reads.read_board_rows(url, task) if r.model == model and r.kind == "reproduced")
     ids = tuple(run.id for run in cached_reads.open_store(url).search_runs(row.config))
     trials = cached_reads.read_trials(url, ids)

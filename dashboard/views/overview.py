@@ -11,7 +11,6 @@ from longwave.dashboard import cached_reads, page_frame
 from longwave.dashboard.link_table import Link, draw_link_table
 from longwave.platform.boards.answer import answer, over_all
 from longwave.platform.boards.diagram import Diagram, svg
-from longwave.platform.boards.numbers import column_power, power_text
 from longwave.platform.boards.overview import ModelLine, Overview, overviews
 from longwave.platform.boards.row import SHORT, Row
 from longwave.platform.boards.separation import count_words
@@ -75,16 +74,10 @@ def draw_boards(boards: Sequence[Sequence[Row]]) -> None:
             Link(of.board, "task", {"task": of.task, "variant": of.variant}),
             as_text.SEPARATES[best.separation.word],
             Link(best.first, "row", {"row": best.leaders[0].config[:SHORT]}) if best.leaders else DASH,
-            _median_text(best.leaders[0]) if best.leaders else DASH,
+            marked_median(best.leaders[0]) if best.leaders else DASH,
             best.sure,
         ])  # fmt: skip
     draw_link_table(BOARDS, lines, "The best network of each board")
-
-
-def _median_text(row: Row) -> str:
-    """Return the median of a row, of a small one in units of a power of ten."""
-    power = column_power([row])
-    return marked_median(row, power) + (f" × {power_text(power)}" if power else "")
 
 
 def draw_models(url: str, part: Overview, k: int) -> None:

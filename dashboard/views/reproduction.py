@@ -21,28 +21,25 @@ from longwave.platform.figures.ratios import Ratio, ratios
 from longwave.platform.render.export import of_texts
 from longwave.platform.render.harmless import in_streamlit
 
+TABLE = 420
+"""Pixels of the table, which scrolls."""
 HEAD = ("board", "model", "published", "verdict", "our error over it", "why")
 
 
 def draw(url: str) -> None:
     """Draw every published number that has a row to compare with."""
-    pairs = [
-        (row, number)
-        for row in cached_reads.read_board_rows(url)
-        for number in row.published
-        if row.kind == "reproduced"
-    ]
+    pairs = [(row, number) for row in cached_reads.read_board_rows(url) for number in row.published if row.current]
     if not pairs:
         raise ConfigError("No row stands beside a published number yet. Sweeps of the papers' tasks: infra/sweeps.")
     counts = Counter(number["verdict"] for _, number in pairs)
     pickers, corner = page_frame.draw_head()
-    boards = sorted({row.place for row, _ in pairs})
+    boards = sorted({row.board for row, _ in pairs})
     chosen = state.draw_choices("Boards", "boards", boards, container=pickers)
     words = state.draw_choices("Verdict", "verdict", [w for w in VERDICTS if counts[w]], container=pickers)
     kept = [
         (row, number)
         for row, number in pairs
-        if (not chosen or row.place in chosen) and (not words or number["verdict"] in words)
+        if (not chosen or row.board in chosen) and (not words or number["verdict"] in words)
     ]
     lines = [table_line(row, number) for row, number in kept]
     table = of_texts("Published numbers and ours", HEAD, lines)
@@ -53,8 +50,8 @@ def draw(url: str) -> None:
         + in_streamlit(verdict_share(row for row, _ in pairs))
     )
     drawn = [
-        Ratio(f"{row.label}, {row.place}", float(n["ratio"]), n["ratio_low"], n["ratio_high"],
-              family_colour(row.family), f"{row.label} on {row.place}: {judged(n)}")
+        Ratio(f"{row.label}, {row.board}", float(n["ratio"]), n["ratio_low"], n["ratio_high"],
+              family_colour(row.family), f"{row.label} on {row.board}: {judged(n)}")
         for row, n in kept if n["ratio"]
     ]  # fmt: skip
     made = None
@@ -66,13 +63,13 @@ def draw(url: str) -> None:
         page_frame.draw_share_menu("Reproduction", [table], {"Reproduction": made})
     shapes = {"model": st.column_config.Column(width=text_width(table_frames.row_labels([row for row, _ in kept])))}
     frame_ = pd.DataFrame(lines, columns=list(HEAD))
-    st.dataframe(frame_, hide_index=True, height="content", key="numbers", column_config=shapes)
+    st.dataframe(frame_, hide_index=True, height=TABLE, key="numbers", column_config=shapes)
 
 
 def table_line(row: Row, number: Mapping[str, Any]) -> tuple[str, ...]:
     """Return one line: what was printed, the verdict, and its reason in a sentence."""
     why = "; ".join(number["departures"]) or str(number["why"])
-    return (row.place, row.label, quoted(number), str(number["verdict"]), ratio(number), why)
+    return (row.board, row.label, quoted(number), str(number["verdict"]), ratio(number), why)
 
 
 page_frame.draw_page("Reproduction", draw)

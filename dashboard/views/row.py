@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import streamlit as st
 
 from longwave.dashboard import cached_reads, page_frame, state, table_frames
-from longwave.platform.boards.row import Row
-from longwave.platform.boards.texts import measured, median
+from longwave.dashboard.link_table import Link, draw_link_table
+from longwave.platform.boards.answer import answer
+from longwave.platform.boards.row import SHORT, Row
+from longwave.platform.boards.texts import marked_median, measured, median
 from longwave.platform.errors import ConfigError
 from longwave.platform.figures.curves import OF, curves
 from longwave.platform.figures.forest import forest
@@ -17,23 +19,29 @@ from longwave.platform.records.stored import Trial
 from longwave.platform.render import board as as_text
 from longwave.platform.render.harmless import in_streamlit
 
+SEEN, MOST_SEEN = "rows seen", 5
+"""Of the session: keys of the rows that were looked at, the last one first; and how many are remembered."""
+
 
 def draw(url: str) -> None:
     """Draw the row that the address names."""
     name = state.address_value("row")
     if not name:
-        raise ConfigError("No row is named. Select one on a task's board.")
+        draw_offers(url)
+        return
     row = cached_reads.find_row(url, name)
+    seen = [key for key in st.session_state.get(SEEN, ()) if key != row.key]
+    st.session_state[SEEN] = [row.key, *seen][:MOST_SEEN]
     board = [other for other in cached_reads.read_board_rows(url, row.task) if other.variant == row.variant]
     body, corner = page_frame.draw_head(1000)
-    body.subheader(in_streamlit(f"{row.label} on {row.place}: {median(row)}"), anchor=False)
+    body.subheader(in_streamlit(f"{row.label} on {row.board}: {median(row)}"), anchor=False)
     bar = st.container(horizontal=True)
-    page_frame.draw_link(bar, "task", f"Board of {row.place}", task=row.task, variant=row.variant)
+    page_frame.draw_link(bar, "task", f"Board of {row.board}", task=row.task, variant=row.variant)
     if row.kind != "reproduced":
         st.caption("Nobody retrained it here; it has no rank.")
         draw_published(row)
         with corner:
-            page_frame.draw_share_menu(f"{row.label} on {row.place}", [as_text.board_table([row])])
+            page_frame.draw_share_menu(f"{row.label} on {row.board}", [as_text.board_table([row])])
         return
     st.caption(in_streamlit(table_frames.short_text(row)))
     if row.superseded:
@@ -55,7 +63,26 @@ def draw(url: str) -> None:
         st.table(table_frames.choice_frame(row), border="horizontal", hide_index=True, hide_header=True)
         draw_provenance(row)
     with corner:
-        page_frame.draw_share_menu(f"{row.label} on {row.place}", [as_text.board_table([row])], drawn)
+        page_frame.draw_share_menu(f"{row.label} on {row.board}", [as_text.board_table([row])], drawn)
+
+
+def draw_offers(url: str) -> None:
+    """Draw rows to choose from: those last seen, and the best of each board."""
+    boards: dict[str, list[Row]] = {}
+    for row in cached_reads.read_board_rows(url):
+        boards.setdefault(row.board, []).append(row)
+    known = {row.key: row for rows in boards.values() for row in rows}
+    seen = [known[key] for key in st.session_state.get(SEEN, ()) if key in known]
+    best = [row for rows in boards.values() for row in answer(rows).leaders[:1]]
+    if not best and not seen:
+        raise ConfigError("No row is ranked yet. Rows appear here once retrainings have ended.")
+    for title, rows in (("Last seen", seen), ("Best of each board", best)):
+        if rows:
+            st.subheader(title, anchor=False)
+            lines: list[list[str | Link]] = [
+                [Link(row.label, "row", {"row": row.key[:SHORT]}), marked_median(row), row.board] for row in rows
+            ]
+            draw_link_table(("row", "median [95 %]", "board"), lines, title)
 
 
 def seed_curves(url: str, row: Row, trials: Sequence[Trial]) -> Figure | None:

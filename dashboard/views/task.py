@@ -13,10 +13,14 @@ from longwave.dashboard.board_table import view_board
 from longwave.dashboard.table import draw_board
 from longwave.platform.boards.answer import answer
 from longwave.platform.boards.landmarks import landmarks
-from longwave.platform.boards.row import SHORT, Row, named
+from longwave.platform.boards.row import SHORT, Row
+from longwave.platform.boards.texts import measured, median
 from longwave.platform.errors import ConfigError
+from longwave.platform.figures.curves import curves
 from longwave.platform.render.harmless import in_streamlit
 
+MOST = 5
+"""Selected rows that are linked and compared."""
 LANDMARKS = ("", "model", "median [94–95 %]", "rank", "parameters", "searched")
 
 
@@ -27,7 +31,7 @@ def draw(url: str) -> None:
             "The store holds no retrainings yet. A sweep retrains its winners last; they appear here then."
         )
     pickers, corner = page_frame.draw_head()
-    task = state.draw_choice("Task", "task", tasks, container=pickers)
+    task = state.draw_choice("Task", "task", tasks, cached_reads.task_title(url), pickers)
     everything = cached_reads.read_board_rows(url, task)
     variants = table_frames.list_variants(everything)
     variant = variants[0]
@@ -50,7 +54,15 @@ def draw(url: str) -> None:
         "that were trained here" + filters.describe_filters()
     )
     made = view_board(ours)
-    draw_links(draw_board(made))
+    if state.address_list("select"):
+        left_side, right_side = st.columns([3, 2], gap="medium")
+        with left_side:
+            chosen = draw_board(made)
+        with right_side:
+            draw_detail(url, chosen)
+    else:
+        draw_board(made)
+        st.caption("Select a row to see its seeds and curves beside the table; select two or more to compare them.")
     others = [row for row in left if row.trivial or (printed and row.kind == "published")]
     figures = board_figures.board_figures(url, [*ours, *others], everything, printed)
     draw_references(others)
@@ -60,7 +72,7 @@ def draw(url: str) -> None:
             export_menu.board_as_table(made, wanted),
             *([export_menu.references_as_table(others)] if others else []),
         ]
-        page_frame.draw_share_menu(named((task, variant)), tables, figures)
+        page_frame.draw_share_menu(rows[0].board, tables, figures)
 
 
 def draw_about(url: str, task: str, variant: str) -> None:
@@ -87,16 +99,26 @@ def draw_baselines(rows: Sequence[Row]) -> None:
         st.table(shown, border="horizontal", hide_index=True)
 
 
-def draw_links(chosen: Sequence[Row]) -> None:
-    """Draw where the selected rows lead to."""
+def draw_detail(url: str, chosen: Sequence[Row]) -> None:
+    """Draw the row that was selected last: its number, its curves and its command; and where all of them lead."""
     if not chosen:
-        st.caption("Select a row for its seeds, curves and command; select two or more to compare them.")
         return
+    row = chosen[-1]
+    st.markdown(f"**{in_streamlit(row.label)}: {in_streamlit(median(row))}**")
+    st.caption(in_streamlit(table_frames.short_text(row)))
+    trials = cached_reads.read_trials(url, tuple(row.trials))
+    points = cached_reads.read_curves(url, tuple(row.trials))
+    title = f"validation {measured(row)}"
+    page_frame.draw_figure(
+        lambda: curves(trials, points, row.family, "valid", title, row.goal == "min") if points else None,
+        "selected curves", "No epoch of these retrainings is stored.",
+    )  # fmt: skip
+    st.code(row.command, language=None)
     bar = st.container(horizontal=True)
-    for row in chosen[:6]:
+    for row in chosen[:MOST]:
         page_frame.draw_link(bar, "row", row.label, row=row.config)
     if len(chosen) > 1:
-        page_frame.draw_link(bar, "compare", "Compare them", rows=",".join(row.config[:SHORT] for row in chosen))
+        page_frame.draw_link(bar, "compare", "Compare them", rows=",".join(row.config[:SHORT] for row in chosen[:MOST]))
 
 
 def draw_references(rows: Sequence[Row]) -> None:

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from statistics import quantiles
 
 import altair as alt
 
 from longwave.platform.figures.frame import Figure, Mark, as_data, frame_chart, number_axis, thin_points
-from longwave.platform.figures.legend import legend_height, names_abreast
 from longwave.platform.figures.palette import family_colour
 from longwave.platform.records.run import Point
 from longwave.platform.records.stored import Trial
 
 HEIGHT = 320
+FEWEST = 3
+"""Retrainings from which on their median is drawn."""
 OF = {"valid": "validation", "loss": "training loss"}
 """What a curve may show."""
 
 
 def curves(trials: Sequence[Trial], points: Sequence[Point], family: str, what: str, title: str, log: bool) -> Figure:
-    """Return one line a retraining by epoch: a dot marks the best epoch, a cross where one diverged or failed.
+    """Return a thin line a retraining by epoch, and from three on their median and the band of their middle half.
+
+    A dot marks the best epoch of a retraining, a cross where one diverged or failed.
 
     A line of many epochs is thinned; its ends and its best epoch stay.
 
@@ -36,19 +40,39 @@ def curves(trials: Sequence[Trial], points: Sequence[Point], family: str, what: 
     lines, ends = ([m for m in marks if (m["mark"] == "") is plain] for plain in (True, False))
     y = alt.Y("value:Q", **number_axis(title, numbers, log))
     x = alt.X("epoch:Q", scale=alt.Scale(nice=False), axis=alt.Axis(title="epoch", grid=False, tickMinStep=1))
-    names = [f"seed {trial.config.seed}" for trial in trials]
-    dash = alt.StrokeDash("name:N", sort=names, legend=alt.Legend(title=None, columns=names_abreast(names)))
+    middle = _middle_half(lines) if len(trials) >= FEWEST else []
+    width, faint = (0.8, 0.5) if middle else (1.75, 1.0)
     tip = alt.Tooltip("tip:N", title=" ")
     shape = alt.Shape("mark:N", scale=alt.Scale(domain=["best", "broken"], range=["circle", "cross"]), legend=None)
     chart = alt.layer(
-        alt.Chart(as_data(lines)).mark_line(color=family_colour(family), strokeWidth=1.75).encode(
-            x=x, y=y, strokeDash=dash, tooltip=tip),
-        alt.Chart(as_data(ends)).mark_point(filled=True, size=80, opacity=1, color=family_colour(family)).encode(
+        alt.Chart(as_data(middle)).mark_area(color=family_colour(family), opacity=0.2).encode(
+            x=x, y=alt.Y("low:Q", **number_axis(title, numbers, log)), y2="high:Q"),
+        alt.Chart(as_data(lines)).mark_line(color=family_colour(family), strokeWidth=width, opacity=faint).encode(
+            x=x, y=y, detail="name:N", tooltip=tip),
+        alt.Chart(as_data(middle)).mark_line(color=family_colour(family), strokeWidth=2.5).encode(
+            x=x, y=y, tooltip=tip),
+        alt.Chart(as_data(ends)).mark_point(
+            filled=True, size=30 if middle else 80, opacity=1, color=family_colour(family)).encode(
             x=x, y=y, shape=shape, angle=alt.condition("datum.mark == 'broken'", alt.value(45), alt.value(0)),
             tooltip=tip),
     )  # fmt: skip
-    summary = f"{title} by epoch, one line a retraining: a dot is its best epoch, a cross where it diverged or failed"
-    return frame_chart(chart, summary, HEIGHT + legend_height(len(names)))
+    middle_half = "; thick the median, the band the middle half" if middle else ""
+    summary = f"{title} by epoch, one line a retraining, a dot at its best epoch, a cross where it broke{middle_half}"
+    return frame_chart(chart, summary, HEIGHT)
+
+
+def _middle_half(lines: Sequence[Mark]) -> list[Mark]:
+    """Return by epoch the median and the quartiles of the retrainings that have a value there, ``FEWEST`` at least."""
+    by_epoch: dict[int, list[float]] = {}
+    for mark in lines:
+        by_epoch.setdefault(mark["epoch"], []).append(mark["value"])
+    marks: list[Mark] = []
+    for epoch, values in sorted(by_epoch.items()):
+        if len(values) >= FEWEST:
+            low, median, high = quantiles(values, n=4, method="inclusive")
+            tip = f"epoch {epoch}: median {median:.5g}, middle half {low:.5g} to {high:.5g}, {len(values)} seeds"
+            marks.append({"mark": "median", "epoch": epoch, "value": median, "low": low, "high": high, "tip": tip})
+    return marks
 
 
 def _line(trial: Trial, points: Sequence[Point], what: str, log: bool) -> Iterator[Mark]:

@@ -46,6 +46,7 @@ def grid(cells: Sequence[Square], lines: Sequence[str], columns: Sequence[str]) 
         sort=[*columns],
         axis=alt.Axis(
             title=None,
+            labelOverlap=False,
             orient="top",
             labelAngle=width_condition(len(columns), 35, -90),
             grid=False,

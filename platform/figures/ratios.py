@@ -25,6 +25,10 @@ TITLE = 54
 """Letters in a line of the axis' title: what a phone has room for."""
 
 
+MANY, DENSE = 24, 16
+"""Lines above which each takes fewer pixels, and how many."""
+
+
 @dataclass(frozen=True)
 class Ratio:
     """One line: a ratio with its interval, where it has one, and its tooltip."""
@@ -54,9 +58,13 @@ def ratios(lines: Sequence[Ratio], title: str, margin: float | None = None) -> F
     numbers = [1.0, *(mark[end] for mark in marks for end in ("value", "low", "high"))]
     numbers += [margin, 1 / margin] if margin else []
     heading = [line for part in title.replace(": ", ":\n").split("\n") for line in textwrap.wrap(part, TITLE)]
-    of_x = number_axis(heading, numbers, True, titleAnchor="end")
+    of_x = number_axis(heading, numbers, True, titleAnchor="end", orient="top")
     x = alt.X("value:Q", **of_x)
-    y = alt.Y("name:N", sort=names, axis=alt.Axis(title=None, ticks=False, domain=False, labelOverlap=False, grid=True))
+    y = alt.Y(
+        "name:N",
+        sort=names,
+        axis=alt.Axis(title=None, ticks=False, domain=False, labelOverlap=False, labelLimit=320, grid=True),
+    )
     tint, tip = alt.Color("tint:N", scale=None), alt.Tooltip("tip:N", title=" ")
     one = (
         alt.Chart(as_data([{"value": 1.0, "tip": "equal errors"}])).mark_rule(color=FAINT, strokeWidth=1.5).encode(x=x)
@@ -72,5 +80,7 @@ def ratios(lines: Sequence[Ratio], title: str, margin: float | None = None) -> F
         band = alt.Chart(as_data([{"low": 1 / margin, "high": margin}])).mark_rect(color=FAINT, opacity=0.15)
         layers.insert(0, band.encode(x=alt.X("low:Q", **of_x), x2="high:Q"))
     return frame_chart(
-        alt.layer(*layers), f"{title}: {list_names(names)}", AXIS + LETTERS * len(heading) + LINE * max(1, len(names))
+        alt.layer(*layers),
+        f"{title}: {list_names(names)}",
+        AXIS + LETTERS * len(heading) + (DENSE if len(names) > MANY else LINE) * max(1, len(names)),
     )

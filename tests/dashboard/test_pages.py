@@ -48,8 +48,8 @@ def test_the_table_prints_each_row_as_computed_by_hand(url: str, visit: Visit) -
         "rank_low": "1–3",
         " ": "●",
         "title": "LEM",
-        "median": "0.00500 [0.00300, 0.00700] (75 %)",
-        "mean": "0.0050 ± 0.0020 (3, provisional)",
+        "median": "5.00 [3.00, 7.00] (75 %)",
+        "mean": "5.0 ± 2.0 (3, provisional)",
         "published": "0.2 × 10⁻² (reported, lem Table 4, lem Table 9)",
         "verdict": "other protocol (2.36)",
         "n": "3 ok",
@@ -61,7 +61,7 @@ def test_the_table_prints_each_row_as_computed_by_hand(url: str, visit: Visit) -
         "find_seconds": "—",
     }
     # Geometric mean of the errors 0.01189 over 0.012.
-    assert [lstm[k] for k in ("rank_low", "mean", "n")] == ["1–3", "0.0120 ± 0.0016 (5)", "5 ok"]
+    assert [lstm[k] for k in ("rank_low", "mean", "n")] == ["1–3", "12.0 ± 1.6 (5)", "5 ok"]
     assert lstm["verdict"].startswith("other protocol (0.99)")
     assert [cornn[k] for k in ("rank_low", "title", "median", "mean")] == ["1–3", "coRNN", "diverged", "diverged"]
     assert [cornn[k] for k in ("n", "share")] == ["2 diverged, 1 missing", "100 % [16, 100]"]
@@ -72,7 +72,8 @@ def test_headings_and_help_are_those_of_the_columns(url: str, visit: Visit) -> N
     shown = json.loads(visit(url, "task", task="fitzhugh_nagumo").dataframe[0].proto.columns)
     for column in columns.of("dashboard"):
         if not column.usual:
-            assert (shown[column.key]["label"], shown[column.key]["help"]) == (column.heading, column.meaning)
+            unit = ", × 10⁻³" if column.key in ("median", "mean") else ""
+            assert (shown[column.key]["label"], shown[column.key]["help"]) == (column.heading + unit, column.meaning)
 
 
 def test_what_nobody_trained_stands_below_the_rows_that_were_trained_here(url: str, visit: Visit) -> None:
@@ -145,10 +146,9 @@ def test_a_picker_writes_the_address_and_the_address_moves_the_picker(url: str, 
     [
         ("task", {"task": "fitzhugh"}, "No task 'fitzhugh'. Did you mean fitzhugh"),
         ("row", {"row": "abcdabcd"}, "No row of this store has a name that begins with 'abcdabcd'."),
-        ("row", {}, "No row is named. Select one on a task's board."),
         ("sweep", {"sweep": "demos"}, "No sweep 'demos'. Did you mean demo?"),
         ("model", {"model": "lemm"}, "No model 'lemm'. Did you mean lem or lstm?"),
-        ("compare", {"a": "gru", "b": "lem"}, "gru and lem have no task in common"),
+        ("compare", {"models": "gru,lem"}, "gru and lem have no task in common"),
     ],
 )
 def test_a_link_to_what_is_not_there_says_so_in_place_of_something_else(
@@ -162,7 +162,7 @@ def test_a_link_to_what_is_not_there_says_so_in_place_of_something_else(
 def test_a_row_has_its_seeds_curves_settings_and_command(url: str, visit: Visit) -> None:
     row = trial("lem", 0).row
     page = visit(url, "row", row=row[:8])
-    assert page.subheader[0].value == "LEM on fitzhugh_nagumo: 0.00500 [0.00300, 0.00700] (75 %)"
+    assert page.subheader[0].value == "LEM on FitzHugh–Nagumo: 0.00500 [0.00300, 0.00700] (75 %)"
     seeds = page.dataframe[0].value.sort_values("seed")
     assert list(seeds["test"]) == [0.003, 0.005, 0.007] and list(seeds["best epoch"]) == [2, 2, 2]
     lines = [v for v in marks(page) if v.get("mark") == ""]
@@ -244,8 +244,32 @@ def test_an_empty_store_says_which_sweep_is_running(tmp_path: Path, visit: Visit
 def test_two_rows_are_compared_with_a_verdict_in_a_sentence(url: str, visit: Visit) -> None:
     page = visit(url, "compare", rows=f"{trial('lem', 0).row[:8]},{trial('lstm', 0).row[:8]}")
     assert "beats LSTM" in notes(page) and "would decide fitzhugh_nagumo" in notes(page)
-    [table] = page.dataframe
-    assert list(table.value["task"]) == ["fitzhugh_nagumo: l2_error ↓"]
+    [[_, line]] = link_tables(page)
+    assert line[0] == "fitzhugh_nagumo: l2_error ↓"
+    [ratio] = [m for m in marks(page) if m.get("name")]
+    assert ratio["name"] == "FitzHugh–Nagumo" and ratio["value"] == pytest.approx(
+        math.prod((3, 5, 7)) ** (1 / 3) / math.prod(range(10, 15)) ** (1 / 5)
+    )
+
+
+def test_five_models_at_most_are_compared_each_with_the_first_and_the_two_best_by_default(
+    url: str, visit: Visit
+) -> None:
+    page = visit(url, "compare")
+    assert len(page.multiselect[0].value) == len({"lem", "lstm", "cornn"} & {*page.multiselect[0].value}) == 2
+    more = visit(url, "compare", models="lstm,lem,cornn")
+    assert [table[0][1:3] for table in link_tables(more)] == [["LSTM", "LEM"], ["LSTM", "coRNN"]]
+    wrong = visit(url, "compare", models="lstm,lemm")
+    assert "Did you mean" in wrong.info[0].value
+
+
+def test_a_row_that_nobody_names_offers_the_last_seen_and_the_best(url: str, visit: Visit) -> None:
+    best, *others = link_tables(visit(url, "row"))
+    assert ">LSTM</a>" in best[3][0] and best[3][1:] == ["0.0120 [0.0100, 0.0140]", "FitzHugh–Nagumo"] and not others
+    page = visit(url, "row", row=trial("lem", 0).row)
+    page.query_params.pop("row")
+    seen, _ = link_tables(page.run())
+    assert ">LEM</a>" in seen[1][0]
 
 
 def test_a_sweep_tells_how_its_trials_stand_each_state_apart(url: str, visit: Visit) -> None:
@@ -286,12 +310,14 @@ def test_costs_are_those_of_the_runs(url: str, visit: Visit) -> None:
 
 
 def test_coverage_says_what_was_run_and_how_a_hole_is_filled(url: str, visit: Visit) -> None:
-    page = visit(url, "coverage", model="lem", board="adding N=500")
-    assert "5 of 12 cells were run" in notes(page)
+    page = visit(url, "coverage", model="gru", board="adding N=500")
+    assert "5 of 5 cells were run" in notes(page)
     cells = {(v["line"], v["column"]): v["state"] for v in marks(page)}
-    assert cells["LEM", "fitzhugh_nagumo"] == "few seeds" and cells["LSTM", "fitzhugh_nagumo"] == "done"
-    assert cells["coRNN", "fitzhugh_nagumo"] == "running" and cells["LEM", "adding N=500"] == "not run"
-    assert 'task = "adding"\nvariant = "N=500"\nmodels = ["lem"]' in notes(page)
+    assert cells["GRU", "Adding problem, N=500"] == "few seeds"
+    others = {(v["line"], v["column"]): v["state"] for v in marks(page, 1)}
+    assert others == {("LEM", "FitzHugh–Nagumo"): "few seeds", ("LSTM", "FitzHugh–Nagumo"): "done",
+                      ("coRNN", "FitzHugh–Nagumo"): "running"}  # fmt: skip
+    assert 'task = "adding"\nvariant = "N=500"\nmodels = ["gru"]' in notes(page)
 
 
 def test_methods_say_what_each_column_means(url: str, visit: Visit) -> None:

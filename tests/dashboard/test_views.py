@@ -74,7 +74,7 @@ def test_a_board_is_sorted_as_the_link_says_and_taken_along_in_that_order(url: s
     with Store(url, create=False) as store:
         rows = [row for row in read_board(store, "fitzhugh_nagumo") if row.kind == "reproduced"]
     table = export_menu.board_as_table(board_table.view_board(rows[::-1]))
-    assert [line[1] for line in table.lines] == ["coRNN", "LSTM", "LEM"]
+    assert [line[0] for line in table.lines] == ["coRNN", "LSTM", "LEM"]
     assert [record["model"] for record in table.records] == ["cornn", "lstm", "lem"]
     assert format_tables([table], Format.markdown).count("\n| ") >= 4
 

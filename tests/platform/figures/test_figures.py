@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from boards import printed, retrained, trials
 from hypothesis import given
@@ -213,3 +214,15 @@ def test_forms_of_a_model_have_a_line_each() -> None:
     groups = [deep("a", n, [50.0 + n], coupling=c) for c in ("gcn", "gat") for n in (2, 4)]
     made = depth([row for row, _ in groups], [t for _, own in groups for t in own], "mse")
     assert made is not None and len({m["model"] for m in marks(made)}) == 2
+
+
+def test_the_median_of_three_retrainings_and_their_quartiles_are_those_of_numpy() -> None:
+    made = trials(retrained("a", [1.0, 2.0, 3.0, 4.0]))
+    values = {t.config.id: value for t, value in zip(made, (0.1, 0.5, 0.2, 0.9), strict=True)}
+    points = [Point(t.config.id, epoch, 1.0, values[t.config.id] / epoch, 0.0, 0.0) for t in made for epoch in (1, 2)]
+    middle = [m for m in marks(curves(made, points, "", "valid", "validation", log=False)) if m["mark"] == "median"]
+    for epoch in (1, 2):
+        mine = next(m for m in middle if m["epoch"] == epoch)
+        expected = np.quantile([value / epoch for value in values.values()], [0.25, 0.5, 0.75])
+        assert [mine["low"], mine["value"], mine["high"]] == pytest.approx(list(expected))
+    assert not [m for m in marks(curves(made[:2], points, "", "valid", "v", log=False)) if m["mark"] == "median"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
@@ -16,14 +16,19 @@ from longwave.platform.paths import store_url
 from longwave.platform.records.group import EVERYBODY, Pool
 from longwave.platform.records.run import Point
 from longwave.platform.records.stored import CatalogueEntry, Trial
+from longwave.platform.search.studies import rate_parameters
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.leases import Driver, read_drivers
 from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.plan.searches import read_searches
 from longwave.platform.sweeps.plan.stored import draws_are_dependent, search_curves
 from longwave.platform.sweeps.run.status import PackStatus, SweepStatus, running_packs, sweep_status
 
 SECONDS_SHARED = 8
 """Seconds for which all open pages share one look: nothing that is read is ever changed."""
+
+
+SECONDS_OF_IMPORTANCE = 600
 
 
 def configured_store() -> str:
@@ -73,6 +78,33 @@ def read_trials(url: str, ids: tuple[str, ...]) -> Sequence[Trial]:
 def read_curves(url: str, ids: tuple[str, ...]) -> Sequence[Point]:
     """Return the epochs of trials."""
     return open_store(url).curves(ids)
+
+
+@st.cache_resource(ttl=2, show_spinner=False)
+def read_growing_curves(url: str, ids: tuple[str, ...]) -> Sequence[Point]:
+    """Return the epochs of trials in training."""
+    return open_store(url).curves(ids)
+
+
+@st.cache_resource(ttl=SECONDS_OF_IMPORTANCE, show_spinner=False)
+def read_importance(
+    url: str, sweep: str, cell: tuple[str, str, str], evaluator: str, ended: int
+) -> Mapping[str, float]:
+    """Return how much each setting mattered that a sweep searched, by Optuna; empty where few ended.
+
+    Args:
+        url: Of the store.
+        sweep: Which.
+        cell: Model, task and variant.
+        evaluator: Of ``EVALUATORS``.
+        ended: Search trials that have ended: with another one it is computed anew.
+    """
+    try:
+        searches = read_searches(open_store(url), sweep, cell[0])
+        mine = [s for s in searches if (s.facts["model"], s.facts["task"], s.facts["variant"]) == cell]
+        return rate_parameters(mine[0], evaluator) if mine else {}
+    except ConfigError:
+        return {}
 
 
 @st.cache_resource(ttl=SECONDS_SHARED, refresh_mode="background", show_spinner=False)

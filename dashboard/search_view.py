@@ -15,10 +15,17 @@ from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import median, plain
 from longwave.platform.figures.frame import Figure, thin_points
 from longwave.platform.figures.progress import best_so_far
-from longwave.platform.figures.search import parallel_coordinates, rank_key, trial_settings, varied_settings
+from longwave.platform.figures.search import (
+    importance_bars,
+    parallel_coordinates,
+    rank_key,
+    trial_settings,
+    varied_settings,
+)
 from longwave.platform.figures.surface import surface
 from longwave.platform.records.stored import Trial
 from longwave.platform.render.harmless import in_streamlit
+from longwave.platform.search.studies import EVALUATORS
 from longwave.platform.statistics.verdict import ENOUGH
 
 SLIDER_STOPS = 60
@@ -54,7 +61,7 @@ def draw_search(url: str, sweep: str, trials: Sequence[Trial]) -> dict[str, Figu
     family = next((row.family for row in rows), "")
     lacking = "No search trial has ended with a metric yet."
     drawn = page_frame.draw_figure(lambda: best_so_far(so_far, family, about.metric, log), "so far", lacking)
-    return {"best so far": drawn, **draw_settings(searched, about.goal, about.metric)}
+    return {"best so far": drawn, **draw_settings(url, sweep, chosen, searched)}
 
 
 def describe_best(so_far: SearchProgress, rows: Sequence[Row], metric: str) -> str:
@@ -78,8 +85,14 @@ def describe_best(so_far: SearchProgress, rows: Sequence[Row], metric: str) -> s
     return "; ".join(parts) + "."
 
 
-def draw_settings(trials: Sequence[Trial], goal: str, metric: str) -> dict[str, Figure | None]:
-    """Draw the settings: ranges to pick trials by, lines through all settings, a surface of two, and the trials."""
+def draw_settings(
+    url: str, sweep: str, cell: tuple[str, str, str], trials: Sequence[Trial]
+) -> dict[str, Figure | None]:
+    """Draw the settings: ranges to pick trials by, lines through all settings, a surface of two, and the trials.
+
+    How much each setting mattered stands beside the lines.
+    """
+    goal, metric = trials[0].about.goal, trials[0].about.metric
     names = varied_settings(trials)
     ended = [t for t in trials if t.status in TOLD]
     if len(ended) < 2 or not names:
@@ -89,9 +102,15 @@ def draw_settings(trials: Sequence[Trial], goal: str, metric: str) -> dict[str, 
         "Ranges: pick trials by their settings", expanded=any(state.address_value(f"in-{n}") for n in names)
     ):
         kept = draw_range_sliders(ended, names)
-    st.caption(f"{len(kept)} of {len(ended)} trials lie in the ranges; the others are faint.")
+    st.caption(
+        f"{len(kept)} of {len(ended)} trials lie in the ranges; the others are faint. "
+        "Drag over a part of an axis to see the trials through it."
+    )
     ids = {t.config.id for t in kept}
-    drawn = {"settings": page_frame.draw_figure(lambda: parallel_coordinates(ended, goal, metric, ids), "parallel")}
+    left, right = st.columns([3, 1], gap="medium")
+    with left:
+        made = page_frame.draw_figure(lambda: parallel_coordinates(ended, goal, metric, ids), "parallel")
+    drawn = {"settings": made}
     if len(names) > 1:
         bar = st.container(horizontal=True, vertical_alignment="bottom")
         across = state.draw_choice("Across", "across", names, container=bar)
@@ -101,6 +120,12 @@ def draw_settings(trials: Sequence[Trial], goal: str, metric: str) -> dict[str, 
             lambda: surface(ended, across, up, goal, metric), "surface", "Too few trials have ended."
         )
     draw_retraining(sorted(kept, key=lambda t: rank_key(t, goal)), names)
+    with right:  # it takes longest, and pedanova, which is first, least of that
+        evaluator = state.draw_buttons("Importance by", "importance", sorted(EVALUATORS, reverse=True))
+        rated = cached_reads.read_importance(url, sweep, cell, evaluator, len(ended))
+        drawn["importance"] = page_frame.draw_figure(
+            lambda: importance_bars(rated, evaluator), "importance", "Fewer than two trials were trained whole."
+        )
     return drawn
 
 

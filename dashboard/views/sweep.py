@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 import pandas as pd
 import streamlit as st
 
 from longwave.dashboard import cached_reads, page_frame, search_view, state
 from longwave.platform.errors import ConfigError
+from longwave.platform.figures.curves import running_curves
+from longwave.platform.figures.frame import Figure
+from longwave.platform.records.stored import Trial
 from longwave.platform.render.export import Table, of_texts
 from longwave.platform.render.harmless import in_streamlit
 from longwave.platform.render.sweeps import cost_lines, duration_text, status_line
@@ -29,6 +35,8 @@ STATES = {
     "failed": ("failed", "Ended by an error; retry opens it again."),
 }
 """Heading and meaning of each state, by its name in the store."""
+MOST = 64
+"""Trials in training whose curves are drawn."""
 LEAST = 5
 """Seconds between two looks."""
 
@@ -44,13 +52,15 @@ def draw(url: str) -> None:
     st.markdown(f"**{in_streamlit(status_line(status))}**")
     if status.expected:
         st.progress(min(1.0, status.epochs / status.expected), text="Epochs of all trials")
+    state.draw_text_field("Note", "note", hint="is kept in the link to this page")
     tables = [draw_counts(status)]
     draw_drivers(status)
     draw_packs(url, name, status)
+    trials = cached_reads.read_trials_of_sweep(url, name)
+    growing = draw_running_trials(url, trials)
     draw_failures(status)
     draw_commands(status)
-    trials = cached_reads.read_trials_of_sweep(url, name)
-    drawn = search_view.draw_search(url, name, trials) if trials else {}
+    drawn = {**growing, **(search_view.draw_search(url, name, trials) if trials else {})}
     with corner:
         page_frame.draw_share_menu(f"Sweep {name}", tables, drawn)
 
@@ -108,6 +118,22 @@ def draw_packs(url: str, name: str, status: SweepStatus) -> None:
         pd.DataFrame(lines), hide_index=True, height="content", key="packs", column_config=bar,
         alt="Packs in training, with progress and time left",
     )  # fmt: skip
+
+
+def draw_running_trials(url: str, trials: Sequence[Trial]) -> dict[str, Figure | None]:
+    """Draw the learning curves of the trials in training, of the task that has most of them; return that by name."""
+    by_task: dict[tuple[str, str], list[Trial]] = {}
+    for trial in trials:
+        if trial.status == "running":
+            by_task.setdefault((trial.config.task, trial.config.variant), []).append(trial)
+    if not by_task:
+        return {}
+    mine = max(by_task.values(), key=len)[:MOST]
+    about = mine[0].about
+    points = cached_reads.read_growing_curves(url, tuple(trial.config.id for trial in mine))
+    st.markdown(f"**In training on {in_streamlit(about.task)}**")
+    made = partial(running_curves, mine, points, f"validation {about.metric}", about.goal == "min")
+    return {"in training": page_frame.draw_figure(made, "growing", "No epoch has ended yet.")}
 
 
 def draw_failures(status: SweepStatus) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import cycle
 from statistics import quantiles
 
 import altair as alt
 
 from longwave.platform.figures.frame import Figure, Mark, as_data, frame_chart, number_axis, thin_points
-from longwave.platform.figures.palette import family_colour
+from longwave.platform.figures.legend import legend_height, told_apart
+from longwave.platform.figures.palette import FAMILIES, family_colour
 from longwave.platform.records.run import Point
 from longwave.platform.records.stored import Trial
 
@@ -59,6 +61,38 @@ def curves(trials: Sequence[Trial], points: Sequence[Point], family: str, what: 
     middle_half = "; thick the median, the band the middle half" if middle else ""
     summary = f"{title} by epoch, one line a retraining, a dot at its best epoch, a cross where it broke{middle_half}"
     return frame_chart(chart, summary, HEIGHT)
+
+
+def running_curves(trials: Sequence[Trial], points: Sequence[Point], title: str, log: bool) -> Figure | None:
+    """Return the validation metric of trials in training by epoch, a line each, coloured by model; None without epochs.
+
+    Args:
+        trials: Of one task.
+        points: Their epochs, by trial and epoch.
+        title: How the axis is named.
+        log: Whether the y axis is logarithmic; what is not positive is left out then.
+    """
+    marks: list[Mark] = []
+    for trial in trials:
+        mine = [p for p in points if p.trial == trial.config.id and math.isfinite(p.valid) and (p.valid > 0 or not log)]
+        marks += [
+            {"trial": trial.config.id, "model": trial.about.model, "epoch": mine[k].epoch, "value": mine[k].valid,
+             "tip": f"{trial.about.model}, trial {trial.config.id[:8]}, epoch {mine[k].epoch}: {mine[k].valid:.5g}"}
+            for k in thin_points(len(mine))
+        ]  # fmt: skip
+    if not marks:
+        return None
+    models = sorted({mark["model"] for mark in marks})
+    tints = dict(zip(models, cycle(FAMILIES.values()), strict=False))
+    base = alt.Chart(as_data(marks)).encode(
+        x=alt.X("epoch:Q", scale=alt.Scale(nice=False), axis=alt.Axis(title="epoch", grid=False, tickMinStep=1)),
+        y=alt.Y("value:Q", **number_axis(title, [mark["value"] for mark in marks], log)),
+        detail="trial:N", tooltip=alt.Tooltip("tip:N", title=" "),
+    )  # fmt: skip
+    made = base.mark_line(strokeWidth=1.2, point=alt.OverlayMarkDef(size=12)).encode(**told_apart("model:N", tints))
+    return frame_chart(
+        made, f"{title} by epoch of {len(trials)} trials in training", HEIGHT + legend_height(len(models))
+    )
 
 
 def _middle_half(lines: Sequence[Mark]) -> list[Mark]:

@@ -10,12 +10,26 @@ import altair as alt
 
 from longwave.platform.boards.budget import SearchCurve
 from longwave.platform.boards.progress import scored
-from longwave.platform.figures.frame import FAINT, Figure, Mark, as_data, frame_chart, number_axis
+from longwave.platform.figures.frame import (
+    AXIS,
+    FAINT,
+    LINE,
+    Figure,
+    Mark,
+    as_data,
+    frame_chart,
+    list_names,
+    number_axis,
+)
 from longwave.platform.figures.legend import legend_height, told_apart
-from longwave.platform.figures.palette import DIVERGED, family_colour
+from longwave.platform.figures.palette import DIVERGED, NEUTRAL, family_colour
 from longwave.platform.records.stored import Trial
 
-HEIGHT = 300
+HEIGHT = 320
+TICKS, HEAD = 5, 1.12
+"""Values at an axis of parallel coordinates, and where its name stands: the axis runs from 0 to 1."""
+BRUSHED = "!isDefined(brush.at) || inrange(datum['at ' + brush.axis[0]], brush.at)"
+"""Whether a trial lies in the part of an axis that is brushed, or none is; of several axes the first counts."""
 BANDS = 3
 """Searches up to which their bands are drawn: more hide each other."""
 SCHEME: Any = "viridis"
@@ -50,8 +64,8 @@ def parallel_coordinates(
 ) -> Figure | None:
     """Return parallel coordinates: a line a trial through its settings, coloured by its rank on validation.
 
-    A diverged trial is a dashed red line. Each axis runs from the least to the largest value that was drawn, by
-    logarithm where those span more than a factor of ten.
+    A diverged trial is a dashed red line. Each axis has its values, from the least to the largest that was drawn, by
+    logarithm where those span more than a factor of ten. A brush over a part of an axis leaves the trials through it.
 
     Args:
         trials: Search trials; of them those that ended are drawn.
@@ -65,30 +79,53 @@ def parallel_coordinates(
         return None
     order = sorted((t for t in ended if scored(t) is not None), key=lambda t: rank_key(t, goal))
     ranks = {trial.config.id: k / max(1, len(order) - 1) for k, trial in enumerate(order)}
-    axis_of = {
-        name: _axis_position([trial_settings(t)[name] for t in ended if name in trial_settings(t)]) for name in names
-    }
+    numbers = [[own[name] for t in ended if name in (own := trial_settings(t))] for name in names]
+    places = [_axis_position(of_axis) for of_axis in numbers]
     marks: list[Mark] = []
     for trial in ended:
         own, id = trial_settings(trial), trial.config.id
-        for name in (n for n in names if n in own):
-            marks.append({"trial": id, "axis": name, "at": axis_of[name](own[name]),
+        on_axes = {f"at {k}": places[k](own[name]) for k, name in enumerate(names) if name in own}
+        for k, name in ((k, name) for k, name in enumerate(names) if name in own):
+            marks.append({"trial": id, "axis": k, "at": on_axes[f"at {k}"], **on_axes,
                           "rank": ranks.get(id), "diverged": id not in ranks, "kept": chosen is None or id in chosen,
                           "tip": f"trial {id[:8]}, {name} {own[name]:.4g}: {_final_value(trial, metric)}"})  # fmt: skip
-    x = alt.X("axis:N", sort=names, axis=alt.Axis(title=None, labelAngle=0, grid=True, domain=False))
-    y = alt.Y("at:Q", axis=alt.Axis(title="least to largest drawn", labels=False, ticks=False, grid=False))
+    ticks = [mark for k, of_axis in enumerate(numbers) for mark in _axis_ticks(k, of_axis)]
+    heads = [{"axis": k, "at": HEAD, "text": name} for k, name in enumerate(names)]
+    x = alt.X("axis:O", axis=None, scale=alt.Scale(domain=[*range(len(names))], padding=0.5))
+    y = alt.Y("at:Q", axis=None, scale=alt.Scale(domain=[-0.05, HEAD + 0.05]))
     tip = alt.Tooltip("tip:N", title=" ")
     good, bad = ([m for m in marks if m["diverged"] is lost and m["kept"]] for lost in (False, True))
     others = [m for m in marks if not m["kept"]]
     rank = alt.Color("rank:Q", scale=alt.Scale(scheme=SCHEME, reverse=True), legend=None)
+    brush = alt.selection_interval(name="brush", encodings=["x", "y"])
+    seen = [alt.condition(BRUSHED, alt.value(clear), alt.value(0.05)) for clear in (0.25, 0.5, 0.7)]
     made = alt.layer(
-        alt.Chart(as_data(others)).mark_line(opacity=0.25, color=FAINT).encode(x=x, y=y, detail="trial:N", tooltip=tip),
-        alt.Chart(as_data(bad))
-        .mark_line(strokeDash=[3, 3], opacity=0.5, color=DIVERGED)
-        .encode(x=x, y=y, detail="trial:N", tooltip=tip),
-        alt.Chart(as_data(good)).mark_line(opacity=0.7).encode(x=x, y=y, detail="trial:N", color=rank, tooltip=tip),
-    )
+        alt.Chart(as_data(others)).mark_line(color=FAINT).encode(
+            x=x, y=y, detail="trial:N", tooltip=tip, opacity=seen[0]),
+        alt.Chart(as_data(bad)).mark_line(strokeDash=[3, 3], color=DIVERGED).encode(
+            x=x, y=y, detail="trial:N", tooltip=tip, opacity=seen[1]),
+        alt.Chart(as_data(good)).mark_line().encode(
+            x=x, y=y, detail="trial:N", color=rank, tooltip=tip, opacity=seen[2]).add_params(brush),
+        alt.Chart(as_data([{"axis": k, "at": 0.0, "end": 1.0} for k in range(len(names))])).mark_rule(
+            color=FAINT).encode(x=x, y=y, y2="end:Q"),
+        alt.Chart(as_data(ticks)).mark_tick(size=8, color=FAINT, thickness=1).encode(x=x, y=y),
+        alt.Chart(as_data(ticks)).mark_text(align="right", dx=-6, fontSize=11).encode(x=x, y=y, text="text:N"),
+        alt.Chart(as_data(heads)).mark_text(fontSize=12, fontWeight=600).encode(x=x, y=y, text="text:N"),
+    )  # fmt: skip
     return frame_chart(made, f"Settings of {len(ended)} search trials, by rank on validation {metric}", HEIGHT)
+
+
+def importance_bars(rated: Mapping[str, float], evaluator: str) -> Figure | None:
+    """Return how much each setting of a search mattered, a bar each, the most important first; None for none."""
+    if not rated:
+        return None
+    marks = [{"name": name, "value": value, "tip": f"{name}: {value:.2f}"} for name, value in rated.items()]
+    made = alt.Chart(as_data(marks)).mark_bar(color=NEUTRAL).encode(
+        x=alt.X("value:Q", axis=alt.Axis(title=f"importance ({evaluator})", orient="top", tickCount=3)),
+        y=alt.Y("name:N", sort=[*rated], axis=alt.Axis(title=None, ticks=False, domain=False, labelOverlap=False)),
+        tooltip=alt.Tooltip("tip:N", title=" "),
+    )  # fmt: skip
+    return frame_chart(made, f"Importance of the settings: {list_names([*rated])}", AXIS + LINE * len(marks))
 
 
 def expected_bests(curves: Sequence[SearchCurve], names: Mapping[str, str], metric: str, log: bool) -> Figure | None:
@@ -127,6 +164,16 @@ def expected_bests(curves: Sequence[SearchCurve], names: Mapping[str, str], metr
 def _final_value(trial: Trial, metric: str) -> str:
     valid = scored(trial)
     return trial.status if valid is None else f"validation {metric} {valid:.4g}"
+
+
+def _axis_ticks(axis: int, numbers: Sequence[float]) -> list[Mark]:
+    """Return the values that stand at an axis: all where they are few, else five from one end to the other."""
+    place, few = _axis_position(numbers), sorted(set(numbers))
+    if len(few) > TICKS:
+        steps = [k / (TICKS - 1) for k in range(TICKS)]
+        low, high = few[0], few[-1]
+        few = [low * (high / low) ** k if spans_decades(numbers) else low + k * (high - low) for k in steps]
+    return [{"axis": axis, "at": place(number), "text": f"{number:.3g}"} for number in few]
 
 
 def _axis_position(numbers: Sequence[float]) -> Callable[[float], float]:

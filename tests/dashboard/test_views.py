@@ -135,6 +135,15 @@ def test_a_sweep_tells_of_its_packs_its_best_and_what_half_of_it_would_find(sear
     assert "longwave sweep retry s" in text
 
 
+def test_a_sweep_draws_the_curves_of_trials_in_training_and_how_much_each_setting_mattered(
+    searched: str, visit: Visit
+) -> None:
+    page = visit(searched, "sweep", sweep="s")
+    [point] = marks(page)
+    assert (point["model"], point["epoch"], point["value"]) == ("LEM", 1, 1.0)
+    assert "Fewer than two trials were trained whole." in notes(page), "no plan of the sweep is stored"
+
+
 def test_ranges_in_the_link_pick_trials_and_give_the_sweep_file_of_the_best_of_them(
     searched: str, visit: Visit
 ) -> None:

@@ -15,10 +15,10 @@ from longwave.platform.sweeps.plan.stored import read_sweep_plan, with_search_sp
 from longwave.platform.sweeps.plan.trials import drawn_values, group_by_cell
 
 
-def read_searches(store: Store, name: str) -> list[CellSearch]:
+def read_searches(store: Store, name: str, model: str = "") -> list[CellSearch]:
     """Return the search of each cell of a sweep, with the trials that have ended.
 
-    Studies are named as the sweep; where it has several cells, ``SWEEP: CELL``.
+    Of one model alone, if one is named. Studies are named as the sweep; where it has several cells, ``SWEEP: CELL``.
 
     Raises:
         ConfigError: There is no such sweep.
@@ -26,6 +26,8 @@ def read_searches(store: Store, name: str) -> list[CellSearch]:
     sweep = with_search_spaces(read_sweep_plan(store, name))
     searches = []
     for cell, planned in zip(sweep.cells, group_by_cell(sweep, store.planned(name)), strict=True):
+        if model not in ("", cell.base.model):
+            continue
         base, label = cell.base, name if len(sweep.cells) == 1 else f"{name}: {cell.label}"
         facts = {"sweep": name, "cell": cell.label, "task": base.task, "variant": base.variant, "model": base.model}
         space = [*map(join_dimensions, cell.space, cell.wider or cell.space)]

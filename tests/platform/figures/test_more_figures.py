@@ -19,7 +19,7 @@ from longwave.platform.figures.legend import DASHES, legend_height, told_apart
 from longwave.platform.figures.matrix import matrix
 from longwave.platform.figures.palette import FAMILIES
 from longwave.platform.figures.progress import best_so_far
-from longwave.platform.figures.search import parallel_coordinates
+from longwave.platform.figures.search import importance_bars, parallel_coordinates
 from longwave.platform.figures.seeds import seeds
 from longwave.platform.figures.surface import Bins, surface
 from longwave.platform.records.stored import Trial
@@ -93,9 +93,12 @@ def test_each_retraining_is_a_dot_and_each_that_diverged_a_cross_at_the_worst_nu
 
 def test_lines_outside_the_ranges_are_faint_and_wide_axes_are_logarithmic() -> None:
     searched = drawn((0.01, 1, 2.0), (0.1, 2, 3.0), (1.0, 3, 4.0))
-    others, bad, good = layers(parallel_coordinates(searched, "min", "mse", {searched[1].config.id}))
+    others, bad, good, _, ticks, _, heads = layers(
+        parallel_coordinates(searched, "min", "mse", {searched[1].config.id})
+    )
     assert {m["trial"] for m in good} == {searched[1].config.id} and len({m["trial"] for m in others}) == 2 and not bad
-    assert [m["at"] for m in good if m["axis"] == "dt"] == [pytest.approx(0.5)], "the middle by logarithm"
+    assert [m["at"] for m in good if m["axis"] == 0] == [pytest.approx(0.5)], "the middle by logarithm"
+    assert [m["text"] for m in ticks if m["axis"] == 0] == ["0.01", "0.1", "1"] and heads[0]["text"] == "dt"
     assert all(m["kept"] for m in layers(parallel_coordinates(searched, "min", "mse"))[2])
 
 
@@ -113,3 +116,19 @@ def test_lines_of_one_colour_are_told_apart_by_their_dashes() -> None:
     assert scale["domain"] == ["a", "b", "c", "d"] and made["color"].to_dict()["scale"]["range"][0] == "red"
     assert scale["range"] == [DASHES[0], DASHES[0], DASHES[1], DASHES[2]]
     assert [legend_height(n) for n in (1, 3, 4)] == [30, 30, 60]
+
+
+def test_a_brush_over_an_axis_leaves_the_trials_that_have_a_setting_there() -> None:
+    figure = parallel_coordinates(drawn((0.01, 1, 2.0), (0.1, 2, 3.0), (1.0, 3, 4.0)), "min", "mse")
+    assert figure
+    [brush] = [param for param in figure.spec()["params"] if param["name"] == "brush"]
+    assert brush["select"]["encodings"] == ["x", "y"]
+    good = layers(figure)[2]
+    middle = [m["trial"] for m in good if m["axis"] == 0 and 0.4 <= m["at 0"] <= 0.6]
+    assert len(middle) == 1 and all(m["at 0"] == pytest.approx(0.5) for m in good if m["trial"] == middle[0])
+    assert "inrange(datum['at ' + brush.axis[0]], brush.at)" in str(figure.spec()["layer"][2])
+
+
+def test_the_importance_of_settings_stands_in_their_order() -> None:
+    made = importance_bars({"lr": 0.7, "dt": 0.3}, "fanova")
+    assert made and made.spec()["encoding"]["y"]["sort"] == ["lr", "dt"] and importance_bars({}, "fanova") is None

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 PATIENCE = 30.0
 """How long ``send_sweep`` waits for another process that follows the same sweep for the same tracker."""
+NO_NUMBER = "no printed number"
+"""The verdict on a row that no paper printed, and no trivial predictor beats."""
 BATCH = 50
 """Number of trials whose curves are read at once."""
 
@@ -173,7 +175,8 @@ class _Follower:
         if trials:
             config = trials[0].record.config
             rows = [row for row in read_board(self.store, config.task) if row.config == config.row]
-            verdict = "; ".join(part for row in rows for part in (*lost(row), verdicts(row)) if part != DASH)
+            words = [word for row in rows for word in (*lost(row), verdicts(row)) if word != DASH]
+            verdict = "; ".join(words) or NO_NUMBER
         name = self.cell_name(number)
         self.tracker.end_cell(TrackedCell(number, name, trials, measures, verdict, max(ended)))
         self.closed.add(number)

@@ -84,8 +84,6 @@ class MLflowTracker(Tracker):
 
     def log_epochs(self, trial: TrackedTrial, points: Sequence[Point]) -> None:
         """Append epochs to a trial's run, which is made with the first of them, its parameters and its data."""
-        from mlflow.entities import Metric, RunTag
-
         cell, config = _part(trial.cell), trial.record.config
         if cell not in self.runs:
             tags = {"cell": trial.cell_name, "model": config.model, "task": config.task, "variant": config.variant}
@@ -100,50 +98,45 @@ class MLflowTracker(Tracker):
         if first:
             self._log_data(run, trial)
         metrics = [
-            Metric(name, value, int(point.at * 1000), point.epoch)
+            (name, value, int(point.at * 1000), point.epoch)
             for point in points
             for name, value in trial.measures_of(point).items()
         ]
-        reached = [RunTag("epoch", str(points[-1].epoch))] if points else []
-        self.client.log_batch(run, metrics, _params(trial) if first else [], reached)
+        reached = {"epoch": str(points[-1].epoch)} if points else {}
+        self._log(run, metrics, trial.params if first else {}, reached)
 
     def end_trial(self, trial: TrackedTrial) -> None:
         """Log the model, the test metric and the end."""
-        from mlflow.entities import Metric
-
         end, at, run = trial.run, int(trial.ended * 1000), self.runs[trial.id]
         assert end
         if trial.weights:
             self._log_model(run, trial)
-        test = [Metric(trial.metric("test"), end.test, at, end.best_epoch or 0)] if end.test is not None else []
+        test = [(trial.metric("test"), end.test, at, end.best_epoch or 0)] if end.test is not None else []
         self.commit = trial.tags.get("commit", self.commit)
-        self.client.log_batch(run, test, tags=_tags({**trial.tags, COMMIT: trial.tags.get("commit", "")}))
+        self._log(run, test, tags={**trial.tags, COMMIT: trial.tags.get("commit", "")})
         self._end(trial.id, STATUSES[end.status], at)
 
     def end_cell(self, cell: TrackedCell) -> None:
         """Log what its retrainings come to, with the setting that they share."""
-        from mlflow.entities import Metric
-
         if (run := self.runs.get(part := _part(cell.number))) is None:
             return
-        at, params = int(cell.ended * 1000), []
-        metrics = [Metric(name, value, at, len(cell.retrained)) for name, value in cell.measures.items()]
+        at, params = int(cell.ended * 1000), dict[str, Any]()
+        metrics = [(name, value, at, len(cell.retrained)) for name, value in cell.measures.items()]
         tags = {"verdict": cell.verdict, "commit": self.commit, COMMIT: self.commit}
         for trial in cell.retrained[:1]:
             tags["row"] = trial.record.config.row
-            self._log_data(run, trial)
-            params = [] if part in self.with_params else [p for p in _params(trial) if p.key != "seed"]
-        self.client.log_batch(run, metrics, params, _tags(tags))
+            for each in (run, self.runs[SWEEP]):
+                self._log_data(each, trial)
+            params = {} if part in self.with_params else trial.shared_params
+        self._log(run, metrics, params, tags)
         self.with_params.add(part)
         self._end(part, "FINISHED", at)
 
     def end_sweep(self, over: bool) -> None:
         """End all runs that are open: where the sweep is not over they are KILLED until it goes on."""
-        from mlflow.entities import Param
-
         settings = {name: value for name, value in self.sweep.settings.items() if name not in MAY_CHANGE}
-        plain = [Param(name, str(value)[:LONGEST]) for name, value in settings.items() if not isinstance(value, dict)]
-        self.client.log_batch(self.runs[SWEEP], params=plain, tags=_tags({"commit": self.commit, COMMIT: self.commit}))
+        plain = {name: value for name, value in settings.items() if not isinstance(value, dict)}
+        self._log(self.runs[SWEEP], [], plain, {"commit": self.commit, COMMIT: self.commit})
         for part in self.runs.keys() - self.ended:
             self._end(part, "FINISHED" if over else "KILLED", None)
 
@@ -166,13 +159,34 @@ class MLflowTracker(Tracker):
 
     def _create(self, part: str, name: str, began: float, tags: Mapping[str, str], parent: str = "") -> str:
         """Create the run of a part of the sweep, and return its id."""
+        from mlflow.tracking.context.default_context import DefaultRunContext
+
         tags = {"sweep": self.sweep.name, "sweep_id": self.sweep.id, "part": part, **SOURCE, **tags}
         tags |= {"mlflow.parentRunId": self.runs[parent]} if parent else {}
+        context: Any = DefaultRunContext()
+        tags["mlflow.user"] = context.tags()["mlflow.user"]
         run = self.client.create_run(self.experiment, int(began * 1000), tags, name)
         if not run.info.run_id:
             raise TrackerError(f"{self.name.title} answers, but not as MLflow does: a new run has no id.")
         self.runs[part] = str(run.info.run_id)
         return self.runs[part]
+
+    def _log(
+        self,
+        run: str,
+        metrics: Sequence[tuple[str, float, int, int]] = (),
+        params: Mapping[str, Any] | None = None,
+        tags: Mapping[str, str] | None = None,
+    ) -> None:
+        """Log to a run in one request: metrics with the Unix time in ms and the step of each; empty tags are none."""
+        from mlflow.entities import Metric, Param, RunTag
+
+        self.client.log_batch(
+            run,
+            [Metric(*metric) for metric in metrics],
+            [Param(name, str(value)[:LONGEST]) for name, value in (params or {}).items()],
+            [RunTag(name, text) for name, text in (tags or {}).items() if text],
+        )
 
     def _end(self, part: str, status: str, at: int | None) -> None:
         self.client.set_terminated(self.runs[part], status, at)
@@ -205,18 +219,6 @@ TRACKER = MLflowTracker
 
 def _part(cell: int) -> str:
     return f"cell {cell}"
-
-
-def _params(trial: TrackedTrial) -> list[Any]:
-    from mlflow.entities import Param
-
-    return [Param(name, str(value)[:LONGEST]) for name, value in trial.params.items()]
-
-
-def _tags(tags: Mapping[str, str]) -> list[Any]:
-    from mlflow.entities import RunTag
-
-    return [RunTag(name, text) for name, text in tags.items() if text]
 
 
 def connect(address: str) -> Any:

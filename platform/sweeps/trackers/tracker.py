@@ -129,6 +129,11 @@ class TrackedTrial:
         return {name: value for name, value in redact_document(params).items() if value not in (None, "")}
 
     @property
+    def shared_params(self) -> dict[str, Any]:
+        """What all retrainings of its row are trained with."""
+        return {name: value for name, value in self.params.items() if name != "seed"}
+
+    @property
     def tags(self) -> dict[str, str]:
         """What it is found by."""
         config = self.record.config

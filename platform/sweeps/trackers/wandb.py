@@ -23,7 +23,7 @@ class WandbTracker(Tracker):
 
     def load(self) -> None:
         """Load W&B."""
-        import wandb  # type: ignore[import-not-found]  # noqa: F401
+        import wandb  # type: ignore[import-not-found, unused-ignore]  # noqa: F401
 
     def begin_sweep(self, sweep: TrackedSweep) -> Mapping[str, LoggedTrial]:
         """Read what was sent of a sweep."""
@@ -58,7 +58,7 @@ class WandbTracker(Tracker):
         part, sent = f"cell-{cell.number}", LoggedTrial(len(cell.retrained), cell.verdict)
         if self.noted.get(part) == sent:
             return
-        config = {name: value for trial in cell.retrained[:1] for name, value in trial.params.items() if name != "seed"}
+        config = cell.retrained[0].shared_params if cell.retrained else {}
         run = self._init(part, cell.name, cell.name, "cell", config)
         run.summary.update({**cell.measures, "verdict": cell.verdict, "retrained": len(cell.retrained)})
         run.finish()

@@ -189,6 +189,7 @@ def test_a_sweep_is_a_run_with_its_cells_and_their_trials_beneath_as_a_client_of
         assert_cell_is_of(
             cell, [t for t in store.trials("tiny") if t.config.model == model and t.config.phase == "retrain"]
         )
+    assert [i.dataset.name for i in runs["top"].inputs.dataset_inputs] == ["adding N=20"]
     client = mlflow.connect(server)
     client.download_artifacts(runs["top"].info.run_id, "sweep.toml", str(tmp_path))
     assert read_sweep(tmp_path / "sweep.toml") == file and runs["top"].data.params["task"] == "adding"
@@ -201,6 +202,7 @@ def test_a_sweep_is_a_run_with_its_cells_and_their_trials_beneath_as_a_client_of
     }  # fmt: skip
     assert run.data.tags["mlflow.source.git.commit"] == run.data.tags["commit"] and run.data.tags["commit"]
     assert run.data.tags["mlflow.source.type"] == "LOCAL" and run.data.tags["mlflow.source.name"]
+    assert run.data.tags["mlflow.user"]
     assert "None" not in run.data.params.values() and "clip" not in run.data.params
     [data] = [given.dataset for given in run.inputs.dataset_inputs]
     assert (data.name, data.digest) == ("adding N=20", row.data)

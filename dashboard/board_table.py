@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from typing import Any
@@ -29,6 +29,10 @@ ORDER = (
     "verdict", "published", "train_seconds", "find_seconds",
 )  # fmt: skip
 """Keys of the columns that stand first, name and score before all: a phone shows these."""
+ALWAYS = ("title", "median", "rank_low")
+"""Keys of the columns that every board has."""
+STAR = "★ "
+"""Stands before the name of a pinned row."""
 IF_ANY = ("published", "verdict")
 """Keys of the columns that stand only where some row has something there."""
 
@@ -55,20 +59,30 @@ class BoardView:
         return [column for column in self.columns if column.kind in ("whole", "number")]
 
 
-def shown_columns(rows: Sequence[Row]) -> list[Column]:
-    """Return the columns that the table of ``rows`` has, in order."""
+def shown_columns(rows: Sequence[Row], keys: Sequence[str] = ()) -> list[Column]:
+    """Return the columns that the table of ``rows`` has, in order: those of ``keys`` beside ``ALWAYS``, if any."""
+    if keys:
+        return columns.named_columns([*ALWAYS, *keys])
     chosen = columns.standing("dashboard", rows)
     chosen = [c for c in chosen if c.key not in IF_ANY or any(c.text(row) != DASH for row in rows)]
     return sorted(chosen, key=lambda c: ORDER.index(c.key) if c.key in ORDER else len(ORDER))
 
 
-def view_board(rows: Sequence[Row]) -> BoardView:
-    """Return the table of the rows of one board."""
-    stand = shown_columns(rows)
+def view_board(rows: Sequence[Row], keys: Sequence[str] = (), pinned: Collection[Row] = ()) -> BoardView:
+    """Return the table of the rows of one board.
+
+    Args:
+        rows: In order.
+        keys: Of its columns; none for those that say something of some row.
+        pinned: Rows with a star before their name.
+    """
+    stand = shown_columns(rows, keys)
     power = column_power(rows)
     texts = {column.key: [column.text(row) for row in rows] for column in stand}
     texts |= {"median": [marked_median(row, power) for row in rows], "mean": [result(row, power) for row in rows]}
-    return BoardView(rows, stand, {**texts, "title": table_frames.row_labels(rows)}, power)
+    labels = zip(rows, table_frames.row_labels(rows), strict=True)
+    titles = [STAR * any(row is other for other in pinned) + label for row, label in labels]
+    return BoardView(rows, stand, {**texts, "title": titles}, power)
 
 
 def board_frame(made: BoardView) -> pd.DataFrame:

@@ -8,6 +8,8 @@ from typing import Any
 import streamlit as st
 
 from longwave.dashboard import state, table_frames
+from longwave.dashboard.board_table import ALWAYS
+from longwave.platform.boards import columns
 from longwave.platform.boards.row import Row
 from longwave.platform.records.group import Pool
 from longwave.platform.statistics.verdict import ENOUGH
@@ -16,6 +18,7 @@ VERDICTS = ("reproduced", "consistent", "better", "worse", "not tuned", "other p
 KEYS = {
     "models": "models", "families": "families", "seeds": "seeds", "q": "search", "verdict": "verdict",
     "protocol": "protocol", "size": "equal size", "budget": "equal search", "sort": "order", "largest": "largest first",
+    "columns": "columns",
 }  # fmt: skip
 """What the address says of them, and how it is called."""
 EQUAL_WITHIN = 1.25
@@ -96,6 +99,12 @@ def draw_similarity_filter(
     if not chosen:
         return lambda row: True
     return lambda row: row.key in of and 1 / EQUAL_WITHIN <= of[row.key] / of[chosen] <= EQUAL_WITHIN
+
+
+def draw_column_choice(container: Any = st) -> list[str]:
+    """Draw the choice of columns, and return their keys; none is those that say something of some row."""
+    options = {column.key: column.heading for column in columns.of("dashboard") if column.key not in ALWAYS}
+    return state.draw_choices("Columns", "columns", list(options), options.__getitem__, container)
 
 
 def draw_sort_order(rows: Sequence[Row], container: Any = st) -> list[Row]:

@@ -11,7 +11,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 
-from longwave.dashboard import cached_reads, refresh_rate, theme
+from longwave.dashboard import cached_reads, refresh_rate, stars, theme
 from longwave.dashboard.board_table import BEST_COLOUR
 from longwave.platform.errors import LongwaveError
 from longwave.platform.figures.frame import FAINT, Figure
@@ -203,7 +203,7 @@ def draw_share_menu(
 def view_address() -> str:
     """Return the address of this view."""
     parts = urlsplit(str(st.context.url or ""))
-    query = {**dict(st.query_params.items()), **theme.theme_params()}
+    query = {**dict(st.query_params.items()), **theme.theme_params(), **stars.star_params()}
     return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(query), ""))
 
 
@@ -218,8 +218,8 @@ def describe_freshness(every: int) -> str:
 
 
 def _query_params(query: Mapping[str, str]) -> dict[str, str]:
-    """Return what an address is to say: nothing that is empty, and the theme."""
-    return {k: v for k, v in query.items() if v} | theme.theme_params()
+    """Return what an address is to say: nothing that is empty, the theme, and the pinned rows."""
+    return {k: v for k, v in query.items() if v} | theme.theme_params() | stars.star_params()
 
 
 def _file_name(name: str) -> str:

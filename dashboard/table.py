@@ -54,7 +54,7 @@ def text_width(texts: Sequence[str]) -> int:
 def table_headings(made: BoardView) -> dict[str, Any]:
     """Return the table's headings, widths in pixels, sides and definitions."""
     column = st.column_config.Column
-    widths = {**WIDTHS, "title": text_width(made.texts["title"]), "n": text_width(made.texts["n"])}
+    widths = {**WIDTHS, "title": text_width(made.texts["title"]), "n": text_width(made.texts.get("n", ()))}
     return {
         key: column(name, width=widths.get(key), help=meaning, alignment=align)
         for key, (name, meaning, align) in board_table.column_headings(made).items()

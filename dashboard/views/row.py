@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from longwave.dashboard import cached_reads, page_frame, state, table_frames
+from longwave.dashboard import cached_reads, page_frame, stars, state, table_frames
 from longwave.dashboard.link_table import Link, draw_link_table
 from longwave.platform.boards.answer import answer
 from longwave.platform.boards.row import SHORT, Row
@@ -47,6 +47,9 @@ def draw(url: str) -> None:
     if row.superseded:
         st.warning(in_streamlit(f"Superseded: {row.superseded}. It is ranked with nobody."))
     st.code(row.command, language=None)
+    bar = st.container(horizontal=True, vertical_alignment="bottom")
+    stars.draw_star(row, bar)
+    state.draw_text_field("Note", "note", bar, "is kept in the link to this page")
     trials = sorted(cached_reads.read_trials(url, tuple(row.trials)), key=lambda trial: trial.config.seed)
     left, right = st.columns([5, 3], gap="large")
     with left:

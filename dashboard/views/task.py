@@ -8,7 +8,16 @@ from dataclasses import asdict
 import pandas as pd
 import streamlit as st
 
-from longwave.dashboard import board_figures, cached_reads, export_menu, filters, page_frame, state, table_frames
+from longwave.dashboard import (
+    board_figures,
+    cached_reads,
+    export_menu,
+    filters,
+    page_frame,
+    stars,
+    state,
+    table_frames,
+)
 from longwave.dashboard.board_table import view_board
 from longwave.dashboard.table import draw_board
 from longwave.platform.boards.answer import answer
@@ -41,9 +50,11 @@ def draw(url: str) -> None:
         wanted = filters.draw_pool_filter([row for row in everything if row.variant == variant])
         rows = [row for row in cached_reads.read_board_rows(url, task, wanted) if row.variant == variant]
         left = filters.draw_row_filters(rows)
+        shown = filters.draw_column_choice()
         bar = st.container(horizontal=True, vertical_alignment="bottom")
         ours = filters.draw_sort_order([row for row in left if row.kind == "reproduced"], bar)
         printed = state.draw_switch("Published numbers", "published", True, bar)
+    ours = stars.pinned_first(ours, [row for row in rows if row.kind == "reproduced"])
     draw_about(url, task, variant)
     if not ours:
         raise ConfigError("No row is left by these filters. Take one of them back.")
@@ -53,7 +64,7 @@ def draw(url: str) -> None:
         f"{len(ours)} of {sum(row.kind == 'reproduced' for row in everything if row.variant == variant)} rows "
         "that were trained here" + filters.describe_filters()
     )
-    made = view_board(ours)
+    made = view_board(ours, shown, [row for row in ours if stars.is_pinned(row)])
     if state.address_list("select"):
         left_side, right_side = st.columns([3, 2], gap="medium")
         with left_side:
@@ -114,6 +125,7 @@ def draw_detail(url: str, chosen: Sequence[Row]) -> None:
         "selected curves", "No epoch of these retrainings is stored.",
     )  # fmt: skip
     st.code(row.command, language=None)
+    stars.draw_star(row)
     bar = st.container(horizontal=True)
     for row in chosen[:MOST]:
         page_frame.draw_link(bar, "row", row.label, row=row.config)

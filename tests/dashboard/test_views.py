@@ -11,6 +11,7 @@ from lab import about, marks, notes, ok, printed, trial
 from streamlit.testing.v1 import AppTest
 
 from longwave.dashboard import board_table, export_menu, refresh_rate, search_view
+from longwave.platform.boards.row import SHORT
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.stored import CatalogueEntry
@@ -92,6 +93,29 @@ def test_rows_of_equal_size_or_search_are_those_within_a_quarter(url: str, visit
     assert list(printed(budget.dataframe[0])["title"]) == ["coRNN"]
     own = visit(url, "task", task="fitzhugh_nagumo", protocol="yes")
     assert own.info[0].value == "No row is left by these filters. Take one of them back."
+
+
+def test_a_star_pins_a_row_above_all_others_and_is_taken_along_in_the_link(url: str, visit: Visit) -> None:
+    cornn = trial("cornn", 0).row
+    page = visit(url, "task", task="fitzhugh_nagumo", star=cornn[:SHORT], q="lem")
+    assert list(printed(page.dataframe[0])["title"]) == ["★ coRNN", "LEM"], "a filter hides it not"
+    plain = visit(url, "task", task="fitzhugh_nagumo", select=cornn[:SHORT])
+    star = plain.toggle(key=f"pick star {cornn}")
+    assert not star.value
+    star.set_value(True).run()
+    assert list(printed(plain.dataframe[0])["title"]) == ["★ coRNN", "LEM", "LSTM"]
+    assert plain.query_params["star"] in (cornn[:SHORT], [cornn[:SHORT]])
+    assert all(f"star={cornn[:SHORT]}" in link.proto.query_string for link in plain.get("page_link"))
+    plain.toggle(key=f"pick star {cornn}").set_value(False).run()
+    assert list(printed(plain.dataframe[0])["title"]) == ["LEM", "LSTM", "coRNN"] and "star" not in plain.query_params
+
+
+def test_a_link_chooses_columns_and_holds_a_note(url: str, visit: Visit, searched: str) -> None:
+    page = visit(url, "task", task="fitzhugh_nagumo", columns="parameters,valid")
+    assert list(printed(page.dataframe[0]).columns) == ["title", "median", "rank_low", " ", "parameters"]
+    for name, query in (("row", {"row": trial("lem", 0).row}), ("sweep", {"sweep": "demo"})):
+        noted = visit(url, name, note="check seed 3", **query)
+        assert noted.text_input(key="pick note").value == "check seed 3" and "note=check+seed+3" in notes(noted)
 
 
 def test_the_baselines_stay_in_view_whatever_is_filtered(url: str, visit: Visit) -> None:

@@ -1,0 +1,53 @@
+"""Rows that a reader has pinned with a star: the link holds them, and they stay while other pages are opened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from longwave.dashboard import state
+from longwave.dashboard.board_table import STAR
+from longwave.platform.boards.row import SHORT, Row
+
+KEY = "star"
+"""Of the address; of the session, too."""
+
+
+def pinned_names() -> list[str]:
+    """Return the first digits of the pinned rows: those of the address, else of the last page that had some."""
+    if named := state.address_list(KEY):
+        st.session_state[KEY] = named
+    return list(st.session_state.get(KEY, ()))
+
+
+def star_params() -> dict[str, str]:
+    """Return what an address says of the pinned rows: nothing where there are none."""
+    return {KEY: ",".join(names)} if (names := pinned_names()) else {}
+
+
+def is_pinned(row: Row) -> bool:
+    """Return whether a row is pinned."""
+    return row.key[:SHORT] in pinned_names()
+
+
+def pinned_first(rows: Sequence[Row], hidden: Sequence[Row]) -> list[Row]:
+    """Return rows with the pinned ones first, also those of ``hidden``, which a filter left out."""
+    names = pinned_names()
+    pinned = [row for row in [*rows, *(row for row in hidden if row not in rows)] if row.key[:SHORT] in names]
+    return [*pinned, *(row for row in rows if row not in pinned)]
+
+
+def draw_star(row: Row, container: Any = st) -> None:
+    """Draw the switch that pins a row."""
+    key = f"pick {KEY} {row.key}"
+    st.session_state[key] = is_pinned(row)
+    container.toggle(f"{STAR}Pin this row", key=key, on_change=_write_star, args=(row.key[:SHORT],))
+
+
+def _write_star(name: str) -> None:
+    names = pinned_names()
+    kept = [other for other in names if other != name] if name in names else [*names, name]
+    st.session_state[KEY] = kept
+    state.write_address(KEY, kept)

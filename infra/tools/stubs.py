@@ -9,14 +9,14 @@ from typing import Any, Literal, get_args, get_origin
 
 from tree import ROOT
 
-from longwave.platform.api.modules import Hyper, LoneModule, modules
+from longwave.platform.api.modules import Hyper, LoneModule, Only, modules
 
 FILE = ROOT / "platform/api/layers.pyi"
 HEAD = '''"""Every layer as a plain module. Written by ``make freeze`` from what the models declare."""
 
 from typing import Literal
 
-from longwave.platform.api.modules import GraphModule, Hyper, SequenceModule
+from longwave.platform.api.modules import GraphModule, Hyper, Only, SequenceModule
 
 __all__ = [
     {names},
@@ -40,7 +40,8 @@ def _class_text(kind: type[LoneModule]) -> str:
     given += ["*", *(_argument_text(p) for p in made if p.kind is p.KEYWORD_ONLY)]
     lines = [f"class {kind.__name__}({kind.__base__.__name__}):", f'    """{doc}"""', ""]  # type: ignore[union-attr]
     lines += [f"    def __init__({', '.join(given)}) -> None: ..."]
-    for p in made[2:-1]:
+    own = {*(p.name for p in kind.LAYER.PARAMS), *kind.LAYER.OPTIONS}
+    for p in (p for p in made if p.name in own):
         lines += ["    @property", f"    def {p.name}(self) -> {_attribute_type(p.annotation)}: ..."]
     return "\n".join([*lines, ""])
 
@@ -60,7 +61,8 @@ def _class_body(kind: Any) -> str:
         return f"Literal[{', '.join(repr(choice) for choice in get_args(kind))}]".replace("'", '"')
     if isinstance(kind, type):
         return kind.__name__
-    return {Hyper: "Hyper", Hyper | None: "Hyper | None"}[kind]
+    named = {Hyper: "Hyper", Hyper | None: "Hyper | None", int | None: "int | None", Only | None: "Only | None"}
+    return named[kind]
 
 
 def write_stubs() -> None:

@@ -144,7 +144,7 @@ class Blocks(SequenceLayer[NoWeights]):
         own = {name: chosen.pop(name) for name in ("dropout", *OPTIONS) if name in chosen}
         super().__init__(input_size, hidden_size, batch_first=batch_first, members=members, t_max=t_max, **own)
         self.cells = nn.ModuleList(
-            cell(self._width, hidden_size, members=members, t_max=t_max, **{n: _own_copy(v) for n, v in chosen.items()})
+            cell(self._width, hidden_size, members=members, t_max=t_max, **own_copies(chosen))
             for _ in range(self.depth)
         )
         self.reset_parameters()
@@ -292,6 +292,7 @@ class Blocks(SequenceLayer[NoWeights]):
         return mean, variance
 
 
-def _own_copy(value: Any) -> Any:
-    """Return a value for one cell: a tensor that no optimiser trains is copied, so that no two cells share memory."""
-    return value.clone() if isinstance(value, Tensor) and not isinstance(value, nn.Parameter) else value
+def own_copies(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values for one of several cells: tensors that no optimiser trains are copied, to share no memory."""
+    fixed = {n for n, v in chosen.items() if isinstance(v, Tensor) and not isinstance(v, nn.Parameter)}
+    return {n: v.clone() if n in fixed else v for n, v in chosen.items()}

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from longwave.platform.api.modules import GraphModule, Hyper, SequenceModule
+from longwave.platform.api.modules import GraphModule, Hyper, Only, SequenceModule
 
 __all__ = [
     "ALRNN",
@@ -54,7 +54,23 @@ __all__ = [
 class ALRNN(SequenceModule):
     """Almost-linear recurrent network of dynamical systems reconstruction, (B, T, p) to (B, T, d)."""
 
-    def __init__(self, inputs: int, hidden: int, *, rectified: Literal[1, 2, 3, 5, 10] = 2, t_max: int = 1) -> None: ...
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        rectified: Literal[1, 2, 3, 5, 10] = 2,
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
+    ) -> None: ...
     @property
     def rectified(self) -> Literal[1, 2, 3, 5, 10]: ...
 
@@ -62,7 +78,23 @@ class AntisymmetricRNN(SequenceModule):
     """Antisymmetric recurrent unit, (B, T, p) to (B, T, d)."""
 
     def __init__(
-        self, inputs: int, hidden: int, *, epsilon: Hyper, gamma: Hyper, sigma: Hyper = 0.1, t_max: int = 1
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        epsilon: Hyper,
+        gamma: Hyper,
+        sigma: Hyper = 0.1,
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
     ) -> None: ...
     @property
     def epsilon(self) -> float: ...
@@ -74,12 +106,43 @@ class AntisymmetricRNN(SequenceModule):
 class BMRU(SequenceModule):
     """Bistable memory recurrent unit, (B, T, p) to (B, T, d)."""
 
-    def __init__(self, inputs: int, hidden: int, *, t_max: int = 1) -> None: ...
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
+    ) -> None: ...
 
 class ChronoLSTM(SequenceModule):
     """LSTM with chrono initialisation, (B, T, p) to (B, T, d)."""
 
-    def __init__(self, inputs: int, hidden: int, *, biases: Literal[1, 2] = 2, t_max: int = 1) -> None: ...
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        biases: Literal[1, 2] = 2,
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
+    ) -> None: ...
     @property
     def biases(self) -> Literal[1, 2]: ...
 
@@ -123,6 +186,15 @@ class CoRNN(SequenceModule):
         damping: Literal["explicit", "implicit"] = "explicit",
         trainable: bool = False,
         t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
     ) -> None: ...
     @property
     def dt(self) -> float: ...
@@ -138,7 +210,22 @@ class CoRNN(SequenceModule):
 class DLinOSS(SequenceModule):
     """Damped linear oscillatory state-space layer, (B, T, p) to (B, T, 2d)."""
 
-    def __init__(self, inputs: int, hidden: int, *, t_max: int = 1) -> None: ...
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
+    ) -> None: ...
 
 class DtLSTM(SequenceModule):
     """LSTM with gates scaled by Δt, (B, T, p) to (B, T, d)."""
@@ -152,6 +239,15 @@ class DtLSTM(SequenceModule):
         version: Literal["v1", "v2"] = "v1",
         biases: Literal[1, 2] = 2,
         t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
     ) -> None: ...
     @property
     def dt(self) -> float: ...
@@ -163,17 +259,62 @@ class DtLSTM(SequenceModule):
 class ExpRNN(SequenceModule):
     """Recurrent network with orthogonal recurrence, (B, T, p) to (B, T, d)."""
 
-    def __init__(self, inputs: int, hidden: int, *, t_max: int = 1) -> None: ...
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
+    ) -> None: ...
 
 class FastGRNN(SequenceModule):
     """Gated recurrent network with shared matrices, (B, T, p) to (B, T, d)."""
 
-    def __init__(self, inputs: int, hidden: int, *, t_max: int = 1) -> None: ...
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
+    ) -> None: ...
 
 class FastRNN(SequenceModule):
     """Residual recurrent network, (B, T, p) to (B, T, d)."""
 
-    def __init__(self, inputs: int, hidden: int, *, t_max: int = 1) -> None: ...
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
+    ) -> None: ...
 
 class G2(GraphModule):
     """Gradient gating."""
@@ -247,7 +388,23 @@ class GCN(GraphModule):
 class GRU(SequenceModule):
     """Gated recurrent unit, (B, T, p) to (B, T, d)."""
 
-    def __init__(self, inputs: int, hidden: int, *, biases: Literal[1, 2] = 2, t_max: int = 1) -> None: ...
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        biases: Literal[1, 2] = 2,
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
+    ) -> None: ...
     @property
     def biases(self) -> Literal[1, 2]: ...
 
@@ -255,7 +412,23 @@ class GatedAntisymmetricRNN(SequenceModule):
     """Antisymmetric recurrent unit with gate, (B, T, p) to (B, T, d)."""
 
     def __init__(
-        self, inputs: int, hidden: int, *, epsilon: Hyper, gamma: Hyper, sigma: Hyper = 0.1, t_max: int = 1
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        epsilon: Hyper,
+        gamma: Hyper,
+        sigma: Hyper = 0.1,
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
     ) -> None: ...
     @property
     def epsilon(self) -> float: ...
@@ -333,6 +506,15 @@ class HORN(SequenceModule):
         dt: Hyper = 1.0,
         heterogeneous: bool = False,
         t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
     ) -> None: ...
     @property
     def alpha(self) -> float: ...
@@ -349,7 +531,22 @@ class IncrementalRNN(SequenceModule):
     """Incremental recurrent network, (B, T, p) to (B, T, d)."""
 
     def __init__(
-        self, inputs: int, hidden: int, *, alpha: Hyper, euler_steps: Literal[1, 2, 5, 10] = 5, t_max: int = 1
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        alpha: Hyper,
+        euler_steps: Literal[1, 2, 5, 10] = 5,
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
     ) -> None: ...
     @property
     def alpha(self) -> float: ...
@@ -367,6 +564,9 @@ class IndRNN(SequenceModule):
         dropout: Hyper | None = None,
         layers: Literal[1, 2, 3, 4, 5, 6] = 2,
         t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        only: Only | None = None,
     ) -> None: ...
     @property
     def dropout(self) -> float | None: ...
@@ -387,6 +587,15 @@ class LEM(SequenceModule):
         multiscale: bool = True,
         biases: Literal[4, 8] = 8,
         t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
     ) -> None: ...
     @property
     def dt(self) -> float: ...
@@ -410,6 +619,15 @@ class LRU(SequenceModule):
         ring: Literal["0-0.99", "0-1", "0.5-0.9", "0.9-0.999", "0.999-0.9999"] = "0.9-0.999",
         phase: Literal["2pi", "pi/10"] = "2pi",
         t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
     ) -> None: ...
     @property
     def ring(self) -> Literal["0-0.99", "0-1", "0.5-0.9", "0.9-0.999", "0.999-0.9999"]: ...
@@ -419,14 +637,46 @@ class LRU(SequenceModule):
 class LSTM(SequenceModule):
     """Long short-term memory, (B, T, p) to (B, T, d)."""
 
-    def __init__(self, inputs: int, hidden: int, *, biases: Literal[1, 2] = 2, t_max: int = 1) -> None: ...
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        biases: Literal[1, 2] = 2,
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
+    ) -> None: ...
     @property
     def biases(self) -> Literal[1, 2]: ...
 
 class LinOSS(SequenceModule):
     """Linear oscillatory state-space layer, (B, T, p) to (B, T, 2d)."""
 
-    def __init__(self, inputs: int, hidden: int, *, scheme: Literal["im", "imex"] = "im", t_max: int = 1) -> None: ...
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        scheme: Literal["im", "imex"] = "im",
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
+    ) -> None: ...
     @property
     def scheme(self) -> Literal["im", "imex"]: ...
 
@@ -447,6 +697,15 @@ class LipschitzRNN(SequenceModule):
         sigma: Hyper = 0.1,
         scheme: Literal["euler", "rk2"] = "euler",
         t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
     ) -> None: ...
     @property
     def epsilon(self) -> float: ...
@@ -476,6 +735,15 @@ class LrcSSM(SequenceModule):
         dt: Hyper = 1.0,
         elastance: Literal["asymmetric", "symmetric"] = "asymmetric",
         t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
     ) -> None: ...
     @property
     def dt(self) -> float: ...
@@ -503,7 +771,21 @@ class MinGRU(SequenceModule):
     """Minimal gated recurrent unit, (B, T, p) to (B, T, d)."""
 
     def __init__(
-        self, inputs: int, hidden: int, *, candidate: Literal["linear", "positive"] = "linear", t_max: int = 1
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        candidate: Literal["linear", "positive"] = "linear",
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
     ) -> None: ...
     @property
     def candidate(self) -> Literal["linear", "positive"]: ...
@@ -512,7 +794,21 @@ class MinLSTM(SequenceModule):
     """Minimal LSTM, (B, T, p) to (B, T, d)."""
 
     def __init__(
-        self, inputs: int, hidden: int, *, candidate: Literal["linear", "positive"] = "linear", t_max: int = 1
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        candidate: Literal["linear", "positive"] = "linear",
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
     ) -> None: ...
     @property
     def candidate(self) -> Literal["linear", "positive"]: ...
@@ -531,6 +827,9 @@ class MultilayerOscillator(SequenceModule):
         scheme: Literal["imex", "symplectic"] = "imex",
         activation: Literal["sin", "tanh"] = "tanh",
         t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        only: Only | None = None,
     ) -> None: ...
     @property
     def dt(self) -> float: ...
@@ -546,7 +845,24 @@ class MultilayerOscillator(SequenceModule):
 class NeuralODERNN(SequenceModule):
     """Residual recurrent unit, (B, T, p) to (B, T, d)."""
 
-    def __init__(self, inputs: int, hidden: int, *, epsilon: Hyper, sigma: Hyper = 0.1, t_max: int = 1) -> None: ...
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        epsilon: Hyper,
+        sigma: Hyper = 0.1,
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
+    ) -> None: ...
     @property
     def epsilon(self) -> float: ...
     @property
@@ -564,6 +880,15 @@ class NeuralOscillator(SequenceModule):
         scheme: Literal["imex", "symplectic"] = "imex",
         activation: Literal["sin", "tanh"] = "tanh",
         t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
     ) -> None: ...
     @property
     def dt(self) -> float: ...
@@ -575,17 +900,62 @@ class NeuralOscillator(SequenceModule):
 class ParaGRU(SequenceModule):
     """GRU with diagonal recurrent weights, (B, T, p) to (B, T, d)."""
 
-    def __init__(self, inputs: int, hidden: int, *, t_max: int = 1) -> None: ...
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
+    ) -> None: ...
 
 class ParaLSTM(SequenceModule):
     """LSTM with diagonal recurrent weights and one gate for input and forgetting, (B, T, p) to (B, T, d)."""
 
-    def __init__(self, inputs: int, hidden: int, *, t_max: int = 1) -> None: ...
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
+    ) -> None: ...
 
 class RGLRU(SequenceModule):
     """Real-gated linear recurrent unit, (B, T, p) to (B, T, d)."""
 
-    def __init__(self, inputs: int, hidden: int, *, t_max: int = 1) -> None: ...
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
+    ) -> None: ...
 
 class ResidualUnICORNN(SequenceModule):
     """UnICORNN with skipped connections, (B, T, p) to (B, T, d)."""
@@ -608,6 +978,9 @@ class ResidualUnICORNN(SequenceModule):
         skip: Literal[2, 3] = 2,
         multiscale: bool = True,
         t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        only: Only | None = None,
     ) -> None: ...
     @property
     def dt(self) -> float: ...
@@ -637,28 +1010,92 @@ class ResidualUnICORNN(SequenceModule):
 class S5(SequenceModule):
     """Simplified structured state-space layer, (B, T, p) to (B, T, 2d)."""
 
-    def __init__(self, inputs: int, hidden: int, *, blocks: Literal[1, 2, 4, 8, 16] = 1, t_max: int = 1) -> None: ...
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        blocks: Literal[1, 2, 4, 8, 16] = 1,
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
+    ) -> None: ...
     @property
     def blocks(self) -> Literal[1, 2, 4, 8, 16]: ...
 
 class SLSTM(SequenceModule):
     """Scalar LSTM with exponential gates, (B, T, p) to (B, T, d)."""
 
-    def __init__(self, inputs: int, hidden: int, *, heads: Literal[1, 2, 4] = 1, t_max: int = 1) -> None: ...
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        heads: Literal[1, 2, 4] = 1,
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
+    ) -> None: ...
     @property
     def heads(self) -> Literal[1, 2, 4]: ...
 
 class SimpleDelayGRU(SequenceModule):
     """Gated recurrent unit with an unweighted delay, (B, T, p) to (B, T, d)."""
 
-    def __init__(self, inputs: int, hidden: int, *, tau: Hyper, t_max: int = 1) -> None: ...
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        tau: Hyper,
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
+    ) -> None: ...
     @property
     def tau(self) -> float: ...
 
 class TanhRNN(SequenceModule):
     """Elman's recurrent network, (B, T, p) to (B, T, d)."""
 
-    def __init__(self, inputs: int, hidden: int, *, biases: Literal[1, 2] = 2, t_max: int = 1) -> None: ...
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        biases: Literal[1, 2] = 2,
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
+    ) -> None: ...
     @property
     def biases(self) -> Literal[1, 2]: ...
 
@@ -675,6 +1112,15 @@ class TauGRU(SequenceModule):
         beta: Hyper = 1.0,
         form: Literal["alpha=0", "beta=0", "delayed weighting", "full", "no gating", "no weighting"] = "full",
         t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        only: Only | None = None,
     ) -> None: ...
     @property
     def tau(self) -> float | None: ...
@@ -696,6 +1142,10 @@ class Transformer(SequenceModule):
         layers: Literal[1, 2, 3, 4, 6] = 2,
         heads: Literal[1, 2, 4, 8] = 4,
         t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        only: Only | None = None,
     ) -> None: ...
     @property
     def layers(self) -> Literal[1, 2, 3, 4, 6]: ...
@@ -722,6 +1172,9 @@ class UnICORNN(SequenceModule):
         layers: Literal[1, 2, 3, 4, 5, 6] = 3,
         multiscale: bool = True,
         t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        only: Only | None = None,
     ) -> None: ...
     @property
     def dt(self) -> float: ...

@@ -1,0 +1,92 @@
+"""Sequences of different lengths through one layer: padded behind, or packed as torch packs them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import PackedSequence
+
+from longwave.models.base.layer import State
+from longwave.models.base.sequence import SequenceLayer
+
+
+def checked_lengths(lengths: Tensor | Sequence[int], x: Tensor) -> Tensor:
+    """Return the lengths (B,) int64 of padded sequences x (B, T, p).
+
+    Raises:
+        ValueError: They are not one whole number a sequence, from 1 to T.
+    """
+    given = torch.as_tensor(lengths)
+    whole = not (given.is_floating_point() or given.is_complex() or given.dtype == torch.bool)
+    if not whole or given.shape != x.shape[:1] or not 1 <= int(given.min()) <= int(given.max()) <= x.shape[1]:
+        rule = f"lengths must be {len(x)} whole numbers from 1 to {x.shape[1]}"
+        raise ValueError(f"{rule}, got {given.dtype} {given.tolist()!r:.80}.")
+    return given.to(device=x.device, dtype=torch.int64)
+
+
+def run_ragged(
+    layer: SequenceLayer[Any], x: Tensor, state: State | None, lengths: Tensor | None
+) -> tuple[Tensor, State]:
+    """Return the outputs (B, T, d), zero behind each sequence's end, and the state at each end.
+
+    Sequences that have not ended go on together from one length to the next.
+
+    Args:
+        layer: Batch first, without members.
+        x: (B, T, p), padded behind.
+        state: Where it starts; zeros by default.
+        lengths: (B,); None where all have T steps.
+    """
+    if lengths is None:
+        made: tuple[Tensor, State] = layer(x, state)
+        return made
+    if not layer.state_shapes():
+        outputs, _ = layer(x)
+        steps = torch.arange(x.shape[1], device=x.device).expand(x.shape[:2])
+        return outputs * (steps < lengths.unsqueeze(1)).unsqueeze(-1), ()
+    if state is None:
+        state = tuple(x.new_zeros(len(x), *shape) for shape in layer.state_shapes().values())
+    pieces, begin, going = list[Tensor](), 0, torch.arange(len(x), device=x.device)
+    for end in torch.unique(lengths).tolist():
+        outputs, ends = layer(x[going, begin:end], tuple(s[going] for s in state))
+        state = tuple(s.index_copy(0, going, e) for s, e in zip(state, ends, strict=True))
+        whole = outputs.new_zeros(len(x), *outputs.shape[1:])
+        pieces.append(whole.index_copy(0, going, outputs))
+        begin, going = end, going[lengths[going] > end]
+    if (left := x.shape[1] - begin) > 0:
+        pieces.append(pieces[-1].new_zeros(len(x), left, pieces[-1].shape[-1]))
+    return torch.cat(pieces, 1), state
+
+
+def reversed_in_time(x: Tensor, lengths: Tensor | None) -> Tensor:
+    """Return sequences (B, T, p) backwards, each within its own length; what is padded stays behind."""
+    if lengths is None:
+        return x.flip(1)
+    steps = torch.arange(x.shape[1], device=x.device).expand(x.shape[:2])
+    ends = lengths.unsqueeze(1)
+    index = torch.where(steps < ends, ends - 1 - steps, steps)
+    return x.gather(1, index.unsqueeze(-1).expand_as(x))
+
+
+def ends_of(outputs: Tensor, lengths: Tensor | None) -> Tensor:
+    """Return the outputs of each sequence's last step, (B, d)."""
+    if lengths is None:
+        return outputs[:, -1]
+    return outputs[torch.arange(len(outputs), device=outputs.device), lengths - 1]
+
+
+def unpacked(x: PackedSequence) -> tuple[Tensor, Tensor]:
+    """Return packed sequences as x (B, T, p), padded by zeros, and their lengths, in the order before packing."""
+    padded, lengths = torch.nn.utils.rnn.pad_packed_sequence(x, batch_first=True)
+    return padded, lengths
+
+
+def packed_as(outputs: Tensor, like: PackedSequence) -> PackedSequence:
+    """Return outputs (B, T, d) packed in the order of ``like``."""
+    order = like.sorted_indices
+    ordered = outputs if order is None else outputs[order]
+    data = torch.cat([ordered[:count, t] for t, count in enumerate(like.batch_sizes.tolist())])
+    return PackedSequence(data, like.batch_sizes, like.sorted_indices, like.unsorted_indices)

@@ -5,36 +5,77 @@ from __future__ import annotations
 import importlib
 import shutil
 import tempfile
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from longwave.platform.errors import LongwaveError
 from longwave.platform.paths import home, store_url
 from longwave.platform.redaction import redacted
 
+SECONDS, LEAST_SECONDS = 8.0, 0.1
+"""Seconds for all checks together, and those of a check once they are over: the command ends within ten."""
+
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at: what, whether it is good, and the details."""
+    """One thing that was looked at: what, whether it is good (None: the check did not end), and the details."""
 
     what: str
-    good: bool
+    good: bool | None
     detail: str
 
 
-def collect_findings(store: str | None) -> list[Finding]:
-    """Return the findings, in the order of a reader's questions. Changes nothing but a file made and removed."""
-    return [
-        _look("packages", _check_packages),
-        _look("models and tasks", _check_registry),
-        _look("device", _check_device),
-        _look("sweeps", _check_placement),
-        _look("commit", _describe_commit),
-        _look("data folder", lambda: _check_writable(home())),
-        _look("generated data", _check_cache),
-        *_check_store(store),
-    ]
+def collect_findings(store: str | None, say: Callable[[str], None] = lambda what: None) -> list[Finding]:
+    """Return the findings, in the order of a reader's questions. Changes nothing but a file made and removed.
+
+    Args:
+        store: URL of the store; by default this user's.
+        say: Called with what is checked next.
+    """
+    looks = {
+        "packages": _check_packages,
+        "models and tasks": _check_registry,
+        "device": _check_device,
+        "sweeps": _check_placement,
+        "commit": _describe_commit,
+        "data folder": lambda: _check_writable(home()),
+        "generated data": _check_cache,
+    }
+    end = time.monotonic() + SECONDS
+    of_store = _start("store", lambda: _check_store(store))  # at once, since a server may take seconds to answer
+    findings = list[Finding]()
+    for what, look in looks.items():
+        say(f"Checking {what}")
+        findings += _result_by(end, what, _start(what, partial(lambda what, look: [_look(what, look)], what, look)))
+    say("Checking store")
+    return [*findings, *_result_by(end, "store", of_store)]
+
+
+def _start(what: str, check: Callable[[], Sequence[Finding]]) -> Future[Sequence[Finding]]:
+    """Return what a check will find, in a thread that holds no process if it hangs."""
+    found: Future[Sequence[Finding]] = Future()
+
+    def run() -> None:
+        try:
+            found.set_result(check())
+        except BaseException as error:  # raised where the result is read
+            found.set_exception(error)
+
+    threading.Thread(target=run, name=what, daemon=True).start()
+    return found
+
+
+def _result_by(end: float, what: str, found: Future[Sequence[Finding]]) -> Sequence[Finding]:
+    """Return what a check found, or that it has not ended by then; one that begins late has ``LEAST_SECONDS``."""
+    wait([found], max(end - time.monotonic(), LEAST_SECONDS))
+    if found.done():
+        return found.result()
+    return [Finding(what, None, f"not finished after {SECONDS + time.monotonic() - end:.0f} s")]
 
 
 def _look(what: str, look: Callable[[], str]) -> Finding:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -21,7 +23,9 @@ def examine_installation(
     ] = False,
     to: Annotated[Path | None, typer.Option(help="The new store's file. Default: one beside the old.")] = None,
 ) -> int:
-    """Check the installation: versions, devices, folders, store. Exits with 1 if something is broken.
+    """Check the installation: versions, devices, folders, store. Exits with 1 if something is broken or slow.
+
+    It ends within ten seconds: what has not answered by then is slow.
 
     With --repair, write *** over what may be a password in older records, in the store itself. A SQLite store in
     which there is none, or which is damaged, is saved in a new one, as far as it is right: the old file stays as it
@@ -31,8 +35,12 @@ def examine_installation(
     """
     if repair or to is not None:
         return _repair_store(store, repair, to)
-    findings = collect_findings(store)
+    with terminal.show_waiting("Checking the installation") as say:
+        findings = collect_findings(store, say)
     terminal.print_findings(findings)
+    if any(finding.good is None for finding in findings):
+        sys.stdout.flush()
+        os._exit(1)  # an end of Python would abort a thread that is busy in C++
     return 0 if all(finding.good for finding in findings) else 1
 
 

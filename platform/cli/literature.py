@@ -11,7 +11,7 @@ from longwave.platform.cli.names import a_model, a_task, model_key, task_key
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.literature.published import published_rows
 from longwave.platform.registry import all_models, all_tasks
-from longwave.platform.render import literature
+from longwave.platform.render import literature, terminal
 from longwave.platform.render.export import Format
 
 
@@ -31,6 +31,8 @@ def list_published(
 ) -> None:
     """List the numbers that papers print, what each is of, and which variant of ours it belongs to.
 
+    On a terminal a long list is shown in your pager (PAGER, else less).
+
     Example: longwave published fitzhugh_nagumo
     """
     numbers = published_rows()
@@ -46,4 +48,5 @@ def list_published(
     chosen = [n for n in numbers if task in (None, n["task"]) and model in (None, n["model"])]
     metrics = {name: spec.metric.name for name, spec in all_tasks().items()}
     forms = {name: ("", *spec.printed) for name, spec in all_models().items()}
-    literature.print_numbers(chosen, metrics, forms, unpaired, format)
+    with terminal.paging():
+        literature.print_numbers(chosen, metrics, forms, unpaired, format)

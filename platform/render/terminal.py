@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import os
+import pydoc
 import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, Any, Literal
 
 from rich import box
@@ -83,6 +85,30 @@ def show_waiting(what: str) -> Iterator[Callable[[str], None]]:
     """Show that something takes a while, on a terminal; what is yielded takes what is going on by then."""
     with Terminal(stderr=True).status(f"{what} …") as status:
         yield lambda now: status.update(f"{now} …")
+
+
+class _Page(io.StringIO):
+    """What a pager will show: printed as on the terminal that it is shown on."""
+
+    def isatty(self) -> bool:
+        """Return that it is a terminal."""
+        return True
+
+
+@contextmanager
+def paging() -> Iterator[None]:
+    """Show what the block prints in the user's pager (``PAGER``, else less); as it is in a pipe, or if it fits."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        yield
+        return
+    with redirect_stdout(_Page()) as page:
+        yield
+    text = page.getvalue()
+    if text.count("\n") < Terminal().height:
+        print(text, end="")
+    else:
+        os.environ.setdefault("LESS", "-R")  # else it writes colours out
+        pydoc.pager(text)
 
 
 def print_json(content: object) -> None:
@@ -288,7 +314,7 @@ def _trial_table(entry: CellPlan, trials: Sequence[TrialConfig]) -> tuple[list[s
 
 def print_findings(findings: Sequence[Finding]) -> None:
     """Print what the doctor found."""
-    states = {True: Text("ok", "green"), False: Text("broken", "red")}
+    states = {True: Text("ok", "green"), False: Text("broken", "red"), None: Text("slow", "yellow")}
     lines = [(states[f.good], f.what, f.detail) for f in findings]
     print_table(["", "what", "found"], lines, prose=[2])
 

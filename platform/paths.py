@@ -149,9 +149,9 @@ def raise_os_errors(path: AnyPath) -> Iterator[None]:
 
 
 def mlflow_server(given: str | None) -> str | None:
-    """Return the tracking URI to mirror to: the one given, MLFLOW_TRACKING_URI, else SQLite in the data folder.
+    """Return the tracking URI to copy to: the one given, MLFLOW_TRACKING_URI, else SQLite in the data folder.
 
-    ``"off"`` gives None: no mirror.
+    ``"off"`` gives None: no copy.
 
     Raises:
         ConfigError: It is no address that MLflow knows, or a folder or a file is in its place.

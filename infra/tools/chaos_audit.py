@@ -56,7 +56,7 @@ class Scene:
     again: Sequence[str] = ()
     broken: Sequence[str] = ()
     left: Sequence[str] = ()
-    mirrored: bool = True
+    copied: bool = True
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def _find_lost(scene: Scene) -> Iterator[str]:
 
 def _find_lost_copies(scene: Scene) -> Iterator[str]:
     copied = {trial: copy for trial, copy, _ in scene.copies}
-    for trial, record in scene.store.items() if scene.mirrored else ():
+    for trial, record in scene.store.items() if scene.copied else ():
         if trial not in copied:
             yield f"MLflow has no run of {trial}"
         elif missing := record.curve.keys() - copied[trial].curve.keys():

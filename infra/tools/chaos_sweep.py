@@ -58,7 +58,7 @@ class Running:
         url: Its store.
         storage: Folder of checkpoints.
         env: More of its environment.
-        blank: An MLflow file with nothing in it; without one nothing is mirrored.
+        blank: An MLflow file with nothing in it; without one nothing is copied.
         epochs: Of all its trials, without any fault.
     """
 
@@ -94,8 +94,8 @@ class Running:
 
     def start(self) -> subprocess.Popen[bytes]:
         """Start a driver; it does what is missing."""
-        mirror = [] if self.blank else ["--mlflow", "off"]
-        command = [sys.executable, "-m", "longwave", "sweep", "run", str(self.file), *self.options, *mirror]
+        no_copy = [] if self.blank else ["--mlflow", "off"]
+        command = [sys.executable, "-m", "longwave", "sweep", "run", str(self.file), *self.options, *no_copy]
         with (self.folder / "said.log").open("ab") as log:
             return subprocess.Popen(
                 [*command, "--store", self.url, "--storage", str(self.storage)],

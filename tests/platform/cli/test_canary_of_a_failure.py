@@ -11,8 +11,8 @@ import psutil
 import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
-from mirrors import mlflow_server
 from plugin_files import LEAKY, written
+from tracked import mlflow_server
 
 from longwave.platform.cli.main import main
 from longwave.platform.exchange.bundle import read

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mirrors import fill, points
 from rich.console import Console
+from tracked import fill, points
 
 from longwave.platform.cli.main import main
 from longwave.platform.storage.integrity import describe_damage
@@ -115,7 +115,7 @@ def test_a_store_whose_disk_may_have_lost_what_was_written_ends_the_sweep_in_a_l
 
 @slow  # MLflow is loaded four times
 @pytest.mark.parametrize("fault", ["error=ENOSPC:when=8+", "error=EIO:when=8+"])
-def test_a_mirror_whose_file_is_refused_is_a_line_and_is_sent_later(store: Store, tmp_path: Path, fault: str) -> None:
+def test_a_copy_whose_file_is_refused_is_a_line_and_is_sent_later(store: Store, tmp_path: Path, fault: str) -> None:
     configs, file = fill(store, 3, 5), tmp_path / "mlflow.db"
     requested = ["mlflow", "sync", "filled", "--store", store.url, "--server", f"sqlite:///{file}"]
     again = [sys.executable, "-W", "ignore", "-m", "longwave", *requested]

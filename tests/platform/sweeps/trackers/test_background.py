@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from mirrors import attempt, fill
+from tracked import attempt, fill
 
 from longwave.platform.errors import ConfigError
 from longwave.platform.storage.store import Store

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mirrors import attempt, ended, fill, points
+from tracked import attempt, ended, fill, points
 
 from longwave.platform.errors import ConfigError, StoreError
 from longwave.platform.storage.exclusive import alone

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from mirrors import attempt, fill, free_port, mlflow_server, nonsense
 from rich.console import Console
+from tracked import attempt, fill, free_port, mlflow_server, nonsense
 
 from longwave.platform.api.loading import load
 from longwave.platform.records.stored import Trial

@@ -7,7 +7,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from mirrors import fill, points
+from tracked import fill, points
 
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError

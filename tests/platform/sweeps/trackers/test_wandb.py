@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from mirrors import attempt, fill, points
+from tracked import attempt, fill, points
 
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.trackers.follow import send_sweep

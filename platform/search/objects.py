@@ -21,7 +21,7 @@ PLAIN: Mapping[str, tuple[type, ...]] = {
 OTHER_NAMES = {"deterministic_objective": "_deterministic"}
 """Attributes in which an object keeps an argument of another name."""
 MOST_POINTS = 2_000_000
-"""Of a grid, which Optuna lists in memory."""
+"""Of a grid, or of a space that is gone through, which Optuna lists in memory."""
 OWN_HALVING = ("SuccessiveHalvingPruner", "HyperbandPruner")
 """Pruners that are successive halving, which a sweep has without them."""
 

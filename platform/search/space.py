@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -10,7 +11,7 @@ from typing import Any
 
 from longwave.models.base.param import Param
 from longwave.platform.errors import ConfigError
-from longwave.platform.search.objects import import_optuna, make_sampler
+from longwave.platform.search.objects import MOST_POINTS, import_optuna, make_sampler
 
 Drawn = float | str
 """What is drawn: a number or a word."""
@@ -150,6 +151,8 @@ def draw(
     if n < 1:
         raise ValueError(f"A search needs at least one trial, got n={n}.")
     optuna, of = import_optuna(), class_of(sampler)
+    if of == "BruteForceSampler" and (total := math.prod(map(_count_points, space))) > MOST_POINTS:
+        raise ConfigError(f"sampler: {of}: its space has {total:,} points, at most {MOST_POINTS:,} fit in memory.")
     distributions = {d.name: distribution_of(d) for d in space}
 
     def ask(study: Any) -> tuple[Any, dict[str, Any]]:
@@ -175,6 +178,10 @@ def draw(
         except Exception as error:
             raise ConfigError(f"sampler: {of}: {str(error).strip().splitlines()[0]}") from error
     return [{k: v if isinstance(v, str) else float(v) for k, v in point.items()} for point in points]
+
+
+def _count_points(d: Dimension) -> int:
+    return len(d.choices) or (int(d.high) - int(d.low) + 1 if d.whole else 1)
 
 
 def _make_named(sampler: str, arguments: Mapping[str, Any], seed: int) -> Any:

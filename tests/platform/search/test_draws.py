@@ -98,6 +98,12 @@ def test_a_grid_is_gone_through_and_a_fixed_number_stays(sampler: str, arguments
     assert values == fixed.get(sampler, values) and len(points) == 3
 
 
+def test_a_space_too_large_to_be_gone_through_is_refused_before_it_is_listed() -> None:
+    space = (Dimension("hidden", 1, 2**31 - 1, whole=True), Dimension("word", choices=("a", "b")))
+    with pytest.raises(ConfigError, match="BruteForceSampler: its space has 4,294,967,294 points, at most 2,000,000"):
+        draw(space, 1, 0, "BruteForceSampler")
+
+
 def test_a_space_that_a_sampler_refuses_is_one_line() -> None:
     with pytest.raises(ConfigError, match="^sampler: BruteForceSampler: .*step") as caught:
         draw(SPACE, 2, 0, "BruteForceSampler")

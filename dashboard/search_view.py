@@ -42,7 +42,14 @@ def draw_search(url: str, sweep: str, trials: Sequence[Trial]) -> dict[str, Figu
         " on ".join(filter(None, (m, " ".join(filter(None, (t, v)))))): (m, t, v)
         for m, t, v in sorted(cells, key=lambda cell: (not cells[cell], cell))
     }
-    chosen = options[state.draw_choice("Cell", "cell", list(options), container=bar)]
+    titles = {(t.config.model, t.config.task): (t.about.model, t.about.task) for t in trials}
+
+    def say(name: str) -> str:
+        model, task, variant = options[name]
+        title, board = titles[model, task]
+        return f"{title} on {', '.join(filter(None, (board, variant)))}"
+
+    chosen = options[state.draw_choice("Cell", "cell", list(options), say, bar)]
     mine = [t for t in trials if (t.config.model, t.config.task, t.config.variant) == chosen]
     searched = [t for t in mine if t.config.phase == "search"]
     rows = [

@@ -43,15 +43,6 @@ def list_variants(rows: Iterable[Row]) -> list[str]:
     return sorted({row.variant for row in rows}, key=lambda name: [(len(p), p) for p in re.split(r"(\d+)", name)])
 
 
-def rows_frame(rows: Sequence[Row]) -> pd.DataFrame:
-    """Return one line a row of one model: where it stands on which board."""
-    stand = [
-        column for column in columns.COLUMNS if column.key in ("title", "rank_low", "median", "seeds", "parameters")
-    ]
-    texts = {column.heading: [column.text(row) for row in rows] for column in stand}
-    return pd.DataFrame({"board": [row.board for row in rows], **texts})
-
-
 def row_labels(rows: Sequence[Row]) -> list[str]:
     """Return one label a row, as people may see it: the model, and what else it takes to tell it apart."""
     return [escape_invisible(row.label) for row in rows]

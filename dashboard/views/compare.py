@@ -56,13 +56,15 @@ def pick_models(rows: Sequence[Row], container: object) -> list[str]:
     titles = {row.model: row.model_title for row in rows if row.current}
     if len(titles) < 2:
         raise ConfigError("There are not two models to compare yet. See what there is on the overview.")
-    for name in state.address_list("models"):
-        if name not in titles:
-            raise ConfigError(did_you_mean("model", name, titles))
     best = [line.model for part in overviews(rows) if len(part.lines) > 1 for line in part.lines][:2]
     models = sorted(titles, key=lambda model: titles[model].lower())
     say = f"Models, {MOST} at most; each is compared with the first"
-    return state.draw_choices(say, "models", models, titles.__getitem__, container, best or models[:2], MOST)
+    named = state.address_list("models")
+    chosen = state.draw_choices(say, "models", models, titles.__getitem__, container, best or models[:2], MOST)
+    for name in named:
+        if name not in titles:
+            raise ConfigError(did_you_mean("model", name, titles))
+    return chosen
 
 
 def draw_ratios(

@@ -47,7 +47,7 @@ def draw(url: str) -> None:
     pick, _ = page_frame.draw_head()
     place = state.draw_choice("Board", "board", places, container=pick)
     cost = state.draw_choice("Cost", "cost", list(COSTS), lambda name: COSTS[name][0], pick)
-    shown = [row for row in rows if row.board == place]
+    shown = [row for row in rows if row.board == place and row.current]
     log = state.draw_switch("Log axis", "log", shown[0].goal == "min", pick)
     lacking = "No row of this board has both a median and this cost."
     drawn[f"{place} against {COSTS[cost][0].partition(' [')[0]}"] = page_frame.draw_figure(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 
 import pandas as pd
 import streamlit as st
 
-from longwave.dashboard import cached_reads, page_frame, state, table_frames
+from longwave.dashboard import cached_reads, page_frame, state
+from longwave.dashboard.link_table import Link, draw_link_table
 from longwave.platform.boards.compare import Comparison, compare
 from longwave.platform.boards.landmarks import BASELINES
+from longwave.platform.boards.row import SHORT, Row
+from longwave.platform.boards.texts import marked_median, plain, rank
 from longwave.platform.errors import ConfigError
 from longwave.platform.figures.frame import Figure
 from longwave.platform.figures.palette import family_colour
@@ -47,12 +51,27 @@ def draw(url: str) -> None:
             tables = [as_text.comparison_table(comparison)]
             drawn[f"{comparison.a} against {comparison.b}"] = draw_standing(comparison, mine[0].family)
     st.subheader("Its rows", anchor=False)
-    st.dataframe(table_frames.rows_frame(mine), hide_index=True, height="content", key="its rows")
+    draw_rows([row for row in mine if row.current] or mine)
     drawn[f"{titles[model]}, settings"] = draw_searches(url, model, sorted({row.task for row in mine}))
     with corner:
         page_frame.draw_share_menu(titles[model], tables, drawn)
     if about:
         draw_description(about)
+
+
+def draw_rows(rows: Sequence[Row]) -> None:
+    """Draw one line a row of the model: where it stands on which board, with links to both."""
+    lines: list[list[str | Link]] = [
+        [
+            Link(row.board, "task", {"task": row.task, "variant": row.variant}),
+            Link(row.label, "row", {"row": row.key[:SHORT]}),
+            marked_median(row),
+            rank(row),
+            plain(row.parameters),
+        ]
+        for row in rows
+    ]
+    draw_link_table(("board", "row", "median [95 %]", "rank", "parameters"), lines, "Its rows")
 
 
 def draw_standing(comparison: Comparison, family: str) -> Figure | None:

@@ -32,7 +32,7 @@ def cost_bars(parts: Sequence[BarPart], title: str) -> Figure:
         "phase:N", scale=alt.Scale(domain=[*PARTS], range=[*PARTS.values()]), legend=alt.Legend(title=None)
     )
     made = alt.Chart(as_data(vars(part) for part in parts)).mark_bar().encode(
-        x=alt.X("amount:Q", axis=alt.Axis(title=title, orient="top")),
+        x=alt.X("amount:Q", axis=alt.Axis(title=title, orient="top", tickCount=8)),
         y=alt.Y("name:N", sort=order, axis=alt.Axis(title=None, ticks=False, domain=False, labelOverlap=False)),
         color=tint, tooltip=alt.Tooltip("tip:N", title=" "),
     )  # fmt: skip

@@ -40,8 +40,7 @@ $(VENV)/.stamp: requirements.lock pyproject.toml | $(UV)
 install: $(VENV)/.stamp
 
 demo: install
-	$(BIN)/longwave sweep run infra/sweeps/demo.toml
-	$(BIN)/longwave board adding
+	$(BIN)/longwave demo
 
 # Tests whose assertions pytest has rewritten once are kept, also where the environment forbids it: seconds a process.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 2
@@ -102,4 +101,4 @@ freeze: install
 	$(TOOL)/frozen.py
 
 lock: | $(UV)
-	$(UV) pip compile -q --universal -p 3.11 --generate-hashes --no-header --group dev --extra cluster --extra graphs --extra s3 pyproject.toml -o requirements.lock
+	$(UV) pip compile -q --universal -p 3.11 --generate-hashes --no-header --group dev --extra all --extra graphs --extra s3 pyproject.toml -o requirements.lock

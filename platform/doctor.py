@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import shutil
 import tempfile
 import threading
@@ -90,8 +91,10 @@ def _check_packages() -> str:
 
     from longwave.platform.sweeps.on_ray.client import import_ray
 
-    import_ray()
-    names = ("torch", "ray", "optuna", "mlflow", "sqlalchemy", "streamlit")
+    extra = [name for name in ("ray", "mlflow", "streamlit") if importlib.util.find_spec(name)]
+    if "ray" in extra:
+        import_ray()
+    names = ("torch", "optuna", "sqlalchemy", *extra)
     for name in names:
         importlib.import_module(name)
     return ", ".join(f"{name} {version(name)}" for name in names)

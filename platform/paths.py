@@ -8,6 +8,7 @@ import stat
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -151,12 +152,15 @@ def raise_os_errors(path: AnyPath) -> Iterator[None]:
 def mlflow_server(given: str | None) -> str | None:
     """Return the tracking URI to copy to: the one given, MLFLOW_TRACKING_URI, else SQLite in the data folder.
 
-    ``"off"`` gives None: no copy.
+    ``"off"`` gives None: no copy. So does nothing given where MLflow is not installed.
 
     Raises:
         ConfigError: It is no address that MLflow knows, or a folder or a file is in its place.
     """
-    chosen = given or os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{home() / 'mlflow.db'}"
+    chosen = given or os.environ.get("MLFLOW_TRACKING_URI")
+    if chosen is None and find_spec("mlflow") is None:
+        return None
+    chosen = chosen or f"sqlite:///{home() / 'mlflow.db'}"
     if chosen == "off":
         return None
     scheme, _, rest = chosen.partition("://")

@@ -38,6 +38,7 @@ from longwave.platform.boards.row import Row
 from longwave.platform.editions.folder import FOLDER
 from longwave.platform.editions.publish import publish as write_edition
 from longwave.platform.editions.results import pack_part
+from longwave.platform.editions.shipped import ship
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange import bundle
 from longwave.platform.exchange.collect import collect
@@ -182,6 +183,8 @@ def publish(folders: EditionFolders) -> None:
                 folders.board,
                 folders.readme,
             )
+        if folders == EditionFolders():
+            ship(made)
         shutil.rmtree(folders.edition)
         shutil.move(pages, folders.edition)
     size = sum(file.stat().st_size for file in folders.edition.rglob("*") if file.is_file())

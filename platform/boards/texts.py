@@ -54,7 +54,7 @@ def shown(mean: float | None, std: float | None, power: int = 0) -> str:
         return DASH
     mean, std = mean / 10.0**power, std and std / 10.0**power
     if not std:
-        return f"{mean:.4g}"
+        return three_digits(mean) if power else f"{mean:.4g}"
     decimals = max(0, 1 - int(f"{std:.1e}".partition("e")[2]))
     return f"{mean:.{decimals}f} ± {std:.{decimals}f}"
 

@@ -12,10 +12,10 @@ from longwave.platform.boards import compare, diagram
 from longwave.platform.boards.overview import overviews
 from longwave.platform.cli.app import FormatOption, StoreOption, TrustOption
 from longwave.platform.cli.names import TASKS, a_model, a_task, model_key, model_keys, task_key
-from longwave.platform.errors import ConfigError, did_you_mean
+from longwave.platform.errors import ConfigError, NoStoreError, did_you_mean
 from longwave.platform.names import list_names
 from longwave.platform.paths import store_url
-from longwave.platform.records.group import Pool
+from longwave.platform.records.group import EVERYBODY, Pool
 from longwave.platform.render import board as render_board
 from longwave.platform.render.export import Format
 from longwave.platform.storage.boards import read_board
@@ -23,7 +23,7 @@ from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.plan.stored import search_curves
 
 if TYPE_CHECKING:
-    from longwave.platform.storage.store import Store
+    from longwave.platform.boards.row import Row
 
 PoolFamilyOption = Annotated[
     str | None, typer.Option("--family", help="Of one family alone: of models, gated, or of tasks, dynamics.")
@@ -69,12 +69,18 @@ def show_boards(
 
     Example: longwave board fitzhugh_nagumo --format markdown
     """
-    with Store(store_url(store), create=False) as known:
-        check_task_names(known, tasks or [])
-        families, tasks = _of_family(known, family, tasks or [])
-        pool = Pool(model_keys(models), min_seeds, families, trust or ())
-        one = tasks[0] if len(tasks) == 1 else None
-        chosen = [row for row in read_board(known, one, pool) if not tasks or row.task in tasks]
+    try:
+        with Store(store_url(store), create=False) as known:
+            check_task_names(known, tasks or [])
+            families, tasks = _of_family(known, family, tasks or [])
+            pool = Pool(model_keys(models), min_seeds, families, trust or ())
+            one = tasks[0] if len(tasks) == 1 else None
+            chosen = [row for row in read_board(known, one, pool) if not tasks or row.task in tasks]
+    except NoStoreError:
+        if any((store, models, family, min_seeds, trust)):
+            raise
+        pool, one = EVERYBODY, tasks[0] if tasks and len(tasks) == 1 else None
+        chosen = _shipped_rows(tasks or [])
     if figure:
         diagram.save(diagram.diagram(overviews(chosen)[0]), figure, str(pool))
         typer.echo(f"Figure: {figure}", err=True)
@@ -83,6 +89,29 @@ def show_boards(
         render_board.print_boards(chosen, pool, format, options)
     else:
         render_board.print_overviews(chosen, pool, format, saturated, numbers)
+
+
+def _shipped_rows(tasks: Sequence[str]) -> list[Row]:
+    """Return the rows of the edition that ships, of some tasks or of all, and say that it is shown.
+
+    Raises:
+        ConfigError: It has no board of a task.
+    """
+    from longwave.platform.editions.shipped import read_shipped, rows_of
+
+    edition = read_shipped()
+    rows = rows_of(edition)
+    known = {row.task for row in rows}
+    if unknown := [task for task in tasks if task not in known]:
+        raise ConfigError(
+            did_you_mean("board", unknown[0], known, f"{edition.title} ships: make your own with a sweep.")
+        )
+    typer.echo(
+        f"There is no store yet. This is {edition.title}, which ships with Longwave. Make a board of your own with: "
+        "longwave demo",
+        err=True,
+    )
+    return [row for row in rows if not tasks or row.task in tasks]
 
 
 def compare_models(

@@ -79,6 +79,14 @@ def _make_application() -> Any:
     return application
 
 
+EXTRAS = {
+    "ray": "cluster",
+    "streamlit": "lab", "starlette": "lab", "altair": "lab", "vl_convert": "lab", "matplotlib": "lab",
+    "scikit_posthocs": "lab", "statsmodels": "lab",
+    "mlflow": "mlflow",
+    "psycopg": "postgres",
+}  # fmt: skip
+"""The extra that installs a package which only some commands need."""
 app = _make_application()
 
 
@@ -111,6 +119,10 @@ def main(arguments: list[str] | None = None, command: Callable[..., Any] | None 
         return error.status
     except (LongwaveError, _data_error()) as error:
         message = str(error)
+    except ModuleNotFoundError as error:
+        if not (extra := EXTRAS.get((error.name or "").partition(".")[0])):
+            raise
+        message = f"{error.name} is not installed. Install it with: pip install 'longwave[{extra}]'"
     except OSError as error:
         message = f"{error.strerror or error}: {error.filename}." if error.filename else f"{error.strerror or error}."
     except Exception as error:

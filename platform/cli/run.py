@@ -6,6 +6,7 @@ What loads torch or SQLAlchemy is imported once the workers have been started, s
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from longwave.platform.cli.names import NameArgument
@@ -31,6 +32,22 @@ def run_sweep(file: FileArgument, options: RunOptions) -> None:
 
     Example: longwave sweep run infra/sweeps/demo.toml --workers 2
     """
+    _train_file(file, options)
+
+
+@takes_options
+def run_demo(options: RunOptions) -> None:
+    """Run the demo, in about two minutes: five models on the adding problem, with a search and a race. Print its board.
+
+    Example: longwave demo
+    """
+    from longwave.platform.cli.boards import show_boards
+
+    _train_file(Path(__file__).with_name("demo.toml"), options)
+    show_boards(["adding"], store=options.store)
+
+
+def _train_file(file: Path, options: RunOptions) -> None:
     checked, trackers = with_kept_weights(read_sweep(file), options.keep_weights), options.trackers()
     workers, numbers = options.workers_of(checked.name), DriverMetrics(checked.name)
     with numbers.served(options.metrics), running_workers(workers), tracking(trackers):

@@ -38,7 +38,9 @@ def make_engine(url: str, create: bool, read_only: bool = False) -> sa.Engine:
         raise StoreError(f"A store is sqlite:///file.db or postgresql://..., got {without_password(url)}.")
     try:
         engine = sa.create_engine(url)
-    except (sa.exc.NoSuchModuleError, ModuleNotFoundError):
+    except (sa.exc.NoSuchModuleError, ModuleNotFoundError) as error:
+        if kind == "postgresql" and getattr(error, "name", "") == "psycopg":
+            raise StoreError("psycopg is not installed. Install it with: pip install 'longwave[postgres]'") from None
         raise StoreError(
             f"There is no driver {driver or kind!r} here for {without_password(url)}. Leave it out: {kind}://..."
         ) from None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from importlib.util import find_spec
 from typing import Any
 
-from longwave.platform.errors import WorkersLostError
+from longwave.platform.errors import WorkerError, WorkersLostError
 from longwave.platform.plugins.known import used_plugins
 from longwave.platform.records.probe import Probe
 from longwave.platform.records.report import Report
@@ -20,8 +22,13 @@ SINGLE = "longwave.platform.sweeps.on_ray.single_process"
 """The module of the process in which a sweep begins if it needs nothing that only Ray provides."""
 SECONDS = 5.0
 """CPU seconds that it trains before Ray is started: about as long as Ray takes to start and to end."""
+HAS_RAY = find_spec("ray") is not None
+"""Whether Ray is installed. Without it a sweep trains in the single process that it begins in."""
+INSTALL_RAY = "Install it with: pip install 'longwave[cluster]'"
 _clients: list[Client] = []
 """The running client, if any: nested blocks of ``running_workers`` share it."""
+_noticed: list[Client] = []
+"""Those of which it was said that Ray is missing."""
 
 
 def run_packs(queue: Iterable[Mapping[str, Job]], sink: Sink, workers: Workers) -> None:
@@ -64,7 +71,10 @@ def _follow(coming: Iterator[Mapping[str, Job]], sessions: _CurrentSessions, sin
     names = ("count", "address", "gpus", "cpu", "cpus", "labels", "stall", "stall_kill")
     options = {name: getattr(workers, name) for name in names}
     work = {"ask": "packs", "storage": str(workers.storage), "flag": workers.flag, "workers": options, **_plugins()}
-    work |= {"seconds": SECONDS}
+    work |= {"seconds": SECONDS if HAS_RAY else math.inf}
+    if not HAS_RAY and client not in _noticed:
+        _noticed.append(client)
+        sink.show_notice(f"one process trains all packs, as Ray is not installed. {INSTALL_RAY}")
     more = next(coming, None)
     # Closed explicitly: a traceback may keep the generator alive for long.
     with closing(client.run(work | _packs_message(more))) as arriving:
@@ -133,7 +143,7 @@ def find_nodes(workers: Workers) -> list[ClusterNode]:
         if not _starts_single():
             raise
         nodes = []
-    if _starts_single() and (not nodes or (nodes[0].gpus and not workers.cpu)):
+    if _starts_single() and HAS_RAY and (not nodes or (nodes[0].gpus and not workers.cpu)):
         _turn_to_ray(workers)
         return _ask_for_nodes(workers)
     return nodes
@@ -150,7 +160,13 @@ def _starts_single() -> bool:
 
 
 def _turn_to_ray(workers: Workers) -> None:
-    """Replace the single process by Ray, which starts in the background."""
+    """Replace the single process by Ray, which starts in the background.
+
+    Raises:
+        WorkerError: Ray is not installed.
+    """
+    if not HAS_RAY:
+        raise WorkerError(f"The process that trained died, and Ray is not installed. {INSTALL_RAY}")
     _clients[-1].end()
     _clients[-1] = Client(workers)
 
@@ -218,6 +234,8 @@ def running_workers(workers: Workers, scheduler: str = SCHEDULER) -> Iterator[No
     if workers.here or _clients:
         yield
         return
+    if not (HAS_RAY or workers.single_first):
+        raise WorkerError(f"Several workers need Ray, which is not installed. {INSTALL_RAY}")
     _clients.append(Client(workers, SINGLE if workers.single_first else scheduler))
     try:
         yield

@@ -95,7 +95,7 @@ def test_the_image_comes_from_the_lock_in_two_stages_and_ends_without_root() -> 
     assert [rest for word, rest in last if word == "USER"] == ["10001:10001"]
     assert [word for word, _ in last[-3:]] == ["HEALTHCHECK", "ENTRYPOINT", "CMD"]
     installs = [rest for word, rest in instructions if word == "RUN" and "uv pip install" in rest]
-    assert "-c requirements.lock -r pyproject.toml --extra cluster" in installs[0] and "--no-deps ." in installs[1]
+    assert "-c requirements.lock -r pyproject.toml --extra all" in installs[0] and "--no-deps ." in installs[1]
     pinned = re.search(r"uv==\S+", (ROOT / "Makefile").read_text())
     assert pinned and any(pinned[0] in rest for _, rest in instructions), "the same uv as the Makefile's"
 

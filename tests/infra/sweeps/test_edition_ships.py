@@ -12,6 +12,7 @@ from tree import ROOT
 from longwave.platform.boards.trust import shipped
 from longwave.platform.editions.edition import Edition
 from longwave.platform.editions.folder import FOLDER, find_results
+from longwave.platform.editions.shipped import read_shipped, rows_of
 from longwave.platform.exchange import bundle
 from longwave.platform.exchange.audit import audit
 from longwave.platform.exchange.bundle import File
@@ -77,3 +78,10 @@ def test_the_report_beside_the_edition_is_of_it_and_holds_what_people_wrote(edit
     linked = {part.split(")")[0] for part in report.split("index.html#row=")[1:]}
     reproduced = {row["key"] for row in edition_of_bundles.rows if row["kind"] == "reproduced"}
     assert linked <= keys and reproduced <= linked
+
+
+def test_the_edition_in_the_package_is_the_published_one(edition_of_bundles: Edition) -> None:
+    shipped = read_shipped()
+    assert shipped.sha256 == edition_of_bundles.sha256
+    names = {row.label for row in rows_of(shipped) if row.task == "parity"}
+    assert {"LEM", "majority"} <= names

@@ -37,7 +37,9 @@ def run_sweep(file: FileArgument, options: RunOptions) -> None:
 
 @takes_options
 def run_demo(options: RunOptions) -> None:
-    """Run the demo, in about two minutes: five models on the adding problem, with a search and a race. Print its board.
+    """Run the demo, in about two minutes, and print its board.
+
+    Five models learn the adding problem, each with a search, a race and retrainings.
 
     Example: longwave demo
     """

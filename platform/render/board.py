@@ -374,7 +374,11 @@ def overview_table(
     if pasted:
         left = f" ({len(overview.tasks) - shown} saturated boards are left out)" if fold else ""
         caption = " ".join(filter(None, (f"Median test score of each model{left}; {marks}", str(pool) if how else "")))
-        return Table("", head, lines, caption, bold, records)
+        names = ["model", "mean rank", *(name.replace(", ", ",\n") for name in head[AHEAD:])]
+        lines = [
+            (line[0], estimate(one.rank, 1), *line[AHEAD:]) for line, one in zip(lines, overview.lines, strict=True)
+        ]
+        return Table("", names, lines, caption, frozenset((i, k - 1) for i, k in bold), records)
     folded = (saturated_tasks(overview), UNFOLD) if fold else ()
     notes = [*filter(None, (*folded, *((marks, str(pool)) if how else ())))]
     title = f"{shown} of {len(overview.tasks)} boards" if fold else f"{shown} board{'s' * (shown != 1)}"

@@ -140,11 +140,11 @@ def _to_latex(table: Table) -> str:
     return "\n".join(
         [
             r"\begin{table*}",
-            r"\centering\small",
+            r"\centering\small\setlength{\tabcolsep}{4pt}",
             *([rf"\caption{{{caption}}}"] if caption else []),
             rf"\begin{{tabular}}{{{sides}}}",
             r"\hline",
-            line([in_latex(name) for name in table.columns]),
+            line([_stacked(name) for name in table.columns]),
             r"\hline",
             *[line(cells) for cells in _mark_cells(table, in_latex, r"\textbf{{{}}}".format)],
             r"\hline",
@@ -153,6 +153,12 @@ def _to_latex(table: Table) -> str:
             "",
         ]
     )
+
+
+def _stacked(name: str) -> str:
+    """Return a heading of one line, or of several above each other."""
+    parts = [in_latex(part) for part in name.split("\n")]
+    return parts[0] if len(parts) == 1 else r"\shortstack{" + r"\\".join(parts) + "}"
 
 
 def _mark_cells(table: Table, harmless: Callable[[str], str], bold: Callable[[str], str]) -> list[list[str]]:

@@ -60,7 +60,9 @@ def test_each_package_of_an_extra_is_named_with_it() -> None:
 @pytest.mark.integration
 def test_a_sweep_and_its_board_need_no_package_of_an_extra(tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(SWEEP)
-    ran = in_core(tmp_path, f"sys.exit(main(['sweep', 'run', {str(tmp_path / 's.toml')!r}]) or main(['board', 'adding']))")
+    ran = in_core(
+        tmp_path, f"sys.exit(main(['sweep', 'run', {str(tmp_path / 's.toml')!r}]) or main(['board', 'adding']))"
+    )
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.count("one process trains all packs, as Ray is not installed") == 1 and "GRU" in ran.stdout
 

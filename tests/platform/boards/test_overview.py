@@ -161,7 +161,7 @@ def test_an_empty_board_has_an_empty_overview(capsys: pytest.CaptureFixture[str]
     actual = overview([])
     assert (actual.tasks, actual.lines) == ([], [])
     render_board.print_overviews([], EVERYBODY, Format.markdown)
-    assert "| model | score | mean rank |" in capsys.readouterr().out
+    assert "| model | mean rank |" in capsys.readouterr().out
     render_board.print_overviews([], EVERYBODY, Format.table)
     assert "0 of 0 boards separate networks" in capsys.readouterr().out
 
@@ -179,7 +179,7 @@ def test_the_overview_is_printed_with_every_cell_in_one_of_its_states(
     assert table.notes[-1] == "Ranked among rows with at least 2 retrainings alone."
     render_board.print_overviews(two_tasks, EVERYBODY, Format.markdown)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "| model | score | mean rank | u | v |" and "| 9.10 |" in lines[2] and "[" not in lines[2][30:]
+    assert lines[0] == "| model | mean rank | u | v |" and "| 9.10 |" in lines[2] and "[" not in lines[2][30:]
     assert lines[-1].startswith("Median test score of each model; bold:")
     render_board.print_overviews(two_tasks, EVERYBODY, Format.json)
     records = json.loads(capsys.readouterr().out)

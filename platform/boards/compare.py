@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from longwave.platform.boards.overview import best_on_validation
-from longwave.platform.boards.row import SHORT, Row, named
+from longwave.platform.boards.row import SHORT, Row, distinct_boards, named
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.statistics.contrast import Contrast, contrast
 
@@ -105,6 +105,11 @@ class Comparison:
     alone: Sequence[Place] = ()
 
     @property
+    def boards(self) -> list[str]:
+        """Names in print of the boards of the contests."""
+        return distinct_boards([contest.a for contest in self.contests])
+
+    @property
     def verdict(self) -> str:
         """One sentence: ``LEM beats coRNN on 4 of 6 tasks; 2 undecided; about 7 more seeds would decide psmnist.``"""
         tally = Counter(contest.word for contest in self.contests)
@@ -113,7 +118,8 @@ class Comparison:
         parts += [f"loses on {tally['worse']}"] if tally["worse"] else []
         parts += [f"{tally[word]} {word}" for word in ("equivalent", "undecided") if tally[word]]
         parts += [f"{tally['no seed']} without a seed of both"] if tally["no seed"] else []
-        open_ = sorted((c.contrast.more, c.place, c.hint) for c in self.contests if c.contrast and c.contrast.more)
+        boards = zip(self.contests, self.boards, strict=True)
+        open_ = sorted((c.contrast.more, board, c.hint) for c, board in boards if c.contrast and c.contrast.more)
         near = ", ".join(f"{hint} would decide {board}" for _, board, hint in open_[:NEAREST])
         return "; ".join(parts + ([near] if near else [])) + "."
 

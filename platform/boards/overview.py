@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, TypeVar
 
-from longwave.platform.boards.row import Row, named
+from longwave.platform.boards.row import Row, distinct_boards, named
 from longwave.platform.boards.separation import WORDS, Separation, TaskWord, separation
 from longwave.platform.statistics.overall import OverallScores, TaskScores, mean_ranks, overall_scores, task_ranks
 from longwave.platform.statistics.stats import Estimate, direction
@@ -86,8 +86,9 @@ class Overview:
     @property
     def titles(self) -> list[str]:
         """Names of the boards in print; where two have the same, their tasks' keys."""
-        names = [next(cell.board for line in self.lines if (cell := line.cells[k])) for k in range(len(self.tasks))]
-        return [name if names.count(name) == 1 else named(place) for name, place in zip(names, self.tasks, strict=True)]
+        return distinct_boards(
+            [next(cell for line in self.lines if (cell := line.cells[k])) for k in range(len(self.tasks))]
+        )
 
     @property
     def to_retire(self) -> list[tuple[str, str]]:

@@ -35,7 +35,7 @@ def verdict_share(rows: Iterable[Row]) -> str:
             "would judge the difference and not the model)",
         )
     row, number = min(numbers, key=lambda pair: _distance(pair[1]))
-    near = f"{row.label} on {row.place} beside {number['printed']}, {judged(number)}"
+    near = f"{row.label} on {row.board} beside {number['printed']}, {judged(number)}"
     verdicts = f"Verdict{'s' * (total > 1)} of current rows on {total} printed number{'s' * (total > 1)}"
     return f"{verdicts}: {', '.join(words)}; nearest to a reproduction is {near}."
 

@@ -225,6 +225,12 @@ class Row:
         return command(self.config) if self.kind == "reproduced" else ""
 
 
+def distinct_boards(rows: Sequence[Row]) -> list[str]:
+    """Return the names in print of the boards of some rows, one a board; where two have the same, their tasks' keys."""
+    names = [row.board for row in rows]
+    return [name if names.count(name) == 1 else row.place for name, row in zip(names, rows, strict=True)]
+
+
 def command(config: str) -> str:
     """Return the command that trains the row named ``config`` once more and checks its number."""
     return f"longwave reproduce {config[:SHORT]}"

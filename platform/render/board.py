@@ -130,11 +130,11 @@ def print_comparison(comparison: Comparison, format: Format) -> None:
 
 def comparison_table(comparison: Comparison) -> Table:
     """Return two models, or two rows, task by task; the verdict stands below."""
-    head = ("task", comparison.a, comparison.b, "P(better) [95 %]", "ratio of errors (95 %)", "verdict", "differs in")
+    head = ("board", comparison.a, comparison.b, "P(better) [95 %]", "ratio of errors (95 %)", "verdict", "differs in")
     return Table(
         f"{comparison.a} against {comparison.b}",
         head,
-        [_contest_line(line) for line in comparison.contests],
+        [_contest_line(line, name) for line, name in zip(comparison.contests, comparison.boards, strict=True)],
         f"{comparison.verdict} {comparison.how}",
         frozenset((k, 1 if c.word == "better" else 2) for k, c in enumerate(comparison.contests) if c.decided),
         [line.to_dict() for line in comparison.contests],
@@ -455,11 +455,11 @@ def _expected_best(best: Estimate, lost: float) -> str:
     return f"{value} [{low}, {high}]{nothing}"
 
 
-def _contest_line(line: Contest) -> tuple[str, ...]:
+def _contest_line(line: Contest, board: str) -> tuple[str, ...]:
     both = line.contrast
     decision = line.word + (f" ({line.hint})" if line.hint else "")
     return (
-        f"{line.place}: {line.a.metric} {arrow(line.a.goal)}",
+        f"{board}: {line.a.metric.replace('_', ' ')} {arrow(line.a.goal)}",
         _seeds_cell(line.a),
         _seeds_cell(line.b),
         estimate(both.improvement if both else None),

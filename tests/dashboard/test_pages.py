@@ -243,9 +243,9 @@ def test_an_empty_store_says_which_sweep_is_running(tmp_path: Path, visit: Visit
 
 def test_two_rows_are_compared_with_a_verdict_in_a_sentence(url: str, visit: Visit) -> None:
     page = visit(url, "compare", rows=f"{trial('lem', 0).row[:8]},{trial('lstm', 0).row[:8]}")
-    assert "beats LSTM" in notes(page) and "would decide fitzhugh_nagumo" in notes(page)
+    assert "beats LSTM" in notes(page) and "would decide FitzHugh–Nagumo" in notes(page)
     [[_, line]] = link_tables(page)
-    assert line[0] == "fitzhugh_nagumo: l2_error ↓"
+    assert line[0] == "FitzHugh–Nagumo: l2 error ↓"
     [ratio] = [m for m in marks(page) if m.get("name")]
     assert ratio["name"] == "FitzHugh–Nagumo" and ratio["value"] == pytest.approx(
         math.prod((3, 5, 7)) ** (1 / 3) / math.prod(range(10, 15)) ** (1 / 5)

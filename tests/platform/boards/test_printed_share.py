@@ -33,7 +33,7 @@ def test_other_protocols_are_counted_and_explained_and_none_reproduced_is_said(r
         "Verdicts of current rows on 3 printed numbers: 1 other protocol (recipe, data, form or statistic differs from "
         "the paper's, so that a word would judge the difference and not the model), 1 worse, 1 undecided, 0 reproduced;"
     )
-    assert "nearest to a reproduction is B on t beside 1.2, undecided: error ratio 0.80" in text
+    assert "nearest to a reproduction is B on T beside 1.2, undecided: error ratio 0.80" in text
 
 
 @pytest.mark.parametrize(

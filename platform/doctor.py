@@ -18,7 +18,7 @@ from longwave.platform.errors import LongwaveError
 from longwave.platform.paths import home, store_url
 from longwave.platform.redaction import redacted
 
-SECONDS, LEAST_SECONDS = 8.0, 0.1
+SECONDS, LEAST_SECONDS = 7.0, 0.1
 """Seconds for all checks together, and those of a check once they are over: the command ends within ten."""
 
 

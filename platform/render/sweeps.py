@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rich.live import Live
@@ -15,6 +17,7 @@ from longwave.platform.render import terminal
 from longwave.platform.render.harmless import one_line
 from longwave.platform.sweeps.place import devices
 from longwave.platform.sweeps.place.cluster import total_cost
+from longwave.platform.sweeps.run.time_left import LOG_SECONDS, duration_text
 
 if TYPE_CHECKING:
     from longwave.platform.records.stored import SweepCost
@@ -50,15 +53,23 @@ def print_estimate(
     ]
     terminal.print_line(f"{file.name} on {devices.describe_pool(cluster.pool)}")
     terminal.print_table(["packs", "members", "each on"], lines, right=(0, 1))
-    if not estimate.unknown:
-        at_most = "at most " if file.stops_early or file.budget.trials else ""
-        summary = f"{at_most}{duration_text(estimate.seconds)}, {_held_text(estimate.held, price)}"
+    print_hours(sweep, estimate, price)
+
+
+def print_hours(sweep: Sweep, estimate: SweepEstimate, price: Mapping[str, float]) -> None:
+    """Print what a sweep is expected to take, and what of it is not known."""
+    file = sweep.file
+    at_most = "at most " if file.stops_early or file.budget.trials else "about "
+    if estimate.seconds:
+        least = "more than " if estimate.unknown else at_most
+        summary = f"{least}{duration_text(estimate.seconds)}, {_held_text(estimate.held, price)}"
         terminal.print_line(f"  Expected: {summary}.")
+    if estimate.unknown:
+        models = ", ".join(sorted(estimate.unknown))
+        terminal.print_line(f"  The time of some packs is not known: nothing was probed here of {models}.")
+        terminal.print_line("  Probe them, however long that takes, with: --cluster --probe")
+    else:
         terminal.print_line("  Starting is left out, and what ends early is counted whole.")
-        return
-    models = ", ".join(sorted(estimate.unknown))
-    terminal.print_line(f"  How long that takes is not known: nothing was probed here of {models}.")
-    terminal.print_line("  Try them with: --probe")
 
 
 def print_status(status: SweepStatus, format: str, price: Mapping[str, float]) -> None:
@@ -111,24 +122,29 @@ def print_edges(name: str, at_edges: Sequence[AtEdge], without: Sequence[str], f
 
 @contextmanager
 def watch_status() -> Iterator[Callable[[SweepStatus], None]]:
-    """Give a function that shows how a sweep stands now: in place on a terminal, else a line where it changed."""
-    console, last = terminal.Terminal(), [""]
+    """Give a function that shows how a sweep stands now: in place on a terminal, else a line where it changed.
+
+    Such a line begins with the time, and comes at least each minute.
+    """
+    console, last, printed = terminal.Terminal(), "", 0.0
     if console.is_terminal:
         with Live(console=console, auto_refresh=False) as live:
 
             def renew(status: SweepStatus) -> None:
                 lines = [status_line(status), *map(_driver_text, status.drivers)]
-                live.update(Text("\n".join([f"{status.name}: {lines[0]}", *lines[1:]])), refresh=True)
+                shown = Text("\n".join([f"{status.name}: {lines[0]}", *lines[1:]]), no_wrap=True, overflow="ellipsis")
+                live.update(shown, refresh=True)
 
             yield renew
         return
 
     def say(status: SweepStatus) -> None:
+        nonlocal last, printed
         gone = [_driver_text(d) for d in status.drivers if not d.alive]
         message = f"{status.name}: {'; '.join([status_line(replace(status, left=None)), *gone])}"
-        if message != last[0]:
-            terminal.print_line(message)
-        last[0] = message
+        if message != last or time.monotonic() - printed > LOG_SECONDS:
+            terminal.print_line(f"{datetime.now():%Y-%m-%d %H:%M:%S} {message}")
+            last, printed = message, time.monotonic()
 
     yield say
 
@@ -158,15 +174,6 @@ def _held_text(held: Mapping[str, float], price: Mapping[str, float]) -> str:
     hours = [f"{seconds / 3600:.3g} {names[kind]} hours" for kind, seconds in held.items()]
     paid = total_cost(held, price)
     return ", ".join([*hours, *([f"cost {paid:.2f}"] if paid is not None else [])])
-
-
-def duration_text(seconds: float | None) -> str:
-    """Return a time as people say it; empty for None."""
-    if seconds is None:
-        return ""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
 
 
 def _epochs_text(status: SweepStatus) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import io
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from types import TracebackType
 from typing import Any
 
@@ -21,10 +23,11 @@ from longwave.platform.records.stored import EpochCounts, PlannedTrial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
 from longwave.platform.sweeps.run.status import PhaseOfCell, count_trials, remaining_epochs
+from longwave.platform.sweeps.run.time_left import LOG_SECONDS, PackRest, delay, duration_text, seconds_left
 
 EVERY = 0.5
 """Least seconds between two updates."""
-WIDTH = 100
+WIDTH, LONGEST_NAME = 100, 30
 FRAME = '<pre style="white-space:pre;line-height:1.3;font-family:monospace">{code}</pre>'
 
 
@@ -69,7 +72,9 @@ COLOURS = {"ok": "green", "diverged": "yellow", "stopped": "cyan", "failed": "re
 
 
 class Progress:
-    """A live view of one sweep, on a terminal or in a notebook. Elsewhere it prints one line a finished pack instead.
+    """A live view of one sweep, on a terminal or in a notebook.
+
+    Elsewhere it prints lines with the time instead: one a finished pack, and one at least each minute.
 
     Args:
         sweep: The sweep.
@@ -86,9 +91,15 @@ class Progress:
         self.ends: dict[str, str] = {}
         self.best: dict[str, float] = {}
         self.running: dict[str, str] = {}
+        self.training: dict[str, Sequence[TrialConfig]] = {}
+        self.paces: dict[str, tuple[float, int]] = {}
         self.waits, self._last_shown, self.over = "", "", False
         self._tally = Counter[str]()
-        self._start, self._new = time.monotonic(), 0
+        self._start = self._printed = time.monotonic()
+        self._slots, self._closed = 0, threading.Event()
+        self._begun: dict[PhaseOfCell, EpochCounts] | None = None
+        self._first_pack: float | None = None
+        self._log = threading.Thread(target=self._log_often, name="log", daemon=True)
         self._live: Live | NotebookLive = NotebookLive(self._render)
         if not console.is_jupyter:
             self._live = Live(get_renderable=self._render, console=console, refresh_per_second=4, transient=True)
@@ -96,12 +107,17 @@ class Progress:
     def __enter__(self) -> Progress:
         if self._changes_in_place:
             self._live.start()
+        else:
+            self._log.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._live.stop()
+        self._closed.set()
+        if self._log.is_alive():
+            self._log.join()
 
     def plan(self, trials: Sequence[PlannedTrial]) -> None:
         """Add the trials known so far, and how those of earlier runs of the sweep ended."""
@@ -111,18 +127,23 @@ class Progress:
                 self.cell_of_trial[trial.id], self.parts[trial.id] = self.cells[cell], (cell, trial.phase)
             if not trial.open:
                 self._count_end(trial.id, trial.status, trial.valid, trial.epochs)
+        if self._begun is None:
+            self._begun = dict(self.done)
 
     def started(self, pack: str, configs: Sequence[TrialConfig]) -> None:
         """Note a pack that has a worker."""
         names = list(dict.fromkeys(self.cell_of_trial[config.id].label for config in configs))
         label = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
         self.running[pack] = f"{label} {configs[0].phase} ×{len(configs)}"
+        self.training[pack] = configs
+        self._slots = max(self._slots, len(self.running))
+        self._first_pack = self._first_pack or time.monotonic()
         self._refresh()
 
     def report(self, points: Sequence[Point], runs: Sequence[Run]) -> None:
         """Take epochs and ends."""
         for point in points:
-            self._count_epoch(point.trial, point.epoch)
+            self._count_epoch(point)
             self._update_best(self.cell_of_trial[point.trial], point.valid)
         for run in runs:
             self._count_end(run.trial, run.status, run.valid, run.epochs)
@@ -130,21 +151,38 @@ class Progress:
 
     def ended(self, pack: str, how: str = "over") -> None:
         """Note that a pack is over, or how else its work ended."""
+        self.training.pop(pack, None)
         what = self.running.pop(pack, pack)
         if not self._changes_in_place:
-            self.console.print(f"{self.name}: {what} {how}. {self.counts()}", highlight=False)
+            self._print(f"{what} {how}. {self.counts()}")
 
     def say(self, what: str) -> None:
         """Show what the sweep waits for; an empty text removes it."""
         self.waits = what
         if what and what != self._last_shown and not self._changes_in_place:
-            self.console.print(f"{self.name}: {what}", highlight=False, markup=False)
+            self._print(what)
         self._last_shown = what or self._last_shown
         self._refresh()
 
     def show_notice(self, line: str) -> None:
         """Print a line that stays."""
-        self.console.print(f"{self.name}: {line}", style="yellow", highlight=False, markup=False, soft_wrap=True)
+        self._print(line, "yellow")
+
+    def _print(self, line: str, style: str = "") -> None:
+        """Print a line that stays; off a terminal it begins with the time."""
+        self._printed = time.monotonic()
+        at = "" if self._changes_in_place else f"{datetime.now():%Y-%m-%d %H:%M:%S} "
+        self.console.print(
+            f"{at}{self.name}: {line}", style=style, highlight=False, markup=False, soft_wrap=not self._changes_in_place
+        )
+
+    def _log_often(self) -> None:
+        """Print how far the sweep is whenever nothing has been printed for long."""
+        while not self._closed.wait(1.0):
+            if time.monotonic() - self._printed > LOG_SECONDS:
+                done, further = self._epochs()
+                parts = (self.counts(), f"{done} of {done + further} epochs", self._describe_time_left())
+                self._print(", ".join(filter(None, parts)))
 
     def counts(self) -> str:
         """Return one line: how many trials ended, and how."""
@@ -190,40 +228,71 @@ class Progress:
         if old is None or sign * valid > sign * old:
             self.best[cell.label] = valid
 
-    def _count_epoch(self, trial: str, epoch: int) -> None:
+    def _count_epoch(self, point: Point) -> None:
         """Count an epoch of a trial, and those of its checkpoint before it, unless they are counted already."""
-        if (more := epoch - self.epochs.get(trial, 0)) > 0 and trial not in self.ends:
-            self.epochs[trial] = epoch
+        trial = point.trial
+        if (more := point.epoch - self.epochs.get(trial, 0)) > 0 and trial not in self.ends:
+            self.epochs[trial] = point.epoch
+            self.paces[trial] = point.seconds, point.epoch
             self._add_epochs(trial, EpochCounts(reached=more))
-            self._new += 1
 
-    def _describe_time_left(self, further: int) -> str:
+    def _epochs(self) -> tuple[int, int]:
+        """Return the epochs that were trained, and those that remain."""
+        done = dict(self.done)  # another thread may ask
+        further = 0 if self.over else remaining_epochs(self.file, self.cells, done)
+        return sum(done.values(), EpochCounts()).epochs, further
+
+    def seconds_left(self) -> float | None:
+        """Return the seconds that the sweep still takes; None before its first epoch."""
+        taken = dict[int, tuple[float, int]]()
+        for trial, (seconds, epochs) in [*self.paces.items()]:
+            cell, _ = self.parts[trial]
+            before = taken.get(cell, (0.0, 0))
+            taken[cell] = before[0] + seconds, before[1] + epochs
+        paces = {cell: seconds / epochs for cell, (seconds, epochs) in taken.items()}
+        rests, slots = [self._rest_of(configs) for configs in [*self.training.values()]], max(self._slots, 1)
+        left = seconds_left(self.file, self.cells, dict(self.done), paces, rests, slots)
+        whole = seconds_left(self.file, self.cells, self._begun or {}, paces, [], slots)
+        if left is None or whole is None or self._first_pack is None:
+            return left
+        return left * delay(time.monotonic() - self._first_pack, max(whole - left, 0.0))
+
+    def _rest_of(self, pack: Sequence[TrialConfig]) -> PackRest:
+        rest = Counter[PhaseOfCell]()
+        for config in pack:
+            if config.id not in self.ends:
+                rest[self.parts[config.id]] += config.epochs - self.epochs.get(config.id, 0)
+        return rest
+
+    def _describe_time_left(self) -> str:
         if self.over:
             return ""
-        if not self._new:
-            return "time left unknown yet"
-        seconds = (time.monotonic() - self._start) * further / self._new
-        return f"about {int(seconds // 60)} min {int(seconds % 60):02d} s left"
+        seconds = self.seconds_left()
+        return "time left not known yet" if seconds is None else f"about {duration_text(seconds)} left"
 
     def _render(self) -> RenderableType:
-        further = 0 if self.over else remaining_epochs(self.file, self.cells, self.done)
-        there = sum(self.done.values(), EpochCounts()).epochs
-        states = Text("  ").join(Text(f"{self._tally[s]} {s}", COLOURS[s]) for s in ENDED)
-        head = Table.grid(padding=(0, 2))
-        head.add_row(
-            Text(self.name, "bold"),
-            f"{len(self.ends)} of {self._total} trials",
-            states,
-            self._describe_time_left(further),
-        )
-        rows = Table.grid(padding=(0, 2))
+        done, further = self._epochs()
+        name, ends = Text(self.name), [s for s in ENDED if self._tally[s]]
+        name.truncate(LONGEST_NAME, overflow="ellipsis")
+        head = Text(name.plain, "bold")
+        head.append(f"  {len(self.ends)} of {self._total} trials", "not bold")
+        for status in ends:
+            head.append(f"  {self._tally[status]} {status}", f"not bold {COLOURS[status]}")
+        head.append(f"  {self._describe_time_left()}", "not bold")
+        bar = Table.grid(expand=True)
+        bar.add_row(ProgressBar(total=max(done + further, 1), completed=done))
+        lines: list[RenderableType] = [head, bar]
         if self.waits:
-            rows.add_row("", Text(self.waits, "yellow"))
-        if not self.over:
-            rows.add_row("running", Text(", ".join(self.running.values()) or "starting workers …", "cyan"))
+            lines.append(Text(self.waits, "yellow"))
+        elif self.running:
+            lines.append(Text(f"training  {', '.join([*self.running.values()])}", "cyan"))
+        elif not self.over:
+            lines.append(Text(f"starting workers, {duration_text(time.monotonic() - self._start)}", "cyan"))
         for metric in dict.fromkeys(cell.metric for cell in self.cells):
             labels = sorted(cell.label for cell in self.cells if cell.metric == metric and cell.label in self.best)
-            rows.add_row(f"best {metric}", "   ".join(f"{name} {self.best[name]:.4g}" for name in labels) or "—")
-        bar = Table.grid(expand=True)
-        bar.add_row(ProgressBar(total=max(there + further, 1), completed=there))
-        return Group(head, bar, rows)
+            best = "   ".join(f"{name} {self.best[name]:.4g}" for name in labels)
+            lines += [Text(f"best {metric}  {best}")] * bool(best)
+        for line in lines:
+            if isinstance(line, Text):
+                line.no_wrap, line.overflow = True, "ellipsis"
+        return Group(*lines)

@@ -25,16 +25,19 @@ PhaseOfCell = tuple[int, Phase]
 """The trials of one phase of a cell, by its index."""
 
 
-def remaining_epochs_of_cell(
-    file: SweepFile, epochs: int, search: EpochCounts, race: EpochCounts, again: EpochCounts
-) -> int:
-    """Return how many epochs a cell still has to train if no further trial of it diverges.
+PHASES: tuple[Phase, ...] = ("search", "race", "retrain")
+"""In the order in which a cell goes through them."""
+
+
+def remaining_by_phase(file: SweepFile, epochs: int, done: Mapping[Phase, EpochCounts]) -> dict[Phase, int]:
+    """Return how many epochs a cell still has to train in each phase if no further trial of it diverges.
 
     Args:
         file: The sweep.
         epochs: Epochs of a trial of the cell that is trained to its end.
-        search, race, again: Epochs trained so far in its search, in its race, and in its retrainings.
+        done: Epochs trained so far in each phase.
     """
+    search, race, again = (done[phase] for phase in PHASES)
     if search.ended >= file.searched:
         left = 0
     elif file.halving:
@@ -45,8 +48,9 @@ def remaining_epochs_of_cell(
         )
     else:
         left = (file.searched - search.ended) * epochs - search.reached
-    raced = 0 if again.epochs else max((file.raced - race.ended) * epochs - race.reached, 0)
-    return max(left, 0) + raced + max((file.retrain - again.ended) * epochs - again.reached, 0)
+    raced = 0 if again.epochs else (file.raced - race.ended) * epochs - race.reached
+    retrained = (file.retrain - again.ended) * epochs - again.reached
+    return {"search": max(left, 0), "race": max(raced, 0), "retrain": max(retrained, 0)}
 
 
 def cohort_sizes(file: SweepFile) -> list[int]:
@@ -74,15 +78,15 @@ def count_trials(sweep: Sweep) -> int:
 
 def remaining_epochs(file: SweepFile, cells: Sequence[CellPlan], done: Mapping[PhaseOfCell, EpochCounts]) -> int:
     """Return how many epochs all cells of a sweep still have to train, given the epochs trained so far."""
-    none = EpochCounts()
     return sum(
-        remaining_epochs_of_cell(
-            file.of_cell(len(cell.space)),
-            cell.epochs,
-            *(done.get((k, phase), none) for phase in ("search", "race", "retrain")),
-        )
+        sum(remaining_by_phase(file.of_cell(len(cell.space)), cell.epochs, counts_of_cell(done, k)).values())
         for k, cell in enumerate(cells)
     )
+
+
+def counts_of_cell(done: Mapping[PhaseOfCell, EpochCounts], cell: int) -> dict[Phase, EpochCounts]:
+    """Return the epochs trained so far in each phase of a cell."""
+    return {phase: done.get((cell, phase), EpochCounts()) for phase in PHASES}
 
 
 @dataclass(frozen=True)

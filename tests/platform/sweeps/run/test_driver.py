@@ -283,6 +283,6 @@ def test_a_watch_waits_for_a_driver_says_so_and_ends_once_it_has_gone(
     assert "tiny: interrupted, 0 of 6 trials done" in "".join(seen) + capsys.readouterr().out
     monkeypatch.setattr(steer, "PATIENCE", 1)
     assert main(["sweep", "watch", "tiny", "--store", store.url]) == 0
-    assert [line.split(",")[0] for line in capsys.readouterr().out.splitlines()] == [
+    assert [line.split(",")[0][len("2026-11-25 22:43:36 ") :] for line in capsys.readouterr().out.splitlines()] == [
         "tiny: nothing runs it yet", "tiny: interrupted",
     ]  # fmt: skip

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from longwave.platform.records.report import Cohort, Rung
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.stored import EpochCounts
 from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.file.values import Halving
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.plan.resolve import resolve
@@ -28,10 +30,11 @@ from longwave.platform.sweeps.run.progress import Progress
 from longwave.platform.sweeps.run.status import (
     cohort_sizes,
     epochs_with_halving,
+    remaining_by_phase,
     remaining_epochs,
-    remaining_epochs_of_cell,
     sweep_status,
 )
+from longwave.platform.sweeps.run.time_left import seconds_left
 from longwave.platform.training.stopping import decided
 
 HALVING = {"eta": 2, "first": 1}
@@ -85,19 +88,24 @@ def test_what_is_left_counts_who_ended_and_how_far_the_others_are(
     halving: object, search: EpochCounts, again: EpochCounts, left: int
 ) -> None:
     none = EpochCounts()
-    assert remaining_epochs_of_cell(small(halving=halving), 6, search, none, again) == left
+    assert of_cell(small(halving=halving), search, none, again) == left
     two = {(1, "search"): search, (1, "retrain"): again}
-    assert remaining_epochs(
-        small(halving=halving), resolve(small(halving=halving)).cells, two
-    ) == left + remaining_epochs_of_cell(small(halving=halving), 6, none, none, none)
+    assert remaining_epochs(small(halving=halving), resolve(small(halving=halving)).cells, two) == left + of_cell(
+        small(halving=halving), none, none, none
+    )
+
+
+def of_cell(file: SweepFile, search: EpochCounts, race: EpochCounts, again: EpochCounts) -> int:
+    """Return the epochs that a cell of six a trial still has in all phases."""
+    return sum(remaining_by_phase(file, 6, {"search": search, "race": race, "retrain": again}).values())
 
 
 def test_what_is_left_of_a_race_is_counted_until_the_winner_is_retrained() -> None:
     file = small(trials=4, rule=2, retrain=2)  # a race of 4 finalists, then 2 of them twice
     over, none = EpochCounts(4, 24), EpochCounts()
-    assert remaining_epochs_of_cell(file, 6, over, none, none) == (8 + 2) * 6
-    assert remaining_epochs_of_cell(file, 6, over, EpochCounts(3, 18, 2), none) == 5 * 6 - 2 + 2 * 6
-    assert remaining_epochs_of_cell(file, 6, over, EpochCounts(5, 30), EpochCounts(0, 0, 1)) == 2 * 6 - 1
+    assert of_cell(file, over, none, none) == (8 + 2) * 6
+    assert of_cell(file, over, EpochCounts(3, 18, 2), none) == 5 * 6 - 2 + 2 * 6
+    assert of_cell(file, over, EpochCounts(5, 30), EpochCounts(0, 0, 1)) == 2 * 6 - 1
 
 
 def test_a_sweep_with_halving_trains_what_was_expected_of_it(store: Store, tmp_path: Path) -> None:
@@ -127,8 +135,9 @@ def view(store: Store, **changes: Any) -> tuple[Progress, io.StringIO, Sequence[
     return shown, out, [a.id for a in trials]
 
 
-def points(trial: str, first: int, last: int) -> list[Point]:
-    return [Point(trial, epoch, 0.1, 0.1, 1.0, 0.0) for epoch in range(first, last + 1)]
+def points(trial: str, first: int, last: int, seconds: float = 0.0) -> list[Point]:
+    """Return epochs of a trial, each of which took its pack so many seconds of it."""
+    return [Point(trial, epoch, 0.1, 0.1, epoch * seconds, 0.0) for epoch in range(first, last + 1)]
 
 
 def message(shown: Progress, out: io.StringIO) -> str:
@@ -138,26 +147,78 @@ def message(shown: Progress, out: io.StringIO) -> str:
     return out.getvalue()
 
 
-def test_the_time_left_goes_by_what_was_trained_while_one_looks(store: Store, clock: list[float]) -> None:
+def test_the_time_left_is_the_epochs_that_are_left_at_the_pace_of_their_packs(store: Store) -> None:
     shown, out, (first, second, third, fourth) = view(store)
-    assert "time left unknown yet" in message(shown, out)
-    clock[0] += 30.0
-    shown.report(points(first, 5, 6), [Run(first, "ok", "", 6, 6, 0.1)])  # the other four were trained before
+    assert "time left not known yet" in message(shown, out)
+    shown.report(points(first, 5, 6, 15.0), [Run(first, "ok", "", 6, 6, 0.1)])  # the other four were trained before
     assert "about 4 min 30 s left" in message(shown, out), "15 s an epoch, 18 epochs"
     shown.report([], [Run(second, "diverged", "nan", 0)])
     assert "about 3 min 00 s left" in message(shown, out)
-    shown.report(points(third, 1, 4), [])
-    shown.report(points(third, 1, 4), [Run(fourth, "diverged", "nan", 0)])  # told twice
-    assert "about 0 min 10 s left" in message(shown, out), "5 s an epoch, 2 epochs"
+    shown.report(points(third, 1, 4, 5.0), [])
+    shown.report(points(third, 1, 4, 5.0), [Run(fourth, "diverged", "nan", 0)])  # told twice
+    assert "about 22 s left" in message(shown, out), "(6 · 15 + 4 · 5) / 10 s an epoch, 2 epochs"
 
 
-def test_the_time_left_of_a_search_with_halving_is_of_what_will_be_trained(store: Store, clock: list[float]) -> None:
+def test_the_time_left_of_a_search_with_halving_is_of_what_will_be_trained(store: Store) -> None:
     shown, out, (first, second, third, fourth) = view(store, halving=HALVING)
-    clock[0] += 40.0
-    shown.report([point for trial in (first, second, third, fourth) for point in points(trial, 1, 1)], [])
+    shown.report([point for trial in (first, second, third, fourth) for point in points(trial, 1, 1, 10.0)], [])
     assert "about 1 min 00 s left" in message(shown, out), "10 s an epoch, 6 epochs"
     shown.report([], [Run(trial, "stopped", "halving", 1, 1, 0.1) for trial in (first, second)])
     assert "about 1 min 00 s left" in message(shown, out), "as was expected"
+
+
+def test_each_cell_has_its_own_pace_and_a_phase_begins_after_the_one_before() -> None:
+    file = small(trials=4, retrain=2)  # two models of 4 search trials of 6 epochs, and 2 retrainings each
+    cells = resolve(file).cells
+    assert seconds_left(file, cells, {}, {}, [], 2) is None, "nothing is measured yet"
+    whole = (24 * 1.0, 24 * 3.0)  # packs of the search; those of the retrainings are half as large
+    assert seconds_left(file, cells, {}, {0: 1.0, 1: 3.0}, [], 1) == sum(whole) * 1.5
+    assert seconds_left(file, cells, {}, {0: 1.0, 1: 3.0}, [], 2) == max(whole) * 1.5
+    assert seconds_left(file, cells, {}, {0: 1.0}, [], 1) == 48 * 1.5, "a cell without a pace is as fast as the others"
+    done = {(0, "search"): EpochCounts(4, 24), (1, "search"): EpochCounts(0, 0, 8)}
+    training = [{(1, "search"): 16}]
+    assert seconds_left(file, cells, done, {0: 1.0, 1: 3.0}, training, 2) == 16 * 3.0 + 12 * 3.0
+
+
+def test_the_time_left_is_longer_by_what_the_packs_were_delayed_so_far(store: Store, clock: list[float]) -> None:
+    shown, _, (first, second, *_) = view(store)
+    shown.started("pack", [SimpleNamespace(id=first, phase="search", epochs=6)])  # type: ignore[list-item]
+    clock[0] += 180.0
+    shown.report(points(first, 1, 6, 10.0), [Run(first, "ok", "", 6, 6, 0.1)])
+    shown.ended("pack")
+    assert shown.seconds_left() == pytest.approx(18 * 10.0 * (180 + 60) / (60 + 60)), "a minute was expected of three"
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_no_line_of_a_live_view_is_wrapped(width: int, store: Store) -> None:
+    shown, out, trials = view(store)
+    shown.console.width = width
+    shown.name = "a-sweep-with-a-long-name" * 4
+    shown.started("pack", [SimpleNamespace(id=trial, phase="search", epochs=6) for trial in trials])  # type: ignore[misc]
+    shown.report(points(trials[0], 1, 3, 1000.0), [])
+    shown.running |= {f"pack {k}": f"a long label {k} search ×4" for k in range(9)}
+    head, _, training, best = message(shown, out).splitlines()
+    assert max(map(len, (head, training, best))) <= width
+    assert head.endswith("left") and training.endswith("…") and best.startswith("best ")
+
+
+def test_a_log_says_when_and_how_far_at_least_each_minute(
+    store: Store, clock: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown, out, (first, *_) = view(store)
+    shown.report(points(first, 1, 3, 2.0), [])
+    waits = iter([False, False, False, True])
+
+    def wait(seconds: float) -> bool:
+        clock[0] += 30.0
+        return next(waits)
+
+    monkeypatch.setattr(shown._closed, "wait", wait)
+    shown._log_often()
+    [line] = out.getvalue().splitlines()
+    assert re.fullmatch(
+        r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d tiny: 0 of 4 trials done, 3 of 24 epochs, about 42 s left", line
+    ), line
 
 
 @pytest.mark.parametrize(("goal", "best"), [("min", "0.1"), ("max", "0.9")])

@@ -10,7 +10,7 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from unittest import mock
@@ -29,11 +29,14 @@ from longwave.platform.boards import board
 from longwave.platform.cli.main import main
 from longwave.platform.doctor import Finding
 from longwave.platform.records.group import EVERYBODY, Group
+from longwave.platform.records.probe import Probe, load_key
 from longwave.platform.records.run import Run
+from longwave.platform.records.trial import TrialConfig
 from longwave.platform.render import bench, models, tasks, terminal
 from longwave.platform.render import board as render_board
 from longwave.platform.render.export import Format
 from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.run import executor
 
 FOLDER = ROOT / "tests/platform/cli/screens"
 WIDTHS = (80, 120, 200)
@@ -148,13 +151,20 @@ def store_search(store: Store, group: Group) -> None:
     store.write([], [*ends[:7], Run(configs[7].id, "diverged", "a loss that is not finite", epochs=1, seconds=1.0)])
 
 
+def make_probes(wanted: Sequence[tuple[str, Sequence[TrialConfig]]], *_: object) -> Iterator[Probe]:
+    """Yield made-up probes of packs: a second an epoch of eight members."""
+    for kind, configs in wanted:
+        yield Probe(kind, load_key(configs[0]), len(configs), 2**20, 2**34, 0.01, len(configs) / 8)
+
+
 @contextlib.contextmanager
 def stage_commands() -> Iterator[None]:
     """Inside the block commands have a store of their own, few tasks, and paths that are the same everywhere."""
     few = {name: spec for name, spec in registry.all_tasks().items() if name in TASKS}
     timed = mock.patch.object(tasks, "duration", lambda _: "0.1 s")
     known = mock.patch.object(models, "all_tasks", lambda: few)
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(ROOT), timed, known:
+    tried = mock.patch.multiple(executor, run_probes=make_probes, running_workers=lambda _: contextlib.nullcontext())
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(ROOT), timed, known, tried:
         url = f"sqlite:///{folder}/s.db"
         with Store(url) as store:
             store.add_sweep("demo", {"trials": 2})

@@ -42,7 +42,7 @@ COMMANDS = {
     "tasks remove": ("own:remove_task", "Forget a task of your own."),
     "sweep plan": (
         "sweep:plan_sweep",
-        "Print the search trials of a sweep, or where its packs go and what that takes.",
+        "Print the search trials of a sweep and what it takes, or where its packs go.",
     ),
     "sweep run": ("run:run_sweep", "Run a sweep: search, retrain the winners, store everything."),
     "sweep resume": ("run:resume_sweep", "Go on with a sweep that was interrupted."),

@@ -22,7 +22,7 @@ from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.stored import missing_trials, read_sweep_plan, store_plan, with_search_spaces
 from longwave.platform.sweeps.plan.trials import first_trials
 from longwave.platform.sweeps.plan.warm_start import with_settings_of_rows, with_settings_of_studies
-from longwave.platform.sweeps.run.estimate import describe_devices_here, estimate_sweep
+from longwave.platform.sweeps.run.estimate import describe_devices_here, estimate_quickly, estimate_sweep
 
 
 @takes_options
@@ -34,9 +34,10 @@ def plan_sweep(
     price: PriceOption = "",
     format: ListFormatOption = ListFormat.table,
 ) -> None:
-    """Print the search trials of a sweep, or where its packs go and what that takes. Nothing is trained or planned.
+    """Print the search trials of a sweep and what it takes, or where its packs go. Nothing is trained or planned.
 
-    A store is read for its rows and probes alone; probes are kept there.
+    What was never probed is tried for two steps, 40 seconds in all at most. With --cluster only probes of the store
+    count; --probe measures longer. A store is read for its rows and probes alone; those of --probe are kept there.
 
     Example: longwave sweep plan infra/sweeps/demo.toml --cluster --price 2.5
     """
@@ -55,6 +56,10 @@ def plan_sweep(
             resolved = with_settings_of_rows(resolved, store)
     resolved = with_settings_of_studies(resolved)
     terminal.print_plan(resolved, first_trials(resolved), format.value, describe_devices_here(workers))
+    if format is ListFormat.table:
+        with terminal.show_waiting("Estimating the time") as say:
+            _, estimate = estimate_quickly(resolved, workers, options.store, say)
+        sweeps.print_hours(resolved, estimate, each)
 
 
 def list_edges(

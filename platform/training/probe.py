@@ -23,6 +23,8 @@ WARM, STEPS = 2, 5
 """Steps before time is taken, in which loops are compiled, and steps that count at least."""
 SECONDS = 1.0
 """For how long steps are counted, unless the epoch is over: NVML's word on a GPU is of about the last second."""
+QUICK_STEPS, QUICK_SECONDS = 2, 0.25
+"""Steps of a quick probe at least, all but the first of which count, and for how long it goes on."""
 
 
 class Gauge(Protocol):
@@ -108,13 +110,14 @@ class CoreGauge:
 
 
 @environment.flushing_subnormals()
-def probe(configs: Sequence[TrialConfig], kind: str, gauge: Gauge | None = None) -> Probe:
+def probe(configs: Sequence[TrialConfig], kind: str, gauge: Gauge | None = None, quick: bool = False) -> Probe:
     """Return the memory and time that a pack takes on this process's device. Nothing of its training is kept.
 
     Args:
         configs: Its trials, of one shape.
         kind: Of the device, as placement names it.
         gauge: Reads the device; by default the one that packs train on here.
+        quick: Train little more than two steps: enough to tell minutes from hours.
 
     Raises:
         DataError, ConfigError: As in training.
@@ -126,7 +129,7 @@ def probe(configs: Sequence[TrialConfig], kind: str, gauge: Gauge | None = None)
     gauge.start()
     try:
         pack = Pack(configs, data, device)
-        step = _step_seconds(pack, gauge)
+        step = _step_seconds(pack, gauge, quick)
         busy, start = gauge.busy(), time.perf_counter()
         pack.score(data.valid)
         gauge.wait()
@@ -138,15 +141,17 @@ def probe(configs: Sequence[TrialConfig], kind: str, gauge: Gauge | None = None)
     return Probe(kind, load_key(first), len(configs), gauge.peak(), gauge.capacity(), step, epoch, busy)
 
 
-def _step_seconds(pack: Pack, gauge: Gauge) -> float:
+def _step_seconds(pack: Pack, gauge: Gauge, quick: bool) -> float:
     """Return the seconds of a step once loops are compiled; of the last one, where an epoch has fewer."""
     ends: list[float] = [time.perf_counter()]
 
     def after_step() -> bool:
         gauge.wait()
         ends.append(time.perf_counter())
+        if quick:
+            return len(ends) > QUICK_STEPS and ends[-1] - ends[1] > QUICK_SECONDS
         return len(ends) > WARM + STEPS and ends[-1] - ends[WARM] > SECONDS
 
     pack.train_epoch(after_step)
-    counted = ends[min(WARM, len(ends) - 2) :]
+    counted = ends[min(1 if quick else WARM, len(ends) - 2) :]
     return (counted[-1] - counted[0]) / (len(counted) - 1)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -129,10 +131,10 @@ class Client:
         )
         os.close(life)
 
-    def run(self, work: Mapping[str, Any]) -> Generator[list[dict[str, Any]], None, None]:
+    def run(self, work: Mapping[str, Any], seconds: float | None = None) -> Generator[list[dict[str, Any]], None, None]:
         """Hand over work and yield its events until the last, in batches of all that have arrived.
 
-        If the generator is closed before that, or Ray dies, all of Ray's processes are ended.
+        If the generator is closed before that, Ray dies, or so many seconds are over, all of Ray's processes are ended.
 
         Raises:
             WorkersLostError: Ray could not be started or reached, or it died.
@@ -142,7 +144,7 @@ class Client:
         finished = False
         try:
             self.send(work)
-            for lines in _arriving(self._supervisor.stdout):
+            for lines in _arriving(self._supervisor.stdout, seconds):
                 events = [json.loads(line) for line in lines]
                 last = next((event for event in events if event["event"] in ("finished", "lost")), None)
                 yield events[: events.index(last)] if last else events
@@ -151,7 +153,8 @@ class Client:
                 if last:
                     finished = True
                     return
-            raise WorkersLostError("Ray's processes died")
+            if self._supervisor.poll() is not None or seconds is None:
+                raise WorkersLostError("Ray's processes died")
         finally:
             if not finished:
                 self.end()
@@ -183,10 +186,14 @@ class Client:
         self._supervisor = None
 
 
-def _arriving(pipe: IO[bytes]) -> Iterator[list[bytes]]:
-    """Yield the lines of a pipe until it is closed, in batches of all that have arrived."""
-    rest = b""
-    while read := os.read(pipe.fileno(), PIPE):
+def _arriving(pipe: IO[bytes], seconds: float | None) -> Iterator[list[bytes]]:
+    """Yield the lines of a pipe until it is closed or time is over, in batches of all that have arrived."""
+    rest, end = b"", None if seconds is None else time.monotonic() + seconds
+    while True:
+        if end is not None and not select.select([pipe], [], [], max(end - time.monotonic(), 0.0))[0]:
+            return
+        if not (read := os.read(pipe.fileno(), PIPE)):
+            return
         *lines, rest = (rest + read).split(b"\n")
         if lines:
             yield lines

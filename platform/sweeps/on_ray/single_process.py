@@ -21,10 +21,13 @@ from longwave.platform.plugins.known import pin_plugins
 from longwave.platform.plugins.plugin import Plugin
 from longwave.platform.processes import WriteEvent, event_writer
 from longwave.platform.records.report import Ending, Report
+from longwave.platform.records.trial import TrialConfig
+from longwave.platform.redaction import make_logger
 from longwave.platform.sweeps.on_ray.messages import MorePacks, ReportBuffer, StdinQueue
 from longwave.platform.sweeps.place.devices import Slot
 from longwave.platform.sweeps.place.workers import Job, Workers, nodes_here, train_job
 
+LOG = make_logger(__name__)
 LOOK_SECONDS = 0.1
 """Interval of the check whether training takes long."""
 
@@ -47,6 +50,8 @@ def main(cores: int, gpus: int | None, address: None, folder: str) -> None:
     for work in inbox:
         if work["ask"] == "nodes":
             send({"event": "nodes", "nodes": [asdict(nodes_here(cores))]})
+        elif work["ask"] == "probes":
+            _probe_packs(work, send)
         else:
             with _pausing_when_long(loaded + work["seconds"], send):
                 _train_packs(work, inbox.read_more, send)
@@ -80,6 +85,20 @@ def _pausing_when_long(limit: float, send: WriteEvent) -> Iterator[None]:
     yield
     over.set()
     watching.join()  # its event belongs to this request
+
+
+def _probe_packs(work: Mapping[str, Any], send: WriteEvent) -> None:
+    """Probe packs quickly, one after another, and send what is found; packs that fail are left out."""
+    from longwave.platform.training.probe import probe
+
+    pin_plugins(map(Plugin.from_dict, work["plugins"]))
+    for pack in work["probes"]:
+        try:
+            found = probe([TrialConfig.from_dict(config) for config in pack["configs"]], pack["kind"], quick=True)
+        except Exception as error:  # whatever the training raises: the pack will report it when it runs
+            LOG.warning("A pack could not be probed: %s", error)
+        else:
+            send({"event": "probe", "probe": asdict(found)})
 
 
 def _train_packs(work: Mapping[str, Any], more: MorePacks, send: WriteEvent) -> None:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from itertools import chain, cycle, islice
 from pathlib import Path
 
-from longwave.platform.paths import store_url
-from longwave.platform.records.probe import CPU
+from longwave.platform.paths import home, store_url
+from longwave.platform.records.probe import CPU, Probe
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.probes import read_probes, write_probes
 from longwave.platform.storage.store import Store
@@ -93,12 +93,48 @@ def estimate_sweep(
                 cluster = probe_missing(
                     cluster.with_probes(read_probes(known)), [*chain(*first_trials(sweep))], workers, known, say
                 )
-        elif store or Path(store_url(None).removeprefix("sqlite:///")).exists():
-            with Store(store_url(store), create=False) as known:
-                cluster = cluster.with_probes(read_probes(known))
-    return cluster, estimate_stages(
-        cluster, [divide_new_trials(sweep, cluster, stage) for stage in planned_stages(sweep)]
-    )
+        else:
+            cluster = cluster.with_probes(_stored_probes(store))
+    return cluster, _estimate(sweep, cluster)
+
+
+QUICK_SECONDS = 40.0
+"""Seconds that quick probes take at most."""
+
+
+def estimate_quickly(
+    sweep: Sweep, workers: Workers, store: str | None, say: Callable[[str], None]
+) -> tuple[Cluster, SweepEstimate]:
+    """Return what ``estimate_sweep`` does, within a minute, on this machine.
+
+    What the store has no probe of is tried for two steps, the largest packs first. Nothing is stored.
+    """
+    cluster = Cluster(workers.device_pool(executor.find_nodes(workers)), workers.gpus)
+    stored = _stored_probes(store)
+    cluster = cluster.with_probes(stored)
+    untried = cluster.untried_packs([*chain(*first_trials(sweep))])
+    if wanted := sorted(untried, key=lambda pack: -len(pack[1])):
+        say(f"Trying {len(wanted)} packs for two steps each")
+        single = replace(workers, single_first=True)
+        with executor.running_workers(single):
+            found = [*executor.run_probes(wanted, single, QUICK_SECONDS)]
+        cluster = cluster.with_probes([*stored, *found])
+    return cluster, _estimate(sweep, cluster)
+
+
+def _stored_probes(store: str | None) -> list[Probe]:
+    """Return the probes of a store; none where there is none yet. Not even its folder is made."""
+    if store is None and not home().exists():
+        return []
+    url = store_url(store)
+    if url.startswith("sqlite") and not Path(url.removeprefix("sqlite:///")).exists():
+        return []
+    with Store(url, create=False) as known:
+        return read_probes(known)
+
+
+def _estimate(sweep: Sweep, cluster: Cluster) -> SweepEstimate:
+    return estimate_stages(cluster, [divide_new_trials(sweep, cluster, stage) for stage in planned_stages(sweep)])
 
 
 def planned_stages(sweep: Sweep) -> list[Sequence[TrialConfig]]:

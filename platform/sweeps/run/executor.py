@@ -171,12 +171,15 @@ def _turn_to_ray(workers: Workers) -> None:
     _clients[-1] = Client(workers)
 
 
-def run_probes(wanted: Sequence[tuple[str, Sequence[TrialConfig]]], workers: Workers) -> Iterator[Probe]:
+def run_probes(
+    wanted: Sequence[tuple[str, Sequence[TrialConfig]]], workers: Workers, seconds: float | None = None
+) -> Iterator[Probe]:
     """Yield the probes of packs, each alone on a device; packs that fail are left out.
 
     Args:
         wanted: Kinds of devices, each with the trials of a pack.
         workers: Those of ``running_workers``.
+        seconds: For how long; what is not probed by then is left out.
 
     Raises:
         WorkerError: As ``run_packs``.
@@ -188,7 +191,7 @@ def run_probes(wanted: Sequence[tuple[str, Sequence[TrialConfig]]], workers: Wor
         return
     probes = [{"kind": kind, "configs": [config.to_dict() for config in configs]} for kind, configs in wanted]
     work = {"ask": "probes", "probes": probes, "labels": dict(workers.labels), **_plugins()}
-    with closing(_clients[-1].run(work)) as arriving:
+    with closing(_clients[-1].run(work, seconds)) as arriving:
         yield from (Probe(**event["probe"]) for events in arriving for event in events)
 
 

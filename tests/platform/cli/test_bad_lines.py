@@ -214,7 +214,7 @@ def test_a_sweep_file_may_begin_with_a_byte_order_mark(
     workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "bom.toml").write_text(GOOD, encoding="utf-8-sig")
-    assert main(["sweep", "plan", str(tmp_path / "bom.toml")]) == 0
+    assert main(["sweep", "plan", str(tmp_path / "bom.toml"), "--format", "json"]) == 0
     marked = capsys.readouterr().out
-    assert main(["sweep", "plan", str(workspace / "good.toml")]) == 0
+    assert main(["sweep", "plan", str(workspace / "good.toml"), "--format", "json"]) == 0
     assert capsys.readouterr().out == marked

@@ -67,6 +67,21 @@ def test_a_probe_tells_what_its_reader_read(trials: list[TrialConfig], monkeypat
     assert actual.epoch > 40 * actual.step > 0, "an epoch has all its steps, and a validation"
 
 
+def test_a_quick_probe_trains_two_steps_of_which_the_second_counts(
+    trials: list[TrialConfig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probing, "QUICK_SECONDS", 0.0)
+    read, count = Read(), [0]
+
+    def wait() -> None:
+        count[0] += 1
+        time.sleep(0.9 if count[0] == 1 else 0.01)
+
+    monkeypatch.setattr(read, "wait", wait)
+    assert 0.01 <= probe(trials[:1], "A100", read, quick=True).step < 0.2
+    assert count[0] == 2 + 1, "and once after the validation"
+
+
 def test_a_step_is_timed_after_the_first_ones_in_which_loops_are_compiled(
     trials: list[TrialConfig], monkeypatch: pytest.MonkeyPatch
 ) -> None:

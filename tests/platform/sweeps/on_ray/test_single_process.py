@@ -18,6 +18,7 @@ import pytest
 from rich.console import Console
 
 from longwave.platform.cli import options
+from longwave.platform.records.probe import CPU
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.on_ray.client import Client
 from longwave.platform.sweeps.place.devices import ClusterNode
@@ -281,3 +282,18 @@ def test_ray_is_started_at_once_where_anything_is_asked_that_only_ray_gives(
     monkeypatch.setattr(options, "NVIDIA", tmp_path if requested.get("gpu") else tmp_path / "none")
     given = {name: value for name, value in requested.items() if name != "gpu"}
     assert options.RunOptions(**given).workers_of("any").single_first is single
+
+
+@pytest.mark.integration
+def test_packs_that_are_not_probed_in_time_are_left_out_and_no_process_stays(
+    tiny: Tiny, tmp_path: Path, started: list[str]
+) -> None:
+    trials = search_trials(resolve(tiny(models=["lem"])), {})[0]
+    workers = Workers(None, tmp_path, cpu=True, single_first=True)
+    with executor.running_workers(workers):
+        assert [probe.members for probe in executor.run_probes([(CPU, trials[:2])], workers, 60.0)] == [2]
+        start = time.monotonic()
+        assert len([*executor.run_probes([(CPU, trials[:1])] * 10_000, workers, 0.5)]) < 10_000
+        assert time.monotonic() - start < 10
+        assert not psutil.Process().children()
+    assert started == ["single_process"]

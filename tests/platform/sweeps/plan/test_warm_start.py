@@ -172,6 +172,7 @@ def test_a_search_begins_with_a_row_of_the_store_and_its_board_says_so(
     assert output == {"random search", "random search, warm start from published settings and earlier rows"}
 
 
+@pytest.mark.integration
 def test_the_plan_shows_what_a_search_begins_with(
     earlier: Store, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

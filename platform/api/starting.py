@@ -14,18 +14,18 @@ import numpy as np
 
 from longwave.files import own_folder
 from longwave.platform.api.sweeping import SweptBoards, sweep
-from longwave.platform.cli.start import MODELS, add_files, choose_files, read_table, sweep_text
+from longwave.platform.cli.start import MODELS, add_files, choose_files, sweep_text
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.paths import home
 from longwave.platform.plugins.plugin import OWN
-from longwave.tasks.cards.guess import card_content, guess_roles
+from longwave.tasks.cards.draft import read_draft
 from longwave.tasks.cards.write import to_toml
 
 if TYPE_CHECKING:
     import pandas
 
-ROLES = ("layout", "series", "time", "task", "target", "group", "horizon", "window")
-"""What a card says of columns, as the options of ``longwave start``."""
+ROLES = ("layout", "series", "time", "task", "target", "inputs", "group", "horizon", "window", "stride")
+"""What a card says of columns and arrays, as the options of ``longwave start``."""
 
 
 def start(
@@ -48,9 +48,9 @@ def start(
         task.run().board
 
     Args:
-        data: A data frame, or an array of N examples of T steps; or the path of a CSV or Parquet file, beside which
-            card and sweep file are written. A frame or an array is kept in the data folder with both; the same once
-            more gives what is there.
+        data: A data frame, or an array of N examples of T steps; or the path of a CSV, Parquet, NPZ or .ts file, beside
+            which card and sweep file are written. A frame or an array is kept in the data folder with both; the same
+            once more gives what is there.
         answers: Of an array, one number or word an example.
         name: Of the task, after ``my-``; of a file its own name.
         channels: Columns that are fed; by default all others of numbers.
@@ -88,13 +88,12 @@ def _start_file(
 ) -> StartedTask:
     """Write card and sweep file beside a file, and add the card."""
     card, sweep_file = choose_files(file)
-    delimiter, table = read_table(file)
-    table.check([])
-    known, open_ = guess_roles(table, {role: str(value) for role, value in roles.items() if value is not None})
+    draft = read_draft(file)
+    known, open_ = draft.guess_roles({role: str(value) for role, value in roles.items() if value is not None})
     if open_:
         wanted = ", ".join(f"{q.name}={' or '.join(map(repr, q.choices)) or '...'}" for q in open_)
-        raise ConfigError(f"The columns {', '.join(table.names[:12])} do not tell all. Give {wanted}.")
-    content = card_content(table, known, channels) | ({} if delimiter == "," else {"delimiter": delimiter})
+        raise ConfigError(f"The names {', '.join(draft.names[:12])} do not tell all. Give {wanted}.")
+    content = draft.card_content(known, channels)
     added = add_files(card, to_toml(content), sweep_file, sweep_text(card.stem, settings, sweep_file))
     return StartedTask(added.name, card, sweep_file, tuple(remark.text for remark in added.remarks))
 

@@ -1,4 +1,4 @@
-"""The ``longwave`` command: its options, its commands, and one line for whatever goes wrong."""
+"""The ``longwave`` command: its options, its commands, and one line for whatever goes wrong, of a card one a rule."""
 
 from __future__ import annotations
 
@@ -118,13 +118,13 @@ def main(arguments: list[str] | None = None, command: Callable[..., Any] | None 
         typer.echo(str(error), err=True)
         return error.status
     except (LongwaveError, _data_error()) as error:
-        message = str(error)
+        lines = getattr(error, "lines", [str(error)])
     except ModuleNotFoundError as error:
         if not (extra := EXTRAS.get((error.name or "").partition(".")[0])):
             raise
-        message = f"{error.name} is not installed. Install it with: pip install 'longwave[{extra}]'"
+        lines = [f"{error.name} is not installed. Install it with: pip install 'longwave[{extra}]'"]
     except OSError as error:
-        message = f"{error.strerror or error}: {error.filename}." if error.filename else f"{error.strerror or error}."
+        lines = [f"{error.strerror or error}: {error.filename}." if error.filename else f"{error.strerror or error}."]
     except Exception as error:
         # Click's usage errors: a wrong option, a missing argument. Typer no longer exports their base class.
         if not hasattr(error, "format_message"):
@@ -133,8 +133,9 @@ def main(arguments: list[str] | None = None, command: Callable[..., Any] | None 
         if message.startswith("Usage:"):
             typer.echo(message)
             return 2
-        message += f"{'' if message.endswith('?') else '.'} Try: {_command_of(error)} --help"
-    typer.echo(f"longwave: {one_line(redacted(message))}", err=True)
+        lines = [f"{message}{'' if message.endswith('?') else '.'} Try: {_command_of(error)} --help"]
+    for line in lines:
+        typer.echo(f"longwave: {one_line(redacted(line))}", err=True)
     return 2
 
 

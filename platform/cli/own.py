@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from inspect import cleandoc
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,11 +13,25 @@ import typer
 from longwave.platform.plugins import cards
 from longwave.platform.render.harmless import one_line
 from longwave.platform.render.terminal import show_waiting
+from longwave.tasks.cards.keys import list_keys
 
 if TYPE_CHECKING:
     from longwave.platform.plugins.cards import AddedCard
 
+WIDTH = 78
+"""Of a help page."""
 
+
+def _describe_keys(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command whose help ends with the keys of a data card."""
+    lines = ["\b", "Keys of a card:"]
+    for name, kind, meaning in list_keys():
+        lines += [f"  {name}: {kind}", *wrap(meaning, WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)]
+    command.__doc__ = "\n".join([cleandoc(command.__doc__ or ""), "", *lines])
+    return command
+
+
+@_describe_keys
 def add_task(card: Annotated[Path, typer.Argument(metavar="CARD", help="Data card, TOML, beside its data.")]) -> None:
     """Make data of your own a task like any other. All of it is read and checked first; the files stay where they are.
 

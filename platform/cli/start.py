@@ -23,28 +23,32 @@ from longwave.platform.sweeps.file.schema import check_sweep, read_sweep
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.run.estimate import estimate_sweep
-from longwave.tasks.cards.columns import read_columns, read_header
-from longwave.tasks.cards.guess import card_content, guess_roles
+from longwave.tasks.cards.card import ENDINGS
+from longwave.tasks.cards.draft import read_draft, split_ending
 from longwave.tasks.cards.write import to_toml
 
 if TYPE_CHECKING:
     from longwave.platform.plugins.cards import AddedCard
-    from longwave.tasks.cards.columns import Columns
+    from longwave.tasks.cards.draft import Draft
 
 MODELS = "lem,cornn,lipschitz_rnn,lstm,gru"
 
 
 def start_task(
-    file: Annotated[Path, typer.Argument(help="CSV or Parquet; its first line names the columns.")],
+    file: Annotated[Path, typer.Argument(help="CSV, Parquet, NPZ or .ts; the first line of a CSV names its columns.")],
     layout: Annotated[
         str | None, typer.Option(help="A row is: long: a step, wide: an example, series: a step.")
     ] = None,
     series: Annotated[str | None, typer.Option(help="Column of which example a row is of.")] = None,
     time: Annotated[str | None, typer.Option(help="Column of times.")] = None,
     task: Annotated[str | None, typer.Option(help="classification, regression or forecasting")] = None,
-    target: Annotated[str | None, typer.Option(help="Column of what is asked.")] = None,
+    target: Annotated[str | None, typer.Option(help="Column or array of what is asked.")] = None,
+    inputs: Annotated[str | None, typer.Option(help="Array of an NPZ that holds the examples.")] = None,
     horizon: Annotated[int | None, typer.Option(min=1, help="Steps ahead, of a forecast.")] = None,
     window: Annotated[int | None, typer.Option(min=1, help="Steps of an example of one long series.")] = None,
+    stride: Annotated[
+        int | None, typer.Option(min=1, help="Steps from a window to the next; by default a quarter of it.")
+    ] = None,
     group: Annotated[str | None, typer.Option(help="Column of what must lie in one split.")] = None,
     channels: Annotated[str, typer.Option(help="What is fed: x,y; by default all other columns of numbers.")] = "",
     models: Annotated[str, typer.Option(help="Models of the sweep.")] = MODELS,
@@ -60,13 +64,11 @@ def start_task(
     """
     card, sweep = choose_files(file)
     words = {"layout": layout, "series": series, "time": time, "task": task, "target": target, "group": group}
-    given = words | {"horizon": horizon, "window": window}
+    given = words | {"inputs": inputs, "horizon": horizon, "window": window, "stride": stride}
     with show_waiting(f"Reading {file}"):
-        delimiter, table = read_table(file)
+        draft = read_draft(file)
     answers = {name: str(value) for name, value in given.items() if value is not None}
-    content = _ask_content(file, table, answers, _split_list(channels)) | (
-        {} if delimiter == "," else {"delimiter": delimiter}
-    )
+    content = _ask_content(file, draft, answers, _split_list(channels))
     settings = {"models": _split_list(models), "trials": trials, "rule": 2, "retrain": seeds}
     with show_waiting(f"Checking {file}"):
         added = add_files(card, to_toml(content), sweep, sweep_text(card.stem, settings, sweep))
@@ -81,12 +83,12 @@ def choose_files(file: Path) -> tuple[Path, Path]:
     """Return where card and sweep file go: beside the data, by their name.
 
     Raises:
-        ConfigError: A file is there already, or the data are no table.
+        ConfigError: A file is there already, or the data are of no known format.
     """
-    stem, ending = re.fullmatch(r"(.*?)(\.(?:csv|tsv|parquet|pq)(?:\.gz)?)?", file.name, re.IGNORECASE | re.S).groups()  # type: ignore[union-attr]
-    if not ending:
-        advice = "For NPZ and .ts write a card, and: longwave tasks add CARD"
-        raise ConfigError(f"{file}: its name must end in .csv, .tsv, .csv.gz or .parquet. {advice}.")
+    stem, kind = split_ending(file.name)
+    if not kind:
+        raise ConfigError(f"{file}: its name must end in {', '.join(ENDINGS)}; .gz may follow that of a CSV.")
+    stem = stem.removesuffix("_TRAIN") if kind == "ts" else stem
     word = re.sub(r"[^a-z0-9]+", "_", stem.lower()).strip("_")[:50]
     word = word if word[:1].isalpha() else f"data_{word}".rstrip("_")
     card, sweep = file.with_name(f"{word}.toml"), file.with_name(f"{word}.sweep.toml")
@@ -98,42 +100,34 @@ def choose_files(file: Path) -> tuple[Path, Path]:
     return card, sweep
 
 
-def read_table(file: Path) -> tuple[str, Columns]:
-    """Return the delimiter of a CSV, by which its header has most columns, and the table; of Parquet a comma."""
-    if file.suffix.lower() in (".parquet", ".pq"):
-        return ",", read_columns(file, "parquet")
-    delimiter = max(",;\t|", key=lambda sign: len(read_header(file, sign)))
-    return delimiter, read_columns(file, "csv", delimiter)
-
-
 def _split_list(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _ask_content(file: Path, table: Columns, given: Mapping[str, str], channels: Sequence[str]) -> dict[str, Any]:
+def _ask_content(file: Path, draft: Draft, given: Mapping[str, str], channels: Sequence[str]) -> dict[str, Any]:
     """Return the content of a card, after asking what is open.
 
     Raises:
         ConfigError: Something is open, and nobody is there to answer.
     """
     answers = dict(given)
-    table.check([])
     while True:
-        known, open_ = guess_roles(table, answers)
+        known, open_ = draft.guess_roles(answers)
         if not open_:
-            return card_content(table, known, channels)
+            return draft.card_content(known, channels)
         if not sys.stdin.isatty():
             options = ", ".join(f"--{q.name} {'|'.join(q.choices) or q.name.upper()}" for q in open_)
-            raise ConfigError(f"{file}: cannot infer the layout from the columns. Pass {options}.")
+            raise ConfigError(f"{file}: cannot infer all from its content. Pass {options}.")
         question = open_[0]
-        answers[question.name] = _ask(question.text, question.choices or table.names)
+        names = () if question.name in ("horizon", "window") else draft.names
+        answers[question.name] = _ask(question.text, question.choices or names)
 
 
 def _ask(text: str, choices: Sequence[str]) -> str:
     """Return what was answered."""
-    few = one_line(", ".join(choices[:20]))
+    few = one_line(f" [{', '.join(choices[:20])}]") if choices else ""
     try:
-        return str(typer.prompt(f"{text} [{few}]")).strip()
+        return str(typer.prompt(f"{text}{few}")).strip()
     except typer.Abort:
         raise ConfigError("A question was not answered, so nothing was written.") from None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from longwave.tasks.base.raw import DataError, open_bytes
 from longwave.tasks.cards.card import Card
 from longwave.tasks.cards.columns import LARGEST
 from longwave.tasks.cards.examples import Examples, count_steps, number_classes
-from longwave.tasks.formats.ts_files import read_ts
+from longwave.tasks.formats.ts_files import read_ts, read_ts_header
 
 
 def read_npz(card: Card, path: Path) -> Examples:
@@ -28,7 +29,7 @@ def read_npz(card: Card, path: Path) -> Examples:
     values = [row[:length] for row, length in zip(x, lengths, strict=True)]
     answers = values if card.task == "forecasting" else _read_answers(card, path, arrays, lengths, x.shape[1])
     words = {
-        name: _to_words(_check_shape(path, name, arrays[name], len(x)))
+        name: to_words(_check_shape(path, name, arrays[name], len(x)))
         for name in (card.group, card.split.column)
         if name
     }
@@ -49,19 +50,41 @@ def read_npz(card: Card, path: Path) -> Examples:
 def read_series(card: Card, path: Path) -> Examples:
     """Return the series of a .ts file."""
     open_bytes(path).close()
-    series = read_ts(path, card.steps or 1, len(card.channels), len(card.classes))
-    x = series.values.astype(np.float64)[..., [card.channels.index(name) for name in card.fed]]
+    classes = card.classes or read_ts_header(path).get("@classlabel", ["true"])[1:]
+    series = read_ts(path, card.steps or 0, len(card.channels), len(classes))
+    fed = [card.channels.index(name) for name in card.fed]
+    x = [row[:n, fed] for row, n in zip(series.values.astype(np.float64), series.lengths.tolist(), strict=True)]
     if card.task == "classification":
         names = [series.classes[k] for k in series.labels.tolist()]
         answers = [*number_classes(card, names, lambda k: f"{path}: series {k + 1}")[:, None]]
     else:
-        answers = [*x] if card.task == "forecasting" else [*series.labels.astype(np.float64)]
+        answers = x if card.task == "forecasting" else [*series.labels.astype(np.float64)]
 
     def at(example: int, step: int, channel: int | None) -> str:
         return f"{path}: series {example + 1}, step {step + 1}"
 
     none = [""] * len(x)
-    return Examples([*x], answers, at, none, none, np.full((len(x), 2), np.nan), [0] * len(x))
+    return Examples(x, answers, at, none, none, np.full((len(x), 2), np.nan), [0] * len(x))
+
+
+def load_arrays(path: Path, needed: Sequence[str] = ()) -> dict[str, np.ndarray]:
+    """Return the arrays of an NPZ by name: those that are needed, by default all.
+
+    Raises:
+        DataError: It is no NPZ, or has not all of them.
+    """
+    try:
+        with open_bytes(path) as file, np.load(file, allow_pickle=False) as stored:
+            names = getattr(stored, "files", ())
+            for name in needed:
+                if name not in names:
+                    has = ", ".join(sorted(names)) or "none"
+                    raise DataError(f"{path}: there is no array {name!r}. It has {has}.")
+            return {name: stored[name] for name in needed or names}
+    except (OSError, EOFError, ValueError, zipfile.BadZipFile, TypeError, AttributeError) as error:
+        raise DataError(
+            f"{path}: it is no NPZ file of numbers and words: {' '.join(str(error).split()):.160}."
+        ) from None
 
 
 def _read_arrays(card: Card, path: Path) -> dict[str, np.ndarray]:
@@ -70,17 +93,7 @@ def _read_arrays(card: Card, path: Path) -> dict[str, np.ndarray]:
     needed += card.target if card.task != "forecasting" else []
     if len(card.target) > 1 and card.task != "forecasting":
         raise DataError(f"{path}: of an NPZ one array (N, q) holds all that is asked, got {', '.join(card.target)}.")
-    try:
-        with open_bytes(path) as file, np.load(file, allow_pickle=False) as stored:
-            names = set(getattr(stored, "files", ()))
-            for name in filter(None, needed):
-                if name not in names:
-                    raise DataError(f"{path}: there is no array {name!r}. It has {', '.join(sorted(names)) or 'none'}.")
-            return {name: stored[name] for name in needed if name}
-    except (OSError, EOFError, ValueError, zipfile.BadZipFile, TypeError, AttributeError) as error:
-        raise DataError(
-            f"{path}: it is no NPZ file of numbers and words: {' '.join(str(error).split()):.160}."
-        ) from None
+    return load_arrays(path, [name for name in needed if name])
 
 
 def _to_numbers(path: Path, name: str, array: np.ndarray) -> np.ndarray:
@@ -95,8 +108,8 @@ def _to_numbers(path: Path, name: str, array: np.ndarray) -> np.ndarray:
     return numbers
 
 
-def _to_words(array: np.ndarray) -> list[str]:
-    """Return entries as words; a whole number is one without a point, and a missing one is empty."""
+def to_words(array: np.ndarray) -> list[str]:
+    """Return entries (n,) as words; a whole number is one without a point, and a missing one is empty."""
     if array.dtype.kind == "f":
         return ["" if v != v else str(int(v)) if v == int(v) else repr(v) for v in array.tolist()]
     return [str(word).strip() for word in array.astype(str).tolist()]
@@ -129,7 +142,7 @@ def _read_answers(
         rule = "it must have one entry a step" if card.every_step else "it must have one entry an example"
         raise DataError(f"{path}: {name}: {rule}, {lead}, got {y.shape}.")
     if card.task == "classification":
-        y = number_classes(card, _to_words(y.flatten()), lambda k: f"{path}: {name}, place {k + 1}").reshape(y.shape)
+        y = number_classes(card, to_words(y.flatten()), lambda k: f"{path}: {name}, place {k + 1}").reshape(y.shape)
     else:
         y = _to_numbers(path, name, y)
     y = y[..., None] if y.ndim == len(lead) else y

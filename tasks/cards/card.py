@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveInt, model_validator
+from pydantic_core import PydanticCustomError
 
 ENDINGS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet", ".npz": "npz", ".ts": "ts"}
 """Format by ending; .gz may follow that of a CSV."""
@@ -18,6 +19,11 @@ METRICS = {
 """By kind of task; the first is the default."""
 ALLOWABLE = ("duplicates", "groups", "target")
 """Leaks that ``allow`` can name: what is refused otherwise is only told then."""
+
+
+def default_stride(window: int) -> int:
+    """Return the stride of a new card, a quarter of the window: each step lies in four windows."""
+    return max(1, window // 4)
 
 
 def _as_list(value: Any) -> Any:
@@ -36,88 +42,92 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 
 
 class CardPart(BaseModel):
-    """A part of a card: no key but its own, each of its type."""
+    """A part of a card: no key but its own, each of its type, described by the text beneath it."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
 
 class SplitRule(CardPart):
-    """How examples are split.
-
-    Attributes:
-        by: ``seed``: drawn, each class alike; ``group``: drawn, all of a group in one split; ``time``: the last are
-            tested; ``column``: a column says train, valid or test; ``file``: the first to train, the last to test, one
-            between them to validate, else that is drawn from the first. Of one long series: time, which is its default.
-        column: Of ``by = "column"``.
-        valid, test: Shares of all examples, where no column and no file says.
-        seed: Of what is drawn.
-    """
+    """How examples are split."""
 
     by: Literal["seed", "group", "time", "column", "file"] = "seed"
+    """seed: drawn, each class alike; group: drawn, all of a group in one split; time: the last are tested; column: a
+    column says train, valid or test; file: the first to train, the last to test, one between them to validate, else
+    that is drawn from the first. One long series is split by time unless a column is given."""
     column: str = ""
+    """Column that says train, valid or test."""
     valid: Share = 0.15
+    """Share of all examples to validate, where no column and no file says."""
     test: Share = 0.15
+    """Share of all examples to test, where no column and no file says."""
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
+    """Seed of what is drawn."""
 
 
 class Card(CardPart):
-    """A data card.
-
-    Attributes:
-        files: One or more, from the card's folder.
-        format: By default what the first file's name ends in.
-        delimiter: Of a CSV.
-        layout: Of a table: ``long``: a row a step; ``wide``: a row an example, a column a step; ``series``: a row a
-            step of one long series, which is cut into windows.
-        series, time: Columns of a long table: which example a row is of, and when. ``time`` may name the column of an
-            example's date in a wide one, and an array of an NPZ.
-        channels: What is fed. Columns of a long table; patterns of columns of a wide one (``"t*"``), one a channel;
-            names of the features of an array or a .ts file.
-        inputs, lengths: Arrays of an NPZ: (N, T, p) or (N, T), and steps of each example.
-        steps: Of each example of a .ts file.
-        window: Steps of an example that is cut out of a long series.
-        task: What is asked.
-        every_step: Whether it is asked at every step and not once an example.
-        target: What is asked: a column or an array; columns, for several values; of a forecast some of the channels,
-            all by default. A .ts file has its own.
-        classes: Names of the classes, in order of their numbers.
-        horizon: Steps ahead.
-        group: Column or array of what must lie in one split: a person, a machine.
-        split: See ``SplitRule``.
-        metric: Of METRICS.
-        normalise: ``standard``: channels, and values asked, less their mean and over their standard deviation in the
-            training split; ``none``.
-        missing: ``refuse``; ``hold``: the last value before; ``mask``: 0, and a channel that is 1 where it was there
-            beside each; or a number.
-        allow: Leaks to be told only: of ALLOWABLE.
-        title, source, licence: For readers.
-    """
+    """A data card."""
 
     files: Annotated[Words, Field(min_length=1)]
+    """One or more, from the card's folder."""
     format: Literal["csv", "parquet", "npz", "ts"] | None = None
+    """By default what the first file's name ends in."""
     delimiter: Annotated[str, Field(min_length=1, max_length=1)] = ","
+    """Of a CSV."""
     layout: Literal["long", "wide", "series"] = "long"
+    """Of a table: long: a row a step; wide: a row an example, a column a step; series: a row a step of one long series,
+    which is cut into windows."""
     series: str = ""
+    """Column that says which example a row is of."""
     time: str = ""
+    """Column of the times of a long table or a series; of an example's date in a wide one; an array of an NPZ."""
     channels: Annotated[Words, Field(min_length=1)]
+    """What is fed: columns of a long table; patterns of columns of a wide one (t*), one a channel; names of the
+    features of an array or a .ts file."""
     inputs: str = "inputs"
+    """Array of an NPZ, (N, T, p) or (N, T)."""
     lengths: str = ""
+    """Array of an NPZ: steps of each example."""
     steps: PositiveInt | None = None
+    """Steps of each example of a .ts file; left out where they differ."""
     window: PositiveInt | None = None
+    """Steps of an example that is cut out of one long series."""
+    stride: PositiveInt | None = None
+    """Steps from the start of one window to the start of the next; by default the window, so that none overlap."""
+    gap: Annotated[float, Field(gt=0)] | None = None
+    """Longest time from one row with values to the next within a window, in seconds between dates, else in the unit of
+    the time column, or in rows; by default any."""
     task: Literal["classification", "regression", "forecasting"]
+    """What is asked."""
     every_step: bool = False
+    """Whether it is asked at every step and not once an example."""
     target: Words = []
+    """Column or array of what is asked; columns, for several values; of a forecast some of the channels, by default
+    all. A .ts file has its own."""
     classes: Annotated[list[CardWord], BeforeValidator(_as_classes)] = []
+    """Names of the classes, in order of their numbers."""
     horizon: PositiveInt | None = None
+    """Steps ahead of a forecast."""
     group: str = ""
+    """Column or array of what must lie in one split: a person, a machine."""
     split: SplitRule = SplitRule()
+    """How examples are split."""
     metric: Literal["accuracy", "cross_entropy", "rmse", "mse", "mae"] | None = None
+    """Of a classification accuracy (default) or cross_entropy; else rmse (default), mse or mae."""
     normalise: Literal["standard", "none"] = "standard"
+    """standard: channels, and values asked, less their mean and over their standard deviation in the training split."""
     missing: Literal["refuse", "hold", "mask"] | float = "refuse"
+    """hold: the last value before; mask: 0, and a channel beside each that is 1 where its value was there; or a number
+    that stands there."""
     allow: list[Literal["duplicates", "groups", "target"]] = []
+    """Leaks between splits that are told and not refused."""
     title: str = ""
+    """For readers."""
     source: str = ""
+    """For readers: where the data are from."""
     licence: str = "not stated"
+    """For readers."""
 
     @property
     def kind(self) -> str:
@@ -158,18 +168,19 @@ class Card(CardPart):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        for wrong, rule in _broken_rules(self):
-            if wrong:
-                raise ValueError(rule)
+        if broken := [rule for wrong, rule in _check_rules(self) if wrong]:
+            raise PydanticCustomError("rules", "rules are broken", {"rules": broken})
         return self
 
 
-def _broken_rules(card: Card) -> Iterator[tuple[bool, str]]:
-    """Yield what may not be, and the rule in words."""
+def _check_rules(card: Card) -> Iterator[tuple[bool, str]]:
+    """Yield whether a rule is broken, and the rule in words; without a format the rest cannot be judged."""
     given, table, by = card.model_fields_set, card.table, card.by
     kind = card.kind
     endings = ", ".join(ENDINGS)
     yield not kind, f"format: {card.files[0]} ends in none of {endings}; give format"
+    if not kind:
+        return
     for name in ("files", "channels", "target", "classes"):
         values = getattr(card, name)
         yield len(set(values)) < len(values), f"{name}: each once, got {', '.join(values)}"
@@ -183,6 +194,8 @@ def _broken_rules(card: Card) -> Iterator[tuple[bool, str]]:
         "group": ("of a table or an NPZ", kind != "ts"),
         "steps": ("of a .ts file", kind == "ts"),
         "window": ("of one long series", card.one_series),
+        "stride": ("of one long series", card.one_series),
+        "gap": ("of one long series", card.one_series),
         "classes": ("of a classification", card.task == "classification"),
         "horizon": ("of a forecast", card.task == "forecasting"),
     }
@@ -190,7 +203,6 @@ def _broken_rules(card: Card) -> Iterator[tuple[bool, str]]:
         yield name in given and not holds, f"{name}: it is {what} alone"
     needed = {
         "series": ("a long table needs the column that tells its examples apart", table and card.layout == "long"),
-        "steps": ("a .ts file needs the number of its steps", kind == "ts"),
         "window": ("one long series needs the steps of an example", card.one_series),
         "classes": ("a classification needs the names of its classes", card.task == "classification"),
         "horizon": ("a forecast needs the number of steps ahead", card.task == "forecasting"),
@@ -205,7 +217,7 @@ def _broken_rules(card: Card) -> Iterator[tuple[bool, str]]:
 
 def _more_rules(card: Card, by: str, kind: str) -> Iterator[tuple[bool, str]]:
     one, target = card.task == "classification", set(card.target)
-    yield one and len(card.classes) < 2, f"classes: a classification needs two or more, got {len(card.classes)}"
+    yield one and len(card.classes) == 1, "classes: a classification needs two or more, got 1"
     yield one and len(card.target) > 1, f"target: a class is one column, got {', '.join(card.target)}"
     yield card.scored not in METRICS[card.task], f"metric: of a {card.task} it is {' or '.join(METRICS[card.task])}"
     outside = sorted(target - set(card.channels))

@@ -1,24 +1,42 @@
-"""Read a data card: TOML in, a checked ``Card`` out, or one line that says what is wrong and where."""
+"""Read a data card: TOML in, a checked ``Card`` out, or a line for all that is wrong, each with its place."""
 
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from longwave.tasks.base.raw import DataError
 from longwave.tasks.cards.card import Card, SplitRule
+
+DECIDING = {"files", "format", "layout", "channels", "task", "split"}
+"""Keys that say which others there must be: where one of them is wrong, rules between keys are not checked."""
+
+
+class CardError(DataError):
+    """A data card breaks rules.
+
+    Attributes:
+        lines: One for each rule: the file, the key, the rule.
+    """
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        super().__init__("\n".join(lines))
+        self.lines = lines
 
 
 def read_card(path: Path) -> Card:
     """Return the card in a file.
 
     Raises:
-        DataError: It cannot be read, is no TOML, or breaks a rule; the message names file, key and rule.
+        DataError: It cannot be read, or is no TOML.
+        CardError: It breaks rules; the message has a line for each, with file, key and rule.
     """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
@@ -33,20 +51,43 @@ def check_card(content: Mapping[str, Any], origin: str) -> Card:
     """Return the card that ``content`` describes; ``origin`` names it in errors.
 
     Raises:
-        DataError: As ``read_card``.
+        CardError: Rules are broken; the message has a line for each.
     """
     try:
         return Card.model_validate(content)
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"] if not str(part).startswith(("literal", "float")))
-        rule = first["msg"].removeprefix("Value error, ")
-        if first["type"] == "extra_forbidden":
-            known = SplitRule.model_fields if len(first["loc"]) > 1 else Card.model_fields
-            near = difflib.get_close_matches(str(first["loc"][-1]), known, n=2)
-            guess = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(known)}."
-            raise DataError(f"{origin}: no key {key!r}. {guess}") from None
-        if not key:
-            raise DataError(f"{origin}: {rule}.") from None
-        got = "" if first["type"] == "missing" else f", got {first['input']!r:.80}"
-        raise DataError(f"{origin}: {key}: {rule}{got}.") from None
+        found = error.errors()
+    wrong = {str(each["loc"][0]) for each in found if each["loc"]}
+    first = {_name_key(each): each for each in reversed(found)}  # of a key that may be of two kinds, pydantic has two
+    lines = [line for each in reversed(first.values()) for line in _describe_error(each)]
+    if wrong and not wrong & DECIDING:
+        lines += [line for line in _check_rest(content, wrong) if re.split("[.:]", line)[0] not in wrong]
+    raise CardError([f"{origin}: {line}." if line[-1] not in ".?" else f"{origin}: {line}" for line in lines])
+
+
+def _check_rest(content: Mapping[str, Any], wrong: set[str]) -> list[str]:
+    """Return which rules are broken by what is left without the keys that are wrong; none where too little is left."""
+    try:
+        Card.model_validate({key: value for key, value in content.items() if key not in wrong})
+    except ValidationError as error:
+        return [line for each in error.errors() if each["type"] == "rules" for line in _describe_error(each)]
+    return []
+
+
+def _describe_error(error: ErrorDetails) -> list[str]:
+    """Return an error of pydantic's in a line: key, rule and value; of rules between keys a line each."""
+    key = _name_key(error)
+    if error["type"] == "rules":
+        return [*error["ctx"]["rules"]]
+    if error["type"] == "extra_forbidden":
+        known = SplitRule.model_fields if len(error["loc"]) > 1 else Card.model_fields
+        near = difflib.get_close_matches(str(error["loc"][-1]), known, n=2)
+        guess = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(known)}."
+        return [f"no key {key!r}. {guess}"]
+    got = "" if error["type"] == "missing" else f", got {error['input']!r:.80}"
+    return [f"{key}: {error['msg']}{got}"]
+
+
+def _name_key(error: ErrorDetails) -> str:
+    """Return the key that an error is of, without pydantic's names of kinds."""
+    return ".".join(str(part) for part in error["loc"] if not str(part).startswith(("literal", "float")))

@@ -48,6 +48,12 @@ class Columns:
         """Names of the columns, in order."""
         return list(self.table.column_names)
 
+    @property
+    def dates(self) -> list[str]:
+        """Names of the columns that Parquet says are dates, or dates and times."""
+        kinds = zip(self.names, self.table.schema.types, strict=True)
+        return [name for name, kind in kinds if pa.types.is_timestamp(kind) or pa.types.is_date(kind)]
+
     def at(self, row: int, name: str) -> str:
         """Return where a value stands, for people; ``row`` counts from 0."""
         return f"{self.path}: row {row + 1}, column {name}"

@@ -2,7 +2,8 @@
 
 Refused is what makes a test score worthless for certain: equal examples or one group in two splits, and an answer that
 is fed. Where a card's ``allow`` names the rule, it is only reported. The rest is only reported, too: channels that
-never change, splits that overlap in time, classes that are nowhere tested, missing values, unequal lengths.
+never change, splits that overlap in time, classes that are nowhere tested, missing values, unequal lengths, windows
+that do not overlap or that lie across a gap.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from itertools import combinations
 import numpy as np
 
 from longwave.tasks.base.raw import DataError
-from longwave.tasks.cards.card import ALLOWABLE, Card
+from longwave.tasks.cards.card import ALLOWABLE, Card, default_stride
 from longwave.tasks.cards.examples import Examples
 from longwave.tasks.cards.split import Parts
 
@@ -56,7 +57,7 @@ def find_remarks(card: Card, examples: Examples, splits: Parts) -> list[Remark]:
         *_constant_channels(card, examples, splits),
         *_early_tests(card, examples, splits),
     ]
-    findings += _gaps(card, examples)
+    findings += [*_gaps(card, examples), *_window_remarks(card, examples)]
     findings = [Remark(r.rule, r.text, r.refused and r.rule not in card.allow) for r in findings]
     return sorted(findings, key=lambda r: not r.refused)
 
@@ -185,6 +186,21 @@ def _gaps(card: Card, examples: Examples) -> Iterator[Remark]:
     lengths = [len(x) for x in examples.values]
     if min(lengths) < max(lengths):
         yield Remark("lengths", f"Examples have {min(lengths)} to {max(lengths)} steps; shorter ones are padded.")
+
+
+def _window_remarks(card: Card, examples: Examples) -> Iterator[Remark]:
+    """Tell of windows that do not overlap, and of those that last far longer than most."""
+    if not card.one_series or not card.window:
+        return
+    if card.stride is None and card.window > 1:
+        text = f"Windows do not overlap; stride = {default_stride(card.window)} makes more of the same rows."
+        yield Remark("stride", text)
+    lasts = np.ptp(examples.times, axis=1)
+    usual = float(np.median(lasts))
+    if across := int((lasts > 1.5 * usual).sum()):
+        longest = 1.5 * usual / max(len(examples.values[0]) - 1, 1)
+        text = f"{across} of {len(lasts)} windows lie across a gap in time; gap = {longest:g} keeps them apart from it."
+        yield Remark("gaps", text)
 
 
 def _present(values: np.ndarray) -> np.ndarray:

@@ -6,20 +6,30 @@ import os.path
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from longwave.tasks.base.raw import DataError
+from longwave.tasks.cards.card import default_stride
 from longwave.tasks.cards.columns import NUMBER, Columns
 
 SERIES = ("id", "series", "series_id", "sample", "sample_id", "case", "example", "sequence", "sequence_id", "trial")
-TIME = ("t", "time", "date", "datetime", "timestamp", "step", "day", "month", "year")
+TIME = ("t", "time", "date", "datetime", "ds", "timestamp", "step", "day", "month", "year")
 TARGET = ("label", "class", "target", "category", "outcome")
 GROUP = ("subject", "patient", "person", "participant", "user", "machine", "device", "site")
 """Names, in small letters, that columns of each kind have."""
+ID = re.compile(r"(?:^|[ _.-])(?:id|uid|uuid|key|no|nr|number|code)$|[a-z](?:Id|ID)$", re.IGNORECASE)
+"""Ends of names of columns that tell one thing from another."""
 CLASSES = ("label", "class", "category")
 """Names of targets whose values are classes even where they are numbers."""
 FEW, MOST = 20, 1000
 """Distinct numbers that may be classes, and most classes."""
+SPLITS = {"train", "valid", "test"}
+ROLES = ("layout", "series", "time", "task", "target", "group", "horizon", "window", "stride")
+"""What may be said of a table, beside its channels."""
 CHOICES = {
     "layout": ("long", "wide", "series"),
     "task": ("classification", "regression", "forecasting"),
@@ -46,20 +56,21 @@ def guess_roles(table: Columns, given: Mapping[str, str]) -> tuple[dict[str, str
 
     Args:
         table: With its header.
-        given: Answers by name: layout, series, time, task, target, group, horizon, window.
+        given: Answers by name: those of ``ROLES``.
 
     Raises:
         DataError: An answer is none of the choices, or no column.
     """
-    for name, value in given.items():
-        if name in CHOICES and value not in CHOICES[name]:
-            raise DataError(f"{name} is {', '.join(CHOICES[name])}; got {value!r}.")
-        if name in ("series", "time", "target", "group"):
-            table.check([value])
+    check_choices(table.path, given, ROLES)
+    table.check([given[name] for name in ("series", "time", "target", "group") if name in given])
     known = {**given}
     used = set(given.values())
-    for name, words in {"series": SERIES, "time": TIME, "target": TARGET, "group": GROUP}.items():
-        column = next((own for own in table.names if own.lower() in words and own not in used), None)
+    for name, words in {"time": TIME, "target": TARGET, "series": SERIES, "group": GROUP}.items():
+        column = next((own for own in table.names if own.lower() in words and own not in used), "")
+        if name == "time" and not column:
+            column = next((own for own in table.dates if own not in used), "")
+        if name == "series" and given.get("layout", "long") == "long":
+            column = _find_series(table, known.get("time", ""), column, used)
         forecast = name == "target" and given.get("task") == "forecasting"
         if name not in known and column and not forecast:
             known[name] = column
@@ -71,6 +82,19 @@ def guess_roles(table: Columns, given: Mapping[str, str]) -> tuple[dict[str, str
         known["task"] = task
     known = {name: value for name, value in known.items() if value}
     return known, _open_questions(known)
+
+
+def check_choices(path: Path, given: Mapping[str, str], roles: Sequence[str]) -> None:
+    """Do nothing where each answer is to something that is said of such a file, and one of its choices.
+
+    Raises:
+        DataError: One is not.
+    """
+    for name, value in given.items():
+        if name not in roles:
+            raise DataError(f"{path}: {name} says nothing of such a file. Give some of {', '.join(roles)}.")
+        if name in CHOICES and value not in CHOICES[name]:
+            raise DataError(f"{name} is {', '.join(CHOICES[name])}; got {value!r}.")
 
 
 def card_content(table: Columns, known: Mapping[str, str], channels: Sequence[str] = ()) -> dict[str, Any]:
@@ -85,7 +109,7 @@ def card_content(table: Columns, known: Mapping[str, str], channels: Sequence[st
     card |= {name: known[name] for name in roles if name in known}
     own = {known[name] for name in roles if name in known}
     target = known.get("target", "")
-    split = next((name for name in table.names if name.lower() == "split" and set(table.words(name)) <= _SPLITS), "")
+    split = next((name for name in table.names if name.lower() == "split" and set(table.words(name)) <= SPLITS), "")
     free = [name for name in table.names if name not in {*own, split} and (name != target or task == "forecasting")]
     fed = [name for name in free if _are_numbers(table.words(name))]
     if channels:
@@ -104,26 +128,75 @@ def card_content(table: Columns, known: Mapping[str, str], channels: Sequence[st
         if layout == "series" or (layout == "long" and _target_varies(table, known["series"], target)):
             card["every_step"] = True
     if task == "classification":
-        card["classes"] = _find_classes(table, target)
+        card["classes"] = sort_classes(table.path, target, table.words(target))
     if layout == "series":
-        card["window"] = int(known["window"])
+        window = int(known["window"])
+        card |= {"window": window, "stride": int(known.get("stride", default_stride(window)))}
+        gap = _find_gap(table, known.get("time", ""), fed, window + card.get("horizon", 0))
+        card |= {"gap": gap} if gap else {}
     if any("" in table.words(name) for name in fed):
         card["missing"] = "hold"
     by = {"by": "column", "column": split} if split else {"by": "group"} if "group" in card else {}
     return {**card, **({"split": by} if by else {})}
 
 
-_SPLITS = {"train", "valid", "test"}
+def _find_series(table: Columns, time: str, named: str, used: set[str]) -> str:
+    """Return the column that says which example a row is of, or an empty word.
+
+    It is the one that is named so, unless that has another value in each row of a table whose times repeat. Else it is
+    one whose values repeat and within each of which no time comes twice: named like an identifier or a group, or of
+    words where times repeat.
+    """
+    times = table.words(time) if time else []
+    repeated = len(set(times)) < len(times)
+    if (named and (not repeated or _repeats(table.words(named)))) or _looks_wide(table):
+        return named
+    free = [name for name in table.names if name not in used and name != time]
+    named_so = [name for name in free if ID.search(name)] + [name for name in free if name.lower() in GROUP]
+    others = [name for name in free if name not in named_so] if repeated else []
+    for name in named_so + others:
+        words = table.words(name)
+        apart = len(set(zip(words, times, strict=True))) == len(words) if times else _come_in_runs(words)
+        if apart and _repeats(words) and "" not in words and (name in named_so or not _are_numbers(words)):
+            return name
+    return named
+
+
+def _repeats(words: Sequence[str]) -> bool:
+    """Return whether there are two values or more, and two rows or more of each in the mean."""
+    return 1 < len(set(words)) <= len(words) / 2
+
+
+def _come_in_runs(words: Sequence[str]) -> bool:
+    """Return whether all rows of a value stand together."""
+    return 1 + sum(a != b for a, b in pairwise(words)) == len(set(words))
+
+
+def _looks_wide(table: Columns) -> bool:
+    """Return whether most columns have one name with different numbers at its end."""
+    stems = [re.sub(r"\d+$", "", name) for name in table.names]
+    return len(table.names) > 3 and max(map(stems.count, stems)) > len(stems) / 2
 
 
 def _guess_layout(table: Columns, known: Mapping[str, str]) -> str:
     if "series" in known:
         words = table.words(known["series"])
         return "long" if len(set(words)) < len(words) else "wide"
-    stems = [re.sub(r"\d+$", "", name) for name in table.names]
-    if len(table.names) > 3 and max(map(stems.count, stems)) > len(stems) / 2:
-        return "wide"
-    return "series" if "time" in known else ""
+    return "wide" if _looks_wide(table) else "series" if "time" in known else ""
+
+
+def _find_gap(table: Columns, time: str, fed: Sequence[str], steps: int) -> float:
+    """Return the longest time between rows of a window, 1.5 of the median; 0 where none is longer, or most windows
+    would be cut by it, as of rows on working days alone.
+    """
+    there = np.array([any(words) for words in zip(*(table.words(name) for name in fed), strict=True)])
+    times = (table.times(time) if time else np.arange(len(table)))[there]
+    if len(times) < 2:
+        return 0.0
+    apart = np.diff(times)
+    longest = 1.5 * float(np.median(apart))
+    breaks = int((apart > longest).sum())
+    return longest if breaks and len(times) >= steps * (breaks + 1) else 0.0
 
 
 def _guess_task(table: Columns, known: Mapping[str, str]) -> str:
@@ -155,11 +228,16 @@ def _open_questions(known: Mapping[str, str]) -> list[Open]:
     return questions
 
 
-def _find_classes(table: Columns, target: str) -> list[str]:
-    words = set(table.words(target)) - {""}
-    if len(words) > MOST:
-        raise DataError(f"{table.path}: {target} has {len(words)} values, too many for classes. Is it a regression?")
-    return sorted(words, key=lambda word: (0, float(word), word) if NUMBER.fullmatch(word) else (1, 0.0, word))
+def sort_classes(path: Path, name: str, words: Sequence[str]) -> list[str]:
+    """Return the classes among words, numbers first.
+
+    Raises:
+        DataError: There are too many.
+    """
+    classes = set(words) - {""}
+    if len(classes) > MOST:
+        raise DataError(f"{path}: {name} has {len(classes)} values, too many for classes. Is it a regression?")
+    return sorted(classes, key=lambda word: (0, float(word), word) if NUMBER.fullmatch(word) else (1, 0.0, word))
 
 
 def _are_numbers(words: Sequence[str] | set[str]) -> bool:

@@ -63,7 +63,7 @@ def read_wide(card: Card, path: Path) -> Examples:
 
 
 def cut_windows(card: Card, path: Path) -> Examples:
-    """Return windows of one long series: each as long as the card says, and none across two splits."""
+    """Return windows of one long series: each as long as the card says, and none across two splits or a gap."""
     table = _open_columns(card, path, card.channels)
     values = np.stack([table.numbers(name) for name in card.fed], 1)
     answers = _read_answers(card, table)
@@ -75,16 +75,18 @@ def cut_windows(card: Card, path: Path) -> Examples:
         last = round(len(table) * (1 - card.split.test))
         first = round(len(table) * (1 - card.split.test - card.split.valid))
         words = ["train"] * first + ["valid"] * (last - first) + ["test"] * (len(table) - last)
-    window, ahead = card.window or 1, card.horizon or 0
-    ends = [k for k in range(1, len(words)) if words[k] != words[k - 1]]
-    rows = [
-        np.arange(k, k + window + ahead)
-        for start, end in zip([0, *ends], [*ends, len(words)], strict=True)
-        for k in range(start, end - window - ahead + 1, window)
-    ]
+    stretches = _number_stretches(card, values, times)
+    pieces = [*zip(words, stretches.tolist(), strict=True)]
+    ends = [k for k in range(1, len(pieces)) if pieces[k] != pieces[k - 1]]
+    spans = [(a, b) for a, b in zip([0, *ends], [*ends, len(pieces)], strict=True) if stretches[a] >= 0]
+    window = card.window or 1
+    steps = window + (card.horizon or 0)
+    rows = [np.arange(k, k + steps) for a, b in spans for k in range(a, b - steps + 1, card.stride or window)]
     if short := {"train", "valid", "test"} & set(words) - {words[each[0]] for each in rows}:
-        rule = f"the {min(short)} split needs {window + ahead} steps in a row for one window"
-        raise DataError(f"{path}: {rule}, got {words.count(min(short))}. Give a smaller window or horizon.")
+        split = min(short)
+        most = max([b - a for a, b in spans if words[a] == split], default=0)
+        rule = f"the {split} split needs {steps} steps in a row for one window"
+        raise DataError(f"{path}: {rule}, got {most} at most. Give a smaller window or horizon.")
 
     def at(example: int, step: int, channel: int | None) -> str:
         return table.at(int(rows[example][step]), _column_of(card, step, channel))
@@ -99,6 +101,19 @@ def cut_windows(card: Card, path: Path) -> Examples:
         np.array([times[each[[0, -1]]] for each in rows]).reshape(-1, 2),
         [0] * len(rows),
     )
+
+
+def _number_stretches(card: Card, values: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """Return the number of the stretch without a gap that each row is of, (rows,); -1 of a row within a gap."""
+    if card.gap is None:
+        return np.zeros(len(values), int)
+    there = np.flatnonzero(~np.isnan(values).all(1))
+    breaks = np.flatnonzero(np.diff(times[there]) > card.gap)
+    numbers = np.full(len(values), -1)
+    for k, each in enumerate(np.split(there, breaks + 1)):
+        if len(each):
+            numbers[each[0] : each[-1] + 1] = k
+    return numbers
 
 
 def _open_columns(card: Card, path: Path, needed: Sequence[str]) -> Columns:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -65,19 +67,10 @@ def read_ts(path: Path, steps: int, features: int, classes: int = 0) -> Series:
         DataError: A line breaks a rule: another size, a value that is missing or not finite, an unknown label, no
             end; or there are no data.
     """
-    header: dict[str, list[str]] = {}
     values, labels = [], []
     with path.open(encoding="utf-8", errors="replace") as file:
-        lines = ((k, line.strip()) for k, line in enumerate(file, 1))
-        lines = ((k, line) for k, line in lines if line and not line.startswith("#"))
-        for _, line in lines:
-            name, *words = line.split()
-            header[name.lower()] = words
-            if name.lower() == "@data":
-                break
-        else:
-            raise DataError(f"{path}: there must be a line @data after the header, found none: is the file whole?")
-        names = _check_header(header, path, steps, features, classes)
+        lines = _number_lines(file)
+        names = _check_header(_take_header(lines, path), path, steps, features, classes)
         for k, line in lines:
             *parts, label = line.split(":")
             values.append(_parse_values(parts, f"{path}, line {k}", steps, features))
@@ -89,6 +82,35 @@ def read_ts(path: Path, steps: int, features: int, classes: int = 0) -> Series:
     lengths = np.array([len(x) for x in values])
     padded = [np.pad(x, [(0, lengths.max() - len(x)), (0, 0)]) for x in values]
     return Series(np.stack(padded), lengths, targets, names)
+
+
+def read_ts_header(path: Path) -> dict[str, list[str]]:
+    """Return the words after each name of the header, in small letters; after ``@data`` the first series, if any.
+
+    Raises:
+        DataError: There is no line @data.
+    """
+    with path.open(encoding="utf-8", errors="replace") as file:
+        lines = _number_lines(file)
+        return _take_header(lines, path) | {"@data": [line for _, line in [*islice(lines, 1)]]}
+
+
+def _number_lines(file: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Yield the lines that say something, with their numbers."""
+    for k, text in enumerate(file, 1):
+        if (line := text.strip()) and not line.startswith("#"):
+            yield k, line
+
+
+def _take_header(lines: Iterator[tuple[int, str]], path: Path) -> dict[str, list[str]]:
+    """Return the header, after which ``lines`` goes on with the data."""
+    header: dict[str, list[str]] = {}
+    for _, line in lines:
+        name, *words = line.split()
+        header[name.lower()] = words
+        if name.lower() == "@data":
+            return header
+    raise DataError(f"{path}: there must be a line @data after the header, found none: is the file whole?")
 
 
 def _check_header(header: dict[str, list[str]], path: Path, steps: int, features: int, classes: int) -> tuple[str, ...]:

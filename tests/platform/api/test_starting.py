@@ -84,7 +84,7 @@ def test_a_file_is_started_as_on_the_command_line(tmp_path: Path) -> None:
         ),
         ((X, Y), {}, "A data frame and an array need a name"),
         ((frame(),), {"name": "a", "taget": "label"}, r"No argument of lw.start 'taget'. Did you mean target"),
-        ((frame().drop(columns=["label", "id"]),), {"name": "a"}, r"The columns t, a, b do not tell all. Give \w+="),
+        ((frame().drop(columns=["label", "id"]),), {"name": "a"}, r"The names t, a, b do not tell all. Give \w+="),
         (("none.csv",), {"name": "a"}, "Of a file, its name names the task"),
         ((frame(), Y), {"name": "a"}, "Of a data frame, a column holds the answers"),
     ],

@@ -1,4 +1,4 @@
-"""Bad cards and bad files: one line that names the place and the rule, exit status 2, and nothing has changed."""
+"""Bad cards and bad files: a line that names the place and each broken rule, exit status 2, and nothing has changed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,6 @@ HEAD = "files = ['data.csv']\nchannels = 'x'\n"
 
 CARDS: dict[str, tuple[str, str]] = {
     "no TOML": ("files = [", "toy.toml is not TOML: "),
-    "an empty card": ("", "toy.toml: files: Field required."),
     "no task": (HEAD, "toy.toml: task: Field required."),
     "binary": ("\x00\x01", "toy.toml is not TOML: "),
     "a list for a table": (HEAD + "task = 'regression'\nsplit = ['seed']", "toy.toml: split: Input should be "),
@@ -67,15 +66,18 @@ KEYS: dict[str, tuple[dict[str, object], str]] = {
     "one class": ({"classes": ["a"]}, "classes: a classification needs two or more, got 1"),
     "no classes": ({"classes": None}, "classes: a classification needs the names of its classes"),
     "a class twice": ({"classes": ["a", "a"]}, "classes: each once, got a, a"),
-    "classes of a regression": ({"task": "regression", "target": "y"}, "classes: it is of a classification alone"),
+    "classes of a regression": ({"task": "regression", "target": "who"}, "classes: it is of a classification alone"),
     "no target": ({"target": None}, "target: a column or an array must say what is asked"),
     "two targets of classes": ({"target": ["label", "who"]}, "target: a class is one column, got label, who"),
     "no column of examples": ({"series": None}, "series: a long table needs the column that tells its examples apart"),
     "a horizon of a class": ({"horizon": 3}, "horizon: it is of a forecast alone"),
     "a forecast without a horizon": ({**SERIES, "window": 4}, "horizon: a forecast needs the number of steps ahead"),
-    "a horizon of nothing": ({**SERIES, "horizon": 0}, "horizon: Input should be greater than 0, got 0"),
+    "a horizon of nothing": ({**SERIES, "horizon": 0, "window": 4}, "horizon: Input should be greater than 0, got 0"),
     "a series without a window": ({**SERIES, "horizon": 1}, "window: one long series needs the steps of an example"),
     "a forecast of no channel": ({**SERIES, "horizon": 1, "window": 4, "target": "z"}, "is one of the channels, got z"),
+    "a stride of a long table": ({"stride": 5}, "stride: it is of one long series alone"),
+    "a gap of a long table": ({"gap": 5}, "gap: it is of one long series alone"),
+    "no gap at all": ({**SERIES, "horizon": 1, "window": 4, "gap": 0}, "gap: Input should be greater than 0, got 0"),
     "a window of a long table": ({"window": 5}, "window: it is of one long series alone"),
     "steps of a CSV": ({"steps": 5}, "steps: it is of a .ts file alone"),
     "a split by nothing": ({"split": {"by": "luck"}}, "split.by: Input should be 'seed', 'group', 'time', 'column'"),
@@ -167,11 +169,53 @@ FILES: dict[str, tuple[bytes, dict[str, object], str]] = {
 """Files, changes of the card, and the message."""
 
 
-def _refused(capsys: pytest.CaptureFixture[str], home: Path, card: Path) -> str:
+WHOLE: dict[str, tuple[str, list[str]]] = {
+    "an empty card": ("", ["files: Field required.", "channels: Field required.", "task: Field required."]),
+    "keys and values": (
+        "files = ['data.csv']\nchannels = ['x']\nchanels = 1\nlayout = 'tall'\ntask = 'sorting'\nmissing = 'luck'\n"
+        "split = { by = 'luck', test = 2 }",
+        [
+            "layout: Input should be 'long', 'wide' or 'series', got 'tall'.",
+            "task: Input should be 'classification', 'regression' or 'forecasting', got 'sorting'.",
+            "split.by: Input should be 'seed', 'group', 'time', 'column' or 'file', got 'luck'.",
+            "split.test: Input should be less than 1, got 2.",
+            "missing: Input should be 'refuse', 'hold' or 'mask', got 'luck'.",
+            "no key 'chanels'. Did you mean channels?",
+        ],
+    ),
+    "rules between keys": (
+        "files = ['data.csv']\nchannels = ['x', 'x']\ntask = 'classification'\nwindow = 3\nhorizon = 2\nmetric = 'mae'",
+        [
+            "channels: each once, got x, x.",
+            "window: it is of one long series alone.",
+            "horizon: it is of a forecast alone.",
+            "series: a long table needs the column that tells its examples apart.",
+            "classes: a classification needs the names of its classes.",
+            "target: a column or an array must say what is asked.",
+            "metric: of a classification it is accuracy or cross_entropy.",
+        ],
+    ),
+    "a value and the rules that do not hang on it": (
+        "files = ['data.csv']\nchannels = ['x']\nlayout = 'series'\ntask = 'forecasting'\nwindow = -1\ntitle = 3",
+        [
+            "window: Input should be greater than 0, got -1.",
+            "title: Input should be a valid string, got 3.",
+            "horizon: a forecast needs the number of steps ahead.",
+        ],
+    ),
+    "no format, without which no rule can be checked": (
+        "files = ['data.xls']\nchannels = ['x']\ntask = 'forecasting'",
+        ["format: data.xls ends in none of .csv, .tsv, .parquet, .pq, .npz, .ts; give format."],
+    ),
+}
+"""Whole cards, and all lines."""
+
+
+def _refused(capsys: pytest.CaptureFixture[str], home: Path, card: Path, lines: int = 1) -> str:
     before = sorted(card.parent.iterdir())
     assert main(["tasks", "add", str(card)]) == 2
     out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1 and err.startswith("longwave: ") and "Traceback" not in err
+    assert out == "" and err.count("\n") == err.count("longwave: ") == lines and "Traceback" not in err
     assert not home.exists() and sorted(card.parent.iterdir()) == before
     return err
 
@@ -182,6 +226,15 @@ def test_a_bad_card_is_refused_in_one_line(
 ) -> None:
     text, message = CARDS[case]
     assert message in _refused(capsys, home, written(tmp_path, GOOD, text))
+
+
+@pytest.mark.parametrize("case", WHOLE)
+def test_all_that_is_wrong_with_a_card_is_told_at_once_in_a_line_each(
+    case: str, tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, lines = WHOLE[case]
+    card = written(tmp_path, GOOD, text)
+    assert _refused(capsys, home, card, len(lines)).splitlines() == [f"longwave: {card}: {line}" for line in lines]
 
 
 @pytest.mark.parametrize("case", KEYS)

@@ -141,7 +141,7 @@ STARTS: dict[str, tuple[list[list[str]], list[str], dict[str, Any]]] = {
     "a forecast of one series": (
         PERIOD, ["--horizon", "1", "--window", "2"],
         {"layout": "series", "time": "date", "channels": ["demand", "price"], "task": "forecasting", "horizon": 1,
-         "window": 2},
+         "window": 2, "stride": 1},
     ),
     "a wide table": (
         WIDE,

@@ -1,0 +1,83 @@
+"""Drafts of a card: what a file tells of it, and what is to be asked, whatever its format."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from longwave.tasks.base.raw import DataError
+from longwave.tasks.cards.card import ENDINGS
+from longwave.tasks.cards.columns import Columns, read_columns, read_header
+from longwave.tasks.cards.guess import Open, card_content, guess_roles
+from longwave.tasks.cards.guess_arrays import ArraysDraft, SeriesDraft
+
+
+class Draft(Protocol):
+    """A file that a card is to be written for."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """What a question may be answered with: its columns or arrays."""
+
+    def guess_roles(self, given: Mapping[str, str]) -> tuple[dict[str, str], list[Open]]:
+        """Return what is known by now, as given or as names and values tell, and what is open.
+
+        Raises:
+            DataError: An answer is none of the choices, or nothing that the file has.
+        """
+
+    def card_content(self, known: Mapping[str, str], channels: Sequence[str]) -> dict[str, Any]:
+        """Return the content of a card, from what ``guess_roles`` returned with nothing open.
+
+        Raises:
+            DataError: No channel is left to be fed, or one that is asked for is not there.
+        """
+
+
+class TableDraft:
+    """A CSV or Parquet file; the delimiter of a CSV is the one by which its header has most columns."""
+
+    def __init__(self, file: Path, kind: str) -> None:
+        self.delimiter = "," if kind == "parquet" else max(",;\t|", key=lambda sign: len(read_header(file, sign)))
+        self.table: Columns = read_columns(file, kind, self.delimiter)
+        self.table.check([])
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The columns."""
+        return self.table.names
+
+    def guess_roles(self, given: Mapping[str, str]) -> tuple[dict[str, str], list[Open]]:
+        """Return what is known of the columns, and what is open."""
+        return guess_roles(self.table, given)
+
+    def card_content(self, known: Mapping[str, str], channels: Sequence[str]) -> dict[str, Any]:
+        """Return the content of a card."""
+        content = card_content(self.table, known, channels)
+        return content if self.delimiter == "," else {**content, "delimiter": self.delimiter}
+
+
+def split_ending(name: str) -> tuple[str, str]:
+    """Return a file's name without its ending, and the format that this stands for; empty where it is none."""
+    plain = re.sub(r"(?i)(\.csv|\.tsv)\.gz$", r"\1", name)
+    stem, dot, ending = plain.rpartition(".")
+    kind = ENDINGS.get(f"{dot}{ending}".lower(), "")
+    return (stem, kind) if kind else (name, "")
+
+
+def read_draft(file: Path) -> Draft:
+    """Return what is to become a card.
+
+    Raises:
+        DataError: The file cannot be read as what its name ends in.
+    """
+    _, kind = split_ending(file.name)
+    if kind == "npz":
+        return ArraysDraft(file)
+    if kind == "ts":
+        return SeriesDraft(file)
+    if kind:
+        return TableDraft(file, kind)
+    raise DataError(f"{file}: its name must end in {', '.join(ENDINGS)}; .gz may follow that of a CSV.")

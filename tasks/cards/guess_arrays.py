@@ -1,0 +1,164 @@
+"""From an NPZ or a .ts file and a few answers to the content of a card."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from longwave.tasks.base.raw import DataError, open_bytes
+from longwave.tasks.cards.arrays import load_arrays, to_words
+from longwave.tasks.cards.examples import count_steps
+from longwave.tasks.cards.guess import CHOICES, FEW, GROUP, SPLITS, TARGET, Open, check_choices, sort_classes
+from longwave.tasks.formats.ts_files import read_ts_header
+
+INPUTS = ("inputs", "x", "data", "values", "series", "x_train")
+ANSWERS = (*TARGET, "targets", "labels", "y", "answers", "outputs", "classes", "y_train")
+LENGTHS = ("lengths", "length", "steps", "seq_lens")
+"""Names, in small letters, that arrays of each kind have."""
+OPTIONS = ("task", "horizon")
+"""What is said of an array and of a .ts file alike."""
+
+
+class ArraysDraft:
+    """An NPZ: inputs (N, T, p) or (N, T), and arrays of N entries beside them."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.arrays = load_arrays(file)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The arrays."""
+        return [*self.arrays]
+
+    def guess_roles(self, given: Mapping[str, str]) -> tuple[dict[str, str], list[Open]]:
+        """Return which array is what, and what is open."""
+        check_choices(self.file, given, (*OPTIONS, "inputs", "target", "group", "time"))
+        for role in ("inputs", "target", "group", "time"):
+            if given.get(role, self.names[0]) not in self.arrays:
+                raise DataError(f"{self.file}: there is no array {given[role]!r}. It has {', '.join(self.names)}.")
+        known = {**given}
+        if not known.get("inputs"):
+            blocks = [name for name, array in self.arrays.items() if array.ndim == 3]
+            flat = [name for name, array in self.arrays.items() if array.ndim == 2]
+            lone = (blocks if len(blocks) == 1 else flat if len(flat) == 1 and not blocks else [""])[0]
+            known["inputs"] = self._find(INPUTS, (2, 3), set(given.values())) or lone
+        if not known["inputs"]:
+            return {name: value for name, value in known.items() if value}, [
+                Open("inputs", "Which array holds the examples, (N, T, p) or (N, T)?")
+            ]
+        used = {*given.values(), known["inputs"]}
+        if known.get("task") != "forecasting":
+            beside = [
+                name for name in self._beside(known["inputs"]) if name not in used and name.lower() not in LENGTHS
+            ]
+            lone = beside[0] if len(beside) == 1 else ""
+            known.setdefault("target", self._find(ANSWERS, (1, 2, 3), used) or lone)
+        known.setdefault("group", self._find(GROUP, (1,), used))
+        if "task" not in known:
+            known["task"] = self._guess_task(known)
+        known = {name: value for name, value in known.items() if value}
+        return known, [*_list_open(known, "Which array holds what is asked?")]
+
+    def card_content(self, known: Mapping[str, str], channels: Sequence[str]) -> dict[str, Any]:
+        """Return the content of a card."""
+        x = self.arrays[known["inputs"]]
+        features = x.shape[2] if x.ndim == 3 else 1
+        content: dict[str, Any] = {"files": [self.file.name], "inputs": known["inputs"]}
+        lengths = self._find(LENGTHS, (1,), {*known.values()})
+        content |= {"lengths": lengths} if lengths and self.arrays[lengths].dtype.kind in "iu" else {}
+        content |= {name: known[name] for name in ("time", "group") if name in known}
+        content["channels"] = [*channels] or [f"x{k}" for k in range(features)]
+        content["task"] = known["task"]
+        if known["task"] == "forecasting":
+            content["horizon"] = int(known["horizon"])
+        else:
+            y = self.arrays[known["target"]]
+            content["target"] = [known["target"]]
+            content |= {"every_step": True} if y.ndim > 1 and y.shape[:2] == x.shape[:2] else {}
+            if known["task"] == "classification":
+                content["classes"] = sort_classes(self.file, known["target"], to_words(y.flatten()))
+        if x.dtype.kind == "f" and any(np.isnan(row[: count_steps(row)]).any() for row in x.reshape(*x.shape[:2], -1)):
+            content["missing"] = "hold"
+        return content | self._split(known)
+
+    def _split(self, known: Mapping[str, str]) -> dict[str, Any]:
+        split = self._find(("split",), (1,), {*known.values()})
+        if split and set(to_words(self.arrays[split])) <= SPLITS:
+            return {"split": {"by": "column", "column": split}}
+        return {"split": {"by": "group"}} if "group" in known else {}
+
+    def _guess_task(self, known: Mapping[str, str]) -> str:
+        if "horizon" in known:
+            return "forecasting"
+        if not known["target"]:
+            return "" if self._beside(known["inputs"]) else "forecasting"
+        y = self.arrays[known["target"]]
+        if y.dtype.kind not in "fiu":
+            return "classification"
+        few = len(np.unique(y)) <= FEW
+        if y.dtype.kind == "f":
+            return "" if few and (y == np.round(y)).all() else "regression"
+        return "classification" if few else "regression"
+
+    def _find(self, names: Sequence[str], sizes: Sequence[int], used: set[str]) -> str:
+        """Return the array of one of these names, the first first, and of so many axes."""
+        by_name = {name.lower(): name for name, array in self.arrays.items() if array.ndim in sizes}
+        return next((by_name[name] for name in names if name in by_name and by_name[name] not in used), "")
+
+    def _beside(self, inputs: str) -> list[str]:
+        """Return the arrays that have an entry an example."""
+        many = len(self.arrays[inputs])
+        return [name for name, array in self.arrays.items() if name != inputs and array.ndim and len(array) == many]
+
+
+class SeriesDraft:
+    """A .ts file, and where its name ends in _TRAIN the _TEST beside it, on which is tested."""
+
+    def __init__(self, file: Path) -> None:
+        open_bytes(file).close()
+        self.file, self.header = file, read_ts_header(file)
+        test = file.with_name(file.name.replace("_TRAIN.", "_TEST."))
+        self.files = [file, test] if test != file and test.exists() else [file]
+
+    @property
+    def names(self) -> Sequence[str]:
+        """What the header says."""
+        return [*self.header]
+
+    def guess_roles(self, given: Mapping[str, str]) -> tuple[dict[str, str], list[Open]]:
+        """Return what the header tells, and what is open."""
+        check_choices(self.file, given, OPTIONS)
+        known = {**given}
+        if "task" not in known:
+            labelled = self.header.get("@classlabel", [""])[0].lower() == "true"
+            known["task"] = "forecasting" if "horizon" in known else "classification" if labelled else "regression"
+        return known, [*_list_open({**known, "target": "in the file"}, "")]
+
+    def card_content(self, known: Mapping[str, str], channels: Sequence[str]) -> dict[str, Any]:
+        """Return the content of a card."""
+        first = self.header["@data"][0] if self.header["@data"] else ""
+        *parts, _ = first.split(":")
+        equal = self.header.get("@equallength", ["true" if "@serieslength" in self.header else "false"])[0]
+        content: dict[str, Any] = {"files": [file.name for file in self.files]}
+        content["channels"] = [*channels] or [f"x{k}" for k in range(len(parts))]
+        if equal.lower() == "true" and parts:
+            content["steps"] = len(parts[0].split(","))
+        content["task"] = known["task"]
+        if known["task"] == "forecasting":
+            content["horizon"] = int(known["horizon"])
+        if known["task"] == "classification":
+            content["classes"] = sort_classes(self.file, "@classLabel", self.header.get("@classlabel", [""])[1:])
+        return content | ({"split": {"by": "file"}} if len(self.files) > 1 else {})
+
+
+def _list_open(known: Mapping[str, str], target: str) -> Iterator[Open]:
+    if "task" not in known:
+        yield Open("task", "What is asked?", CHOICES["task"])
+    if known.get("task") != "forecasting" and "target" not in known:
+        yield Open("target", target)
+    if known.get("task") == "forecasting" and "horizon" not in known:
+        yield Open("horizon", "How many steps ahead?")

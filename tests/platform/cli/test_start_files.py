@@ -1,0 +1,379 @@
+"""What ``longwave start`` makes of a file is what NumPy and pandas read of it: any format, layout, overlap and gap."""
+
+from __future__ import annotations
+
+import io
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import longwave as lw
+from longwave.platform.cli.main import main
+from longwave.platform.errors import ConfigError
+from longwave.platform.plugins.known import forget_plugins
+from longwave.platform.registry import get_task
+from longwave.tasks.base.raw import DataError
+from longwave.tasks.cards.card import Card, SplitRule
+
+RANDOM = np.random.default_rng(5)
+X = RANDOM.normal(size=(40, 6, 2))
+LABELS = np.array(["low", "high"])[np.arange(40) % 2]
+
+
+@pytest.fixture(autouse=True)
+def _no_estimate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    forget_plugins()
+    monkeypatch.setenv("LONGWAVE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("longwave.platform.cli.start._print_cost", lambda sweep, store: None)
+
+
+def start(file: Path, *options: str) -> dict[str, Any]:
+    """Return the card that the command writes."""
+    assert main(["start", str(file), *options]) == 0
+    return tomllib.loads(next(path for path in file.parent.glob("*.toml") if ".sweep" not in path.name).read_text())
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *words: object) -> str:
+    """Return the line of a command that fails."""
+    capsys.readouterr()
+    assert main([str(word) for word in words]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1
+    return err
+
+
+def fed_examples(name: str) -> list[np.ndarray]:
+    """Return the inputs of all examples of a task, train, valid and test, without their padding."""
+    data = get_task(name).load("")
+    return [
+        x[:n]
+        for split in (data.training(0), data.valid, data.test)
+        for x, n in zip(
+            split.inputs.numpy(),
+            (split.lengths.tolist() if split.lengths is not None else [split.inputs.shape[1]] * len(split.inputs)),
+            strict=True,
+        )
+    ]
+
+
+def check_same_up_to_scale(fed: list[np.ndarray], wanted: list[np.ndarray]) -> None:
+    """Assert that both hold the same examples in some order: each channel may be shifted and scaled."""
+    one, other = (np.concatenate(each).astype(np.float64) for each in (fed, wanted))
+    assert one.shape == other.shape
+    spread = np.sort(one, 0).std(0) / np.sort(other, 0).std(0)
+    back = [(x - one.mean(0)) / spread + other.mean(0) for x in fed]
+    key: Callable[[np.ndarray], Any] = lambda x: (len(x), *np.round(x.ravel(), 3))  # noqa: E731
+    for a, b in zip(sorted(back, key=key), sorted(wanted, key=key), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-5)
+
+
+NPZS: dict[str, tuple[dict[str, np.ndarray], list[str], dict[str, Any]]] = {
+    "classes": (
+        {"X": X, "y": LABELS}, [],
+        {"inputs": "X", "channels": ["x0", "x1"], "task": "classification", "target": ["y"],
+         "classes": ["high", "low"]},
+    ),
+    "classes by number, by no name that is known": (
+        {"signals": X, "kind": np.arange(40) % 3}, [],
+        {"inputs": "signals", "channels": ["x0", "x1"], "task": "classification", "target": ["kind"],
+         "classes": ["0", "1", "2"]},
+    ),
+    "a value of one channel": (
+        {"x": X[..., 0], "target": X[:, 2, 1]}, [],
+        {"inputs": "x", "channels": ["x0"], "task": "regression", "target": ["target"]},
+    ),
+    "values at every step": (
+        {"inputs": X, "targets": X[..., :1] ** 2}, [],
+        {"inputs": "inputs", "channels": ["x0", "x1"], "task": "regression", "target": ["targets"],
+         "every_step": True},
+    ),
+    "a forecast": (
+        {"data": X}, ["--horizon", "2"],
+        {"inputs": "data", "channels": ["x0", "x1"], "task": "forecasting", "horizon": 2},
+    ),
+    "lengths, groups and names": (
+        {"x": X, "label": LABELS, "lengths": np.arange(40) % 3 + 4, "subject": np.arange(40) // 2},
+        ["--channels", "left,right"],
+        {"inputs": "x", "lengths": "lengths", "group": "subject", "channels": ["left", "right"],
+         "task": "classification", "target": ["label"], "classes": ["high", "low"], "split": {"by": "group"}},
+    ),
+    "a split and a gap": (
+        {"x": np.where(np.arange(480).reshape(40, 6, 2) == 2, np.nan, X), "label": LABELS,
+         "split": np.array(["train"] * 30 + ["valid"] * 5 + ["test"] * 5)}, [],
+        {"inputs": "x", "channels": ["x0", "x1"], "task": "classification", "target": ["label"],
+         "classes": ["high", "low"], "missing": "hold", "split": {"by": "column", "column": "split"}},
+    ),
+    "one of two blocks": (
+        {"a": X, "b": X + 1, "y": LABELS}, ["--inputs", "b"],
+        {"inputs": "b", "channels": ["x0", "x1"], "task": "classification", "target": ["y"],
+         "classes": ["high", "low"]},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NPZS)
+def test_an_npz_is_started_and_feeds_its_arrays(case: str, tmp_path: Path) -> None:
+    arrays, options, card = NPZS[case]
+    np.savez(tmp_path / "toy.npz", **arrays)  # type: ignore[arg-type]
+    content = start(tmp_path / "toy.npz", *options)
+    assert content == {"files": ["toy.npz"], **card}
+    x = arrays[card["inputs"]].reshape(40, 6, -1)
+    lengths = arrays.get("lengths", np.full(40, 6)) - card.get("horizon", 0)
+    if "missing" not in card:
+        check_same_up_to_scale(fed_examples("my-toy"), [row[:n] for row, n in zip(x, lengths, strict=True)])
+
+
+NOT_NPZS: dict[str, tuple[dict[str, np.ndarray], list[str], str]] = {
+    "two blocks": ({"a": X, "b": X, "y": LABELS}, [], "Pass --inputs INPUTS."),
+    "two answers": ({"x": X, "a": LABELS, "b": LABELS}, [], "Pass --task classification|regression|forecasting, --tar"),
+    "no answer": ({"x": X}, [], "Pass --horizon HORIZON."),
+    "whole numbers with points": ({"x": X, "y": np.arange(40) % 2 + 0.0}, [], "Pass --task classification|regression"),
+    "no such array": ({"x": X, "y": LABELS}, ["--target", "z"], "there is no array 'z'. It has x, y."),
+    "a window": ({"x": X, "y": LABELS}, ["--window", "3"], "window says nothing of such a file. Give some of task, "),
+    "another task": ({"x": X, "y": LABELS}, ["--task", "sorting"], "task is classification, regression, forecasting"),
+    "a channel too few": ({"x": X, "y": LABELS}, ["--channels", "a"], "it must be (examples, steps, 1)"),
+    "too many classes": (
+        {"x": np.zeros((1200, 2)), "y": np.arange(1200)}, ["--task", "classification"], "too many for classes"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NOT_NPZS)
+def test_an_npz_that_does_not_tell_all_ends_in_one_line(
+    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arrays, options, message = NOT_NPZS[case]
+    np.savez(tmp_path / "toy.npz", **arrays)  # type: ignore[arg-type]
+    assert message in refusal(capsys, "start", tmp_path / "toy.npz", *options)
+    assert [path.name for path in tmp_path.glob("toy*")] == ["toy.npz"]
+
+
+def write_ts(path: Path, header: list[str], examples: list[np.ndarray], labels: list[str]) -> None:
+    """Write a .ts file."""
+    lines = [
+        ":".join([*(",".join(map(repr, c)) for c in x.T.tolist()), y]) for x, y in zip(examples, labels, strict=True)
+    ]
+    path.write_text("\n".join(["# of a test", "@problemName Toy", *header, "@data", *lines]) + "\n")
+
+
+CLASSES = ["@classLabel true low high"]
+EQUAL = ["@univariate false", "@dimensions 2", "@equalLength true", "@seriesLength 6"]
+
+
+def test_a_ts_file_is_started_and_feeds_its_series(tmp_path: Path) -> None:
+    write_ts(tmp_path / "toy.ts", [*EQUAL, *CLASSES], [*X], [*LABELS])
+    assert start(tmp_path / "toy.ts") == {
+        "files": ["toy.ts"], "channels": ["x0", "x1"], "steps": 6, "task": "classification",
+        "classes": ["high", "low"],
+    }  # fmt: skip
+    check_same_up_to_scale(fed_examples("my-toy"), [*X])
+
+
+def test_series_of_unequal_length_and_a_value_asked_are_fed_from_a_ts_file(tmp_path: Path) -> None:
+    series = [x[: 3 + k % 4] for k, x in enumerate(X)]
+    write_ts(tmp_path / "toy.ts", ["@equalLength false", "@targetLabel true"], series, [f"{x.sum()}" for x in X])
+    assert start(tmp_path / "toy.ts") == {"files": ["toy.ts"], "channels": ["x0", "x1"], "task": "regression"}
+    check_same_up_to_scale(fed_examples("my-toy"), series)
+
+
+def test_a_ts_file_whose_series_have_classes_can_be_forecast(tmp_path: Path) -> None:
+    write_ts(tmp_path / "toy.ts", [*EQUAL, *CLASSES], [*X], [*LABELS])
+    card = start(tmp_path / "toy.ts", "--horizon", "2")
+    assert card["task"] == "forecasting" and "classes" not in card
+    check_same_up_to_scale(fed_examples("my-toy"), [x[:-2] for x in X])
+
+
+def test_a_train_file_is_tested_on_the_test_file_beside_it(tmp_path: Path) -> None:
+    write_ts(tmp_path / "Toy_TRAIN.ts", [*EQUAL, *CLASSES], [*X[:30]], [*LABELS[:30]])
+    write_ts(tmp_path / "Toy_TEST.ts", [*EQUAL, *CLASSES], [*X[30:]], [*LABELS[30:]])
+    card = start(tmp_path / "Toy_TRAIN.ts")
+    assert (card["files"], card["split"]) == (["Toy_TRAIN.ts", "Toy_TEST.ts"], {"by": "file"})
+    data = get_task("my-toy").load("")
+    assert len(data.test) == 10 and len(data.training(0)) + len(data.valid) == 30
+    check_same_up_to_scale(fed_examples("my-toy"), [*X])
+
+
+@pytest.mark.parametrize("index", [None, "when"])
+def test_a_parquet_of_pandas_is_started_with_its_dates(index: str | None, tmp_path: Path) -> None:
+    times = pd.date_range("2024-01-01", periods=300, freq="h")
+    values = pd.DataFrame({"load": RANDOM.normal(size=300), "heat": RANDOM.normal(size=300)})
+    values.set_index(times.rename(index)).to_parquet(tmp_path / "toy.parquet")
+    card = start(tmp_path / "toy.parquet", "--window", "8", "--horizon", "1", "--target", "load")
+    assert card["time"] == (index or "__index_level_0__") and card["layout"] == "series"
+    assert (card["channels"], card["target"], card["stride"]) == (["load", "heat"], ["load"], 2)
+
+
+def hours(n: int, seed: int = 2) -> pd.DataFrame:
+    """Return n hours of one series."""
+    values = np.random.default_rng(seed).normal(size=n)
+    return pd.DataFrame({"time": pd.date_range("2024-01-01", periods=n, freq="h"), "load": values})
+
+
+def windows_of(values: np.ndarray, steps: int, stride: int) -> np.ndarray:
+    """Return the windows of a stretch by NumPy, (N, steps)."""
+    none = np.empty((0, steps))
+    return np.lib.stride_tricks.sliding_window_view(values, steps)[::stride] if len(values) >= steps else none
+
+
+@pytest.mark.parametrize(("options", "stride"), [([], 30), (["--stride", "1"], 1), (["--stride", "200"], 200)])
+def test_windows_of_3000_hours_overlap(options: list[str], stride: int, tmp_path: Path) -> None:
+    frame = hours(3000)
+    frame.to_csv(tmp_path / "toy.csv", index=False)
+    card = start(tmp_path / "toy.csv", "--window", "120", "--horizon", "24", *options)
+    assert card["stride"] == stride and "gap" not in card
+    splits = [frame.load[a:b].to_numpy() for a, b in ((0, 2100), (2100, 2550), (2550, 3000))]
+    wanted = np.concatenate([windows_of(part, 144, stride) for part in splits])
+    check_same_up_to_scale(fed_examples("my-toy"), [row[:120, None] for row in wanted])
+    assert stride != 30 or len(wanted) == 88
+
+
+def test_a_card_that_says_no_stride_keeps_its_windows_apart_and_is_told_of_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hours(3000).to_csv(tmp_path / "data.csv", index=False)
+    keys = 'files = ["data.csv"]\nlayout = "series"\ntime = "time"\nchannels = ["load"]\ntask = "forecasting"\n'
+    (tmp_path / "toy.toml").write_text(keys + "horizon = 24\nwindow = 120\n")
+    assert main(["tasks", "add", str(tmp_path / "toy.toml")]) == 0
+    assert "Windows do not overlap; stride = 30 makes more of the same rows." in capsys.readouterr().out
+    assert len(fed_examples("my-toy")) == 17 + 3 + 3
+
+
+GAPS = {"rows that are not there": "drop", "rows without a value": "empty"}
+
+
+@pytest.mark.parametrize("how", GAPS.values(), ids=GAPS)
+def test_no_window_lies_across_a_gap(how: str, tmp_path: Path) -> None:
+    frame, gone = hours(600), [*range(100, 110), *range(300, 301), *range(560, 590)]
+    if how == "drop":
+        frame = frame.drop(index=gone)
+    else:
+        frame.loc[gone, "load"] = np.nan
+    frame.to_csv(tmp_path / "toy.csv", index=False)
+    card = start(tmp_path / "toy.csv", "--window", "12", "--horizon", "3", "--stride", "1")
+    assert card["gap"] == 5400
+    first, last = round(len(frame) * 0.7), round(len(frame) * 0.85)
+    split = np.repeat([0, 1, 2], [first, last - first, len(frame) - last])
+    there = frame.assign(split=split).dropna()
+    stretch = (there.time.diff() > pd.Timedelta(hours=1)).cumsum()
+    parts = [part.load.to_numpy() for _, part in there.groupby([stretch, "split"])]
+    wanted = np.concatenate([windows_of(part, 15, 1) for part in parts])
+    check_same_up_to_scale(fed_examples("my-toy"), [row[:12, None] for row in wanted])
+
+
+def test_a_gap_that_the_card_allows_is_filled_and_a_longer_one_is_not(tmp_path: Path) -> None:
+    frame = hours(400)
+    frame.loc[[50, 51, 200, 201, 202], "load"] = np.nan
+    frame.to_csv(tmp_path / "toy.csv", index=False)
+    start(tmp_path / "toy.csv", "--window", "5", "--horizon", "1", "--stride", "1")
+    card = tmp_path / "toy.toml"
+    card.write_text(card.read_text().replace("gap = 5400.0", 'gap = 10800\nnormalise = "none"'))
+    assert main(["tasks", "add", str(card)]) == 0
+    parts = [frame.load[a:b].to_numpy() for a, b in ((0, 200), (203, 280), (280, 340), (340, 400))]
+    wanted = [pd.Series(row) for part in parts for row in windows_of(part, 6, 1)]
+    filled = [row.ffill().fillna(row.mean()).to_numpy() for row in wanted]
+    check_same_up_to_scale(fed_examples("my-toy"), [row[:5, None] for row in filled])
+
+
+def test_working_days_are_no_gaps_and_windows_across_one_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    days = pd.DataFrame({"day": pd.bdate_range("2020-01-01", periods=400), "price": RANDOM.normal(size=400)})
+    days.to_csv(tmp_path / "days.csv", index=False)
+    assert "gap" not in start(tmp_path / "days.csv", "--window", "12", "--horizon", "1")
+    frame = hours(600).drop(index=[*range(100, 130)])
+    frame.to_csv(tmp_path / "toy.csv", index=False)
+    capsys.readouterr()
+    start(tmp_path / "toy.csv", "--window", "12", "--horizon", "3", "--stride", "1")
+    assert "across a gap" not in capsys.readouterr().out
+    card = tmp_path / "toy.toml"
+    card.write_text(card.read_text().replace("gap = 5400.0\n", ""))
+    assert main(["tasks", "add", str(card)]) == 0
+    assert "14 of 528 windows lie across a gap in time; gap = 5400 keeps them apart" in capsys.readouterr().out
+
+
+def repeated(name: str, time: str, **more: Any) -> pd.DataFrame:
+    """Return 24 series of 8 steps, sorted by time, with other columns."""
+    table = pd.DataFrame({name: np.repeat(np.arange(24), 8), time: np.tile(np.arange(8), 24)})
+    table = table.assign(x=np.random.default_rng(3).normal(size=192), **more)
+    return table.sort_values(time, kind="stable") if time != "none" else table.drop(columns="none")
+
+
+KIND = np.array(["a", "b"])[np.repeat(np.arange(24), 8) % 2]
+WORDS = np.array([f"c{k}" for k in range(24)]).repeat(8)
+REPEATED: dict[str, tuple[pd.DataFrame, list[str], str]] = {
+    "patient_id": (repeated("patient_id", "time", label=KIND), [], "patient_id"),
+    "machine, a group where there is no other": (repeated("machine", "time", label=KIND), [], "machine"),
+    "Nixtla's names": (repeated("unique_id", "ds"), ["--task", "forecasting", "--horizon", "2"], "unique_id"),
+    "engineId": (repeated("engineId", "cycle", label=KIND), ["--time", "cycle"], "engineId"),
+    "a unit beside the number of the row": (
+        repeated("unit_id", "time", label=KIND, id=np.arange(192)), ["--channels", "x"], "unit_id",
+    ),
+    "a word whose times repeat": (
+        repeated("none_of_all", "date", city=WORDS, label=KIND).drop(columns="none_of_all"), [], "city"
+    ),
+    "trip no, without a time": (repeated("trip no", "none", label=KIND), [], "trip no"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REPEATED)
+def test_a_repeated_identifier_is_the_series(case: str, tmp_path: Path) -> None:
+    frame, options, series = REPEATED[case]
+    frame.to_csv(tmp_path / "toy.csv", index=False)
+    card = start(tmp_path / "toy.csv", *options)
+    assert (card["layout"], card["series"], card["channels"]) == ("long", series, ["x"])
+    wanted = [part.x.to_numpy()[: 8 - card.get("horizon", 0), None] for _, part in frame.groupby(series)]
+    check_same_up_to_scale(fed_examples("my-toy"), wanted)
+
+
+NO_SERIES: dict[str, tuple[pd.DataFrame, list[str], str]] = {
+    "a person of many columns": (
+        pd.DataFrame(RANDOM.normal(size=(24, 6)), columns=[f"v{k}" for k in range(6)]).assign(
+            label=KIND[::8], person=np.arange(24) // 2
+        ),
+        ["--channels", "v*"], "wide",
+    ),
+    "a number that may be an identifier beside times that do not repeat": (
+        hours(90).assign(code=np.arange(90)), ["--window", "5", "--horizon", "1"], "series",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NO_SERIES)
+def test_what_does_not_repeat_by_row_is_no_series(case: str, tmp_path: Path) -> None:
+    frame, options, layout = NO_SERIES[case]
+    frame.to_csv(tmp_path / "toy.csv", index=False)
+    card = start(tmp_path / "toy.csv", *options)
+    assert card["layout"] == layout and "series" not in card
+
+
+def test_python_starts_what_the_command_starts(tmp_path: Path) -> None:
+    np.savez(tmp_path / "toy.npz", X=X, y=LABELS)
+    assert lw.start(tmp_path / "toy.npz", models=["lem"]).name == "my-toy"
+    check_same_up_to_scale(fed_examples("my-toy"), [*X])
+    write_ts(tmp_path / "other.ts", [*EQUAL, *CLASSES], [*X], [*LABELS])
+    assert lw.start(tmp_path / "other.ts", models=["lem"]).name == "my-other"
+    hours(3000).to_parquet(tmp_path / "load.parquet", index=False)
+    lw.start(tmp_path / "load.parquet", models=["lem"], window=120, horizon=24, stride=60)
+    assert len(fed_examples("my-load")) == 33 + 6 + 6
+    np.savez(tmp_path / "two.npz", a=X, b=X)
+    with pytest.raises(ConfigError, match=r"The names a, b do not tell all. Give inputs=\.\.\."):
+        lw.start(tmp_path / "two.npz")
+    (tmp_path / "none.npz").write_bytes(io.BytesIO(b"PK").getvalue())
+    with pytest.raises(DataError, match="it is no NPZ file of numbers and words"):
+        lw.start(tmp_path / "none.npz")
+
+
+def test_help_lists_all_keys_of_a_card_with_what_they_may_hold(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tasks", "add", "--help"]) == 0
+    text = capsys.readouterr().out
+    keys = {line.strip().partition(":")[0] for line in text.splitlines() if line.startswith("    ") and line[4] != " "}
+    assert keys == {*Card.model_fields} - {"split"} | {f"split.{name}" for name in SplitRule.model_fields}
+    for name, field in (Card.model_fields | SplitRule.model_fields).items():
+        assert field.description and (name == "split" or " ".join(field.description.split()) in " ".join(text.split()))
+    assert '    layout: long, wide, series; "long" by default' in text and "    task: classification, " in text
+    assert "missing: refuse, hold, mask or number" in text and "    files: list: word; needed" in text

@@ -64,9 +64,9 @@ class Columns:
         Raises:
             DataError: One is not.
         """
-        for name in names:
-            if name not in self.names:
-                raise DataError(f"{self.path}: there is no column {name!r}. It has {_shorten(self.names)}.")
+        if absent := [name for name in dict.fromkeys(names) if name not in self.names]:
+            none = f"there is no column {', '.join(map(repr, absent))}"
+            raise DataError(f"{self.path}: {none}. It has {_shorten(self.names)}.")
         if not len(self):
             raise DataError(f"{self.path}: there must be rows below the header, got none.")
 

@@ -144,8 +144,8 @@ def _find_series(table: Columns, time: str, named: str, used: set[str]) -> str:
     """Return the column that says which example a row is of, or an empty word.
 
     It is the one that is named so, unless that has another value in each row of a table whose times repeat. Else it is
-    one whose values repeat and within each of which no time comes twice: named like an identifier or a group, or of
-    words where times repeat.
+    one whose values repeat: where times repeat, one within each value of which no time comes twice, named like an
+    identifier or a group, or of words; where they do not, one named so whose rows stand together.
     """
     times = table.words(time) if time else []
     repeated = len(set(times)) < len(times)
@@ -156,7 +156,7 @@ def _find_series(table: Columns, time: str, named: str, used: set[str]) -> str:
     others = [name for name in free if name not in named_so] if repeated else []
     for name in named_so + others:
         words = table.words(name)
-        apart = len(set(zip(words, times, strict=True))) == len(words) if times else _come_in_runs(words)
+        apart = len({*zip(words, times, strict=True)}) == len(words) if repeated else _come_in_runs(words)
         if apart and _repeats(words) and "" not in words and (name in named_so or not _are_numbers(words)):
             return name
     return named

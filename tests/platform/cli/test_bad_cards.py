@@ -101,6 +101,11 @@ FILES: dict[str, tuple[bytes, dict[str, object], str]] = {
     "an empty file": (b"", {}, "data.csv: it must have a header and rows, and is empty."),
     "a header alone": (csv(ROWS[:1]), {}, "data.csv: there must be rows below the header, got none."),
     "no such column": (GOOD, {"channels": ["z"]}, "data.csv: there is no column 'z'. It has id, t, x, y, who, label."),
+    "columns that are not there": (
+        GOOD,
+        {"channels": ["x", "v"], "time": "when", "target": "kind"},
+        "data.csv: there is no column 'v', 'when', 'kind'. It has id, t, x, y, who, label.",
+    ),
     "a column twice": (GOOD.replace(b"y,who", b"x,who", 1), {}, "a name of its own in the first line, got 'x' twice."),
     "a column without a name": (GOOD.replace(b"y,who", b",who", 1), {}, "a name of its own in the first line, got ''."),
     "a row too long": (GOOD + b"s99,0,1,2,p9,a,more\n", {}, "data.csv: it is no CSV file: CSV parse error: Row #122: "),
@@ -142,7 +147,11 @@ FILES: dict[str, tuple[bytes, dict[str, object], str]] = {
         {"split": {"valid": 0.01, "test": 0.01}},
         "the valid split has no example of 2",
     ),
-    "another delimiter": (GOOD.replace(b",", b";"), {}, "there is no column 'id'. It has id;t;x;y;who;label."),
+    "another delimiter": (
+        GOOD.replace(b",", b";"),
+        {},
+        "there is no column 'id', 'x', 'y', 't', 'label'. It has id;t;x;y;who;label.",
+    ),
     "no word of the split": (
         GOOD,
         {"split": {"by": "column", "column": "who"}},

@@ -316,6 +316,13 @@ REPEATED: dict[str, tuple[pd.DataFrame, list[str], str]] = {
     "a word whose times repeat": (
         repeated("none_of_all", "date", city=WORDS, label=KIND).drop(columns="none_of_all"), [], "city"
     ),
+    "a unit of a site, where times repeat": (
+        repeated("unit_id", "time", label=KIND).assign(site_id=lambda t: t.unit_id // 2)[
+            ["site_id", "unit_id", "time", "x", "label"]
+        ],
+        ["--channels", "x"], "unit_id",
+    ),
+    "trips one after the other": (repeated("trip_id", "none", label=KIND).assign(time=np.arange(192)), [], "trip_id"),
     "trip no, without a time": (repeated("trip no", "none", label=KIND), [], "trip no"),
 }  # fmt: skip
 
@@ -337,7 +344,10 @@ NO_SERIES: dict[str, tuple[pd.DataFrame, list[str], str]] = {
         ),
         ["--channels", "v*"], "wide",
     ),
-    "a number that may be an identifier beside times that do not repeat": (
+    "a code that comes and goes": (
+        hours(90).assign(code=np.arange(90) % 4), ["--window", "5", "--horizon", "1"], "series",
+    ),
+    "a number that may be an identifier in each row": (
         hours(90).assign(code=np.arange(90)), ["--window", "5", "--horizon", "1"], "series",
     ),
 }  # fmt: skip

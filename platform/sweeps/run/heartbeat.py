@@ -18,8 +18,8 @@ from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.place.stalls import StallWatch
 from longwave.platform.sweeps.place.workers import Workers
 
-DRAIN_SECONDS = 25.0
-"""Packs that have not paused by then resume from their last checkpoint."""
+DRAIN_SECONDS, INTERRUPT_SECONDS = 25.0, 3.5
+"""Packs that have not paused by then resume from their last checkpoint; the latter after Ctrl-C, as somebody waits."""
 LAST_PATIENCE = 10.0
 """Seconds that a stopping driver waits for its store."""
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -51,7 +51,7 @@ class Heartbeat:
     ) -> None:
         self.store, self.leases, self.workers, self.spent, self.say = store, leases, workers, spent, say
         self.stalls, self._stalled = stalls, ""
-        self.signal, self.note, self._state, self._deadline = 0, "", "", 0.0
+        self.signal, self.note, self._state = 0, "", ""
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="heartbeat", daemon=True)
 
@@ -95,27 +95,33 @@ class Heartbeat:
             yield
             return
 
+        again: threading.Timer | None = None
+
         def take(number: int, frame: FrameType | None) -> None:
+            nonlocal again
             if self.signal:
                 raise KeyboardInterrupt
             self.signal = number
+            seconds = INTERRUPT_SECONDS if number == signal.SIGINT else DRAIN_SECONDS
+            again = threading.Timer(seconds, os.kill, (os.getpid(), number))
+            again.daemon = True
+            again.start()
             self.workers.drain()
             self.store.longest_wait = LAST_PATIENCE
             self.say("saving checkpoints; again to end at once")
-            self._deadline = time.monotonic() + DRAIN_SECONDS
 
         before = {number: signal.signal(number, take) for number in SIGNALS}
         try:
             yield
         finally:
+            if again:
+                again.cancel()
             for number, handler in before.items():
                 signal.signal(number, handler)
 
     def _follow(self) -> None:
-        while not self._over.wait(min(SECONDS / BEATS, 1.0) if self.signal else SECONDS / BEATS):
+        while not self._over.wait(SECONDS / BEATS):
             self._beat()
-            if self.signal and time.monotonic() > self._deadline:
-                os.kill(os.getpid(), self.signal)
 
     def _beat(self) -> None:
         if (stalled := self.stalls.note()) != self._stalled:

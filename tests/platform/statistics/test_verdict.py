@@ -149,7 +149,7 @@ def test_a_mean_of_seeds_that_scatter_too_much_is_undecided_and_says_so() -> Non
     for value in (0.01, 100.0):
         actual = verdict(np.exp(0.9 * SHAPE).tolist(), Printed(value, n=5), ERROR)
         assert (actual.word, actual.more, actual.limit) == ("undecided", None, False)
-        assert actual.why == "Our seeds scatter too much to carry a mean: their logs by 0.9."
+        assert actual.why == "Our seeds vary too much for a mean to be compared (SD of logs 0.9)."
 
 
 def test_better_than_a_mean_without_a_std_takes_ten_seeds_and_with_one_five() -> None:

@@ -175,7 +175,7 @@ def test_after_the_first_sweep_only_what_is_new_is_trained_and_rows_say_both_sea
     assert alone.searched == 7
     [before_it] = [row for row in read_board(store, "adding") if row.sweeps == ("first",)]
     given_up = {row.config: row.superseded for row in read_board(store, "adding") if row.superseded}
-    assert given_up == {before_it.config: f"its search went on and chose {alone.config[:12]}"}
+    assert given_up == {before_it.config: f"replaced by {alone.config[:12]} after a longer search"}
     assert draws_are_dependent(store, "second") and not draws_are_dependent(store, "first")
 
     file = seal(collect(store))

@@ -24,7 +24,7 @@ from longwave.platform.editions.figures import Drawing
 from longwave.platform.editions.folder import FOLDER
 from longwave.platform.figures.palette import FAMILIES, NEUTRAL
 from longwave.platform.render.board import OVERALL, RANKED, advise
-from longwave.platform.render.harmless import LATEX, all_visible, in_html
+from longwave.platform.render.harmless import LATEX, all_visible, escape_invisible, in_html
 from longwave.platform.statistics.verdict import ENOUGH
 
 BASELINES = ("lstm", "gru")
@@ -139,7 +139,7 @@ def _heat_maps(overviews: Sequence[Overview]) -> str:
 def _inline(svg: str) -> str:
     """Return an SVG file as part of a page, which declares no namespaces."""
     drawn = re.sub(r' xmlns(:\w+)?="[^"]*"', "", svg[svg.index("<svg") :])
-    return f"<figure>{drawn}</figure>"
+    return f"<figure>{escape_invisible(drawn)}</figure>"
 
 
 def _methods() -> str:

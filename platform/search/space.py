@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import chain
 from typing import Any
 
@@ -239,3 +239,8 @@ def distribution_of(d: Dimension) -> Any:
     return (
         IntDistribution(int(d.low), int(d.high), log=d.log) if d.whole else FloatDistribution(d.low, d.high, log=d.log)
     )
+
+
+def join_dimensions(first: Dimension, second: Dimension) -> Dimension:
+    """Return what two searches draw a number from, as one."""
+    return replace(second, low=min(first.low, second.low), high=max(first.high, second.high))

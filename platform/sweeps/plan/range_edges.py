@@ -11,7 +11,7 @@ from longwave.models.base.param import Param
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model
-from longwave.platform.search.space import Dimension
+from longwave.platform.search.space import Dimension, join_dimensions
 from longwave.platform.statistics.edges import edge_of
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.values import Range
@@ -140,11 +140,6 @@ def _box_round(d: Dimension, value: float, param: Param, ends: Collection[str]) 
 
 def _join_ranges(one: Range, other: Range) -> Range:
     return Range(low=min(one.low, other.low), high=max(one.high, other.high), log=one.log)
-
-
-def join_dimensions(first: Dimension, second: Dimension) -> Dimension:
-    """Return what two searches draw a number from, as one."""
-    return replace(second, low=min(first.low, second.low), high=max(first.high, second.high))
 
 
 def _params(cell: CellPlan) -> dict[str, Param]:

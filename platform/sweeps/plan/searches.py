@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from longwave.platform.records.run import Point
 from longwave.platform.records.stored import PlannedTrial
+from longwave.platform.search.space import join_dimensions
 from longwave.platform.search.studies import CellSearch, StudyTrial
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.plan.cells import CellPlan
-from longwave.platform.sweeps.plan.range_edges import join_dimensions
 from longwave.platform.sweeps.plan.stored import read_sweep_plan, with_search_spaces
 from longwave.platform.sweeps.plan.trials import drawn_values, group_by_cell
 

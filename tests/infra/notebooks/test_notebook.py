@@ -58,7 +58,7 @@ def test_a_sweep_shows_live_how_it_stands_and_ends_with_its_board(ran: list[Any]
     cell = find_cell(ran, "lw.sweep(")
     live, board = outputs(cell, "text/html")
     assert "10 of 10 trials" in live and "10 ok" in live
-    assert "adding N=20" in board and "LEM" in board
+    assert "Adding problem, N=20" in board and "LEM" in board
     assert not [out for out in cell["outputs"] if out.get("name") == "stderr"], cell["outputs"]
 
 

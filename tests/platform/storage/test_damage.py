@@ -254,7 +254,9 @@ def test_a_time_that_is_no_text_or_no_time_is_damage_and_no_server_that_is_away(
     file.write_bytes(content)
     wrong, unreadable = find_damage_at(f"sqlite:///{file}")
     assert wrong.startswith("trial ") and unreadable.startswith("it cannot be read: ")
-    with pytest.raises(StoreError, match=r"is damaged: Could not decode|holds records that cannot be read: Invalid isoformat"):
+    with pytest.raises(
+        StoreError, match=r"is damaged: Could not decode|holds records that cannot be read: Invalid isoformat"
+    ):
         reported(file)
     assert wrong_rows(repair_store(file, tmp_path / "new.db").file, right) == []
 

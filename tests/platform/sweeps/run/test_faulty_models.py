@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +110,8 @@ def largest_folder() -> Iterator[Callable[[], int]]:
     def look() -> None:
         while not over.wait(0.1):
             for client in executor._clients:
-                most.append(max(most.pop(), sum(map(size, client.folder.rglob("*")))))
+                with suppress(OSError):  # a folder went while it was walked
+                    most[0] = max(most[0], sum(map(size, client.folder.rglob("*"))))
 
     thread = threading.Thread(target=look)
     thread.start()

@@ -30,6 +30,11 @@ class LongwaveError(Exception):
         super().__init__(redacted(str(message)))
 
 
+def first_line(error: BaseException) -> str:
+    """Return the first line of what a library's error says, or its type where it says nothing."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
 class ConfigError(LongwaveError):
     """A sweep file, a name or a command is wrong; nothing has run."""
 

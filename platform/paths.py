@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from longwave.files import own_folder
-from longwave.platform.errors import ConfigError
+from longwave.platform.errors import ConfigError, first_line
 from longwave.platform.redaction import redacted
 
 if TYPE_CHECKING:
@@ -145,8 +145,7 @@ def raise_os_errors(path: AnyPath) -> Iterator[None]:
     except OSError:
         raise
     except Exception as error:
-        text = str(error).strip().splitlines() or [type(error).__name__]
-        raise OSError(redacted(f"{path}: {text[0]}")) from error
+        raise OSError(redacted(f"{path}: {first_line(error)}")) from error
 
 
 def mlflow_server(given: str | None) -> str | None:

@@ -12,7 +12,7 @@ from longwave.dashboard.link_table import Link, draw_link_table
 from longwave.platform.boards.answer import answer, over_all
 from longwave.platform.boards.diagram import Diagram, svg
 from longwave.platform.boards.overview import ModelLine, Overview, overviews
-from longwave.platform.boards.row import SHORT, Row
+from longwave.platform.boards.row import SHORT, Row, group_by_board
 from longwave.platform.boards.separation import count_words
 from longwave.platform.boards.texts import DASH, estimate, marked_median
 from longwave.platform.errors import ConfigError
@@ -41,9 +41,7 @@ def draw(url: str) -> None:
             "The store holds no retrainings yet. A sweep retrains its winners last; they appear here then."
         )
     page_frame.draw_live_sweeps(url)
-    boards: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        boards.setdefault((row.task, row.variant), []).append(row)
+    boards = group_by_board(rows)
     parts = overviews(rows)
     body, corner = page_frame.draw_head(1000)
     body.markdown(ABOUT)

@@ -183,8 +183,7 @@ def publish(folders: EditionFolders) -> None:
                 folders.board,
                 folders.readme,
             )
-        if folders == EditionFolders():
-            ship(made)
+        ship(made, folders.shipped)
         shutil.rmtree(folders.edition)
         shutil.move(pages, folders.edition)
     size = sum(file.stat().st_size for file in folders.edition.rglob("*") if file.is_file())

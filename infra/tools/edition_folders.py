@@ -16,6 +16,7 @@ from tree import ROOT
 
 from longwave.files import atomic_file
 from longwave.platform.editions.folder import FOLDER
+from longwave.platform.editions.shipped import FILE
 from longwave.platform.exchange.bundle import ENDING
 
 LONGWAVE = [sys.executable, "-m", "longwave.platform.cli.main"]
@@ -31,7 +32,8 @@ class EditionFolders:
         board: Folder of the edition, and of what is being trained.
         home: Data folder of the training, with its store.
         trust: List of hashes that ship.
-        readme: Shows the edition's table.
+        readme: Shows the edition's answer.
+        shipped: The edition as the package has it.
     """
 
     sweeps: Path = ROOT / "infra/sweeps/edition1"
@@ -39,6 +41,7 @@ class EditionFolders:
     home: Path = ROOT / ".edition"
     trust: Path = ROOT / "platform/boards/trust.txt"
     readme: Path = ROOT / "README.md"
+    shipped: Path = FILE
 
     @property
     def edition(self) -> Path:

@@ -6,11 +6,10 @@ chose the winner, it is trained with others, by a sweep file NAME-again.toml tha
 
 from __future__ import annotations
 
-import json
 import math
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -20,6 +19,7 @@ from longwave.platform.records.trial import FIELDS
 from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.trials import fixed_trial
+from longwave.tasks.cards.write import to_toml
 
 OF_A_SEARCH = {"name", "models", "trials", "halving", "race", "rounds", "sampler", "warm", "grid", "model", "space"}
 """Keys of a sweep file that say how it searches, or what each model takes."""
@@ -81,7 +81,7 @@ def _write_file(path: Path, pairs: Sequence[tuple[Group, Group]]) -> Path:
         f"# Expected: {max(hours, 0.01):.2f} hours of two cores.\n"
     )
     again = path.with_stem(f"{path.stem}-again")
-    again.write_text(head + "\n".join(_toml(content)) + "\n", encoding="utf-8")
+    again.write_text(head + to_toml(content), encoding="utf-8")
     return again
 
 
@@ -98,13 +98,3 @@ def _check_same_rows(file: SweepFile, chosen: Mapping[str, Group]) -> None:
     for cell in resolve(file).cells:
         if (row := fixed_trial(cell).row) != chosen[cell.base.model].row:
             raise ValueError(f"{file.name} trains row {row} of {cell.base.model}, not {chosen[cell.base.model].row}.")
-
-
-def _toml(content: Mapping[str, Any], table: str = "") -> Iterator[str]:
-    """Yield the lines of a TOML table; its own tables follow its values."""
-    yield from (f"{key} = {json.dumps(value)}" for key, value in content.items() if not isinstance(value, Mapping))
-    for key, value in content.items():
-        if isinstance(value, Mapping) and value:
-            name = f"{table}.{key}".removeprefix(".")
-            yield from [f"\n[{name}]"] * any(not isinstance(each, Mapping) for each in value.values())
-            yield from _toml(value, name)

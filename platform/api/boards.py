@@ -14,7 +14,7 @@ from rich.text import Text
 from longwave.platform.boards import compare as comparison
 from longwave.platform.boards.compare import Comparison
 from longwave.platform.boards.overview import overviews
-from longwave.platform.boards.row import SHORT, Row, named
+from longwave.platform.boards.row import SHORT, Row, group_by_board, named
 from longwave.platform.boards.separation import Separation, separation
 from longwave.platform.cli.boards import check_task_names
 from longwave.platform.cli.names import MODELS, TASKS
@@ -203,10 +203,7 @@ class BoardTable(PrintedTables):
     @property
     def boards(self) -> dict[tuple[str, str], list[Row]]:
         """Rows by task and variant."""
-        by_board: dict[tuple[str, str], list[Row]] = {}
-        for row in self.rows:
-            by_board.setdefault((row.task, row.variant), []).append(row)
-        return by_board
+        return group_by_board(self.rows)
 
     @property
     def separations(self) -> dict[tuple[str, str], Separation]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from longwave.platform.boards.overview import best_on_validation
-from longwave.platform.boards.row import SHORT, Row, distinct_boards, named
+from longwave.platform.boards.row import SHORT, Row, distinct_boards, group_by_board, named
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.statistics.contrast import Contrast, contrast
 
@@ -202,11 +202,8 @@ def compare(rows: Sequence[Row], a: str, b: str, margin: float | None = None) ->
 
 def _best_by_board(rows: Sequence[Row], name: str) -> dict[Place, Row]:
     """Return the row of a model, or the row of an identity, by task and variant."""
-    by_board: dict[Place, list[Row]] = {}
-    for row in rows:
-        if row.current and name in (row.model, row.config):
-            by_board.setdefault((row.task, row.variant), []).append(row)
-    return {board: best_on_validation(theirs) for board, theirs in by_board.items()}
+    named_so = (row for row in rows if row.current and name in (row.model, row.config))
+    return {board: best_on_validation(theirs) for board, theirs in group_by_board(named_so).items()}
 
 
 def _called(side: Mapping[Place, Row], name: str) -> str:

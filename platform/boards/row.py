@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -223,6 +223,14 @@ class Row:
     def command(self) -> str:
         """Command that trains it once more and checks its number; empty for the other kinds."""
         return command(self.config) if self.kind == "reproduced" else ""
+
+
+def group_by_board(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
+    """Return rows by task and variant, boards and rows in the order in which they come."""
+    by_board: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        by_board.setdefault((row.task, row.variant), []).append(row)
+    return by_board
 
 
 def distinct_boards(rows: Sequence[Row]) -> list[str]:

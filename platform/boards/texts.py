@@ -108,7 +108,7 @@ def counted(row: Row) -> str:
     )
 
 
-def median(row: Row, power: int = 0) -> str:
+def median(row: Row, power: int = 0, interval: bool = True) -> str:
     """Return the median over all seeds with its interval: ``0.0121 [0.0117, 0.0128]``, ``diverged [0.2, diverged]``.
 
     Of a trivial predictor or a published number it is that number. The level stands behind the interval where it is not
@@ -117,6 +117,7 @@ def median(row: Row, power: int = 0) -> str:
     Args:
         row: The row.
         power: Of ten, in units of which numbers are written; see ``column_power``.
+        interval: Whether it has its interval.
     """
     if row.kind != "reproduced":
         return DASH if row.mean is None else number_text(row.mean) if not power else three_digits(row.mean, power)
@@ -124,20 +125,20 @@ def median(row: Row, power: int = 0) -> str:
         return DASH
     if not power and row.median and abs(row.median) < TINY:
         power = column_power([row])
-        return f"{median(row, power)} × {power_text(power)}"
+        return f"{median(row, power, interval)} × {power_text(power)}"
     ends = (row.median, row.median_best, row.median_worst)
     middle, best, worst = (DIVERGED if end is None else three_digits(end, power) for end in ends)
-    if row.median_level is None or row.median_best is None:
+    if not interval or row.median_level is None or row.median_best is None:
         return middle
     low, high = (best, worst) if row.goal == "min" else (worst, best)
     rare = "" if 0.935 <= row.median_level < 0.955 else f" ({100 * row.median_level:.3g} %)"
     return f"{middle} [{low}, {high}]{rare}"
 
 
-def marked_median(row: Row, power: int = 0) -> str:
-    """Return the median with its interval, and † where a trivial predictor is better."""
-    middle, space, interval = median(row, power).partition(" ")
-    return f"{middle}{WORSE * bool(row.loses_to)}{space}{interval}"
+def marked_median(row: Row, power: int = 0, interval: bool = True) -> str:
+    """Return the median, and † where a trivial predictor is better; see ``median``."""
+    middle, space, rest = median(row, power, interval).partition(" ")
+    return f"{middle}{WORSE * bool(row.loses_to)}{space}{rest}"
 
 
 def share(row: Row) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from longwave.platform.boards.columns import of
 from longwave.platform.boards.diagram import diagram, svg
 from longwave.platform.boards.overview import Overview, overviews
-from longwave.platform.boards.row import Row
+from longwave.platform.boards.row import Row, group_by_board
 from longwave.platform.editions.changes import changelog, difference
 from longwave.platform.editions.edition import Edition
 from longwave.platform.editions.figures import Curves, Drawing, drawings
@@ -72,10 +72,8 @@ def _tables(made: Edition) -> dict[str, DataFrame]:
 
 def _drawings(made: Edition, rows: Sequence[Row], curves: Curves) -> list[list[Drawing]]:
     """Return the figures of each board, in the order of the page."""
-    boards: dict[tuple[str, str], list[Row]] = {}
-    tasks: dict[str, list[Row]] = {}
+    boards, tasks = group_by_board(rows), dict[str, list[Row]]()
     for row in rows:
-        boards.setdefault((row.task, row.variant), []).append(row)
         tasks.setdefault(row.task, []).append(row)
     seeds = {entry["key"]: entry["seeds"] for entry in made.rows}
     return [drawings(k, boards[board], tasks[board[0]], seeds, curves) for k, board in enumerate(sorted(boards), 1)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from longwave.platform.boards.entry import OF_BOARD
 from longwave.platform.boards.methods import methods
 from longwave.platform.boards.overview import Overview
 from longwave.platform.boards.printed_share import verdict_share
-from longwave.platform.boards.row import Row
+from longwave.platform.boards.row import Row, distinct_boards, group_by_board
 from longwave.platform.boards.texts import DASH, duration, estimate, lost, quoted, weighed
 from longwave.platform.editions.changes import REASONS, Change
 from longwave.platform.editions.edition import Edition
@@ -75,17 +74,18 @@ def page(
         lacks: Why the edition lacks its results; empty if it has them.
         figures: Those of each board, boards sorted by task and variant.
     """
-    boards: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        boards.setdefault((row.task, row.variant), []).append(row)
-    places, titles = sorted(boards), Counter(theirs[0].board for theirs in boards.values())
+    boards = group_by_board(rows)
+    places = sorted(boards)
+    titles = distinct_boards([boards[place][0] for place in places])
     data = {
         **{name: getattr(edition, name) for name in ("id", "sha256", "title", "created", "commit", "counts")},
         **SAME,
         "answer": " ".join(over_all(one) for k, one in enumerate(overviews) if k == 0 or len(one.tasks) > 1),
         "printed": verdict_share(rows),
         "columns": _columns(rows),
-        "boards": [_board(boards[place], drawn, titles) for place, drawn in zip(places, figures, strict=True)],
+        "boards": [
+            _board(boards[place], title, drawn) for place, title, drawn in zip(places, titles, figures, strict=True)
+        ],
         "rows": [
             _line(row, entry, places.index((row.task, row.variant)))
             for row, entry in zip(rows, edition.rows, strict=True)
@@ -113,12 +113,11 @@ def _data(data: Mapping[str, Any]) -> str:
     return text.replace("<", "\\u003c")
 
 
-def _board(rows: Sequence[Row], figures: Sequence[Drawing], titles: Mapping[str, int]) -> dict[str, Any]:
-    """Return a board as the page takes it, given its rows, its figures, and how many boards have each name in print."""
+def _board(rows: Sequence[Row], title: str, figures: Sequence[Drawing]) -> dict[str, Any]:
+    """Return a board as the page takes it, given its rows, its name in print and its figures."""
     same = {name: getattr(rows[0], name) for name in ("task", "metric", "unit", "goal")}
     told = answer(rows)
     texts = {"advice": advise(rows), "answer": told.sentence, "figures": [one.to_dict() for one in figures]}
-    title = rows[0].board if titles[rows[0].board] == 1 else rows[0].place
     return {"name": rows[0].place, "title": title, "word": told.separation.word, **same, **texts}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +16,7 @@ from longwave.platform.boards.compare import Comparison, Contest
 from longwave.platform.boards.numbers import column_power, power_text, three_digits
 from longwave.platform.boards.overview import ModelLine, Overview, overviews, state
 from longwave.platform.boards.printed_share import verdict_share
-from longwave.platform.boards.row import Row
+from longwave.platform.boards.row import Row, group_by_board
 from longwave.platform.boards.separation import TaskWord, count_words, separation
 from longwave.platform.boards.texts import (
     DASH,
@@ -88,13 +87,8 @@ class BoardOptions:
 
 def print_boards(rows: Sequence[Row], pool: Pool, format: Format, options: BoardOptions = BoardOptions()) -> None:
     """Print boards, one a task and variant; programs get all rows and all columns."""
-    by_board: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        by_board.setdefault((row.task, row.variant), []).append(row)
     pasted = format in PASTED_FORMATS
-    made = [board_table(theirs, pool, options, pasted) for theirs in by_board.values()]
-    records = [columns.record(row) for row in rows]
-    print_tables(made, format, records if format in (Format.json, Format.csv) else None)
+    print_tables([board_table(theirs, pool, options, pasted) for theirs in group_by_board(rows).values()], format)
 
 
 def print_overviews(
@@ -205,7 +199,7 @@ def board_table(
         "mean": partial(result, power=power),
     }
     metric = metric_label(rows[0].metric, rows[0].unit, rows[0].goal) + (f", × {power_text(power)}" if power else "")
-    notes = [*_board_notes(rows, shown, options), f"{RANKED} {AGAIN}", str(pool)]
+    notes = [] if pasted else [*_board_notes(rows, shown, options), f"{RANKED} {AGAIN}", str(pool)]
     return Table(
         "" if pasted else f"{rows[0].board}: {metric}",
         [column.heading for column in stand],
@@ -292,16 +286,13 @@ def _by_text(own: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, Sequence[s
 
 def boards_table(rows: Sequence[Row], numbered: Mapping[tuple[str, str], int]) -> Table:
     """Return a line a board: its number, which network is best, how many are not told apart from it, and its word."""
-    by_board: dict[tuple[str, str], list[Row]] = {place: [] for place in numbered}
-    for row in rows:
-        if (place := (row.task, row.variant)) in by_board:
-            by_board[place].append(row)
-    lines = []
-    for place, theirs in by_board.items():
+    by_board, lines = group_by_board(rows), []
+    for place, number in numbered.items():
+        theirs = by_board[place]
         leading = answer(theirs)
         tied = f"{len(leading.leaders)}/{leading.ranked}" if leading.leaders else DASH
         separates = SEPARATES[leading.separation.word]
-        lines.append((str(numbered[place]), theirs[0].board, leading.first or DASH, tied, separates))
+        lines.append((str(number), theirs[0].board, leading.first or DASH, tied, separates))
     head = ("", "board", "best network", "tied", "separates")
     return Table("", head, lines, right=frozenset({0}), prose=frozenset({1, 2}))
 
@@ -358,7 +349,9 @@ def overview_table(
     fold = shown < len(overview.tasks)
     powers = [column_power(filter(None, (line.cells[k] for line in overview.lines))) for k in range(shown)]
     head = ["model", "score", "mean rank"]
-    head += [_task_heading(overview, k) + (f", × {power_text(powers[k])}" if powers[k] else "") for k in range(shown)]
+    for title, told, power in zip(overview.titles, overview.separations, powers, strict=False):
+        word = "" if told.word == "separates" else f" ({told.word})"
+        head.append(f"{title}{word}" + (f", × {power_text(power)}" if power else ""))
     lines = [
         (line.title, *_score_cells(line), *(_median_cell(line.cells[k], powers[k], not pasted) for k in range(shown)))
         for line in overview.lines
@@ -386,12 +379,6 @@ def overview_table(
     return Table(title, head, lines, "", bold, records, answer=said, prose=frozenset({0, 1}), notes=notes)
 
 
-def _task_heading(overview: Overview, k: int) -> str:
-    """Return the name of a board, and its word where that is not the one that counts."""
-    word = overview.separations[k].word
-    return overview.titles[k] + ("" if word == "separates" else f" ({word})")
-
-
 def _score_cells(line: ModelLine) -> tuple[str, str]:
     """Return a line's score and mean rank, or why there is none."""
     if line.rank is None:
@@ -403,8 +390,7 @@ def _median_cell(cell: Row | None, power: int = 0, intervals: bool = True) -> st
     """Return one model on one task: the median, if asked for with its interval; its state if no seed ended."""
     if not cell or not cell.seed_count:
         return state(cell)
-    text = marked_median(cell, power)
-    return text if intervals else re.sub(r" \[.*\]( \(.*\))?", "", text)
+    return marked_median(cell, power, intervals)
 
 
 def _budget_answer(curves: Sequence[SearchCurve]) -> str:

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from longwave.platform.errors import ConfigError, did_you_mean
+from longwave.platform.errors import ConfigError, did_you_mean, first_line
 from longwave.platform.redaction import redacted
 from longwave.platform.search.objects import import_optuna
 from longwave.platform.search.space import Dimension, Drawn, distribution_of
@@ -189,6 +189,7 @@ def _storage_errors(storage: str) -> Iterator[None]:
     except ConfigError:
         raise
     except Exception as error:
-        why = (str(error).strip().splitlines() or [type(error).__name__])[0]
         advice = "A storage of Optuna's is sqlite:///optuna.db or postgresql://..."
-        raise ConfigError(f"Cannot use the studies of {redacted(storage)}: {redacted(why)}. {advice}") from None
+        raise ConfigError(
+            f"Cannot use the studies of {redacted(storage)}: {redacted(first_line(error))}. {advice}"
+        ) from None

@@ -97,7 +97,7 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
                 superseded=why_superseded(config, catalogue),
             )
         )
-    rejected = list_rejected(groups, instead_of) if instead_of else {}
+    rejected = list_rejected(groups, instead_of)
     groups = [replace(group, rejected_for=rejected.get(group.row, ())) for group in groups] if rejected else groups
     return _with_successors(connection, groups, cells_of, tallies)
 

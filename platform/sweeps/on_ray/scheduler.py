@@ -17,6 +17,7 @@ from typing import Any
 
 import ray
 
+from longwave.platform.errors import first_line
 from longwave.platform.paths import to_path
 from longwave.platform.processes import event_writer
 from longwave.platform.sweeps.on_ray.messages import MorePacks, StdinQueue
@@ -60,8 +61,8 @@ def main(cores: int, gpus: int | None, address: str | None, folder: str) -> None
 
 def describe_error(error: Exception) -> str:
     """Return an error in a line: the first of its text, or where that is a traceback, the last."""
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[-1].strip() if lines[0].startswith("Traceback ") else lines[0]
+    first = first_line(error)
+    return str(error).strip().splitlines()[-1].strip() if first.startswith("Traceback ") else first
 
 
 def _preload() -> None:

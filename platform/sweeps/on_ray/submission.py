@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from longwave.platform.errors import ConfigError, WorkerError
+from longwave.platform.errors import ConfigError, WorkerError, first_line
 from longwave.platform.redaction import redacted
 from longwave.platform.sweeps.on_ray.client import import_ray
 from longwave.platform.sweeps.on_ray.package import lay_out_package
@@ -147,5 +147,4 @@ def _one_line_errors(address: str) -> Iterator[None]:
     try:
         yield
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-        text = str(error).strip().splitlines() or [type(error).__name__]
-        raise ConfigError(redacted(f"Ray's jobs at {address}: {text[0]}")) from None
+        raise ConfigError(redacted(f"Ray's jobs at {address}: {first_line(error)}")) from None

@@ -71,14 +71,15 @@ lr = { low = 0.001, high = 0.1 }
 """
 COMMAND = """
 import sys; from pathlib import Path; from build_edition import main; from edition_folders import EditionFolders
-main(sys.argv[6:], EditionFolders(*map(Path, sys.argv[1:6])))
+main(sys.argv[7:], EditionFolders(*map(Path, sys.argv[1:7])))
 """
 
 
 @pytest.fixture
 def folders(tmp_path: Path) -> EditionFolders:
     """Return folders with two sweeps on two tasks, of which nothing is trained."""
-    made = EditionFolders(*(tmp_path / name for name in ("sweeps", "board", "home", "trust.txt", "README.md")))
+    names = ("sweeps", "board", "home", "trust.txt", "README.md", "edition.json.xz")
+    made = EditionFolders(*(tmp_path / name for name in names))
     made.sweeps.mkdir()
     made.readme.write_text("Ours:\n<!-- edition -->\n<!-- /edition -->\nThat is all.\n")
     made.trust.write_text(f"# hashes\n{'e' * 64} {'f' * 64}  # another\n", encoding="utf-8")
@@ -90,7 +91,7 @@ def folders(tmp_path: Path) -> EditionFolders:
 
 
 def started(folders: EditionFolders, *words: str) -> subprocess.Popen[str]:
-    locations = map(str, (folders.sweeps, folders.board, folders.home, folders.trust, folders.readme))
+    locations = map(str, vars(folders).values())
     command = [sys.executable, "-c", COMMAND, *locations, *words]
     paths = os.pathsep.join(str(ROOT / folder) for folder in PROGRAMS)
     return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": paths}, stdout=subprocess.PIPE, text=True)

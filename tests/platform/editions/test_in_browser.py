@@ -132,7 +132,9 @@ def test_a_link_opened_again_gives_the_same_view_and_back_undoes_a_click(reader:
     seen, link = reader.models(), tab.url
     assert seen[0] == "LEM" and all(f"{name}=" in link for name in ("q", "sort", "sel"))
     tab.get_by_role("link", name="LEM", exact=True).click()
-    assert tab.get_by_role("heading", name="LEM on T").is_visible()
+    heading = tab.get_by_role("heading", name="LEM on T")
+    heading.wait_for()  # the page is drawn after the click, when its address has changed
+    assert heading.is_visible()
     tab.go_back()
     assert (reader.models(), tab.url) == (seen, link)
     reader.open(link.partition("#")[2])

@@ -40,8 +40,8 @@ def test_packs_that_do_not_pause_in_time_are_ended_sooner_after_ctrl_c(
     with Leases(store, "tiny") as leases:
         beats = Heartbeat(store, leases, here, lambda: "", lambda line: None, StallWatch())
         with beats, pytest.raises(KeyboardInterrupt, match="^$"), beats.handling_signals():
-            os.kill(os.getpid(), number)
             start = time.monotonic()
+            os.kill(os.getpid(), number)
             try:
                 time.sleep(20)
             finally:

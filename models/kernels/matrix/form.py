@@ -1,0 +1,31 @@
+"""The axes of what a step with matrix states reads and gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Form:
+    """Sizes, and axes by name: ``"ij"`` for a matrix (I, J), ``"i"`` or ``"j"`` for a vector, ``""`` for one number.
+
+    Attributes:
+        heads: H, matrices side by side.
+        rows: I, over which a step sums.
+        columns: J, over which it does not.
+        states: What is carried from step to step.
+        drives: What a step reads of its own.
+        constants: What all steps read.
+    """
+
+    heads: int
+    rows: int
+    columns: int
+    states: Mapping[str, str]
+    drives: Mapping[str, str]
+    constants: Mapping[str, str] = field(default_factory=dict)
+
+    def shape(self, axes: str) -> tuple[int, ...]:
+        """Return the sizes of axes."""
+        return tuple({"i": self.rows, "j": self.columns}[axis] for axis in axes)

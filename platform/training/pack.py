@@ -27,7 +27,7 @@ from longwave.platform.training.precision import store_rows
 from longwave.platform.training.rules import Rules
 from longwave.platform.training.schedule import steps_an_epoch
 from longwave.platform.training.scoring import measured
-from longwave.platform.training.stopping import decided, has_rung, out_of_patience
+from longwave.platform.training.stopping import decided, ends_early, has_rung
 from longwave.tasks.base.batch import Batch
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.metric import Metric
@@ -112,7 +112,7 @@ class Pack:
         return score
 
     def close_epoch(self) -> Report:
-        """Score the epoch, let diverged members and those out of patience leave; return its points and the ends.
+        """Score the epoch, let members leave that diverged or end early; return its points and the ends.
 
         Whoever is left then competes at the epoch's rung of successive halving, if it has one; see ``halve``.
         """
@@ -131,7 +131,7 @@ class Pack:
             for k in torch.nonzero(~finite).flatten().tolist()
         ]
         goal = self.task.metric.goal
-        early = [k for k, c in enumerate(self.configs) if finite[k] and out_of_patience(c, self.valids[c.id], goal)]
+        early = [k for k, c in enumerate(self.configs) if finite[k] and ends_early(c, self.valids[c.id], goal)]
         ends += self._finished(early)
         finite[early] = False
         self.keep(torch.nonzero(finite).flatten())

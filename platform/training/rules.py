@@ -38,6 +38,8 @@ COMMON = (
     _absent("label_smoothing", "ε", 0.0, 0.2, "Share of a target's probability spread over all classes.", **_dropped),
     _absent("patience", "patience", 5, 50, "Epochs without a better validation metric after which a training ends.",
             unit="epochs", whole=True),
+    _absent("solved", "solved", 99.0, 100.0, "Validation metric that solves a task: a training ends after three epochs"
+            " in a row that are no worse.", unit="the task's"),
 )  # fmt: skip
 """Numbers that are valid under every optimiser and schedule. Each default means: not there."""
 

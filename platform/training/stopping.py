@@ -1,4 +1,4 @@
-"""Which members of a pack end before its last epoch: successive halving, a pruner, patience with a validation."""
+"""Which members of a pack end before its last epoch: successive halving, a pruner, patience, or since it is solved."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from longwave.platform.search.objects import CLASS
 from longwave.platform.search.pruning import list_pruned
 
 Goal = Literal["max", "min"]
+SOLVED = 3
+"""Epochs in a row whose validation metric must be no worse than ``solved`` for a training to end."""
 
 
 def rungs(first: int, eta: int, epochs: int) -> list[int]:
@@ -82,19 +84,20 @@ def decided(cohort: Cohort, halving: Mapping[str, Any], epoch: int, goal: str) -
 def last_epoch(config: TrialConfig, valids: Sequence[float], goal: Goal) -> int:
     """Return the epoch that a training with these validation metrics, one an epoch, ends at.
 
-    That is the last asked for; or the first after ``patience`` epochs of which none was better than the best before.
+    That is the last asked for; or the first after ``patience`` epochs of which none was better than the best before, or
+    after ``SOLVED`` in a row that are no worse than ``solved``.
     """
-    if "patience" not in config.params:
-        return config.epochs
-    best, since = -math.inf, 0
+    sign = 1.0 if goal == "max" else -1.0
+    patience, solved = config.params.get("patience", math.inf), config.params.get("solved", sign * math.inf)
+    best, since, reached = -math.inf, 0, 0
     for epoch, valid in enumerate(valids, 1):
-        signed = valid if goal == "max" else -valid
-        best, since = (signed, 0) if signed > best else (best, since + 1)
-        if since >= config.params["patience"]:
+        best, since = (sign * valid, 0) if sign * valid > best else (best, since + 1)
+        reached = reached + 1 if sign * valid >= sign * solved else 0
+        if since >= patience or reached == SOLVED:
             return epoch
     return config.epochs
 
 
-def out_of_patience(config: TrialConfig, valids: Sequence[float], goal: Goal) -> bool:
+def ends_early(config: TrialConfig, valids: Sequence[float], goal: Goal) -> bool:
     """Return whether a training with these validation metrics, one an epoch, ends before its last epoch."""
     return last_epoch(config, valids, goal) <= len(valids) < config.epochs

@@ -1,4 +1,4 @@
-"""Members that end early: successive halving, and patience."""
+"""Members that end early: successive halving, patience, and tasks that are solved."""
 
 from __future__ import annotations
 
@@ -117,6 +117,37 @@ def test_patience_ends_after_as_many_epochs_without_a_better_one(valids: list[fl
     config = trial(epochs=99, params={**trial().params, "patience": patience})
     assert last_epoch(config, valids, goal) == by_hand(valids, patience, goal)
     assert last_epoch(trial(epochs=99), valids, goal) == 99
+
+
+@given(
+    valids=st.lists(st.integers(1, 5).map(float), max_size=20), solved=st.integers(1, 5),
+    goal=st.sampled_from(["max", "min"]),
+)  # fmt: skip
+def test_a_training_ends_after_the_third_epoch_in_a_row_that_solves_the_task(
+    valids: list[float], solved: int, goal: Any
+) -> None:
+    config = trial(epochs=99, params={**trial().params, "solved": float(solved)})
+    solves = "".join(str(int(v >= solved if goal == "max" else v <= solved)) for v in valids)
+    assert last_epoch(config, valids, goal) == (solves.index("111") + 3 if "111" in solves else 99)
+    both = replace(config, params={**config.params, "patience": 2.0})
+    assert last_epoch(both, valids, goal) == min(last_epoch(config, valids, goal), by_hand(valids, 2, goal))
+
+
+def test_members_that_solve_the_task_end_ok_where_alone_they_would_and_the_others_go_on() -> None:
+    free = [patient(None, k, epochs=8) for k in range(4)]
+    curves = trained(free)
+    threshold = sorted(valid for c in free for _, valid in curves.curve(c))[14]
+    configs = [replace(c, params={**c.params, "solved": threshold}) for c in free]
+    together, ends = trained(configs), []
+    for config, without in zip(configs, free, strict=True):
+        valids = [valid for _, valid in curves.curve(without)]
+        ends.append(next((k for k in range(3, 9) if max(valids[k - 3 : k]) <= threshold), 8))
+        run, alone = together.run(config), trained([config]).run(config)
+        assert (run.status, run.epochs, len(together.curve(config))) == ("ok", ends[-1], ends[-1])
+        assert run.best_epoch == 1 + int(np.argmin(valids[: ends[-1]]))
+        assert (alone.epochs, alone.best_epoch) == (run.epochs, run.best_epoch)
+        assert alone.test == pytest.approx(run.test, rel=1e-4)
+    assert len(set(ends)) > 1 and min(ends) < 8
 
 
 def patient(patience: int | None, k: int, **changes: Any) -> TrialConfig:

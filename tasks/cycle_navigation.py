@@ -9,7 +9,7 @@ import torch
 
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.base.spec import check_variant, note
+from longwave.tasks.base.spec import note
 from longwave.tasks.formats.symbols import ask_last, length_generalisation, seeded_generator
 from longwave.tasks.parity import TASK as PARITY
 from longwave.tasks.trivial.constant import Majority
@@ -29,8 +29,7 @@ def sequences(shortest: int, longest: int, seed: int, n: int) -> Sequences:
 
 @cache
 def _load(variant: str) -> Data[Sequences]:
-    check_variant("cycle_navigation", variant)
-    return length_generalisation(sequences)
+    return length_generalisation("cycle_navigation", variant, sequences)
 
 
 TASK = replace(

@@ -24,16 +24,16 @@ CORNN = changes(batch=120, clip=None, source="coRNN's sequential MNIST, Tables 1
 LEM = replace(SMNIST.recipe(""), source="LEM's sequential MNIST, Table 8 and code")
 
 
-def read_pixels(order: np.ndarray) -> Data[Sequences]:
-    """Return scikit-learn's 1797 digits as 64 steps of one pixel in [0, 1], taken in ``order``, (64,)."""
+def read_pixels(order: np.ndarray, features: int = 1) -> Data[Sequences]:
+    """Return scikit-learn's 1797 digits as 64 pixels in [0, 1] in ``order``, (64,), ``features`` of them a step."""
     from sklearn.datasets import load_digits  # type: ignore[import-untyped]
 
     digits = load_digits()
     shuffle = np.random.RandomState(1234).permutation(len(digits.target))
-    images = torch.from_numpy((digits.data[shuffle][:, order] / 16).astype(np.float32)).unsqueeze(-1)
+    images = torch.from_numpy((digits.data[shuffle][:, order] / 16).astype(np.float32))
     labels = torch.from_numpy(digits.target[shuffle].astype(np.int64))
     sizes = list(SIZES.values())
-    pieces = zip(images.split(sizes), labels.split(sizes), strict=True)
+    pieces = zip(images.unflatten(1, (-1, features)).split(sizes), labels.split(sizes), strict=True)
     train, valid, test = (Sequences(x.contiguous(), y) for x, y in pieces)
     return Data(train=train, valid=valid, test=test)
 

@@ -9,7 +9,6 @@ import torch
 
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.base.spec import check_variant
 from longwave.tasks.formats.symbols import ask_last, length_generalisation, seeded_generator
 from longwave.tasks.parity import TASK as PARITY
 
@@ -27,8 +26,7 @@ def sequences(shortest: int, longest: int, seed: int, n: int) -> Sequences:
 
 @cache
 def _load(variant: str) -> Data[Sequences]:
-    check_variant("even_pairs", variant)
-    return length_generalisation(sequences)
+    return length_generalisation("even_pairs", variant, sequences)
 
 
 TASK = replace(

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.base.spec import check_variant
 from longwave.tasks.formats.symbols import ask_last, length_generalisation, seeded_generator
 from longwave.tasks.parity import TASK as PARITY
 from longwave.tasks.trivial.constant import Majority
@@ -51,8 +50,7 @@ def sequences(shortest: int, longest: int, seed: int, n: int) -> Sequences:
 
 @cache
 def _load(variant: str) -> Data[Sequences]:
-    check_variant("modular_arithmetic", variant)
-    return length_generalisation(sequences)
+    return length_generalisation("modular_arithmetic", variant, sequences)
 
 
 TASK = replace(

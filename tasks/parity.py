@@ -9,8 +9,9 @@ import torch
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant, note
-from longwave.tasks.formats.symbols import ask_last, length_generalisation, seeded_generator
+from longwave.tasks.base.spec import Recipe, TaskSpec, note
+from longwave.tasks.base.variants import FRESH
+from longwave.tasks.formats.symbols import BY_LENGTH, ask_last, length_generalisation, seeded_generator
 from longwave.tasks.trivial.constant import Majority
 
 
@@ -24,8 +25,7 @@ def sequences(shortest: int, longest: int, seed: int, n: int) -> Sequences:
 
 @cache
 def _load(variant: str) -> Data[Sequences]:
-    check_variant("parity", variant)
-    return length_generalisation(sequences)
+    return length_generalisation("parity", variant, sequences)
 
 
 TASK = TaskSpec(
@@ -50,6 +50,7 @@ TASK = TaskSpec(
             paper="xlstm",
         )
     },
+    variants=f"{FRESH}: other test sequences",
     source="Delétang et al. 2023, arXiv:2207.02098; lengths of xLSTM, arXiv:2405.04517; generated, fresh batches",
     licence="generated, none",
     length="3 to 40 in training, 40 to 256 in validation and test, uniform; padded at the end",
@@ -66,4 +67,5 @@ TASK = TaskSpec(
         note("papers print scaled accuracy, (accuracy − chance) / (1 − chance), here it is accuracy"),
     ),
     baselines={"majority": Majority(2)},
+    further=BY_LENGTH,
 )

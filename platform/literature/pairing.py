@@ -12,6 +12,7 @@ from longwave.platform.statistics.printed import Printed
 from longwave.platform.statistics.scale import Scale, Score
 from longwave.platform.statistics.tuning import FACTOR, chance_to_improve
 from longwave.platform.statistics.verdict import verdict
+from longwave.tasks.base.variants import split_fresh
 
 NOT_RUN = "not run"
 """Stands for a verdict where nobody retrained the model here."""
@@ -29,8 +30,11 @@ KEPT = ("value", "std", "statistic", "n", "units", "model_variant", "note")
 
 
 def belongs(number: Mapping[str, Any], variant: str, about: About) -> bool:
-    """Return whether a published number is one of our variant, and of the metric that ``about`` explains."""
-    return bool(number["metric"] == about.metric and number["ours"] == variant)
+    """Return whether a published number is one of our variant, and of the metric that ``about`` explains.
+
+    Fresh test data follow the same law, so numbers of the plain variant stand beside them, too.
+    """
+    return bool(number["metric"] == about.metric and number["ours"] == split_fresh(variant)[0])
 
 
 def same_form(number: Mapping[str, Any], config: TrialConfig, about: About) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from longwave.platform.literature.published import as_printed, names, published_rows
 from longwave.platform.statistics.scale import Scale
 from longwave.tasks.base.searched import Searched
+from longwave.tasks.base.variants import split_fresh
 
 ABOUT = 0.95
 """Share of chance's error from which on a score is about chance."""
@@ -15,7 +16,7 @@ ABOUT = 0.95
 
 def printed_for(task: str, variant: str, metric: str) -> list[Mapping[str, Any]]:
     """Return the published numbers of a task's variant that are of ``metric``."""
-    wanted = (task, variant, metric)
+    wanted = (task, split_fresh(variant)[0], metric)
     return [number for number in published_rows() if (number["task"], number["ours"], number["metric"]) == wanted]
 
 

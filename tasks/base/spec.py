@@ -14,6 +14,7 @@ from longwave.tasks.base.metric import Further, Metric
 from longwave.tasks.base.predictor import Baseline, Measured, Predictor, measure
 from longwave.tasks.base.raw import Source
 from longwave.tasks.base.searched import Searched
+from longwave.tasks.base.variants import split_fresh
 
 BLIND = ("majority", "mean", "unigram")
 """Names of trivial predictors that ignore their inputs."""
@@ -214,7 +215,7 @@ class TaskSpec:
 
     def time_scale(self, variant: str) -> int | None:
         """Return the time scale of a variant, in steps; None where nothing is forecast."""
-        return self.time_scales.get(variant, self.time_scales.get(""))
+        return self.time_scales.get(split_fresh(variant)[0], self.time_scales.get(""))
 
     def chance_at(self, variant: str, scores: Mapping[str, float] = NO_SCORES) -> float | None:
         """Return the metric of a predictor that ignores its inputs, at a variant.

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 
 import torch
 from torch import Tensor
 
 from longwave.tasks.base.batch import NOT_ASKED
 from longwave.tasks.base.data import Data
+from longwave.tasks.base.losses import ACCURACY
+from longwave.tasks.base.metric import Further, Metric
 from longwave.tasks.base.sequences import Sequences
+from longwave.tasks.base.spec import check_variant
+from longwave.tasks.base.variants import FRESH
 
 PAD = 0
 """Symbol after the end of a sequence that is shorter than others."""
-VALID_SEED, TEST_SEED = 2**31 + 1, 2**31 + 2
+VALID_SEED, TEST_SEED, FRESH_SEED = 2**31 + 1, 2**31 + 2, 2**31 + 3
 """Above all seeds of training, which are below 2^31, and among the 2^32 that torch tells apart."""
 SHORT, LONG = (3, 40), (40, 256)
 """Shortest and longest sequence in training, and in validation and test, where lengths generalise."""
 VALID, TEST = 1024, 8192
 """Sequences of the validation and of the test split, where lengths generalise."""
+
+LENGTHS = (39, 64, 96, 128, 160, 192, 224, 256)
+"""Between them lie the groups of lengths that are scored by themselves, the upper end included."""
 
 Language = Callable[[int, int, int, int], Sequences]
 """From shortest, longest, seed and n: n sequences with lengths uniform between the two, both included."""
@@ -52,10 +61,30 @@ def draw_distinct(n: int, k: int, weights: Tensor, g: torch.Generator) -> Tensor
     return (weights.double().log() - noise.log()).topk(k).indices
 
 
-def length_generalisation(language: Language) -> Data[Sequences]:
-    """Return a stream of short sequences, and long ones to validate and test on."""
+def length_generalisation(task: str, variant: str, language: Language) -> Data[Sequences]:
+    """Return a stream of short sequences, and long ones to validate and test on.
+
+    Raises:
+        ValueError: The task has no such variant: it has a plain one and one with fresh test data.
+    """
+    check_variant(task, variant, ("", FRESH))
     return Data(
         valid=language(*LONG, VALID_SEED, VALID),
-        test=language(*LONG, TEST_SEED, TEST),
+        test=language(*LONG, FRESH_SEED if variant else TEST_SEED, TEST),
         stream=partial(language, *SHORT),
     )
+
+
+def up_to(metric: Metric, shorter: int, longest: int) -> Further:
+    """Return a metric of the sequences alone that have more than ``shorter`` steps and at most ``longest``."""
+
+    def sums(outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        steps = torch.arange(1, len(targets) + 1, device=targets.device).unsqueeze(1)
+        return metric.sums(outputs, torch.where((steps > shorter) & (steps <= longest), targets, NOT_ASKED))
+
+    definition = f"{metric.definition}; of sequences of {shorter + 1} to {longest} steps alone"
+    return Further(replace(metric, definition=definition, sums=sums), "length", float(longest))
+
+
+BY_LENGTH = tuple(up_to(ACCURACY, *ends) for ends in pairwise(LENGTHS))
+"""Accuracy of each group of lengths."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections import Counter
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 
 import numpy as np
 import pytest
@@ -93,6 +93,30 @@ def test_training_is_short_and_held_out_is_long_with_all_lengths_alike_likely(na
         wanted = range(first, last + 1, 1 + even)
         assert set(lengths) == set(wanted) and split.inputs.shape[1] == last
         assert scipy.stats.chisquare([lengths[k] for k in wanted]).pvalue > 1e-3
+
+
+@languages
+def test_fresh_test_data_are_other_sequences_and_all_else_stays(name: str) -> None:
+    plain, fresh = load(name), get_task(name).load("test=2")
+    assert torch.equal(fresh.valid.inputs, plain.valid.inputs) and fresh.test.inputs.shape == plain.test.inputs.shape
+    assert fresh.stream is not None and torch.equal(fresh.stream(7, 9).inputs, stream(name, 7, 9).inputs)
+    first, second = ({tuple(word) for word in spoken(data.test)} for data in (plain, fresh))
+    assert len(first & second) < 5 and plain.version != fresh.version
+    some = Sequences(fresh.test.inputs[:500], fresh.test.targets[:500])
+    assert labels_of(some) == [by_hand(name, word) for word in spoken(some)]
+
+
+@languages
+def test_accuracy_by_length_is_that_of_the_sequences_of_these_lengths(name: str) -> None:
+    task, test = get_task(name), load(name).test
+    test = Sequences(test.inputs[:1000], test.targets[:1000])
+    outputs = torch.randn(1000, 256, task.outputs, generator=seeded_generator(0))
+    asked = (test.targets != NOT_ASKED).int().argmax(1)
+    hits = outputs[torch.arange(1000), asked].argmax(-1) == test.targets[torch.arange(1000), asked]
+    for group, (first, last) in zip(task.further, pairwise((39, 64, 96, 128, 160, 192, 224, 256)), strict=True):
+        mine = (asked + 1 > first) & (asked + 1 <= last)
+        assert (group.x_name, group.x) == ("length", last)
+        assert group.score(outputs, test) == pytest.approx(100 * hits[mine].double().mean().item(), abs=1e-9)
 
 
 @languages

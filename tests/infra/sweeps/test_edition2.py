@@ -1,0 +1,84 @@
+"""The sweeps of the second edition treat all models alike, with equal sizes and budgets, on data nobody has seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from build_edition import expected
+from tree import ROOT
+
+from longwave.platform.registry import get_model, get_task
+from longwave.platform.sweeps.file.cell import read_cells
+from longwave.platform.sweeps.file.schema import SweepFile, read_sweep
+
+FILES = sorted((ROOT / "infra/sweeps/edition2").glob("*.toml"))
+FIRST_TIER = "lstm gru tanh_rnn lem cornn unicornn lipschitz_rnn tau_gru lru linoss mingru".split()
+"""Mamba and DeltaNet join once they are here."""
+IN_BLOCKS = {"lru", "linoss", "mingru"}
+"""What its papers print in residual blocks alone."""
+SEEN = {"parity", "cycle_navigation"}
+"""Tasks with generated data on whose plain test data edition 1 shows results."""
+
+
+def parameters(file: SweepFile) -> dict[str, int]:
+    """Return the trainable numbers of each model of a file."""
+    [name] = file.variant_by_task
+    task, numbers = get_task(name), {}
+    for model in map(get_model, file.models):
+        cell = next(iter(read_cells(file, model)))
+        hidden = int(cell.fixed["hidden"])
+        numbers[model.name] = model.parameters(task.inputs, hidden, task.outputs, None, cell.options(model))
+    return numbers
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_model_of_a_board_has_the_same_search_and_the_same_budget(path: Path) -> None:
+    sweep = read_sweep(path)
+    assert sweep.name == f"edition2-{path.stem}" and set(FIRST_TIER) <= set(sweep.models)
+    assert (sweep.trials, sweep.retrain, sweep.sampler, sweep.warm, sweep.rule) == (32, 10, "random", [], 2)
+    assert sweep.race_settings and sweep.halving and sweep.halving.gate and sweep.wider is None
+    assert (sweep.halving.eta, sweep.halving.first) == (2, 7), "rungs at 7, 14, 28 and 56 of 100 epochs"
+    assert sweep.epochs == 100 and set(sweep.recipe) == {"solved"}
+    assert {key for table in sweep.model.values() for key in table} <= {"hidden", "block"}
+    assert expected(path) > 0
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_models_have_equally_many_trainable_numbers_within_five_per_cent(path: Path) -> None:
+    numbers = parameters(read_sweep(path))
+    middle = sorted(numbers.values())[len(numbers) // 2]
+    assert all(abs(count / middle - 1) <= 0.05 for count in numbers.values()), numbers
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_learning_rates_go_to_a_tenth_for_all_models(path: Path) -> None:
+    sweep = read_sweep(path)
+    for name in sweep.models:
+        own = sweep.space.get(name, {}).get("lr", get_model(name).lr)
+        assert (own.low, own.high) == (1e-4, 0.1), name  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path.stem[0] == "b"], ids=lambda path: path.stem)
+def test_ranges_of_state_tracking_follow_from_forty_steps_and_all_models_are_bare(path: Path) -> None:
+    sweep = read_sweep(path)
+    assert not any("block" in table for table in sweep.model.values())
+    for name in sweep.models:
+        for param in get_model(name).params:
+            ours, by_rule = sweep.space.get(name, {}).get(param.name), param.in_time(40)
+            if by_rule is param:
+                assert ours is None
+            else:
+                assert (ours.low, ours.high) == (by_rule.low, min(by_rule.high, 40)) and ours.log  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_test_data_that_edition_1_has_shown_are_drawn_anew(path: Path) -> None:
+    [(task, variant)] = read_sweep(path).variant_by_task.items()
+    assert variant.endswith("test=2") or task not in SEEN
+
+
+@pytest.mark.parametrize(("start", "steps", "batch"), [("a1", 30_000, 50), ("a2", 7_500, 50), ("b", 20_000, 256)])
+def test_budgets_are_the_published_ones_or_the_declared_ones(start: str, steps: int, batch: int) -> None:
+    for sweep in (read_sweep(path) for path in FILES if path.stem.startswith(start)):
+        assert sweep.epochs and sweep.steps and (sweep.epochs * sweep.steps, sweep.batch) == (steps, batch)

@@ -6,7 +6,7 @@
 # make honesty     how often ranks, intervals and verdicts are wrong, claimed and simulated: 20 minutes
 # make mutants     breaks lines, one at a time; fails where no test notices: most of an hour; it goes on where it stopped
 # make chaos       sweeps whose drivers, workers, nodes, checkpoints, database and disks fail: hours; it goes on
-# make edition     trains what is missing of infra/sweeps/edition1 at low priority, then publishes edition 1; hours
+# make edition     trains what is missing of an edition at low priority, then publishes it; hours. EDITION=2: of the second
 # make drawn       trains eight rows of the edition, drawn at random, once more
 # make gpu         is everything right on this GPU, and how fast? infra/benchmarks/<gpu>.json
 # make check       formatting, lint, types, security, licences
@@ -68,10 +68,11 @@ mutants: install
 chaos: install
 	$(TOOL)/chaos.py $(WORDS)
 
-# What is made on the way lies in .edition and infra/board/unfinished. WORDS="b1 b2" runs these alone, WORDS=--publish none;
-# WORDS=--widen writes second searches of those whose winners sit at the edge of a range.
+# What is made on the way lies in .edition-1 and infra/board/unfinished-1. WORDS="b1 b2" runs these alone, WORDS=--publish
+# none; WORDS=--pause ends it in order from another terminal, and the same command goes on; WORDS=--keep writes what is
+# done so far; WORDS=--widen writes second searches of those whose winners sit at the edge of a range.
 edition: install
-	nice -n 19 env $(TOOL)/build_edition.py $(WORDS)
+	nice -n 19 env $(TOOL)/build_edition.py $(EDITION:%=--edition %) $(WORDS)
 
 drawn: install
 	nice -n 19 env $(TOOL)/drawn_rows.py $(WORDS)

@@ -1,13 +1,19 @@
-"""Builds edition 1: trains what is missing of its sweeps, keeps each sweep, publishes what is whole.
+"""Builds an edition: trains what is missing of its sweeps, keeps each sweep, publishes what is whole.
 
-``make edition`` runs the files of ``infra/sweeps/edition1`` in the order of their names, from a store of its own in
-``.edition``. Once a sweep is over, what it trained lies as a bundle in the edition's ``results``, named by its hash,
-which is listed in ``platform/boards/trust.txt``; commit both. No bundle there is ever written anew. A checkout without
-``.edition`` begins with these bundles, so nothing in them is trained again. The pages are published from them alone.
-What is done of a sweep that is interrupted lies in ``infra/board/unfinished``, in one file of at most 2 MB that takes
-the place of the one before; committed, another machine goes on.
+``make edition EDITION=2`` runs the files of ``infra/sweeps/edition2`` in the order of their names, from a store of its
+own in ``.edition-2``; without a number it is the edition that the README shows. Once a sweep is over, what it trained
+lies as a bundle in the edition's ``results``, named by its hash, which is listed in ``platform/boards/trust.txt``;
+commit both. No bundle there is ever written anew. A checkout without that store begins with these bundles, so nothing
+in them is trained again. The pages are published from them alone. Ctrl-C or ``WORDS=--pause`` from another terminal
+ends it in order, and the same command goes on. What is done by then of a sweep that is not over lies in
+``infra/board/unfinished-2``, in one file of at most 1 MB that takes the place of the one before; ``WORDS=--keep``
+writes it while the sweep runs. Committed, another machine goes on.
 
     build_edition.py [WORD ...]       sweeps whose names hold a word; by default all
+    build_edition.py --edition N      of another edition than the one that the README shows
+    build_edition.py --workers N      packs at a time; by default as many as there are cores
+    build_edition.py --keep           write what is done of sweeps that are not over; train nothing
+    build_edition.py --pause          end what trains the edition, in order
     build_edition.py --publish        train nothing
     build_edition.py --widen WORD     of each that is over and has a winner at the edge of a range
                                       write NAME-widened.toml, with a second search; train nothing
@@ -28,7 +34,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from edition_folders import EditionFolders, longwave, query, read_state, trust_bundle
+from edition_folders import SHOWN, EditionFolders, longwave, query, read_state, trust_bundle
 from edition_report import write_report
 from rechosen import list_rechosen, write_files
 
@@ -52,8 +58,8 @@ from longwave.platform.sweeps.plan.stored import read_sweep_plan, with_search_sp
 from longwave.platform.training.environment import describe
 
 EXPECTED = re.compile(r"^# Expected: ([\d.]+) hours", re.MULTILINE)
-TITLE = "Longwave, edition 1"
-MOST = 2_000_000
+TITLE = "Longwave, edition {}"
+MOST = 1_000_000
 """Bytes of a sweep that is not over: the file is written anew with every interruption."""
 
 
@@ -66,7 +72,7 @@ def import_missing(folders: EditionFolders) -> None:
             folders.note_bundle(name, path.name)
 
 
-def train(folders: EditionFolders, file: Path) -> None:
+def train(folders: EditionFolders, file: Path, workers: int | None = None) -> None:
     """Run a sweep until it is over, and keep what it trained.
 
     Raises:
@@ -77,13 +83,13 @@ def train(folders: EditionFolders, file: Path) -> None:
     print(f"{file.stem}: expected {hours:.1f} h", flush=True)
     try:
         if read_state(folders, settings.name).get("state") != "over":
-            longwave(folders, "sweep", "run", file, "--mlflow", "off")
+            longwave(folders, "sweep", "run", file, "--mlflow", "off", *(("--workers", workers) if workers else ()))
         state = read_state(folders, settings.name)
         ends = f"{state['ok']} ok, {state['stopped']} stopped, {state['diverged']} diverged, {state['failed']} failed"
         print(query(folders, "sweep", "edges", settings.name).stdout, end="", flush=True)
         print(f"{file.stem}: took {state['spent']['ran'] / 3600:.2f} h of {hours:.1f} h expected: {ends}", flush=True)
         if state["state"] != "over":
-            sys.exit(f"{file.stem} is {state['state']}. Go on with: make edition")
+            sys.exit(f"{file.stem} is {state['state']}. Go on with: {folders.command}")
     except SystemExit:
         keep_unfinished(folders, settings.name)
         raise
@@ -97,18 +103,32 @@ def keep_unfinished(folders: EditionFolders, sweep: str) -> None:
     """
     for name, packed in pack_new(folders, sweep, over=True).items():
         if len(packed) > MOST:
-            print(f"{sweep}: what is over of it has {len(packed):,} bytes, {MOST:,} at most: it stays in .edition")
+            print(f"{sweep}: what is over of it has {len(packed):,} bytes, {MOST:,} at most: it stays in the store")
         else:
-            write_bundle(folders, folders.board / "unfinished" / f"{sweep}{bundle.ENDING}", packed)
-            print(f"{sweep}: what is over of it lies in unfinished, {name}")
+            write_bundle(folders, folders.unfinished_at(sweep), packed)
+            print(f"{sweep}: what is over of it lies in {folders.unfinished_at(sweep).parent.name}, {name}")
+
+
+def pause(folders: EditionFolders, file: Path) -> None:
+    """End the drivers of a sweep in order, if it is being trained."""
+    name = read_sweep(file).name
+    if any(driver["alive"] for driver in read_state(folders, name).get("drivers", ())):
+        longwave(folders, "sweep", "stop", name)
+
+
+def keep(folders: EditionFolders, file: Path) -> None:
+    """Write what is done of a sweep that has begun and is not over."""
+    name = read_sweep(file).name
+    if read_state(folders, name).get("state", "over") != "over":
+        keep_unfinished(folders, name)
 
 
 def keep_finished(folders: EditionFolders, sweep: str) -> None:
     """Write a sweep's bundle beside those before, and trust it, unless all of it lies there already."""
     for name, packed in pack_new(folders, sweep).items():
         trusted = write_bundle(folders, folders.edition / FOLDER / name, packed)
-        trust_bundle(folders.trust, trusted, hashlib.sha256(packed).hexdigest(), f"edition 1, {sweep}")
-    (folders.board / "unfinished" / f"{sweep}{bundle.ENDING}").unlink(missing_ok=True)
+        trust_bundle(folders.trust, trusted, hashlib.sha256(packed).hexdigest(), f"edition {folders.number}, {sweep}")
+    folders.unfinished_at(sweep).unlink(missing_ok=True)
 
 
 def pack_new(folders: EditionFolders, sweep: str, over: bool = False) -> dict[str, bytes]:
@@ -143,12 +163,14 @@ def widen(folders: EditionFolders, file: Path) -> None:
     if file.stem.endswith("-widened"):
         return
     if read_state(folders, name := read_sweep(file).name).get("state") != "over":
-        print(f"{file.stem} is not over in this store. First, training nothing twice: make edition WORDS={file.stem}")
+        print(
+            f"{file.stem} is not over in this store. First, training nothing twice: {folders.command} WORDS={file.stem}"
+        )
         return
     ranges = query(folders, "sweep", "edges", name, "--widened").stdout
     if ranges and not wide.exists():
         wide.write_text(second_search(file, ranges), encoding="utf-8")
-        print(f"{wide.name}: run it with: make edition")
+        print(f"{wide.name}: run it with: {folders.command}")
 
 
 def second_search(file: Path, ranges: str) -> str:
@@ -172,7 +194,9 @@ def publish(folders: EditionFolders) -> None:
         with Store(fresh.store) as store:
             write_catalogue(store)
             commit = describe()["commit"]
-            made = write_edition(pages, store, TITLE, commit, None, True, print, trust, folders.results)
+            made = write_edition(
+                pages, store, TITLE.format(folders.number), commit, None, True, print, trust, folders.results
+            )
             rows = read_board(store, pool=Pool(trust=trust))
             write_report(
                 rows,
@@ -180,10 +204,10 @@ def publish(folders: EditionFolders) -> None:
                 remaining_hours(folders, rows),
                 made,
                 pages,
-                folders.board,
-                folders.readme,
+                folders,
             )
-        ship(made, folders.shipped)
+        if folders.is_shown:
+            ship(made, folders.shipped)
         shutil.rmtree(folders.edition)
         shutil.move(pages, folders.edition)
     size = sum(file.stat().st_size for file in folders.edition.rglob("*") if file.is_file())
@@ -211,20 +235,34 @@ def expected(file: Path) -> float:
     return float(hours[1]) if hours else 0.0
 
 
-def main(arguments: Sequence[str], folders: EditionFolders) -> None:
-    """Do what the arguments say; see the module."""
+def main(arguments: Sequence[str], folders: EditionFolders | None = None) -> None:
+    """Do what the arguments say; see the module.
+
+    Args:
+        arguments: Of the command line.
+        folders: Of the edition, in place of those in the repository.
+    """
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("words", nargs="*", help="parts of names of sweep files")
+    parser.add_argument("--edition", type=int, default=SHOWN, help="number of the edition")
+    parser.add_argument("--workers", type=int, help="packs at a time")
+    parser.add_argument("--keep", action="store_true", help="train nothing; write what is done of sweeps not over yet")
+    parser.add_argument("--pause", action="store_true", help="train nothing; end what trains the edition, in order")
     parser.add_argument("--publish", action="store_true", help="train nothing; publish the tables that are whole")
     parser.add_argument("--widen", action="store_true", help="train nothing; write second searches over wider ranges")
     parser.add_argument("--rechoose", action="store_true", help="train nothing; write what retrainings chose anew")
     chosen = parser.parse_args(arguments)
+    folders = folders or EditionFolders.of_edition(chosen.edition)
     folders.home.mkdir(parents=True, exist_ok=True)
     begun = time.monotonic()
     if chosen.publish:
         publish(folders)
         return
     files = folders.sweep_files(chosen.words)
+    if chosen.pause or chosen.keep:
+        for file in files:
+            pause(folders, file) if chosen.pause else keep(folders, file)
+        return
     import_missing(folders)
     if chosen.widen:
         for file in files:
@@ -233,14 +271,14 @@ def main(arguments: Sequence[str], folders: EditionFolders) -> None:
     if chosen.rechoose:
         with Store(folders.store, create=False) as store:
             for path in write_files(list_rechosen(store.groups()), folders.sweeps):
-                print(f"{path.name}: run it with: make edition")
+                print(f"{path.name}: run it with: {folders.command}")
         return
     print(f"{len(files)} sweeps, expected {sum(map(expected, files)):.1f} h of two cores", flush=True)
     for file in files:
-        train(folders, file)
+        train(folders, file, chosen.workers)
     publish(folders)
     print(f"took {(time.monotonic() - begun) / 3600:.2f} h")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:], EditionFolders())
+    main(sys.argv[1:])

@@ -1,4 +1,4 @@
-"""Where the parts of edition 1 lie, and Longwave's commands for its store."""
+"""Where the parts of an edition lie, and Longwave's commands for its store."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from longwave.platform.exchange.bundle import ENDING
 
 LONGWAVE = [sys.executable, "-m", "longwave.platform.cli.main"]
 """The command, in this Python."""
+SHOWN = 1
+"""Number of the edition that the README and the package show."""
 
 
 @dataclass(frozen=True)
@@ -34,19 +36,41 @@ class EditionFolders:
         trust: List of hashes that ship.
         readme: Shows the edition's answer.
         shipped: The edition as the package has it.
+        number: Of the edition.
     """
 
     sweeps: Path = ROOT / "infra/sweeps/edition1"
     board: Path = ROOT / "infra/board"
-    home: Path = ROOT / ".edition"
+    home: Path = ROOT / ".edition-1"
     trust: Path = ROOT / "platform/boards/trust.txt"
     readme: Path = ROOT / "README.md"
     shipped: Path = FILE
+    number: int = 1
+
+    @classmethod
+    def of_edition(cls, number: int) -> EditionFolders:
+        """Return the folders of an edition of the repository."""
+        return cls(sweeps=ROOT / f"infra/sweeps/edition{number}", home=ROOT / f".edition-{number}", number=number)
+
+    @property
+    def command(self) -> str:
+        """What trains and publishes it: ``make edition EDITION=2``."""
+        return "make edition" + (f" EDITION={self.number}" if self.number != SHOWN else "")
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the README and the package show this edition."""
+        return self.number == SHOWN
 
     @property
     def edition(self) -> Path:
         """The edition's folder."""
-        return self.board / "edition-1"
+        return self.board / f"edition-{self.number}"
+
+    @property
+    def surprises(self) -> Path:
+        """What people write of it, for its report."""
+        return self.board / f"surprises-{self.number}.md"
 
     @property
     def results(self) -> list[Path]:
@@ -56,7 +80,11 @@ class EditionFolders:
     @property
     def unfinished(self) -> list[Path]:
         """The bundles of sweeps that are being trained, one a sweep."""
-        return sorted((self.board / "unfinished").glob(f"*{ENDING}"))
+        return sorted(self.unfinished_at("*").parent.glob(f"*{ENDING}"))
+
+    def unfinished_at(self, sweep: str) -> Path:
+        """Return where the bundle of a sweep lies that is being trained."""
+        return self.board / f"unfinished-{self.number}" / f"{sweep}{ENDING}"
 
     @property
     def store(self) -> str:

@@ -1,6 +1,6 @@
 """The report of an edition, REPORT.md: verdicts, tasks to retire, what is undecided, what it cost, what surprised.
 
-All but the last part is told by the rows. What surprised is written by people, in ``surprises.md`` beside the edition.
+All but the last part is told by the rows. What surprised is written by people, in ``surprises-N.md`` beside edition N.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
+
+from edition_folders import SHOWN, EditionFolders
+from tree import ROOT
 
 from longwave.platform.boards.answer import answer, over_all
 from longwave.platform.boards.overview import overviews
@@ -45,10 +48,9 @@ def write_report(
     ahead: Mapping[str, float],
     made: Edition,
     folder: Path,
-    parent: Path,
-    readme: Path,
+    folders: EditionFolders,
 ) -> None:
-    """Write the report of an edition, and for the README its answer and its heat map.
+    """Write the report of an edition; of the one that the README shows its answer and its heat map, too.
 
     Args:
         rows: Of all boards, one board after the other.
@@ -56,17 +58,23 @@ def write_report(
         ahead: Hours that each sweep is expected to take of which nothing is published yet, by the stem of its file.
         made: The edition.
         folder: Where it lies.
-        parent: Where ``surprises.md`` lies, and the figure is to.
-        readme: Where the answer is to stand.
+        folders: Of the edition.
     """
-    people = surprises.read_text("utf-8") if (surprises := parent / "surprises.md").exists() else ""
-    (folder / "REPORT.md").write_text(report(rows, edges, ahead, made.title, made.id, people), encoding="utf-8")
+    people = folders.surprises.read_text("utf-8") if folders.surprises.exists() else ""
+    text = report(rows, edges, ahead, made.title, made.id, people, folders.number)
+    (folder / "REPORT.md").write_text(text, encoding="utf-8")
+    if folders.is_shown:
+        _show(rows, folders)
+
+
+def _show(rows: Sequence[Row], folders: EditionFolders) -> None:
+    """Write the answer of an edition and its heat map for the README."""
     parts = overviews(rows)
     if drawn := heat_map(parts[0]):
-        (parent / "heat-map.svg").write_text(drawn.svg(WIDTH), encoding="utf-8")
+        (folders.board / "heat-map.svg").write_text(drawn.svg(WIDTH), encoding="utf-8")
     said = "\n\n".join(map(over_all, parts))
-    text = ANSWER.sub(lambda match: f"{match[1]}{said}\n{match[2]}", readme.read_text(encoding="utf-8"))
-    readme.write_text(text, encoding="utf-8")
+    text = ANSWER.sub(lambda match: f"{match[1]}{said}\n{match[2]}", folders.readme.read_text(encoding="utf-8"))
+    folders.readme.write_text(text, encoding="utf-8")
 
 
 def report(
@@ -76,6 +84,7 @@ def report(
     title: str,
     edition: str,
     surprises: str,
+    number: int = SHOWN,
 ) -> str:
     """Return the report as Markdown; each statement of a row links it in the edition's page beside.
 
@@ -86,6 +95,7 @@ def report(
         title: Of the edition.
         edition: Its short id.
         surprises: What people say, with links of their own.
+        number: Of the edition in the repository.
     """
     boards = [_board(name, list(group)) for name, group in groupby(rows, key=lambda row: row.place)]
     trained = [row for row in rows if row.kind == "reproduced"]
@@ -95,13 +105,14 @@ def report(
     gone = [row for row in trained if row.superseded in went_on]
     within = [*gone, *(row for row in trained if REJECTED.format(row.key[:SHORT]) in reasons)]
     searching = sum(row.find_seconds for row in trained if row not in within) / 3600  # of a longer search, its whole
+    command = EditionFolders.of_edition(number).command
     head = (
         f"Edition `{edition}`: {len(trained)} rows on {len(boards)} board{'s' * (len(boards) > 1)}"
         f"{f', {len(gone)} of them superseded by a second search' * bool(gone)}; their {seeds} retrainings took "
         f"{hours:.1f} hours of one worker, their searches {searching:.1f}. All numbers but those "
         "of the last part are computed from `results`. Names link to rows of `index.html`, with seeds, settings and "
         "the command that trains a row once more. That page is not in the repository, so the links lead nowhere until "
-        "`make edition WORDS=--publish`, which trains nothing, has drawn it beside this file."
+        f"`{command} WORDS=--publish`, which trains nothing, has drawn it beside this file."
     )
     parts = [
         ("Which model is best", [*chain(*((over_all(one), "") for one in overviews(rows))), *_best(boards)]),
@@ -112,7 +123,7 @@ def report(
         ("What a second search changed", _replaced(boards, WENT_ON, OF_A_SECOND_SEARCH)),
         ("What the retrainings changed", _replaced(boards, REJECTED, OF_RETRAININGS)),
         ("What it cost", _cost(boards)),
-        ("How far it goes", _ahead(ahead)),
+        ("How far it goes", _ahead(ahead, number)),
         ("What surprised", surprises.strip().splitlines() or ["Nothing is written yet."]),
     ]
     body = [line for part, lines in parts for line in ("", f"## {part}", "", *(lines or ["Nothing."]))]
@@ -246,14 +257,16 @@ def _cost(boards: Iterable[Board]) -> list[str]:
     return lines[1:]
 
 
-def _ahead(sweeps: Mapping[str, float]) -> list[str]:
+def _ahead(sweeps: Mapping[str, float], number: int) -> list[str]:
     """Return which sweeps are still to be trained, and how long that is expected to take."""
+    folders = EditionFolders.of_edition(number)
+    files = f"`{folders.sweeps.relative_to(ROOT)}`"
     if not sweeps:
-        return ["All sweeps of `infra/sweeps/edition1` are published."]
+        return [f"All sweeps of {files} are published."]
     named = ", ".join(f"`{stem}` ({hours:g} h)" for stem, hours in sweeps.items())
     return [
-        f"{len(sweeps)} sweeps of `infra/sweeps/edition1` are ready to run and not published yet, with the hours that "
-        f"each is expected to take on two cores: {named}. `make edition` goes on with them."
+        f"{len(sweeps)} sweeps of {files} are ready to run and not published yet, with the hours that each is expected "
+        f"to take on two cores: {named}. `{folders.command}` goes on with them."
     ]
 
 

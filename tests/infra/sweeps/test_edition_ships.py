@@ -73,7 +73,7 @@ def test_no_bundle_that_was_committed_was_written_anew() -> None:
 def test_the_report_beside_the_edition_is_of_it_and_holds_what_people_wrote(edition_of_bundles: Edition) -> None:
     report = (FOLDERS.edition / "REPORT.md").read_text(encoding="utf-8")
     assert f"Edition `{edition_of_bundles.id}`" in report
-    assert (FOLDERS.board / "surprises.md").read_text(encoding="utf-8").strip() in report
+    assert FOLDERS.surprises.read_text(encoding="utf-8").strip() in report
     keys = {row["key"] for row in edition_of_bundles.rows}
     linked = {part.split(")")[0] for part in report.split("index.html#row=")[1:]}
     reproduced = {row["key"] for row in edition_of_bundles.rows if row["kind"] == "reproduced"}

@@ -53,7 +53,7 @@ def items(text: str) -> list[str]:
 @pytest.mark.integration  # imports the edition
 def test_each_number_that_people_wrote_is_one_of_a_row_that_they_link(edition_of_bundles: Edition) -> None:
     rows = {row["key"]: row for row in edition_of_bundles.rows}
-    texts = items((EditionFolders().board / "surprises.md").read_text(encoding="utf-8"))
+    texts = items(EditionFolders().surprises.read_text(encoding="utf-8"))
     assert len(texts) > 20
     assert {item[:60]: lost for item in texts if (lost := strangers(item, rows))} == {}
 

@@ -71,7 +71,7 @@ lr = { low = 0.001, high = 0.1 }
 """
 COMMAND = """
 import sys; from pathlib import Path; from build_edition import main; from edition_folders import EditionFolders
-main(sys.argv[7:], EditionFolders(*map(Path, sys.argv[1:7])))
+main(sys.argv[8:], EditionFolders(*map(Path, sys.argv[1:7]), number=int(sys.argv[7])))
 """
 
 
@@ -172,7 +172,7 @@ def test_an_interrupted_edition_goes_on_and_a_fresh_checkout_trains_nothing_twic
 
     other = replace(folders, home=tmp_path / "elsewhere")
     before = rows(folders)
-    (folders.board / "surprises.md").write_text("what people wrote\n")
+    folders.surprises.write_text("what people wrote\n")
     output = made(other)
     assert "trials imported" in output and count(other, "attempts") == 0, "nothing was trained"
     assert rows(folders) == before and {file.name: file.read_bytes() for file in folders.results} == results
@@ -214,7 +214,7 @@ def test_what_is_unfinished_and_too_large_is_not_written_and_says_so(
         driver.start_sweep(small(epochs=1, trials=1), store, here, None, Console(file=io.StringIO()))
     monkeypatch.setattr(build_edition, "MOST", 100)
     keep_unfinished(folders, "tiny")
-    assert not folders.unfinished and "bytes, 100 at most: it stays in .edition" in capsys.readouterr().out
+    assert not folders.unfinished and "bytes, 100 at most: it stays in the store" in capsys.readouterr().out
 
 
 def test_a_bundle_is_listed_once_and_others_stay(folders: EditionFolders) -> None:
@@ -223,6 +223,32 @@ def test_a_bundle_is_listed_once_and_others_stay(folders: EditionFolders) -> Non
     assert shipped(folders.trust).keys() == {letter * 64 for letter in "eab"}
     assert folders.trust.read_text().splitlines()[2:] == [f"{c * 64} {'c' * 64}  # edition 1, adding" for c in "ab"]
     assert folders.trust.read_text().splitlines()[0] == "# hashes"
+
+
+@pytest.mark.integration
+def test_what_is_done_is_kept_while_the_sweep_goes_on_and_pausing_ends_it_in_order(folders: EditionFolders) -> None:
+    second = replace(folders, number=2, board=folders.board / "other")
+    process = started(second, "b", "--workers", "1")
+    while count(second, "trials WHERE phase = 'retrain'") < 2:
+        assert process.poll() is None
+        time.sleep(0.1)
+    made(second, "--keep")
+    [unfinished] = second.unfinished
+    assert unfinished.parent.name == "unfinished-2" and bundle.read(unfinished).content.trials
+    if process.poll() is None:
+        made(second, "--pause")
+    output, _ = process.communicate()
+    assert "Go on with: make edition EDITION=2" in output or process.returncode == 0
+
+
+def test_an_edition_has_sweeps_a_store_and_a_folder_of_its_own() -> None:
+    first, second = EditionFolders(), EditionFolders.of_edition(2)
+    assert first == EditionFolders.of_edition(1) and first.is_shown and not second.is_shown
+    for name in ("sweeps", "home", "edition", "surprises"):
+        assert getattr(first, name) != getattr(second, name)
+        assert str(getattr(second, name)) == str(getattr(first, name)).replace("1", "2")
+    assert (first.command, second.command) == ("make edition", "make edition EDITION=2")
+    assert first.unfinished_at("a") != second.unfinished_at("a")
 
 
 def test_sweeps_run_in_the_order_of_their_names_a_second_search_behind_its_first(folders: EditionFolders) -> None:

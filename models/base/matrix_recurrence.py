@@ -27,7 +27,7 @@ class MatrixRecurrence(SequenceLayer[W], Generic[W]):
         raise NotImplementedError
 
     def drive(self, x: Tensor, w: W) -> tuple[Tensor, ...]:
-        """Return what each step reads, (M, T, B, H, ·) each, with the axes of ``form().drives``, from x (M, T, B, p)."""
+        """Return what each step reads, (M, T, B, H, ·) each, with the axes of ``form().drives``; x is (M, T, B, p)."""
         raise NotImplementedError
 
     def constants(self, w: W) -> tuple[Tensor, ...]:

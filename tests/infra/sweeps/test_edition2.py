@@ -11,12 +11,15 @@ from tree import ROOT
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.sweeps.file.cell import read_cells
 from longwave.platform.sweeps.file.schema import SweepFile, read_sweep
+from longwave.tasks.base.variants import FRESH
 
 FILES = sorted((ROOT / "infra/sweeps/edition2").glob("*.toml"))
 FIRST_TIER = "lstm gru tanh_rnn lem cornn unicornn lipschitz_rnn tau_gru lru linoss mingru".split()
 """Mamba and DeltaNet join once they are here."""
 IN_BLOCKS = {"lru", "linoss", "mingru"}
 """What its papers print in residual blocks alone."""
+FIVE = ["lstm", "lem", *sorted(IN_BLOCKS, key=FIRST_TIER.index)]
+"""Models of the boards on which all stand in residual blocks."""
 SEEN = {"parity", "cycle_navigation"}
 """Tasks with generated data on whose plain test data edition 1 shows results."""
 
@@ -35,12 +38,12 @@ def parameters(file: SweepFile) -> dict[str, int]:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_every_model_of_a_board_has_the_same_search_and_the_same_budget(path: Path) -> None:
     sweep = read_sweep(path)
-    assert sweep.name == f"edition2-{path.stem}" and set(FIRST_TIER) <= set(sweep.models)
+    assert sweep.name == f"edition2-{path.stem}" and sweep.models == (FIVE if "block" in path.stem else FIRST_TIER)
     assert (sweep.trials, sweep.retrain, sweep.sampler, sweep.warm, sweep.rule) == (32, 10, "random", [], 2)
     assert sweep.race_settings and sweep.halving and sweep.halving.gate and sweep.wider is None
     assert (sweep.halving.eta, sweep.halving.first) == (2, 7), "rungs at 7, 14, 28 and 56 of 100 epochs"
     assert sweep.epochs == 100 and set(sweep.recipe) == {"solved"}
-    assert {key for table in sweep.model.values() for key in table} <= {"hidden", "block"}
+    assert {key for table in sweep.model.values() for key in table} <= {"hidden", "block", "depth"}
     assert expected(path) > 0
 
 
@@ -59,10 +62,19 @@ def test_learning_rates_go_to_a_tenth_for_all_models(path: Path) -> None:
         assert (own.low, own.high) == (1e-4, 0.1), name  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if path.stem[0] == "b"], ids=lambda path: path.stem)
-def test_ranges_of_state_tracking_follow_from_forty_steps_and_all_models_are_bare(path: Path) -> None:
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_models_are_bare_or_in_blocks_as_the_board_says(path: Path) -> None:
     sweep = read_sweep(path)
-    assert not any("block" in table for table in sweep.model.values())
+    depth = {name: table.get("depth", 1) for name, table in sweep.model.items() if table.get("block") == "pre"}
+    if "block" in path.stem:
+        assert depth == dict.fromkeys(FIVE, int(path.stem.split("-")[2]))
+    else:
+        assert depth == ({} if path.stem[0] == "b" else dict.fromkeys(IN_BLOCKS, 1))
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path.stem[0] == "b"], ids=lambda path: path.stem)
+def test_ranges_of_state_tracking_follow_from_forty_steps(path: Path) -> None:
+    sweep = read_sweep(path)
     for name in sweep.models:
         for param in get_model(name).params:
             ours, by_rule = sweep.space.get(name, {}).get(param.name), param.in_time(40)
@@ -75,7 +87,7 @@ def test_ranges_of_state_tracking_follow_from_forty_steps_and_all_models_are_bar
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_test_data_that_edition_1_has_shown_are_drawn_anew(path: Path) -> None:
     [(task, variant)] = read_sweep(path).variant_by_task.items()
-    assert variant.endswith("test=2") or task not in SEEN
+    assert variant.endswith(FRESH) or task not in SEEN
 
 
 @pytest.mark.parametrize(("start", "steps", "batch"), [("a1", 30_000, 50), ("a2", 7_500, 50), ("b", 20_000, 256)])

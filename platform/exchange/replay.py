@@ -60,16 +60,29 @@ def replay(file: File, count: int, chance: random.Random | None = None) -> Itera
         except (ConfigError, DataError) as error:
             yield AuditFinding("replay", "flag", f"{name} cannot be trained again here: {error}", about)
             continue
-        there = file.content.environments.get(entry.place or "", {})
-        names = [n for n in MATTERS if n not in CODE and there.get(n, "—") != trained.facts.get(n, "—")]
-        differs = (
-            f" ({names[0]} {there.get(names[0], '—')} there, {trained.facts.get(names[0], '—')} here)" if names else ""
-        )
-        if _path(there) != _path(trained.facts):
-            other = f"{name} cannot be compared: another kernel path is taken here{differs}."
-            yield AuditFinding("replay", "flag", other, about)
-        elif wrong := describe_difference(entry, trained):
-            yield AuditFinding("replay", "flag" if names else "reject", f"{name} {wrong}{differs}.", about)
+        if finding := compare(entry, trained, file.content.environments.get(entry.place or "", {})):
+            yield finding
+
+
+def compare(entry: BundledTrial, trained: Retraced, there: Mapping[str, str]) -> AuditFinding | None:
+    """Return what is said against a trial that was trained again; None where both are the same.
+
+    Args:
+        entry: The trial.
+        trained: What became of it here.
+        there: Facts on where it ran before.
+    """
+    name, about = f"trial {entry.config.id}", [entry.config.id]
+    names = [n for n in MATTERS if n not in CODE and there.get(n, "—") != trained.facts.get(n, "—")]
+    differs = (
+        f" ({names[0]} {there.get(names[0], '—')} there, {trained.facts.get(names[0], '—')} here)" if names else ""
+    )
+    if _path(there) != _path(trained.facts):
+        other = f"{name} cannot be compared: another kernel path is taken here{differs}."
+        return AuditFinding("replay", "flag", other, about)
+    if wrong := describe_difference(entry, trained):
+        return AuditFinding("replay", "flag" if names else "reject", f"{name} {wrong}{differs}.", about)
+    return None
 
 
 @flushing_subnormals()

@@ -63,6 +63,12 @@ def caught(scores: Sequence[float], scale: Scale, ratio: float, level: float = 0
     return float(np.mean(ndtr(away - bound) + ndtr(-away - bound)))
 
 
+def can_fail(scores: Sequence[float], scale: Scale) -> bool:
+    """Return whether a score inside ``prediction_interval`` says anything: a wrong one would fall outside at times."""
+    power = caught(scores, scale, WRONG)
+    return power is None or power >= LEAST_POWER
+
+
 def _spread(scores: Sequence[float], scale: Scale) -> Summary | None:
     """Return mean, std and number of the logs of errors; None where there are none, or they do not spread."""
     known = logs(scores, scale)

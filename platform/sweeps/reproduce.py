@@ -18,7 +18,8 @@ from longwave.platform.records.seeds import seed_key
 from longwave.platform.records.stored import LOCAL, Trial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.statistics.contrast import improvement, ratio
-from longwave.platform.statistics.prediction import LEAST_POWER, WRONG, caught, prediction_interval, reach
+from longwave.platform.statistics.prediction import WRONG, can_fail, caught, prediction_interval, reach
+from longwave.platform.statistics.scale import Scale
 from longwave.platform.statistics.stats import Summary, summary
 from longwave.platform.storage.store import Store
 from longwave.platform.training.checkpoint import Checkpoint
@@ -63,7 +64,7 @@ class RerunPlan:
     @property
     def can_fail(self) -> bool:
         """Whether a score inside the interval says anything for the row."""
-        return self.power is None or self.power >= LEAST_POWER
+        return can_fail(ended(self.row), scale(self.row))
 
     @property
     def before(self) -> float | None:
@@ -87,21 +88,8 @@ class Rerun:
 
     @property
     def outcome(self) -> Agreement:
-        """Whether the score lies inside the interval.
-
-        One that diverged is outside where none of the row's seeds did; where some did, it is undecided. Inside an
-        interval that is too wide to miss, nothing is decided either.
-        """
-        plan, score, expected, interval = self.plan, self.run.test, self.plan.expected, self.plan.interval
-        if self.run.status == "diverged":
-            return "undecided" if self.plan.diverged else "outside"
-        if score is None:
-            return "undecided"
-        if interval is None:
-            return "inside" if expected.std == 0 and math.isclose(score, expected.mean, rel_tol=1e-6) else "undecided"
-        if not interval[0] <= score <= interval[1]:
-            return "outside"
-        return "inside" if plan.can_fail else "undecided"
+        """Whether it agrees with the row; see ``agreement``."""
+        return agreement(self.run, ended(self.plan.row), self.plan.diverged, scale(self.plan.row))
 
     @property
     def ratio(self) -> float | None:
@@ -143,6 +131,30 @@ class Rerun:
             "outcome": self.outcome,
             "differences": [dict(zip(("what", "row", "here"), line, strict=True)) for line in self.differences],
         }
+
+
+def agreement(run: Run, known: Sequence[float], diverged: int, of: Scale) -> Agreement:
+    """Return whether the score of a further training of a row lies inside the interval of the row's scores.
+
+    One that diverged is outside where none of the row's seeds did; where some did, it is undecided. Inside an interval
+    that is too wide to miss, nothing is decided either.
+
+    Args:
+        run: How it ended.
+        known: The row's scores.
+        diverged: Retrainings of the row that diverged.
+        of: The scale of its metric.
+    """
+    if run.status == "diverged":
+        return "undecided" if diverged else "outside"
+    if run.test is None or not known:
+        return "undecided"
+    if (interval := prediction_interval(known, of)) is None:
+        expected = summary(known)
+        return "inside" if expected.std == 0 and math.isclose(run.test, expected.mean, rel_tol=1e-6) else "undecided"
+    if not interval[0] <= run.test <= interval[1]:
+        return "outside"
+    return "inside" if can_fail(known, of) else "undecided"
 
 
 def plan_rerun(store: Store, name: str, seed: int | None = None, task: str | None = None) -> RerunPlan:

@@ -34,6 +34,7 @@ from longwave.platform.records.run import Run
 from longwave.platform.redaction import redacted
 from longwave.platform.registry import get_task
 from longwave.platform.render.export import Format
+from longwave.platform.statistics import prediction
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.schema import Base, PublishedRow
 from longwave.platform.storage.store import Store
@@ -358,7 +359,7 @@ def test_a_diverged_retraining_that_was_left_out_is_missed(genuine: File) -> Non
 def test_re_runs_here_raise_the_level_of_an_imported_row_and_travel_as_claims(
     genuine: File, store: Store, tmp_path: Path, open_store: Callable[[str], Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reproduce, "LEAST_POWER", 0.0)  # rows of so few seeds would catch too little to verify anything
+    monkeypatch.setattr(prediction, "LEAST_POWER", 0.0)  # rows of so few seeds would catch too little to verify any
     intake.import_bundle(store, genuine, [])
     [row] = {t.config.row for t in store.retrainings("adding") if t.config.model == "gru"}
     assert level(store, "gru") == level(store, "lem") == "untrusted, schema-checked"

@@ -60,17 +60,23 @@ def changelog(made: Edition, previous: str | None, changes: Sequence[Change]) ->
     lines = [f"# {in_markdown(made.title)}: edition {made.id}", ""]
     if previous is None:
         return "\n".join([*lines, "The first edition.", ""])
-    lines += [f"Since edition {previous}: {len(changes) or 'no'} changes. {REASONS if changes else ''}".rstrip(), ""]
+    lines += [f"Since edition {previous}: {len(changes) or 'no'} changes. {REASONS if changes else ''}".rstrip()]
+    return "\n".join([*lines, *list_changes(changes), ""])
+
+
+def list_changes(changes: Sequence[Change]) -> list[str]:
+    """Return changes as lines of Markdown, each board's below its name."""
+    lines: list[str] = []
     board = None
     for change in changes:
         if board != (change.task, change.variant):
             board = (change.task, change.variant)
-            lines += [*([""] if lines[-1] else []), f"## {in_markdown(f'{change.task} {change.variant}')}".rstrip(), ""]
+            lines += ["", f"## {in_markdown(f'{change.task} {change.variant}')}".rstrip(), ""]
         ends = " → ".join(filter(None, (change.before, change.after)))
         kind = "" if change.kind == "reproduced" else f" ({change.kind})"
         title, ends, why = map(in_markdown, (change.title, ends, "; ".join(change.reasons)))
         lines.append(f"- {title} `{change.key[:12]}`{kind}: {ends}: {why}")
-    return "\n".join([*lines, ""]).replace("\n\n\n", "\n\n")
+    return lines
 
 
 def describe_row(row: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@
 # make edition     trains what is missing of an edition at low priority, then publishes it; hours. EDITION=2: of the second
 # make drawn       trains eight rows of the edition, drawn at random, once more
 # make gpu         is everything right on this GPU, and how fast? infra/benchmarks/<gpu>.json
+# make submission  checks the one in FOLDER, code, results and replays, and says what it changes on the board
 # make check       formatting, lint, types, security, licences
 # make lengths     functions that have many arguments, statements or branches: advice alone
 # make audit       known vulnerabilities of the locked packages; asks an outside service
@@ -24,7 +25,7 @@ BIN := $(VENV)/bin
 # Programs of ours, which share a few files with the tests.
 TOOL := PYTHONPATH=tests/support:infra/benchmarks $(BIN)/python infra/tools
 
-.PHONY: install demo test test-all test-changed honesty mutants chaos edition drawn gpu check lengths audit shots screens freeze lock
+.PHONY: install demo test test-all test-changed honesty mutants chaos edition drawn submission gpu check lengths audit shots screens freeze lock
 .DEFAULT_GOAL := install
 
 $(UV):
@@ -76,6 +77,9 @@ edition: install
 
 drawn: install
 	nice -n 19 env $(TOOL)/drawn_rows.py $(WORDS)
+
+submission: install
+	$(TOOL)/submission.py "$(FOLDER)" $(COMMENT:%=--comment %) $(WORDS)
 
 check: install
 	$(BIN)/ruff check .

@@ -49,6 +49,7 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.exchange import bundle
 from longwave.platform.exchange.collect import collect
 from longwave.platform.exchange.parts import split
+from longwave.platform.plugins.known import add_plugin
 from longwave.platform.records.group import Pool
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
@@ -67,7 +68,7 @@ def import_missing(folders: EditionFolders) -> None:
     """Import the bundles of which the store knows nothing yet, together: a second search goes on from a first."""
     paths = [*folders.results, *folders.unfinished]
     if missing := {path: name for path in paths if (name := bundle.read(path).name) not in folders.known_bundles()}:
-        longwave(folders, "import", *paths)
+        longwave(folders, "import", *paths, *folders.plugins)
         for path, name in missing.items():
             folders.note_bundle(name, path.name)
 
@@ -182,20 +183,22 @@ def second_search(file: Path, ranges: str) -> str:
 
 
 def publish(folders: EditionFolders) -> None:
-    """Publish the pages of the edition from its bundles alone, which stay as they are.
+    """Publish the pages of the edition from its bundles and those of trusted submissions, which stay as they are.
 
     It is done in an empty store, as whoever imports the edition has it.
     """
     with tempfile.TemporaryDirectory(dir=folders.home) as folder:
         fresh = replace(folders, home=Path(tempfile.mkdtemp(dir=folder)))
         pages = Path(folder) / "edition"
-        trust = [file.name for path in folders.results if (file := bundle.read(path)).content.rows]
-        longwave(fresh, "import", *folders.results)
+        trust = [file.name for path in folders.carried if (file := bundle.read(path)).content.rows]
+        longwave(fresh, "import", *folders.carried, *folders.plugins)
+        for path in folders.submitted:
+            add_plugin(path.parent)
         with Store(fresh.store) as store:
             write_catalogue(store)
             commit = describe()["commit"]
             made = write_edition(
-                pages, store, TITLE.format(folders.number), commit, None, True, print, trust, folders.results
+                pages, store, TITLE.format(folders.number), commit, None, True, print, trust, folders.carried
             )
             rows = read_board(store, pool=Pool(trust=trust))
             write_report(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ from typing import Any
 from tree import ROOT
 
 from longwave.files import atomic_file
+from longwave.platform.boards.trust import shipped
 from longwave.platform.editions.folder import FOLDER
 from longwave.platform.editions.shipped import FILE
 from longwave.platform.exchange.bundle import ENDING
@@ -36,6 +38,7 @@ class EditionFolders:
         trust: List of hashes that ship.
         readme: Shows the edition's answer.
         shipped: The edition as the package has it.
+        submissions: Folder of what others submitted.
         number: Of the edition.
     """
 
@@ -45,6 +48,7 @@ class EditionFolders:
     trust: Path = ROOT / "platform/boards/trust.txt"
     readme: Path = ROOT / "README.md"
     shipped: Path = FILE
+    submissions: Path = ROOT / "submissions"
     number: int = 1
 
     @classmethod
@@ -76,6 +80,23 @@ class EditionFolders:
     def results(self) -> list[Path]:
         """The bundles of finished sweeps, none of which is ever written anew."""
         return sorted((self.edition / FOLDER).glob(f"*{ENDING}"))
+
+    @property
+    def submitted(self) -> list[Path]:
+        """The bundles of submissions that are trusted, as those are that were replayed."""
+        paths = sorted(self.submissions.glob(f"*/*{ENDING}"))
+        hashes = set(shipped(self.trust).values())
+        return [path for path in paths if hashlib.sha256(path.read_bytes()).hexdigest() in hashes]
+
+    @property
+    def carried(self) -> list[Path]:
+        """The bundles that the edition is made of; of a submission's the one that lies there now."""
+        return list({path.name: path for path in (*self.results, *self.submitted)}.values())
+
+    @property
+    def plugins(self) -> list[str]:
+        """The code of submissions, as options of a command."""
+        return [word for path in self.submitted for word in ("--plugins", str(path.parent))]
 
     @property
     def unfinished(self) -> list[Path]:

@@ -13,6 +13,8 @@ from longwave.platform.exchange.finding import AuditFinding, find_conflicts
 from longwave.platform.exchange.parts import join
 from longwave.platform.exchange.reading import StageReport, ignore_stage
 from longwave.platform.exchange.shipped import list_names, read_each
+from longwave.platform.plugins.known import plugin_of
+from longwave.platform.plugins.plugin import is_plugin
 from longwave.platform.records.identity import digest
 from longwave.platform.records.run import EpochLine
 from longwave.platform.records.stored import CatalogueEntry, StoredSweep, Trial
@@ -134,7 +136,8 @@ def _explanations(new: Iterable[TrialConfig]) -> list[CatalogueEntry]:
     from longwave.platform.registry import get_model, get_task
 
     names = {(c.model, (c.task, c.variant, c.data)) for c in new}
-    models = [known_model(get_model(name)) for name in sorted({model for model, _ in names})]
+    here = [name for name in sorted({model for model, _ in names}) if not is_plugin(name) or plugin_of("model", name)]
+    models = [known_model(get_model(name)) for name in here]
     tasks = sorted({task for _, task in names})
     return [*models, *(known_task(get_task(name), variant, data) for name, variant, data in tasks)]
 

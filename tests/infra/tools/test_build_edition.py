@@ -71,14 +71,14 @@ lr = { low = 0.001, high = 0.1 }
 """
 COMMAND = """
 import sys; from pathlib import Path; from build_edition import main; from edition_folders import EditionFolders
-main(sys.argv[8:], EditionFolders(*map(Path, sys.argv[1:7]), number=int(sys.argv[7])))
+main(sys.argv[9:], EditionFolders(*map(Path, sys.argv[1:8]), number=int(sys.argv[8])))
 """
 
 
 @pytest.fixture
 def folders(tmp_path: Path) -> EditionFolders:
     """Return folders with two sweeps on two tasks, of which nothing is trained."""
-    names = ("sweeps", "board", "home", "trust.txt", "README.md", "edition.json.xz")
+    names = ("sweeps", "board", "home", "trust.txt", "README.md", "edition.json.xz", "submissions")
     made = EditionFolders(*(tmp_path / name for name in names))
     made.sweeps.mkdir()
     made.readme.write_text("Ours:\n<!-- edition -->\n<!-- /edition -->\nThat is all.\n")

@@ -1,0 +1,98 @@
+"""Runs a program that nobody knows: without the variables of this environment, with limits on time and memory.
+
+Passwords that stand in variables stay hidden from it, and the machine keeps going. It is no prison: what this user may
+read and write, the program may, too. So read its code before you run it anywhere but on a machine without secrets.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from longwave.tasks.base.cache import folder as data_folder
+
+SHOWN = 2**16
+"""Bytes of what a program printed that are read: its last."""
+
+
+class LimitError(Exception):
+    """A program ran into one of its limits; the message says which."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a program may take.
+
+    Attributes:
+        seconds: Of time, from start to end.
+        memory: Bytes that it may address.
+        written: Bytes of a file that it writes.
+    """
+
+    seconds: float = 600.0
+    memory: int = 8 * 2**30
+    written: int = 2**30
+
+
+def run_limited(command: Sequence[str], folder: Path, limits: Limits, threads: int = 0) -> tuple[int, str]:
+    """Run a program in ``folder``, which is its home, and return its exit status and the end of what it printed.
+
+    Args:
+        command: The program and its arguments.
+        folder: Where it runs, and may leave files.
+        limits: What it may take.
+        threads: On how many threads torch works; 0: on as many as there are cores.
+
+    Raises:
+        LimitError: It took more, or a signal ended it.
+    """
+    cores = os.cpu_count() or 1
+
+    seconds = int(limits.seconds * cores) + 1
+    most = {resource.RLIMIT_CPU: seconds, resource.RLIMIT_AS: limits.memory, resource.RLIMIT_FSIZE: limits.written}
+    printed = folder / "printed.txt"
+    with printed.open("wb") as log:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment_of(folder, min(threads, cores) or cores),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        for what, count in most.items():
+            resource.prlimit(process.pid, what, (count, count))  # long before Python has started there
+        try:
+            status = process.wait(limits.seconds)
+        except subprocess.TimeoutExpired:
+            raise LimitError(f"it takes more than {limits.seconds:g} s") from None
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # with all that it started
+            process.wait()
+    if status < 0:
+        raise LimitError(f"{signal.Signals(-status).name} ended it, as where it takes more than its limits")
+    with printed.open("rb") as log:
+        log.seek(max(printed.stat().st_size - SHOWN, 0))
+        return status, log.read().decode(errors="replace")
+
+
+def environment_of(folder: Path, threads: int) -> Mapping[str, str]:
+    """Return all variables that a program sees whose home is ``folder``. It trains on the CPU."""
+    return {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "LANG": "C.UTF-8",
+        "HOME": str(folder),
+        "TMPDIR": str(folder),
+        "LONGWAVE_HOME": str(folder / "longwave"),
+        "LONGWAVE_CACHE": str(data_folder()),
+        "OMP_NUM_THREADS": str(threads),
+        "CUDA_VISIBLE_DEVICES": "",
+    }

@@ -10,11 +10,12 @@ from functools import cache
 
 import numpy as np
 
-from longwave.tasks.base.cache import cached
+from longwave.tasks.base.cache import SEED, generated
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import MSE, mean_squared_error
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant, note
+from longwave.tasks.base.variants import FRESH, split_fresh, with_fresh
 from longwave.tasks.formats.ode import States, forecast_data, solve_delayed, split_path
 from longwave.tasks.trivial.forecasts import FORECASTS
 
@@ -36,19 +37,20 @@ def paths(start: States, step: float = STEP) -> States:
     return solve_delayed(slope, start, DELAY, step, round(STEPS * STEP / step))
 
 
-def starts() -> np.ndarray:
+def starts(seed: int = SEED) -> np.ndarray:
     """Return the state before the time 0 of all series, uniform in [0, 1), (N, 1)."""
-    return np.random.RandomState(1234).uniform(0, 1, (sum(SIZES.values()), 1))
+    return np.random.RandomState(seed).uniform(0, 1, (sum(SIZES.values()), 1))
 
 
-def _generate() -> dict[str, np.ndarray]:
-    return split_path(paths(starts())[FIRST : FIRST + POINTS], SIZES)
+def _generate(seed: int) -> dict[str, np.ndarray]:
+    return split_path(paths(starts(seed))[FIRST : FIRST + POINTS], SIZES)
 
 
 @cache
 def _load(variant: str) -> Data[Sequences]:
-    check_variant("enso", variant, HORIZONS)
-    return forecast_data(cached("enso-1", _generate), HORIZONS[variant])
+    check_variant("enso", variant, with_fresh(HORIZONS))
+    form, fresh = split_fresh(variant)
+    return forecast_data(generated("enso-1", _generate, fresh), HORIZONS[form])
 
 
 TASK = TaskSpec(
@@ -74,7 +76,7 @@ TASK = TaskSpec(
         ),
     },
     variant="h=25",
-    variants="h=1 or h=25: steps ahead",
+    variants=f"h=1 or h=25: steps ahead; with ,{FRESH} on other test series",
     source="Erichson et al. 2022, tau-GRU, eq. 22: c 0.93, gamma 0.49, d 4.8, constant history; classical Runge-Kutta",
     licence="generated, none",
     length="1975, with h=1 1999",

@@ -7,11 +7,12 @@ from functools import cache
 import numpy as np
 import torch
 
-from longwave.tasks.base.cache import cached
+from longwave.tasks.base.cache import generated
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import L2_ERROR, mean_squared_error
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant, note
+from longwave.tasks.base.variants import FRESH, split_fresh, with_fresh
 from longwave.tasks.formats.ode import dormand_prince
 from longwave.tasks.trivial.forecasts import FORECASTS
 
@@ -37,8 +38,8 @@ def trajectory(start: float, rtol: float = 1e-3, atol: float = 1e-6) -> np.ndarr
     return np.asarray(v)
 
 
-def _generate() -> dict[str, np.ndarray]:
-    starts = np.random.RandomState(1234)
+def _generate(seed: int) -> dict[str, np.ndarray]:
+    starts = np.random.RandomState(seed)
     return {
         split: np.stack([trajectory(c) for c in starts.uniform(-1, 1, n)]).astype(np.float32)
         for split, n in SIZES.items()
@@ -53,8 +54,8 @@ def _split(paths: np.ndarray) -> Sequences:
 
 @cache
 def _load(variant: str) -> Data[Sequences]:
-    check_variant("fitzhugh_nagumo", variant)
-    paths = cached("fitzhugh_nagumo-2", _generate)
+    check_variant("fitzhugh_nagumo", variant, with_fresh())
+    paths = generated("fitzhugh_nagumo-2", _generate, split_fresh(variant)[1])
     return Data(train=_split(paths["train"]), valid=_split(paths["valid"]), test=_split(paths["test"]))
 
 
@@ -81,6 +82,7 @@ TASK = TaskSpec(
         "exprnn": changes(hidden=50, source=PRINTED, paper="lem"),
         "fastgrnn": changes(hidden=34, source=PRINTED, paper="lem"),
     },
+    variants=f"{FRESH}: other test sequences",
     source="Rusch et al. 2022, arXiv:2110.04744, §5; solved by scipy's RK45 at its default tolerances",
     licence="generated, none",
     length="1000",

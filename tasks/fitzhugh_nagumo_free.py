@@ -6,12 +6,13 @@ from functools import cache
 
 import numpy as np
 
-from longwave.tasks.base.cache import cached
+from longwave.tasks.base.cache import SEED, generated
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import FREE_RMSE, ahead, mean_squared_error, valid_time
 from longwave.tasks.base.searched import Searched
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.base.variants import FRESH, split_fresh, with_fresh
 from longwave.tasks.formats.free import SIZES, FreeProtocol, free_runs
 from longwave.tasks.formats.ode import States, solve
 from longwave.tasks.trivial.free import FREE
@@ -26,9 +27,9 @@ SWEEP = "infra/sweeps/free_runs.toml"
 """The short search of three models on each task that runs free."""
 
 
-def draw_starts(n: int) -> tuple[States, States, np.random.RandomState]:
+def draw_starts(n: int, seed: int = SEED) -> tuple[States, States, np.random.RandomState]:
     """Return I, τ, a and b, (4, n), the states (v, w) at time 0, (n, 2), and the random numbers that come after."""
-    random = np.random.RandomState(1234)
+    random = np.random.RandomState(seed)
     parameters = np.stack([random.uniform(*each, n) for each in (CURRENT, TAU, A, B)])
     return parameters, random.uniform((-1, -0.5), (1, 1.5), (n, 2)), random
 
@@ -47,16 +48,16 @@ def paths(start: States, parameters: States, steps: int, substeps: int = SUBSTEP
     return solve(slope, start, STEP, steps, substeps)
 
 
-def _generate() -> dict[str, np.ndarray]:
-    parameters, start, random = draw_starts(sum(SIZES.values()))
+def _generate(seed: int) -> dict[str, np.ndarray]:
+    parameters, start, random = draw_starts(sum(SIZES.values()), seed)
     path = paths(start, parameters, FIRST + PROTOCOL.steps - 1)
     return PROTOCOL.arrays(path[FIRST:, :, :1], random)
 
 
 @cache
 def _load(variant: str) -> Data[Sequences]:
-    check_variant("fitzhugh_nagumo_free", variant)
-    return free_runs(cached("fitzhugh_nagumo_free-1", _generate))
+    check_variant("fitzhugh_nagumo_free", variant, with_fresh())
+    return free_runs(generated("fitzhugh_nagumo_free-1", _generate, split_fresh(variant)[1]))
 
 
 TASK = TaskSpec(
@@ -72,6 +73,7 @@ TASK = TaskSpec(
     chance=None,
     load=_load,
     recipes={"": Recipe(hidden=32, batch=16, epochs=200, schedule="cosine", source="ours")},
+    variants=f"{FRESH}: other test series",
     source="the equation of Rusch et al. 2022, arXiv:2110.04744, §5; parameters, noise and free runs are ours",
     licence="generated, none",
     length="199",

@@ -6,11 +6,12 @@ from functools import cache, partial
 
 import numpy as np
 
-from longwave.tasks.base.cache import cached
+from longwave.tasks.base.cache import generated
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import NRMSE, mean_squared_error
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant, note
+from longwave.tasks.base.variants import FRESH, split_fresh, with_fresh
 from longwave.tasks.formats.ode import States, forecast_data, solve, split_path
 from longwave.tasks.trivial.forecasts import FORECASTS
 from longwave.tasks.trivial.linear import Iterated
@@ -34,15 +35,16 @@ def trajectories(start: States, force: float, substeps: int = SUBSTEPS) -> State
     return solve(partial(slope, force=force), start, STEP, POINTS - 1, substeps)
 
 
-def _generate(force: float) -> dict[str, np.ndarray]:
-    start = np.random.RandomState(1234).uniform(force - 0.5, force + 0.5, (sum(SIZES.values()), 5))
+def _generate(seed: int, force: float) -> dict[str, np.ndarray]:
+    start = np.random.RandomState(seed).uniform(force - 0.5, force + 0.5, (sum(SIZES.values()), 5))
     return split_path(trajectories(start, force), SIZES)
 
 
 @cache
 def _load(variant: str) -> Data[Sequences]:
-    check_variant("lorenz96", variant, FORCES)
-    return forecast_data(cached(f"lorenz96-1-{variant}", partial(_generate, FORCES[variant])), HORIZON)
+    check_variant("lorenz96", variant, with_fresh(FORCES))
+    form, fresh = split_fresh(variant)
+    return forecast_data(generated(f"lorenz96-1-{form}", partial(_generate, force=FORCES[form]), fresh), HORIZON)
 
 
 TASK = TaskSpec(
@@ -80,7 +82,7 @@ TASK = TaskSpec(
         ),
     },
     variant="F=8",
-    variants="F=8 (chaotic) or F=0.9 (not chaotic)",
+    variants=f"F=8 (chaotic) or F=0.9 (not chaotic); with ,{FRESH} on other test trajectories",
     source="Lorenz 1996; Rusch and Mishra 2021, arXiv:2010.00951, app. A; solved by classical Runge-Kutta, step 0.002",
     licence="generated, none",
     length="1975",

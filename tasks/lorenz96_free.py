@@ -7,12 +7,13 @@ from functools import cache, partial
 
 import numpy as np
 
-from longwave.tasks.base.cache import cached
+from longwave.tasks.base.cache import generated
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import FREE_RMSE, ahead, valid_time
 from longwave.tasks.base.searched import Searched
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import check_variant
+from longwave.tasks.base.variants import split_fresh, with_fresh
 from longwave.tasks.fitzhugh_nagumo_free import SWEEP
 from longwave.tasks.fitzhugh_nagumo_free import TASK as FREE_RUN
 from longwave.tasks.formats.free import SIZES, FreeProtocol, free_runs
@@ -28,8 +29,8 @@ STEP, SUBSTEPS, FIRST = 0.1, 20, 200
 PROTOCOL = FreeProtocol(centre=2.3, spread=3.6, noise=0.05, warm=100, horizon=110)
 
 
-def _generate() -> dict[str, np.ndarray]:
-    random = np.random.RandomState(1234)
+def _generate(seed: int) -> dict[str, np.ndarray]:
+    random = np.random.RandomState(seed)
     start = random.uniform(FORCE - 0.5, FORCE + 0.5, (sum(SIZES.values()), 5))
     path = solve(partial(slope, force=FORCE), start, STEP, FIRST + PROTOCOL.steps - 1, SUBSTEPS)
     return PROTOCOL.arrays(path[FIRST:], random)
@@ -37,8 +38,8 @@ def _generate() -> dict[str, np.ndarray]:
 
 @cache
 def _load(variant: str) -> Data[Sequences]:
-    check_variant("lorenz96_free", variant)
-    return free_runs(cached("lorenz96_free-1", _generate))
+    check_variant("lorenz96_free", variant, with_fresh())
+    return free_runs(generated("lorenz96_free-1", _generate, split_fresh(variant)[1]))
 
 
 TASK = replace(

@@ -7,10 +7,11 @@ from functools import cache
 
 import numpy as np
 
-from longwave.tasks.base.cache import cached
+from longwave.tasks.base.cache import generated
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import check_variant
+from longwave.tasks.base.variants import split_fresh, with_fresh
 from longwave.tasks.enso import FIRST, HORIZONS, POINTS, SIZES, STEPS, starts
 from longwave.tasks.enso import TASK as ENSO
 from longwave.tasks.formats.ode import States, forecast_data, solve_delayed, split_path
@@ -32,14 +33,15 @@ def paths(start: States, step: float = STEP) -> States:
     return solve_delayed(slope, start, DELAY, step, round(STEPS * STEP / step))
 
 
-def _generate() -> dict[str, np.ndarray]:
-    return split_path(paths(starts())[FIRST : FIRST + POINTS], SIZES)
+def _generate(seed: int) -> dict[str, np.ndarray]:
+    return split_path(paths(starts(seed))[FIRST : FIRST + POINTS], SIZES)
 
 
 @cache
 def _load(variant: str) -> Data[Sequences]:
-    check_variant("mackey_glass", variant, HORIZONS)
-    return forecast_data(cached("mackey_glass-1", _generate), HORIZONS[variant])
+    check_variant("mackey_glass", variant, with_fresh(HORIZONS))
+    form, fresh = split_fresh(variant)
+    return forecast_data(generated("mackey_glass-1", _generate, fresh), HORIZONS[form])
 
 
 TASK = replace(

@@ -7,11 +7,12 @@ from functools import cache
 
 import numpy as np
 
-from longwave.tasks.base.cache import cached
+from longwave.tasks.base.cache import SEED, generated
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.searched import Searched
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import check_variant
+from longwave.tasks.base.variants import split_fresh, with_fresh
 from longwave.tasks.fitzhugh_nagumo_free import SWEEP
 from longwave.tasks.fitzhugh_nagumo_free import TASK as FREE_RUN
 from longwave.tasks.formats.free import SIZES, FreeProtocol, free_runs
@@ -24,9 +25,9 @@ STEP, KEPT, FIRST = 0.25, 8, 1200
 PROTOCOL = FreeProtocol(centre=0.92, spread=0.24, noise=0.1, warm=100, horizon=100)
 
 
-def draw_starts(n: int) -> tuple[States, States, States, States, np.random.RandomState]:
+def draw_starts(n: int, seed: int = SEED) -> tuple[States, States, States, States, np.random.RandomState]:
     """Return a and b, (n, 1) each, the delays, (n,), the states until time 0, (n, 1), and what random comes after."""
-    random = np.random.RandomState(1234)
+    random = np.random.RandomState(seed)
     a, b = random.uniform(*A, (n, 1)), random.uniform(*B, (n, 1))
     delay = random.randint(DELAY[0], DELAY[1] + 1, n).astype(np.float64) * STEP
     return a, b, delay, random.uniform(0.5, 1.5, (n, 1)), random
@@ -42,16 +43,16 @@ def paths(start: States, a: States, b: States, delay: States, steps: int) -> Sta
     return solve_delayed(slope, start, delay, STEP, steps)
 
 
-def _generate() -> dict[str, np.ndarray]:
-    a, b, delay, start, random = draw_starts(sum(SIZES.values()))
+def _generate(seed: int) -> dict[str, np.ndarray]:
+    a, b, delay, start, random = draw_starts(sum(SIZES.values()), seed)
     path = paths(start, a, b, delay, FIRST + KEPT * (PROTOCOL.steps - 1))
     return PROTOCOL.arrays(path[FIRST::KEPT], random)
 
 
 @cache
 def _load(variant: str) -> Data[Sequences]:
-    check_variant("mackey_glass_free", variant)
-    return free_runs(cached("mackey_glass_free-1", _generate))
+    check_variant("mackey_glass_free", variant, with_fresh())
+    return free_runs(generated("mackey_glass_free-1", _generate, split_fresh(variant)[1]))
 
 
 TASK = replace(

@@ -11,6 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from longwave.files import atomic_file
+from longwave.tasks.base.variants import FRESH
+
+SEED, FRESH_SEED = 1234, 4321
+"""Of generated data, and of those whose test split is the fresh one."""
 
 
 def folder() -> Path:
@@ -36,4 +40,19 @@ def cached(key: str, make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.
         path.parent.mkdir(parents=True, exist_ok=True)
     with suppress(OSError), atomic_file(path) as partial:
         np.savez(partial, **arrays)  # type: ignore[arg-type]
+    return arrays
+
+
+def generated(key: str, make: Callable[[int], dict[str, np.ndarray]], fresh: bool) -> dict[str, np.ndarray]:
+    """Return ``make(SEED)`` as ``cached`` does.
+
+    Args:
+        key: As there.
+        make: The generator, from a seed; names of what it makes begin with those of the splits.
+        fresh: Whether the test split is that of ``make(FRESH_SEED)``.
+    """
+    arrays = cached(key, lambda: make(SEED))
+    if fresh:
+        others = cached(f"{key}-{FRESH}", lambda: make(FRESH_SEED))
+        arrays |= {name: values for name, values in others.items() if name.startswith("test")}
     return arrays

@@ -16,7 +16,7 @@ from longwave.tasks.base.losses import ACCURACY
 from longwave.tasks.base.metric import Further, Metric
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import check_variant
-from longwave.tasks.base.variants import FRESH
+from longwave.tasks.base.variants import with_fresh
 
 PAD = 0
 """Symbol after the end of a sequence that is shorter than others."""
@@ -67,7 +67,7 @@ def length_generalisation(task: str, variant: str, language: Language) -> Data[S
     Raises:
         ValueError: The task has no such variant: it has a plain one and one with fresh test data.
     """
-    check_variant(task, variant, ("", FRESH))
+    check_variant(task, variant, with_fresh())
     return Data(
         valid=language(*LONG, VALID_SEED, VALID),
         test=language(*LONG, FRESH_SEED if variant else TEST_SEED, TEST),

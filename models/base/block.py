@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, TypeGuard
+from typing import Any, ClassVar, TypeAlias, TypeGuard
 
 import torch
 from torch import Generator, Tensor, nn
@@ -12,6 +12,7 @@ from torch import Generator, Tensor, nn
 from longwave.models.base.algebra import affine
 from longwave.models.base.dropout import dropped
 from longwave.models.base.layer import Generators, State
+from longwave.models.base.matrix_recurrence import MatrixRecurrence
 from longwave.models.base.param import OptionValue
 from longwave.models.base.recurrence import Recurrence
 from longwave.models.base.sequence import SequenceLayer
@@ -20,6 +21,8 @@ from longwave.models.base.stack import Stacked
 from longwave.models.base.weights import NoWeights, WeightGroup
 from longwave.models.kernels import Route
 
+Cell: TypeAlias = Recurrence[Any] | MatrixRecurrence[Any]
+"""What can stand in a block."""
 DROPOUT = replace(
     STACK_DROPOUT, meaning="Share of a residual block's features set to zero, the same at every step of a sequence."
 )
@@ -42,17 +45,19 @@ OPTIONS: Mapping[str, tuple[OptionValue, ...]] = {
     "norm": ("layer", "rms", "batch", "running", "none"),
     "nonlinearity": tuple(NONLINEARITIES),
     "glu": tuple(GATES),
+    "conv": (0, 4, 2, 3),
 }
 """Static choices of every model whose layer fits into a block; without one, ``"none"``, the others mean nothing."""
 
 
-def fits(layer: type[Any]) -> TypeGuard[type[Recurrence[Any]]]:
+def fits(layer: type[Any]) -> TypeGuard[type[Cell]]:
     """Return whether a kind of layer can stand in a block.
 
     It can if it is a recurrence that stacks no layers itself, and if no option or parameter has the name of a block's.
     """
     names = {*layer.OPTIONS, *(p.name for p in layer.PARAMS)}
-    return issubclass(layer, Recurrence) and not issubclass(layer, Stacked) and not names & {*OPTIONS, DROPOUT.name}
+    one = issubclass(layer, (Recurrence, MatrixRecurrence)) and not issubclass(layer, Stacked)
+    return one and not names & {*OPTIONS, DROPOUT.name}
 
 
 def check_block(options: Mapping[str, OptionValue], width: int | None) -> None:
@@ -80,8 +85,9 @@ def count_blocks(cell: int, p: int, width: int, given: int, options: Mapping[str
     """
     chosen = {name: options.get(name, default) for name, (default, *_) in OPTIONS.items()}
     norm = {"layer": 2, "batch": 2, "rms": 1}.get(str(chosen["norm"]), 0)
-    gate = GATES[str(chosen["glu"])]
+    gate, conv = GATES[str(chosen["glu"])], int(chosen["conv"])
     block = cell + given * width + width + norm * width + gate * (width * width + width)
+    block += (conv + 1) * width if conv else 0
     return p * width + width + int(chosen["depth"]) * block
 
 
@@ -90,16 +96,17 @@ class Blocks(SequenceLayer[NoWeights]):
 
     With u⁰ = E x + e, block k = 1 … L is, before norm(·) moves behind the sum in a ``post`` block::
 
-        s = cell(norm(uᵏ⁻¹))                  y = φ(C s + D norm(uᵏ⁻¹))
+        s = cell(conv(norm(uᵏ⁻¹)))            y = φ(C s + D norm(uᵏ⁻¹))
         uᵏ = uᵏ⁻¹ + (W₁ y + b₁) σ(W₂ y + b₂)
 
     with D a vector, and dropout behind φ and behind the gate, one mask a sequence as in ``Stacked``. There is no norm
     behind the last block. The read-out sees uᴸ. This is the block of S5, LRU and LinOSS (Smith et al. 2023, Orvieto
     et al. 2023, Rusch and Rus 2025), where the cell is the state-space model without its output map, which is C and D
-    here.
+    here. conv(·) is the short convolution of Mamba, DeltaNet and xLSTM: of each feature over its last steps, with a
+    bias, the last inputs of one call carried to the next; there is none by default.
 
-    E, W₁, W₂ and biases start as torch.nn.Linear's, C as the cell's own read-out, D as N(0, 1), a norm's scale as 1 and
-    shift as 0. Trainable numbers: see ``count_blocks``.
+    E, W₁, W₂ and biases start as torch.nn.Linear's, the convolution as torch.nn.Conv1d's, C as the cell's own read-out,
+    D as N(0, 1), a norm's scale as 1 and shift as 0. Trainable numbers: see ``count_blocks``.
 
     Args:
         cell: The kind of recurrence.
@@ -113,6 +120,7 @@ class Blocks(SequenceLayer[NoWeights]):
             has no scale and shift. In a ragged batch both count what is padded.
         nonlinearity: φ; ``gelu`` is the approximation by tanh.
         glu: ``full`` as above; ``half``: y σ(W₂ y + b₂); ``none``: y.
+        conv: Steps that the convolution sees; 0 for none.
         dropout: Share of features set to 0 in training.
         members, batch_first, t_max: See ``Recurrence``.
         chosen: Options and hyper-parameters of the cell, the same in all blocks.
@@ -125,10 +133,11 @@ class Blocks(SequenceLayer[NoWeights]):
     norm: str
     nonlinearity: str
     glu: str
+    conv: int
 
     def __init__(
         self,
-        cell: type[Recurrence[Any]],
+        cell: type[Cell],
         input_size: int,
         hidden_size: int,
         *,
@@ -155,8 +164,9 @@ class Blocks(SequenceLayer[NoWeights]):
         return self._width
 
     def state_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of all cells' states: y1, z1, y2, z2, ..."""
-        return {f"{name}{k}": shape for k, cell in self._numbered() for name, shape in cell.state_shapes().items()}
+        """Return the shapes of all cells' states, y1, z1, y2, z2, ..., then of convolutions' last inputs."""
+        cells = {f"{name}{k}": shape for k, cell in self._numbered() for name, shape in cell.state_shapes().items()}
+        return cells | ({f"conv{k}": (self.conv - 1, self._width) for k, _ in self._numbered()} if self.conv else {})
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shapes of encoder, output maps, norms and gates; those of block k end in k."""
@@ -165,6 +175,8 @@ class Blocks(SequenceLayer[NoWeights]):
         block: dict[str, tuple[int, ...]] = {"C": (width, self._given), "D": (width,)}
         if gate:
             block |= {"W": (gate, width), "b": (gate,)}
+        if self.conv:
+            block |= {"taps": (width, self.conv), "bias": (width,)}
         if self.norm not in ("none", "running"):
             block["scale"] = (width,)
         if self.norm in ("layer", "batch"):
@@ -189,8 +201,14 @@ class Blocks(SequenceLayer[NoWeights]):
             next(self._numbered())[1].draw_readout(weight, weight.new_empty(len(weight)), generator)
         elif kind == "D":
             nn.init.normal_(weight, generator=generator)
-        elif kind in ("E", "e", "W", "b"):
-            bound = (self.input_size if kind in "Ee" else self._width) ** -0.5
+        elif kind in (
+            fans := {
+                **dict.fromkeys("Ee", self.input_size),
+                **dict.fromkeys("Wb", self._width),
+                **dict.fromkeys(("taps", "bias"), self.conv),
+            }
+        ):
+            bound = fans[kind] ** -0.5
             nn.init.uniform_(weight, -bound, bound, generator=generator)
         else:
             weight.fill_(1.0 if kind in ("scale", "variance") else 0.0)
@@ -220,34 +238,44 @@ class Blocks(SequenceLayer[NoWeights]):
 
     def taken_up(self, state: State) -> State:
         """Return the state of these members as their cells carry it."""
-        return tuple(part for cell, own in self._with_states(state) for part in cell.taken_up(own))
+        cells = [part for cell, own in self._with_states(state) for part in cell.taken_up(own)]
+        return (*cells, *state[len(cells) :])
 
     def why(self) -> Route:
         """Return which way the cells are computed, and why."""
         return next(self._numbered())[1].why()
 
     def run(self, x: Tensor, state: State, generators: Generators) -> tuple[Tensor, State]:
-        """Return the last block's outputs (M, T, B, width) and the last states of all cells."""
+        """Return the last block's outputs (M, T, B, width), and the last states of all cells and convolutions."""
         w = self.held()
-        u, last = affine(w["E"], x, w["e"]), list[Tensor]()
+        u, last, seen = affine(w["E"], x, w["e"]), list[Tensor](), list(state[len(state) - self.depth :])
         for k, (cell, own) in enumerate(self._with_states(state), 1):
-            read = self._normed(u, w, k) if self.block == "pre" else u
-            s, ends = cell.run(read, own, generators)
+            read = fed = self._normed(u, w, k) if self.block == "pre" else u
+            if self.conv:
+                fed, seen[k - 1] = self._convolved(read, seen[k - 1], w, k)
+            s, ends = cell.run(fed, own, generators)
             y = NONLINEARITIES[self.nonlinearity](affine(w[f"C{k}"], s) + w[f"D{k}"].unsqueeze(1) * read)
             u = u + self._dropped(self._gated(self._dropped(y, generators), w, k), generators)
             u = self._normed(u, w, k) if self.block == "post" else u
             last += ends
-        return u, tuple(last)
+        return u, (*last, *seen) if self.conv else tuple(last)
 
-    def _numbered(self) -> Iterator[tuple[int, Recurrence[Any]]]:
+    def _numbered(self) -> Iterator[tuple[int, Cell]]:
         yield from enumerate(self.cells, 1)
 
-    def _with_states(self, state: State) -> Iterator[tuple[Recurrence[Any], State]]:
+    def _with_states(self, state: State) -> Iterator[tuple[Cell, State]]:
         start = 0
         for _, cell in self._numbered():
             count = len(cell.state_shapes())
             yield cell, state[start : start + count]
             start += count
+
+    def _convolved(self, u: Tensor, before: Tensor, w: Mapping[str, Tensor], k: int) -> tuple[Tensor, Tensor]:
+        """Return u (M, T, B, width) convolved over time for block k, and the last inputs, (M, B, conv − 1, width)."""
+        seen, steps = torch.cat([before.transpose(1, 2), u], 1), u.shape[1]
+        taps = w[f"taps{k}"].unsqueeze(1).unsqueeze(1).unbind(-1)
+        terms = [tap * seen[:, j : j + steps] for j, tap in enumerate(taps)]
+        return torch.stack(terms).sum(0) + w[f"bias{k}"].unsqueeze(1), seen[:, steps:].transpose(1, 2)
 
     def _gated(self, y: Tensor, w: Mapping[str, Tensor], k: int) -> Tensor:
         if self.glu == "none":

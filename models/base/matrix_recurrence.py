@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Generic
+from typing import ClassVar, Generic
 
 import torch
 from torch import Tensor
@@ -14,13 +14,17 @@ from longwave.models.kernels.matrix.form import Form
 
 
 class MatrixRecurrence(SequenceLayer[W], Generic[W]):
-    """A recurrent layer of H heads with states (I, J). Subclasses give ``form``, ``shapes``, ``drive`` and ``step``.
+    """A recurrent layer of H heads with states (I, J). Subclasses give ``STATE``, ``form``, ``shapes``, ``drive`` and
+    ``step``.
 
     The step reads a state by sums over i alone, so that its columns j are independent. Everything else, such as
     projections, norms and gates, stands in ``drive`` and ``finish``, which see all steps at once.
 
     Args: see ``SequenceLayer``.
     """
+
+    OUTPUTS: ClassVar[int] = 1
+    """The output has d numbers, as that of a ``Recurrence`` with one state that is put out."""
 
     def form(self) -> Form:
         """Return H, I and J, and the axes of states, of drives and of constants, by name."""

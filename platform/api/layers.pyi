@@ -12,6 +12,7 @@ __all__ = [
     "CitationGraphCON",
     "CoRNN",
     "DLinOSS",
+    "DeltaNet",
     "DtLSTM",
     "ExpRNN",
     "FastGRNN",
@@ -33,6 +34,7 @@ __all__ = [
     "LipschitzRNN",
     "LrcSSM",
     "MLP",
+    "Mamba",
     "MinGRU",
     "MinLSTM",
     "MultilayerOscillator",
@@ -69,6 +71,7 @@ class ALRNN(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
     @property
@@ -94,6 +97,7 @@ class AntisymmetricRNN(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
     @property
@@ -120,6 +124,7 @@ class BMRU(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
 
@@ -141,6 +146,7 @@ class ChronoLSTM(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
     @property
@@ -194,6 +200,7 @@ class CoRNN(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
     @property
@@ -224,8 +231,36 @@ class DLinOSS(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
+
+class DeltaNet(SequenceModule):
+    """Linear attention by the delta rule, (B, T, p) to (B, T, d)."""
+
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        heads: Literal[1, 2, 4, 8] = 4,
+        eigenvalues: Literal["-1-1", "0-1"] = "0-1",
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
+        only: Only | None = None,
+    ) -> None: ...
+    @property
+    def heads(self) -> Literal[1, 2, 4, 8]: ...
+    @property
+    def eigenvalues(self) -> Literal["-1-1", "0-1"]: ...
 
 class DtLSTM(SequenceModule):
     """LSTM with gates scaled by Δt, (B, T, p) to (B, T, d)."""
@@ -247,6 +282,7 @@ class DtLSTM(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
     @property
@@ -273,6 +309,7 @@ class ExpRNN(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
 
@@ -293,6 +330,7 @@ class FastGRNN(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
 
@@ -313,6 +351,7 @@ class FastRNN(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
 
@@ -403,6 +442,7 @@ class GRU(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
     @property
@@ -428,6 +468,7 @@ class GatedAntisymmetricRNN(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
     @property
@@ -514,6 +555,7 @@ class HORN(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
     @property
@@ -546,6 +588,7 @@ class IncrementalRNN(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
     @property
@@ -595,6 +638,7 @@ class LEM(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
     @property
@@ -627,6 +671,7 @@ class LRU(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
     @property
@@ -652,6 +697,7 @@ class LSTM(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
     @property
@@ -675,6 +721,7 @@ class LinOSS(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
     @property
@@ -705,6 +752,7 @@ class LipschitzRNN(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
     @property
@@ -743,6 +791,7 @@ class LrcSSM(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
     @property
@@ -767,6 +816,33 @@ class MLP(GraphModule):
     @property
     def layers(self) -> Literal[1, 2, 3, 4, 5, 6, 8, 10, 13, 14, 16, 22, 32, 64, 100, 128, 1000]: ...
 
+class Mamba(SequenceModule):
+    """Selective state-space layer with its gate, (B, T, p) to (B, T, d)."""
+
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        states: Literal[4, 8, 16, 32, 64, 128, 256] = 16,
+        eigenvalues: Literal["-1-1", "0-1"] = "0-1",
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
+        only: Only | None = None,
+    ) -> None: ...
+    @property
+    def states(self) -> Literal[4, 8, 16, 32, 64, 128, 256]: ...
+    @property
+    def eigenvalues(self) -> Literal["-1-1", "0-1"]: ...
+
 class MinGRU(SequenceModule):
     """Minimal gated recurrent unit, (B, T, p) to (B, T, d)."""
 
@@ -785,6 +861,7 @@ class MinGRU(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
     @property
@@ -808,6 +885,7 @@ class MinLSTM(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
     @property
@@ -861,6 +939,7 @@ class NeuralODERNN(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
     @property
@@ -888,6 +967,7 @@ class NeuralOscillator(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
     @property
@@ -914,6 +994,7 @@ class ParaGRU(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
 
@@ -934,6 +1015,7 @@ class ParaLSTM(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
 
@@ -954,6 +1036,7 @@ class RGLRU(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
 
@@ -1025,6 +1108,7 @@ class S5(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
     @property
@@ -1048,6 +1132,7 @@ class SLSTM(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
     @property
@@ -1071,6 +1156,7 @@ class SimpleDelayGRU(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
     @property
@@ -1094,6 +1180,7 @@ class TanhRNN(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
     @property
@@ -1120,6 +1207,7 @@ class TauGRU(SequenceModule):
         norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
         nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
         glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
     @property

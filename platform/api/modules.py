@@ -142,7 +142,7 @@ class SequenceModule(LoneModule):
             the share of outputs between layers that training sets to 0. A layer that stacks itself has ``layers``.
         block: With ``"pre"`` or ``"post"`` there are ``num_layers`` residual blocks round the recurrence, behind an
             encoder. ``dropout`` is then that of the blocks.
-        width, norm, nonlinearity, glu: Of blocks; see ``models.base.block.Blocks``.
+        width, norm, nonlinearity, glu, conv: Of blocks; see ``models.base.block.Blocks``.
         only: ``"outputs"`` returns these alone, and ``"last"`` those of each last step, (B, outputs): as
             ``torch.nn.Sequential`` needs it.
         inputs, hidden, chosen: See ``LoneModule``.
@@ -209,7 +209,7 @@ class SequenceModule(LoneModule):
         """Return every number and choice that holds, by name."""
         own: dict[str, Any] = {"num_layers": self.num_layers, "bidirectional": self.bidirectional, "only": self.only}
         if isinstance(self.layer, Blocks):
-            own |= {name: getattr(self.layer, name) for name in ("block", "norm", "nonlinearity", "glu")}
+            own |= {name: getattr(self.layer, name) for name in ("block", "norm", "nonlinearity", "glu", "conv")}
             own["width"] = self.outputs if self.outputs != self.hidden else None
             rate = getattr(self.layer, "dropout", None)
             own["dropout"] = rate.item() if isinstance(rate, Tensor) else None

@@ -24,7 +24,7 @@ TUNED = 0.05
 PAPERS = {"cornn": "coRNN", "lem": "LEM", "lipschitz": "Lipschitz RNN", "lra": "Long Range Arena", "mamba": "Mamba",
           "taugru": "τ-GRU", "thesis": "the thesis", "xlstm": "xLSTM"}  # fmt: skip
 """Names of the papers whose protocols are known; the thesis prints that of UnICORNN, whose paper is not at hand."""
-BLOCK = ("block", "depth", "norm", "nonlinearity", "glu")
+BLOCK = ("block", "depth", "norm", "nonlinearity", "glu", "conv")
 """Options of residual blocks, in the order in which numbers name them; ``models.base.block`` has their choices."""
 KEPT = ("value", "std", "statistic", "n", "units", "model_variant", "note")
 

@@ -41,7 +41,7 @@ PHI = {"gelu": lambda x: F.gelu(x, approximate="tanh"), "silu": F.silu, "relu": 
 def blocks(**chosen: Any) -> Blocks:
     """Two blocks of width 4 round GRUs with 3 units, in float64, their weights away from the start."""
     torch.manual_seed(0)
-    layer = Blocks(GRU, 2, 3, width=4, depth=2, **{"block": "pre", **chosen}).double()
+    layer = Blocks(GRU, 2, 3, width=4, **{"block": "pre", "depth": 2, **chosen}).double()
     with torch.no_grad():
         for name, weight in layer.named_parameters():
             weight.add_(0.3 * torch.randn_like(weight)) if "cells" not in name else weight
@@ -86,6 +86,37 @@ def test_a_block_is_the_equation_of_its_docstring(form: dict[str, Any], training
     outputs, _ = layer(x)
     # In training a running average has taken its step when it norms; the first batch fills it.
     torch.testing.assert_close(outputs, by_hand(layer, x), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("form", ["pre", "post"])
+def test_a_blocks_convolution_is_torchs_padded_in_front_and_goes_on_from_call_to_call(form: str) -> None:
+    layer, x = blocks(block=form, conv=3, depth=1), torch.randn(7, 3, 2, dtype=torch.float64)
+    w = dict(layer.named_parameters())
+    u = x @ w["E"].T + w["e"]
+    v = F.layer_norm(u, (4,), w["scale1"], w["shift1"], 1e-5) if form == "pre" else u
+    fed = F.conv1d(F.pad(v.permute(1, 2, 0), (2, 0)), w["taps1"][:, None], w["bias1"], groups=4).permute(2, 0, 1)
+    y = F.gelu(layer.cells[0](fed)[0] @ w["C1"].T + w["D1"] * v, approximate="tanh")
+    y = u + F.glu(y @ w["W1"].T + w["b1"], -1)
+    whole, last = layer(x)
+    y = F.layer_norm(y, (4,), w["scale1"], w["shift1"], 1e-5) if form == "post" else y
+    torch.testing.assert_close(whole, y, rtol=1e-12, atol=1e-12)
+    assert layer.state_shapes()["conv1"] == (2, 4) and torch.allclose(last[-1], v[-2:].transpose(0, 1), rtol=1e-12)
+    for cuts in ([1] * 7, [2, 5], [6, 1]):
+        outputs, state = [], None
+        for piece in x.split(cuts):
+            output, state = layer(piece, state)
+            outputs.append(output)
+        torch.testing.assert_close(torch.cat(outputs), whole, rtol=1e-12, atol=1e-12)
+
+
+def test_a_convolution_starts_as_torchs_and_is_counted() -> None:
+    layer = Blocks(GRU, 2, 3, width=200, depth=2, conv=4)
+    for weight in (layer.taps1, layer.bias2):
+        assert 0.45 < weight.abs().max() <= 0.5
+    options = {"block": "pre", "depth": 3, "conv": 4}
+    plain = {"block": "pre", "depth": 3}
+    assert network(get_model("gru"), options).parameter_count() == get_model("gru").parameters(2, 6, 3, 5, options)
+    assert get_model("gru").parameters(2, 6, 3, 5, options) == get_model("gru").parameters(2, 6, 3, 5, plain) + 3 * 25
 
 
 @pytest.mark.parametrize("nonlinearity", block.OPTIONS["nonlinearity"])
@@ -142,7 +173,7 @@ def network(spec: ModelSpec, options: Mapping[str, Any], seeds: tuple[int, ...] 
 
 @pytest.mark.parametrize("name", sorted(FITTING))
 def test_every_recurrence_stands_in_a_block_alone_and_among_others_and_in_pieces(name: str) -> None:
-    options = {"block": "pre", "depth": 2}
+    options = {"block": "pre", "depth": 2, "conv": 4}
     pack, x = network(FITTING[name], options).layer.eval(), torch.randn(2, 8, 3, 2, dtype=torch.float64)
     whole, last = pack(x)
     assert whole.shape == (2, 8, 3, 5) and whole.isfinite().all()
@@ -157,7 +188,7 @@ def test_every_recurrence_stands_in_a_block_alone_and_among_others_and_in_pieces
 
 
 def test_only_a_recurrence_of_one_layer_fits() -> None:
-    assert {"lem", "gru", "cornn", "tau_gru"} <= FITTING.keys()
+    assert {"lem", "gru", "cornn", "tau_gru", "deltanet", "mamba"} <= FITTING.keys()
     assert not FITTING.keys() & {"unicornn", "indrnn", "graphcon", "mlp"}
     assert FITTING.keys() <= sequence_models().keys()
     with pytest.raises(ValueError, match=r"^IndRNN cannot stand in a block: it is no recurrence of one layer\.$"):

@@ -12,7 +12,8 @@ from longwave.platform.contracts.rule import check_subjects
 from longwave.platform.contracts.small import Case
 
 LONG = ("residual_unicornn", "residual_unicornn-layers=3", "residual_unicornn-layers=4", "residual_unicornn-skip=3",
-        "residual_unicornn-multiscale=False", "unicornn", "unicornn-multiscale=False", "transformer",
+        "residual_unicornn-multiscale=False", "unicornn", "unicornn-multiscale=False", "mamba",
+        "mamba-states=4", "mamba-states=8", "mamba-eigenvalues=-1-1", "transformer",
         "transformer-layers=1", "transformer-layers=3", "transformer-heads=1", "transformer-heads=2")  # fmt: skip
 SLOPES = "Gradients equal finite differences in float64."
 FUSED = "The fused loop computes what the plain one computes."

@@ -88,6 +88,7 @@ STARTS: dict[str, dict[str, Any]] = {
     **{name: {"*": INPUT} for name in ("mingru", "minlstm")},
     "horn": {"V": INPUT, "b": INPUT, "W": STATE, "c": STATE},
     "lrcssm": {"*": STATE},
+    "deltanet": {**dict.fromkeys("QKVB", normal(0.02)), "scale": 1.0},
     "bmru": {"Wx": INPUT, "bx": INPUT, "Wbeta": INPUT, "bbeta": INPUT, "alpha": 1.0},
 }
 """The start of each weight at the default options; * stands for all. expRNN and chrono-LSTM have tests of their own,
@@ -102,7 +103,8 @@ READ_OUTS = {
     **dict.fromkeys(("linoss", "d_linoss"), (STATE, 0.0)),
 }
 """Laws of the weights and biases of read-outs that do not start as torch.nn.Linear's."""
-NOT_DRAWN = {("s5", "layer.L_im"), ("paragru", "layer.bz"), ("paralstm", "layer.bf"), ("slstm", "layer.b")}
+NOT_DRAWN = {("s5", "layer.L_im"), ("paragru", "layer.bz"), ("paralstm", "layer.bf"), ("slstm", "layer.b"),
+             ("mamba", "layer.A_log")}  # fmt: skip
 """Weights whose start no seed decides."""
 
 
@@ -261,6 +263,16 @@ def test_slstm_starts_with_forget_biases_from_5_to_minus_7_in_each_head(heads: i
     width = D // heads
     expected = [5 - 12 * (j / (width - 1)) ** 0.3 for _ in range(heads) for j in range(width)]
     np.testing.assert_allclose(f, np.tile(expected, (400, 1)), atol=1e-5)
+
+
+def test_mamba_starts_with_rates_from_1_to_n_and_time_steps_uniform_in_their_logarithm() -> None:
+    layer = many_starts("mamba").layer
+    np.testing.assert_allclose(layer.A_log.detach().exp(), np.broadcast_to(np.arange(1, 17), (400, D, 16)), rtol=1e-6)
+    steps = torch.nn.functional.softplus(layer.dt_bias.detach().double())
+    assert_drawn_from(steps.log(), between(math.log(0.001), math.log(0.1)))
+    assert_drawn_from(layer.D, 1.0)
+    for name, start in {"X": INPUT, "Z": INPUT, "W": STATE, "dt": within(1.0)}.items():
+        assert_drawn_from(getattr(layer, name), start)
 
 
 def test_rg_lru_starts_with_decays_on_a_ring() -> None:

@@ -283,7 +283,7 @@ FORGED: Sequence[tuple[Callable[[Content], None], str, str]] = (
     (
         config(options={"x": 1}),
         "reject",
-        r"names: trial \w+: gru has the options biases, block, depth, norm, nonlinearity, glu, got {'x': 1}",
+        r"names: trial \w+: gru has the options biases, block, depth, norm, nonlinearity, glu, conv, got {'x': 1}",
     ),
     (config(params={"lr": -1.0}), "reject", r"names: trial \w+: η \(lr\) must be a finite number > 0, got -1.0"),
     (config(params={}), "reject", r"names: trial \w+: gru takes lr, got ."),

@@ -198,7 +198,7 @@ def publish(folders: EditionFolders) -> None:
             write_catalogue(store)
             commit = describe()["commit"]
             made = write_edition(
-                pages, store, TITLE.format(folders.number), commit, None, True, print, trust, folders.carried
+                pages, store, TITLE.format(folders.number), commit, None, True, print, trust, folders.carried, "MIT"
             )
             rows = read_board(store, pool=Pool(trust=trust))
             write_report(

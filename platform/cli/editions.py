@@ -25,20 +25,40 @@ def publish_edition(
         bool | None,
         typer.Option(help="Put all runs in, for `longwave import DIR` elsewhere. Default: up to 10,000 trials."),
     ] = None,
+    licence: Annotated[
+        str | None, typer.Option(metavar="SPDX", help="Licence of the results: MIT, CC-BY-4.0, ...; for Croissant.")
+    ] = None,
+    hub: Annotated[
+        str | None,
+        typer.Option(metavar="USER/NAME", help="Dataset on the Hugging Face Hub that it is to be; for scores."),
+    ] = None,
     trust: TrustOption = None,
     store: StoreOption = None,
 ) -> None:
     """Write an edition: all boards as one folder that never changes. Open its index.html in a browser.
 
-    It holds the page, JSON and Parquet of all rows, the sources as BibTeX, the changes, hashes of all files, and the
-    runs themselves in `results/`, in a bundle a sweep. Those of the edition before are taken as they are.
+    It holds the page, JSON with its JSON Schema and Parquet with Croissant of all rows, the sources as BibTeX, the
+    changes, hashes of all files, and the runs themselves in `results/`, in a bundle a sweep. Those of the edition
+    before are taken as they are. With --hub a file a model in `eval_results/` has its scores, for `.eval_results/` of
+    the model's repository there.
 
     Example: longwave publish editions/2 --previous editions/1
     """
     lines: list[str] = []
     with Store(store_url(store), create=False) as known, show_waiting("Publishing"):
         write_catalogue(known)
-        made = publish(folder, known, title, describe()["commit"], previous, results, lines.append, trust or ())
+        made = publish(
+            folder,
+            known,
+            title,
+            describe()["commit"],
+            previous,
+            results,
+            lines.append,
+            trust or (),
+            licence=licence or "",
+            hub=hub or "",
+        )
     counts = ", ".join(f"{what} {count}" for what, count in made.counts.items())
     typer.echo(f"Edition {made.id} ({counts}): {folder / 'index.html'}")
     for line in lines:

@@ -1,12 +1,9 @@
-"""The files of an edition as they follow from its rows: texts, figure and tables. Pure functions."""
+"""The files of an edition as they follow from its rows: texts, figures and tables. Pure functions."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
-from longwave.platform.boards.columns import of
 from longwave.platform.boards.diagram import diagram, svg
 from longwave.platform.boards.overview import Overview, overviews
 from longwave.platform.boards.row import Row, group_by_board
@@ -14,19 +11,10 @@ from longwave.platform.editions.changes import changelog, difference
 from longwave.platform.editions.edition import Edition
 from longwave.platform.editions.figures import Curves, Drawing, drawings
 from longwave.platform.editions.page import page
+from longwave.platform.editions.tables import draw_tables
 from longwave.platform.errors import ConfigError
 from longwave.platform.literature.bibliography import bibliography
 from longwave.platform.render.export import as_json
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
-TYPES = {"text": "string", "flag": "boolean", "whole": "Int64", "number": "Float64"}
-"""Type in Parquet by the kind of a column; what is nested becomes JSON text."""
-OF_TRIAL = dict.fromkeys(("trial", "row", "task", "variant", "model", "status", "reason"), "text")
-OF_TRIAL |= dict.fromkeys(("seed", "epochs", "best_epoch"), "whole")
-OF_TRIAL |= dict.fromkeys(("test", "valid", "seconds", "joules"), "number")
-"""Kinds of the columns of ``trials.parquet``."""
 
 
 def draw_files(
@@ -57,17 +45,7 @@ def draw_files(
     texts |= {one.file: one.svg for of_board in figures for one in of_board}
     texts |= {"critical-difference.svg": figure} if figure else {}
     files = {name: text.encode() for name, text in texts.items()}
-    return files | {name: table.to_parquet(index=False) for name, table in _tables(made).items()}
-
-
-def _tables(made: Edition) -> dict[str, DataFrame]:
-    """Return the tables of an edition by the names of their files; columns and types are the same in every edition."""
-    shared = ("task", "variant", "model")
-    seeds = [{**seed, "row": row["key"], **{k: row[k] for k in shared}} for row in made.rows for seed in row["seeds"]]
-    return {
-        "rows.parquet": _table(made.rows, {column.key: column.kind for column in of("parquet")}),
-        "trials.parquet": _table(seeds, OF_TRIAL),
-    }
+    return files | {name: table.to_parquet(index=False) for name, table in draw_tables(made).items()}
 
 
 def _drawings(made: Edition, rows: Sequence[Row], curves: Curves) -> list[list[Drawing]]:
@@ -85,17 +63,3 @@ def _figure(overview: Overview) -> tuple[str, str]:
         return svg(diagram(overview)), ""
     except ConfigError as reason:
         return "", str(reason)
-
-
-def _table(lines: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> DataFrame:
-    import pandas as pd
-
-    types = {name: TYPES.get(kind, "") for name, kind in columns.items()}
-    content = {
-        name: [line.get(name) if kind else _text(line.get(name)) for line in lines] for name, kind in types.items()
-    }
-    return pd.DataFrame(content, dtype=object).astype({name: kind or "string" for name, kind in types.items()})
-
-
-def _text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)

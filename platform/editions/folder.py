@@ -13,6 +13,8 @@ from longwave.platform.exchange.reading import check_json, read_file
 
 FOLDER = "results"
 """Where an edition's folder has its results."""
+SCORES = "eval_results"
+"""Where it has each model's scores for the Hugging Face Hub."""
 
 
 def find_results(folder: Path) -> list[Path]:
@@ -37,8 +39,9 @@ def read_manifest(folder: Path) -> dict[str, str]:
 
 
 def _is_own(name: str) -> bool:
-    """Return whether a name is that of a file in an edition's folder or among its bundles."""
-    return Path(name).name == name.removeprefix(f"{FOLDER}/") != ".."
+    """Return whether a name is that of a file in an edition's folder, or in one of those in it."""
+    folder, _, file = name.rpartition("/")
+    return folder in ("", FOLDER, SCORES) and file == Path(file).name not in ("", "..")
 
 
 def check_files(folder: Path, files: Mapping[str, str]) -> list[str]:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from longwave.platform.editions.data import check_names, describe_data
 from longwave.platform.editions.edition import SCHEMA, Edition, edition, load
 from longwave.platform.editions.figures import epochs
 from longwave.platform.editions.files import draw_files
@@ -31,6 +32,8 @@ def publish(
     report: Callable[[str], object] = str,
     trust: Sequence[str] = (),
     packed: Sequence[Path] = (),
+    licence: str = "",
+    hub: str = "",
 ) -> Edition:
     """Write an edition of all boards in ``store`` to ``folder`` and return it.
 
@@ -44,11 +47,14 @@ def publish(
         report: Is called with a line that says why they are not.
         trust: Bundles whose trainings count like those made here; see ``Pool``.
         packed: Further bundles that were packed before.
+        licence, hub: See ``data.describe_data``.
 
     Raises:
-        ConfigError: The folder holds something, no board has a row, or ``previous`` is no sound edition.
+        ConfigError: The folder holds something, no board has a row, ``previous`` is no sound edition, or licence or hub
+            has a name that none can have.
     """
     _check_free(folder)
+    check_names(licence, hub)
     before = read(previous) if previous else None
     rows = read_board(store, pool=Pool(trust=trust))
     if not rows:
@@ -59,7 +65,8 @@ def publish(
     if why:
         report(f"Without {FOLDER}: {why}")
     curves = epochs(store.curves([seed["trial"] for row in made.rows for seed in row["seeds"]]))
-    write(folder, made, {**draw_files(made, rows, before, why, curves), **bundles})
+    files = draw_files(made, rows, before, why, curves)
+    write(folder, made, {**files, **describe_data(made, files, licence, hub), **bundles})
     return made
 
 

@@ -26,6 +26,7 @@ from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 
 FILES = {"index.html", "board.json", "rows.parquet", "trials.parquet", "sources.bib", "CHANGES.md", "changes.json",
+         "board.schema.json", "croissant.json",
          *(f"board-1-{kind}.svg" for kind in ("medians", "parameters", "time"))}  # fmt: skip
 FACTS = {"commit": "abc1234", "device": "H200", "kernel": "fused"}
 

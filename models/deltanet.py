@@ -36,7 +36,7 @@ class DeltaNetWeights:
 
 
 class Heads(MatrixRecurrence[W], Generic[W]):
-    """What layers of ``heads`` heads share: a d that is cut into heads of w columns."""
+    """What layers of ``heads`` heads share: d columns, cut into heads of w; queries, keys, values and a norm."""
 
     heads: int
 
@@ -48,6 +48,12 @@ class Heads(MatrixRecurrence[W], Generic[W]):
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
         """Fill ``weight``: N(0, 0.02²), and 1 for the norm's scale."""
         weight.fill_(1.0) if name == "scale" else nn.init.normal_(weight, 0.0, STD, generator=generator)
+
+    def look_up(self, x: Tensor, Q: Tensor, K: Tensor, V: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return queries and keys (M, T, B, H, I), of length 1/√I and 1, and values (M, T, B, H, w), by their maps."""
+        heads, _ = self.head_sizes
+        q, k, v = (by_head(silu(affine(weight, x)), heads) for weight in (Q, K, V))
+        return to_unit(q) * q.shape[-1] ** -0.5, to_unit(k), v
 
     def normed(self, outputs: Tensor, scale: Tensor) -> Tensor:
         """Return the outputs of all heads (M, T, B, H, w), each with a mean square of 1, side by side (M, T, B, d)."""
@@ -96,9 +102,7 @@ class DeltaNet(Heads[DeltaNetWeights]):
 
     def drive(self, x: Tensor, w: DeltaNetWeights) -> tuple[Tensor, ...]:
         """Return q, k, v and β."""
-        heads, width = self.head_sizes
-        q, k, v = (by_head(silu(affine(weight, x)), heads) for weight in (w.Q, w.K, w.V))
-        return to_unit(q) * width**-0.5, to_unit(k), v, RATES[self.eigenvalues] * sigmoid(affine(w.B, x))
+        return (*self.look_up(x, w.Q, w.K, w.V), RATES[self.eigenvalues] * sigmoid(affine(w.B, x)))
 
     def step(self, u: tuple[Tensor, ...], state: State, constants: tuple[Tensor, ...]) -> tuple[Tensor, State]:
         """Return S[n]ᵀ q and (S[n],)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import ceil, log
+from math import ceil
 from typing import ClassVar
 
 import torch
@@ -17,13 +17,9 @@ from longwave.models.base.layer import State
 from longwave.models.base.matrix_recurrence import MatrixRecurrence
 from longwave.models.base.param import OptionValue, learning_rate
 from longwave.models.base.spec import ModelSpec
+from longwave.models.base.time_steps import draw_time_steps
 from longwave.models.base.weights import WeightGroup
 from longwave.models.kernels.matrix.form import Form
-
-LEAST, MOST = 0.001, 0.1
-"""Between which the time steps start."""
-FLOOR = 1e-4
-"""Smallest time step at the start."""
 
 
 @dataclass(frozen=True)
@@ -125,12 +121,6 @@ class Mamba(MatrixRecurrence[MambaWeights]):
 def rank(p: int) -> int:
     """Return r, the numbers from which all time steps are made."""
     return ceil(p / 16)
-
-
-def draw_time_steps(weight: Tensor, generator: Generator | None) -> None:
-    """Fill ``weight`` with softplus⁻¹ of time steps whose logarithms are uniform."""
-    nn.init.uniform_(weight, log(LEAST), log(MOST), generator=generator).exp_().clamp_(min=FLOOR)
-    weight.add_(torch.log(-torch.expm1(-weight)))
 
 
 def count(p: int, d: int, q: int, states: int = 16, **_: OptionValue) -> int:

@@ -13,6 +13,7 @@ __all__ = [
     "CoRNN",
     "DLinOSS",
     "DeltaNet",
+    "DeltaProduct",
     "DtLSTM",
     "ExpRNN",
     "FastGRNN",
@@ -22,6 +23,8 @@ __all__ = [
     "GCN",
     "GRU",
     "GatedAntisymmetricRNN",
+    "GatedDeltaNet",
+    "GatedDeltaProduct",
     "GraphCON",
     "GraphSAGE",
     "HORN",
@@ -34,7 +37,9 @@ __all__ = [
     "LipschitzRNN",
     "LrcSSM",
     "MLP",
+    "MLSTM",
     "Mamba",
+    "Mamba2",
     "MinGRU",
     "MinLSTM",
     "MultilayerOscillator",
@@ -44,6 +49,7 @@ __all__ = [
     "ParaLSTM",
     "RGLRU",
     "ResidualUnICORNN",
+    "S4D",
     "S5",
     "SLSTM",
     "SimpleDelayGRU",
@@ -257,6 +263,36 @@ class DeltaNet(SequenceModule):
         conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
+    @property
+    def heads(self) -> Literal[1, 2, 4, 8]: ...
+    @property
+    def eigenvalues(self) -> Literal["-1-1", "0-1"]: ...
+
+class DeltaProduct(SequenceModule):
+    """Linear attention by products of delta rules, (B, T, p) to (B, T, d)."""
+
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        products: Literal[1, 2, 3, 4] = 2,
+        heads: Literal[1, 2, 4, 8] = 4,
+        eigenvalues: Literal["-1-1", "0-1"] = "-1-1",
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
+        only: Only | None = None,
+    ) -> None: ...
+    @property
+    def products(self) -> Literal[1, 2, 3, 4]: ...
     @property
     def heads(self) -> Literal[1, 2, 4, 8]: ...
     @property
@@ -477,6 +513,63 @@ class GatedAntisymmetricRNN(SequenceModule):
     def gamma(self) -> float: ...
     @property
     def sigma(self) -> float: ...
+
+class GatedDeltaNet(SequenceModule):
+    """Delta rule with decay and an output gate, (B, T, p) to (B, T, d)."""
+
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        heads: Literal[1, 2, 4, 8] = 4,
+        eigenvalues: Literal["-1-1", "0-1"] = "0-1",
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
+        only: Only | None = None,
+    ) -> None: ...
+    @property
+    def heads(self) -> Literal[1, 2, 4, 8]: ...
+    @property
+    def eigenvalues(self) -> Literal["-1-1", "0-1"]: ...
+
+class GatedDeltaProduct(SequenceModule):
+    """DeltaProduct with decay, (B, T, p) to (B, T, d)."""
+
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        products: Literal[1, 2, 3, 4] = 2,
+        heads: Literal[1, 2, 4, 8] = 4,
+        eigenvalues: Literal["-1-1", "0-1"] = "-1-1",
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
+        only: Only | None = None,
+    ) -> None: ...
+    @property
+    def products(self) -> Literal[1, 2, 3, 4]: ...
+    @property
+    def heads(self) -> Literal[1, 2, 4, 8]: ...
+    @property
+    def eigenvalues(self) -> Literal["-1-1", "0-1"]: ...
 
 class GraphCON(GraphModule):
     """Graph-coupled oscillator network."""
@@ -816,6 +909,30 @@ class MLP(GraphModule):
     @property
     def layers(self) -> Literal[1, 2, 3, 4, 5, 6, 8, 10, 13, 14, 16, 22, 32, 64, 100, 128, 1000]: ...
 
+class MLSTM(SequenceModule):
+    """LSTM with matrices for memory and exponential gates, (B, T, p) to (B, T, d)."""
+
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        heads: Literal[1, 2, 4, 8] = 4,
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
+        only: Only | None = None,
+    ) -> None: ...
+    @property
+    def heads(self) -> Literal[1, 2, 4, 8]: ...
+
 class Mamba(SequenceModule):
     """Selective state-space layer with its gate, (B, T, p) to (B, T, d)."""
 
@@ -842,6 +959,33 @@ class Mamba(SequenceModule):
     def states(self) -> Literal[4, 8, 16, 32, 64, 128, 256]: ...
     @property
     def eigenvalues(self) -> Literal["-1-1", "0-1"]: ...
+
+class Mamba2(SequenceModule):
+    """State-space duality layer with its gate, (B, T, p) to (B, T, d)."""
+
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        states: Literal[16, 32, 64, 128] = 64,
+        heads: Literal[1, 2, 4, 8] = 4,
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
+        only: Only | None = None,
+    ) -> None: ...
+    @property
+    def states(self) -> Literal[16, 32, 64, 128]: ...
+    @property
+    def heads(self) -> Literal[1, 2, 4, 8]: ...
 
 class MinGRU(SequenceModule):
     """Minimal gated recurrent unit, (B, T, p) to (B, T, d)."""
@@ -1089,6 +1233,30 @@ class ResidualUnICORNN(SequenceModule):
     def skip(self) -> Literal[2, 3]: ...
     @property
     def multiscale(self) -> bool: ...
+
+class S4D(SequenceModule):
+    """Diagonal state-space layer, (B, T, p) to (B, T, d)."""
+
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        states: Literal[4, 16, 32, 64, 128] = 64,
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
+        only: Only | None = None,
+    ) -> None: ...
+    @property
+    def states(self) -> Literal[4, 16, 32, 64, 128]: ...
 
 class S5(SequenceModule):
     """Simplified structured state-space layer, (B, T, p) to (B, T, 2d)."""

@@ -254,6 +254,11 @@ def stacked(vectors: int) -> Callable[..., int]:
     return formula
 
 
+def evenly(formula: Callable[[int, int, int, Any], int]) -> Callable[[int, int, Any], int | None]:
+    """A formula of p, d, heads and options that holds where heads divide d."""
+    return lambda p, d, o: None if d % o["heads"] else formula(p, d, o["heads"], o)
+
+
 FORMULAS: dict[str, Callable[[int, int, Any], int | None]] = {
     "cornn": lambda p, d, o: 2 * d**2 + d * p + d + (3 if o["trainable"] else 0),
     "lipschitz_rnn": lambda p, d, o: 2 * d**2 + d * p + d,
@@ -286,7 +291,13 @@ FORMULAS: dict[str, Callable[[int, int, Any], int | None]] = {
     ),
     "paragru": lambda p, d, o: 3 * d * p + 6 * d,
     "paralstm": lambda p, d, o: 3 * d * p + 8 * d,
-    "deltanet": lambda p, d, o: 3 * d * p + o["heads"] * p + d // o["heads"] if d % o["heads"] == 0 else None,
+    "deltanet": evenly(lambda p, d, h, o: 3 * d * p + h * p + d // h),
+    "gated_deltanet": evenly(lambda p, d, h, o: 2 * p * (h * -(-(d // h) // 2) + d + h) + 2 * h + d // h),
+    "deltaproduct": evenly(lambda p, d, h, o: d * p + o["products"] * (2 * d * p + h * p) + d // h),
+    "gated_deltaproduct": evenly(lambda p, d, h, o: d * p + o["products"] * (2 * d + h) * p + d // h + h * (p + 2)),
+    "mamba2": evenly(lambda p, d, h, o: p * (2 * d + 2 * o["states"] + h) + 3 * h + d),
+    "mlstm": evenly(lambda p, d, h, o: 4 * d * p + 2 * h * p + d + 2 * h),
+    "s4d": lambda p, d, o: d * p + 3 * d + 2 * d * o["states"],
     "mamba": lambda p, d, o: 2 * d * p + 2 * d * -(-p // 16) + 3 * d * o["states"] + 2 * d,
     "horn": lambda p, d, o: d**2 + d * p + 2 * d,
     "al_rnn": lambda p, d, o: d**2 + d * p + 2 * d,

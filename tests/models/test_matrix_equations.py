@@ -63,6 +63,98 @@ def deltanet(x: Array, start: list[Array], w: W) -> Outcome:
     return scan(step, x, start)
 
 
+def gated_deltanet(x: Array, start: list[Array], w: W) -> Outcome:
+    """Yang et al. 2025, a head at a time; keys are half as wide as values."""
+    width, d = len(w.scale), len(w.V)
+    most = 2.0 if w.eigenvalues == "-1-1" else 1.0
+    half = start[0].shape[1]
+
+    def step(x_n: Array, S: Array) -> tuple[Array, tuple[Array, ...]]:
+        after, rows = [], []
+        parts = zip(heads_of(w.Q, half), heads_of(w.K, half), heads_of(w.V, width), strict=True)
+        for head, (Q, K, V) in enumerate(parts):
+            alpha = np.exp(-np.exp(w.A_log[head]) * np.log1p(np.exp(w.A[head] @ x_n + w.dt_bias[head])))
+            beta = most * expit(w.B[head] @ x_n)
+            after.append(delta_step(S[head], unit(silu(K @ x_n)), silu(V @ x_n), beta, alpha))
+            rows.append(rms_normed(after[-1].T @ unit(silu(Q @ x_n)) / np.sqrt(half)) * w.scale)
+        return np.concatenate(rows)[:d] * silu(w.G @ x_n), (np.stack(after),)
+
+    return scan(step, x, start)
+
+
+def deltaproduct(x: Array, start: list[Array], w: W) -> Outcome:
+    """Siems et al. 2025: the rules of all products one after another, a head at a time."""
+    width, n = len(w.scale), w.products
+    keys, values, rates = (np.split(m, n) for m in (w.K, w.V, w.B))
+    d, most = len(values[0]), 2.0 if w.eigenvalues == "-1-1" else 1.0
+
+    def step(x_n: Array, S: Array) -> tuple[Array, tuple[Array, ...]]:
+        after, rows = [], []
+        for head, Q in enumerate(heads_of(w.Q, width)):
+            now = S[head]
+            if "A_log" in w:
+                rate = np.log1p(np.exp(w.A[head] @ x_n + w.dt_bias[head]))
+                now = np.exp(-np.exp(w.A_log[head]) * rate) * now
+            for K, V, B in zip(keys, values, rates, strict=True):
+                k, v = unit(silu(heads_of(K, width)[head] @ x_n)), silu(heads_of(V, width)[head] @ x_n)
+                now = delta_step(now, k, v, most * expit(B[head] @ x_n))
+            after.append(now)
+            rows.append(rms_normed(now.T @ unit(silu(Q @ x_n)) / np.sqrt(width)) * w.scale)
+        return np.concatenate(rows)[:d], (np.stack(after),)
+
+    return scan(step, x, start)
+
+
+def mamba2(x: Array, start: list[Array], w: W) -> Outcome:
+    """Dao and Gu 2024, a head at a time."""
+    d, (heads, n, width) = len(w.scale), start[0].shape
+
+    def step(u: Array, S: Array) -> tuple[Array, tuple[Array, ...]]:
+        B, C, after, rows = silu(w.B @ u), silu(w.C @ u), np.zeros((heads, n, width)), []
+        for head, X in enumerate(heads_of(w.X, width)):
+            inner, dt = silu(X @ u), np.log1p(np.exp(w.dt[head] @ u + w.dt_bias[head]))
+            after[head] = np.exp(-dt * np.exp(w.A_log[head])) * S[head] + dt * np.outer(B, inner)
+            rows.append(after[head].T @ C + w.D[head] * inner)
+        return rms_normed(np.concatenate(rows)[:d] * silu(w.Z @ u)) * w.scale, (after,)
+
+    return scan(step, x, start)
+
+
+def s4d(x: Array, start: list[Array], w: W) -> Outcome:
+    """Gu et al. 2022 in complex numbers; the state here is that of the paper over its input's factor."""
+    A, C = -np.exp(w.A_re) + 1j * w.A_im, w.C_re + 1j * w.C_im
+    decay = np.exp(A * np.exp(w.log_dt)[:, None])
+    factor = (decay - 1) / A
+
+    def step(x_n: Array, re: Array, im: Array) -> tuple[Array, tuple[Array, ...]]:
+        u = w.X @ x_n + w.b
+        state = decay * factor * (re[0] + 1j * im[0]).T + factor * u[:, None]
+        own = (state / factor).T[None]
+        return 2 * (C * state).sum(1).real + w.D * u, (own.real, own.imag)
+
+    return scan(step, x, start)
+
+
+def mlstm(x: Array, start: list[Array], w: W) -> Outcome:
+    """Beck et al. 2024, eqs. 19-27 with the stabiliser of eqs. 15-17, a head at a time."""
+    heads, width, _ = start[0].shape
+    d = len(w.Wv)
+
+    def step(x_n: Array, C: Array, n: Array, m: Array) -> tuple[Array, tuple[Array, ...]]:
+        C, n, m, rows = C.copy(), n.copy(), m.copy(), []
+        for head, (Q, K, V) in enumerate(zip(*(heads_of(a, width) for a in (w.Wq, w.Wk, w.Wv)), strict=True)):
+            q, k, v = Q @ x_n, K @ x_n / np.sqrt(width), V @ x_n
+            i, f = w.Wi[head] @ x_n + w.bi[head], np.log(expit(w.Wf[head] @ x_n + w.bf[head]))
+            new = max(m[head] + f, i)
+            C[head] = np.exp(m[head] + f - new) * C[head] + np.exp(i - new) * np.outer(k, v)
+            n[head] = np.exp(m[head] + f - new) * n[head] + np.exp(i - new) * k
+            m[head] = new
+            rows.append(C[head].T @ q / (max(abs(n[head] @ q), np.exp(-new)) + 1e-6))
+        return expit(w.Wo @ x_n + w.bo) * np.concatenate(rows)[:d], (C, n, m)
+
+    return scan(step, x, start)
+
+
 def mamba(x: Array, start: list[Array], w: W) -> Outcome:
     """Gu and Dao 2023, a channel at a time."""
     d, n = w.A_log.shape
@@ -82,7 +174,10 @@ def mamba(x: Array, start: list[Array], w: W) -> Outcome:
     return scan(step, x, start)
 
 
-BY_HAND: dict[str, Callable[[Array, list[Array], W], Outcome]] = {f.__name__: f for f in (deltanet, mamba)}
+BY_HAND: dict[str, Callable[[Array, list[Array], W], Outcome]] = {
+    f.__name__: f for f in (deltanet, gated_deltanet, deltaproduct, mamba, mamba2, s4d, mlstm)
+}
+BY_HAND["gated_deltaproduct"] = deltaproduct
 CASES = [
     pytest.param(name, dict(zip(options, chosen, strict=True)), id="-".join([name, *map(str, chosen)]))
     for name, options in ((name, get_model(name).layer.OPTIONS) for name in BY_HAND)

@@ -14,7 +14,12 @@ from torch import Tensor
 from longwave.models.base.heads import by_head, head_sizes
 from longwave.models.base.spec import Sizes
 from longwave.models.deltanet import DeltaNet
+from longwave.models.deltaproduct import DeltaProduct
+from longwave.models.gated_deltaproduct import GatedDeltaProduct
 from longwave.models.mamba import Mamba
+from longwave.models.mamba2 import Mamba2
+from longwave.models.mlstm import MLSTM
+from longwave.models.s4d import S4D
 from longwave.platform.registry import get_model
 
 FLOAT64 = torch.float64
@@ -78,7 +83,7 @@ def test_an_eigenvalue_of_minus_1_holds_parity_and_eigenvalues_from_0_to_1_forge
 
 
 @pytest.mark.parametrize("eigenvalues, least", [("0-1", 0.0), ("-1-1", -1.0)])
-@pytest.mark.parametrize("name", ["deltanet", "mamba"])
+@pytest.mark.parametrize("name", ["deltanet", "gated_deltanet", "mamba"])
 @settings(max_examples=15)
 @given(seed=st.integers(0, 999), scale=st.floats(0.1, 8.0))
 def test_a_step_multiplies_the_state_by_a_matrix_with_eigenvalues_in_the_range(
@@ -111,6 +116,94 @@ def test_mamba_with_constant_step_and_maps_is_a_convolution_with_a_sum_of_expone
     kernel = torch.einsum("n,n,lnj->lj", B, C, (lags[:, None, None] * dt * A[0, 0, 0]).exp()) * dt
     expected = [np.convolve(x[:, j], kernel[:, j].detach())[:steps] + x[:, j].numpy() for j in range(3)]
     np.testing.assert_allclose(outputs[0, :, 0, 0].detach(), np.stack(expected, 1), rtol=1e-10, atol=1e-12)
+
+
+def test_mamba_with_constant_step_and_maps_is_s4d_with_real_eigenvalues() -> None:
+    mamba, s4d, steps = Mamba(1, 3, states=8).double(), S4D(1, 3, states=16).double(), 40
+    A, D = mamba.constants(mamba.weights(mamba.held()))
+    dt, x, B, C = normal(3, seed=1).exp() / 9, normal(1, steps, 2, 1, 3), normal(8, seed=3), normal(8, seed=4)
+    start = torch.zeros(1, 2, 1, 8, 3, dtype=FLOAT64)
+    others = (part.expand(1, steps, 2, 1, part.shape[-1]) for part in (dt, B, C))
+    mine, _ = mamba.loop((next(others), x, *others), (start,), (A, D))
+    none, read = torch.zeros_like(A), (B * C)[:, None] * dt + torch.zeros_like(A)
+    theirs, _ = s4d.loop((x,), (start, start), ((dt * A).exp(), none, read, none, D))
+    torch.testing.assert_close(mine, theirs, rtol=1e-10, atol=1e-12)
+
+
+def test_s4d_is_the_convolution_with_its_kernel() -> None:
+    torch.manual_seed(0)
+    layer, steps = S4D(2, 3, states=16).double(), 50
+    w = {name: weight.detach().numpy() for name, weight in layer.named_parameters()}
+    A, C, dt = -np.exp(w["A_re"]) + 1j * w["A_im"], w["C_re"] + 1j * w["C_im"], np.exp(w["log_dt"])[:, None]
+    powers = np.exp(dt * A)[..., None] ** np.arange(steps)
+    kernel = 2 * np.einsum("dn,dnl->dl", C * (np.exp(dt * A) - 1) / A, powers).real
+    x = normal(steps, 1, 2)
+    u = x[:, 0].numpy() @ w["X"].T + w["b"]
+    expected = [np.convolve(u[:, d], kernel[d])[:steps] + w["D"][d] * u[:, d] for d in range(3)]
+    np.testing.assert_allclose(layer(x)[0][:, 0].detach(), np.stack(expected, 1), rtol=1e-9, atol=1e-11)
+
+
+def test_mamba2_is_attention_whose_scores_fade_by_the_decays_between() -> None:
+    layer, steps = Mamba2(1, 4, heads=2, states=16).double(), 12
+    A, D = layer.constants(layer.weights(layer.held()))
+    dt, x = normal(1, steps, 1, 2, seed=1).exp(), normal(1, steps, 1, 2, 2, seed=2)
+    B, C = normal(1, steps, 1, 2, 16, seed=3), normal(1, steps, 1, 2, 16, seed=4)
+    outputs, _ = layer.loop((dt, x, B, C), (torch.zeros(1, 1, 2, 16, 2, dtype=FLOAT64),), (A, D))
+    for head in range(2):
+        logs = (dt[0, :, 0, head] * A[0, 0, head]).cumsum(0)
+        fade = (logs[:, None] - logs[None]).exp().tril()
+        scores = fade * (C[0, :, 0, head] @ B[0, :, 0, head].T) * dt[0, :, 0, head]
+        expected = scores @ x[0, :, 0, head] + x[0, :, 0, head]
+        torch.testing.assert_close(outputs[0, :, 0, head], expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("eigenvalues", ["0-1", "-1-1"])
+def test_deltaproduct_with_one_product_is_deltanet(eigenvalues: str) -> None:
+    one, other = DeltaProduct(2, 7, products=1, eigenvalues=eigenvalues), DeltaNet(2, 7, eigenvalues=eigenvalues)
+    other.load_state_dict(one.state_dict())
+    x = torch.randn(9, 3, 2)
+    assert all(map(torch.equal, (one(x)[0], *one(x)[1]), (other(x)[0], *other(x)[1])))
+
+
+def test_two_products_with_beta_2_turn_the_state_by_twice_the_angle_of_their_keys() -> None:
+    layer, angle = DeltaProduct(1, 2, heads=1).double(), 0.3
+    keys = torch.tensor([[1.0, 0], [np.cos(angle), np.sin(angle)]], dtype=FLOAT64)
+    S, two, none = normal(1, 1, 1, 2, 2), torch.full((), 2.0, dtype=FLOAT64), torch.zeros(2, dtype=FLOAT64)
+    parts = (keys[0], keys[0], none, two, keys[1], none, two)
+    _, (after,) = layer.step(tuple(part.expand(1, 1, 1, *part.shape) for part in parts), (S,), ())
+    cos, sin = np.cos(2 * angle), np.sin(2 * angle)
+    turn = torch.tensor([[cos, -sin], [sin, cos]], dtype=FLOAT64)
+    torch.testing.assert_close(after[0, 0, 0], turn @ S[0, 0, 0], rtol=1e-12, atol=1e-13)
+
+
+def test_gated_deltaproduct_without_decay_is_deltaproduct() -> None:
+    gated = GatedDeltaProduct(2, 6).double()
+    plain = DeltaProduct(2, 6).double()
+    plain.load_state_dict({name: t for name, t in gated.state_dict().items() if name in plain.shapes()})
+    gated.A_log.data.fill_(-80.0)
+    x = normal(9, 3, 2)
+    torch.testing.assert_close(gated(x), plain(x), rtol=1e-12, atol=1e-14)
+
+
+def test_mlstm_is_a_quotient_of_sums_over_its_past_whatever_its_stabiliser_is() -> None:
+    layer, steps = MLSTM(2, 4, heads=2).double(), 15
+    x = normal(steps, 1, 2)
+    w = layer.weights(layer.held())
+    q, k, v, i, f = (part[0, :, 0].detach() for part in layer.drive(x[None], w))
+    gate = torch.sigmoid(x[:, 0] @ w.Wo[0].T + w.bo[0]).detach()
+    rows = []
+    for head in range(2):
+        logs = f[:, head].cumsum(0)
+        weights = (logs[:, None] - logs[None] + i[:, head]).exp().tril()
+        most = torch.maximum(weights.amax(1), logs.exp())  # exp(m) from the start m = 0
+        sums, scores = weights * (q[:, head] @ k[:, head].T), (q[:, head] @ k[:, head].T)
+        size = sums.sum(1).abs().clamp_min(1.0) + 1e-6 * most
+        rows.append((weights * scores) @ v[:, head] / size[:, None])
+    expected = gate * torch.cat(rows, 1)
+    torch.testing.assert_close(layer(x)[0][:, 0].detach(), expected, rtol=1e-10, atol=1e-12)
+    C, n, m = layer(x)[1]
+    scaled = ((-3.0 * torch.ones(())).exp() * C, (-3.0 * torch.ones(())).exp() * n, m + 3.0)
+    torch.testing.assert_close(layer(x, (C, n, m))[0], layer(x, scaled)[0], rtol=1e-4, atol=0)
 
 
 PRINTED = {

@@ -88,7 +88,7 @@ STARTS: dict[str, dict[str, Any]] = {
     **{name: {"*": INPUT} for name in ("mingru", "minlstm")},
     "horn": {"V": INPUT, "b": INPUT, "W": STATE, "c": STATE},
     "lrcssm": {"*": STATE},
-    "deltanet": {**dict.fromkeys("QKVB", normal(0.02)), "scale": 1.0},
+    **{name: {**dict.fromkeys("QKVB", normal(0.02)), "scale": 1.0} for name in ("deltanet", "deltaproduct")},
     "bmru": {"Wx": INPUT, "bx": INPUT, "Wbeta": INPUT, "bbeta": INPUT, "alpha": 1.0},
 }
 """The start of each weight at the default options; * stands for all. expRNN and chrono-LSTM have tests of their own,
@@ -104,7 +104,7 @@ READ_OUTS = {
 }
 """Laws of the weights and biases of read-outs that do not start as torch.nn.Linear's."""
 NOT_DRAWN = {("s5", "layer.L_im"), ("paragru", "layer.bz"), ("paralstm", "layer.bf"), ("slstm", "layer.b"),
-             ("mamba", "layer.A_log")}  # fmt: skip
+             ("mamba", "layer.A_log"), ("s4d", "layer.A_im"), ("mlstm", "layer.bf")}  # fmt: skip
 """Weights whose start no seed decides."""
 
 
@@ -273,6 +273,45 @@ def test_mamba_starts_with_rates_from_1_to_n_and_time_steps_uniform_in_their_log
     assert_drawn_from(layer.D, 1.0)
     for name, start in {"X": INPUT, "Z": INPUT, "W": STATE, "dt": within(1.0)}.items():
         assert_drawn_from(getattr(layer, name), start)
+
+
+@pytest.mark.parametrize(
+    "name, most, weights",
+    [
+        ("gated_deltanet", 16, dict.fromkeys("QKVGAB", normal(0.02)) | {"scale": 1.0}),
+        ("gated_deltaproduct", 16, dict.fromkeys("QKVAB", normal(0.02)) | {"scale": 1.0}),
+        ("mamba2", 15, {**dict.fromkeys(("X", "Z", "B", "C", "dt"), INPUT), "D": 1.0, "scale": 1.0}),
+    ],
+)
+def test_heads_start_with_uniform_rates_and_time_steps_uniform_in_their_logarithm(
+    name: str, most: float, weights: dict[str, Any]
+) -> None:
+    layer = many_starts(name, heads=4).layer
+    assert_drawn_from(layer.A_log.exp(), between(16 - most, 16))
+    steps = torch.nn.functional.softplus(layer.dt_bias.detach().double())
+    assert_drawn_from(steps.log(), between(math.log(0.001), math.log(0.1)))
+    assert layer.shapes().keys() == {*weights, "A_log", "dt_bias"}
+    for weight, start in weights.items():
+        assert_drawn_from(getattr(layer, weight), start)
+
+
+def test_s4d_starts_as_s4d_lin_with_unit_variances() -> None:
+    layer = many_starts("s4d").layer
+    np.testing.assert_allclose(layer.A_im.detach(), np.broadcast_to(np.pi * np.arange(32), (400, D, 32)), rtol=1e-6)
+    assert_drawn_from(layer.A_re.exp(), 0.5)
+    assert_drawn_from(layer.log_dt, between(math.log(0.001), math.log(0.1)))
+    starts = {"C_re": normal(0.5**0.5), "C_im": normal(0.5**0.5), "D": normal(1), "X": INPUT, "b": INPUT}
+    for weight, start in starts.items():
+        assert_drawn_from(getattr(layer, weight), start)
+
+
+@pytest.mark.parametrize("heads", [1, 2, 4])
+def test_mlstm_starts_with_forget_biases_from_3_to_6_over_its_heads(heads: int) -> None:
+    layer = many_starts("mlstm", heads=heads).layer
+    np.testing.assert_allclose(layer.bf.detach(), np.tile(np.linspace(3, 6, heads), (400, 1)), rtol=1e-6)
+    starts: dict[str, Any] = dict.fromkeys(("Wq", "Wk", "Wv", "Wo"), normal(math.sqrt(2 / (5 * P))))
+    for weight, start in {**starts, **dict.fromkeys(("Wi", "Wf", "bo"), 0.0), "bi": normal(0.1)}.items():
+        assert_drawn_from(getattr(layer, weight), start)
 
 
 def test_rg_lru_starts_with_decays_on_a_ring() -> None:

@@ -104,12 +104,13 @@ def way_back(after: list[Node]) -> tuple[list[Node], Adjoints]:
     incoming = [after[0].graph.node("adjoint", attr=(i,), kind="row") for i in range(len(after))]
     total, uses = _adjoints(after, incoming)
     total = {n: d for n, d in total.items() if not n.args}
-    plain = _without_stops([*after, *total.values(), *(n for use in uses for n in (use.row, use.adjoint))])
+    plain = without_stops([*after, *total.values(), *(n for use in uses for n in (use.row, use.adjoint))])
     plain_uses = [Use(use.matrix, plain[use.row], plain[use.adjoint]) for use in uses]
     return [plain[n] for n in after], Adjoints(incoming, {n: plain[d] for n, d in total.items()}, plain_uses)
 
 
-def _without_stops(roots: list[Node]) -> dict[Node, Node]:
+def without_stops(roots: list[Node]) -> dict[Node, Node]:
+    """Return, for each node that ``roots`` are made of, the same number without stops."""
     plain: dict[Node, Node] = {}
     for n in ordered(roots):
         args = [plain[a] for a in n.args]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
 from math import isfinite
@@ -99,15 +99,21 @@ class Node:
 
 
 class Graph:
-    """Makes nodes; folds constants, x · 1, x / 1, x − 0 and −(−x). Nothing is folded that might give another number."""
+    """Makes nodes; folds constants, x · 1, x / 1, x − 0 and −(−x). Nothing is folded that might give another number.
+
+    Attributes:
+        number: The kind of a constant.
+    """
+
+    number = "num"
 
     def __init__(self) -> None:
         self._made: dict[tuple[Any, ...], Node] = {}
         self._next = count()
 
-    def node(self, op: str, *args: Node, attr: tuple[Any, ...] = (), kind: str = "") -> Node:
+    def node(self, op: str, *args: Node, attr: tuple[Any, ...] = (), kind: str | None = None) -> Node:
         """Return the node of this operation, of the widest kind of its arguments if none is given."""
-        kind = kind or max((a.kind for a in args), key=KINDS.index)
+        kind = self.widest(args) if kind is None else kind
         key = (op, args, attr, kind)
         if key not in self._made:
             self._made[key] = Node(self, op, args, attr, kind, next(self._next))
@@ -115,7 +121,11 @@ class Graph:
 
     def const(self, value: float) -> Node:
         """Return a constant, known by its text: −0 is not 0, and NaN is itself."""
-        return self.node("const", attr=(repr(float(value)),), kind="num")
+        return self.node("const", attr=(repr(float(value)),), kind=self.number)
+
+    def widest(self, args: Sequence[Node]) -> str:
+        """Return the kind of an operation, entry by entry, on ``args``."""
+        return max((a.kind for a in args), key=KINDS.index)
 
     def __call__(self, op: str, *given: Node | float) -> Node:
         """Return ``op`` of nodes and numbers."""

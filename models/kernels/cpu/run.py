@@ -41,7 +41,8 @@ _flush = True
 
 # A pool a process: a fork has its parent's pool but none of its threads.
 @cache
-def _threads(process: int) -> ThreadPoolExecutor:
+def threads(process: int) -> ThreadPoolExecutor:
+    """Return the pool of a process that loops run in."""
     return ThreadPoolExecutor(os.cpu_count())
 
 
@@ -144,6 +145,11 @@ def multiply_add_rate(rounds: int = 10**6) -> float | None:
     return done / (time.process_time() - start)
 
 
+def flushes() -> bool:
+    """Return whether loops count subnormal numbers as zeros."""
+    return _flush
+
+
 @contextmanager
 def keeping_subnormals() -> Iterator[None]:
     """Have loops keep subnormal numbers inside the block, to measure what it costs."""
@@ -233,7 +239,7 @@ def launch(direction: str, cell: Cell, sizes: Sequence[int], keep: bool, address
         failed = [run(call, 0, tasks)]
     else:
         edges = [tasks * k // parts for k in range(parts + 1)]
-        failed = list(_threads(os.getpid()).map(lambda part: run(call, *part), zip(edges, edges[1:], strict=False)))
+        failed = list(threads(os.getpid()).map(lambda part: run(call, *part), zip(edges, edges[1:], strict=False)))
     if any(failed):
         raise MemoryError(f"The {direction} pass of {cell.name} found no memory for its scratch.")
 

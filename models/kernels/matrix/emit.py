@@ -1,0 +1,205 @@
+"""A plan of a step on matrix states as C++: one struct for matrix.h, and its entry points."""
+
+from __future__ import annotations
+
+import hashlib
+
+from longwave.models.kernels.compiler.nodes import Node
+from longwave.models.kernels.cpu.emit import FORMS, NUMBERS
+from longwave.models.kernels.matrix.plan import Home, MatrixPlan, Pass, Program
+
+TOTALLED = ("drive_gradient",)
+"""Homes whose values are summed over columns where they have none."""
+
+
+def emit(plan: MatrixPlan) -> str:
+    """Return the text of the step's library; the struct's name is made of the text, as in ``cpu.emit``."""
+    axes = {"states": plan.states, "drives": plan.drives, "constants": plan.constants, "kept": plan.kept}
+    lists = [
+        f"  static constexpr std::array<Axes, {len(kinds)}> {name} = {{{', '.join(map(_axes, kinds))}}};"
+        for name, kinds in axes.items()
+    ]
+    head = "static void {}(const Call<CELL>& c, const Tile<CELL>& tile)"
+    functions = [
+        f"  template <int I, int N, bool Ragged>\n  {head.format(name)} {{\n"
+        + "".join(f"    {line}\n" for line in _Direction(plan, name, program).body())
+        + "  }\n"
+        for name, program in (("forward", plan.forward), ("again", plan.again), ("back", plan.back))
+    ]
+    text = '#include "matrix.h"\n\nnamespace longwave::matrix {\n\nstruct CELL {\n' + "\n".join(lists) + "\n\n"
+    text += "\n".join(functions) + "};\n\n}  // namespace longwave::matrix\n\nENTRY(CELL)\n"
+    return text.replace("CELL", f"Matrix{hashlib.sha256(text.encode()).hexdigest()[:16]}")
+
+
+def _axes(kind: str) -> str:
+    return f"Axes{{{str('i' in kind).lower()}, {str('j' in kind).lower()}}}"
+
+
+class _Direction:
+    """One function of the struct: all steps of a chunk, for the columns of a tile."""
+
+    def __init__(self, plan: MatrixPlan, name: str, program: Program) -> None:
+        self.plan, self.name, self.program = plan, name, program
+        self.axes = {"before": plan.states, "after": plan.states, "adjoint": plan.states, "kept": plan.kept}
+        self.axes |= {"drive": plan.drives, "drive_gradient": plan.drives, "constant": plan.constants}
+        self.axes |= {"constant_gradient": plan.constants, "output": ("j",), "output_adjoint": ("j",)}
+        matrices = [k for k, kind in enumerate(plan.states) if kind == "ij"]
+        self.held = name != "back" and len(matrices) == 1
+        self.matrix = matrices[0] if matrices else -1
+
+    def body(self) -> list[str]:
+        """Return the lines of the function."""
+        back = self.name == "back"
+        lines = ["const int64_t rows = I ? I : c.I;", "(void)rows;", *self._pointers()]
+        if self.held:
+            lines += self._hold("{0} = load(tile.before + {1})")
+        loop = "for (int64_t t = tile.steps - 1; t >= 0; --t) {" if back else "for (int64_t t = 0; t < tile.steps; ++t) {"
+        inner = [*self._step_pointers(), *(x for p in self.program.passes for x in self._pass(p))]
+        lines += [loop, *(f"  {line}" for line in inner), "}"]
+        if self.held:
+            lines += self._hold("store({0}, tile.end() + {1})")
+        return lines
+
+    def _hold(self, form: str) -> list[str]:
+        """Return the lines that move a matrix between memory and registers, where it fits in these."""
+        place = f"offset<CELL>(CELL::states, {self.matrix}, c.I, N) + i * L"
+        begins = ["V held[I ? I * N : 1];"] if "load" in form else []
+        return [
+            *begins,
+            "if constexpr (I > 0) {",
+            "#pragma GCC unroll 64",
+            f"  for (int i = 0; i < I * N; ++i) {form.format('held[i]', place)};",
+            "}",
+        ]
+
+    def _homes(self) -> list[Home]:
+        return list(dict.fromkeys([*self.program.inputs.values(), *(home for _, home in self.program.targets)]))
+
+    def _pointers(self) -> list[str]:
+        """Return the lines that say where what does not move with time lies."""
+        lines = []
+        for name, k in self._homes():
+            if name in ("constant", "constant_gradient"):
+                lines.append(f"{_type(name)} {name}{k} = tile.{name} + offset<CELL>(CELL::constants, {k}, c.I, N);")
+            elif name == "adjoint":
+                lines.append(f"float* adjoint{k} = tile.adjoint + offset<CELL>(CELL::states, {k}, c.I, N);")
+        return list(dict.fromkeys(lines))
+
+    def _step_pointers(self) -> list[str]:
+        """Return the lines that say where what a step reads and writes lies; what is read soon is asked for."""
+        lines = ["const int64_t at = c.at(tile.task, tile.first + t);"]
+        ahead = "- AHEAD" if self.name == "back" else "+ AHEAD"
+        for name, k in self._homes():
+            if name in ("drive", "drive_gradient", "output", "output_adjoint"):
+                kind = self.axes[name][k]
+                width = {"i": "c.I", "j": "c.J", "": "1", "ij": "c.I * c.J"}[kind]
+                column = " + tile.column" if "j" in kind else ""
+                of = f"c.{name}" + ("" if name.startswith("output") else f"[{k}]")
+                lines.append(f"{_type(name)} {name}{k} = {of} + at * {width}{column};")
+                lines.append(f"fetch({name}{k} {ahead} * c.step() * {width});")
+            elif name in ("before", "after", "kept"):
+                axes, step = ("kept", "kept") if name == "kept" else ("states", "state")
+                shift = f"(t + 1) * tile.{step}_step" if name == "after" else f"t * tile.{step}_step"
+                base = "kept" if name == "kept" else "before"
+                kinds = f"offset<CELL>(CELL::{axes}, {k}, c.I, N)"
+                const = "const float*" if self.name == "back" or name == "before" else "float*"
+                lines.append(f"{const} {name}{k} = tile.{base} + {shift} + {kinds};")
+        return list(dict.fromkeys(lines))
+
+    def _pass(self, p: Pass) -> list[str]:
+        lines = [self._assigned(n) for n in p.single] + [x for n, home in p.single_targets for x in self._stored(n, home)]
+        if not p.rows and not p.targets:
+            return lines
+        totals = [(n, home) for n, home in p.targets if home[0] in TOTALLED and "j" not in self._kind(home)]
+        unroll = "int(L)" if totals else "4"
+        for n in p.sums:
+            lines.append(f"V sum{n.number}[SPLIT<N>][{_count(n)}] = {{}};")
+        lines += [f"V total{home[1]}[L] = {{}};" for _, home in totals]
+        lines.append(f"over_rows<I, {unroll}>(rows, [&](int64_t i, int u) __attribute__((always_inline)) {{")
+        lines += [f"  {self._assigned(n)}" for n in p.rows]
+        for n in p.sums:
+            value = self._name(n.args[0])
+            lines.append(f"  for (int n = 0; n < {_count(n)}; ++n) sum{n.number}[u % SPLIT<N>][n] += {value};")
+        for n, home in p.targets:
+            if (n, home) in totals:
+                lines.append(f"  total{home[1]}[u] = {self._name(n)};")
+            else:
+                lines += [f"  {x}" for x in self._stored(n, home)]
+        lines.append("}, [&](int64_t i, int64_t count) __attribute__((always_inline)) {")
+        for _, home in totals:
+            lines.append(f"  gather(totals(total{home[1]}), drive_gradient{home[1]} + i, count, tile.column);")
+        lines.append("});")
+        for n in p.sums:
+            lines.append(f"V v{n.number}{'[N]' if 'j' in n.kind else ''};")
+            name = f"v{n.number}[n]" if "j" in n.kind else f"v{n.number}"
+            lines.append(f"for (int n = 0; n < {_count(n)}; ++n) {name} = whole<SPLIT<N>, {_count(n)}>(sum{n.number}, n);")
+        return lines
+
+    def _assigned(self, n: Node) -> str:
+        """Return the line that makes a value: of each vector of columns, or one for all of them."""
+        name = f"v{n.number}"
+        if n.op == "part_j":
+            value = self._name(n.args[0])
+            return f"V {name}{{}}; for (int n = 0; n < N; ++n) {name} += part<Ragged>({value}, tile.left);"
+        text = self._loaded(self.program.inputs[n]) if n in self.program.inputs else self._operation(n)
+        if "j" in n.kind:
+            return f"V {name}[N]; for (int n = 0; n < N; ++n) {name}[n] = {text};"
+        return f"const V {name} = {text};"
+
+    def _operation(self, n: Node) -> str:
+        if n.op == "rows":
+            return "all(float(c.I))"
+        return FORMS[n.op].format(*map(self._name, n.args))
+
+    def _name(self, n: Node) -> str:
+        if n.value is not None:
+            return f"all({NUMBERS.get(repr(n.value), f'{n.value!r}f')})"
+        return f"v{n.number}[n]" if "j" in n.kind else f"v{n.number}"
+
+    def _kind(self, home: Home) -> str:
+        return self.axes[home[0]][home[1]]
+
+    def _place(self, home: Home) -> str:
+        """Return the address of a vector of a row, in memory of the tile."""
+        name, kind = f"{home[0]}{home[1]}", self._kind(home)
+        return name + {"ij": " + (i * N + n) * L", "i": " + i * L", "j": " + n * L", "": ""}[kind]
+
+    def _outside(self, home: Home) -> str:
+        """Return the address in a tensor, whose columns lie side by side."""
+        name, kind = f"{home[0]}{home[1]}", self._kind(home)
+        return name + {"ij": " + i * c.J + n * L", "i": " + i", "j": " + n * L", "": ""}[kind]
+
+    def _loaded(self, home: Home) -> str:
+        kind = self._kind(home)
+        if home[0] == "drive":
+            return f"take<Ragged>({self._outside(home)}, tile.left)" if "j" in kind else f"all(*({self._outside(home)}))"
+        if home[0] == "output_adjoint":
+            return f"c.output_adjoint ? take<Ragged>({self._outside(home)}, tile.left) : V{{}}"
+        if home == ("before", self.matrix) and self.held:
+            return f"I > 0 ? held[I ? i * N + n : 0] : load({self._place(home)})"
+        return f"load({self._place(home)})"
+
+    def _stored(self, n: Node, home: Home) -> list[str]:
+        value, kind, (name, k) = self._name(n), self._kind(home), home
+        each = "for (int n = 0; n < N; ++n) " if "j" in kind else ""
+        if name in ("output", "drive_gradient") and "j" in kind:
+            return [f"{each}give<Ragged>({value}, {self._outside(home)}, tile.left);"]
+        if name == "drive_gradient":
+            return [f"gather(total({value}), {self._outside(home)}, tile.column);"]
+        if name == "constant_gradient":
+            return [f"{each}add({value}, {self._place(home)});"]
+        if name == "after" and k == self.matrix and self.held:
+            keep = f"if constexpr (I == 0) store({value}, {self._place(home)});"
+            keep += f" else {{ held[I ? i * N + n : 0] = {value};"
+            keep += f" if ({str(self.name == 'again').lower()}) store({value}, {self._place(home)}); }}"
+            return [f"{each}{{ {keep} }}"]
+        return [f"{each}store({value}, {self._place(home)});"]
+
+
+def _count(n: Node) -> str:
+    return "N" if "j" in n.kind else "1"
+
+
+def _type(name: str) -> str:
+    return "float*" if name in ("constant_gradient", "drive_gradient", "output") else "const float*"
+

@@ -1,0 +1,191 @@
+"""From a step on matrix states to the plan of both directions: what each pass over the rows does, and what is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from longwave.models.kernels.compiler.nodes import COSTLY, Node, ordered
+from longwave.models.kernels.matrix.form import Form
+from longwave.models.kernels.matrix.trace import Traced
+from longwave.models.kernels.matrix.way_back import way_back
+
+Home = tuple[str, int]
+"""Where a value lies: a state ``before`` or ``after`` the step, a ``drive``, a ``constant``, a ``kept`` value, an
+incoming ``adjoint``, the ``output`` and its ``output_adjoint``; and where a gradient goes: ``drive_gradient``,
+``constant_gradient``, ``adjoint``."""
+Target = tuple[Node, Home]
+
+
+@dataclass
+class Pass:
+    """What is done before a pass over the rows, and in it, row by row.
+
+    Attributes:
+        single: Values without rows, in order, and ``single_targets`` what of them is stored.
+        rows: Values of one row, in order, and ``targets`` what of them is stored.
+        sums: Sums over rows that this pass makes.
+    """
+
+    single: list[Node] = field(default_factory=list)
+    single_targets: list[Target] = field(default_factory=list)
+    rows: list[Node] = field(default_factory=list)
+    targets: list[Target] = field(default_factory=list)
+    sums: list[Node] = field(default_factory=list)
+
+
+class Program:
+    """One direction of a step, pass by pass: a value without rows is known once the sums that it is made of are.
+
+    Args:
+        inputs: Where what is there at the beginning lies.
+        targets: What is stored, and where.
+        rows: Which homes have rows.
+        overwrites: Of homes with rows that a target is stored in, whose place they take: that is read no later.
+    """
+
+    def __init__(
+        self,
+        inputs: Mapping[Node, Home],
+        targets: Sequence[Target],
+        rows: Callable[[Home], bool],
+        overwrites: Mapping[Home, Home],
+    ) -> None:
+        self.inputs, self.targets = dict(inputs), list(targets)
+        self._rows, self._at = rows, dict[Node, int]()
+        for n in ordered([n for n, _ in self.targets], self.inputs.__contains__):
+            own = 0 if n in self.inputs else max((self._at[a] for a in n.args), default=0)
+            self._at[n] = own + (n.op == "sum_i" and n not in self.inputs)
+        late = {home: 0 for home in overwrites if rows(home)}
+        while True:
+            self.passes, self._reads = [Pass() for _ in range(max(*self._at.values(), *late.values(), 0) + 1)], {}
+            self._place(late)
+            reads = {self.inputs[n]: p for n, p in self._reads.items()}
+            if all(reads.get(overwrites[home], 0) <= p for home, p in late.items()):
+                break
+            late = {home: max(p, reads.get(overwrites[home], 0)) for home, p in late.items()}
+
+    def _place(self, late: Mapping[Home, int]) -> None:
+        """Fill the passes; targets come no earlier than ``late`` says."""
+        self._singles = dict[Node, None]()
+        self._in_rows: list[dict[Node, None]] = [{} for _ in self.passes]
+        for n, home in self.targets:
+            at = max(self._at[n], late.get(home, 0))
+            if self._rows(home):
+                self._row(n, at)
+                self.passes[at].targets.append((n, home))
+            else:
+                self._single(n)
+                self.passes[at].single_targets.append((n, home))
+        for own, values in zip(self.passes, self._in_rows, strict=True):
+            own.rows = list(values)
+
+    def _row(self, n: Node, p: int) -> None:
+        """Have the value of each row in pass ``p``."""
+        if "i" not in n.kind:
+            self._single(n)
+        elif n not in self._in_rows[p]:
+            if n in self.inputs:
+                self._reads[n] = max(self._reads.get(n, 0), p)
+            else:
+                for a in n.args:
+                    self._row(a, p)
+            self._in_rows[p][n] = None
+
+    def _single(self, n: Node) -> None:
+        """Have a value without rows, as soon as it can be had."""
+        if n in self._singles or n.op == "const":
+            return
+        at = self._at[n]
+        if n in self.inputs:
+            self.passes[0].single.append(n)
+        elif n.op == "sum_i":
+            self._row(n.args[0], at - 1)
+            self.passes[at - 1].sums.append(n)
+        else:
+            for a in n.args:
+                self._single(a)
+            self.passes[at].single.append(n)
+        self._singles[n] = None
+
+
+@dataclass(frozen=True)
+class MatrixPlan:
+    """Both directions of a step.
+
+    Attributes:
+        states, drives, constants, kept: The axes of each.
+        forward: From the states before to those after, and the output.
+        again: The same without the output, and with what ``back`` wants that is dear to have again.
+        back: From the adjoints of states and output to those of the states before, and to gradients.
+        driven, fixed: Which drives and which constants have a gradient.
+    """
+
+    states: tuple[str, ...]
+    drives: tuple[str, ...]
+    constants: tuple[str, ...]
+    kept: tuple[str, ...]
+    forward: Program
+    again: Program
+    back: Program
+    driven: tuple[bool, ...]
+    fixed: tuple[bool, ...]
+
+
+def plan(traced: Traced, form: Form) -> MatrixPlan:
+    """Return the plan of a step."""
+    states, drives, constants = (tuple(of.values()) for of in (form.states, form.drives, form.constants))
+    way = way_back(traced)
+    step, total = way.step, way.total
+    sources = {n: n.attr[0] for n in ordered([*step.after, step.output, *total.values()]) if not n.args and n.attr}
+    inputs: dict[Node, Home] = {n: ("before", k) for k, n in enumerate(step.before)}
+    inputs |= {n: (n.op, k) for n, k in sources.items() if n.op in ("drive", "constant")}
+    given: dict[Node, Home] = {n: ("adjoint", k) for k, n in enumerate(way.adjoints)}
+    given |= {way.output: ("output_adjoint", 0)}
+    known = {n: ("after", k) for k, n in enumerate(step.after) if n.args} | inputs | given
+    zero = step.output.graph.const(0.0)
+    back: list[Target] = [(total.get(n, zero), ("adjoint", k)) for k, n in enumerate(step.before)]
+    for op in ("drive", "constant"):
+        back += [(total[n], (f"{op}_gradient", k)) for n, k in sources.items() if n.op == op and n in total]
+    kept = _kept([n for n, _ in back], known, set(ordered([*step.after, step.output])))
+    known |= {n: ("kept", k) for k, n in enumerate(kept)}
+    axes = {"before": states, "after": states, "adjoint": states, "output": ("j",), "output_adjoint": ("j",)}
+    axes |= {"drive": drives, "drive_gradient": drives, "constant": constants, "constant_gradient": constants}
+    axes["kept"] = tuple(n.kind for n in kept)
+
+    def rows(home: Home) -> bool:
+        return "i" in axes[home[0]][home[1]]
+
+    after: list[Target] = [(n, ("after", k)) for k, n in enumerate(step.after)]
+    own: dict[Home, Home] = {("after", k): ("before", k) for k in range(len(states))}
+    kept_targets: list[Target] = [(n, ("kept", k)) for k, n in enumerate(kept)]
+    gradients = {home for _, home in back}
+    return MatrixPlan(
+        states,
+        drives,
+        constants,
+        axes["kept"],
+        forward=Program(inputs, [*after, (step.output, ("output", 0))], rows, own),
+        again=Program(inputs, [*after, *kept_targets], rows, own),
+        back=Program(known, back, rows, {("adjoint", k): ("adjoint", k) for k in range(len(states))}),
+        driven=tuple(("drive_gradient", k) in gradients for k in range(len(drives))),
+        fixed=tuple(("constant_gradient", k) in gradients for k in range(len(constants))),
+    )
+
+
+def _kept(roots: Sequence[Node], known: Mapping[Node, Home], step: set[Node]) -> list[Node]:
+    """Return the values of the step that ``roots`` are made of and that are dear: sums, exponentials and their like."""
+    kept = dict[Node, None]()
+
+    def visit(n: Node) -> None:
+        if n in known or n in kept:
+            return
+        if n in step and (n.op == "sum_i" or n.op in COSTLY):
+            kept[n] = None
+            return
+        for a in n.args:
+            visit(a)
+
+    for root in roots:
+        visit(root)
+    return list(kept)

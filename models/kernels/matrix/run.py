@@ -1,0 +1,220 @@
+"""The time loop of a step on matrix states on CPUs: compiled once, run over threads, with a backward pass."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from longwave.models.kernels.cells import ONCE
+from longwave.models.kernels.compiler.recorder import Unsupported
+from longwave.models.kernels.cpu.build import library
+from longwave.models.kernels.cpu.memory import empty
+from longwave.models.kernels.cpu.run import address, flushes, threads
+from longwave.models.kernels.matrix.emit import emit
+from longwave.models.kernels.matrix.form import Form
+from longwave.models.kernels.matrix.plan import MatrixPlan, plan
+from longwave.models.kernels.matrix.trace import Step, trace
+
+MOST = 256
+"""Rows or columns above which the states of a chunk leave the cache."""
+SHORTEST = 16
+"""Steps of a chunk at least: what begins and ends one costs as much as some steps."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes of one call: members, steps, sequences, heads, rows, columns, and steps of a chunk."""
+
+    M: int
+    T: int
+    B: int
+    H: int
+    I: int  # noqa: E741
+    J: int
+
+    @property
+    def chunk(self) -> int:
+        """Steps of a chunk: of about √T chunks, each as long as there are chunks."""
+        return min(self.T, max(SHORTEST, math.isqrt(self.T)))
+
+    @property
+    def tasks(self) -> int:
+        """Heads of all sequences."""
+        return self.M * self.B * self.H
+
+    def shape(self, axes: str) -> tuple[int, ...]:
+        """Return the sizes of axes."""
+        return tuple({"i": self.I, "j": self.J}[axis] for axis in axes)
+
+
+class MatrixLoop:
+    """The fused loop of a step.
+
+    Args:
+        step: Of one step's drives, the states and the constants: the output and the next states.
+        form: Their axes.
+
+    Raises:
+        Unsupported: The step does what the loop cannot; the message names it, and the line.
+    """
+
+    def __init__(self, step: Step, form: Form) -> None:
+        self.plan: MatrixPlan = plan(trace(step, form), form)
+
+    @cached_property
+    def compiled(self) -> ctypes.CDLL | None:
+        """The library; None where it could not be compiled."""
+        return library(emit(self.plan))
+
+    def advance(
+        self, drives: Sequence[Tensor], states: Sequence[Tensor], constants: Sequence[Tensor]
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """Return the output after each step, (M, T, B, H, J), and the last states.
+
+        Args:
+            drives: (M, T, B, H, ·) each.
+            states: (M, B, H, ·) each.
+            constants: (M, 1, H, ·) each.
+        """
+        output, *last = _Loop.apply(self, *drives, *states, *constants)
+        return output, tuple(last)
+
+    def obstacle(self, form: Form) -> str:
+        """Return why the loop cannot run with these sizes here; empty if it can."""
+        if max(form.rows, form.columns) > MOST and form.rows > MOST:
+            return f"{form.rows} rows are above {MOST}, where the states of a step leave the cache"
+        return "" if self.compiled else "it could not be compiled; see the warning"
+
+
+class _Loop(torch.autograd.Function):
+    """A fused loop and its way back."""
+
+    @staticmethod
+    def forward(ctx: Any, loop: MatrixLoop, *tensors: Tensor) -> tuple[Tensor, ...]:
+        drives, states, constants = _divided(loop.plan, [t.contiguous() for t in tensors])
+        sizes = _sizes(loop.plan, drives, states, constants)
+        plan = loop.plan
+        output = empty(*_lead(sizes), sizes.J)
+        last = [t.new_empty(t.shape) for t in states]
+        needed = any(ctx.needs_input_grad)
+        chunks = empty(sizes.tasks, -(-sizes.T // sizes.chunk), _padded(loop, plan.states, sizes)) if needed else None
+        _launch(loop, "forward", sizes, drives, states, constants, output, last, chunks)
+        ctx.loop, ctx.sizes, ctx.chunks = loop, sizes, chunks
+        ctx.save_for_backward(*drives, *states, *constants)
+        ctx.set_materialize_grads(False)
+        return (output, *last)
+
+    @staticmethod
+    def backward(ctx: Any, output_adjoint: Tensor | None, *last_adjoints: Tensor | None) -> tuple[Any, ...]:
+        if torch.is_grad_enabled():
+            raise RuntimeError(ONCE)
+        loop, sizes, plan = ctx.loop, ctx.sizes, ctx.loop.plan
+        drives, states, constants = _divided(plan, ctx.saved_tensors)
+        drive_gradients = [empty(*t.shape) if has else None for t, has in zip(drives, plan.driven, strict=True)]
+        start_adjoints = [t.new_empty(t.shape) for t in states]
+        parts = [
+            t.new_empty(sizes.M, sizes.B, sizes.H, *sizes.shape(axes)) if has else None
+            for t, axes, has in zip(constants, plan.constants, plan.fixed, strict=True)
+        ]
+        adjoints = [None if g is None else g.contiguous() for g in (output_adjoint, *last_adjoints)]
+        none = [None] * len(states)
+        _launch(
+            loop, "backward", sizes, drives, states, constants, None, none, ctx.chunks,
+            adjoints[0], adjoints[1:], drive_gradients, start_adjoints, parts,
+        )  # fmt: skip
+        totals = [None if t is None else t.sum(1, keepdim=True) for t in parts]
+        return None, *drive_gradients, *start_adjoints, *totals
+
+
+def _divided(plan: MatrixPlan, tensors: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
+    """Return drives, states and constants."""
+    first, second = len(plan.drives), len(plan.drives) + len(plan.states)
+    return [*tensors[:first]], [*tensors[first:second]], [*tensors[second:]]
+
+
+def _sizes(plan: MatrixPlan, drives: list[Tensor], states: list[Tensor], constants: list[Tensor]) -> Sizes:
+    """Return the sizes of a call, and check that all tensors have them."""
+    M, T, B, H = drives[0].shape[:4]
+    known: dict[str, int] = {}
+    for axes, t in zip(
+        (*plan.drives, *plan.states, *plan.constants), (*drives, *states, *constants), strict=True
+    ):
+        known |= dict(zip(axes, t.shape[t.ndim - len(axes) :], strict=True))
+    sizes = Sizes(M, T, B, H, known.get("i", 1), known.get("j", 1))
+    for lead, kinds, tensors in (
+        (_lead(sizes), plan.drives, drives),
+        ((M, B, H), plan.states, states),
+        ((M, 1, H), plan.constants, constants),
+    ):
+        for axes, t in zip(kinds, tensors, strict=True):
+            if t.shape != (*lead, *sizes.shape(axes)):
+                raise ValueError(f"a tensor of the loop must be {(*lead, *sizes.shape(axes))}, got {tuple(t.shape)}")
+    return sizes
+
+
+def _lead(sizes: Sizes) -> tuple[int, ...]:
+    return sizes.M, sizes.T, sizes.B, sizes.H
+
+
+def _padded(loop: MatrixLoop, kinds: Sequence[str], sizes: Sizes) -> int:
+    """Return the numbers of one task's values in memory of tiles, as matrix.h has them."""
+    assert loop.compiled is not None, "a loop is asked for its obstacles before it runs"
+    lanes = int(loop.compiled.lanes())
+    vectors, full = -(-sizes.J // lanes), sizes.J // lanes
+    tiles = full // 4 + full % 4 // 2 + full % 2 + (vectors - full)
+    return sum((sizes.I if "i" in kind else 1) * (vectors if "j" in kind else tiles) * lanes for kind in kinds)
+
+
+def _launch(
+    loop: MatrixLoop,
+    direction: str,
+    sizes: Sizes,
+    drives: Sequence[Tensor],
+    states: Sequence[Tensor],
+    constants: Sequence[Tensor],
+    output: Tensor | None,
+    last: Sequence[Tensor | None],
+    chunks: Tensor | None,
+    output_adjoint: Tensor | None = None,
+    last_adjoints: Sequence[Tensor | None] = (),
+    drive_gradients: Sequence[Tensor | None] = (),
+    start_adjoints: Sequence[Tensor | None] = (),
+    constant_gradients: Sequence[Tensor | None] = (),
+) -> None:
+    """Run a direction; threads share the tasks.
+
+    Raises:
+        MemoryError: There is no memory for what it works on.
+    """
+    none, absent = [None] * len(states), [None] * len(drives)
+    fixed = constants or [None]
+    places = [
+        *drives, *states, *fixed, output, *last, chunks, output_adjoint, *(last_adjoints or none),
+        *(drive_gradients or absent), *(start_adjoints or none), *(constant_gradients or [None] * len(fixed)),
+    ]  # fmt: skip
+    numbers = [sizes.M, sizes.T, sizes.B, sizes.H, sizes.I, sizes.J, sizes.chunk, flushes(), *map(address, places)]
+    call = struct.pack(f"{len(numbers)}q", *numbers)
+    run = getattr(loop.compiled, direction)
+    parts = min(torch.get_num_threads(), sizes.tasks)
+    edges = [sizes.tasks * k // parts for k in range(parts + 1)]
+    work = [(ctypes.c_int64(a), ctypes.c_int64(b)) for a, b in zip(edges, edges[1:], strict=False)]
+    done = [run(call, *work[0])] if parts == 1 else threads(os.getpid()).map(lambda part: run(call, *part), work)
+    if any(done):
+        raise MemoryError(f"The {direction} pass of a loop over matrices found no memory for its scratch.")
+
+
+def made(step: Step, form: Form) -> MatrixLoop | Unsupported:
+    """Return the loop of a step, or why there is none."""
+    try:
+        return MatrixLoop(step, form)
+    except Unsupported as error:
+        return error

@@ -1,0 +1,263 @@
+"""From a step on matrix states to nodes: it is run once, on tensors whose sizes tell their axes apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from longwave.models.kernels.compiler.lowering import EXTRA, FORMULAS
+from longwave.models.kernels.compiler.nodes import Graph, Node
+from longwave.models.kernels.compiler.recorder import Recorded, Unsupported, record, unnumbered
+from longwave.models.kernels.compiler.sizes import ShapesOnly
+from longwave.models.kernels.matrix.form import Form
+
+SIZES = {"m": 1013, "b": 1019, "h": 1021, "i": 1031, "j": 1033}
+"""Sizes of members, sequences, heads, rows and columns while a step is traced: primes."""
+LEAD = "mbh"
+"""Axes that all states have; each of their entries is computed by itself."""
+Dims = tuple[str, ...]
+"""The axes of each dimension of a tensor, ``""`` for one of length 1, ``"mb"`` for two in one."""
+Step = Callable[[tuple[Tensor, ...], tuple[Tensor, ...], tuple[Tensor, ...]], tuple[Tensor, Sequence[Tensor]]]
+
+
+class MatrixGraph(Graph):
+    """Nodes whose kind is the axes that they have of ``"ij"``."""
+
+    number = ""
+
+    def widest(self, args: Sequence[Node]) -> str:
+        """Return the axes that any of ``args`` has."""
+        return axes_of(a.kind for a in args)
+
+
+def axes_of(kinds: Iterable[str]) -> str:
+    """Return the union of axes, in order."""
+    return "".join(sorted(set("".join(kinds))))
+
+
+@dataclass(frozen=True)
+class Traced:
+    """What a step does: nodes of the states before it, of those after it, and of its output."""
+
+    before: tuple[Node, ...]
+    after: tuple[Node, ...]
+    output: Node
+
+
+def trace(step: Step, form: Form) -> Traced:
+    """Return what ``step`` does with a form's states, drives and constants, whatever their sizes.
+
+    Raises:
+        Unsupported: It does what a loop over matrices cannot; the message names the operation and the line.
+    """
+    steps = _Steps()
+    u = tuple(steps.source("drive", k, axes) for k, axes in enumerate(form.drives.values()))
+    states = tuple(steps.source("state", k, axes) for k, axes in enumerate(form.states.values()))
+    fixed = tuple(steps.source("constant", k, axes) for k, axes in enumerate(form.constants.values()))
+    with ShapesOnly(tuple(SIZES.values())):
+        (output, after), calls = record(lambda: step(u, states, fixed))
+    for call in calls:
+        steps.lower(call)
+    if len(after) != len(states):
+        raise Unsupported(f"a step that gives {len(after)} states where it has {len(states)}")
+    return Traced(
+        tuple(steps.values[id(s)].node for s in states),
+        tuple(steps.result(t, axes) for t, axes in zip(after, form.states.values(), strict=True)),
+        steps.result(output, "j"),
+    )
+
+
+@dataclass(frozen=True)
+class _Value:
+    """A tensor of the step: its node, and the axes of its dimensions; a node may lack axes along which it is equal."""
+
+    node: Node
+    dims: Dims
+
+
+class _Steps:
+    def __init__(self) -> None:
+        self.g = MatrixGraph()
+        self.values: dict[int, _Value] = {}
+        self._sources: list[Tensor] = []
+
+    def source(self, op: str, k: int, axes: str) -> Tensor:
+        """Return a tensor that stands for what a step reads."""
+        dims = (*(("m", "", "h") if op == "constant" else LEAD), *axes)
+        t = unnumbered([SIZES.get(axis, 1) for axis in dims], torch.float32)
+        self._sources.append(t)
+        self.values[id(t)] = _Value(self.g.node(op, attr=(k,), kind=axes), dims)
+        return t
+
+    def result(self, t: Tensor, axes: str) -> Node:
+        """Return the node of what the step gives, of these axes."""
+        value = self.values.get(id(t))
+        if value is None:
+            raise Unsupported("a state or an output that is made of neither states, drives nor constants")
+        if value.dims != (*LEAD, *axes):
+            named = ", ".join(value.dims)
+            raise Unsupported(f"a state or an output of axes ({named}) in place of ({', '.join((*LEAD, *axes))})")
+        return value.node
+
+    def lower(self, call: Recorded) -> None:
+        """Take in a call.
+
+        Raises:
+            Unsupported: A loop over matrices has no such operation.
+        """
+        (t,) = call.results if len(call.results) == 1 else (None,)
+        if t is None:
+            raise call.refused(" of several results")
+        try:
+            value = self._result(call, t)
+        except (NotImplementedError, TypeError) as error:
+            raise call.refused(str(error) if isinstance(error, NotImplementedError) else "") from None
+        if tuple(map(_size, value.dims)) != tuple(t.shape):
+            raise call.refused(f" of shape {tuple(t.shape)}")
+        stopped = call.name == "detach" or not call.differentiated
+        self.values[id(t)] = _Value(self.g("stop", value.node), value.dims) if stopped else value
+
+    def _result(self, call: Recorded, t: Tensor) -> _Value:
+        if call.name in MOVES:
+            return MOVES[call.name](self, call, t)
+        formula = FORMULAS.get(call.name)
+        if formula is None:
+            raise NotImplementedError
+        given = [self._given(v) for v in call.args]
+        more = {k: self._given(v) for k, v in call.kwargs.items() if k not in EXTRA}
+        dims = _broadcast([v.dims for v in (*given, *more.values()) if isinstance(v, _Value)])
+        nodes = [v.node if isinstance(v, _Value) else v for v in given]
+        node = formula(*nodes, **{k: v.node if isinstance(v, _Value) else v for k, v in more.items()})
+        return _Value(node if isinstance(node, Node) else self.g.const(node), dims)
+
+    def _given(self, value: Any) -> Any:
+        if isinstance(value, Tensor):
+            return self._of(value)
+        return _Value(self.g.const(value), ()) if isinstance(value, (int, float)) else value
+
+    def _of(self, t: Tensor) -> _Value:
+        if id(t) not in self.values:
+            raise NotImplementedError(" of a tensor that is neither a state, a drive nor a constant")
+        return self.values[id(t)]
+
+    def _same(self, call: Recorded, t: Tensor) -> _Value:
+        """Return a view that keeps the order of the numbers, or a copy: dimensions are joined, cut or lengthened."""
+        value = self._of(call.args[0])
+        if call.name == "expand":
+            return _Value(value.node, _regrouped("", value.dims, t.shape))
+        return _Value(value.node, _regrouped("".join(value.dims), value.dims, t.shape))
+
+    def _turned(self, call: Recorded, t: Tensor) -> _Value:
+        value, dims = self._of(call.args[0]), [*self._of(call.args[0]).dims]
+        if call.name == "permute":
+            return _Value(value.node, tuple(dims[k] for k in call.args[1]))
+        first, second = call.args[1:] if call.name == "transpose" else (0, 1)
+        dims[first], dims[second] = dims[second], dims[first]
+        return _Value(value.node, tuple(dims))
+
+    def _added(self, call: Recorded, t: Tensor) -> _Value:
+        value, axis = self._of(call.args[0]), call.args[1]
+        dims = [*value.dims]
+        dims.insert(axis % (len(dims) + 1), "")
+        return _Value(value.node, tuple(dims))
+
+    def _dropped(self, call: Recorded, t: Tensor) -> _Value:
+        value, axis = self._of(call.args[0]), call.args[1]
+        dims = [*value.dims]
+        if dims.pop(axis):
+            raise NotImplementedError(" of one entry among several")
+        return _Value(value.node, tuple(dims))
+
+    def _sliced(self, call: Recorded, t: Tensor) -> _Value:
+        value = self._of(call.args[0])
+        if t.shape != call.args[0].shape:
+            raise NotImplementedError(" of a part of the entries")
+        return value
+
+    def _summed(self, call: Recorded, t: Tensor) -> _Value:
+        value = self._of(call.args[0])
+        keep = bool((*call.args, False, False)[2])
+        if len(call.args) < 2 or not call.args[1]:
+            raise NotImplementedError(" over all axes")
+        dims, node = [*value.dims], value.node
+        for k in sorted((axis % len(dims) for axis in call.args[1]), reverse=True):
+            node = self._sum(node, dims[k])
+            dims[k : k + 1] = [""] if keep else []
+        return _Value(node, tuple(dims))
+
+    def _product(self, call: Recorded, t: Tensor) -> _Value:
+        left, right = (self._of(a) for a in call.args)
+        (first, row, inner), (second, other, column) = left.dims, right.dims
+        if inner != other:
+            raise NotImplementedError(f" over {inner or 'one entry'} and {other or 'one entry'}")
+        return _Value(self._sum(left.node * right.node, inner), (_broadcast([(first,), (second,)])[0], row, column))
+
+    def _sum(self, node: Node, axes: str) -> Node:
+        if axes == "":
+            return node
+        if axes != "i":
+            raise NotImplementedError(f" over {' and '.join(AXES[a] for a in axes)}, where a loop sums over rows alone")
+        if "i" not in node.kind:
+            return node * self.g.node("rows", kind="")
+        return self.g.node("sum_i", node, kind=node.kind.replace("i", ""))
+
+
+AXES = {"m": "members", "b": "sequences", "h": "heads", "i": "rows", "j": "columns"}
+
+
+def _size(dim: str) -> int:
+    size = 1
+    for axis in dim:
+        size *= SIZES[axis]
+    return size
+
+
+def _broadcast(all_dims: Sequence[Dims]) -> Dims:
+    """Return the axes of an operation on tensors of these, aligned at their last dimension."""
+    length = max(map(len, all_dims), default=0)
+    out = list[str]()
+    for k in range(-length, 0):
+        here = {dims[k] for dims in all_dims if len(dims) >= -k} - {""}
+        if len(here) > 1:
+            raise NotImplementedError(f" of {' and '.join(sorted(here))} side by side")
+        out.append(here.pop() if here else "")
+    return tuple(out)
+
+
+def _regrouped(flat: str, dims: Dims, shape: Sequence[int]) -> Dims:
+    """Return the axes of the dimensions of a view; for ``expand``, with nothing in ``flat``, those it has or gets."""
+    if not flat and any(s != 1 for s in shape):
+        ahead = ("",) * (len(shape) - len(dims)) + dims
+        return tuple(d or _axis(int(s)) for d, s in zip(ahead, shape, strict=True))
+    rest, out = flat, list[str]()
+    for s in shape:
+        size, dim = int(s), ""
+        while size != 1:
+            if not rest or size % SIZES[rest[0]]:
+                raise NotImplementedError(f" to the shape {tuple(shape)}")
+            size, dim, rest = size // SIZES[rest[0]], dim + rest[0], rest[1:]
+        out.append(dim)
+    if rest:
+        raise NotImplementedError(f" to the shape {tuple(shape)}")
+    return tuple(out)
+
+
+def _axis(size: int) -> str:
+    """Return the axis of this length, ``""`` for 1."""
+    return next((axis for axis, n in SIZES.items() if n == size), "")
+
+
+MOVES: Mapping[str, Callable[[_Steps, Recorded, Tensor], _Value]] = {
+    **dict.fromkeys(("detach", "clone", "alias", "expand", "view", "_unsafe_view", "reshape"), _Steps._same),
+    **dict.fromkeys(("transpose", "permute", "t"), _Steps._turned),
+    **dict.fromkeys(("select", "squeeze"), _Steps._dropped),
+    "unsqueeze": _Steps._added,
+    "slice": _Steps._sliced,
+    "sum": _Steps._summed,
+    "bmm": _Steps._product,
+}
+"""What operations do that are no formula of each entry."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import chain
 from operator import attrgetter
-from typing import Any, Generic, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 from torch import Tensor
@@ -24,7 +24,7 @@ from longwave.models.kernels.compiler.recorder import Unsupported, leaves
 from longwave.models.kernels.compiler.trace import Recurrent
 from longwave.models.kernels.compiler.watch import Refused, Watch
 
-Outcome = Loop | Unsupported
+T = TypeVar("T")
 FORM = attrgetter("shape", "dtype")
 """What of a weight a loop is made for."""
 
@@ -34,10 +34,10 @@ class KnownLoop(NamedTuple):
 
     shapes: list[Any]
     unchanged: Check
-    outcome: Outcome
+    outcome: Loop | Unsupported
 
 
-_loops: dict[Any, dict[Reads, dict[Any, Outcome]]] = {}
+_loops: dict[Any, dict[Reads, dict[Any, Any]]] = {}
 """By class, shapes, loop and features: what the code that ran can read, and the loop by what it read there."""
 _known: WeakKeyDictionary[Any, dict[tuple[int, int], KnownLoop]] = WeakKeyDictionary()
 """By layer, loop and features."""
@@ -147,7 +147,7 @@ class Fusable(SequenceLayer[W], Generic[W]):
 
     def _made(
         self, key: tuple[Any, ...], given: Any, weights: Callable[[Any], Any], roots: Mapping[str, Any]
-    ) -> tuple[Check, Outcome]:
+    ) -> tuple[Check, Loop | Unsupported]:
         """Return what is compiled for tensors like ``given``, and what says whether that still holds.
 
         Args:
@@ -156,26 +156,41 @@ class Fusable(SequenceLayer[W], Generic[W]):
             weights: Of that, what drive and step read.
             roots: Where the code begins to read, by label.
         """
-        variants = _loops.setdefault((type(self), *key), {})
-        for reads, loops in variants.items():
-            now = Snapshot(reads, roots)
-            if now.form in loops:
-                return now.check(), loops[now.form]
-        watch = Watch(roots)
-        compiled = self._compiled(watch, key[1], given, weights)
-        now = Snapshot(watch.reads, roots)
-        variants.setdefault(now.reads, {})[now.form] = compiled
-        return now.check(), compiled
 
-    def _compiled(self, watch: Watch, inputs: int, given: Any, weights: Callable[[Any], Any]) -> Outcome:
-        name, run = type(self).__name__, watch.watched
-        try:
-            with watch:
-                of = run(self.recurrent)(inputs)
-                return Loop(replace(of, drive=run(of.drive), step=run(of.step), weights=run(weights)), given)
-        except RecursionError:
-            return Refused(f"the step of {name} is too long to be compiled")
-        except Refused as error:
-            return Refused(f"the step of {name} {error}")
-        except Unsupported as error:
-            return Unsupported(f"the step of {name} uses {error}, which the compiler does not know")
+        def compiled(watch: Watch) -> Loop:
+            run = watch.watched
+            of = run(self.recurrent)(key[1])
+            return Loop(replace(of, drive=run(of.drive), step=run(of.step), weights=run(weights)), given)
+
+        return compiled_once(type(self), key, roots, compiled)
+
+
+def compiled_once(
+    kind: type[Any], key: tuple[Any, ...], roots: Mapping[str, Any], make: Callable[[Watch], T]
+) -> tuple[Check, T | Unsupported]:
+    """Return what ``make`` compiles, or why it cannot, once for all layers that are alike; and whether it still holds.
+
+    Args:
+        kind: The layers' class.
+        key: What decides on the outcome beside what the layers' code reads.
+        roots: Where that code begins to read, by label.
+        make: Compiles, with the layer's own code watched.
+    """
+    variants = _loops.setdefault((kind, *key), {})
+    for reads, loops in variants.items():
+        now = Snapshot(reads, roots)
+        if now.form in loops:
+            return now.check(), loops[now.form]
+    watch, name = Watch(roots), kind.__name__
+    try:
+        with watch:
+            outcome: T | Unsupported = make(watch)
+    except RecursionError:
+        outcome = Refused(f"the step of {name} is too long to be compiled")
+    except Refused as error:
+        outcome = Refused(f"the step of {name} {error}")
+    except Unsupported as error:
+        outcome = Unsupported(f"the step of {name} uses {error}, which the compiler does not know")
+    now = Snapshot(watch.reads, roots)
+    variants.setdefault(now.reads, {})[now.form] = outcome
+    return now.check(), outcome

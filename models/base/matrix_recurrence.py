@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Generic
+from typing import ClassVar, Generic, NamedTuple
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 
+from longwave.models import kernels
+from longwave.models.base.fused import compiled_once
 from longwave.models.base.layer import Generators, State
 from longwave.models.base.sequence import SequenceLayer
 from longwave.models.base.weights import W
+from longwave.models.kernels.compiler.locations import Check
+from longwave.models.kernels.compiler.recorder import Unsupported
+from longwave.models.kernels.compiler.watch import Watch
 from longwave.models.kernels.matrix.form import Form
+from longwave.models.kernels.matrix.plan import MatrixPlan, plan
+
+
+class KnownPlan(NamedTuple):
+    """The outcome of a layer's last request for a plan, valid while its axes and what the step reads stay the same."""
+
+    axes: tuple[object, ...]
+    unchanged: Check
+    outcome: MatrixPlan | Unsupported
+
+
+_known: WeakKeyDictionary[object, KnownPlan] = WeakKeyDictionary()
 
 
 class MatrixRecurrence(SequenceLayer[W], Generic[W]):
@@ -51,15 +69,42 @@ class MatrixRecurrence(SequenceLayer[W], Generic[W]):
         form = self.form()
         return {name: (form.heads, *form.shape(axes)) for name, axes in form.states.items()}
 
+    def plan(self) -> MatrixPlan:
+        """Return the plan of the step, the same for all layers that are alike.
+
+        Raises:
+            Unsupported: The step does what the compiler does not know; the message names it, and the line.
+        """
+        form, known = self.form(), _known.get(self)
+        axes = (tuple(form.states.values()), tuple(form.drives.values()), tuple(form.constants.values()))
+
+        def compiled(watch: Watch) -> MatrixPlan:
+            return plan(watch.watched(self.step), form)
+
+        if known is None or known.axes != axes or not known.unchanged():
+            known = _known[self] = KnownPlan(axes, *compiled_once(type(self), axes, {"self": self}, compiled))
+        if isinstance(known.outcome, Unsupported):
+            raise type(known.outcome)(*known.outcome.args)  # anew, for an exception that was raised keeps the layer
+        return known.outcome
+
+    def why(self) -> kernels.Route:
+        """Return which way the time loop takes where the weights are, and why."""
+        return self._way()[0]
+
     def scan(self, x: Tensor, state: State, w: W, generators: Generators) -> tuple[Tensor, State]:
-        """Return the outputs (M, T, B, d) and the last state for x (M, T, B, p)."""
-        outputs, last = self.loop(self.drive(x, w), state, self.constants(w))
+        """Return the outputs (M, T, B, d) and the last state for x (M, T, B, p), by the fused loop where it can run."""
+        advance = self._way()[1] or self.loop
+        outputs, last = advance(self.drive(x, w), state, self.constants(w))
         return self.finish(outputs, x, w), last
 
-    def loop(self, drive: tuple[Tensor, ...], state: State, constants: tuple[Tensor, ...]) -> tuple[Tensor, State]:
-        """Return the output after each step, (M, T, B, H, J), and the last state."""
+    def loop(self, drives: tuple[Tensor, ...], state: State, constants: tuple[Tensor, ...]) -> tuple[Tensor, State]:
+        """Return the output after each step, (M, T, B, H, J), and the last state, step by step in torch."""
         outputs = []
-        for u in zip(*(part.unbind(1) for part in drive), strict=True):
+        for u in zip(*(part.unbind(1) for part in drives), strict=True):
             output, state = self.step(u, state, constants)
             outputs.append(output)
         return torch.stack(outputs, 1), state
+
+    def _way(self) -> tuple[kernels.Route, kernels.MatrixAdvance | None]:
+        weight = next(t for t in self.raw().values())
+        return kernels.choose_matrix(type(self).__name__, self.plan, self.form(), weight.device, weight.dtype)

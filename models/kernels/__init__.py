@@ -2,7 +2,7 @@
 
 ``compiler`` makes a plan of a layer's own ``step``, which stays the definition; ``cells`` lists what was planned, and
 what Triton has by hand; ``dispatch`` chooses how a loop runs and says why, ``op`` is the operator that torch sees, and
-``cpu`` and ``triton`` compute it.
+``cpu`` and ``triton`` compute it. ``matrix`` does the same for steps whose state has two axes.
 
 May import: torch, longwave.models.kernels, longwave.files; a folder imports its own compiler, and only when called.
 To add a fused model: nothing, beside its ``drive`` and ``step``. To add a way to compute loops: a folder here whose
@@ -10,6 +10,6 @@ run.py has cpu/run.py's functions, and its name in ``dispatch`` and ``op``.
 """
 
 from longwave.models.kernels.compiler.loop import Operands
-from longwave.models.kernels.dispatch import Route, advance, advance_from, choose, using
+from longwave.models.kernels.dispatch import MatrixAdvance, Route, advance, advance_from, choose, choose_matrix, using
 
-__all__ = ["Route", "Operands", "advance", "advance_from", "choose", "using"]
+__all__ = ["MatrixAdvance", "Route", "Operands", "advance", "advance_from", "choose", "choose_matrix", "using"]

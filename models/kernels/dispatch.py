@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -15,11 +16,18 @@ from torch import Tensor
 from longwave.models.kernels.cells import find
 from longwave.models.kernels.compiler.loop import Loop, Operands
 from longwave.models.kernels.compiler.recorder import Unsupported
+from longwave.models.kernels.matrix.form import Form
+from longwave.models.kernels.matrix.plan import MatrixPlan
 from longwave.models.kernels.op import backend, direct, scan, traced
 
 PATHS = ("reference", "cpu", "triton")
 STORED = {"float32": "triton", "bfloat16": "triton-bfloat16"}
 """Paths of Triton by the type that it stores drives and kept rows in."""
+T = TypeVar("T")
+MatrixAdvance = Callable[
+    [tuple[Tensor, ...], tuple[Tensor, ...], tuple[Tensor, ...]], tuple[Tensor, tuple[Tensor, ...]]
+]
+"""From drives, states and constants to the outputs and the last states."""
 _wish: ContextVar[str] = ContextVar("longwave_kernel", default="")
 
 
@@ -56,9 +64,26 @@ def choose(
 ) -> tuple[Route, str]:
     """Return the way that the loop of the layer ``name`` takes, and the key of its cell; empty for the reference.
 
-    ``cell`` returns that key for a path, or raises ``Unsupported``. A block ``using`` asks for one of ``PATHS``, else
-    the environment variable LONGWAVE_KERNEL, read once a process. Where the one asked for, or the one that fits, cannot
-    run the loop, the reference does. ``storage`` is one of ``STORED``.
+    ``cell`` returns that key for a path, or raises ``Unsupported``; the others are as for ``choose_path``.
+    """
+
+    def fused(path: str) -> tuple[Route, str]:
+        key = cell(path)
+        if obstacle := backend(path).obstacle(find(key), hidden, device):
+            raise Unsupported(obstacle)
+        return _fused(path, name, key, hidden), key
+
+    return choose_path(fused, device, dtype, storage, "")
+
+
+def choose_path(
+    fused: Callable[[str], tuple[Route, T]], device: torch.device, dtype: torch.dtype, storage: str, otherwise: T
+) -> tuple[Route, T]:
+    """Return what ``fused`` returns for the path to take; for the reference, why, and ``otherwise``.
+
+    A block ``using`` asks for one of ``PATHS``, else the environment variable LONGWAVE_KERNEL, read once a process.
+    Where the one asked for, or the one that fits, cannot run the loop, for which ``fused`` raises ``Unsupported``, the
+    reference does. ``storage`` is one of ``STORED``.
 
     Raises:
         ValueError: LONGWAVE_KERNEL is none of these.
@@ -66,19 +91,39 @@ def choose(
     wish = _wish.get()
     requested = wish or _environment()
     if requested == "reference":
-        return Route("reference", f"{'the code' if wish else 'LONGWAVE_KERNEL'} asks for it"), ""
+        return Route("reference", f"{'the code' if wish else 'LONGWAVE_KERNEL'} asks for it"), otherwise
     path = requested or ("triton" if device.type == "cuda" else "cpu")
     path = STORED[storage] if path == "triton" else path
     try:
         _check(path, device, dtype, storage)
-        key = cell(path)
-        if obstacle := backend(path).obstacle(find(key), hidden, device):
-            raise Unsupported(obstacle)
+        return fused(path)
     except Unsupported as error:
-        return Route("reference", str(error)), ""
+        return Route("reference", str(error)), otherwise
     except ImportError as error:
-        return Route("reference", f"{path} is not installed ({error})"), ""
-    return _fused(path, name, key, hidden), key
+        return Route("reference", f"{path} is not installed ({error})"), otherwise
+
+
+def choose_matrix(
+    name: str, plan: Callable[[], MatrixPlan], form: Form, device: torch.device, dtype: torch.dtype
+) -> tuple[Route, MatrixAdvance | None]:
+    """Return the way that the loop over matrix states of the layer ``name`` takes, and what runs it if it is fused.
+
+    ``plan`` returns the step's plan, or raises ``Unsupported``; ``form`` has the layer's sizes.
+    """
+
+    def fused(path: str) -> tuple[Route, MatrixAdvance | None]:
+        if path != "cpu":
+            raise Unsupported("loops over matrix states run on CPUs alone")
+        if traced():
+            raise Unsupported("a transform or a compiler of torch has to see each operation")
+        from longwave.models.kernels.cpu import run_matrix
+
+        own = plan()
+        if obstacle := run_matrix.obstacle(own, form):
+            raise Unsupported(obstacle)
+        return Route(path, f"the fused {name} loop, {run_matrix.flavour()}"), partial(run_matrix.advance, own)
+
+    return choose_path(fused, device, dtype, "float32", None)
 
 
 def advance(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from longwave.models.kernels.compiler.nodes import COSTLY, Node, ordered
 from longwave.models.kernels.matrix.form import Form
-from longwave.models.kernels.matrix.trace import Traced
+from longwave.models.kernels.matrix.trace import Step, trace
 from longwave.models.kernels.matrix.way_back import way_back
 
 Home = tuple[str, int]
@@ -58,7 +58,7 @@ class Program:
             self._at[n] = own + (n.op == "sum_i" and n not in self.inputs)
         late = {home: 0 for home in overwrites if rows(home)}
         while True:
-            self.passes, self._reads = [Pass() for _ in range(max(*self._at.values(), *late.values(), 0) + 1)], {}
+            self.passes = [Pass() for _ in range(max(*self._at.values(), *late.values(), 0) + 1)]
             self._place(late)
             reads = {self.inputs[n]: p for n, p in self._reads.items()}
             if all(reads.get(overwrites[home], 0) <= p for home, p in late.items()):
@@ -67,7 +67,7 @@ class Program:
 
     def _place(self, late: Mapping[Home, int]) -> None:
         """Fill the passes; targets come no earlier than ``late`` says."""
-        self._singles = dict[Node, None]()
+        self._singles, self._reads = dict[Node, None](), dict[Node, int]()
         self._in_rows: list[dict[Node, None]] = [{} for _ in self.passes]
         for n, home in self.targets:
             at = max(self._at[n], late.get(home, 0))
@@ -109,7 +109,7 @@ class Program:
         self._singles[n] = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MatrixPlan:
     """Both directions of a step.
 
@@ -132,22 +132,26 @@ class MatrixPlan:
     fixed: tuple[bool, ...]
 
 
-def plan(traced: Traced, form: Form) -> MatrixPlan:
-    """Return the plan of a step."""
+def plan(step: Step, form: Form) -> MatrixPlan:
+    """Return the plan of a step.
+
+    Raises:
+        Unsupported: The step does what no loop over matrices can; the message names it, and the line.
+    """
     states, drives, constants = (tuple(of.values()) for of in (form.states, form.drives, form.constants))
-    way = way_back(traced)
-    step, total = way.step, way.total
-    sources = {n: n.attr[0] for n in ordered([*step.after, step.output, *total.values()]) if not n.args and n.attr}
-    inputs: dict[Node, Home] = {n: ("before", k) for k, n in enumerate(step.before)}
+    way = way_back(trace(step, form))
+    there, total = way.step, way.total
+    sources = {n: n.attr[0] for n in ordered([*there.after, there.output, *total.values()]) if not n.args and n.attr}
+    inputs: dict[Node, Home] = {n: ("before", k) for k, n in enumerate(there.before)}
     inputs |= {n: (n.op, k) for n, k in sources.items() if n.op in ("drive", "constant")}
     given: dict[Node, Home] = {n: ("adjoint", k) for k, n in enumerate(way.adjoints)}
     given |= {way.output: ("output_adjoint", 0)}
-    known = {n: ("after", k) for k, n in enumerate(step.after) if n.args} | inputs | given
-    zero = step.output.graph.const(0.0)
-    back: list[Target] = [(total.get(n, zero), ("adjoint", k)) for k, n in enumerate(step.before)]
+    known = {n: ("after", k) for k, n in enumerate(there.after) if n.args} | inputs | given
+    zero = there.output.graph.const(0.0)
+    back: list[Target] = [(total.get(n, zero), ("adjoint", k)) for k, n in enumerate(there.before)]
     for op in ("drive", "constant"):
         back += [(total[n], (f"{op}_gradient", k)) for n, k in sources.items() if n.op == op and n in total]
-    kept = _kept([n for n, _ in back], known, set(ordered([*step.after, step.output])))
+    kept = _kept([n for n, _ in back], known, set(ordered([*there.after, there.output])))
     known |= {n: ("kept", k) for k, n in enumerate(kept)}
     axes = {"before": states, "after": states, "adjoint": states, "output": ("j",), "output_adjoint": ("j",)}
     axes |= {"drive": drives, "drive_gradient": drives, "constant": constants, "constant_gradient": constants}
@@ -156,7 +160,7 @@ def plan(traced: Traced, form: Form) -> MatrixPlan:
     def rows(home: Home) -> bool:
         return "i" in axes[home[0]][home[1]]
 
-    after: list[Target] = [(n, ("after", k)) for k, n in enumerate(step.after)]
+    after: list[Target] = [(n, ("after", k)) for k, n in enumerate(there.after)]
     own: dict[Home, Home] = {("after", k): ("before", k) for k in range(len(states))}
     kept_targets: list[Target] = [(n, ("kept", k)) for k, n in enumerate(kept)]
     gradients = {home for _, home in back}
@@ -165,7 +169,7 @@ def plan(traced: Traced, form: Form) -> MatrixPlan:
         drives,
         constants,
         axes["kept"],
-        forward=Program(inputs, [*after, (step.output, ("output", 0))], rows, own),
+        forward=Program(inputs, [*after, (there.output, ("output", 0))], rows, own),
         again=Program(inputs, [*after, *kept_targets], rows, own),
         back=Program(known, back, rows, {("adjoint", k): ("adjoint", k) for k in range(len(states))}),
         driven=tuple(("drive_gradient", k) in gradients for k in range(len(drives))),

@@ -53,9 +53,9 @@ class _Direction:
         lines = ["const int64_t rows = I ? I : c.I;", "(void)rows;", *self._pointers()]
         if self.held:
             lines += self._hold("{0} = load(tile.before + {1})")
-        loop = "for (int64_t t = tile.steps - 1; t >= 0; --t) {" if back else "for (int64_t t = 0; t < tile.steps; ++t) {"
+        order = "int64_t t = tile.steps - 1; t >= 0; --t" if back else "int64_t t = 0; t < tile.steps; ++t"
         inner = [*self._step_pointers(), *(x for p in self.program.passes for x in self._pass(p))]
-        lines += [loop, *(f"  {line}" for line in inner), "}"]
+        lines += [f"for ({order}) {{", *(f"  {line}" for line in inner), "}"]
         if self.held:
             lines += self._hold("store({0}, tile.end() + {1})")
         return lines
@@ -107,7 +107,8 @@ class _Direction:
         return list(dict.fromkeys(lines))
 
     def _pass(self, p: Pass) -> list[str]:
-        lines = [self._assigned(n) for n in p.single] + [x for n, home in p.single_targets for x in self._stored(n, home)]
+        lines = [self._assigned(n) for n in p.single]
+        lines += [x for n, home in p.single_targets for x in self._stored(n, home)]
         if not p.rows and not p.targets:
             return lines
         totals = [(n, home) for n, home in p.targets if home[0] in TOTALLED and "j" not in self._kind(home)]
@@ -130,9 +131,9 @@ class _Direction:
             lines.append(f"  gather(totals(total{home[1]}), drive_gradient{home[1]} + i, count, tile.column);")
         lines.append("});")
         for n in p.sums:
+            count, total = _count(n), f"whole<SPLIT<N>, {_count(n)}>(sum{n.number}, n)"
             lines.append(f"V v{n.number}{'[N]' if 'j' in n.kind else ''};")
-            name = f"v{n.number}[n]" if "j" in n.kind else f"v{n.number}"
-            lines.append(f"for (int n = 0; n < {_count(n)}; ++n) {name} = whole<SPLIT<N>, {_count(n)}>(sum{n.number}, n);")
+            lines.append(f"for (int n = 0; n < {count}; ++n) {self._name(n)} = {total};")
         return lines
 
     def _assigned(self, n: Node) -> str:
@@ -171,10 +172,10 @@ class _Direction:
 
     def _loaded(self, home: Home) -> str:
         kind = self._kind(home)
-        if home[0] == "drive":
-            return f"take<Ragged>({self._outside(home)}, tile.left)" if "j" in kind else f"all(*({self._outside(home)}))"
-        if home[0] == "output_adjoint":
-            return f"c.output_adjoint ? take<Ragged>({self._outside(home)}, tile.left) : V{{}}"
+        if home[0] in ("drive", "output_adjoint"):
+            place = self._outside(home)
+            there = "c.output_adjoint ? {} : V{{}}" if home[0] == "output_adjoint" else "{}"
+            return there.format(f"take<Ragged>({place}, tile.left)" if "j" in kind else f"all(*({place}))")
         if home == ("before", self.matrix) and self.held:
             return f"I > 0 ? held[I ? i * N + n : 0] : load({self._place(home)})"
         return f"load({self._place(home)})"
@@ -202,4 +203,3 @@ def _count(n: Node) -> str:
 
 def _type(name: str) -> str:
     return "float*" if name in ("constant_gradient", "drive_gradient", "output") else "const float*"
-

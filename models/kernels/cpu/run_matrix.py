@@ -1,4 +1,4 @@
-"""The time loop of a step on matrix states on CPUs: compiled once, run over threads, with a backward pass."""
+"""Run the C++ time loop of a step on matrix states: memory, threads, and the way back."""
 
 from __future__ import annotations
 
@@ -8,21 +8,19 @@ import os
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from longwave.models.kernels.cells import ONCE
-from longwave.models.kernels.compiler.recorder import Unsupported
-from longwave.models.kernels.cpu.build import library
+from longwave.models.kernels.cpu.build import level, library
+from longwave.models.kernels.cpu.emit_matrix import emit
 from longwave.models.kernels.cpu.memory import empty
 from longwave.models.kernels.cpu.run import address, flushes, threads
-from longwave.models.kernels.matrix.emit import emit
 from longwave.models.kernels.matrix.form import Form
-from longwave.models.kernels.matrix.plan import MatrixPlan, plan
-from longwave.models.kernels.matrix.trace import Step, trace
+from longwave.models.kernels.matrix.plan import MatrixPlan
 
 MOST = 256
 """Rows or columns above which the states of a chunk leave the cache."""
@@ -56,59 +54,57 @@ class Sizes:
         return tuple({"i": self.I, "j": self.J}[axis] for axis in axes)
 
 
-class MatrixLoop:
-    """The fused loop of a step.
+def advance(
+    plan: MatrixPlan, drives: Sequence[Tensor], states: Sequence[Tensor], constants: Sequence[Tensor]
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """Return the output after each step, (M, T, B, H, J), and the last states.
 
     Args:
-        step: Of one step's drives, the states and the constants: the output and the next states.
-        form: Their axes.
-
-    Raises:
-        Unsupported: The step does what the loop cannot; the message names it, and the line.
+        plan: Of the step.
+        drives: (M, T, B, H, ·) each.
+        states: (M, B, H, ·) each.
+        constants: (M, 1, H, ·) each.
     """
+    output, *last = _Loop.apply(plan, *drives, *states, *constants)
+    return output, tuple(last)
 
-    def __init__(self, step: Step, form: Form) -> None:
-        self.plan: MatrixPlan = plan(trace(step, form), form)
 
-    @cached_property
-    def compiled(self) -> ctypes.CDLL | None:
-        """The library; None where it could not be compiled."""
-        return library(emit(self.plan))
+def obstacle(plan: MatrixPlan, form: Form) -> str:
+    """Return why the loop cannot run here; empty if it can. Compiles it where that has not been done."""
+    if form.rows > MOST:
+        return f"{form.rows} rows are above {MOST}, where the states of a step leave the cache"
+    return "" if _library(plan) else "it could not be compiled; see the warning"
 
-    def advance(
-        self, drives: Sequence[Tensor], states: Sequence[Tensor], constants: Sequence[Tensor]
-    ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """Return the output after each step, (M, T, B, H, J), and the last states.
 
-        Args:
-            drives: (M, T, B, H, ·) each.
-            states: (M, B, H, ·) each.
-            constants: (M, 1, H, ·) each.
-        """
-        output, *last = _Loop.apply(self, *drives, *states, *constants)
-        return output, tuple(last)
+def flavour() -> str:
+    """Return how the loop is compiled."""
+    return f"C++ for {level()}"
 
-    def obstacle(self, form: Form) -> str:
-        """Return why the loop cannot run with these sizes here; empty if it can."""
-        if max(form.rows, form.columns) > MOST and form.rows > MOST:
-            return f"{form.rows} rows are above {MOST}, where the states of a step leave the cache"
-        return "" if self.compiled else "it could not be compiled; see the warning"
+
+@cache
+def _library(plan: MatrixPlan) -> ctypes.CDLL | None:
+    return library(emit(plan))
+
+
+def _compiled(plan: MatrixPlan) -> ctypes.CDLL:
+    loaded = _library(plan)
+    assert loaded is not None, "the dispatcher asks for a library before it chooses this path"
+    return loaded
 
 
 class _Loop(torch.autograd.Function):
     """A fused loop and its way back."""
 
     @staticmethod
-    def forward(ctx: Any, loop: MatrixLoop, *tensors: Tensor) -> tuple[Tensor, ...]:
-        drives, states, constants = _divided(loop.plan, [t.contiguous() for t in tensors])
-        sizes = _sizes(loop.plan, drives, states, constants)
-        plan = loop.plan
+    def forward(ctx: Any, plan: MatrixPlan, *tensors: Tensor) -> tuple[Tensor, ...]:
+        drives, states, constants = _divided(plan, [t.contiguous() for t in tensors])
+        sizes = _sizes(plan, drives, states, constants)
         output = empty(*_lead(sizes), sizes.J)
         last = [t.new_empty(t.shape) for t in states]
         needed = any(ctx.needs_input_grad)
-        chunks = empty(sizes.tasks, -(-sizes.T // sizes.chunk), _padded(loop, plan.states, sizes)) if needed else None
-        _launch(loop, "forward", sizes, drives, states, constants, output, last, chunks)
-        ctx.loop, ctx.sizes, ctx.chunks = loop, sizes, chunks
+        chunks = empty(sizes.tasks, -(-sizes.T // sizes.chunk), _padded(plan, sizes)) if needed else None
+        _launch(plan, "forward", sizes, drives, states, constants, output, last, chunks)
+        ctx.plan, ctx.sizes, ctx.chunks = plan, sizes, chunks
         ctx.save_for_backward(*drives, *states, *constants)
         ctx.set_materialize_grads(False)
         return (output, *last)
@@ -117,7 +113,7 @@ class _Loop(torch.autograd.Function):
     def backward(ctx: Any, output_adjoint: Tensor | None, *last_adjoints: Tensor | None) -> tuple[Any, ...]:
         if torch.is_grad_enabled():
             raise RuntimeError(ONCE)
-        loop, sizes, plan = ctx.loop, ctx.sizes, ctx.loop.plan
+        plan, sizes = ctx.plan, ctx.sizes
         drives, states, constants = _divided(plan, ctx.saved_tensors)
         drive_gradients = [empty(*t.shape) if has else None for t, has in zip(drives, plan.driven, strict=True)]
         start_adjoints = [t.new_empty(t.shape) for t in states]
@@ -128,7 +124,7 @@ class _Loop(torch.autograd.Function):
         adjoints = [None if g is None else g.contiguous() for g in (output_adjoint, *last_adjoints)]
         none = [None] * len(states)
         _launch(
-            loop, "backward", sizes, drives, states, constants, None, none, ctx.chunks,
+            plan, "backward", sizes, drives, states, constants, None, none, ctx.chunks,
             adjoints[0], adjoints[1:], drive_gradients, start_adjoints, parts,
         )  # fmt: skip
         totals = [None if t is None else t.sum(1, keepdim=True) for t in parts]
@@ -145,9 +141,7 @@ def _sizes(plan: MatrixPlan, drives: list[Tensor], states: list[Tensor], constan
     """Return the sizes of a call, and check that all tensors have them."""
     M, T, B, H = drives[0].shape[:4]
     known: dict[str, int] = {}
-    for axes, t in zip(
-        (*plan.drives, *plan.states, *plan.constants), (*drives, *states, *constants), strict=True
-    ):
+    for axes, t in zip((*plan.drives, *plan.states, *plan.constants), (*drives, *states, *constants), strict=True):
         known |= dict(zip(axes, t.shape[t.ndim - len(axes) :], strict=True))
     sizes = Sizes(M, T, B, H, known.get("i", 1), known.get("j", 1))
     for lead, kinds, tensors in (
@@ -165,17 +159,16 @@ def _lead(sizes: Sizes) -> tuple[int, ...]:
     return sizes.M, sizes.T, sizes.B, sizes.H
 
 
-def _padded(loop: MatrixLoop, kinds: Sequence[str], sizes: Sizes) -> int:
-    """Return the numbers of one task's values in memory of tiles, as matrix.h has them."""
-    assert loop.compiled is not None, "a loop is asked for its obstacles before it runs"
-    lanes = int(loop.compiled.lanes())
+def _padded(plan: MatrixPlan, sizes: Sizes) -> int:
+    """Return the numbers of one task's states in memory of tiles, as matrix.h has them."""
+    lanes = int(_compiled(plan).lanes())
     vectors, full = -(-sizes.J // lanes), sizes.J // lanes
     tiles = full // 4 + full % 4 // 2 + full % 2 + (vectors - full)
-    return sum((sizes.I if "i" in kind else 1) * (vectors if "j" in kind else tiles) * lanes for kind in kinds)
+    return sum((sizes.I if "i" in kind else 1) * (vectors if "j" in kind else tiles) * lanes for kind in plan.states)
 
 
 def _launch(
-    loop: MatrixLoop,
+    plan: MatrixPlan,
     direction: str,
     sizes: Sizes,
     drives: Sequence[Tensor],
@@ -196,25 +189,17 @@ def _launch(
         MemoryError: There is no memory for what it works on.
     """
     none, absent = [None] * len(states), [None] * len(drives)
-    fixed = constants or [None]
+    fixed: Sequence[Tensor | None] = constants or [None]
     places = [
         *drives, *states, *fixed, output, *last, chunks, output_adjoint, *(last_adjoints or none),
         *(drive_gradients or absent), *(start_adjoints or none), *(constant_gradients or [None] * len(fixed)),
     ]  # fmt: skip
     numbers = [sizes.M, sizes.T, sizes.B, sizes.H, sizes.I, sizes.J, sizes.chunk, flushes(), *map(address, places)]
     call = struct.pack(f"{len(numbers)}q", *numbers)
-    run = getattr(loop.compiled, direction)
+    run = getattr(_compiled(plan), direction)
     parts = min(torch.get_num_threads(), sizes.tasks)
     edges = [sizes.tasks * k // parts for k in range(parts + 1)]
     work = [(ctypes.c_int64(a), ctypes.c_int64(b)) for a, b in zip(edges, edges[1:], strict=False)]
     done = [run(call, *work[0])] if parts == 1 else threads(os.getpid()).map(lambda part: run(call, *part), work)
     if any(done):
         raise MemoryError(f"The {direction} pass of a loop over matrices found no memory for its scratch.")
-
-
-def made(step: Step, form: Form) -> MatrixLoop | Unsupported:
-    """Return the loop of a step, or why there is none."""
-    try:
-        return MatrixLoop(step, form)
-    except Unsupported as error:
-        return error

@@ -156,13 +156,14 @@ class Fusable(SequenceLayer[W], Generic[W]):
             weights: Of that, what drive and step read.
             roots: Where the code begins to read, by label.
         """
+        return compiled_once(
+            type(self), key, roots, lambda watch: self._compiled(watch.watched, key[1], given, weights)
+        )
 
-        def compiled(watch: Watch) -> Loop:
-            run = watch.watched
-            of = run(self.recurrent)(key[1])
-            return Loop(replace(of, drive=run(of.drive), step=run(of.step), weights=run(weights)), given)
-
-        return compiled_once(type(self), key, roots, compiled)
+    def _compiled(self, run: Callable[[Any], Any], inputs: int, given: Any, weights: Callable[[Any], Any]) -> Loop:
+        """Return the loop; ``run`` watches the layer's own code."""
+        of = run(self.recurrent)(inputs)
+        return Loop(replace(of, drive=run(of.drive), step=run(of.step), weights=run(weights)), given)
 
 
 def compiled_once(

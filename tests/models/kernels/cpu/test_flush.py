@@ -151,7 +151,7 @@ def test_the_threads_that_share_a_call_stay_as_they_were_and_give_what_one_threa
         return setting()
 
     with ThreadPoolExecutor(count) as pool:
-        monkeypatch.setattr(run, "_threads", lambda process: pool)
+        monkeypatch.setattr(run, "threads", lambda process: pool)
         threads(count)
         shared = outcome(layer, x, state)
         after = [each.result() for each in [pool.submit(read) for _ in range(count)]]

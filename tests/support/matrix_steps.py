@@ -76,7 +76,7 @@ def swapped(u: Tensors, state: Tensors, constants: Tensors) -> tuple[Tensor, Ten
     """Two states that change places, and one that is read after its own update could have been stored."""
     (k,), (S, R) = u, state
     read = (k[..., None] * R).sum(-2)
-    return read, (R, S + torch.tanh(read)[..., None, :] + 0.1 * S * R)
+    return read, (R, torch.tanh(S + torch.tanh(read)[..., None, :] + 0.1 * S * R))
 
 
 M = "ij"
@@ -115,13 +115,15 @@ def fused(name: str, **sizes: int) -> tuple[Any, Form, MatrixPlan]:
     return step, form, made
 
 
-def given(form: Form, T: int, B: int, M: int) -> list[list[Tensor]]:
+def given(form: Form, T: int, B: int, M: int, seed: int = 0) -> list[list[Tensor]]:
     """Return drives, states and constants in float64, of numbers that keep every step of ``STEPS`` stable."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def numbers(*shape: int) -> Tensor:
+        return 0.3 * torch.randn(shape, generator=generator, dtype=torch.float64)
+
     sizes = ((form.drives, (M, T, B)), (form.states, (M, B)), (form.constants, (M, 1)))
-    return [
-        [0.4 * torch.randn(*lead, form.heads, *form.shape(axes), dtype=torch.float64) for axes in named.values()]
-        for named, lead in sizes
-    ]
+    return [[numbers(*lead, form.heads, *form.shape(axes)) for axes in named.values()] for named, lead in sizes]
 
 
 def plain(step: Any, tensors: Sequence[Sequence[Tensor]]) -> list[Tensor]:

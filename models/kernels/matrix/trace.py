@@ -59,7 +59,12 @@ def trace(step: Step, form: Form) -> Traced:
     states = tuple(steps.source("state", k, axes) for k, axes in enumerate(form.states.values()))
     fixed = tuple(steps.source("constant", k, axes) for k, axes in enumerate(form.constants.values()))
     with ShapesOnly(tuple(SIZES.values())):
-        (output, after), calls = record(lambda: step(u, states, fixed))
+        try:
+            (output, after), calls = record(lambda: step(u, states, fixed))
+        except Unsupported as error:
+            if isinstance(error.__cause__, RuntimeError):  # torch found that sizes do not fit
+                raise Unsupported(f"{error}, where rows meet columns or another number of them,") from error.__cause__
+            raise
     for call in calls:
         steps.lower(call)
     if len(after) != len(states):

@@ -29,7 +29,7 @@ def test_the_delta_rule_goes_twice_over_the_rows_each_way_and_keeps_one_vector()
     made = plan(*STEPS["delta rule"])
     assert [len(p.sums) for p in made.forward.passes] == [1, 1, 0]
     assert made.kept == ("j",)
-    assert [bool(p.rows) for p in made.back.passes] == [True, True, False] or len(made.back.passes) <= 3
+    assert [bool(p.rows) for p in made.back.passes] == [True, True, False]  # at last β's gradient, of a sum
 
 
 def test_a_selective_step_goes_once_and_keeps_its_exponentials() -> None:
@@ -53,15 +53,17 @@ def test_a_detached_factor_has_no_gradient() -> None:
     [
         (lambda S, k, v, b: S / S.sum((-2, -1), keepdim=True), "sum over columns, where a loop sums over rows alone"),
         (lambda S, k, v, b: S + (S @ v[..., None]), "bmm over columns, where a loop sums over rows alone"),
-        (lambda S, k, v, b: S @ S, "bmm over columns and rows|bmm over j and i"),
-        (lambda S, k, v, b: S + S.mT, "add of i and j side by side"),
-        (lambda S, k, v, b: S[..., :2, :], "slice of a part of the entries|a tensor's"),
+        (lambda S, k, v, b: S @ S, "bmm at test_matrix_plans.py:[0-9]+, where rows meet columns"),
+        (lambda S, k, v, b: S + S.mT, "add at test_matrix_plans.py:[0-9]+, where rows meet columns"),
+        (
+            lambda S, k, v, b: S[..., :2, :],
+            "mul at test_matrix_plans.py:[0-9]+, where rows meet columns or another",
+        ),
         (lambda S, k, v, b: torch.softmax(S, -2), "softmax"),
         (lambda S, k, v, b: S.cumsum(-2), "cumsum"),
         (lambda S, k, v, b: S * S.shape[-1], "the length of a batch or of its sequences as a number"),
-        (lambda S, k, v, b: S + torch.tensor(2.0), "a tensor that is neither a state, a drive nor a constant"),
+        (lambda S, k, v, b: S + torch.tensor(2.0), "lift_fresh at test_matrix_plans.py:[0-9]+"),
         (lambda S, k, v, b: S + torch.randn_like(S), "draws random numbers"),
-        (lambda S, k, v, b: k, r"axes \(m, b, h, i\) in place of \(m, b, h, i, j\)"),
     ],
 )
 def test_a_step_that_no_loop_over_matrices_can_do_is_refused_with_its_line(new: Any, rule: str) -> None:
@@ -77,3 +79,8 @@ def test_another_number_of_states_is_refused() -> None:
 def test_an_output_without_columns_is_refused() -> None:
     with pytest.raises(Unsupported, match=r"axes \(m, b, h, i\) in place of \(m, b, h, j\)"):
         plan(lambda u, s, c: (u[0], s), FORM)
+
+
+def test_a_state_without_its_axes_is_refused() -> None:
+    with pytest.raises(Unsupported, match=r"axes \(m, b, h, i\) in place of \(m, b, h, i, j\)"):
+        plan(lambda u, s, c: (u[1], (u[0],)), FORM)

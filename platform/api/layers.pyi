@@ -48,6 +48,7 @@ __all__ = [
     "ParaGRU",
     "ParaLSTM",
     "RGLRU",
+    "RWKV7",
     "ResidualUnICORNN",
     "S4D",
     "S5",
@@ -1183,6 +1184,30 @@ class RGLRU(SequenceModule):
         conv: Literal[0, 2, 3, 4] = 0,
         only: Only | None = None,
     ) -> None: ...
+
+class RWKV7(SequenceModule):
+    """Time mixing of RWKV-7, (B, T, p) to (B, T, d)."""
+
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        *,
+        heads: Literal[1, 2, 4, 8] = 4,
+        t_max: int = 1,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        width: int | None = None,
+        block: Literal["none", "post", "pre"] = "none",
+        norm: Literal["batch", "layer", "none", "rms", "running"] = "layer",
+        nonlinearity: Literal["gelu", "none", "relu", "silu", "tanh"] = "gelu",
+        glu: Literal["full", "half", "none"] = "full",
+        conv: Literal[0, 2, 3, 4] = 0,
+        only: Only | None = None,
+    ) -> None: ...
+    @property
+    def heads(self) -> Literal[1, 2, 4, 8]: ...
 
 class ResidualUnICORNN(SequenceModule):
     """UnICORNN with skipped connections, (B, T, p) to (B, T, d)."""

@@ -155,6 +155,30 @@ def mlstm(x: Array, start: list[Array], w: W) -> Outcome:
     return scan(step, x, start)
 
 
+def rwkv7(x: Array, start: list[Array], w: W) -> Outcome:
+    """Peng et al. 2025 with the code's decay, a head at a time, as a product with the step's matrix."""
+    heads, width, _ = start[0].shape
+    d = len(w.V)
+    k_k, k_a, r_k = (heads_of(m, width) for m in (w.k_k, w.k_a, w.r_k))
+
+    def step(x_n: Array, S: Array) -> tuple[Array, tuple[Array, ...]]:
+        decays = np.exp(-np.exp(-0.5) * expit(w.w0 + w.w2 @ np.tanh(w.w1 @ x_n)))
+        rates, after, norms, bonuses = expit(w.a0 + w.a2 @ (w.a1 @ x_n)), [], [], []
+        for head in range(heads):
+            R, K, V, decay, a = (heads_of(m, width)[head] for m in (w.R, w.K, w.V, decays, rates))
+            r, k, v = R @ x_n, K @ x_n, V @ x_n
+            kappa = k * k_k[head] / np.linalg.norm(k * k_k[head])
+            k = k * (1 + (a - 1) * k_a[head])
+            after.append((np.diag(decay) - np.outer(a * kappa, kappa)) @ S[head] + np.outer(k, v))
+            out = after[-1].T @ r
+            norms.append((out - out.mean()) / np.sqrt(out.var() + width * 1e-5))
+            bonuses.append((r * k * r_k[head]).sum() * v)
+        row = np.concatenate(norms)[:d] * w.scale + w.shift + np.concatenate(bonuses)[:d]
+        return (w.g2 @ expit(w.g1 @ x_n)) * row, (np.stack(after),)
+
+    return scan(step, x, start)
+
+
 def mamba(x: Array, start: list[Array], w: W) -> Outcome:
     """Gu and Dao 2023, a channel at a time."""
     d, n = w.A_log.shape
@@ -175,7 +199,7 @@ def mamba(x: Array, start: list[Array], w: W) -> Outcome:
 
 
 BY_HAND: dict[str, Callable[[Array, list[Array], W], Outcome]] = {
-    f.__name__: f for f in (deltanet, gated_deltanet, deltaproduct, mamba, mamba2, s4d, mlstm)
+    f.__name__: f for f in (deltanet, gated_deltanet, deltaproduct, mamba, mamba2, s4d, mlstm, rwkv7)
 }
 BY_HAND["gated_deltaproduct"] = deltaproduct
 CASES = [

@@ -104,7 +104,8 @@ READ_OUTS = {
 }
 """Laws of the weights and biases of read-outs that do not start as torch.nn.Linear's."""
 NOT_DRAWN = {("s5", "layer.L_im"), ("paragru", "layer.bz"), ("paralstm", "layer.bf"), ("slstm", "layer.b"),
-             ("mamba", "layer.A_log"), ("s4d", "layer.A_im"), ("mlstm", "layer.bf")}  # fmt: skip
+             ("mamba", "layer.A_log"), ("s4d", "layer.A_im"), ("mlstm", "layer.bf"),
+             *(("rwkv7", f"layer.{name}") for name in ("w0", "a0", "k_k"))}  # fmt: skip
 """Weights whose start no seed decides."""
 
 
@@ -302,6 +303,25 @@ def test_s4d_starts_as_s4d_lin_with_unit_variances() -> None:
     assert_drawn_from(layer.log_dt, between(math.log(0.001), math.log(0.1)))
     starts = {"C_re": normal(0.5**0.5), "C_im": normal(0.5**0.5), "D": normal(1), "X": INPUT, "b": INPUT}
     for weight, start in starts.items():
+        assert_drawn_from(getattr(layer, weight), start)
+
+
+def test_rwkv7_starts_with_ramps_over_features_bends_within_heads_and_orthogonal_maps() -> None:
+    layer = many_starts("rwkv7", heads=4).layer
+    n = np.arange(D)
+    bend = (n % 4 - 1.5) / 1.5
+    bend, ramp = bend * np.abs(bend), n / (D - 1)
+    ramps = {"w0": -6 + 6 * ramp + 0.5 + 2.5 * bend, "a0": -0.19 + 0.3 * bend + 0.4 * (ramp - 0.5)}
+    for weight, start in {**ramps, "k_k": 0.71 - 0.1 * (ramp - 0.5)}.items():
+        np.testing.assert_allclose(getattr(layer, weight).detach(), np.tile(start, (400, 1)), atol=1e-6)
+    for weight in ("w2", "a2", "g2"):
+        rows = getattr(layer, weight).detach()
+        size = min(rows.shape[1:])
+        gram = rows @ rows.mT if rows.shape[1] == size else rows.mT @ rows
+        np.testing.assert_allclose(gram, np.broadcast_to(0.01 * np.eye(size), (400, size, size)), atol=1e-6)
+    starts: dict[str, Any] = {"R": within(0.5 * P**-0.5), "K": within(0.05 * P**-0.5), "V": within(0.5 * P**-0.5)}
+    numbers = {"w1": 0.0, "a1": 0.0, "g1": 0.0, "k_a": 1.02, "r_k": -0.04, "scale": 1.0, "shift": 0.0}
+    for weight, start in {**starts, **numbers}.items():
         assert_drawn_from(getattr(layer, weight), start)
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from kernel_cases import inputs, outcome
 from torch import Tensor, nn
 
 from longwave.models.base.fused import Fusable
+from longwave.models.base.matrix_recurrence import MatrixRecurrence
+from longwave.models.base.sequence import SequenceLayer
 from longwave.models.kernels import using
 from longwave.platform.registry import all_models
 
@@ -23,27 +25,31 @@ TAU = [5, 0]
 """Lags of two members."""
 
 
-def cases() -> dict[str, tuple[type[Fusable[Any]], Mapping[str, Any]]]:
+L = TypeVar("L", bound=SequenceLayer[Any])
+
+
+def cases(kind: type[L]) -> dict[str, tuple[type[L], Mapping[str, Any]]]:
     """Return layer and options by name: each model with its defaults, and with one option changed at a time."""
-    layers: dict[str, tuple[type[Fusable[Any]], Mapping[str, Any]]] = {}
+    layers: dict[str, tuple[type[L], Mapping[str, Any]]] = {}
     for name, spec in all_models().items():
-        if not issubclass(spec.layer, Fusable):
+        if not issubclass(spec.layer, kind):
             continue
         few = {"layers": 3 if "skip" in spec.layer.OPTIONS else 2} if "layers" in spec.layer.OPTIONS else {}
         layers[name] = (spec.layer, few)
         for option, choices in spec.layer.OPTIONS.items():
             for choice in choices[1:] if option != "layers" else ():
                 layers[f"{name}, {option} {choice}"] = (spec.layer, few | {option: choice})
-    layers["lem, floor"] = (layers["lem"][0], {"floor": 0.1})
     return layers
 
 
-CASES = cases()
+CASES = cases(Fusable)
+CASES["lem, floor"] = (CASES["lem"][0], {"floor": 0.1})
+MATRIX_CASES = cases(MatrixRecurrence)
 
 
-def build(case: str, d: int, p: int = 3, members: int | None = 2, dtype: torch.dtype = torch.float32) -> Fusable[Any]:
+def build(case: str, d: int, p: int = 3, members: int | None = 2, dtype: torch.dtype = torch.float32) -> Any:
     """Return a layer of the case, drawn from seed 0."""
-    layer, chosen = CASES[case]
+    layer, chosen = CASES[case] if case in CASES else MATRIX_CASES[case]
     options = {k: v for k, v in chosen.items() if k in layer.OPTIONS}
     defaults = {k: v[0] for k, v in layer.OPTIONS.items()}
     lead = () if members is None else (members,)

@@ -15,6 +15,7 @@ from longwave.platform.render.export import Format, Table
 from longwave.platform.render.terminal import WIDER, print_line, print_table, print_tables
 
 if TYPE_CHECKING:
+    from longwave.models.base.matrix_recurrence import MatrixRecurrence
     from longwave.models.base.param import Param
     from longwave.models.base.spec import Best, ModelSpec
     from longwave.models.kernels.compiler.plan import Plan
@@ -164,6 +165,7 @@ def _settings_text(best: Best) -> str:
 def _kernel_plan(spec: ModelSpec) -> str:
     """Return the plan of a model's loop as it would run here, with its defaults: blocks, what is kept, the C++."""
     from longwave.models.base.fused import Fusable
+    from longwave.models.base.matrix_recurrence import MatrixRecurrence
     from longwave.models.base.spec import Sizes
     from longwave.models.kernels.compiler.listing import listing as listed
     from longwave.models.kernels.compiler.recorder import Unsupported
@@ -171,6 +173,8 @@ def _kernel_plan(spec: ModelSpec) -> str:
 
     needed: dict[str, Any] = {p.name: p.low for p in spec.params if p.searched and p.default is None}
     layer = spec.build(Sizes(inputs=2, hidden=16, outputs=1, length=100), **needed)
+    if isinstance(layer, MatrixRecurrence):
+        return _matrix_plan(spec.title, layer)
     if not isinstance(layer, Fusable):
         return f"{spec.title}: {layer.why()}"
     texts = [f"# {spec.title}: {layer.why()}"]
@@ -182,6 +186,25 @@ def _kernel_plan(spec: ModelSpec) -> str:
         texts.append(_legend(plan, layer.STATE))
         texts += [listed(plan), "// The same for the CPU:", emit(plan)]
     return "\n".join(texts)
+
+
+def _matrix_plan(title: str, layer: MatrixRecurrence[Any]) -> str:
+    """Return the plan of a loop over matrix states: passes over the rows, what is kept, the C++."""
+    from longwave.models.kernels.compiler.recorder import Unsupported
+    from longwave.models.kernels.cpu.emit_matrix import emit
+    from longwave.models.kernels.matrix.listing import listing
+
+    form, head = layer.form(), f"# {title}: {layer.why()}"
+    try:
+        plan = layer.plan()
+    except Unsupported:
+        return head
+    texts = list[str]()
+    for places, of in (("before, after, adjoint", form.states), ("drive", form.drives), ("constant", form.constants)):
+        named = ", ".join(f"{k}: {name} ({axes or 'a number'})" for k, (name, axes) in enumerate(of.items()))
+        texts += [f"# {places}: {named}."] if named else []
+    texts.append(f"# kept: {len(plan.kept)} values of a step that its way back reads. part_j is a sum over columns j.")
+    return "\n".join([head, *texts, listing(plan), "// The same for the CPU:", emit(plan)])
 
 
 def _legend(plan: Plan, states: Sequence[str]) -> str:

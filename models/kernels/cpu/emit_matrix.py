@@ -40,9 +40,6 @@ class _Direction:
 
     def __init__(self, plan: MatrixPlan, name: str, program: Program) -> None:
         self.plan, self.name, self.program = plan, name, program
-        self.axes = {"before": plan.states, "after": plan.states, "adjoint": plan.states, "kept": plan.kept}
-        self.axes |= {"drive": plan.drives, "drive_gradient": plan.drives, "constant": plan.constants}
-        self.axes |= {"constant_gradient": plan.constants, "output": ("j",), "output_adjoint": ("j",)}
         matrices = [k for k, kind in enumerate(plan.states) if kind == "ij"]
         self.held = name != "back" and len(matrices) == 1
         self.matrix = matrices[0] if matrices else -1
@@ -91,7 +88,7 @@ class _Direction:
         ahead = "- AHEAD" if self.name == "back" else "+ AHEAD"
         for name, k in self._homes():
             if name in ("drive", "drive_gradient", "output", "output_adjoint"):
-                kind = self.axes[name][k]
+                kind = self.plan.axes((name, k))
                 width = {"i": "c.I", "j": "c.J", "": "1", "ij": "c.I * c.J"}[kind]
                 column = " + tile.column" if "j" in kind else ""
                 of = f"c.{name}" + ("" if name.startswith("output") else f"[{k}]")
@@ -111,7 +108,7 @@ class _Direction:
         lines += [x for n, home in p.single_targets for x in self._stored(n, home)]
         if not p.rows and not p.targets:
             return lines
-        totals = [(n, home) for n, home in p.targets if home[0] in TOTALLED and "j" not in self._kind(home)]
+        totals = [(n, home) for n, home in p.targets if home[0] in TOTALLED and "j" not in self.plan.axes(home)]
         unroll = "int(L)" if totals else "4"
         for n in p.sums:
             lines.append(f"V sum{n.number}[SPLIT<N>][{_count(n)}] = {{}};")
@@ -157,21 +154,18 @@ class _Direction:
             return f"all({NUMBERS.get(repr(n.value), f'{n.value!r}f')})"
         return f"v{n.number}[n]" if "j" in n.kind else f"v{n.number}"
 
-    def _kind(self, home: Home) -> str:
-        return self.axes[home[0]][home[1]]
-
     def _place(self, home: Home) -> str:
         """Return the address of a vector of a row, in memory of the tile."""
-        name, kind = f"{home[0]}{home[1]}", self._kind(home)
+        name, kind = f"{home[0]}{home[1]}", self.plan.axes(home)
         return name + {"ij": " + (i * N + n) * L", "i": " + i * L", "j": " + n * L", "": ""}[kind]
 
     def _outside(self, home: Home) -> str:
         """Return the address in a tensor, whose columns lie side by side."""
-        name, kind = f"{home[0]}{home[1]}", self._kind(home)
+        name, kind = f"{home[0]}{home[1]}", self.plan.axes(home)
         return name + {"ij": " + i * c.J + n * L", "i": " + i", "j": " + n * L", "": ""}[kind]
 
     def _loaded(self, home: Home) -> str:
-        kind = self._kind(home)
+        kind = self.plan.axes(home)
         if home[0] in ("drive", "output_adjoint"):
             place = self._outside(home)
             there = "c.output_adjoint ? {} : V{{}}" if home[0] == "output_adjoint" else "{}"
@@ -181,7 +175,7 @@ class _Direction:
         return f"load({self._place(home)})"
 
     def _stored(self, n: Node, home: Home) -> list[str]:
-        value, kind, (name, k) = self._name(n), self._kind(home), home
+        value, kind, (name, k) = self._name(n), self.plan.axes(home), home
         each = "for (int n = 0; n < N; ++n) " if "j" in kind else ""
         if name in ("output", "drive_gradient") and "j" in kind:
             return [f"{each}give<Ragged>({value}, {self._outside(home)}, tile.left);"]

@@ -131,6 +131,10 @@ class MatrixPlan:
     driven: tuple[bool, ...]
     fixed: tuple[bool, ...]
 
+    def axes(self, home: Home) -> str:
+        """Return the axes of a place."""
+        return _axes(self.states, self.drives, self.constants, self.kept)[home[0]][home[1]]
+
 
 def plan(step: Step, form: Form) -> MatrixPlan:
     """Return the plan of a step.
@@ -153,9 +157,7 @@ def plan(step: Step, form: Form) -> MatrixPlan:
         back += [(total[n], (f"{op}_gradient", k)) for n, k in sources.items() if n.op == op and n in total]
     kept = _kept([n for n, _ in back], known, set(ordered([*there.after, there.output])))
     known |= {n: ("kept", k) for k, n in enumerate(kept)}
-    axes = {"before": states, "after": states, "adjoint": states, "output": ("j",), "output_adjoint": ("j",)}
-    axes |= {"drive": drives, "drive_gradient": drives, "constant": constants, "constant_gradient": constants}
-    axes["kept"] = tuple(n.kind for n in kept)
+    axes = _axes(states, drives, constants, tuple(n.kind for n in kept))
 
     def rows(home: Home) -> bool:
         return "i" in axes[home[0]][home[1]]
@@ -175,6 +177,16 @@ def plan(step: Step, form: Form) -> MatrixPlan:
         driven=tuple(("drive_gradient", k) in gradients for k in range(len(drives))),
         fixed=tuple(("constant_gradient", k) in gradients for k in range(len(constants))),
     )
+
+
+def _axes(
+    states: tuple[str, ...], drives: tuple[str, ...], constants: tuple[str, ...], kept: tuple[str, ...]
+) -> dict[str, tuple[str, ...]]:
+    """Return the axes of all places, by name."""
+    axes = {**dict.fromkeys(("before", "after", "adjoint"), states), "kept": kept}
+    axes |= dict.fromkeys(("output", "output_adjoint"), ("j",))
+    axes |= dict.fromkeys(("drive", "drive_gradient"), drives)
+    return axes | dict.fromkeys(("constant", "constant_gradient"), constants)
 
 
 def _kept(roots: Sequence[Node], known: Mapping[Node, Home], step: set[Node]) -> list[Node]:

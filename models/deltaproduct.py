@@ -29,7 +29,7 @@ class DeltaProductWeights(DeltaNetWeights):
 P = TypeVar("P", bound=DeltaProductWeights)
 
 
-class Products(Heads[P], Generic[P]):
+class DeltaRules(Heads[P], Generic[P]):
     """What DeltaProduct is without a decay and with one."""
 
     STATE = ("S",)
@@ -74,7 +74,7 @@ class Products(Heads[P], Generic[P]):
         return self.normed(outputs, w.scale)
 
 
-class DeltaProduct(Products[DeltaProductWeights]):
+class DeltaProduct(DeltaRules[DeltaProductWeights]):
     """Linear attention by products of delta rules, (T, B, p) to (T, B, d).
 
     Source: Siems et al. 2025 (arXiv:2502.10297); as DeltaNet, but that S goes through the delta rules of n keys, values

@@ -13,7 +13,7 @@ from longwave.models.base.layer import State
 from longwave.models.base.param import OptionValue, learning_rate
 from longwave.models.base.spec import ModelSpec
 from longwave.models.base.weights import WeightGroup
-from longwave.models.deltaproduct import DeltaProductWeights, Products
+from longwave.models.deltaproduct import DeltaProductWeights, DeltaRules
 from longwave.models.deltaproduct import count as count_without_decay
 from longwave.models.gated_deltanet import decays, draw_decay
 from longwave.models.kernels.matrix.form import Form
@@ -28,7 +28,7 @@ class GatedDeltaProductWeights(DeltaProductWeights):
     dt_bias: Tensor
 
 
-class GatedDeltaProduct(Products[GatedDeltaProductWeights]):
+class GatedDeltaProduct(DeltaRules[GatedDeltaProductWeights]):
     """DeltaProduct with decay, (T, B, p) to (T, B, d).
 
     Source: Siems et al. 2025 (arXiv:2502.10297); as DeltaProduct, but that S decays before its products::
@@ -44,7 +44,7 @@ class GatedDeltaProduct(Products[GatedDeltaProductWeights]):
 
     WEIGHTS = GatedDeltaProductWeights
     GROUPS: ClassVar[Mapping[str, WeightGroup]] = {
-        **Products.GROUPS,
+        **DeltaRules.GROUPS,
         "rates": WeightGroup(("A_log", "dt_bias"), decay=False),
     }
 

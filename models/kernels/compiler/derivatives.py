@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from longwave.models.kernels.compiler.nodes import FLAT, UNFIT, Node, ordered
 
 PRODUCTS = {"mm": "mmT", "mmT": "mm"}
-"""DeltaRules, and what takes an adjoint back through each."""
+"""Products, and what takes an adjoint back through each."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ def fuse(roots: list[Node], known: Callable[[Node], bool] = lambda n: False) -> 
 
     In a tree of additions all products that nothing else uses become one sum. One drive among the other terms is its
     start. The rest is added last: a sum that began with the largest number would round every term to it.
-    DeltaRules of delayed outputs are not in the sum but in its drive, where a whole chunk of steps has them at once.
+    Products of delayed outputs are not in the sum but in its drive, where a whole chunk of steps has them at once.
     """
     fusing = _Fusing(roots, known)
     return {root: fusing.new(root) for root in roots}

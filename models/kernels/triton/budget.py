@@ -40,7 +40,7 @@ class Cost:
         instructions: All.
         multiply_adds: Fused multiply-adds.
         arithmetic: These, multiplications and additions.
-        tensor: DeltaRules on tensor cores, which would not be exact.
+        tensor: Products on tensor cores, which would not be exact.
         ideal: Multiply-adds that the matrix products need.
     """
 

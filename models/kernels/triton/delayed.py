@@ -1,4 +1,4 @@
-"""DeltaRules of delayed outputs.
+"""Products of delayed outputs.
 
 With long lags they are products of their own for every chunk of as many steps as the shortest lag, whose h[n−τ] are
 all known; so the loop has fewer matrices. With short lags the row schedule keeps them in the loop, and reads h[n−τ]

@@ -12,7 +12,7 @@ from longwave.models.kernels.compiler.plan import Plan
 from longwave.models.kernels.triton.printer import Printer, active, written
 
 MOST = 4
-"""DeltaRules that one reduction takes."""
+"""Products that one reduction takes."""
 
 
 class WholeStep(Printer):

@@ -119,13 +119,17 @@ class RWKV7(MatrixRecurrence[RWKV7Weights]):
 
     def drive(self, x: Tensor, w: RWKV7Weights) -> tuple[Tensor, ...]:
         """Return r, w, k̃, v, κ and a."""
-        heads = self.form().heads
-        k, a = affine(w.K, x), sigmoid(affine(w.a2, affine(w.a1, x), w.a0))
+        r, k, changed, v, a = self._mixed(x, w)
         decay = exp(-FASTEST * sigmoid(affine(w.w2, tanh(affine(w.w1, x)), w.w0)))
+        decay, scale = (by_head(part, r.shape[-2]) for part in (decay, w.k_k))
+        return r, decay, changed, v, normalize(k * scale.unsqueeze(1), dim=-1), a
+
+    def _mixed(self, x: Tensor, w: RWKV7Weights) -> tuple[Tensor, ...]:
+        """Return r, k, k̃, v and a by heads."""
+        k, a = affine(w.K, x), sigmoid(affine(w.a2, affine(w.a1, x), w.a0))
         changed = k * (1 + (a - 1) * w.k_a.unsqueeze(1))
-        parts = (affine(w.R, x), decay, changed, affine(w.V, x), k * w.k_k.unsqueeze(1), a)
-        r, decay, changed, v, kappa, a = (by_head(part, heads) for part in parts)
-        return r, decay, changed, v, normalize(kappa, dim=-1), a
+        heads = self.form().heads
+        return tuple(by_head(part, heads) for part in (affine(w.R, x), k, changed, affine(w.V, x), a))
 
     def step(self, u: tuple[Tensor, ...], state: State, constants: tuple[Tensor, ...]) -> tuple[Tensor, State]:
         """Return S[n]ᵀ r and (S[n],)."""
@@ -135,7 +139,7 @@ class RWKV7(MatrixRecurrence[RWKV7Weights]):
 
     def finish(self, outputs: Tensor, x: Tensor, w: RWKV7Weights) -> Tensor:
         """Return o."""
-        r, _, k, v, _, _ = self.drive(x, w)
+        r, _, k, v, _ = self._mixed(x, w)
         own = (r * k * by_head(w.r_k, r.shape[-2]).unsqueeze(1)).sum(-1, keepdim=True) * v
         mean, variance = outputs.mean(-1, keepdim=True), outputs.var(-1, correction=0, keepdim=True)
         normed = (outputs - mean) * (variance + outputs.shape[-1] * EPSILON).rsqrt()

@@ -6,6 +6,7 @@ import hashlib
 import io
 import lzma
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -32,6 +33,7 @@ from submission import (
     read_submission,
     read_trained,
 )
+from tree import ROOT
 
 from longwave.platform.editions.publish import publish
 from longwave.platform.editions.publish import read as read_edition
@@ -285,6 +287,17 @@ def test_what_is_no_training_to_the_end_is_refused(submitted: Path) -> None:
     ):
         with pytest.raises(ConfigError, match=message):
             read_trained(said)
+
+
+def test_a_pull_request_has_one_submission(submitted: Path) -> None:
+    script, proposed, said = str(ROOT / ".ci/submission"), submitted.parent / "proposed", submitted.parent / "said"
+    for name in ("leaky", "other"):
+        written(proposed / "submissions" / name / "model.py", MODEL)
+    done = subprocess.run([script, proposed, said], capture_output=True, text=True)
+    assert done.returncode == 2 and (said / "log.txt").read_text() == "refused\n"
+    assert (said / "comment.md").read_text() == "A pull request has one submission, got 2. Open one for each.\n"
+    done = subprocess.run([Path(sys.executable).with_name("shellcheck"), script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 def test_a_limited_program_sees_no_variable_of_ours_and_stops_at_its_limits(

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from edition_folders import LONGWAVE, EditionFolders, trust_bundle
+from edition_folders import LONGWAVE, SHOWN, EditionFolders, trust_bundle
 from licences import RULES, is_allowed
 from limited import LimitError, Limits, run_limited
 from pydantic import TypeAdapter, ValidationError
@@ -355,7 +355,7 @@ def main(arguments: Sequence[str]) -> int:
     """Check what the arguments say, and return the exit status; see the module."""
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--edition", type=Path, default=EditionFolders().edition)
+    parser.add_argument("--edition", type=Path, default=EditionFolders.of_edition(SHOWN).edition)
     parser.add_argument("--comment", type=Path)
     parser.add_argument("--seconds", type=float, default=Limits().seconds, help="most that a replay of one trial takes")
     parser.add_argument("--trust", type=Path, help="list of trusted bundles; it is added there if it is replayed")

@@ -10,7 +10,7 @@ from torch import Generator, Tensor, exp, nn
 from torch.nn.functional import silu, softplus
 
 from longwave.models.base.algebra import affine
-from longwave.models.base.heads import by_head, head_sizes, outer, read, rms_normed
+from longwave.models.base.heads import head_sizes, outer, read, rms_normed
 from longwave.models.base.layer import State
 from longwave.models.base.matrix_recurrence import MatrixRecurrence
 from longwave.models.base.param import OptionValue, learning_rate
@@ -42,7 +42,7 @@ class Mamba2(MatrixRecurrence[Mamba2Weights]):
     """State-space duality layer with its gate, (T, B, p) to (T, B, d).
 
     Source: Dao and Gu 2024 (arXiv:2405.21060), §7, and the authors' code, where d is the inner width; each of H heads,
-    w = ⌈d/heads⌉ wide, has one decay and a matrix of N × w, and all share B and C::
+    w = ⌈d/heads⌉ columns wide, has one decay, and all share B and C, so that S is one matrix of N × d::
 
         x, B, C = SiLU(X u), SiLU(B u), SiLU(C u)       Δ = softplus(dt u + b)       A = −exp(A_log)
         S[n] = exp(Δ A) S[n-1] + Δ B xᵀ                  y[n] = norm((S[n]ᵀ C + D x) SiLU(Z u)) s
@@ -69,14 +69,13 @@ class Mamba2(MatrixRecurrence[Mamba2Weights]):
     heads: int
 
     def form(self) -> Form:
-        """Return H matrices (N, w), and the axes of Δ, x, B, C, A and D."""
-        heads, width = head_sizes(self.hidden_size, self.heads)
-        drives = {"dt": "", "x": "j", "B": "i", "C": "i"}
-        return Form(heads, self.states, width, {"S": "ij"}, drives, {"A": "", "D": ""})
+        """Return one matrix (N, d), and the axes of Δ, x, B, C, A and D."""
+        drives = {"dt": "j", "x": "j", "B": "i", "C": "i"}
+        return Form(1, self.states, self.hidden_size, {"S": "ij"}, drives, {"A": "j", "D": "j"})
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return X and Z (d, p), B and C (N, p), dt (H, p), dt_bias, A_log and D (H,), scale (d,)."""
-        p, d, n, heads = self.input_size, self.hidden_size, self.states, self.form().heads
+        p, d, n, (heads, _) = self.input_size, self.hidden_size, self.states, head_sizes(self.hidden_size, self.heads)
         maps = {"X": (d, p), "Z": (d, p), "B": (n, p), "C": (n, p), "dt": (heads, p)}
         return {**maps, **dict.fromkeys(("dt_bias", "A_log", "D"), (heads,)), "scale": (d,)}
 
@@ -94,24 +93,28 @@ class Mamba2(MatrixRecurrence[Mamba2Weights]):
 
     def constants(self, w: Mamba2Weights) -> tuple[Tensor, ...]:
         """Return A and D."""
-        return -exp(w.A_log), w.D
+        return -exp(self._by_column(w.A_log)).unsqueeze(1), self._by_column(w.D).unsqueeze(1)
 
     def drive(self, x: Tensor, w: Mamba2Weights) -> tuple[Tensor, ...]:
         """Return Δ, x, B and C."""
-        dt = softplus(affine(w.dt, x, w.dt_bias))
-        B, C = (silu(affine(m, x)).unsqueeze(-2).expand(*dt.shape, self.states) for m in (w.B, w.C))
-        return dt, by_head(silu(affine(w.X, x)), dt.shape[-1]), B, C
+        dt = self._by_column(softplus(affine(w.dt, x, w.dt_bias)))
+        parts = (dt, *(silu(affine(m, x)) for m in (w.X, w.B, w.C)))
+        return tuple(part.unsqueeze(-2) for part in parts)
+
+    def _by_column(self, numbers: Tensor) -> Tensor:
+        """Return (..., d) of (..., H), to each column the number of its head."""
+        _, width = head_sizes(self.hidden_size, self.heads)
+        return numbers.repeat_interleave(width, -1)[..., : self.hidden_size]
 
     def step(self, u: tuple[Tensor, ...], state: State, constants: tuple[Tensor, ...]) -> tuple[Tensor, State]:
         """Return S[n]ᵀ C + D x and (S[n],)."""
         (dt, x, B, C), (A, D) = u, constants
-        S = exp(dt * A)[..., None, None] * state[0] + outer(dt.unsqueeze(-1) * B, x)
-        return read(S, C) + D.unsqueeze(-1) * x, (S,)
+        S = exp(dt * A).unsqueeze(-2) * state[0] + outer(B, dt * x)
+        return read(S, C) + D * x, (S,)
 
     def finish(self, outputs: Tensor, x: Tensor, w: Mamba2Weights) -> Tensor:
         """Return y."""
-        gated = outputs.flatten(-2)[..., : self.hidden_size] * silu(affine(w.Z, x))
-        return rms_normed(gated) * w.scale.unsqueeze(1)
+        return rms_normed(outputs.flatten(-2) * silu(affine(w.Z, x))) * w.scale.unsqueeze(1)
 
 
 def count(p: int, d: int, q: int, states: int = 64, heads: int = 4, **_: OptionValue) -> int:

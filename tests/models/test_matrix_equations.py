@@ -107,15 +107,17 @@ def deltaproduct(x: Array, start: list[Array], w: W) -> Outcome:
 
 def mamba2(x: Array, start: list[Array], w: W) -> Outcome:
     """Dao and Gu 2024, a head at a time."""
-    d, (heads, n, width) = len(w.scale), start[0].shape
+    d, heads = len(w.scale), len(w.D)
+    width = -(-d // heads)
 
     def step(u: Array, S: Array) -> tuple[Array, tuple[Array, ...]]:
-        B, C, after, rows = silu(w.B @ u), silu(w.C @ u), np.zeros((heads, n, width)), []
-        for head, X in enumerate(heads_of(w.X, width)):
-            inner, dt = silu(X @ u), np.log1p(np.exp(w.dt[head] @ u + w.dt_bias[head]))
-            after[head] = np.exp(-dt * np.exp(w.A_log[head])) * S[head] + dt * np.outer(B, inner)
-            rows.append(after[head].T @ C + w.D[head] * inner)
-        return rms_normed(np.concatenate(rows)[:d] * silu(w.Z @ u)) * w.scale, (after,)
+        B, C, after, rows = silu(w.B @ u), silu(w.C @ u), S.copy(), []
+        for head in range(heads):
+            own = slice(head * width, (head + 1) * width)
+            inner, dt = silu(w.X[own] @ u), np.log1p(np.exp(w.dt[head] @ u + w.dt_bias[head]))
+            after[0, :, own] = np.exp(-dt * np.exp(w.A_log[head])) * S[0, :, own] + dt * np.outer(B, inner)
+            rows.append(after[0, :, own].T @ C + w.D[head] * inner)
+        return rms_normed(np.concatenate(rows) * silu(w.Z @ u)) * w.scale, (after,)
 
     return scan(step, x, start)
 

@@ -146,15 +146,15 @@ def test_s4d_is_the_convolution_with_its_kernel() -> None:
 def test_mamba2_is_attention_whose_scores_fade_by_the_decays_between() -> None:
     layer, steps = Mamba2(1, 4, heads=2, states=16).double(), 12
     A, D = layer.constants(layer.weights(layer.held()))
-    dt, x = normal(1, steps, 1, 2, seed=1).exp(), normal(1, steps, 1, 2, 2, seed=2)
-    B, C = normal(1, steps, 1, 2, 16, seed=3), normal(1, steps, 1, 2, 16, seed=4)
-    outputs, _ = layer.loop((dt, x, B, C), (torch.zeros(1, 1, 2, 16, 2, dtype=FLOAT64),), (A, D))
+    dt, x = normal(steps, 2, seed=1).exp(), normal(steps, 4, seed=2)
+    B, C = normal(steps, 16, seed=3), normal(steps, 16, seed=4)
+    given = tuple(part.view(1, steps, 1, 1, -1) for part in (dt.repeat_interleave(2, -1), x, B, C))
+    outputs, _ = layer.loop(given, (torch.zeros(1, 1, 1, 16, 4, dtype=FLOAT64),), (A, D))
     for head in range(2):
-        logs = (dt[0, :, 0, head] * A[0, 0, head]).cumsum(0)
-        fade = (logs[:, None] - logs[None]).exp().tril()
-        scores = fade * (C[0, :, 0, head] @ B[0, :, 0, head].T) * dt[0, :, 0, head]
-        expected = scores @ x[0, :, 0, head] + x[0, :, 0, head]
-        torch.testing.assert_close(outputs[0, :, 0, head], expected, rtol=1e-10, atol=1e-12)
+        own = slice(2 * head, 2 * head + 2)
+        logs = (dt[:, head] * A[0, 0, 0, 2 * head]).cumsum(0)
+        scores = (logs[:, None] - logs[None]).exp().tril() * (C @ B.T) * dt[:, head]
+        torch.testing.assert_close(outputs[0, :, 0, 0, own], scores @ x[:, own] + x[:, own], rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("eigenvalues", ["0-1", "-1-1"])

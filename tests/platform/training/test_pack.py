@@ -48,7 +48,15 @@ def step_losses(configs: Sequence[TrialConfig], member: TrialConfig, steps: int)
 
 
 @pytest.mark.parametrize(
-    "model", mark_long({name: (name,) for name in sorted(sequence_models())}, "unicornn", "transformer")
+    "model",
+    mark_long(
+        {name: (name,) for name in sorted(sequence_models())},
+        "unicornn",
+        "transformer",
+        "mamba2",
+        "rwkv7",
+        "gated_deltaproduct",
+    ),
 )
 def test_a_trial_alone_and_in_a_pack_of_eight_gives_the_same_loss_at_each_step(model: str) -> None:
     params, steps = trial(model).params, 50 if model in ("lem", "cornn", "lstm", "tau_gru", "unicornn") else 10

@@ -80,13 +80,17 @@ struct Tile {
   float* end() const { return before + (state_step ? steps * state_step : 0); }
 };
 
-// Calls f(vectors, ragged, first column) for each tile; the last one may have less columns than lanes.
-template <class F>
-inline void tiles(int64_t J, F f) {
+constexpr int64_t NEAR = 2 << 12;  // numbers of a tile that stay close: 32 KiB, the smallest first cache of today
+
+// Calls f(vectors, ragged, first column) for each tile; the last one may have less columns than lanes. A tile has four
+// vectors, which read a number of a row once, where what a step of the way back reads and writes of them stays close.
+template <class Cell, class F>
+inline void tiles(int64_t I, int64_t J, F f) {
   using std::integral_constant;
+  const int64_t one = 3 * size(Cell::states, I, 1) + 2 * size(Cell::constants, I, 1) + size(Cell::kept, I, 1);
   int64_t j = 0;
-  for (; j + 4 * L <= J; j += 4 * L) f(integral_constant<int, 4>(), std::false_type(), j);
-  for (; j + 2 * L <= J; j += 2 * L) f(integral_constant<int, 2>(), std::false_type(), j);
+  for (; 4 * one <= NEAR && j + 4 * L <= J; j += 4 * L) f(integral_constant<int, 4>(), std::false_type(), j);
+  for (; 2 * one <= NEAR && j + 2 * L <= J; j += 2 * L) f(integral_constant<int, 2>(), std::false_type(), j);
   for (; j + L <= J; j += L) f(integral_constant<int, 1>(), std::false_type(), j);
   if (j < J) f(integral_constant<int, 1>(), std::true_type(), j);
 }
@@ -216,9 +220,9 @@ inline void from_tile(Axes a, const float* from, float* to, int64_t I, int64_t J
 }
 
 // All values of a list for one task, tile after tile.
-template <bool To, size_t K, class P>
+template <class Cell, bool To, size_t K, class P>
 inline void move(const std::array<Axes, K>& axes, P* const* outside, int64_t task, float* tile, int64_t I, int64_t J, bool spread) {
-  tiles(J, [&](auto N, auto, int64_t column) {
+  tiles<Cell>(I, J, [&](auto N, auto, int64_t column) {
     for (size_t k = 0; k < K; ++k) {
       const Axes a = axes[k];
       P* there = outside[k] ? outside[k] + task * (a.i ? I : 1) * (a.j ? J : 1) : nullptr;
@@ -229,10 +233,10 @@ inline void move(const std::array<Axes, K>& axes, P* const* outside, int64_t tas
   });
 }
 
-template <size_t K>
+template <class Cell, size_t K>
 inline int64_t all_tiles(const std::array<Axes, K>& axes, int64_t I, int64_t J) {
   int64_t sum = 0;
-  tiles(J, [&](auto N, auto, int64_t) { sum += size(axes, I, N); });
+  tiles<Cell>(I, J, [&](auto N, auto, int64_t) { sum += size(axes, I, N); });
   return sum;
 }
 
@@ -245,34 +249,34 @@ inline void with_rows(int64_t I, F f) {
 
 template <class Cell>
 inline void forward(const Call<Cell>& c, int64_t from, int64_t to) {
-  const int64_t states = all_tiles(Cell::states, c.I, c.J), constants = all_tiles(Cell::constants, c.I, c.J);
+  const int64_t states = all_tiles<Cell>(Cell::states, c.I, c.J), constants = all_tiles<Cell>(Cell::constants, c.I, c.J);
   Scratch state(c.H * states), constant(c.H * constants);
   for (int64_t begin = from; begin < to; begin += c.H - begin % c.H) {  // the heads of one sequence side by side
     const int64_t heads = std::min(to, begin + c.H - begin % c.H) - begin;
     for (int64_t g = 0; g < heads; ++g) {
       const int64_t task = begin + g;
-      move<true>(Cell::states, c.start, task, state + g * states, c.I, c.J, true);
-      move<true>(Cell::constants, c.constant, task / c.step() * c.H + task % c.H, constant + g * constants, c.I, c.J, true);
+      move<Cell, true>(Cell::states, c.start, task, state + g * states, c.I, c.J, true);
+      move<Cell, true>(Cell::constants, c.constant, task / c.step() * c.H + task % c.H, constant + g * constants, c.I, c.J, true);
     }
     for (int64_t k = 0; k < c.count(); ++k)
       for (int64_t g = 0; g < heads; ++g) {
         const int64_t first = k * c.chunk;
         float *s = state + g * states, *k_constant = constant + g * constants;
         if (c.chunks) std::memcpy(c.chunks + ((begin + g) * c.count() + k) * states, s, states * sizeof(float));
-        tiles(c.J, [&](auto N, auto ragged, int64_t column) {
+        tiles<Cell>(c.I, c.J, [&](auto N, auto ragged, int64_t column) {
           const Tile<Cell> tile{begin + g, first, std::min(c.chunk, c.T - first), column, c.J - column, s, 0, nullptr, 0,
                                 nullptr, k_constant, nullptr};
           with_rows(N == 1 ? c.I : 0, [&](auto I) { Cell::template forward<I, N, ragged>(c, tile); });
           s += size(Cell::states, c.I, N), k_constant += size(Cell::constants, c.I, N);
         });
       }
-    for (int64_t g = 0; g < heads; ++g) move<false>(Cell::states, c.last, begin + g, state + g * states, c.I, c.J, true);
+    for (int64_t g = 0; g < heads; ++g) move<Cell, false>(Cell::states, c.last, begin + g, state + g * states, c.I, c.J, true);
   }
 }
 
 template <class Cell>
 inline void backward(const Call<Cell>& c, int64_t from, int64_t to) {
-  const int64_t states = all_tiles(Cell::states, c.I, c.J), constants = all_tiles(Cell::constants, c.I, c.J);
+  const int64_t states = all_tiles<Cell>(Cell::states, c.I, c.J), constants = all_tiles<Cell>(Cell::constants, c.I, c.J);
   const int64_t most = size(Cell::states, c.I, 4), kept = size(Cell::kept, c.I, 4), part = size(Cell::constants, c.I, 4);
   Scratch adjoint(c.H * states), constant(c.H * constants), sums(c.H * constants);
   Scratch again((c.chunk + 1) * most), values(c.chunk * kept), parts(part);
@@ -280,8 +284,8 @@ inline void backward(const Call<Cell>& c, int64_t from, int64_t to) {
     const int64_t heads = std::min(to, begin + c.H - begin % c.H) - begin;
     for (int64_t g = 0; g < heads; ++g) {
       const int64_t task = begin + g;
-      move<true>(Cell::states, c.last_adjoint, task, adjoint + g * states, c.I, c.J, false);
-      move<true>(Cell::constants, c.constant, task / c.step() * c.H + task % c.H, constant + g * constants, c.I, c.J, true);
+      move<Cell, true>(Cell::states, c.last_adjoint, task, adjoint + g * states, c.I, c.J, false);
+      move<Cell, true>(Cell::constants, c.constant, task / c.step() * c.H + task % c.H, constant + g * constants, c.I, c.J, true);
     }
     std::fill_n(static_cast<float*>(sums), heads * constants, 0.0f);
     for (int64_t k = c.count() - 1; k >= 0; --k)
@@ -289,7 +293,7 @@ inline void backward(const Call<Cell>& c, int64_t from, int64_t to) {
         const int64_t first = k * c.chunk;
         const float* before = c.chunks + ((begin + g) * c.count() + k) * states;
         float *a = adjoint + g * states, *k_constant = constant + g * constants, *sum = sums + g * constants;
-        tiles(c.J, [&](auto N, auto ragged, int64_t column) {
+        tiles<Cell>(c.I, c.J, [&](auto N, auto ragged, int64_t column) {
           const int64_t own = size(Cell::states, c.I, N), numbers = size(Cell::constants, c.I, N);
           const Tile<Cell> tile{begin + g, first, std::min(c.chunk, c.T - first), column, c.J - column, again, own, values,
                                 size(Cell::kept, c.I, N), a, k_constant, parts};
@@ -302,8 +306,8 @@ inline void backward(const Call<Cell>& c, int64_t from, int64_t to) {
         });
       }
     for (int64_t g = 0; g < heads; ++g) {
-      move<false>(Cell::states, c.start_adjoint, begin + g, adjoint + g * states, c.I, c.J, false);
-      move<false>(Cell::constants, c.constant_gradient, begin + g, sums + g * constants, c.I, c.J, false);
+      move<Cell, false>(Cell::states, c.start_adjoint, begin + g, adjoint + g * states, c.I, c.J, false);
+      move<Cell, false>(Cell::constants, c.constant_gradient, begin + g, sums + g * constants, c.I, c.J, false);
     }
   }
 }
@@ -323,7 +327,9 @@ int run(const void* call, int64_t from, int64_t to, Run direction) {
 }  // namespace longwave::matrix
 
 #define ENTRY(CELL)                                                                                                      \
-  extern "C" int64_t lanes() { return longwave::L; }                                                                     \
+  extern "C" int64_t state_numbers(int64_t I, int64_t J) {                                                               \
+    return longwave::matrix::all_tiles<longwave::matrix::CELL>(longwave::matrix::CELL::states, I, J);                    \
+  }                                                                                                                      \
   extern "C" int forward(const void* c, int64_t from, int64_t to) {                                                      \
     using namespace longwave::matrix;                                                                                    \
     return run<CELL>(c, from, to, [](auto& call, int64_t a, int64_t b) { forward<CELL>(call, a, b); });                  \

@@ -83,7 +83,12 @@ def flavour() -> str:
 
 @cache
 def _library(plan: MatrixPlan) -> ctypes.CDLL | None:
-    return library(emit(plan))
+    loaded = library(emit(plan))
+    if loaded is not None:
+        number = ctypes.c_int64
+        loaded.state_numbers.restype, loaded.state_numbers.argtypes = number, (number, number)
+        loaded.forward.argtypes = loaded.backward.argtypes = (ctypes.c_char_p, number, number)
+    return loaded
 
 
 def _compiled(plan: MatrixPlan) -> ctypes.CDLL:
@@ -102,7 +107,8 @@ class _Loop(torch.autograd.Function):
         output = empty(*_lead(sizes), sizes.J)
         last = [t.new_empty(t.shape) for t in states]
         needed = any(ctx.needs_input_grad)
-        chunks = empty(sizes.tasks, -(-sizes.T // sizes.chunk), _padded(plan, sizes)) if needed else None
+        numbers = _compiled(plan).state_numbers(sizes.I, sizes.J)
+        chunks = empty(sizes.tasks, -(-sizes.T // sizes.chunk), numbers) if needed else None
         _launch(plan, "forward", sizes, drives, states, constants, output, last, chunks)
         ctx.plan, ctx.sizes, ctx.chunks = plan, sizes, chunks
         ctx.save_for_backward(*drives, *states, *constants)
@@ -159,14 +165,6 @@ def _lead(sizes: Sizes) -> tuple[int, ...]:
     return sizes.M, sizes.T, sizes.B, sizes.H
 
 
-def _padded(plan: MatrixPlan, sizes: Sizes) -> int:
-    """Return the numbers of one task's states in memory of tiles, as matrix.h has them."""
-    lanes = int(_compiled(plan).lanes())
-    vectors, full = -(-sizes.J // lanes), sizes.J // lanes
-    tiles = full // 4 + full % 4 // 2 + full % 2 + (vectors - full)
-    return sum((sizes.I if "i" in kind else 1) * (vectors if "j" in kind else tiles) * lanes for kind in plan.states)
-
-
 def _launch(
     plan: MatrixPlan,
     direction: str,
@@ -199,7 +197,7 @@ def _launch(
     run = getattr(_compiled(plan), direction)
     parts = min(torch.get_num_threads(), sizes.tasks)
     edges = [sizes.tasks * k // parts for k in range(parts + 1)]
-    work = [(ctypes.c_int64(a), ctypes.c_int64(b)) for a, b in zip(edges, edges[1:], strict=False)]
+    work = [*zip(edges, edges[1:], strict=False)]
     done = [run(call, *work[0])] if parts == 1 else threads(os.getpid()).map(lambda part: run(call, *part), work)
     if any(done):
         raise MemoryError(f"The {direction} pass of a loop over matrices found no memory for its scratch.")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 
+from longwave.models.kernels.compiler.blocks import Home
 from longwave.models.kernels.compiler.nodes import Node
 from longwave.models.kernels.cpu.emit import FORMS, NUMBERS
-from longwave.models.kernels.matrix.plan import Home, MatrixPlan, Pass, Program
+from longwave.models.kernels.matrix.plan import MatrixPlan, MatrixProgram, Pass
 
 TOTALLED = ("drive_gradient",)
 """Homes whose values are summed over columns where they have none."""
@@ -38,7 +39,7 @@ def _axes(kind: str) -> str:
 class _Direction:
     """One function of the struct: all steps of a chunk, for the columns of a tile."""
 
-    def __init__(self, plan: MatrixPlan, name: str, program: Program) -> None:
+    def __init__(self, plan: MatrixPlan, name: str, program: MatrixProgram) -> None:
         self.plan, self.name, self.program = plan, name, program
         matrices = [k for k, kind in enumerate(plan.states) if kind == "ij"]
         self.held = name != "back" and len(matrices) == 1

@@ -29,8 +29,8 @@ SHORTEST = 16
 
 
 @dataclass(frozen=True)
-class Sizes:
-    """Sizes of one call: members, steps, sequences, heads, rows, columns, and steps of a chunk."""
+class CallSizes:
+    """CallSizes of one call: members, steps, sequences, heads, rows, columns, and steps of a chunk."""
 
     M: int
     T: int
@@ -143,13 +143,13 @@ def _divided(plan: MatrixPlan, tensors: Sequence[Tensor]) -> tuple[list[Tensor],
     return [*tensors[:first]], [*tensors[first:second]], [*tensors[second:]]
 
 
-def _sizes(plan: MatrixPlan, drives: list[Tensor], states: list[Tensor], constants: list[Tensor]) -> Sizes:
+def _sizes(plan: MatrixPlan, drives: list[Tensor], states: list[Tensor], constants: list[Tensor]) -> CallSizes:
     """Return the sizes of a call, and check that all tensors have them."""
     M, T, B, H = drives[0].shape[:4]
     known: dict[str, int] = {}
     for axes, t in zip((*plan.drives, *plan.states, *plan.constants), (*drives, *states, *constants), strict=True):
         known |= dict(zip(axes, t.shape[t.ndim - len(axes) :], strict=True))
-    sizes = Sizes(M, T, B, H, known.get("i", 1), known.get("j", 1))
+    sizes = CallSizes(M, T, B, H, known.get("i", 1), known.get("j", 1))
     for lead, kinds, tensors in (
         (_lead(sizes), plan.drives, drives),
         ((M, B, H), plan.states, states),
@@ -161,14 +161,14 @@ def _sizes(plan: MatrixPlan, drives: list[Tensor], states: list[Tensor], constan
     return sizes
 
 
-def _lead(sizes: Sizes) -> tuple[int, ...]:
+def _lead(sizes: CallSizes) -> tuple[int, ...]:
     return sizes.M, sizes.T, sizes.B, sizes.H
 
 
 def _launch(
     plan: MatrixPlan,
     direction: str,
-    sizes: Sizes,
+    sizes: CallSizes,
     drives: Sequence[Tensor],
     states: Sequence[Tensor],
     constants: Sequence[Tensor],

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from longwave.models.kernels.compiler.blocks import Home
 from longwave.models.kernels.compiler.listing import FORMS
 from longwave.models.kernels.compiler.nodes import Node
-from longwave.models.kernels.matrix.plan import Home, MatrixPlan, Program
+from longwave.models.kernels.matrix.plan import MatrixPlan, MatrixProgram
 
 
 def listing(plan: MatrixPlan) -> str:
@@ -13,7 +14,7 @@ def listing(plan: MatrixPlan) -> str:
     return "\n\n".join("\n".join(_direction(plan, name, program)) for name, program in parts.items()) + "\n"
 
 
-def _direction(plan: MatrixPlan, name: str, program: Program) -> list[str]:
+def _direction(plan: MatrixPlan, name: str, program: MatrixProgram) -> list[str]:
     lines = [f"def {name}():"]
 
     def text(n: Node) -> str:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from longwave.models.kernels.compiler.blocks import Home
 from longwave.models.kernels.compiler.nodes import COSTLY, Node, ordered
 from longwave.models.kernels.matrix.form import Form
-from longwave.models.kernels.matrix.trace import Step, trace
+from longwave.models.kernels.matrix.trace import MatrixStep, trace
 from longwave.models.kernels.matrix.way_back import way_back
 
-Home = tuple[str, int]
-"""Where a value lies: a state ``before`` or ``after`` the step, a ``drive``, a ``constant``, a ``kept`` value, an
-incoming ``adjoint``, the ``output`` and its ``output_adjoint``; and where a gradient goes: ``drive_gradient``,
-``constant_gradient``, ``adjoint``."""
-Target = tuple[Node, Home]
+Placed = tuple[Node, Home]
+"""A value, and its ``Home`` (see ``compiler.blocks``): a state ``before`` or ``after`` the step, a ``drive``, a
+``constant``, a ``kept`` value, an incoming ``adjoint``, the ``output`` and its ``output_adjoint``; and where a gradient
+goes: ``drive_gradient``, ``constant_gradient``, ``adjoint``."""
 
 
 @dataclass
@@ -28,13 +28,13 @@ class Pass:
     """
 
     single: list[Node] = field(default_factory=list)
-    single_targets: list[Target] = field(default_factory=list)
+    single_targets: list[Placed] = field(default_factory=list)
     rows: list[Node] = field(default_factory=list)
-    targets: list[Target] = field(default_factory=list)
+    targets: list[Placed] = field(default_factory=list)
     sums: list[Node] = field(default_factory=list)
 
 
-class Program:
+class MatrixProgram:
     """One direction of a step, pass by pass: a value without rows is known once the sums that it is made of are.
 
     Args:
@@ -47,7 +47,7 @@ class Program:
     def __init__(
         self,
         inputs: Mapping[Node, Home],
-        targets: Sequence[Target],
+        targets: Sequence[Placed],
         rows: Callable[[Home], bool],
         overwrites: Mapping[Home, Home],
     ) -> None:
@@ -125,9 +125,9 @@ class MatrixPlan:
     drives: tuple[str, ...]
     constants: tuple[str, ...]
     kept: tuple[str, ...]
-    forward: Program
-    again: Program
-    back: Program
+    forward: MatrixProgram
+    again: MatrixProgram
+    back: MatrixProgram
     driven: tuple[bool, ...]
     fixed: tuple[bool, ...]
 
@@ -136,7 +136,7 @@ class MatrixPlan:
         return _axes(self.states, self.drives, self.constants, self.kept)[home[0]][home[1]]
 
 
-def plan(step: Step, form: Form) -> MatrixPlan:
+def plan(step: MatrixStep, form: Form) -> MatrixPlan:
     """Return the plan of a step.
 
     Raises:
@@ -152,7 +152,7 @@ def plan(step: Step, form: Form) -> MatrixPlan:
     given |= {way.output: ("output_adjoint", 0)}
     known = {n: ("after", k) for k, n in enumerate(there.after) if n.args} | inputs | given
     zero = there.output.graph.const(0.0)
-    back: list[Target] = [(total.get(n, zero), ("adjoint", k)) for k, n in enumerate(there.before)]
+    back: list[Placed] = [(total.get(n, zero), ("adjoint", k)) for k, n in enumerate(there.before)]
     for op in ("drive", "constant"):
         back += [(total[n], (f"{op}_gradient", k)) for n, k in sources.items() if n.op == op and n in total]
     kept = _kept([n for n, _ in back], known, set(ordered([*there.after, there.output])))
@@ -162,18 +162,18 @@ def plan(step: Step, form: Form) -> MatrixPlan:
     def rows(home: Home) -> bool:
         return "i" in axes[home[0]][home[1]]
 
-    after: list[Target] = [(n, ("after", k)) for k, n in enumerate(there.after)]
+    after: list[Placed] = [(n, ("after", k)) for k, n in enumerate(there.after)]
     own: dict[Home, Home] = {("after", k): ("before", k) for k in range(len(states))}
-    kept_targets: list[Target] = [(n, ("kept", k)) for k, n in enumerate(kept)]
+    kept_targets: list[Placed] = [(n, ("kept", k)) for k, n in enumerate(kept)]
     gradients = {home for _, home in back}
     return MatrixPlan(
         states,
         drives,
         constants,
         axes["kept"],
-        forward=Program(inputs, [*after, (there.output, ("output", 0))], rows, own),
-        again=Program(inputs, [*after, *kept_targets], rows, own),
-        back=Program(known, back, rows, {("adjoint", k): ("adjoint", k) for k in range(len(states))}),
+        forward=MatrixProgram(inputs, [*after, (there.output, ("output", 0))], rows, own),
+        again=MatrixProgram(inputs, [*after, *kept_targets], rows, own),
+        back=MatrixProgram(known, back, rows, {("adjoint", k): ("adjoint", k) for k in range(len(states))}),
         driven=tuple(("drive_gradient", k) in gradients for k in range(len(drives))),
         fixed=tuple(("constant_gradient", k) in gradients for k in range(len(constants))),
     )

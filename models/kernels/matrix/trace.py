@@ -21,7 +21,7 @@ LEAD = "mbh"
 """Axes that all states have; each of their entries is computed by itself."""
 Dims = tuple[str, ...]
 """The axes of each dimension of a tensor, ``""`` for one of length 1, ``"mb"`` for two in one."""
-Step = Callable[[tuple[Tensor, ...], tuple[Tensor, ...], tuple[Tensor, ...]], tuple[Tensor, Sequence[Tensor]]]
+MatrixStep = Callable[[tuple[Tensor, ...], tuple[Tensor, ...], tuple[Tensor, ...]], tuple[Tensor, Sequence[Tensor]]]
 
 
 class MatrixGraph(Graph):
@@ -48,7 +48,7 @@ class Traced:
     output: Node
 
 
-def trace(step: Step, form: Form) -> Traced:
+def trace(step: MatrixStep, form: Form) -> Traced:
     """Return what ``step`` does with a form's states, drives and constants, whatever their sizes.
 
     Raises:

@@ -37,18 +37,19 @@ ABOUT = {
     "predictor.",
     "pairs": "Error of each row over that of each column, geometric means. Better and worse: told apart by the guarded "
     "rank tests of all pairs, by Holm at 5 %, that the ranks rest on.",
-    "length": "The best median of each model against the length of the sequences.",
-    "depth": "Against the number of layers: each retraining as a dot, a line through the medians.",
-    "search": "What a search of so many trials is expected to find: how much of a result is budget. Of three or fewer "
-    "with the band of 80 % of such searches.",
+    "length": "The best median of each model by sequence length.",
+    "depth": "Score by number of layers: each retraining is a dot, a line joins the medians.",
+    "search": "The best validation score that a search of k trials is expected to find. With three models or fewer, "
+    "a band shows 80 % of such searches.",
 }
 LACKING = {
     "medians": "No row has a median yet.",
     "seeds": "No retraining has ended yet.",
-    "pairs": "Two ranked rows are compared here; there are fewer.",
-    "length": "This task has no two lengths with results. Sweep another variant of it.",
-    "depth": "Nothing was measured of these rows by depth.",
-    "search": "No search behind these rows has a curve: none ended, or all of them learned from earlier trials.",
+    "pairs": "Comparing takes two ranked rows, and there are fewer.",
+    "length": "This task has results at fewer than two lengths. Run a sweep of another variant.",
+    "depth": "These rows have no measurements by depth.",
+    "search": "No curve: no search behind these rows has finished, or their trials are not independent draws (TPE, "
+    "warm start).",
 }
 MOST = 10
 """Rows of the pairwise matrix: the best ones, and the baselines."""

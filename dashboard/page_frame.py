@@ -47,6 +47,7 @@ hr { margin: 0.25rem 0 !important; }
 .link-table tr { border-bottom: 1px solid rgba(134, 142, 151, 0.3); }
 .link-table :is(th, td).number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .link-table th { font-weight: 400; opacity: 0.75; }
+.st-key-printed td:last-child { min-width: 18rem; }
 .link-table td.best { font-weight: 600; background: BEST_COLOUR; }
 @media (max-width: 640px) {
   .stMainBlockContainer { padding-left: 0.75rem; padding-right: 0.75rem; padding-top: 3.9rem; }

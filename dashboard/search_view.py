@@ -83,11 +83,11 @@ def describe_best(so_far: SearchProgress, rows: Sequence[Row], metric: str) -> s
     ]
     if so_far.half and ended > 1:
         parts.append(
-            f"half as many are expected to find {plain(so_far.half.value)} "
+            f"with half as many trials a search is expected to find {plain(so_far.half.value)} "
             f"[{plain(so_far.half.low)}, {plain(so_far.half.high)}], 80 % of such searches"
         )
     if not so_far.expected:
-        parts.append("it learns from earlier trials, so nothing was expected of it")
+        parts.append("its trials are not independent draws, so no expected score is shown")
     parts += [f"retrained: **test {metric} {median(row)}**, {row.seed_count} seeds" for row in rows[:1]]
     return "; ".join(parts) + "."
 
@@ -111,7 +111,7 @@ def draw_settings(
         kept = draw_range_sliders(ended, names)
     st.caption(
         f"{len(kept)} of {len(ended)} trials lie in the ranges; the others are faint. "
-        "Drag over a part of an axis to see the trials through it."
+        "Drag along an axis to highlight the trials in that interval."
     )
     ids = {t.config.id for t in kept}
     left, right = st.columns([3, 1], gap="medium")
@@ -131,7 +131,7 @@ def draw_settings(
         evaluator = state.draw_buttons("Importance by", "importance", sorted(EVALUATORS, reverse=True))
         rated = cached_reads.read_importance(url, sweep, cell, evaluator, len(ended))
         drawn["importance"] = page_frame.draw_figure(
-            lambda: importance_bars(rated, evaluator), "importance", "Fewer than two trials were trained whole."
+            lambda: importance_bars(rated, evaluator), "importance", "Fewer than two trials were trained to the end."
         )
     return drawn
 

@@ -32,8 +32,8 @@ def ranked_how(row: Row, selections: Iterable[str]) -> str:
     return (
         f"Ranked by the median of **test {in_streamlit(measured(row))}** ({arrow(row.goal)} {better} is better) over "
         f"all retrainings with fresh seeds, "
-        f"a diverged one worst, each scored at {scored}. A rank claims a typical seed, nothing about "
-        "means: its range holds every place that guarded rank tests of all pairs of rows, by Holm at 5 %, allow. "
+        f"a diverged one worst, each scored at {scored}. A rank compares typical seeds, not means: "
+        "its range holds every place that guarded rank tests of all pairs, adjusted by Holm at 5 %, allow. "
         f"Provisional: fewer than {ENOUGH} retrainings."
     )
 

@@ -77,7 +77,7 @@ class Interrupted(LongwaveError):
 
     def __init__(self, number: int, sweep: str) -> None:
         name = signal.Signals(number).name
-        super().__init__(f"{name}: what is done is kept. Go on with: longwave sweep resume {sweep}")
+        super().__init__(f"{name}: finished trials are kept. Resume the sweep with: longwave sweep resume {sweep}")
         self.status = 128 + number
 
 

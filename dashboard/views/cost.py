@@ -33,7 +33,7 @@ def draw(url: str) -> None:
     """Draw the bars, the cost against the score of one board, and the table."""
     rows = [row for row in cached_reads.read_board_rows(url) if row.kind == "reproduced"]
     if not rows:
-        raise ConfigError("The store holds no retrainings yet. What they cost appears here.")
+        raise ConfigError("The store holds no retrainings yet. Their cost will appear here.")
     pickers, corner = page_frame.draw_head()
     by = state.draw_buttons("Bars", "by", list(BY), BY.__getitem__, pickers)
     lines = [table_line(row) for row in rows]

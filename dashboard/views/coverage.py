@@ -20,7 +20,7 @@ def draw(url: str) -> None:
     """Draw the matrix of models and boards, and the command that fills one of its cells."""
     rows = [row for row in cached_reads.read_board_rows(url) if row.current]
     if not rows:
-        raise ConfigError("The store holds no retrainings yet. What was run appears here.")
+        raise ConfigError("The store holds no retrainings yet. Finished cells will appear here.")
     titles = {row.model: row.model_title for row in rows}
     names = {(row.task, row.variant): row.board for row in rows}
     parts = [([line.model for line in part.lines], part.tasks) for part in overviews(rows)]
@@ -46,7 +46,8 @@ def draw(url: str) -> None:
         lines = [(title, *(c.word for c in mine if c.line == title)) for title in of_models]
         tables.append(of_texts(name, ("model", *of_boards), lines))
     st.caption(
-        "Boards that share no model stand apart: a model of sequences runs on no graph, and no such cell counts."
+        "Impossible cells are not counted: a sequence model cannot run on a graph, so boards that share no "
+        "model have tables of their own."
     )
     with corner:
         page_frame.draw_share_menu("Coverage", tables, figures)
@@ -72,7 +73,7 @@ def make_square(title: str, board: str, row: Row | None) -> Square:
             board,
             "running",
             f"{row.seed_count}/{row.seed_count + row.missing}",
-            f"{where}: {row.missing} to come",
+            f"{where}: {row.missing} not yet trained",
         )
     if not row.seed_count:
         return Square(title, board, "failed", "failed", f"{where}: {row.failed} failed")

@@ -30,9 +30,7 @@ def draw(url: str) -> None:
     rows = [row for row in cached_reads.read_board_rows(url) if row.kind == "reproduced"]
     models = sorted({row.model for row in rows})
     if not models:
-        raise ConfigError(
-            "The store holds no retrainings yet. A sweep retrains its winners last; models appear here then."
-        )
+        raise ConfigError("The store holds no retrainings yet. Models appear once a sweep has retrained its winners.")
     titles = {row.model: row.model_title for row in rows}
     pickers, corner = page_frame.draw_head()
     model = state.draw_choice("Model", "model", models, titles.__getitem__, pickers)
@@ -98,7 +96,7 @@ def draw_standing(comparison: Comparison, family: str) -> Figure | None:
 
 def draw_searches(url: str, model: str, tasks: list[str]) -> Figure | None:
     """Draw what the settings of its search trials did, two at a time, and return that."""
-    st.subheader("What its settings do", anchor=False)
+    st.subheader("Effect of its settings", anchor=False)
     bar, _ = page_frame.draw_head()
     task = state.draw_choice("Task", "task", tasks, cached_reads.task_title(url), bar)
     row = next(r for r in cached_reads.read_board_rows(url, task) if r.model == model and r.kind == "reproduced")
@@ -107,7 +105,7 @@ def draw_searches(url: str, model: str, tasks: list[str]) -> Figure | None:
     names = varied_settings(trials)
     pairs = [f"{a} × {b}" for a, b in combinations(names, 2)]
     if not pairs:
-        st.caption("No search of this model drew two settings on this task.")
+        st.caption("No search of this model has tried two settings on this task.")
         return None
     pair = state.draw_choice("Settings", "pair", pairs, container=bar)
     across, up = pair.split(" × ")

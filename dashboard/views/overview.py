@@ -23,8 +23,8 @@ from longwave.platform.render.harmless import in_streamlit
 
 ABOUT = (
     "Longwave compares models of long sequences and graphs under one protocol. On each board every model gets a search "
-    "of its settings; the best setting is trained again with fresh seeds, and these decide: ranks and words come from "
-    "tests over seeds. A board says something if a network beats the best trivial predictor there."
+    "of its settings; the best setting is retrained with fresh seeds, and ranks and verdicts come from tests over "
+    "these seeds. A board is informative if a network beats the best trivial predictor."
 )
 HEAT = (
     "Error of each model over that of the best trivial predictor of the board: blue is better, orange worse. Pale "
@@ -37,9 +37,7 @@ def draw(url: str) -> None:
     """Draw what this is, the heat maps, and both tables."""
     rows = cached_reads.read_board_rows(url)
     if not any(row.kind == "reproduced" for row in rows):
-        raise ConfigError(
-            "The store holds no retrainings yet. A sweep retrains its winners last; they appear here then."
-        )
+        raise ConfigError("The store holds no retrainings yet. They appear once a sweep has retrained its winners.")
     page_frame.draw_live_sweeps(url)
     boards = group_by_board(rows)
     parts = overviews(rows)

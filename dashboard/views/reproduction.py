@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
-from longwave.dashboard import cached_reads, page_frame, state, table_frames
+from longwave.dashboard import cached_reads, page_frame, state
 from longwave.dashboard.filters import VERDICTS
-from longwave.dashboard.table import text_width
+from longwave.dashboard.link_table import Link, draw_link_table
 from longwave.platform.boards.printed_share import verdict_share
-from longwave.platform.boards.row import Row
+from longwave.platform.boards.row import SHORT, Row
 from longwave.platform.boards.texts import judged, quoted, ratio
 from longwave.platform.errors import ConfigError
 from longwave.platform.figures.palette import family_colour
@@ -22,7 +21,7 @@ from longwave.platform.render.export import of_texts
 from longwave.platform.render.harmless import in_streamlit
 
 TABLE = 420
-"""Pixels of the table, which scrolls."""
+"""Pixels of the table, which scrolls and breaks long reasons into lines."""
 HEAD = ("board", "model", "published", "verdict", "our error over it", "why")
 
 
@@ -30,7 +29,9 @@ def draw(url: str) -> None:
     """Draw every published number that has a row to compare with."""
     pairs = [(row, number) for row in cached_reads.read_board_rows(url) for number in row.published if row.current]
     if not pairs:
-        raise ConfigError("No row stands beside a published number yet. Sweeps of the papers' tasks: infra/sweeps.")
+        raise ConfigError(
+            "No row can be compared with a published number yet. Sweeps of the papers' tasks are in infra/sweeps."
+        )
     counts = Counter(number["verdict"] for _, number in pairs)
     pickers, corner = page_frame.draw_head()
     boards = sorted({row.board for row, _ in pairs})
@@ -61,15 +62,23 @@ def draw(url: str) -> None:
         made = page_frame.draw_figure(lambda: ratios(drawn, said_of, margin), "ratios")
     with corner:
         page_frame.draw_share_menu("Reproduction", [table], {"Reproduction": made})
-    shapes = {"model": st.column_config.Column(width=text_width(table_frames.row_labels([row for row, _ in kept])))}
-    frame_ = pd.DataFrame(lines, columns=list(HEAD))
-    st.dataframe(frame_, hide_index=True, height=TABLE, key="numbers", column_config=shapes)
+    with st.container(height=TABLE, border=False, key="printed"):
+        draw_link_table(HEAD, [_linked(row, line) for (row, _), line in zip(kept, lines, strict=True)], table.title)
 
 
 def table_line(row: Row, number: Mapping[str, Any]) -> tuple[str, ...]:
     """Return one line: what was printed, the verdict, and its reason in a sentence."""
     why = "; ".join(number["departures"]) or str(number["why"])
     return (row.board, row.label, quoted(number), str(number["verdict"]), ratio(number), why)
+
+
+def _linked(row: Row, line: Sequence[str]) -> list[str | Link]:
+    """Return a line of the table with links to its board and its row."""
+    return [
+        Link(row.board, "task", {"task": row.task, "variant": row.variant}),
+        Link(row.label, "row", {"row": row.key[:SHORT]}),
+        *line[2:],
+    ]
 
 
 page_frame.draw_page("Reproduction", draw)

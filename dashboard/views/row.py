@@ -38,14 +38,14 @@ def draw(url: str) -> None:
     bar = st.container(horizontal=True)
     page_frame.draw_link(bar, "task", f"Board of {row.board}", task=row.task, variant=row.variant)
     if row.kind != "reproduced":
-        st.caption("Nobody retrained it here; it has no rank.")
+        st.caption("It was not retrained here, so it has no rank.")
         draw_published(row)
         with corner:
             page_frame.draw_share_menu(f"{row.label} on {row.board}", [as_text.board_table([row])])
         return
     st.caption(in_streamlit(table_frames.short_text(row)))
     if row.superseded:
-        st.warning(in_streamlit(f"Superseded: {row.superseded}. It is ranked with nobody."))
+        st.warning(in_streamlit(f"Superseded: {row.superseded}. It has no rank."))
     st.code(row.command, language=None)
     bar = st.container(horizontal=True, vertical_alignment="bottom")
     stars.draw_star(row, bar)
@@ -128,7 +128,7 @@ def draw_provenance(row: Row) -> None:
             table_frames.provenance_frame(known), border="horizontal", hide_index=True, hide_header=len(known) == 1
         )
     else:
-        st.caption("No retraining that says where it ran has ended yet.")
+        st.caption("No finished retraining recorded its environment.")
 
 
 page_frame.draw_page("Row", draw)

@@ -28,12 +28,12 @@ STEER = {
     "over": (),
 }
 STATES = {
-    "planned": ("queued", "Asked for, and not begun."),
+    "planned": ("queued", "Planned, not started yet."),
     "running": ("running", "In training now."),
-    "ok": ("done", "Ended as it should."),
-    "stopped": ("stopped", "Ended early by successive halving: others were better."),
-    "diverged": ("diverged", "Met a loss or metric that is not finite."),
-    "failed": ("failed", "Ended by an error; retry opens it again."),
+    "ok": ("done", "Finished normally."),
+    "stopped": ("stopped", "Stopped early by successive halving, since others were better."),
+    "diverged": ("diverged", "Its loss or metric was not finite."),
+    "failed": ("failed", "Ended by an error; longwave sweep retry queues it again."),
 }
 """Heading and meaning of each state, by its name in the store."""
 MOST = 64
@@ -84,7 +84,7 @@ def draw_counts(status: SweepStatus) -> Table:
 def draw_drivers(status: SweepStatus) -> None:
     """Draw which driver runs it and its last heartbeat, and what it took and was expected to take."""
     for driver in status.drivers:
-        seen = f"last heard of {duration_text(driver.silent) or '0 s'} ago"
+        seen = f"last heartbeat {duration_text(driver.silent) or '0 s'} ago"
         words = f"runs since {duration_text(driver.seconds)}" if driver.alive else "is gone"
         note = f": {driver.note}" if driver.note else ""
         show = st.warning if driver.alive and driver.note.startswith(STALLED) else st.caption

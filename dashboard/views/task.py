@@ -36,9 +36,7 @@ LANDMARKS = ("", "model", "median [94–95 %]", "rank", "parameters", "searched"
 def draw(url: str) -> None:
     """Draw the pickers, the board of what is picked, and the figures of its rows."""
     if not (tasks := cached_reads.read_tasks(url)):
-        raise ConfigError(
-            "The store holds no retrainings yet. A sweep retrains its winners last; they appear here then."
-        )
+        raise ConfigError("The store holds no retrainings yet. They appear once a sweep has retrained its winners.")
     pickers, corner = page_frame.draw_head()
     task = state.draw_choice("Task", "task", tasks, cached_reads.task_title(url), pickers)
     everything = cached_reads.read_board_rows(url, task)
@@ -57,7 +55,7 @@ def draw(url: str) -> None:
     ours = stars.pinned_first(ours, [row for row in rows if row.kind == "reproduced"])
     draw_about(url, task, variant)
     if not ours:
-        raise ConfigError("No row is left by these filters. Take one of them back.")
+        raise ConfigError("No row matches these filters. Remove one of them.")
     st.markdown(f"**{in_streamlit(answer(rows).sentence)}**")
     draw_baselines(rows)
     st.caption(
@@ -136,10 +134,10 @@ def draw_detail(url: str, chosen: Sequence[Row]) -> None:
 def draw_references(rows: Sequence[Row]) -> None:
     """Draw what nobody trained here, best first: it is ranked with nobody."""
     if rows:
-        st.markdown("**Not trained here**: printed numbers without a row, and trivial predictors")
+        st.markdown("**Not trained here**: published numbers without a row, and trivial predictors")
         table = export_menu.references_as_table(rows)
         lines = pd.DataFrame(table.lines, columns=list(table.columns))
-        st.dataframe(lines, hide_index=True, height="content", key="references", alt="Numbers of no training here")
+        st.dataframe(lines, hide_index=True, height="content", key="references", alt="Numbers not trained here")
 
 
 page_frame.draw_page("Board", draw)

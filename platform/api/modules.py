@@ -262,7 +262,9 @@ class SequenceModule(LoneModule):
             ValueError: Another shape or dtype, or a layer that carries nothing from step to step, or reads backwards.
         """
         if not self.layer.STATE and not isinstance(self.layer, Blocks):
-            raise ValueError(f"{type(self).__name__} carries no state from step to step. Give it the whole sequence.")
+            raise ValueError(
+                f"{type(self).__name__} has no state to carry from step to step. Give it the whole sequence."
+            )
         if self.bidirectional:
             raise ValueError(f"{type(self).__name__} reads backwards, too, from the end. Give it the whole sequence.")
         if x.ndim != 2:

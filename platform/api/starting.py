@@ -58,7 +58,7 @@ def start(
         roles: ``target``, ``task`` and what else columns do not show, as the options of ``longwave start``.
 
     Raises:
-        ConfigError: An argument is wrong, or the columns do not tell all; the message says what to give.
+        ConfigError: An argument is wrong, or the columns do not determine the layout; the message says what to give.
         DataError: The data break a rule; nothing is written.
     """
     if unknown := [role for role in roles if role not in ROLES]:
@@ -92,7 +92,7 @@ def _start_file(
     known, open_ = draft.guess_roles({role: str(value) for role, value in roles.items() if value is not None})
     if open_:
         wanted = ", ".join(f"{q.name}={' or '.join(map(repr, q.choices)) or '...'}" for q in open_)
-        raise ConfigError(f"The names {', '.join(draft.names[:12])} do not tell all. Give {wanted}.")
+        raise ConfigError(f"The names {', '.join(draft.names[:12])} do not determine the layout. Give {wanted}.")
     content = draft.card_content(known, channels)
     added = add_files(card, to_toml(content), sweep_file, sweep_text(card.stem, settings, sweep_file))
     return StartedTask(added.name, card, sweep_file, tuple(remark.text for remark in added.remarks))
@@ -166,5 +166,7 @@ def _find_started(folder: Path, file: Path) -> StartedTask:
     """
     name, there = folder.name, folder / file.name
     if not there.exists() or there.read_bytes() != file.read_bytes():
-        raise ConfigError(f"Other data named {name} are in {folder} already. Give another name, or remove that folder.")
+        raise ConfigError(
+            f"{folder} already contains other data named {name}. Give another name, or remove that folder."
+        )
     return StartedTask(f"{OWN}-{name}", folder / f"{name}.toml", folder / f"{name}.sweep.toml")

@@ -200,7 +200,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("optimism", "optimism", "Validation error of the median retraining over that of the search score: above 1"
            " where the search was lucky. None where the metric has no perfect score.", "number", DATA, PAGE,
            write=texts.optimism),
-    Column("runner_up", "runner-up", "Row of the setting that came second in the race; empty without a race.", "text",
+    Column("runner_up", "runner-up", "Row of the runner-up in the race; empty without a race.", "text",
            DATA, PAGE, write=lambda row: texts.plain(row.runner_up[:texts.DIGITS])),
     Column("better", "P(better)", "Probability that the setting is better than the runner-up: Student's t on the logs"
            " of validation errors in the race, the deviation pooled over its finalists. None without a race.", "number",

@@ -25,11 +25,11 @@ OF_ROW = ("model", "config", "median", "median_best", "median_worst", "mean", "s
 """What a record says of each row."""
 
 HOW = (
-    "Each model stands with its row that validates best: median over all seeds with its 95 % interval, a diverged seed "
-    "as the worst. P(better): probability that a seed of the first is better than one of the second. Ratio: error of "
-    "the first over that of the second, geometric means of the seeds that ended. Verdict: rank test at 5 % of this "
-    "pair alone; the ranks of a board are stricter, adjusted for all its pairs. More seeds: needed in each row for "
-    "80 % power."
+    "Each model is represented by the row with its best validation score: median over all seeds, 95 % interval, "
+    "a diverged seed counted as worst. P(better): probability that a seed of the first beats one of the "
+    "second. Ratio: error of the first over that of the second, geometric means of the seeds that ended. Verdict: rank "
+    "test of this pair at 5 %; the ranks of a board are stricter, adjusted for all its pairs. More seeds: number that "
+    "each row needs for 80 % power."
 )
 EQUIVALENT = "Equivalent: no seed diverged, and the 90 % interval of the ratio lies in 1/{0:g} to {0:g}."
 
@@ -165,7 +165,7 @@ def resolve(rows: Sequence[Row], name: str) -> str:
         raise ConfigError(f"{name} begins the names of {len(matching)} rows: {known}{more}. Give more digits.")
     if matching[0].superseded:
         raise ConfigError(
-            f"Row {matching[0].config[:SHORT]} is superseded: {matching[0].superseded}. Nothing is compared with it; "
+            f"Row {matching[0].config[:SHORT]} is superseded: {matching[0].superseded}. It cannot be compared; "
             "what it differs in from another says: longwave diff"
         )
     return matching[0].config

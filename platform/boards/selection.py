@@ -21,7 +21,7 @@ class Selection:
         score: Its best validation score in the search; None where no trial with it was trained whole.
         optimism: Ratio of the median retraining's validation error to that of ``score``: above 1 where the search was
             lucky. None where a metric has no perfect score.
-        runner_up: Row of the setting that came second in the race; empty without a race.
+        runner_up: Row of the runner-up in the race; empty without a race.
         better: Probability that the setting is better than the runner-up, by Student's t on the logs of the errors in
             the race, with the standard deviation of its finalists pooled; None where the race cannot say.
     """

@@ -55,7 +55,7 @@ def resolve_trust(names: Sequence[str], bundles: Collection[str]) -> tuple[str, 
         matching = [bundle for bundle in bundles if bundle.startswith(name)]
         if len(matching) != 1:
             n = len(matching)
-            why = f"begins the names of {n} bundles: give more digits" if n else "is no bundle that was imported here"
+            why = f"begins the names of {n} bundles: give more digits" if n else "is not a bundle imported here"
             raise ConfigError(f"--trust {name} {why}. Bundles here: {known}.")
         full += matching
     return tuple(full)

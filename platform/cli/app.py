@@ -66,7 +66,7 @@ TrustOption = Annotated[
     typer.Option(
         "--trust",
         metavar="BUNDLE",
-        help="Rank the rows of an imported bundle, too: its name, or 8 digits or more. May be repeated.",
+        help="Also rank the rows of this imported bundle: its name, or 8 digits or more. May be repeated.",
     ),
 ]
 
@@ -83,7 +83,7 @@ def in_a_folder(option: typer.CallbackParam, file: Path | None) -> Path | None:
         ConfigError: It cannot be written.
     """
     if file is not None and (file.is_dir() or not file.absolute().parent.is_dir()):
-        raise ConfigError(f"--{option.name} is a file in a folder that is there, got {file}.")
+        raise ConfigError(f"--{option.name} must be a file in an existing folder, got {file}.")
     return file
 
 

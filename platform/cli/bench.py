@@ -29,16 +29,16 @@ def measure_sweeps(
     model: Annotated[str, typer.Option(help="Which model.")] = "lem",
     members: Annotated[int, typer.Option(min=2, max=10_000, help="Members of the pack.")] = 16,
     hidden: Annotated[int | None, typer.Option(min=1, help="Its hidden size. Default: the recipe's.")] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="Epochs measured of each; the fastest counts.")] = 3,
-    trials: Annotated[int, typer.Option(min=0, help="Trials of the whole sweeps; 0 leaves them out.")] = 16,
+    repeats: Annotated[int, typer.Option(min=1, help="Epochs to time for each; the fastest counts.")] = 3,
+    trials: Annotated[int, typer.Option(min=0, help="Trials of the complete sweeps; 0 skips these sweeps.")] = 16,
     epochs: Annotated[int, typer.Option(min=1, help="Epochs of these trials.")] = 2,
     format: ListFormatOption = ListFormat.table,
 ) -> None:
-    """Measure what packing saves, on FitzHugh-Nagumo, and what a sweep spends outside of its training.
+    """Measure what packing saves on FitzHugh-Nagumo, and the time a sweep spends outside training.
 
-    First one epoch of a pack against one of a member alone, on one thread. Then trials per hour, on all cores: in
-    packs, one at a time with fused and with reference loops, and by plain Ray Tune with a plain loop. Then the whole
-    command for the same trials, less the seconds that these trained.
+    First an epoch of a pack is compared with one of a single member, on one thread. Then trials per hour, on all
+    cores: in packs, one at a time with fused and with reference loops, and by plain Ray Tune with a plain loop. Then
+    the whole command for the same trials, less the seconds that these trained.
 
     Example: longwave bench sweep --members 8 --hidden 64 --trials 0
     """
@@ -53,14 +53,14 @@ def measure_sweeps(
 
 def measure_kernels(
     device: Annotated[Device | None, typer.Option(help="cpu or cuda. Default: cuda where there is one.")] = None,
-    cell: Annotated[list[str] | None, typer.Option(help="Which cell; may be repeated. Default: all.")] = None,
+    cell: Annotated[list[str] | None, typer.Option(help="Cell to time; may be repeated. Default: all.")] = None,
     size: Annotated[
         list[str] | None,
         typer.Option(help="T,B,p,d: steps, sequences, features, hidden; may be repeated. Default: papers' sizes."),
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="Turns of each line at least; the fastest counts.")] = 3,
-    seconds: Annotated[float, typer.Option(min=0, help="For how long more turns of a line are taken.")] = 1.0,
-    peer: Annotated[Path | None, typer.Option(help="Folder of a checkout of the LEM authors' code; it is run.")] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Least repeats of each line; the fastest counts.")] = 3,
+    seconds: Annotated[float, typer.Option(min=0, help="How long to go on repeating a line.")] = 1.0,
+    peer: Annotated[Path | None, typer.Option(help="Checkout of the LEM authors' code, which is run.")] = None,
     compile: Annotated[bool, typer.Option(help="Measure torch.compile too.")] = True,
     out: OutOption = None,
     format: ListFormatOption = ListFormat.table,
@@ -84,10 +84,10 @@ def measure_kernels(
 
 
 def measure_data(
-    tasks: Annotated[list[str] | None, typer.Argument(help="Which tasks. Default: psmnist and ncifar.")] = None,
+    tasks: Annotated[list[str] | None, typer.Argument(help="Tasks. Default: psmnist and ncifar.")] = None,
     format: ListFormatOption = ListFormat.table,
 ) -> None:
-    """Measure the memory that loading and feeding a task takes. MNIST and CIFAR-10 are made up where absent.
+    """Measure the memory that loading and feeding a task takes. Missing MNIST or CIFAR-10 images are made up.
 
     Example: longwave bench data ncifar
     """
@@ -98,10 +98,10 @@ def measure_data(
 
 def measure_boards(
     runs: Annotated[int, typer.Option(min=10_000, help="Runs in the store, about.")] = 100_000,
-    repeats: Annotated[int, typer.Option(min=1, help="Turns of each line; the fastest counts.")] = 5,
+    repeats: Annotated[int, typer.Option(min=1, help="Repeats of each line; the fastest counts.")] = 5,
     format: ListFormatOption = ListFormat.table,
 ) -> None:
-    """Measure how long boards take over many generated runs. They come from SQLite and, with pgserver, from PostgreSQL.
+    """Measure how long boards take with many generated runs. They come from SQLite and, with pgserver, from PostgreSQL.
 
     Example: longwave bench board
     """

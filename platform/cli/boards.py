@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from longwave.platform.boards.row import Row
 
 PoolFamilyOption = Annotated[
-    str | None, typer.Option("--family", help="Of one family alone: of models, gated, or of tasks, dynamics.")
+    str | None, typer.Option("--family", help="Only one family, of models (gated) or of tasks (dynamics).")
 ]
 BoardsArgument = Annotated[
     list[str] | None,
@@ -38,7 +38,7 @@ BoardsArgument = Annotated[
 
 def show_boards(
     tasks: BoardsArgument = None,
-    models: Annotated[str, typer.Option(help="Rank these models alone: lem,lstm.")] = "",
+    models: Annotated[str, typer.Option(help="Rank only these models: lem,lstm.")] = "",
     family: PoolFamilyOption = None,
     min_seeds: Annotated[int, typer.Option(min=0, help="Leave out rows with fewer retrainings.")] = 0,
     rows: Annotated[
@@ -46,7 +46,7 @@ def show_boards(
         typer.Option("--rows/--overview", help="Boards in full, or the overview. Default: rows for one task and JSON."),
     ] = None,
     saturated: Annotated[
-        bool, typer.Option("--saturated", help="Overview: also the cells of saturated tasks, which no score counts.")
+        bool, typer.Option("--saturated", help="Overview: also show saturated tasks, which count in no score.")
     ] = False,
     numbers: Annotated[
         bool, typer.Option("--numbers", help="Overview: medians with intervals in place of ranks.")
@@ -54,7 +54,7 @@ def show_boards(
     notes: Annotated[
         bool, typer.Option("--notes", help="Board: how each row differs, and what its verdict rests on.")
     ] = False,
-    every: Annotated[bool, typer.Option("--all", help="Board: superseded rows, too.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Board: also show superseded rows.")] = False,
     columns: Annotated[
         str, typer.Option(help="Board: these columns, by their keys in JSON: title,median,parameters.")
     ] = "",
@@ -65,7 +65,7 @@ def show_boards(
     format: FormatOption = Format.table,
     store: StoreOption = None,
 ) -> None:
-    """Print the leaderboard of a task, or an overview of all. Published numbers and trivial predictors stand in it.
+    """Print the leaderboard of a task, or an overview of all. It includes published numbers and trivial predictors.
 
     Example: longwave board fitzhugh_nagumo --format markdown
     """
@@ -104,7 +104,7 @@ def _shipped_rows(tasks: Sequence[str]) -> list[Row]:
     known = {row.task for row in rows}
     if unknown := [task for task in tasks if task not in known]:
         raise ConfigError(
-            did_you_mean("board", unknown[0], known, f"{edition.title} ships: make your own with a sweep.")
+            did_you_mean("board", unknown[0], known, f"{edition.title} is included: make your own with a sweep.")
         )
     typer.echo(
         f"There is no store yet. This is {edition.title}, which ships with Longwave. Make a board of your own with: "
@@ -126,16 +126,16 @@ def compare_models(
     ],
     b: Annotated[str, typer.Argument(metavar="B", help="The other.", callback=model_key, autocompletion=a_model)],
     task: Annotated[
-        str | None, typer.Option(help="On this task alone.", callback=task_key, autocompletion=a_task)
+        str | None, typer.Option(help="Only on this task.", callback=task_key, autocompletion=a_task)
     ] = None,
     margin: Annotated[
-        float | None, typer.Option(help="Ratios of errors up to this, 1.05, make no difference. Default: all do.")
+        float | None, typer.Option(help="Error ratios up to this, such as 1.05, count as equivalent. Default: none.")
     ] = None,
     trust: TrustOption = None,
     format: FormatOption = Format.table,
     store: StoreOption = None,
 ) -> None:
-    """Compare two models, or two rows, task by task. A model stands there with its best row on validation.
+    """Compare two models, or two rows, task by task. Each model is represented by its best row on validation.
 
     Example: longwave compare lem lstm
     """
@@ -149,15 +149,15 @@ def compare_models(
 def show_budget(
     tasks: Annotated[
         list[str] | None,
-        typer.Argument(help="Which tasks. Default: all with results.", callback=task_key, autocompletion=a_task),
+        typer.Argument(help="Tasks. Default: all with results.", callback=task_key, autocompletion=a_task),
     ] = None,
-    models: Annotated[str, typer.Option(help="These models alone: lem,lstm.")] = "",
+    models: Annotated[str, typer.Option(help="Only these models: lem,lstm.")] = "",
     family: PoolFamilyOption = None,
     trust: TrustOption = None,
     format: FormatOption = Format.table,
     store: StoreOption = None,
 ) -> None:
-    """Print what searches with fewer trials would have found. So much of each result is budget.
+    """Print what searches with fewer trials would have found. This shows how much of a result is owed to the budget.
 
     Example: longwave budget fitzhugh_nagumo
     """
@@ -188,7 +188,7 @@ def _of_family(store: Store, family: str | None, tasks: Sequence[str]) -> tuple[
         return (family,), list(tasks)
     mine = sorted({known.name for known in of} & set(store.tasks()))
     if outside := sorted(set(tasks) - set(mine)):
-        raise ConfigError(f"{outside[0]} is no task of the family {family}: {', '.join(mine) or 'none has results'}.")
+        raise ConfigError(f"{outside[0]} is not in the task family {family}: {', '.join(mine) or 'none has results'}.")
     return (), list(tasks) or mine
 
 

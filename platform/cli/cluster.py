@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from longwave.platform.sweeps.on_ray.submission import JobClient
 
 AddressOption = Annotated[
-    str, typer.Option(envvar="LONGWAVE_RAY", metavar="URL", help="Of Ray's dashboard, http://HOST:8265.")
+    str, typer.Option(envvar="LONGWAVE_RAY", metavar="URL", help="Address of Ray's dashboard, http://HOST:8265.")
 ]
 
 
@@ -32,27 +32,29 @@ def submit_sweep(
     options: RunOptions,
     ship: Annotated[
         Path | None,
-        typer.Option(help="Folder to ship along: your models/ and tasks/, raw/ with data, other files."),
+        typer.Option(help="Folder to send with the job: your models/ and tasks/, raw/ with data, other files."),
     ] = None,
-    installed: Annotated[bool, typer.Option("--installed", help="Use the Longwave of the cluster; ship none.")] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Show what it says until it ends.")] = False,
+    installed: Annotated[
+        bool, typer.Option("--installed", help="Use the Longwave installed on the cluster; send none.")
+    ] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Follow its log until it ends.")] = False,
 ) -> int:
-    """Run a sweep as a job of a Ray cluster, with this Longwave. Takes the options of sweep run, too.
+    """Run a sweep as a job of a Ray cluster, with this Longwave. Takes the options of sweep run as well.
 
-    A sweep whose job runs is not sent twice. The store is one that the cluster reaches.
+    A sweep whose job is running is not submitted twice. The cluster must be able to reach the store.
 
     Example: longwave sweep submit infra/sweeps/demo.toml --address http://10.0.0.1:8265 --workers 64 --gpus 0.25
     """
     words = options.words()
     for text in words:
         if redacted(text) != text:
-            advice = "Who sees the cluster sees its jobs' commands. Leave it out, and write it to ~/.pgpass there"
-            raise ConfigError(f"A password is in {redacted(text)}. {advice}.")
+            advice = "Everyone on the cluster can read a job's command. Leave it out, and write it to ~/.pgpass there"
+            raise ConfigError(f"{redacted(text)} contains a password. {advice}.")
     for name, given in (("--ray", options.ray is not None), ("--here", options.here)):
         if given:
             raise ConfigError(f"sweep submit runs on the cluster at --address: leave out {name}.")
     if ship is not None and not ship.is_dir():
-        raise ConfigError(f"--ship: no folder {ship}.")
+        raise ConfigError(f"--ship must be a folder, got {ship}.")
     checked = read_sweep(file)
     replace(options, ray="auto").workers_of(checked.name)
     with show_waiting("Checking plugins"):
@@ -62,16 +64,16 @@ def submit_sweep(
         jobs = _jobs_client(address)
         job, new = jobs.submit(file, checked.name, [*words, *more], ship, not installed, texts)
     again = f"longwave sweep logs {checked.name} --address {address}"
-    typer.echo(f"{job}: {'sent' if new else 'runs already'}. See it with: {again} --follow")
+    typer.echo(f"{job}: {'submitted' if new else 'already running'}. Follow it with: {again} --follow")
     return _follow_job(jobs, job, True) if wait else 0
 
 
 def print_logs(
     name: Annotated[str, typer.Argument(help="Name of a sweep that was submitted, or of its job.")],
     address: AddressOption,
-    follow: Annotated[bool, typer.Option("--follow", help="Go on until it ends.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Follow the log until the job ends.")] = False,
 ) -> int:
-    """Print what the newest job of a sweep says. Ends as the job did, if it has.
+    """Print the log of a sweep's newest job. Exits as the job did, if it has ended.
 
     Example: longwave sweep logs demo --address http://10.0.0.1:8265 --follow
     """

@@ -25,14 +25,12 @@ if TYPE_CHECKING:
 
 
 def fetch_data(
-    task: Annotated[
-        str, typer.Argument(help="The task whose data are wanted.", callback=task_key, autocompletion=a_task)
-    ],
+    task: Annotated[str, typer.Argument(help="Task whose data to fetch.", callback=task_key, autocompletion=a_task)],
     path: Annotated[
-        Path | None, typer.Option(help="Folder that holds the files already. It is linked to, never written to.")
+        Path | None, typer.Option(help="Folder that already has the files. It is linked to, never written to.")
     ] = None,
 ) -> None:
-    """Download the data of a task, check and unpack them. Run again, it goes on from where it broke off.
+    """Download the data of a task, check and unpack them. Run again, it resumes an interrupted download.
 
     Example: longwave data fetch psmnist --path /share/mnist
     """
@@ -54,7 +52,7 @@ def fetch_data(
 
 
 def list_data(format: FormatOption = Format.table) -> None:
-    """List each task's data set. It says where it lies, whether it is there, and its licence.
+    """List each task's data set: where it is, whether it is complete, and its licence.
 
     Example: longwave data list --format json
     """

@@ -19,15 +19,15 @@ from longwave.platform.render import terminal
 def examine_installation(
     store: StoreOption = None,
     repair: Annotated[
-        bool, typer.Option(help="Remove passwords from a store; save what is right of a damaged one.")
+        bool, typer.Option(help="Remove passwords from a store; save the intact records of a damaged one.")
     ] = False,
     to: Annotated[Path | None, typer.Option(help="The new store's file. Default: one beside the old.")] = None,
 ) -> int:
     """Check the installation: versions, devices, folders, store. Exits with 1 if something is broken or slow.
 
-    It ends within ten seconds: what has not answered by then is slow.
+    It ends within ten seconds: a check that has not finished by then is slow.
 
-    With --repair, write *** over what may be a password in older records, in the store itself. A SQLite store in
+    With --repair, write *** over possible passwords in older records, in the store itself. A SQLite store in
     which there is none, or which is damaged, is saved in a new one, as far as it is right: the old file stays as it
     is. Exits with 1 if any rows were lost.
 
@@ -67,6 +67,6 @@ def _repair_store(store: str | None, repair: bool, to: Path | None) -> int:
             removed = remove_secrets(new)
     terminal.print_repaired(saved)
     if removed:
-        old = "The old file still holds them: delete it once the new one serves"
+        old = "The old file still contains them: delete it once the new one is in use"
         terminal.print_line(f"Passwords removed from {removed} texts of the new store. {old}.")
     return 1 if any(table.lost != 0 for table in saved.tables) else 0

@@ -19,11 +19,11 @@ from longwave.platform.training.environment import describe
 
 def publish_edition(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder.")],
-    previous: Annotated[Path | None, typer.Option(help="Folder of the edition before; what changed is listed.")] = None,
+    previous: Annotated[Path | None, typer.Option(help="Folder of the previous edition, to list what changed.")] = None,
     title: Annotated[str, typer.Option(help="Heading of the page.")] = "Longwave",
     results: Annotated[
         bool | None,
-        typer.Option(help="Put all runs in, for `longwave import DIR` elsewhere. Default: up to 10,000 trials."),
+        typer.Option(help="Include all runs, for `longwave import DIR` elsewhere. Default: up to 10,000 trials."),
     ] = None,
     licence: Annotated[
         str | None, typer.Option(metavar="SPDX", help="Licence of the results: MIT, CC-BY-4.0, ...; for Croissant.")
@@ -35,7 +35,7 @@ def publish_edition(
     trust: TrustOption = None,
     store: StoreOption = None,
 ) -> None:
-    """Write an edition: all boards as one folder that never changes. Open its index.html in a browser.
+    """Write an edition: all boards in one folder that is never changed later. Open its index.html in a browser.
 
     It holds the page, JSON with its JSON Schema and Parquet with Croissant of all rows, the sources as BibTeX, the
     changes, hashes of all files, and the runs themselves in `results/`, in a bundle a sweep. Those of the edition
@@ -66,7 +66,7 @@ def publish_edition(
 
 
 def print_methods() -> None:
-    """Print what the numbers of a board claim, by which tests, and how often they are wrong.
+    """Print what the numbers of a board claim, which tests they rest on, and how often these are wrong.
 
     Example: longwave methods
     """

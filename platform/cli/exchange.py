@@ -37,10 +37,10 @@ SHOWN = 5
 def submit_rows(
     file: Annotated[Path, typer.Argument(help="Where to write the bundle: NAME.json.xz")],
     task: Annotated[
-        str | None, typer.Option(help="Rows of this task alone.", callback=task_key, autocompletion=a_task)
+        str | None, typer.Option(help="Only rows of this task.", callback=task_key, autocompletion=a_task)
     ] = None,
     row: Annotated[list[str] | None, typer.Option(help="A row's name or first digits; may be repeated.")] = None,
-    over: Annotated[bool, typer.Option("--over", help="Leave out searches and rows that are not over yet.")] = False,
+    over: Annotated[bool, typer.Option("--over", help="Leave out searches and rows that have not finished.")] = False,
     store: StoreOption = None,
 ) -> int:
     """Write rows as a bundle for another machine. There, `longwave import` takes it.
@@ -59,7 +59,7 @@ def submit_rows(
     with show_stages() as report:
         findings = audit(made, report=report)
     if _print_findings(findings):
-        step = "Finish the sweeps with: longwave sweep resume NAME. Or leave out what is not over: submit --over"
+        step = "Finish the sweeps with: longwave sweep resume NAME. Or submit only what has finished: submit --over"
         typer.echo(f"longwave: No bundle was written. {step}", err=True)
         return 2
     bundle.write(made, file)
@@ -70,24 +70,26 @@ def submit_rows(
 def import_rows(
     paths: Annotated[
         list[Path],
-        typer.Argument(metavar="PATH", help="Bundles that `longwave submit` wrote, or folders of editions; see below."),
+        typer.Argument(metavar="PATH", help="Bundles written by `longwave submit`, or folders of editions; see below."),
     ],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check it alone; import nothing.")] = False,
-    replay: Annotated[int, typer.Option(min=0, help="Train so many of its trials again, up to some epoch.")] = 0,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only check it; import nothing.")] = False,
+    replay: Annotated[int, typer.Option(min=0, help="Train this many of its trials again, up to a random epoch.")] = 0,
     store: StoreOption = None,
 ) -> int:
     """Check bundles, or those of an edition, and add their rows. All are added or none, and nothing in them is run.
 
-    What contradicts itself is rejected, with exit status 2. What cannot be checked here is flagged, and its rows are
-    marked as claimed. All are untrusted: shown without a rank until a re-run here falls inside, by
-    `longwave reproduce ROW --keep`, or with `--trust BUNDLE`. Bundles that belong together, as those of a search and
-    of a second one that goes on from it, are named together.
+    A bundle that contradicts itself is rejected, with exit status 2. What cannot be checked here is flagged, and its
+    rows are marked as claimed. All rows are untrusted: they have no rank until a re-run here falls inside their
+    interval, by `longwave reproduce ROW --keep`, or you trust the bundle with `--trust BUNDLE`. Bundles that belong
+    together, as those of a search and of a second one that continues it, are named together.
 
     Example: longwave import lem.json.xz --dry-run
     """
     files = [file for path in paths for file in (find_results(path) if path.is_dir() else [path])]
     if not files:
-        raise ConfigError(f"{paths[0]} has no results: nothing can be imported. Ask for: longwave publish --results")
+        raise ConfigError(
+            f"{paths[0]} contains no results to import. Its publisher can add them with: longwave publish --results"
+        )
     for file in files:
         check_is_file(file)
     url = store_url(store)
@@ -108,7 +110,7 @@ def _import_shipped(store: Store, files: Sequence[Path]) -> int:
 
         with show_stages() as report:
             new = intake.import_shipped(store, files, trials, report)
-    print_line(f"{len(files)} bundles of Longwave: {new} trials imported, {len(trials) - new} known before.")
+    print_line(f"{len(files)} bundles of Longwave: {new} trials imported, {len(trials) - new} already known.")
     return 0
 
 
@@ -135,7 +137,7 @@ def _import_foreign(url: str, files: Sequence[Path], dry_run: bool, replay: int)
     if dry_run:
         print_line(f"{_name(bundles)} can be imported{level}. Nothing was imported.")
         return 0
-    print_line(f"{_name(bundles)}: {new} trials imported, {len(trials) - new} known before{level}.")
+    print_line(f"{_name(bundles)}: {new} trials imported, {len(trials) - new} already known{level}.")
     if new:
         foreign = [one for one in bundles if one.content.rows and one.name not in shipped()]
         names = " ".join(f"--trust {one.name[:12]}" for one in foreign)

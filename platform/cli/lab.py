@@ -26,15 +26,15 @@ from longwave.platform.storage.store import Store
 def open_lab(
     port: Annotated[int, typer.Option(help="Port on this machine.", min=1, max=65535)] = 8501,
     address: Annotated[
-        str, typer.Option(help="IP address to listen on; others than this one with --public.")
+        str, typer.Option(help="IP address to listen on; any but this machine's own needs --public.")
     ] = "127.0.0.1",
     public: Annotated[
-        bool, typer.Option(help="Let others in: infra/deploy/login says how they are asked who they are.")
+        bool, typer.Option(help="Allow access from other machines; infra/deploy/login describes a login.")
     ] = False,
-    login: Annotated[bool, typer.Option(help="Ask visitors to log in, as infra/deploy/login says.")] = False,
+    login: Annotated[bool, typer.Option(help="Require a login, as infra/deploy/login describes.")] = False,
     store: StoreOption = None,
 ) -> int:
-    """Open the Lab: the leaderboard in a browser, with every seed's curve. By default for this machine alone.
+    """Open the Lab: the leaderboard in a browser, with every seed's curve. By default, only for this machine.
 
     Example: longwave dashboard --port 8600
     """
@@ -43,7 +43,7 @@ def open_lab(
     except ValueError:
         raise ConfigError(f"--address is an IP address, 127.0.0.1 or 0.0.0.0, got {address!r}.") from None
     if not local and not public:
-        raise ConfigError(f"--address {address} lets others in, who can see all results. If they may: --public")
+        raise ConfigError(f"--address {address} lets other machines see all results. To allow that, add: --public")
     _check_free(address, port)
     url = store_url(store)
     with suppress(NoStoreError):  # the Lab says what makes one

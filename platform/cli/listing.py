@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     pass
 
 
-FamilyOption = Annotated[str | None, typer.Option(metavar="NAME", help="List this family alone.")]
+FamilyOption = Annotated[str | None, typer.Option(metavar="NAME", help="List only this family.")]
 
 
 def show_models(
-    name: Annotated[str | None, typer.Argument(help="One model, in full.", autocompletion=a_model)] = None,
+    name: Annotated[str | None, typer.Argument(help="Model to show in full.", autocompletion=a_model)] = None,
     family: FamilyOption = None,
     format: FormatOption = Format.table,
-    kernel: Annotated[bool, typer.Option("--kernel", help="Of one model, the plan of its fused loop.")] = False,
+    kernel: Annotated[bool, typer.Option("--kernel", help="Print the plan of one model's fused loop.")] = False,
     task: Annotated[
         str | None,
-        typer.Option(help="Of one model, the ranges that a search has on this task.", autocompletion=a_task),
+        typer.Option(help="Print one model's search ranges on this task.", autocompletion=a_task),
     ] = None,
 ) -> None:
     """List the models with their papers, or show one in full. Its page has equation and settings.
@@ -49,7 +49,7 @@ def show_models(
 
 
 def show_tasks(
-    name: Annotated[str | None, typer.Argument(help="One task, in full.", autocompletion=a_task)] = None,
+    name: Annotated[str | None, typer.Argument(help="Task to show in full.", autocompletion=a_task)] = None,
     family: FamilyOption = None,
     format: FormatOption = Format.table,
 ) -> None:
@@ -69,4 +69,4 @@ def show_tasks(
 def _one_or_family(name: str | None, family: str | None) -> None:
     """Raise ConfigError where one thing and a family are both asked for."""
     if name and family:
-        raise ConfigError(f"--family lists a family, {name} is one of its own. Give one of them.")
+        raise ConfigError(f"--family lists a family and {name} shows one. Give either.")

@@ -18,18 +18,20 @@ from longwave.platform.render.export import Format
 def list_published(
     task: Annotated[
         str | None,
-        typer.Argument(help="Of this task alone, ours or not.", callback=task_key, autocompletion=a_task),
+        typer.Argument(
+            help="Only numbers on this task, which need not be one of ours.", callback=task_key, autocompletion=a_task
+        ),
     ] = None,
     unpaired: Annotated[
-        bool, typer.Option("--unpaired", help="Those alone that stand beside no row of ours, with the reason.")
+        bool, typer.Option("--unpaired", help="Only numbers that no row of ours can be compared with, and why.")
     ] = False,
     model: Annotated[
         str | None,
-        typer.Option(help="Of this model alone: its key.", callback=model_key, autocompletion=a_model),
+        typer.Option(help="Only numbers of this model.", callback=model_key, autocompletion=a_model),
     ] = None,
     format: FormatOption = Format.table,
 ) -> None:
-    """List the numbers that papers print, what each is of, and which variant of ours it belongs to.
+    """List published numbers, what each measures, and which variant of ours it compares with.
 
     On a terminal a long list is shown in your pager (PAGER, else less).
 
@@ -40,8 +42,7 @@ def list_published(
         known = {number[kind] for number in numbers}
         if requested in here and requested not in known:
             raise ConfigError(
-                f"No printed number of the {kind} {requested} is at hand. "
-                f"What is known of it: longwave {kind}s {requested}"
+                f"No published number of the {kind} {requested} is on record. See: longwave {kind}s {requested}"
             )
         if requested is not None and requested not in known:
             raise ConfigError(did_you_mean(f"published number of the {kind}", requested, known))

@@ -31,7 +31,7 @@ PluginsOption = Annotated[
     typer.Option(
         "--plugins",
         metavar="FILE|FOLDER",
-        help="Models and tasks of your own, named my-FILE or FOLDER-FILE; may be repeated, and stand anywhere.",
+        help="Models and tasks of your own, named my-FILE or FOLDER-FILE; may be repeated, anywhere in the command.",
     ),
 ]
 
@@ -46,7 +46,7 @@ def _print_version(requested: bool) -> None:
 def start(
     plugins: PluginsOption = None,
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and end.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Compare long-memory sequence models: sweeps on Ray, honest boards, one command a row.
@@ -112,7 +112,7 @@ def main(arguments: list[str] | None = None, command: Callable[..., Any] | None 
         name = None if command else "longwave"
         result: Any = (command or app)(_plugins_first(arguments), prog_name=name, standalone_mode=False)
         if result == INTERRUPTED:
-            typer.echo("Interrupted. What is done is kept; the same command goes on from there.", err=True)
+            typer.echo("Interrupted. Finished work is kept; run the same command to continue.", err=True)
         return result if isinstance(result, int) else 0
     except Interrupted as error:
         typer.echo(str(error), err=True)
@@ -145,7 +145,7 @@ def _check_arguments(arguments: list[str]) -> None:
         if len(text) > LONGEST:
             raise ConfigError(f"An argument has at most {LONGEST} characters, got {len(text)}: {text[:40]}…")
         if "\0" in text or any("\ud800" <= sign <= "\udfff" for sign in text):
-            raise ConfigError(f"An argument is UTF-8 text without NUL, got {text[:40]!r}.")
+            raise ConfigError(f"An argument must be UTF-8 text without NUL, got {text[:40]!r}.")
 
 
 def _plugins_first(arguments: list[str]) -> list[str]:

@@ -22,11 +22,11 @@ def send_to_mlflow(
         str | None, typer.Option(help="Tracking URI. Default: MLFLOW_TRACKING_URI, else a local file.")
     ] = None,
     storage: Annotated[
-        str | None, typer.Option(metavar="PLACE", help="Where the sweep kept weights, if its --storage was given.")
+        str | None, typer.Option(metavar="PLACE", help="Folder of the sweep's weights, if --storage was given.")
     ] = None,
     store: StoreOption = None,
 ) -> None:
-    """Send an MLflow server what it does not have of a sweep. Sending twice changes nothing.
+    """Send MLflow the results of a sweep that it does not have yet. Sending twice changes nothing.
 
     Example: longwave mlflow sync demo --server http://127.0.0.1:5000
     """

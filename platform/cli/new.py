@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from longwave.platform.plugins.plugin import PluginKind
 
 
-ToOption = Annotated[Path, typer.Option("--to", metavar="FOLDER", help="Where it goes; by default here.")]
+ToOption = Annotated[Path, typer.Option("--to", metavar="FOLDER", help="Folder to write to. Default: this one.")]
 
-NewName = Annotated[str, typer.Argument(help="Its name: small letters, digits and _.")]
+NewName = Annotated[str, typer.Argument(help="Its name: lowercase letters, digits and _.")]
 
 
 def write_model(name: NewName, to: ToOption = Path()) -> None:
-    """Write a model of your own: a file with comments, which is whole and keeps all rules.
+    """Write a model of your own: a commented file that trains and passes all checks.
 
     Example: longwave new model leaky --to models
     """
@@ -28,7 +28,7 @@ def write_model(name: NewName, to: ToOption = Path()) -> None:
 
 
 def write_task(name: NewName, to: ToOption = Path()) -> None:
-    """Write a task of your own: a file with comments, which is whole and keeps all rules.
+    """Write a task of your own: a commented file that trains and passes all checks.
 
     Example: longwave new task sign
     """
@@ -40,5 +40,5 @@ def _write_plugin(kind: PluginKind, name: str, to: Path) -> None:
     path = write_new(kind, name, to)
     command = f"longwave {kind}s my-{name} --plugins {path}"
     terminal.print_line(
-        f"{path} is a whole {kind}, my-{name}.\n  Check it: longwave check {path}\n  Show it: {command}"
+        f"Wrote the {kind} my-{name}, ready to train: {path}\n  Check it: longwave check {path}\n  Show it: {command}"
     )

@@ -32,15 +32,15 @@ class PlaceOptions:
         typer.Option(
             min=1,
             max=1_000_000,
-            help="Packs at a time. Default: as many as the GPUs take, or where none is, the cores.",
+            help="Packs at a time. Default: as many as fit on the GPUs, or one per core without a GPU.",
         ),
     ] = None
     ray: Annotated[str | None, typer.Option(help="Ray cluster to use, for example auto or 10.0.0.1:6379.")] = None
     gpus: Annotated[
         float | None,
-        typer.Option(help="Share of a GPU a pack takes, at most 1. Default: as measured; else a whole one."),
+        typer.Option(help="Share of a GPU per pack, at most 1. Default: as measured, else 1."),
     ] = None
-    cpu: Annotated[bool, typer.Option("--cpu", help="Train on cores, also where there are GPUs.")] = False
+    cpu: Annotated[bool, typer.Option("--cpu", help="Train on CPU cores even where there are GPUs.")] = False
     cpus: Annotated[
         float, typer.Option(min=0.1, max=4096, help="CPUs a pack, fractions allowed; on a GPU at most.")
     ] = 1.0
@@ -96,7 +96,9 @@ class RunOptions(PlaceOptions):
             metavar="PLACE", help="Folder of checkpoints; on a cluster one that all nodes share, or s3://... ."
         ),
     ] = None
-    here: Annotated[bool, typer.Option("--here", help="In this process, one pack after another, without Ray.")] = False
+    here: Annotated[
+        bool, typer.Option("--here", help="Train in this process, one pack after another, without Ray.")
+    ] = False
     mlflow: Annotated[
         str | None,
         typer.Option(help="MLflow to copy to; off for none. Default: MLFLOW_TRACKING_URI, else a local file."),
@@ -108,11 +110,12 @@ class RunOptions(PlaceOptions):
     metrics: Annotated[
         str | None,
         typer.Option(
-            metavar="PORT", help="Show Prometheus what it does: a port here, or 0.0.0.0:PORT for all networks."
+            metavar="PORT",
+            help="Serve metrics to Prometheus: a port on this machine, or 0.0.0.0:PORT for all networks.",
         ),
     ] = None
     keep_weights: Annotated[
-        bool, typer.Option("--keep-weights", help="Keep the weights of retrainings; also said in the file.")
+        bool, typer.Option("--keep-weights", help="Save the weights of retrainings, as the sweep file can also ask.")
     ] = False
     stall: Annotated[
         float,
@@ -120,11 +123,11 @@ class RunOptions(PlaceOptions):
             min=1,
             max=1e7,
             metavar="SECONDS",
-            help="Say of a pack that makes no step for so long, or for 20 of its longest steps, that it has stalled.",
+            help="Report a pack as stalled after so long, or 20 of its longest steps, without a step.",
         ),
     ] = STALL_SECONDS
     stall_kill: Annotated[
-        bool, typer.Option("--stall-kill", help="Fail packs that have stalled, with a stack trace, and go on.")
+        bool, typer.Option("--stall-kill", help="Fail stalled packs with a stack trace, and continue.")
     ] = False
 
     def workers_of(self, name: str) -> Workers:
@@ -134,9 +137,11 @@ class RunOptions(PlaceOptions):
             ConfigError: Two options exclude each other, or one is none.
         """
         if self.here and self.ray is not None:
-            raise ConfigError("--here trains in this process, --ray on a cluster. Leave one out.")
+            raise ConfigError("--here trains in this process and --ray on a cluster. Give either.")
         if self.storage and self.storage.startswith("memory:") and not self.here:
-            raise ConfigError("memory:// lies in one process: it goes with --here. Workers need a folder or s3://... .")
+            raise ConfigError(
+                "memory:// exists within one process only, so it needs --here. Workers need a folder or s3://... ."
+            )
         chosen = self.here or self.ray is not None or self.workers is not None or self.gpus is not None
         single_first = not chosen and self.cpus == 1 and (self.cpu or not NVIDIA.exists())
         return replace(

@@ -33,22 +33,22 @@ def _describe_keys(command: Callable[..., None]) -> Callable[..., None]:
 
 @_describe_keys
 def add_task(card: Annotated[Path, typer.Argument(metavar="CARD", help="Data card, TOML, beside its data.")]) -> None:
-    """Make data of your own a task like any other. All of it is read and checked first; the files stay where they are.
+    """Add data of your own as a task. All of it is read and checked first; the files stay where they are.
 
     Example: longwave tasks add mydata.toml
     """
     with show_waiting(f"Reading {card}"):
         added = cards.add(card)
     print_added(added)
-    typer.echo(f'Look at it with: longwave tasks {added.name}. In a sweep file: task = "{added.name}"')
+    typer.echo(f'See it with: longwave tasks {added.name}. In a sweep file: task = "{added.name}"')
 
 
 def remove_task(name: Annotated[str, typer.Argument(help="A task that was added.")]) -> None:
-    """Forget a task of your own. Its files and its results stay.
+    """Remove a task of your own. Its files and its results stay.
 
     Example: longwave tasks remove my-mydata
     """
-    typer.echo(f"{cards.remove(name).stem} is no task any more. Its data and its results stay.")
+    typer.echo(f"Removed the task {cards.remove(name).stem}. Its data and results are kept.")
 
 
 def print_added(added: AddedCard) -> None:
@@ -56,9 +56,9 @@ def print_added(added: AddedCard) -> None:
     data = added.data
     many = f"{len(data.training(0))} examples to train, {len(data.valid)} to validate, {len(data.test)} to test"
     steps = data.valid.positions
-    what = "is there already" if added.replaced == added.version else "is a task now"
+    what = "is there already" if added.replaced == added.version else "was added"
     if added.replaced not in ("", added.version):
-        what = f"is another version now: {added.version} for {added.replaced}; earlier rows stay, superseded"
+        what = f"has changed: version {added.version} replaces {added.replaced}, whose rows are superseded"
     typer.echo(f"{added.name} {what}: {many}, of {steps} step{'s' * (steps != 1)} at most. Data {data.version}.")
     for remark in added.remarks:
         typer.echo(one_line(f"  {remark.rule}: {remark.text}"))

@@ -30,20 +30,26 @@ if TYPE_CHECKING:
 EXITS = {"inside": 0, "outside": 1, "undecided": 3}
 
 TaskOption = Annotated[
-    str | None, typer.Option(help="Look at rows of this task alone.", callback=task_key, autocompletion=a_task)
+    str | None, typer.Option(help="Only rows of this task.", callback=task_key, autocompletion=a_task)
 ]
 
 
 def reproduce_row(
     row: RowArgument,
-    seed: Annotated[int | None, typer.Option(min=0, max=2**31 - 1, help="Default: one new to the row.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, max=2**31 - 1, help="Default: a new one.")] = None,
     task: TaskOption = None,
-    keep: Annotated[bool, typer.Option("--keep", help="Store it as one more retraining of the row.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Store the result as one more retraining of the row.")] = False,
     keep_weights: Annotated[
-        bool, typer.Option("--keep-weights", help="Keep its weights; with --seed of a retraining, as that one's.")
+        bool,
+        typer.Option(
+            "--keep-weights", help="Save its weights; with --seed of a retraining, as those of that retraining."
+        ),
     ] = False,
     patch: Annotated[
-        bool, typer.Option("--patch", help="Run nothing; print the row's uncommitted changes, for git apply.")
+        bool,
+        typer.Option(
+            "--patch", help="Train nothing; print the uncommitted changes that the row was trained with, for git apply."
+        ),
     ] = False,
     format: ListFormatOption = ListFormat.table,
     store: StoreOption = None,
@@ -86,7 +92,7 @@ def export_weights(
         int | None, typer.Option(min=0, help="Of the retraining with this seed. Default: the best.")
     ] = None,
     storage: Annotated[
-        str | None, typer.Option(metavar="PLACE", help="Where its sweep kept checkpoints, if that was said.")
+        str | None, typer.Option(metavar="PLACE", help="Folder of its sweep's checkpoints, if --storage was given.")
     ] = None,
     store: StoreOption = None,
 ) -> None:

@@ -26,7 +26,7 @@ def show_row(
     format: Annotated[Format, typer.Option(help="table, csv, markdown, latex or json")] = Format.table,
     store: StoreOption = None,
 ) -> None:
-    """Print one row or one trial in full. It has settings, seeds, scores, where it was trained, what it took, commands.
+    """Print one row or one trial in full: settings, seeds, scores, environment, cost and commands.
 
     Example: longwave show 3f9c12ab
     """
@@ -46,11 +46,11 @@ def show_row(
 def diff_rows(
     first: RowArgument,
     second: RowArgument,
-    all: Annotated[bool, typer.Option("--all", help="What they have in common too.")] = False,
+    all: Annotated[bool, typer.Option("--all", help="Also print what they have in common.")] = False,
     format: Annotated[Format, typer.Option(help="table, csv, markdown, latex or json")] = Format.table,
     store: StoreOption = None,
 ) -> None:
-    """Print what two rows differ in, from settings to scores. Protocol, data, code and environment are in between.
+    """Print what two rows differ in: settings, protocol, data, code, environment and scores.
 
     Example: longwave diff 3f9c12ab 77d0e4c1 --format markdown
     """

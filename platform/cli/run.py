@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @takes_options
 def run_sweep(file: FileArgument, options: RunOptions) -> None:
-    """Run a sweep: search, retrain the winners, store everything. Run again, it does what is missing.
+    """Run a sweep: search, retrain the winners, store everything. Run again, it trains only what is missing.
 
     Example: longwave sweep run infra/sweeps/demo.toml --workers 2
     """
@@ -69,7 +69,7 @@ def _train_file(file: Path, options: RunOptions) -> None:
 
 @takes_options
 def resume_sweep(name: NameArgument, options: RunOptions) -> None:
-    """Go on with a sweep that was interrupted. What has ended is not trained again.
+    """Resume a sweep that was interrupted. Finished trials are not trained again.
 
     Example: longwave sweep resume demo
     """

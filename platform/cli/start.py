@@ -37,28 +37,31 @@ MODELS = "lem,cornn,lipschitz_rnn,lstm,gru"
 def start_task(
     file: Annotated[Path, typer.Argument(help="CSV, Parquet, NPZ or .ts; the first line of a CSV names its columns.")],
     layout: Annotated[
-        str | None, typer.Option(help="A row is: long: a step, wide: an example, series: a step.")
+        str | None,
+        typer.Option(
+            help="What a row is: a step of an example (long), an example (wide), a step of one series (series)."
+        ),
     ] = None,
-    series: Annotated[str | None, typer.Option(help="Column of which example a row is of.")] = None,
+    series: Annotated[str | None, typer.Option(help="Column that identifies the example of a row.")] = None,
     time: Annotated[str | None, typer.Option(help="Column of times.")] = None,
     task: Annotated[str | None, typer.Option(help="classification, regression or forecasting")] = None,
-    target: Annotated[str | None, typer.Option(help="Column or array of what is asked.")] = None,
-    inputs: Annotated[str | None, typer.Option(help="Array of an NPZ that holds the examples.")] = None,
-    horizon: Annotated[int | None, typer.Option(min=1, help="Steps ahead, of a forecast.")] = None,
-    window: Annotated[int | None, typer.Option(min=1, help="Steps of an example of one long series.")] = None,
+    target: Annotated[str | None, typer.Option(help="Column or array of the target.")] = None,
+    inputs: Annotated[str | None, typer.Option(help="Array of an NPZ with the inputs.")] = None,
+    horizon: Annotated[int | None, typer.Option(min=1, help="Horizon of a forecast, in steps.")] = None,
+    window: Annotated[int | None, typer.Option(min=1, help="Steps of each example cut from one long series.")] = None,
     stride: Annotated[
-        int | None, typer.Option(min=1, help="Steps from a window to the next; by default a quarter of it.")
+        int | None, typer.Option(min=1, help="Steps between the starts of two windows. Default: a quarter of a window.")
     ] = None,
-    group: Annotated[str | None, typer.Option(help="Column of what must lie in one split.")] = None,
-    channels: Annotated[str, typer.Option(help="What is fed: x,y; by default all other columns of numbers.")] = "",
+    group: Annotated[str | None, typer.Option(help="Column of groups that must not be spread over splits.")] = None,
+    channels: Annotated[str, typer.Option(help="Input columns: x,y. Default: all other numeric columns.")] = "",
     models: Annotated[str, typer.Option(help="Models of the sweep.")] = MODELS,
     trials: Annotated[int, typer.Option(min=1, help="Search trials a model.")] = 8,
     seeds: Annotated[int, typer.Option(min=1, help="Retrainings of each winner.")] = 5,
     store: StoreOption = None,
 ) -> None:
-    """Begin with data of your own. A data card and a sweep file are written beside them, and you see its cost.
+    """Begin with data of your own. A data card and a sweep file are written beside them, and its cost is printed.
 
-    What the columns do not show is asked for on a terminal; each answer can be given as an option, too.
+    What cannot be inferred from the columns is asked for on a terminal, or can be given as options.
 
     Example: longwave start mydata.csv --target label --task classification
     """
@@ -73,7 +76,7 @@ def start_task(
     with show_waiting(f"Checking {file}"):
         added = add_files(card, to_toml(content), sweep, sweep_text(card.stem, settings, sweep))
     print_added(added)
-    typer.echo(f"Written: {card} and {sweep}. Edit them as you like; of the card tell: longwave tasks add {card}")
+    typer.echo(f"Wrote {card} and {sweep}. After editing the card, update the task with: longwave tasks add {card}")
     _print_cost(sweep, store)
     typer.echo(f"Run it with: longwave sweep run {sweep}")
     typer.echo(f"Then: longwave board {added.name}")
@@ -95,7 +98,7 @@ def choose_files(file: Path) -> tuple[Path, Path]:
     for path in (card, sweep):
         if path.exists():
             raise ConfigError(
-                f"{path} is there already, and stays. Remove it, or go on with: longwave tasks add {card}"
+                f"{path} already exists and was not changed. Remove it, or add it with: longwave tasks add {card}"
             )
     return card, sweep
 
@@ -129,7 +132,7 @@ def _ask(text: str, choices: Sequence[str]) -> str:
     try:
         return str(typer.prompt(f"{text}{few}")).strip()
     except typer.Abort:
-        raise ConfigError("A question was not answered, so nothing was written.") from None
+        raise ConfigError("Nothing was written, because a question was not answered.") from None
 
 
 def sweep_text(name: str, settings: Mapping[str, Any], sweep: Path) -> str:

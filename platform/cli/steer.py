@@ -28,7 +28,7 @@ def show_status(
     price: PriceOption = "",
     store: StoreOption = None,
 ) -> None:
-    """Print how far a sweep is, who runs it, what it has taken, and how long it will take.
+    """Print a sweep's progress, its processes, its cost so far and the time left.
 
     Example: longwave sweep status demo --format json
     """
@@ -38,7 +38,7 @@ def show_status(
 
 
 def list_sweeps(format: ListFormatOption = ListFormat.table, store: StoreOption = None) -> None:
-    """List the sweeps of the store, and how they stand.
+    """List the sweeps of the store with their progress.
 
     Example: longwave sweep list
     """
@@ -47,7 +47,7 @@ def list_sweeps(format: ListFormatOption = ListFormat.table, store: StoreOption 
 
 
 def watch_sweep(name: NameArgument, store: StoreOption = None) -> None:
-    """Show how a sweep stands until it is over or interrupted. Off a terminal, it is a line whenever that changes.
+    """Show a sweep's progress until it is over or interrupted. Off a terminal, it prints a line at each change.
 
     It waits a little for a process that runs the sweep.
 
@@ -69,38 +69,38 @@ def watch_sweep(name: NameArgument, store: StoreOption = None) -> None:
 
 
 def pause_sweep(name: NameArgument, store: StoreOption = None) -> None:
-    """Have a sweep's drivers save checkpoints and wait. They keep their leases until ``sweep continue``.
+    """Pause a sweep: its drivers save checkpoints and wait. They keep their leases until ``sweep continue``.
 
     Example: longwave sweep pause demo
     """
-    _send_state(name, store, "pause", f"It goes on with: longwave sweep continue {name}")
+    _send_state(name, store, "pause", f"Continue it with: longwave sweep continue {name}")
 
 
 def continue_sweep(name: NameArgument, store: StoreOption = None) -> None:
-    """Let a paused sweep go on.
+    """Continue a paused sweep.
 
     Example: longwave sweep continue demo
     """
-    _send_state(name, store, "", "A driver that waits goes on within seconds; none is started by this.")
+    _send_state(name, store, "", "A waiting driver continues within seconds; this command starts none.")
 
 
 def stop_sweep(name: NameArgument, store: StoreOption = None) -> None:
-    """Have a sweep's drivers save checkpoints and end. What is done is kept.
+    """Stop a sweep: its drivers save checkpoints and exit. Finished trials are kept.
 
     Example: longwave sweep stop demo
     """
-    _send_state(name, store, "stop", f"Go on with: longwave sweep resume {name}")
+    _send_state(name, store, "stop", f"Resume it with: longwave sweep resume {name}")
 
 
 def retry_trials(name: NameArgument, store: StoreOption = None) -> None:
-    """Make the failed trials of a sweep open again. How they failed stays with their attempts.
+    """Queue the failed trials of a sweep again. The reasons of earlier failures are kept.
 
     Example: longwave sweep retry demo
     """
     with Store(store_url(store), create=False) as known:
         known.sweep(name)
         count = known.reopen_failed(name)
-    typer.echo(f"{name}: {count} failed trials are open again. Train them with: longwave sweep resume {name}")
+    typer.echo(f"{name}: {count} failed trials are queued again. Train them with: longwave sweep resume {name}")
 
 
 def _send_state(name: str, store: str | None, state: str, then: str) -> None:
@@ -108,4 +108,4 @@ def _send_state(name: str, store: str | None, state: str, then: str) -> None:
     with Store(store_url(store), create=False) as known:
         known.set_state(name, state)
         alive = sum(d.alive for d in read_drivers(known, name))
-    typer.echo(f"{name}: told {alive} running {'driver' if alive == 1 else 'drivers'}. {then}")
+    typer.echo(f"{name}: sent to {alive} running {'driver' if alive == 1 else 'drivers'}. {then}")

@@ -32,12 +32,12 @@ def export_study(
     Example: longwave sweep study demo --storage sqlite:///optuna.db
     """
     if store_url(storage) == store_url(store):
-        raise ConfigError("--storage is the results store, whose tables have the names of Optuna's. Give another file.")
+        raise ConfigError("--storage is the results store, whose table names clash with Optuna's. Give another file.")
     with Store(store_url(store), create=False) as known:
         searches = read_searches(known, name)
     for search in searches:
         _, new = write_study(search, storage)
-        typer.echo(f"Study {search.name!r}: {len(search.trials)} trials have ended, {new} of them are new there.")
+        typer.echo(f"Study {search.name!r}: {len(search.trials)} finished trials, {new} of them newly written.")
     typer.echo(f"See them with: optuna-dashboard {redacted(storage)}")
 
 
@@ -47,9 +47,9 @@ def show_importance(
     format: ListFormatOption = ListFormat.table,
     store: StoreOption = None,
 ) -> None:
-    """Print how much each number that a sweep searched mattered, by Optuna's evaluators of parameter importance.
+    """Print the importance of each parameter that a sweep searched, by one of Optuna's evaluators.
 
-    Trials count that were trained whole. The importances of a cell add up to 1, but for pedanova's.
+    Only trials trained to the end count. The importances of a cell add up to 1, but for pedanova's.
 
     Example: longwave sweep importance demo
     """

@@ -29,20 +29,24 @@ from longwave.platform.sweeps.run.estimate import describe_devices_here, estimat
 def plan_sweep(
     file: FileArgument,
     options: PlaceOptions,
-    cluster: Annotated[bool, typer.Option("--cluster", help="Print placement, hours and cost in their place.")] = False,
-    probe: Annotated[bool, typer.Option("--probe", help="Try what nothing is known of; results are kept.")] = False,
+    cluster: Annotated[
+        bool, typer.Option("--cluster", help="Print placement, hours and cost instead of trials.")
+    ] = False,
+    probe: Annotated[
+        bool, typer.Option("--probe", help="Measure packs without a stored measurement; the results are kept.")
+    ] = False,
     price: PriceOption = "",
     format: ListFormatOption = ListFormat.table,
 ) -> None:
-    """Print the search trials of a sweep and what it takes, or where its packs go. Nothing is trained or planned.
+    """Print the search trials of a sweep and its expected cost, or where its packs are placed. Nothing is trained.
 
-    What was never probed is tried for two steps, 40 seconds in all at most. With --cluster only probes of the store
+    Packs without a stored measurement are timed for two steps, in at most 40 seconds. With --cluster only stored probes
     count; --probe measures longer. A store is read for its rows and probes alone; those of --probe are kept there.
 
     Example: longwave sweep plan infra/sweeps/demo.toml --cluster --price 2.5
     """
     if (probe or options.ray) and not cluster:
-        raise ConfigError("--ray and --probe go with --cluster.")
+        raise ConfigError("--ray and --probe need --cluster.")
     checked, each = read_sweep(file), parse_prices(price)
     workers = options.workers_of(checked.name)
     with terminal.show_waiting("Preparing data") as say:
@@ -68,7 +72,7 @@ def list_edges(
     format: ListFormatOption = ListFormat.table,
     store: StoreOption = None,
 ) -> None:
-    """List the numbers of winners that sit at an edge of the range they were drawn from. Nothing is trained.
+    """List the winning values that lie at an edge of their search range. Nothing is trained.
 
     An edge is the outer 5 % of a range at each end, of its logarithm where it is drawn so. With --widened, a second
     search is printed. Under rule 2 it draws as many trials again for all models, in a box of half a decade round the
@@ -106,5 +110,5 @@ def plan_race(name: NameArgument, store: StoreOption = None) -> None:
         file = old.model_copy(update={"name": f"{old.name[:75]}-race", "race": Race()})
         missing = missing_trials(store_plan(resolve(file), known), known)
     of_search = sum(trial.phase == "search" for trial in missing)
-    typer.echo(f"{file.name}: planned; {len(missing)} trials are open, {of_search} of them of its search.")
+    typer.echo(f"{file.name}: planned; {len(missing)} trials to train, {of_search} of them in its search.")
     typer.echo(f"Run it with: longwave sweep resume {file.name}")

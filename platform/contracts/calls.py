@@ -19,7 +19,7 @@ from longwave.platform.contracts.small import STEP, Case, are_close, draw_normal
 
 ALIKE, RAGGED = (7, 7, 7, 7), (7, 4, 1)
 """Steps or nodes of the examples of a batch."""
-MIXED = "a layer computes nothing over the batch, such as a mean"
+MIXED = "a layer must compute nothing over the batch, such as a mean"
 
 
 def check_independent(case: Case) -> None:
@@ -27,20 +27,25 @@ def check_independent(case: Case) -> None:
     layer = case.layer().eval()
     for sizes, each, how, rule in (
         (ALIKE, True, "in a batch", MIXED),
-        (RAGGED, False, "beside examples of other sizes", "a read-out is of an example's own end, whatever pads it"),
+        (
+            RAGGED,
+            False,
+            "beside examples of other sizes",
+            "a read-out must be taken at an example's own end, whatever its padding",
+        ),
     ):
         given = make_examples(layer, sizes)
         alone, slopes = _compute_each(layer, given, [[k] for k in range(len(given))], each)
         together, mixed = _compute_each(layer, given, [range(len(given))[::-1]], each)
         for k, outputs in alone.items():
-            wrong = f"example {k + 1} of {len(given)} gives other outputs {how} than alone: {rule}"
+            wrong = f"example {k + 1} of {len(given)} gives different outputs {how} than alone: {rule}"
             require(are_close(together[k], outputs), wrong)
         for name, slope in slopes.items():
-            require(are_close(mixed[name], slope), f"{name} is another {how} than with each example alone: {rule}")
+            require(are_close(mixed[name], slope), f"{name} differs {how} from each example alone: {rule}")
     given = make_examples(layer, ALIKE)
     broken = [replace(given[0], values=given[0].values * math.nan), *given[1:]]
     same = [*map(torch.equal, features_of(layer, broken), features_of(layer, given))]
-    require(all(same[1:]), f"example 1, once not a number, changes the outputs of other examples: {MIXED}")
+    require(all(same[1:]), f"example 1, set to NaN, changes the outputs of other examples: {MIXED}")
 
 
 def _compute_each(
@@ -66,7 +71,7 @@ def check_fresh(case: Case) -> None:
     features_of(layer, other)
     features_of(layer.train(), other, generators=[Generator().manual_seed(1)])
     again = features_of(layer.eval(), given)
-    require(all(map(torch.equal, again, first)), "the same call gives other outputs after another call")
+    require(all(map(torch.equal, again, first)), "the same call gives different outputs after another call")
     if not isinstance(layer, SequenceLayer):
         return
     for members in (None, 2):
@@ -74,8 +79,8 @@ def check_fresh(case: Case) -> None:
         layer, x = case.layer(members), draw_normal(*lead, 5, 3, 2)
         zeros = tuple(torch.zeros(*lead, 3, *shape, dtype=x.dtype) for shape in layer.state_shapes().values())
         (plain, last), (output, state) = layer(x), layer(x, zeros)
-        require(are_close(output, plain), "a state of zeros gives other outputs than no state")
-        require(all(map(are_close, state, last)), "a state of zeros gives another last state than no state")
+        require(are_close(output, plain), "a state of zeros gives different outputs from no state")
+        require(all(map(are_close, state, last)), "a state of zeros gives a different last state from no state")
 
 
 def check_unchanged(case: Case) -> None:

@@ -91,7 +91,7 @@ def _check_quickly(plugin: Plugin, kind: PluginKind, name: str, variant: str) ->
     with torch.random.fork_rng(devices=[]):
         broken = next((outcome for outcome in _check_rules(kind, name, variant, quick=True) if outcome.broken), None)
     if broken:
-        rule = f"breaks a rule and is not trained: {broken.words} Here {broken.broken}"
+        rule = f"breaks a rule and cannot be trained: {broken.words} Here {broken.broken}"
         raise ConfigError(f"The {kind} {name} {rule}. Check it: longwave check {plugin.origin}")
 
 

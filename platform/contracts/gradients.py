@@ -24,7 +24,7 @@ def check_differentiable(case: Case) -> None:
     Once with the hyper-parameters that must be given, once with all. A surrogate gradient is not asked for its slope.
     """
     if case.spec.layer.SURROGATE:
-        raise NotMeant("not asked: the layer declares a surrogate gradient")
+        raise NotMeant("not checked: the layer declares a surrogate gradient")
     _check_slopes(case, {})
     if more := [p for p in case.params if not p.searched and p.name != "dropout"]:
         _check_slopes(case, case.points(2, more))
@@ -55,8 +55,8 @@ def _check_slopes(case: Case, chosen: Mapping[str, Any]) -> None:
             right = torch.autograd.gradcheck(function, tuple(alone), raise_exception=False)
         except ValueError:  # no output requires a gradient
             right = not _input_matters(function, alone, k)
-        require(right, f"the gradient of {name} is not the slope that finite differences show")
-    require(False, "the gradients are not the slopes that finite differences show")
+        require(right, f"the gradient of {name} differs from finite differences")
+    require(False, "the gradients differ from finite differences")
 
 
 def _input_matters(function: Any, inputs: list[Tensor], k: int) -> bool:
@@ -91,7 +91,7 @@ def numbers_matter(case: Case) -> None:
             chosen: dict[str, Any] = {param.name: value_at(param, fraction)}
             layer = case.layer(**chosen)
             outputs.append(layer(draw_normal(9, 6, 2), None, [Generator().manual_seed(1)])[0])
-        require(torch.equal(outputs[0], outputs[1]), "the same call twice gives other numbers")
+        require(torch.equal(outputs[0], outputs[1]), "the same call gives different numbers the second time")
         require((outputs[2] - outputs[0]).abs().max() > 1e-9, f"{param.name} changes no output")
 
 

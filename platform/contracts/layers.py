@@ -35,15 +35,15 @@ def check_declared(case: Case) -> None:
     layer = case.layer()
     own = {p.name for p in case.params if p.searched or isinstance(p.default, float)}
     held = {name for name, _ in layer.named_buffers()} - layer.untrained()
-    require(own == held, f"it holds the numbers {sorted(held)}, and its parameters are {sorted(own)}")
+    require(own == held, f"it stores the values of {sorted(held)}, but its parameters are {sorted(own)}")
 
 
 def check_refuses(case: Case) -> None:
     """Check that what is no valid hyper-parameter is refused with a line."""
     for param in case.params:
         for wrong in (-1.0, math.nan, math.inf, *([] if param.most == math.inf else [param.most + 0.5])):
-            require(_check_refused(case, {param.name: wrong}), f"{param.name} = {wrong:g} is taken")
-    require(_check_refused(case, {"nonsense_": 1.0}), "a parameter that it has not is taken")
+            require(_check_refused(case, {param.name: wrong}), f"{param.name} = {wrong:g} is accepted")
+    require(_check_refused(case, {"nonsense_": 1.0}), "an unknown parameter is accepted")
 
 
 def _check_refused(case: Case, chosen: dict[str, Any]) -> bool:
@@ -76,7 +76,9 @@ def check_shapes(case: Case) -> None:
     swapped, plain = case.layer(batch_first=True), case.layer()
     swapped.load_state_dict(plain.state_dict())
     x = draw_normal(5, 6, 2)
-    require(are_close(swapped(x.transpose(0, 1))[0].transpose(0, 1), plain(x)[0]), "batch_first gives other numbers")
+    require(
+        are_close(swapped(x.transpose(0, 1))[0].transpose(0, 1), plain(x)[0]), "batch_first gives different numbers"
+    )
 
 
 def check_causal(case: Case) -> None:
@@ -96,7 +98,7 @@ def check_streams(case: Case) -> None:
     for members in (None, 2):
         layer, lead = case.layer(members), () if members is None else (members,)
         if not layer.state_shapes():
-            raise NotMeant("it carries no state from one call to the next")
+            raise NotMeant("it has no state to carry from one call to the next")
         x = draw_normal(*lead, 7, 3, 2)
         for start in (None, start_of(layer, 3)):
             whole, last = layer(x, start)
@@ -105,11 +107,9 @@ def check_streams(case: Case) -> None:
                 for a, b in zip(cuts, cuts[1:], strict=False):
                     output, state = layer.features(make_batch(x.narrow(-3, a, b - a), every_step=True), state)
                     outputs.append(output)
-                require(
-                    are_close(torch.cat(outputs, -3), whole), f"in pieces of {cuts[1]} steps the outputs are others"
-                )
+                require(are_close(torch.cat(outputs, -3), whole), f"in pieces of {cuts[1]} steps the outputs differ")
                 same = all(are_close(s, e) for s, e in zip(state or (), last, strict=True))
-                require(same, f"in pieces of {cuts[1]} steps the last state is another")
+                require(same, f"in pieces of {cuts[1]} steps the last state differs")
 
 
 def check_alone(case: Case) -> None:
@@ -122,9 +122,9 @@ def check_alone(case: Case) -> None:
         lone.load_state_dict({name: tensor[k] for name, tensor in pack.state_dict().items()})
         rows = [shape[0] for shape in lone.state_shapes().values()]  # alone, a short delay keeps a short past
         output, state = lone(x[k], tuple(s[k, :, len(s[k, 0]) - n :] for s, n in zip(start, rows, strict=True)))
-        require(are_close(output, together[k]), f"member {k + 1} of {TOGETHER} has other outputs than alone")
+        require(are_close(output, together[k]), f"member {k + 1} of {TOGETHER} has different outputs than alone")
         theirs = [s[k, :, len(s[k, 0]) - n :] for s, n in zip(last, rows, strict=True)]
-        require(all(map(are_close, state, theirs)), f"member {k + 1} of {TOGETHER} has another state than alone")
+        require(all(map(are_close, state, theirs)), f"member {k + 1} of {TOGETHER} has a different state than alone")
 
 
 def check_unmixed(case: Case) -> None:
@@ -167,10 +167,13 @@ def check_seeded(case: Case) -> None:
         hyper = {name: [v[k]] for name, v in case.points(3, case.params).items()}
         lone = Network(case.spec, SIZES, hyper, [seed], case.options, torch.float64)
         for name, tensor in lone.state_dict().items():
-            require(torch.equal(pack.state_dict()[name][k], tensor[0]), f"{name} starts otherwise in a pack than alone")
-    require(not torch.equal(pack.weight[0], pack.weight[1]), "two seeds give one start")
+            require(
+                torch.equal(pack.state_dict()[name][k], tensor[0]),
+                f"{name} is initialised differently in a pack than alone",
+            )
+    require(not torch.equal(pack.weight[0], pack.weight[1]), "two seeds give the same initial weights")
     x = make_batch(draw_normal(3, 5, 6, 2), every_step=True)
-    require(torch.equal(pack(x, STEP), pack(x, STEP)), "the same call twice gives other numbers")
+    require(torch.equal(pack(x, STEP), pack(x, STEP)), "the same call gives different numbers the second time")
 
 
 def check_count(case: Case) -> None:
@@ -180,7 +183,7 @@ def check_count(case: Case) -> None:
         actual = network.parameter_count()
         for options in (case.options, {**case.spec.defaults, **case.options}):
             stated = case.spec.count(p, d, q, **options)
-            require(stated == actual, f"count({p}, {d}, {q}) is {stated}, and it has {actual} trainable numbers")
+            require(stated == actual, f"count({p}, {d}, {q}) is {stated}, but it has {actual} trainable numbers")
         output = network(make_batch(draw_normal(1, 1, 1, p)))
         require(output.shape == (1, 1, q) and output.isfinite().all(), f"it does not run at the sizes {p}, {d}, {q}")
 

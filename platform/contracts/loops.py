@@ -28,7 +28,7 @@ def check_fused(case: Case) -> None:
     with using("reference"):
         plain = _run_loop(case, layer)
     for name, tensor in ours.items():
-        require(are_close(tensor.double(), plain[name].double(), FUSED), f"the fused loop gives another {name}")
+        require(are_close(tensor.double(), plain[name].double(), FUSED), f"the fused loop gives a different {name}")
 
 
 def _run_loop(case: Case, layer: SequenceLayer[Any]) -> dict[str, Tensor]:

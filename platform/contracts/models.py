@@ -26,28 +26,31 @@ def _of_sequences(check: Callable[[Case], None]) -> Callable[[Case], None]:
 
 
 RULES: Sequence[Rule[Case]] = (
-    Rule("It says what it is, and holds the numbers that it declares.", layers.check_declared),
-    Rule("A hyper-parameter that is not valid is refused.", layers.check_refuses),
-    Rule("In evaluation an example alone gives what it gives in any batch.", calls.check_independent),
-    Rule("No state is the zero state, and no call depends on the calls before it.", calls.check_fresh),
-    Rule("A call changes nothing of the layer, its inputs or shared random numbers.", calls.check_unchanged),
+    Rule("Its description is complete, and it stores the values it declares.", layers.check_declared),
+    Rule("Invalid hyper-parameters are rejected.", layers.check_refuses),
+    Rule("In evaluation, an example gives the same alone as in any batch.", calls.check_independent),
+    Rule("Without a state it starts from zeros, and no call depends on earlier calls.", calls.check_fresh),
+    Rule("A call changes neither the layer, its inputs nor shared random numbers.", calls.check_unchanged),
     *(
         Rule(words, _of_sequences(check), quick=check not in SLOW)
         for words, check in (
-            ("Outputs are (M, T, B, d), states as declared; batch first swaps two axes.", layers.check_shapes),
-            ("No output depends on a later input, and every later one does.", layers.check_causal),
-            ("A sequence in pieces, and step by step, gives what one call gives.", layers.check_streams),
+            (
+                "Outputs have shape (M, T, B, d), states the declared ones; batch_first swaps two axes.",
+                layers.check_shapes,
+            ),
+            ("Outputs depend on all earlier inputs and on no later one.", layers.check_causal),
+            ("A sequence in pieces or step by step gives the same as in one call.", layers.check_streams),
             ("Each member of a pack computes what it computes alone.", layers.check_alone),
-            ("Members never mix, whatever happens to one of them.", layers.check_unmixed),
-            ("A seed decides the start, in a pack as alone; nothing else does.", layers.check_seeded),
+            ("No member affects another, whatever happens to it.", layers.check_unmixed),
+            ("The initial weights depend on the seed alone, in a pack as well.", layers.check_seeded),
             ("Gradients equal finite differences in float64.", gradients.check_differentiable),
-            ("Every weight is used and learns.", gradients.weights_used),
+            ("Every weight is used and gets a gradient.", gradients.weights_used),
             ("Every hyper-parameter matters.", gradients.numbers_matter),
-            ("The ends of every range give finite numbers.", gradients.ends_of_ranges),
-            ("The count of trainable numbers is right.", layers.check_count),
-            ("float32 gives what float64 gives.", layers.of_dtype),
-            ("The fused loop computes what the plain one computes.", loops.check_fused),
-            ("Training makes its loss fall.", layers.check_learns),
+            ("Parameters at the ends of their ranges give finite numbers.", gradients.ends_of_ranges),
+            ("The stated number of trainable numbers is right.", layers.check_count),
+            ("float32 agrees with float64.", layers.of_dtype),
+            ("The fused loop agrees with the plain one.", loops.check_fused),
+            ("Training reduces its loss.", layers.check_learns),
         )
     ),
 )

@@ -41,7 +41,7 @@ def _check_recipes(task: LoadedTask) -> None:
         except ConfigError as error:
             require(False, f"{at}: {error}")
         for name, number in recipe.numbers.items():
-            require(name in known, f"{at} names the training number {name}, which there is not")
+            require(name in known, f"{at} names the training number {name}, which does not exist")
             known[name].check(number)
         require(recipe.hidden > 0 and recipe.batch > 0 and recipe.epochs > 0, f"{at} has a size that is not positive")
         require(recipe.source, f"{at} has no source")
@@ -67,10 +67,10 @@ def _check_asked(name: str, split: Sequences, few: Sequences, outputs: int, n: i
     targets = few.targets
     if targets.is_floating_point():
         require(targets.shape[-1] == outputs, f"{name}: targets have {targets.shape[-1]} numbers, not {outputs}")
-        require(targets.isfinite().flatten(1).any(1).all(), f"{name}: an example asks for nothing")
+        require(targets.isfinite().flatten(1).any(1).all(), f"{name}: an example has no target")
         return
     classes = targets[targets != NOT_ASKED]
-    require(targets.dtype == torch.int64 and len(classes) >= n, f"{name}: an example asks for nothing")
+    require(targets.dtype == torch.int64 and len(classes) >= n, f"{name}: an example has no target")
     count = max(outputs, 2)
     require(classes.min() >= 0 and classes.max() < count, f"{name}: a class is not below outputs = {count}")
 
@@ -90,13 +90,11 @@ def _check_repeats(task: LoadedTask) -> None:
     for cached in _find_caches(task.spec.load):
         cached.cache_clear()
     again = task.spec.load(task.spec.variant)
-    require(
-        again.version == task.data.version, "loaded twice the data are others: draw them by a generator with a seed"
-    )
+    require(again.version == task.data.version, "the data differ when loaded twice: draw them from a seeded generator")
     stream = task.data.stream
     if stream is not None:
         parts = [[*stream(seed, FEW).content()] for seed in (3, 3, 4)]
-        require(_same_data(parts[0], parts[1]), "the stream gives other examples for the same seed")
+        require(_same_data(parts[0], parts[1]), "the stream gives different examples for the same seed")
         require(not _same_data(parts[0], parts[2]), "the stream gives the same examples for another seed")
 
 
@@ -189,14 +187,14 @@ def _check_training(task: LoadedTask) -> None:
 
 
 RULES: Sequence[Rule[LoadedTask]] = (
-    Rule("It says what it is, and its data load.", _check_declared),
-    Rule("Its recipes name what the training rules have.", _check_recipes),
-    Rule("What it feeds has the sizes and types that it declares.", _check_fed),
-    Rule("No example stands in two splits.", _check_disjoint, quick=False),
+    Rule("Its description is complete, and its data load.", _check_declared),
+    Rule("Its recipes use only what the training rules know.", _check_recipes),
+    Rule("Its batches have the declared sizes and types.", _check_fed),
+    Rule("No example is in two splits.", _check_disjoint, quick=False),
     Rule("The data are the same each time, and a stream follows its seed.", _check_repeats, quick=False),
-    Rule("A variant that it has not is refused.", _check_variants),
-    Rule("Loss and metric agree on what is right, and are each member's own.", _check_agreement),
-    Rule("A broken output has no score, and harms no other member.", _broken_outputs),
+    Rule("Unknown variants are rejected.", _check_variants),
+    Rule("Loss and metric agree on the right answers, and are computed per member.", _check_agreement),
+    Rule("A broken output gets no score and affects no other member.", _broken_outputs),
     Rule("Its chance level is that of a guess.", _check_chance, quick=False),
     Rule("Its trivial predictors run.", _check_trivial, quick=False),
     Rule("A small GRU trains on it.", _check_training),

@@ -56,7 +56,7 @@ def link(task: TaskSpec, source: Source, folder: Path, report: OnProgress) -> No
         DataError: A file is missing or broken, or files lie already where the link would be; there is no new link.
     """
     if source.foreign:
-        raise DataError(f"{source.title} arrives with a package, in {source.folder}. Leave out --path {folder}.")
+        raise DataError(f"{source.title} comes with a package, in {source.folder}. Leave out --path {folder}.")
     target = folder.expanduser().resolve()
     with _locked(task, source, report):
         linked = source.folder
@@ -130,7 +130,7 @@ def _download_all(task: TaskSpec, source: Source, report: OnProgress) -> None:
             try:
                 downloaded = _download(remote, staging, report)
             except (OSError, ValueError) as error:
-                what = f"{remote.name} is not in {folder} and cannot be had from {remote.url} ({_reason(error)})"
+                what = f"{remote.name} is not in {folder} and cannot be downloaded from {remote.url} ({_reason(error)})"
                 raise _refusal(task, source, what) from error
             if remote.unpack:
                 report(f"unpacking {remote.name}", 0, None)
@@ -174,7 +174,9 @@ class _HttpsSession(requests.Session):
     def get_adapter(self, url: str) -> BaseAdapter:
         parts = urlsplit(url)
         if parts.scheme != "https" and (parts.scheme, parts.hostname) not in LOOPBACK:
-            raise OSError(f"files come by https alone, not by {parts.scheme or 'no scheme'} from {parts.hostname}")
+            raise OSError(
+                f"files are downloaded only by https, not by {parts.scheme or 'no scheme'} from {parts.hostname}"
+            )
         return super().get_adapter(url)
 
 

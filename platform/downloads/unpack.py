@@ -41,7 +41,7 @@ def unpack(archive: Path, folder: Path) -> None:
             with _Bounded(archive) as stream, (folder / archive.stem).open("wb") as file:
                 shutil.copyfileobj(stream, file, 2**20)
     except BROKEN as error:
-        raise DataError(f"{archive} must be a whole archive, got: {error}. Fetch it again.") from error
+        raise DataError(f"{archive} must be a complete archive, got: {error}. Fetch it again.") from error
 
 
 def _unzip(archive: Path, folder: Path) -> None:
@@ -78,7 +78,7 @@ class _Bounded(gzip.GzipFile):
     def read(self, size: int | None = -1) -> bytes:
         """Return the next bytes; DataError beyond the limits."""
         if size and size > HEADER:
-            raise DataError(f"{self._archive} has more than {HEADER:,} bytes in a header. It is not unpacked.")
+            raise DataError(f"{self._archive} has more than {HEADER:,} bytes in a header. It was not unpacked.")
         block = super().read(size)
         _check_size(self._archive, self.tell())
         return block
@@ -92,4 +92,6 @@ def _check_member(archive: Path, folder: Path, name: str, plain: bool) -> None:
 
 def _check_size(archive: Path, size: int) -> None:
     if size > (limit := min(BYTES, SLACK + RATIO * archive.stat().st_size)):
-        raise DataError(f"{archive} has more than {limit:,} bytes unpacked: no data set has. It is not unpacked.")
+        raise DataError(
+            f"{archive} has more than {limit:,} bytes unpacked, more than any data set. It was not unpacked."
+        )

@@ -12,9 +12,9 @@ from longwave.platform.editions.edition import Edition
 from longwave.platform.render.harmless import in_markdown
 
 REASONS = (
-    "A moved rank is told with everything on its board that can have moved it: the row's own seeds and median, rows "
-    "that came, left or were superseded, other rows with new numbers. All pairs of a board are tested together, so any "
-    "of them counts."
+    "A changed rank is listed with everything on its board that may have changed it: the row's own seeds and median, "
+    "rows that were added, removed or superseded, other rows with new numbers. All pairs of a board are tested "
+    "together, so any of these matters."
 )
 NAMED = 3
 """Rows that a reason names; of more it says how many."""
@@ -112,7 +112,7 @@ def _board(old: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping[str, 
             others = [other for name, other in moved.items() if name != key and (_ranked(other) or _ranked(old[name]))]
             around = [*pool, *([f"other rows moved: {_names(others)}"] if others else [])]
             causes = own if was["superseded"] != row["superseded"] else [*own, *around]
-            reasons = causes or ["no number on this board changed: ranks are computed in another way now"]
+            reasons = causes or ["no number on this board changed, but ranks are now computed differently"]
             changes.append(_change("rank", row, describe_row(was), describe_row(row), reasons))
         elif own:
             changes.append(_change("value", row, describe_row(was), describe_row(row), own))
@@ -157,7 +157,7 @@ def _why_gone(row: Mapping[str, Any], now: Iterable[Mapping[str, Any]]) -> str:
         (n["value"], n["sources"]) for other in now if other["model"] == row["model"] for n in other["published"]
     ]
     moved = row["kind"] == "published" and all(number in numbers for number in printed)
-    return "retrained here now: it stands in the row that retrains it" if moved else "row gone"
+    return "now retrained here: it is part of the row that retrains it" if moved else "row gone"
 
 
 def _names(rows: Sequence[Mapping[str, Any]]) -> str:

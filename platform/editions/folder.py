@@ -34,7 +34,7 @@ def read_manifest(folder: Path) -> dict[str, str]:
     manifest = read_json(folder / "manifest.json")
     files = manifest.get("files") if isinstance(manifest, dict) else None
     if not isinstance(files, dict) or not all(_is_own(name) for name in files):
-        raise ConfigError(f"{folder} is no edition: manifest.json does not name its files.")
+        raise ConfigError(f"{folder} is not an edition: manifest.json does not list its files.")
     return files
 
 
@@ -60,4 +60,4 @@ def read_json(file: Path) -> Any:
     try:
         return json.loads(check_json([read_file(file)], file))
     except ConfigError as error:
-        raise ConfigError(f"{file.parent} is no edition: {error}") from None
+        raise ConfigError(f"{file.parent} is not an edition: {error}") from None

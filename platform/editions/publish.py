@@ -78,10 +78,10 @@ def read(folder: Path) -> Edition:
     """
     files = read_manifest(folder)
     if "board.json" not in files:
-        raise ConfigError(f"{folder} is no edition: manifest.json does not name board.json.")
+        raise ConfigError(f"{folder} is not an edition: manifest.json does not list board.json.")
     if not (folder / "board.json").exists():
         steps = f"longwave import {folder}, then longwave publish NEW-FOLDER"
-        raise ConfigError(f"{folder} has no pages, which are drawn from its bundles. Draw them with: {steps}")
+        raise ConfigError(f"{folder} has no pages. Draw them from its bundles with: {steps}")
     check_files(folder, files)
     return load(read_json(folder / "board.json"), str(folder / "board.json"))
 
@@ -113,4 +113,4 @@ def write(folder: Path, made: Edition, contents: Mapping[str, bytes]) -> None:
 
 def _check_free(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ConfigError(f"{folder} is not an empty folder, and an edition is never changed. Name a new one.")
+        raise ConfigError(f"{folder} is not empty, and an edition is never changed. Name a new folder.")

@@ -75,15 +75,15 @@ def check_plan(bundle: Bundle) -> Findings:
     for row, trained in sorted(_rows(bundle).items()):
         alone = [e for e in trained if e.config.id not in of_sweeps]
         if len(alone) == len(trained):
-            yield "reject", f"row {row[:SHORT]} was asked for by no sweep: nothing says how it was selected."
+            yield "reject", f"row {row[:SHORT]} belongs to no sweep, so its selection cannot be checked."
         elif not all(e.rerun for e in alone):
-            yield "reject", f"row {row[:SHORT]} has retrainings that no sweep asked for and that are no re-runs."
+            yield "reject", f"row {row[:SHORT]} has retrainings that are neither part of a sweep nor re-runs."
         key = seed_key(trained[0].config)
         if {e.config.seed for e in alone} - {derive_seed("reproduce", key, k) for k in range(len(alone))}:
-            yield "flag", f"row {row[:SHORT]} has re-runs with chosen seeds, or some are missing.", ids(trained)
+            yield "flag", f"row {row[:SHORT]} has re-runs whose seeds were chosen, or lacks some of them.", ids(trained)
     for lost in sorted(e.config.id for e in trials.values() if e.config.phase != "retrain"):
         if lost not in of_sweeps:
-            yield "reject", f"trial {lost} is a search trial that no sweep asked for."
+            yield "reject", f"trial {lost} is a search trial that belongs to no sweep."
 
 
 def _check_cell(settings: SweepFile, cell: str, trained: Sequence[BundledTrial]) -> Findings:
@@ -97,14 +97,14 @@ def _check_cell(settings: SweepFile, cell: str, trained: Sequence[BundledTrial])
     if not concerns(settings, trained):
         tasks = ", ".join(f"{task} {variant}".rstrip() for task, variant in settings.variant_by_task.items())
         trains = f"{', '.join(settings.models)} on {tasks}"
-        yield "reject", f"{where}: the sweep trains {trains} alone."
+        yield "reject", f"{where}: the sweep trains only {trains}."
     elif len(search) < settings.least_searched:
         lost = settings.least_searched - len(search)
         yield "reject", f"{where}: {lost} of {settings.least_searched} search trials are missing."
     elif sorted(c.seed for c in search) != sorted(search_seeds(settings, first)[: len(search)]):
-        yield "reject", f"{where}: its search trials have seeds that the sweep does not give."
+        yield "reject", f"{where}: its search trials have seeds that do not follow from the sweep."
     elif (raced or again) and not _is_race(settings, scale, search, raced, ends):
-        yield "reject", f"{where}: its race is not the one that follows from its search."
+        yield "reject", f"{where}: its race does not follow from its search."
     elif again and len(again) < settings.retrain:
         lost = settings.retrain - len(again)
         yield "reject", f"{where}: {lost} of {settings.retrain} retrainings are missing."
@@ -112,9 +112,9 @@ def _check_cell(settings: SweepFile, cell: str, trained: Sequence[BundledTrial])
         best = choose_winner(settings, scale, search, raced, ends) if settings.trials else next(iter(again.values()))
         if others := sorted({c.row for c in again.values()} - {best.row if best else ""}):
             name = f"row {best.row[:SHORT]}" if best else "none"
-            yield "reject", f"{where}: row {others[0][:SHORT]} was retrained, the best by validation is {name}."
+            yield "reject", f"{where}: row {others[0][:SHORT]} was retrained, but {name} is the best by validation."
         elif best and set(again) != {c.id for c in plan_retrainings(settings, best)}:
-            yield "reject", f"{where}: its retrainings have seeds that the sweep does not give."
+            yield "reject", f"{where}: its retrainings have seeds that do not follow from the sweep."
 
 
 def _is_race(
@@ -141,9 +141,9 @@ def check_provenance(bundle: Bundle) -> Findings:
         if missing and entry.run.status != "failed":
             yield "flag", f"{name} does not say its {', '.join(missing)}.", ids([entry])
         if facts.get("precision", entry.config.precision) != entry.config.precision:
-            yield "reject", f"{name} asked for {entry.config.precision} and ran in {facts['precision']}."
+            yield "reject", f"{name} was planned in {entry.config.precision} and ran in {facts['precision']}."
         if facts.get("dirty") == "true" and "diff" not in facts:
-            yield "flag", f"{name} ran with uncommitted changes that it does not hold.", ids([entry])
+            yield "flag", f"{name} ran with uncommitted changes that are missing.", ids([entry])
 
 
 def _rows(bundle: Bundle) -> dict[str, list[BundledTrial]]:

@@ -166,7 +166,7 @@ def check_target(path: Path) -> None:
     if not path.name.endswith(ENDING):
         raise ConfigError(f"A bundle is a file NAME{ENDING}, got {path}.")
     if path.is_dir() or not path.absolute().parent.is_dir():
-        what = "is a folder" if path.is_dir() else "lies in a folder that is not there"
+        what = "is a folder" if path.is_dir() else "is in a folder that does not exist"
         raise ConfigError(f"A bundle is a file NAME{ENDING}: {path} {what}.")
 
 
@@ -204,11 +204,11 @@ def read_together(paths: Sequence[Path], report: StageReport = ignore_stage) -> 
         report("Reading bundles", k, len(paths))
         text = check_json(unpack(read_file(path), path), path, WIDE)
         if (size := size + len(text)) > limits.TOGETHER:
-            raise ConfigError(f"Up to {path} the bundles hold more than {limits.TOGETHER >> 20} MiB: import fewer.")
+            raise ConfigError(f"The bundles up to {path} hold more than {limits.TOGETHER >> 20} MiB: import fewer.")
         try:
             files.append(File.model_validate_json(text, context=abouts))
         except ValidationError as error:
-            raise ConfigError(f"{path} is no bundle: {_describe_first(error)}") from None
+            raise ConfigError(f"{path} is not a bundle: {_describe_first(error)}") from None
     return files
 
 

@@ -74,7 +74,7 @@ def _keep_whole_cells(
         if trials := [trial for trial in sweep.trials if trial in whole]:
             whole_sweeps.append(sweep.model_copy(update={"trials": trials}))
     if not whole_sweeps:
-        raise ConfigError("No search is over of what was asked for. Finish it with: longwave sweep resume NAME")
+        raise ConfigError("None of these searches has finished. Finish one with: longwave sweep resume NAME")
     planned, kept_trials = ({trial for sweep in some for trial in sweep.trials} for some in (sweeps, whole_sweeps))
     rows = {ended[trial].config.row for trial in kept_trials if ended[trial].config.phase == "retrain"}
     kept_trials |= {name for name, trial in ended.items() if name not in planned and trial.config.row in rows}

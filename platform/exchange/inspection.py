@@ -41,7 +41,7 @@ def check_hashes(file: File) -> Findings:
     hashes = file.content.hashes()
     for record in sorted(hashes.keys() | file.hashes.keys()):
         if hashes.get(record) != file.hashes.get(record):
-            yield "reject", f"{record} has not the hash that the bundle says."
+            yield "reject", f"{record} does not match its hash in the bundle."
     if name_of(hashes) != file.name:
         yield "reject", "the bundle's name is not the hash of its records."
 
@@ -78,23 +78,26 @@ def check_identity(bundle: Bundle) -> Findings:
         if entry.run.trial != entry.config.id:
             yield "reject", f"trial {entry.run.trial} has a configuration whose hash is {entry.config.id}."
         if entry.place is not None and entry.place not in bundle.environments:
-            yield "reject", f"trial {entry.config.id} ran in an environment {entry.place} that is not there."
+            yield "reject", f"trial {entry.config.id} ran in an environment {entry.place} that is missing."
         if entry.run.environment or entry.run.patch:
-            yield "reject", f"trial {entry.config.id} tells where it ran beside its environment."
+            yield "reject", f"trial {entry.config.id} says where it ran in a second place beside its environment."
     if len({digest(sweep.content) for sweep in bundle.sweeps}) < len(bundle.sweeps):
         yield "reject", "a sweep is there twice."
     for key, facts in bundle.environments.items():
         if digest(facts) != key:
             yield "reject", f"environment {key} has facts whose hash is {digest(facts)}."
         if "diff" in facts and facts["diff"] not in bundle.patches:
-            yield "reject", f"environment {key} names the patch {facts['diff']} that is not there."
+            yield "reject", f"environment {key} names the patch {facts['diff']} that is missing."
     for key, text in bundle.patches.items():
         if digest({"patch": text}) != key:
             yield "reject", f"patch {key} has a text whose hash is {digest({'patch': text})}."
     for sweep in bundle.sweeps:
         if absent := sorted(set(sweep.trials) - set(ids)):
-            lacks = f"sweep {sweep.content.get('name')} asked for {len(absent)} trials that are not there"
-            yield "reject", f"{lacks}, as {absent[0]}. If other bundles hold them, name all: longwave import DIR"
+            lacks = f"sweep {sweep.content.get('name')} planned {len(absent)} trials that are missing"
+            yield (
+                "reject",
+                f"{lacks}, as {absent[0]}. If other bundles contain them, import all together: longwave import DIR",
+            )
 
 
 def check_names(bundle: Bundle) -> Findings:
@@ -125,7 +128,7 @@ def check_explained(bundle: Bundle) -> Findings:
                 message = f"trial {config.id}: {name} is {value!r} here, got {got!r}."
                 yield ("reject", message) if name in ("metric", "unit", "goal") else ("flag", message, [config.id])
         if not set(entry.about.trivial) <= {*get_task(config.task).baselines}:
-            yield "reject", f"trial {config.id} is explained by what no task or model says of itself."
+            yield "reject", f"trial {config.id} has a description that no task or model gives."
 
 
 def check_sizes(bundle: Bundle) -> Findings:
@@ -141,13 +144,13 @@ def check_sizes(bundle: Bundle) -> Findings:
             yield "reject", f"{name} has a network of {count} parameters, got {run.parameters}."
         seconds = entry.curve.seconds
         if min([run.seconds, *seconds]) < 0:
-            yield "reject", f"{name} took less than no time."
+            yield "reject", f"{name} has a negative duration."
         if (run.joules or 0) < 0:
-            yield "reject", f"{name} took less than no energy."
+            yield "reject", f"{name} has a negative energy."
         if run.seconds < max(seconds, default=0.0) and run.status != "failed":
             yield "flag", f"{name} took {run.seconds:g} s, less than the epochs of its curve.", [entry.config.id]
         if not 0 < entry.ended.timestamp() < latest:
-            yield "reject", f"{name} ended in another time: {entry.ended}."
+            yield "reject", f"{name} has an impossible end time: {entry.ended}."
 
 
 def check_curves(bundle: Bundle) -> Findings:
@@ -156,7 +159,7 @@ def check_curves(bundle: Bundle) -> Findings:
         config, run, name = entry.config, entry.run, f"trial {entry.config.id}"
         epochs = len(entry.curve.loss)
         if run.epochs > config.epochs or epochs > config.epochs:
-            yield "reject", f"{name} trained {max(run.epochs, epochs)} epochs, {config.epochs} were asked."
+            yield "reject", f"{name} trained {max(run.epochs, epochs)} epochs, but {config.epochs} were planned."
         goal = get_task(config.task).metric.goal
         if run.status == "ok" and run.epochs != (last := last_epoch(config, entry.curve.valid, goal)):
             yield "reject", f"{name} ended ok after {run.epochs} of {last} epochs."
@@ -175,7 +178,7 @@ def check_scores(bundle: Bundle) -> Findings:
         if config.phase == "retrain" and run.status == "ok" and run.test is None:
             yield "reject", f"{name} is a retraining that ended ok and has no test metric."
         if run.status == "stopped" and config.halving is None:
-            yield "reject", f"{name} was stopped by a successive halving that nobody asked for."
+            yield "reject", f"{name} was stopped by successive halving, which its sweep does not have."
         highest = 100.0 if metric.unit == "%" else math.inf
         if not all(0 <= v <= highest for v in [*by_epoch.values(), run.valid or 0.0, run.test or 0.0]):
             yield "reject", f"{name} has a metric outside [0, {highest:g}] {metric.unit}."
@@ -209,7 +212,7 @@ def _check_config(config: TrialConfig) -> None:
         if repr(value) not in map(repr, model.options[name]):
             raise ValueError(f"{name} must be one of {', '.join(map(str, model.options[name]))}, got {value!r}.")
         if value == model.defaults[name]:
-            raise ValueError(f"{name} {value} is the default, which no configuration says.")
+            raise ValueError(f"{name} {value} is the default and must be left out.")
     model.check(config.options, config.width)
     check_training(config)
     known = {p.name: p for p in (model.lr, *model.relevant(config.options))}
@@ -233,7 +236,7 @@ def _check_config(config: TrialConfig) -> None:
             raise ValueError(f"{name} must be {' or '.join(choices)}, got {getattr(config, name)!r}.")
     halving = dict(config.halving or {"cohort": ""})
     if not isinstance(halving.pop("cohort", None), str) or (config.halving and config.phase != "search"):
-        raise ValueError("a search trial names the cohort it competes with, and no other competes with any.")
+        raise ValueError("a search trial names the cohort it competes with, and only a search trial does.")
     if not isinstance(gate := halving.pop("gate", 0.0), float) or not math.isfinite(gate):
         raise ValueError(f"the gate of a successive halving is a finite number, got {gate!r}.")
     if "pruner" in halving:

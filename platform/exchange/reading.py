@@ -39,7 +39,7 @@ def read_file(path: Path) -> bytes:
         ConfigError: As ``check_is_file``; or it cannot be read, or is larger than any bundle.
     """
     if check_is_file(path) > limits.BYTES:
-        raise ConfigError(f"{path} is larger than {limits.BYTES >> 20} MiB: no bundle is.")
+        raise ConfigError(f"{path} is larger than {limits.BYTES >> 20} MiB, the limit for a bundle.")
     try:
         return path.read_bytes()
     except OSError as error:
@@ -59,15 +59,15 @@ def unpack(packed: bytes, path: Path) -> Iterator[bytes]:
         text = reader.decompress(packed, CHUNK)
         while text:
             if (size := size + len(text)) > limits.BYTES:
-                raise ConfigError(f"{path} holds more than {limits.BYTES >> 20} MiB unpacked: no bundle is that large.")
+                raise ConfigError(f"{path} is larger than {limits.BYTES >> 20} MiB unpacked, the limit for a bundle.")
             if size > limit:
-                raise ConfigError(f"{path} unpacks to more than {limits.RATIO} times its size: no bundle does.")
+                raise ConfigError(f"{path} unpacks to more than {limits.RATIO} times its size, the limit for a bundle.")
             yield text
             text = b"" if reader.eof else reader.decompress(b"", CHUNK)
         if not reader.eof:
             raise EOFError("it ends too early")
     except (EOFError, lzma.LZMAError) as error:
-        raise ConfigError(f"{path} is no whole xz file: {str(error).rstrip('.')}. Ask for it again.") from None
+        raise ConfigError(f"{path} is not a complete xz file: {str(error).rstrip('.')}. Ask for it again.") from None
 
 
 def check_json(parts: Iterable[bytes], path: Path, wide: Collection[JsonPath] | None = None) -> bytearray:

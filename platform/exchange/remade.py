@@ -24,7 +24,7 @@ from longwave.tasks.base.raw import DataError
 
 SAME = 1e-3
 """Relative difference between machines that a trivial predictor's score can have."""
-SLOW = f"its data and draws take more than {SECONDS:g} s to compare. Ask for it in parts."
+SLOW = f"comparing its data and draws takes more than {SECONDS:g} s. Ask for it in parts."
 ROUNDED = 1e-6
 """Relative difference from a whole number of items that float32 can make; of edition 1 none is above 4e-8."""
 LEAST_FLOOR = 1e-9
@@ -50,7 +50,9 @@ def check_data(bundle: Bundle) -> Findings:
             continue
         if here is None:
             unknown.add((task, variant))
-            lost = f"the data of {task} {variant}".rstrip() + " are not here: their version is not checked."
+            lost = (
+                f"the data of {task} {variant}".rstrip() + " are not on this machine, so their version is not checked."
+            )
             yield (
                 "flag",
                 lost,
@@ -179,7 +181,7 @@ def _too_much(settings: SweepFile, trials: int) -> str:
     if settings.sampler_arguments:
         return "its sampler has arguments of its own"
     if learns(settings.sampler) and settings.searched > LEARNED:
-        return f"{settings.searched} trials of a cell are drawn by learning from each other"
+        return f"{settings.searched} trials of a cell depend on one another"
     return ""
 
 

@@ -78,7 +78,7 @@ def compare(entry: BundledTrial, trained: Retraced, there: Mapping[str, str]) ->
         f" ({names[0]} {there.get(names[0], '—')} there, {trained.facts.get(names[0], '—')} here)" if names else ""
     )
     if _path(there) != _path(trained.facts):
-        other = f"{name} cannot be compared: another kernel path is taken here{differs}."
+        other = f"{name} cannot be compared: this machine takes another kernel path{differs}."
         return AuditFinding("replay", "flag", other, about)
     if wrong := describe_difference(entry, trained):
         return AuditFinding("replay", "flag" if names else "reject", f"{name} {wrong}{differs}.", about)
@@ -120,11 +120,11 @@ def describe_difference(entry: BundledTrial, trained: Retraced) -> str:
             here = getattr(point, what)
             there = getattr(by_epoch.get(point.epoch), what, None)
             if there is None:
-                return f"has no epoch {point.epoch}; trained again it has one, with {what} {here:g}"
+                return f"has no epoch {point.epoch}, but has one when trained again, with {what} {here:g}"
             if not math.isclose(here, there, rel_tol=SAME):
                 return f"has {what} {there!r} at epoch {point.epoch}; trained again it is {here!r}"
     if trained.run and trained.run.status == "diverged" and entry.run.status != "diverged":
-        return f"has not diverged; trained again it diverged at epoch {trained.run.epochs}"
+        return f"did not diverge, but does when trained again, at epoch {trained.run.epochs}"
     here, there = trained.run.test if trained.run else None, entry.run.test
     if here is not None and (there is None or not math.isclose(here, there, rel_tol=SAME)):
         return f"has the test metric {there!r}; trained again it is {here!r}"

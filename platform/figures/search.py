@@ -28,6 +28,10 @@ from longwave.platform.records.stored import Trial
 HEIGHT = 320
 TICKS, HEAD = 5, 1.12
 """Values at an axis of parallel coordinates, and where its name stands: the axis runs from 0 to 1."""
+APART = 0.06
+"""Least distance of two values at an axis whose texts do not overlap."""
+BACKGROUND: Any = alt.expr("background")
+"""Colour of the page: a rim of it lifts the text of a value off the lines behind it."""
 BRUSHED = "!isDefined(brush.at) || inrange(datum['at ' + brush.axis[0]], brush.at)"
 """Whether a trial lies in the part of an axis that is brushed, or none is; of several axes the first counts."""
 BANDS = 3
@@ -109,6 +113,8 @@ def parallel_coordinates(
         alt.Chart(as_data([{"axis": k, "at": 0.0, "end": 1.0} for k in range(len(names))])).mark_rule(
             color=FAINT).encode(x=x, y=y, y2="end:Q"),
         alt.Chart(as_data(ticks)).mark_tick(size=8, color=FAINT, thickness=1).encode(x=x, y=y),
+        alt.Chart(as_data(ticks)).mark_text(
+            align="right", dx=-6, fontSize=11, stroke=BACKGROUND, strokeWidth=3).encode(x=x, y=y, text="text:N"),
         alt.Chart(as_data(ticks)).mark_text(align="right", dx=-6, fontSize=11).encode(x=x, y=y, text="text:N"),
         alt.Chart(as_data(heads)).mark_text(fontSize=12, fontWeight=600).encode(x=x, y=y, text="text:N"),
     )  # fmt: skip
@@ -167,13 +173,20 @@ def _final_value(trial: Trial, metric: str) -> str:
 
 
 def _axis_ticks(axis: int, numbers: Sequence[float]) -> list[Mark]:
-    """Return the values that stand at an axis: all where they are few, else five from one end to the other."""
+    """Return the values that stand at an axis: all where they are few, else five from one end to the other.
+
+    A value whose text would overlap with that of the one below is left out.
+    """
     place, few = _axis_position(numbers), sorted(set(numbers))
     if len(few) > TICKS:
         steps = [k / (TICKS - 1) for k in range(TICKS)]
         low, high = few[0], few[-1]
         few = [low * (high / low) ** k if spans_decades(numbers) else low + k * (high - low) for k in steps]
-    return [{"axis": axis, "at": place(number), "text": f"{number:.3g}"} for number in few]
+    kept = few[:1]
+    for number in few[1:]:
+        if place(number) - place(kept[-1]) >= APART:
+            kept.append(number)
+    return [{"axis": axis, "at": place(number), "text": f"{number:.3g}"} for number in kept]
 
 
 def _axis_position(numbers: Sequence[float]) -> Callable[[float], float]:

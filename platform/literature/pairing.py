@@ -130,7 +130,10 @@ def pair_number(
     ratio, word, why = judged.ratio, str(judged.word), judged.why
     if word == "worse" and (chance := chance_to_improve(scale.errors(drawn)) or 0.0) > TUNED:
         word = NOT_TUNED
-        why = f"as many draws again would improve the best validation error by {FACTOR:g} with a chance of {chance:.0%}"
+        why = (
+            f"doubling the number of trials would improve the best validation error by {FACTOR:g} "
+            f"with a chance of {chance:.0%}"
+        )
     return {
         **quoted(number),
         "verdict": OTHER_PROTOCOL if differs else word,
@@ -191,7 +194,7 @@ def _recipe(number: Mapping[str, Any], about: About) -> list[str]:
     """Return how it comes that the row's recipe is not of the paper whose run the number is."""
     paper = number["paper"]
     if not paper:
-        return [f"a run of others, whose recipe is not here: {credited(number)}"]
+        return [f"a run by others, whose recipe is unknown here: {credited(number)}"]
     if not about.recipe or about.paper == paper:
         return []
     return [f"recipe {'of ' if about.paper else ''}{about.recipe}; the number is a run of {credited(number)}"]

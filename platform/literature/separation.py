@@ -44,20 +44,23 @@ def separation(
     name = min(scores, key=lambda each: scale.error(scores[each]))
     ours = scale.error(scores[name])
     blind = chance is not None and ours >= ABOUT * scale.error(chance)
-    far = f"Trivial gets to {scores[name]:.4g}, by {name}{', about chance' if blind else ''}"
+    far = f"Best trivial predictor: {name}, {scores[name]:.4g}{', about chance' if blind else ''}"
     best = min(printed, key=lambda number: scale.error(number["value"]), default=None)
     if best is not None:
         theirs = scale.error(best["value"])
-        best_printed, after = f"the best printed number, {as_printed(best['printed'])} of {_called(best['model'])},", ""
+        best_printed, after = (
+            f"the best published number, {as_printed(best['printed'])} of {_called(best['model'])},",
+            "",
+        )
     elif searched is not None:
         theirs = scale.error(searched.score)
         best_printed, after = _reached(searched), f" {searched.remark}".rstrip()
     else:
-        return f"{far}. No printed number says how much further models get; a sweep does, on the board."
+        return f"{far}. No published number shows how much better models are; a sweep does."
     if ours <= theirs:
-        return f"{far}: no worse than {best_printed} so the task is saturated by {name} and separates no models.{after}"
+        return f"{far}. That is no worse than {best_printed} so the task is saturated: it separates no models.{after}"
     times = f" {ours / theirs:.3g} ×" if theirs > 0 else ""
-    return f"{far}:{times or ' above'} the error of {best_printed} so the task still separates models.{after}"
+    return f"{far}. That is{times or ' above'} the error of {best_printed} so the task still separates models.{after}"
 
 
 def _reached(search: Searched) -> str:

@@ -51,7 +51,9 @@ def add(path: Path) -> AddedCard:
     from longwave.tasks.cards.write import to_toml
 
     if path.suffix != ".toml":
-        raise ConfigError(f"{path} is no data card, whose name ends in .toml. Write one with: longwave start {path}")
+        raise ConfigError(
+            f"{path} is not a data card, whose name must end in .toml. Write one with: longwave start {path}"
+        )
     card, plugin = read_card(path), read_plugin(path)
     data, remarks = load_with_remarks(path.absolute())
     content = tomllib.loads(plugin.files[path.name]) | {"files": [str(path.absolute().parent / f) for f in card.files]}

@@ -115,7 +115,7 @@ class _KeptLoader(SourceFileLoader):
             plugin and folder_name(plugin) == name and plugin.files.get(path.relative_to(directory).as_posix()) == text
         )
         if not plugin or not own:
-            raise ImportError(f"{path} is not as it was kept. Give the plugin as it was then: --plugins FILE")
+            raise ImportError(f"{path} was changed since it was stored. Give the original plugin: --plugins FILE")
         tree = OwnImports(plugin, f"{__name__}.{name}").visit(ast.parse(text, path))
         return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
 

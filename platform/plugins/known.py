@@ -86,7 +86,7 @@ def pin_as_planned(kind: PluginKind, name: str, version: str) -> None:
     if planned is None or (kind, name) not in planned.bound:
         other = f", only version {current.version}" if current else ""
         raise ConfigError(
-            f"The {kind} {name} of version {version} is not here{other}. Give it as it was then: --plugins FILE."
+            f"The {kind} {name} of version {version} is not available{other}. Give its original file: --plugins FILE."
         )
     pin_plugins([planned])
     note_used(planned)
@@ -125,5 +125,5 @@ def _by_binding(plugins: Iterable[Plugin]) -> dict[tuple[PluginKind, str], Plugi
             other = bound.setdefault((kind, name), plugin)
             if other.version != plugin.version:
                 where = f"{other.where(other.bound[kind, name])} and {plugin.where(file)}"
-                raise ConfigError(f"The {kind} {name} is bound by {where}. Rename a file, or leave one out.")
+                raise ConfigError(f"The {kind} {name} is defined twice, by {where}. Rename one file or leave it out.")
     return bound

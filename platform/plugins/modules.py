@@ -65,4 +65,4 @@ def _advice(plugin: Plugin, module: str) -> str:
     folder = Path(plugin.origin).parent
     if not any((folder / name).exists() for name in (f"{short}.py", short)):
         return ""
-    return f"it uses {short}, which lies beside it, and its version is of one file: give the folder, {folder}"
+    return f"it imports {short}, which lies beside it. Give the folder, since a file is versioned alone: {folder}"

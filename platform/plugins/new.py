@@ -18,10 +18,12 @@ def write_new(kind: PluginKind, name: str, folder: Path) -> Path:
         ConfigError: The name is none for a plugin, or such a file is there.
     """
     if not WORD.fullmatch(name) or not name.isidentifier():
-        raise ConfigError(f"The name of a {kind} has small letters, digits and _, and begins with a letter: {name!r}.")
+        raise ConfigError(
+            f"The name of a {kind} has lowercase letters, digits and _, and begins with a letter: {name!r}."
+        )
     path = folder / f"{name}.py"
     if path.exists() or path.is_symlink():
-        raise ConfigError(f"{path} is there already. Give another name, or another folder: --to FOLDER")
+        raise ConfigError(f"{path} already exists. Choose another name, or another folder: --to FOLDER")
     text = (resources.files("longwave.platform.plugins") / f"{kind}.txt").read_text(encoding="utf-8")
     title = "".join(part.capitalize() for part in name.split("_"))
     folder.mkdir(parents=True, exist_ok=True)

@@ -152,10 +152,12 @@ def text_of(path: Path) -> str:
         ConfigError: It is no Python or TOML file, is too long, or cannot be read.
     """
     if path.suffix not in (".py", ".toml"):
-        raise ConfigError(f"{path} is no plugin: give a Python file, a data card (.toml), or a folder of Python files.")
+        raise ConfigError(
+            f"{path} is not a plugin: give a Python file, a data card (.toml), or a folder of Python files."
+        )
     try:
         if path.exists() and not path.is_file():
-            raise ConfigError(f"{path} is no file.")
+            raise ConfigError(f"{path} is not a file.")
         if path.stat().st_size > LARGEST:
             raise ConfigError(f"{path} is too large for a plugin, which has at most {LARGEST >> 20} MiB of text.")
         return path.read_text(encoding="utf-8-sig")
@@ -195,7 +197,7 @@ def _python_files(folder: Path) -> Iterator[Path]:
 
 def _check_word(word: str, path: Path) -> None:
     if not WORD.fullmatch(word):
-        rule = "a plugin's name has small letters, digits and _, and begins with a letter"
+        rule = "a plugin's name has lowercase letters, digits and _, and begins with a letter"
         raise ConfigError(f"{path}: {rule}, got {word!r}. Rename it.")
     if word == CELLS and path.is_dir():
         raise ConfigError(f"{path}: {CELLS}- begins the names of that package's cells. Rename it.")

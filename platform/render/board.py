@@ -44,11 +44,11 @@ AHEAD = 3
 PASTED_FORMATS = (Format.markdown, Format.latex)
 PASTED = ("title", "median", "mean", "rank_low")
 """Columns of a board in Markdown and LaTeX, by key."""
-RANKED = f"Rank: the range that tests of all pairs allow at 5 %. {WORSE}: a trivial predictor is better."
-AGAIN = "How this is computed: longwave methods. Train a row once more: longwave reproduce ROW."
+RANKED = f"Rank: the range that pairwise tests at 5 % allow. {WORSE}: a trivial predictor is better."
+AGAIN = "Methods: longwave methods. Retrain a row: longwave reproduce ROW."
 MATRIX = (
     f"Cells: rank of the median; bold: best group; {WORSE}: a trivial predictor is better. "
-    "Numbers: --numbers. Method: longwave methods."
+    "Numbers: --numbers. Methods: longwave methods."
 )
 SEPARATES: Mapping[TaskWord, str] = {"separates": "yes", "open": "open", "saturated": "no"}
 OVERALL = (
@@ -65,7 +65,7 @@ UNFOLD = "Show them with: longwave board --saturated"
 SEARCHED = (
     "Expected best validation score of a search with k trials, over all subsets of the trials made; in brackets the "
     "range of 80 % of these subsets, which is no confidence interval. A search whose k trials all diverged finds "
-    "nothing. The winner scores less on test."
+    "nothing. Winners score worse on test data."
 )
 
 
@@ -268,7 +268,7 @@ def _board_notes(rows: Sequence[Row], shown: Sequence[Row], options: BoardOption
         if any(row.verification not in ("", HERE) for row in shown):
             yield MEANING
     if not options.notes and (any(own.values()) or any(row.published for row in trained)):
-        yield "How rows differ, and what their verdicts rest on: --notes."
+        yield "Protocols of the rows and reasons for their verdicts: --notes."
     if left := [row for row in rows if row not in shown]:
         old = sum(bool(row.superseded) for row in left)
         counts = [(old, "superseded row"), (len(left) - old, "other trivial predictor")]

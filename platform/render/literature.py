@@ -21,7 +21,7 @@ def print_numbers(
     alone: bool,
     format: Format,
 ) -> None:
-    """Print published numbers and how many of them can stand beside a row of ours.
+    """Print published numbers and how many of them can be compared with a row of ours.
 
     Args:
         numbers: Of ``published_rows``.
@@ -34,7 +34,7 @@ def print_numbers(
     if alone:
         pairs = sorted((pair for pair in pairs if pair[1]), key=lambda pair: pair[1])
     records = [{**number, "why": why} for number, why in pairs]
-    caption = f"{paired} of {len(numbers)} can stand beside a row of ours."
+    caption = f"{paired} of {len(numbers)} can be compared with a row of ours."
     lines = [_number_line(number, why) for number, why in pairs]
     print_tables(
         [Table("", COLUMNS, lines, caption, records=records, right=frozenset({4, 6}), prose=PROSE, drop=DROP)], format

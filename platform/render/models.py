@@ -29,9 +29,9 @@ def print_models(specs: Sequence[ModelSpec], format: Format) -> None:
     columns, prose = ("name", "family", "paper", "searched"), frozenset({2, 3})
     print_tables([Table("", columns, lines, records=records, prose=prose, drop=(3, 2))], format)
     if format is Format.table:
-        print_line("  One in full, with equation and published settings: longwave models NAME")
+        print_line("  Details of one, with equation and published settings: longwave models NAME")
         if len({spec.family for spec in specs}) > 1:
-            print_line("  The cells of torchrecurrent are models, too: longwave models --family torchrecurrent")
+            print_line("  The cells of torchrecurrent are models as well: longwave models --family torchrecurrent")
 
 
 def print_model(spec: ModelSpec, format: Format, kernel: bool = False, task: TaskSpec | None = None) -> None:

@@ -29,16 +29,18 @@ def print_expected(plan: RerunPlan) -> None:
     print_line(f"  {metric}: {shown(plan.expected.mean, plan.expected.std)} over {n} retrainings{lost}")
     if plan.interval:
         ends = f"[{plan.interval[0]:.6g}, {plan.interval[1]:.6g}]"
-        print_line(f"  one more is expected in {ends} (95 %, t·std·√(1 + 1/n) on logs of errors where they have any)")
+        print_line(
+            f"  one more retraining is expected in {ends} (95 %, t·std·√(1 + 1/n) on logs of errors if there are any)"
+        )
         if plan.reach is not None and plan.power is not None:
-            says = "" if plan.can_fail else "; inside it would verify nothing"
+            says = "" if plan.can_fail else "; a score inside would verify nothing"
             print_line(
                 f"  that is within × {plan.reach:.2g} of the row's typical error; errors {WRONG:g} times as large "
                 f"would fall outside in {plan.power:.0%} of cases{says}"
             )
     else:
         why = "one score" if n == 1 else f"{n} equal scores"
-        print_line(f"  no interval can be stated for one more: {why}")
+        print_line(f"  no prediction interval: the row has {why}")
 
 
 def print_rerun(done: Rerun, stored: bool) -> None:
@@ -62,17 +64,18 @@ def _verdict(done: Rerun) -> str:
     n = plan.expected.n + plan.diverged
     if done.outcome == "undecided" and run.test is not None and not plan.can_fail:
         return (
-            f"Undecided: inside the interval, but errors {WRONG:g} times as large would be inside in "
-            f"{1 - (plan.power or 0.0):.0%} of cases. It verifies nothing: the row scatters too much."
+            f"Undecided: inside the interval, but errors {WRONG:g} times as large would be inside, too, in "
+            f"{1 - (plan.power or 0.0):.0%} of cases. The row's seeds vary too much for one score to verify it."
         )
     if run.status == "diverged" and plan.diverged:
-        return f"Undecided: it diverged, as {plan.diverged} of the row's {n} seeds did."
+        return f"Undecided: it diverged, and so did {plan.diverged} of the row's {n} seeds."
     if run.status == "diverged":
-        return f"Does NOT fit the row: it diverged, as none of the row's {n} seeds did."
+        return f"Does NOT fit the row: it diverged, which none of the row's {n} seeds did."
     return {
         "inside": "Fits the row: inside the interval of one more seed.",
         "outside": "Does NOT fit the row: outside the interval, where one honest seed in 20 falls.",
-        "undecided": "Undecided: " + ("the training failed." if run.test is None else "the row states no interval."),
+        "undecided": "Undecided: "
+        + ("the training failed." if run.test is None else "the row has no prediction interval."),
     }[done.outcome]
 
 
@@ -87,7 +90,7 @@ def print_diff(a: TrialConfig, b: TrialConfig, lines: Sequence[DiffLine], format
     elif cells:
         print_table(columns, cells, prose=(1, 2, 3))
     else:
-        print_line(f"{names[0]} and {names[1]} differ in nothing.")
+        print_line(f"{names[0]} and {names[1]} do not differ.")
 
 
 def print_detail(trial: Trial, facts: Sequence[Fact], format: Format) -> None:

@@ -66,10 +66,10 @@ def print_hours(sweep: Sweep, estimate: SweepEstimate, price: Mapping[str, float
         terminal.print_line(f"  Expected: {summary}.")
     if estimate.unknown:
         models = ", ".join(sorted(estimate.unknown))
-        terminal.print_line(f"  The time of some packs is not known: nothing was probed here of {models}.")
-        terminal.print_line("  Probe them, however long that takes, with: --cluster --probe")
+        terminal.print_line(f"  No timing is stored for some packs on these devices: {models}.")
+        terminal.print_line("  Measure them, which may take a while, with: --cluster --probe")
     else:
-        terminal.print_line("  Starting is left out, and what ends early is counted whole.")
+        terminal.print_line("  Start-up is not included, and trials that may end early count in full.")
 
 
 def print_status(status: SweepStatus, format: str, price: Mapping[str, float]) -> None:
@@ -91,7 +91,7 @@ def print_status(status: SweepStatus, format: str, price: Mapping[str, float]) -
     for reason, count in sorted(status.failures.items(), key=lambda item: -item[1])[:SHOWN]:
         terminal.print_line(one_line(f"  {count} failed: {reason}"))
     if status.failures:
-        terminal.print_line(f"  Try them again with: longwave sweep retry {status.name}")
+        terminal.print_line(f"  Queue them again with: longwave sweep retry {status.name}")
 
 
 def print_overview(statuses: Sequence[SweepStatus], format: str) -> None:
@@ -115,9 +115,9 @@ def print_edges(name: str, at_edges: Sequence[AtEdge], without: Sequence[str], f
     lines = [(e.cell, e.name, f"{e.value:.3g}", f"{e.low:g}", f"{e.high:g}", e.end) for e in at_edges]
     if lines:
         terminal.print_table(["cell", "number", "winner", "low", "high", "edge"], lines, right=(2, 3, 4), prose=[0])
-    terminal.print_line(f"{name}: {len(lines)} numbers of winners sit at an edge of their range.")
+    terminal.print_line(f"{name}: {len(lines)} winning values lie at an edge of their search range.")
     if without:
-        terminal.print_line(f"  No winner is known yet of: {', '.join(without)}.")
+        terminal.print_line(f"  No winner yet for: {', '.join(without)}.")
 
 
 @contextmanager
@@ -163,7 +163,7 @@ def cost_lines(spent: SweepCost, price: Mapping[str, float]) -> Iterator[str]:
     yield f"took {duration_text(spent.ran)}, {_held_text(spent.used, price)}"
     known = {kind: seconds for kind, seconds in spent.expected.items() if kind}
     if known:
-        yield f"expected of the packs that are over: {_held_text(known, price)}"
+        yield f"estimated for the finished packs: {_held_text(known, price)}"
     if unknown := round(spent.expected.get("", 0.0)):
         yield f"{unknown} {'pack has' if unknown == 1 else 'packs have'} no cost estimate"
 

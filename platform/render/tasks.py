@@ -33,7 +33,7 @@ def print_tasks(specs: Sequence[TaskSpec], format: Format) -> None:
     prose, drop = frozenset({3, 5, 6, 7}), (2, 6, 5, 1, 3)
     print_tables([Table("", columns, lines, records=records, prose=prose, drop=drop)], format)
     if format is Format.table:
-        print_line("  One in full, with recipes and trivial predictors: longwave tasks NAME")
+        print_line("  Details of one, with recipes and trivial predictors: longwave tasks NAME")
 
 
 def print_task(spec: TaskSpec, format: Format) -> None:

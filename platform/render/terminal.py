@@ -213,7 +213,7 @@ def _print_fitted(made: export.Table, hint: str, styles: Mapping[tuple[int, int]
     for note in (*lines_beneath(made), *made.notes):
         print_line(f"  {note}")
     if gone := [made.columns[k] for k in made.drop if k not in shown and not is_empty(made, k)]:
-        print_line(f"  Left out: {', '.join(reversed(gone))}. {hint}")
+        print_line(f"  Not shown: {', '.join(reversed(gone))}. {hint}")
     print_line("")
 
 
@@ -265,7 +265,7 @@ def print_plan(sweep: Sweep, first: Sequence[Sequence[TrialConfig]], format: str
         how = searched_by(file.model_dump(exclude_defaults=True))
         print_line(f"  {file.trials_text} trials a {each}: {how}, {then}.{begun}")
     else:
-        print_line(f"  Nothing is searched: {file.retrain} retrainings a {each}, of what the file fixes.")
+        print_line(f"  No search: {file.retrain} retrainings per {each} of the settings in the file.")
     print_line(f"  On this machine: {where}.")
 
 
@@ -284,7 +284,7 @@ def _cell_summary(entry: CellPlan) -> str:
 def _warm_lines(entry: CellPlan) -> Iterator[str]:
     """Yield which settings the search of a cell begins with, in order, and which it leaves out and why."""
     if not entry.warm:
-        yield "Warm start: no such setting is known."
+        yield "Warm start: no known setting fits."
     for k, start in enumerate(start for start in entry.warm if not start.out):
         yield f"Trial {k + 1}: {start.source}" + (f", there with {start.differing}." if start.differing else ".")
     for start in entry.warm:
@@ -326,5 +326,5 @@ def print_repaired(repaired: RepairedStore) -> None:
     ]
     print_table(["rows of", "saved", "lost"], lines, title=str(repaired.file), right=(1, 2))
     if repaired.again:
-        print_line(f"  To be trained again, by resuming their sweeps: {', '.join(repaired.again)}.")
-    print_line(f"  The old store is as it was. Use the new one with --store sqlite:///{repaired.file.absolute()}.")
+        print_line(f"  To be trained again by resuming their sweeps: {', '.join(repaired.again)}.")
+    print_line(f"  The old store is unchanged. Use the new one with --store sqlite:///{repaired.file.absolute()}.")

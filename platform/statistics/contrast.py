@@ -44,7 +44,7 @@ class Contrast:
         if self.improvement.low is None:
             return "one seed cannot decide"
         if self.more is None:
-            return f"{LIMIT} more seeds would not do"
+            return f"even {LIMIT} more seeds would not decide"
         return f"about {self.more} more seed{'s' if self.more > 1 else ''}"
 
 

@@ -75,7 +75,7 @@ class Database:
                 return
             if self.read_only:
                 url = without_password(self.url)
-                raise StoreError(f"The store {url} has an older form. Bring it up to date: longwave doctor")
+                raise StoreError(f"The store {url} has an older format. Upgrade it with: longwave doctor")
             from longwave.platform.storage.upgrade import upgrade_store
 
             upgrade_store(self.engine)
@@ -156,7 +156,7 @@ class Database:
         except ValueError as error:  # a text that is no time, no JSON, no record
             where = f"longwave doctor --store {without_password(self.url)}"
             raise StoreError(
-                f"The store holds records that cannot be read: {error}. Look at it with: {where}"
+                f"The store contains records that cannot be read: {error}. Look at it with: {where}"
             ) from error
 
     def _switch_to_copy(self) -> None:

@@ -25,13 +25,13 @@ class Fault:
     seconds: float
 
 
-LOCKED = Fault("another process holds it", 120.0)
+LOCKED = Fault("another process has locked it", 120.0)
 """A writer needs milliseconds, a backup or somebody's open transaction minutes."""
-AWAY = Fault("its server is away", 300.0)
+AWAY = Fault("its server does not answer", 300.0)
 """A restart takes seconds, an upgrade of the server minutes."""
-FULL = Fault("its disk has no room", 600.0)
+FULL = Fault("its disk is full", 600.0)
 """Somebody has to make room."""
-BARRED = Fault("its folder or disk refuses", 600.0)
+BARRED = Fault("its folder or disk does not allow it", 600.0)
 """Somebody has to give back what was taken away: a permission, a mount."""
 
 SQLITE = {
@@ -78,7 +78,7 @@ def describe_refusal(error: Exception, url: str | sa.URL, wrote: bool = True) ->
         return StoreUnavailable(f"The store {store} cannot be used, {fault.why}: {reason}", fault.seconds)
     if "no such table" in reason or _error_code(error) == UNDEFINED_TABLE:
         advice = "Put back a copy of it, or name another one: --store URL"
-        return StoreError(f"The store {store} has lost its tables while it was in use: {reason}. {advice}")
+        return StoreError(f"The store {store} lost its tables while it was in use: {reason}. {advice}")
     return StoreError(f"The store {store} cannot be used: {reason}")
 
 

@@ -82,7 +82,7 @@ def _file_damage(connection: sa.Connection) -> Iterator[str]:
         if line != "ok":
             yield f"its file is damaged: {' '.join(str(line).split())}"
     for table, row, parent, _ in connection.exec_driver_sql("PRAGMA foreign_key_check").fetchmany(5):
-        yield f"its file is damaged: row {row} of {table} belongs to a row of {parent} that is not there"
+        yield f"its file is damaged: row {row} of {table} belongs to a missing row of {parent}"
 
 
 def check_board(connection: sa.Connection, where: sa.ColumnElement[bool]) -> None:
@@ -115,7 +115,7 @@ def _board_damage(connection: sa.Connection, where: sa.ColumnElement[bool]) -> I
                 if line != "ok":
                     yield f"its file is damaged: {' '.join(str(line).split())}"
     for trial in find_wrong_rows(connection, where):
-        yield f"trial {trial} is damaged: its plan or record is not what its checksum says"
+        yield f"trial {trial} is damaged: its plan or record does not match its checksum"
     yield from _environment_damage(connection)
     yield from _row_damage(connection)
     yield from _published_damage(connection)
@@ -132,7 +132,7 @@ def _read_texts(connection: sa.Connection) -> None:
 
 def _record_damage(connection: sa.Connection) -> Iterator[str]:
     for trial in find_mismatches(connection):
-        yield f"trial {trial} is damaged: its plan, record or curve is not what its checksum says"
+        yield f"trial {trial} is damaged: its plan, record or curve does not match its checksum"
     yield from _environment_damage(connection)
     unchecked = sa.select(SweepRow.name, SweepRow.content, SweepRow.plan).where(SweepRow.checksum == "")
     for line in connection.execute(unchecked):
@@ -148,7 +148,7 @@ def _record_damage(connection: sa.Connection) -> Iterator[str]:
 def _row_damage(connection: sa.Connection) -> Iterator[str]:
     for table, row in find_damaged_rows(connection):
         what = "the sweep" if table.name == SweepRow.__tablename__ else f"what is known of the {row.kind}"
-        yield f"{what} {row.name!r} is damaged: it is not what its checksum says"
+        yield f"{what} {row.name!r} is damaged: it does not match its checksum"
 
 
 def _environment_damage(connection: sa.Connection) -> Iterator[str]:

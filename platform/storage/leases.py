@@ -204,7 +204,7 @@ class Leases:
         for part in split_ids(sorted(mine)):
             of = sa.select(LeaseRow.trial, LeaseRow.owner).where(in_clause(LeaseRow.trial, part)).with_for_update()
             held = [line.trial for line in connection.execute(of) if line.owner == self.owner]
-            trial_writes.abandon_attempts(connection, held, "its driver let go of it")
+            trial_writes.abandon_attempts(connection, held, "its driver released it")
             connection.execute(sa.update(LeaseRow).where(in_clause(LeaseRow.trial, held)).values(owner=""))
 
 

@@ -74,9 +74,9 @@ def repair_store(old: Path, to: Path | None = None) -> RepairedStore:
         StoreError: There is no such file, or one at ``to``; or nothing can be written there.
     """
     if not old.is_file():
-        raise StoreError(f"There is no store at {old} to be repaired.")
+        raise StoreError(f"There is no store to repair at {old}.")
     if to is not None and to.exists():
-        raise StoreError(f"There is a file at {to}. Name another with --to.")
+        raise StoreError(f"{to} already exists. Name another file with --to.")
     with tempfile.TemporaryDirectory(dir=old.parent, prefix=".repair-") as folder:
         copy = Path(folder) / old.name
         for end in ("", "-wal"):

@@ -95,7 +95,7 @@ def explain_loss(file: Path, saved: Path | None) -> str:
     there = file.exists()
     line = _say_lost(f"sqlite:///{file}", "was replaced by another file" if there else "was deleted or moved")
     if saved is None:
-        return f"{line} Nothing of it could be saved: put back a copy."
+        return f"{line} Nothing could be saved: restore it from a copy."
     first = f"Move away what is at {file}, then put it back with" if there else "Put it back with"
     old, new, *logs = (shlex.quote(f"{path}") for path in (saved, file, f"{file}-wal", f"{file}-shm"))
     return f"{line} All it held is in {saved}. {first}: rm -f {' '.join(logs)} && mv {old} {new}"

@@ -50,7 +50,7 @@ def upgrade_store(engine: sa.Engine) -> None:
         except (StoreError, *REFUSED) as error:
             where = f" A copy of it is at {copy}." if copy else ""
             raise StoreError(
-                f"The store {without_password(engine.url)} cannot be brought to schema {HEAD}, and is as it was."
+                f"The store {without_password(engine.url)} cannot be upgraded to schema {HEAD}, and is unchanged."
                 f"{where} {short_cause(error)}"
             ) from error
 

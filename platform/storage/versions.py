@@ -33,7 +33,7 @@ def read_version(connection: sa.Connection) -> str | None:
         raise StoreError(f"{url} is not a Longwave store: it has {shows}. Name another with --store.")
     if version < BASELINE:
         raise StoreError(
-            f"The store {url} has schema {version}, which no release made. Import its bundle or edition into a new "
+            f"The store {url} has schema {version}, which no release created. Import its bundle or edition into a new "
             "store: longwave import FILE --store sqlite:///new.db"
         )
     if version > HEAD:

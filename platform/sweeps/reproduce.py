@@ -174,7 +174,9 @@ def plan_rerun(store: Store, name: str, seed: int | None = None, task: str | Non
     row = comparable_trials([trial for trial in retrainings if trial.config.id not in uncounted])
     config, known = row[0].config, ended(row)
     if not known:
-        raise ConfigError(f"Row {config.row[:SHORT]} has no score to compare with: none of its retrainings ended ok.")
+        raise ConfigError(
+            f"Row {config.row[:SHORT]} has no score to compare with, because none of its retrainings ended ok."
+        )
     if why := unfit(config):
         raise ConfigError(f"Row {config.row[:SHORT]} was made {why}: a new score could not be compared with it.")
     used_seeds = {t.config.seed for t in retrainings}
@@ -240,4 +242,4 @@ def store_rerun(store: Store, done: Rerun) -> bool:
 def check_seed_is_new(plan: RerunPlan) -> None:
     """Raise ConfigError if the row has a retraining with the plan's seed: a re-run with it cannot be kept."""
     if plan.config.seed in plan.used_seeds:
-        raise ConfigError(f"Seed {plan.config.seed} is in the row already and cannot be kept again. Leave --seed out.")
+        raise ConfigError(f"Seed {plan.config.seed} is already in the row and cannot be added again. Leave --seed out.")

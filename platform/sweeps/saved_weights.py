@@ -40,7 +40,7 @@ def find_weights(
     ended = [(t, t.run) for t in retrainings if t.run and t.run.status == "ok" and seed in (None, t.config.seed)]
     if not ended:
         which = f" with seed {seed}" if seed is not None else ""
-        raise ConfigError(f"Row {row[:SHORT]} has no retraining{which} that ended well, so none with weights.")
+        raise ConfigError(f"Row {row[:SHORT]} has no retraining{which} that ended ok, so there are no weights.")
     ended.sort(key=lambda pair: (pair[1].valid or 0.0) * (-1 if goal == "max" else 1))
     folders = list(_possible_folders(store, row, storage))
     for trial, run in ended:
@@ -51,7 +51,7 @@ def find_weights(
     best = ended[0][0].config.seed
     again = f"longwave reproduce {row[:SHORT]} --seed {best} --keep-weights"
     where = "" if storage else "; if its sweep had a --storage, name that"
-    raise ConfigError(f"No weights of row {row[:SHORT]} are kept here{where}. Train it once more with: {again}")
+    raise ConfigError(f"No saved weights of row {row[:SHORT]} were found{where}. Train it again with: {again}")
 
 
 def _retrainings(store: Store, name: str) -> list[Trial]:
@@ -59,7 +59,8 @@ def _retrainings(store: Store, name: str) -> list[Trial]:
     alone = store.trials_by_id([name.lower()])
     if alone and alone[0].config.phase != "retrain":
         raise ConfigError(
-            f"Trial {name} is a search trial, whose weights are not saved. Name a row or one of its retrainings."
+            f"Trial {name} is a search trial, and only weights of retrainings are saved. "
+            "Name a row or one of its retrainings."
         )
     return alone or store.rows(name)
 

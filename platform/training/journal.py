@@ -50,7 +50,7 @@ class Journal:
                 lines_of_trial = [json.dumps({"trial": trial, "session": self.session, **line}) for line in messages]
                 _append(self.folder / f"{trial}.jsonl", "\n".join(lines_of_trial) + "\n")
         except OSError as error:
-            LOG.warning("A journal could not be written; the training goes on without: %s", error)
+            LOG.warning("A journal could not be written; training continues without it: %s", error)
 
 
 def _append(path: Path, text: str) -> None:

@@ -104,7 +104,7 @@ def check_training(config: TrialConfig) -> None:
         except ValueError as error:
             raise ConfigError(str(error)) from None
         if value == known[name].default:
-            raise ConfigError(f"{name} {value:g} is the default, which no configuration says. Leave it out.")
+            raise ConfigError(f"{name} {value:g} is the default and must be left out.")
     if config.drops and config.schedule != "drops":
         raise ConfigError(f"Schedule {config.schedule!r} has no drops, got {list(config.drops)}. Give drops = [].")
     if "label_smoothing" in config.params and not get_task(config.task).smooths:

@@ -53,7 +53,7 @@ def _unusable(pack: Pack, saved: Saved) -> str:
     """Return why a state may not be used, whatever trials it is of; empty if it may."""
     if (code := saved.facts.get("code")) != environment.CODE_HASH:
         folders = ", ".join(environment.TRAINS)
-        return f"a checkpoint of other code was found ({folders}: {code}, now {environment.CODE_HASH})"
+        return f"a checkpoint written by other code was found ({folders}: {code}, now {environment.CODE_HASH})"
     done, step, steps = saved.facts["epoch"] - 1, saved.facts["step"], saved.facts["steps"]
     each = steps_an_epoch(pack.configs[0], pack.data)
     epochs: dict[str, list[int]] = {trial: [] for trial in saved.facts["alive"]}

@@ -177,12 +177,12 @@ def _train(
     try:
         pack = Pack(configs, data, environment.device())
     except ConfigError as error:
-        raise WorkerError(f"A worker cannot train what was planned: {error}") from None
+        raise WorkerError(f"A worker cannot train its trials: {error}") from None
     if teller.weights:
         pack.keeps = partial(keep, teller.weights)
     refused: list[str] = []
     restored = take_up(pack, checkpoint.candidates() if checkpoint else (), refused.append)
-    then = "an earlier one is used" if restored else "they are trained anew from the start"
+    then = "an earlier one is used" if restored else "they are trained again from the start"
     notices = [f"{len(configs)} trials of {first.model}: {reason}; {then}" for reason in dict.fromkeys(refused)][:1]
     last = time.monotonic()
 
@@ -193,7 +193,7 @@ def _train(
             if checkpoint:
                 checkpoint.save(snapshot(pack))
         except OSError as error:
-            LOG.warning("A checkpoint could not be written; the training goes on with the one before: %s", error)
+            LOG.warning("A checkpoint could not be written; training continues with the previous one: %s", error)
 
     def after_step() -> bool:
         if time.monotonic() - last > CHECKPOINT_SECONDS:
@@ -242,9 +242,9 @@ def _check_versions(configs: Sequence[TrialConfig]) -> None:
         for config in configs:
             check_training(config)
     except DataError as error:
-        raise WorkerError(f"A worker has not the data: {error}") from None
+        raise WorkerError(f"A worker lacks the data: {error}") from None
     except ConfigError as error:
-        raise WorkerError(f"A worker cannot train what was planned: {error}") from None
+        raise WorkerError(f"A worker cannot train its trials: {error}") from None
     if why:
         raise WorkerError(f"Trials were planned {why}. Start the sweep under another name, or use the older Longwave.")
 

@@ -70,7 +70,7 @@ def keep(folder: AnyPath, pack: Pack, member: int, run: Run) -> None:
     try:
         _put(path, save(tensors, {"format": "pt", "longwave": metadata, "sha256": _hash(tensors, metadata)}))
     except OSError as error:
-        LOG.warning("The weights of trial %s could not be kept: %s", run.trial, error)
+        LOG.warning("The weights of trial %s could not be saved: %s", run.trial, error)
 
 
 def read(path: AnyPath) -> SavedWeights | None:
@@ -95,7 +95,7 @@ def read(path: AnyPath) -> SavedWeights | None:
         config, test = TrialConfig.from_dict(facts["config"]), float(facts["test"])
         return SavedWeights(tensors, config, test, int(facts["places"]), bool(facts["every_step"]), content)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError, SafetensorError):
-        raise ConfigError(f"{path} is damaged, or was not written by Longwave. Delete it, and train again.") from None
+        raise ConfigError(f"{path} is damaged or was not written by Longwave. Delete it and train again.") from None
 
 
 def _hash(tensors: Mapping[str, Tensor], metadata: str) -> str:

@@ -83,7 +83,7 @@ def load_arrays(path: Path, needed: Sequence[str] = ()) -> dict[str, np.ndarray]
             return {name: stored[name] for name in needed or names}
     except (OSError, EOFError, ValueError, zipfile.BadZipFile, TypeError, AttributeError) as error:
         raise DataError(
-            f"{path}: it is no NPZ file of numbers and words: {' '.join(str(error).split()):.160}."
+            f"{path}: it is not an NPZ file of numbers and words: {' '.join(str(error).split()):.160}."
         ) from None
 
 
@@ -92,7 +92,7 @@ def _read_arrays(card: Card, path: Path) -> dict[str, np.ndarray]:
     needed = [card.inputs, card.lengths, card.time, card.group, card.split.column]
     needed += card.target if card.task != "forecasting" else []
     if len(card.target) > 1 and card.task != "forecasting":
-        raise DataError(f"{path}: of an NPZ one array (N, q) holds all that is asked, got {', '.join(card.target)}.")
+        raise DataError(f"{path}: of an NPZ one array (N, q) must hold all targets, got {', '.join(card.target)}.")
     return load_arrays(path, [name for name in needed if name])
 
 

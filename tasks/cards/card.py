@@ -200,13 +200,13 @@ def _check_rules(card: Card) -> Iterator[tuple[bool, str]]:
         "horizon": ("of a forecast", card.task == "forecasting"),
     }
     for name, (what, holds) in only.items():
-        yield name in given and not holds, f"{name}: it is {what} alone"
+        yield name in given and not holds, f"{name}: it is only for the card {what}"
     needed = {
-        "series": ("a long table needs the column that tells its examples apart", table and card.layout == "long"),
-        "window": ("one long series needs the steps of an example", card.one_series),
+        "series": ("a long table needs the column that identifies its examples", table and card.layout == "long"),
+        "window": ("one long series needs the steps per example", card.one_series),
         "classes": ("a classification needs the names of its classes", card.task == "classification"),
         "horizon": ("a forecast needs the number of steps ahead", card.task == "forecasting"),
-        "target": ("a column or an array must say what is asked", card.task != "forecasting" and kind != "ts"),
+        "target": ("a column or an array must be the target", card.task != "forecasting" and kind != "ts"),
         "group": ("the split is by group: give its column", by == "group"),
         "time": ("the split is by time: give its column", by == "time" and not card.one_series),
     }
@@ -224,12 +224,12 @@ def _more_rules(card: Card, by: str, kind: str) -> Iterator[tuple[bool, str]]:
     forecast = card.task == "forecasting"
     yield forecast and bool(outside), f"target: of a forecast it is one of the channels, got {', '.join(outside)}"
     inside = sorted(target & set(card.channels)) if not forecast and card.table else []
-    yield bool(inside), f"target: {', '.join(inside)} is a channel, too: the answer would be fed"
-    yield card.every_step and forecast, "every_step: a forecast is asked at every step anyway"
+    yield bool(inside), f"target: {', '.join(inside)} is also a channel, so the answer would be an input"
+    yield card.every_step and forecast, "every_step: a forecast has a target at every step anyway"
     whole = card.every_step and (kind == "ts" or (card.table and card.layout == "wide"))
     yield whole, "every_step: a wide table or a .ts file has one answer an example"
     lone = card.one_series and not forecast and not card.every_step
-    yield lone, "every_step: one long series is asked at every step: every_step = true"
+    yield lone, "every_step: one long series has a target at every step: every_step = true"
     yield by == "column" and not card.split.column, "split.column: the split is by column: give its name"
     yield by != "column" and bool(card.split.column), 'split.column: it goes with by = "column"'
     yield by == "column" and kind == "ts", "split.by: a .ts file has no columns; seed or file"

@@ -153,11 +153,13 @@ def read_columns(path: Path, kind: str, delimiter: str = ",") -> Columns:
         table = pa.parquet.read_table(path) if kind == "parquet" else _read_csv(path, delimiter)
     except (pa.ArrowException, OSError, EOFError, ValueError, csv.Error) as error:
         reason = " ".join(str(error).split()).rstrip(".")
-        raise DataError(f"{path}: it is no {'Parquet' if kind == 'parquet' else 'CSV'} file: {reason:.160}.") from None
+        raise DataError(
+            f"{path}: it is not a {'Parquet' if kind == 'parquet' else 'CSV'} file: {reason:.160}."
+        ) from None
     names = table.column_names
     for name in names:
         if names.count(name) > 1 or not name:
-            rule = "each column needs a name of its own in the first line"
+            rule = "each column needs its own name in the first line"
             raise DataError(f"{path}: {rule}, got {name!r}{' twice' if name else ''}.")
     return Columns(path, table)
 
@@ -173,13 +175,13 @@ def read_header(path: Path, delimiter: str = ",") -> list[str]:
         with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
             head: bytes = file.read(PIECE)
         if not head.strip():
-            raise DataError(f"{path}: it must have a header and rows, and is empty.")
+            raise DataError(f"{path}: it is empty, but must have a header and rows.")
         if b"\0" in head:
             raise ValueError("it holds NUL bytes; UTF-8 text has none")
         text = head.decode("utf-8-sig", errors="ignore")
         first = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
     except (OSError, EOFError, ValueError, csv.Error) as error:
-        raise DataError(f"{path}: it is no CSV file: {' '.join(str(error).split()).rstrip('.'):.160}.") from None
+        raise DataError(f"{path}: it is not a CSV file: {' '.join(str(error).split()).rstrip('.'):.160}.") from None
     return [name.strip() for name in first or [""]]
 
 

@@ -80,10 +80,10 @@ def _missing_classes(card: Card, examples: Examples, splits: Parts) -> Iterator[
     every = {name: {int(v) for k in mine for v in _present(examples.answers[k])} for name, mine in splits.items()}
     absent = [name for k, name in enumerate(card.classes) if k not in every["train"]]
     if absent:
-        yield Remark("classes", f"No training example is of the class {', '.join(absent)}.", True)
+        yield Remark("classes", f"No training example belongs to the class {', '.join(absent)}.", True)
     for split in ("valid", "test"):
         if absent := [name for k, name in enumerate(card.classes) if k not in every[split]]:
-            yield Remark("classes", f"No example of the {split} split is of the class {', '.join(absent)}.")
+            yield Remark("classes", f"No example of the {split} split belongs to the class {', '.join(absent)}.")
 
 
 def _duplicates(examples: Examples, splits: Parts) -> Iterator[Remark]:
@@ -128,7 +128,9 @@ def _fed_answers(card: Card, examples: Examples) -> Iterator[Remark]:
         for what, each in pairs.items():
             if each and _gives_answer(card, np.concatenate([x for x, _ in each]), np.concatenate([y for _, y in each])):
                 it = f"the channel {name}" if what == "it" else f"of the channel {name} {what}"
-                yield Remark("target", f"The answer is among the inputs: {it} tells {card.targets[0]} exactly.", True)
+                yield Remark(
+                    "target", f"The target leaks into the inputs: {it} determines {card.targets[0]} exactly.", True
+                )
                 break
 
 
@@ -180,7 +182,7 @@ def _early_tests(card: Card, examples: Examples, splits: Parts) -> Iterator[Rema
 def _gaps(card: Card, examples: Examples) -> Iterator[Remark]:
     gone = sum(int(np.isnan(x).sum()) for x in examples.values)
     if gone:
-        how = {"hold": "the last value before stands there", "mask": "a mask channel tells them"}
+        how = {"hold": "the last value is carried forward", "mask": "a mask channel marks them"}
         text = how.get(str(card.missing), f"{card.missing} stands there")
         yield Remark("missing", f"{gone} of {sum(x.size for x in examples.values)} values are missing; {text}.")
     lengths = [len(x) for x in examples.values]
@@ -199,7 +201,7 @@ def _window_remarks(card: Card, examples: Examples) -> Iterator[Remark]:
     usual = float(np.median(lasts))
     if across := int((lasts > 1.5 * usual).sum()):
         longest = 1.5 * usual / max(len(examples.values[0]) - 1, 1)
-        text = f"{across} of {len(lasts)} windows lie across a gap in time; gap = {longest:g} keeps them apart from it."
+        text = f"{across} of {len(lasts)} windows span a gap in time; gap = {longest:g} avoids that."
         yield Remark("gaps", text)
 
 

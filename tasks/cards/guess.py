@@ -92,7 +92,7 @@ def check_choices(path: Path, given: Mapping[str, str], roles: Sequence[str]) ->
     """
     for name, value in given.items():
         if name not in roles:
-            raise DataError(f"{path}: {name} says nothing of such a file. Give some of {', '.join(roles)}.")
+            raise DataError(f"{path}: {name} has no meaning for such a file. Give some of {', '.join(roles)}.")
         if name in CHOICES and value not in CHOICES[name]:
             raise DataError(f"{name} is {', '.join(CHOICES[name])}; got {value!r}.")
 
@@ -213,18 +213,20 @@ def _guess_task(table: Columns, known: Mapping[str, str]) -> str:
 def _open_questions(known: Mapping[str, str]) -> list[Open]:
     questions = []
     if "layout" not in known:
-        text = "Is a row a step of one of many examples (long), a whole example (wide), or of one long series (series)?"
+        text = (
+            "Is a row a step of one of many examples (long), an example (wide), or a step of one long series (series)?"
+        )
         questions.append(Open("layout", text, CHOICES["layout"]))
     if known.get("layout") == "long" and "series" not in known:
-        questions.append(Open("series", "Which column says which example a row is of?"))
+        questions.append(Open("series", "Which column identifies the example that a row belongs to?"))
     if "task" not in known:
         questions.append(Open("task", "What is asked?", CHOICES["task"]))
     if known.get("task") != "forecasting" and "target" not in known:
-        questions.append(Open("target", "Which column holds what is asked?"))
+        questions.append(Open("target", "Which column is the target?"))
     if known.get("task") == "forecasting" and "horizon" not in known:
         questions.append(Open("horizon", "How many steps ahead?"))
     if known.get("layout") == "series" and "window" not in known:
-        questions.append(Open("window", "How many steps has an example that is cut out of it?"))
+        questions.append(Open("window", "How many steps long is each example cut from the series?"))
     return questions
 
 
@@ -236,7 +238,9 @@ def sort_classes(path: Path, name: str, words: Sequence[str]) -> list[str]:
     """
     classes = set(words) - {""}
     if len(classes) > MOST:
-        raise DataError(f"{path}: {name} has {len(classes)} values, too many for classes. Is it a regression?")
+        raise DataError(
+            f"{path}: {name} has {len(classes)} different values, too many for classes. Is it a regression?"
+        )
     return sorted(classes, key=lambda word: (0, float(word), word) if NUMBER.fullmatch(word) else (1, 0.0, word))
 
 
@@ -251,7 +255,7 @@ def _name_pattern(fed: Sequence[str], free: Sequence[str]) -> str:
     if {name for name in free if name.startswith(start)} == {*fed}:
         return f"{start}*"
     other = next(name for name in free if name not in fed and name.startswith(start))
-    raise DataError(f"{other!r} is no number, and no pattern names the columns to feed without it: --channels 't*'.")
+    raise DataError(f"{other!r} is no number, and no pattern can select the input columns without it: --channels 't*'.")
 
 
 def _target_varies(table: Columns, series: str, target: str) -> bool:

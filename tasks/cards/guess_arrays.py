@@ -48,7 +48,7 @@ class ArraysDraft:
             known["inputs"] = self._find(INPUTS, (2, 3), set(given.values())) or lone
         if not known["inputs"]:
             return {name: value for name, value in known.items() if value}, [
-                Open("inputs", "Which array holds the examples, (N, T, p) or (N, T)?")
+                Open("inputs", "Which array has the inputs, (N, T, p) or (N, T)?")
             ]
         used = {*given.values(), known["inputs"]}
         if known.get("task") != "forecasting":
@@ -61,7 +61,7 @@ class ArraysDraft:
         if "task" not in known:
             known["task"] = self._guess_task(known)
         known = {name: value for name, value in known.items() if value}
-        return known, [*_list_open(known, "Which array holds what is asked?")]
+        return known, [*_list_open(known, "Which array is the target?")]
 
     def card_content(self, known: Mapping[str, str], channels: Sequence[str]) -> dict[str, Any]:
         """Return the content of a card."""

@@ -44,4 +44,4 @@ def _check_examples(card: Card, examples: Examples) -> None:
             raise DataError(f"{examples.at(k, step, channel)}: {rule}.")
         lost = np.isnan(answer) if answer.ndim == 1 or card.missing == "refuse" else np.zeros(1, bool)
         if lost.any() and card.task != "forecasting":
-            raise DataError(f"{examples.at(k, int(np.argwhere(lost)[0][0]), None)}: what is asked is missing.")
+            raise DataError(f"{examples.at(k, int(np.argwhere(lost)[0][0]), None)}: the target is missing.")

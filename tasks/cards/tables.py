@@ -19,7 +19,7 @@ def read_long(card: Card, path: Path) -> Examples:
     table = _open_columns(card, path, [card.series, *card.channels])
     words = table.words(card.series)
     if "" in words:
-        raise DataError(f"{table.at(words.index(''), card.series)}: which example it is of is missing.")
+        raise DataError(f"{table.at(words.index(''), card.series)}: its example is missing.")
     index: dict[str, list[int]] = {}
     for row, word in enumerate(words):
         index.setdefault(word, []).append(row)
@@ -178,5 +178,5 @@ def _match_columns(card: Card, table: Columns, pattern: str) -> list[str]:
     fits: Callable[[str], bool] = lambda name: name == pattern or fnmatchcase(name, pattern)  # noqa: E731
     matching = [name for name in table.names if name not in other and fits(name)]
     if not matching:
-        raise DataError(f"{table.path}: no column is named like {pattern!r}. It has {', '.join(table.names[:12])}.")
+        raise DataError(f"{table.path}: no column matches {pattern!r}. It has {', '.join(table.names[:12])}.")
     return matching

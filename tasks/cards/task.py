@@ -42,16 +42,14 @@ from longwave.tasks.trivial.whole import SummaryRidge
 READER = "1"
 """Bumped when the same files are fed in another way."""
 HIDDEN, BATCH, EPOCHS = 32, 32, 30
-RMSE = replace(
-    L2_ERROR, name="rmse", definition="root of the mean squared error over all that is asked of all test examples"
-)
+RMSE = replace(L2_ERROR, name="rmse", definition="root of the mean squared error over all targets of all test examples")
 UNIT = ", in standard deviations of the training split"
 METRICS: Mapping[str, Metric] = {
     "accuracy": ACCURACY,
     "cross_entropy": CROSS_ENTROPY,
     "mse": MSE,
     "rmse": RMSE,
-    "mae": replace(MAE, definition="mean absolute error over all that is asked of all test examples"),
+    "mae": replace(MAE, definition="mean absolute error over all targets of all test examples"),
 }
 
 
@@ -85,7 +83,7 @@ class CardFiles(Source):
         for path in self.locations:
             if not path.exists():
                 advice = f"If it was moved: longwave data fetch {self.name} --path FOLDER"
-                raise DataError(f"{self.name} reads {path}, which is not there. {advice}")
+                raise DataError(f"{self.name} reads {path}, which does not exist. {advice}")
         return self.locations[0].parent
 
     def write_sums(self) -> None:
@@ -175,7 +173,7 @@ def _make_arrays(card: Card, path: Path) -> tuple[dict[str, np.ndarray], list[Re
 
 
 def _summarise(card: Card) -> str:
-    what = f"tell {len(card.classes)} classes apart" if card.classes else f"tell {', '.join(card.targets)}"
+    what = f"classify into {len(card.classes)} classes" if card.classes else f"tell {', '.join(card.targets)}"
     if card.task == "forecasting":
         what += f" {card.horizon} steps ahead"
     channels = card.channels[0] if len(card.channels) == 1 else f"{len(card.channels)} channels"

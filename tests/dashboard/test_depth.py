@@ -15,7 +15,7 @@ from longwave.platform.storage.store import Store
 
 pytestmark = pytest.mark.integration
 
-BY_DEPTH = "Against the number of layers"
+BY_DEPTH = "Score by number of layers"
 
 
 def test_the_page_draws_scores_and_measures_by_depth_and_only_where_there_are_depths(

@@ -99,7 +99,8 @@ def test_others_are_let_in_by_a_word_of_its_own_alone(address: str, capsys: pyte
         assert main(command) == 2
         message = capsys.readouterr().err
         assert (
-            message == f"longwave: --address {address} lets others in, who can see all results. If they may: --public\n"
+            message
+            == f"longwave: --address {address} lets other machines see all results. To allow that, add: --public\n"
         )
         assert main([*command, "--public"]) == 2
         assert "lets others in" not in capsys.readouterr().err

@@ -84,15 +84,15 @@ def test_a_board_is_sorted_as_the_link_says_and_taken_along_in_that_order(url: s
 def test_rows_of_equal_size_or_search_are_those_within_a_quarter(url: str, visit: Visit, searched: str) -> None:
     near = visit(searched, "task", size=trial("lem", 0).row)
     assert list(printed(near.dataframe[0])["title"]) == ["LEM", "GRU"], "of 1233 numbers, 1500 and 1600"
-    assert "2 of 3 rows that were trained here; set: equal size." in notes(near)
+    assert "2 of 3 rows trained here; set: equal size." in notes(near)
     lem, cornn = trial("lem", 0).row, trial("cornn", 0).row
     page = visit(url, "task", task="fitzhugh_nagumo", size=lem)
     assert list(printed(page.dataframe[0])["title"]) == ["LEM", "LSTM"], "coRNN's size is not known"
-    assert "2 of 3 rows that were trained here" in notes(page)
+    assert "2 of 3 rows trained here" in notes(page)
     budget = visit(url, "task", task="fitzhugh_nagumo", budget=cornn)
     assert list(printed(budget.dataframe[0])["title"]) == ["coRNN"]
     own = visit(url, "task", task="fitzhugh_nagumo", protocol="yes")
-    assert own.info[0].value == "No row is left by these filters. Take one of them back."
+    assert own.info[0].value == "No row matches these filters. Remove one of them."
 
 
 def test_a_star_pins_a_row_above_all_others_and_is_taken_along_in_the_link(url: str, visit: Visit) -> None:
@@ -134,7 +134,7 @@ def test_each_figure_of_a_board_has_its_link(url: str, visit: Visit, searched: s
     length = marks(visit(url, "task", task="adding", figure="length"))
     assert {mark["value"] for mark in length} == {0.25, 0.75}
     lacking = visit(url, "task", task="fitzhugh_nagumo", figure="length")
-    assert "This task has no two lengths with results." in notes(lacking)
+    assert "This task has results at fewer than two lengths." in notes(lacking)
     curve = marks(visit(searched, "task", task="fitzhugh_nagumo", figure="search", log="no"))
     # Of 1, 2, 3 and one that diverged: of the pairs 1 is best in three, 2 in two, 3 in one; of the triples 1 in three.
     assert [mark["value"] for mark in curve] == pytest.approx([2, (3 * 1 + 2 * 2 + 3) / 6, (3 * 1 + 2) / 4, 1])
@@ -152,7 +152,7 @@ def test_a_sweep_tells_of_its_packs_its_best_and_what_half_of_it_would_find(sear
     assert packs.loc[0, "progress"] == pytest.approx(1 / 3)
     text = notes(page)
     assert "Best of 4 drawn, 3 trained whole: **validation l2_error 1**" in text
-    assert "half as many are expected to find 1.667 [1, 3], 80 % of such searches" in text
+    assert "with half as many trials a search is expected to find 1.667 [1, 3], 80 % of such searches" in text
     assert "retrained: **test l2_error 0.120 [0.100, 0.140]**, 5 seeds." in text
     failures = next(frame.value for frame in page.dataframe if "why" in frame.value)
     assert failures.values.tolist() == [["lem: worker died", 1]]
@@ -165,7 +165,7 @@ def test_a_sweep_draws_the_curves_of_trials_in_training_and_how_much_each_settin
     page = visit(searched, "sweep", sweep="s")
     [point] = marks(page)
     assert (point["model"], point["epoch"], point["value"]) == ("LEM", 1, 1.0)
-    assert "Fewer than two trials were trained whole." in notes(page), "no plan of the sweep is stored"
+    assert "Fewer than two trials were trained to the end." in notes(page), "no plan of the sweep is stored"
 
 
 def test_ranges_in_the_link_pick_trials_and_give_the_sweep_file_of_the_best_of_them(

@@ -17,8 +17,8 @@ LONG = ("residual_unicornn", "residual_unicornn-layers=3", "residual_unicornn-la
         "mamba-states=4", "mamba-states=8", "mamba-eigenvalues=-1-1", "transformer",
         "transformer-layers=1", "transformer-layers=3", "transformer-heads=1", "transformer-heads=2")  # fmt: skip
 SLOPES = "Gradients equal finite differences in float64."
-FUSED = "The fused loop computes what the plain one computes."
-STREAMED = "A sequence in pieces, and step by step, gives what one call gives."
+FUSED = "The fused loop agrees with the plain one."
+STREAMED = "A sequence in pieces or step by step gives the same as in one call."
 
 
 @pytest.mark.parametrize("spec, options", mark_long({case.id: case.values for case in every_case()}, *LONG))

@@ -49,7 +49,7 @@ def points(config: TrialConfig, epochs: int | None = None, shift: float = 0.0) -
 
 
 def ended(config: TrialConfig, shift: float = 0.0) -> Trial:
-    """Return a trial that ended well."""
+    """Return a trial that ended ok."""
     best = config.epochs
     run = Run(config.id, "ok", "", best, best, 2 / best + shift, 3 / best + shift, 12.5, 8, 1233, {"torch": "2"})
     return Trial(config, ABOUT, "ok", None, run, ENDED, "b" * 64)

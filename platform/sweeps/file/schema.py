@@ -306,7 +306,7 @@ def check_sweep(content: Mapping[str, Any], origin: str) -> SweepFile:
     _check_search(file, origin)
     if file.instead_of and (file.trials or file.has_grid):
         what = "a grid" if file.has_grid else f"trials {file.trials_text}"
-        raise ConfigError(f"{origin}: instead_of: is for settings that are fixed, with trials = 0; got {what}.")
+        raise ConfigError(f"{origin}: instead_of: is only for fixed settings, with trials = 0; got {what}.")
     for name, table in file.model.items():
         _check(_Grid, {"grid": table.get("grid", {})}, f"{origin}: model.{name}")
     if unknown := sorted(file.variants.keys() - set(file.tasks)):
@@ -332,7 +332,7 @@ def _check_search(file: SweepFile, origin: str) -> None:
     except ConfigError as error:
         raise ConfigError(f"{origin}: {key}: {error}") from None
     if file.sampler not in SAMPLERS and learns(file.sampler) and file.rounds == 1 and file.trials:
-        what = f"{file.sampler} learns from the rounds before, and with 1 all trials are drawn at once"
+        what = f"{file.sampler} learns from earlier rounds, and with rounds = 1 all trials are drawn at once"
         raise ConfigError(f"{origin}: rounds: {what}. Give how many there are to be, as rounds = 4.")
     for model, study in file.study.items():
         if redacted(study.storage) != study.storage:
@@ -341,12 +341,14 @@ def _check_search(file: SweepFile, origin: str) -> None:
     if file.pruner_arguments and not file.pruner:
         raise ConfigError(f"{origin}: pruner_arguments: means nothing without a pruner. Name it: pruner = ...")
     if file.pruner and file.halving:
-        raise ConfigError(f"{origin}: pruner: there is successive halving already. Keep {file.pruner} or [halving].")
+        raise ConfigError(f"{origin}: pruner: the file also has successive halving. Keep {file.pruner} or [halving].")
 
 
 def _check_unsearched(file: SweepFile, origin: str) -> None:
     if not file.retrain:
-        raise ConfigError(f"{origin}: trials: trials and retrain are both 0, so nothing would be trained. Give either.")
+        raise ConfigError(
+            f"{origin}: trials: trials and retrain are both 0, so nothing would be trained. Set at least one."
+        )
     if idle := sorted(file.model_fields_set & SEARCHES):
         raise ConfigError(f"{origin}: {idle[0]}: has no effect with trials = 0, which runs no search. Remove it.")
 

@@ -125,7 +125,7 @@ class EventCallback(tune.Callback):
         self._looked, slots = time.monotonic(), [t.config["slot"] for t in trials if t.status == "PENDING"]
         kinds = {slot["kind"] for slot in slots if slot["gpus"]}
         if kinds and (gone := kinds - self.kinds()):
-            why = f"Packs wait for {' and '.join(sorted(gone))}, which no node has any more"
+            why = f"Packs are waiting for {' and '.join(sorted(gone))}, which no node offers any more"
             self.send({"event": "lost", "why": why})
 
     def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
@@ -167,7 +167,7 @@ class EventCallback(tune.Callback):
             return
         times = trial.run_metadata.num_failures
         last = reason_of_death(trial.get_pickled_error())
-        why = f"its worker died {times} times without a new epoch; the last time: {last}"
+        why = f"its worker died {times} times without finishing another epoch, last with: {last}"
         self.send({"event": "ended", "pack": trial.config["pack"], "how": "died", "why": why})
 
 
@@ -179,7 +179,7 @@ def reason_of_death(error: Exception | None) -> str:
         return f"{type(error.cause).__name__}: {text[0] if text else 'no message'}"
     lines = [line.strip() for line in str(error or "").splitlines()]
     reason = next((line for line in lines if "exit detail" in line.lower() or line.startswith("The ")), "")
-    return reason.partition("Worker exit detail: ")[2] or reason or "no word of it"
+    return reason.partition("Worker exit detail: ")[2] or reason or "no reason was given"
 
 
 def ignore_lost_nodes() -> None:

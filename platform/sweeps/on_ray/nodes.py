@@ -109,7 +109,7 @@ class NodeChecks:
             requests = ", ".join(
                 [request, *(f"the label {name}={value}" for name, value in self.workers.labels.items())]
             )
-            self.send({"event": "notice", "line": f"no node has {requests} yet; packs wait for one"})
+            self.send({"event": "notice", "line": f"no node offers {requests} yet; packs are waiting for one"})
         fresh = [n["NodeID"] for n in candidates if n["NodeID"] not in self.known]
         pending = {_ask_node(node, str(self.workers.storage), self.workers.flag): node for node in fresh}
         answers = ray.wait([*pending], num_returns=len(pending), timeout=ASK_SECONDS)[0] if pending else []

@@ -54,16 +54,14 @@ def lay_out_package(
         own = package and location.parts[0] in ADDED
         target = folder / "longwave" / location if own else folder / location
         if target.exists() or location.parts[0] == "longwave":
-            raise ConfigError(
-                f"--ship {ship}: {location} would take the place of Longwave's own. Give it another name."
-            )
+            raise ConfigError(f"--ship {ship}: {location} would replace a file of Longwave's own. Rename it.")
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, target)
     for inner, text in (texts or {}).items():
         (folder / inner).parent.mkdir(parents=True, exist_ok=True)
         (folder / inner).write_text(text, encoding="utf-8")
     if (target := folder / f"{name}.toml").exists():
-        raise ConfigError(f"--ship {ship}: {target.name} is the sweep file's name there. Give it another name.")
+        raise ConfigError(f"--ship {ship}: {target.name} has the sweep file's name. Rename it.")
     shutil.copy(file, target)
 
 
@@ -91,7 +89,7 @@ def _locate_plugins(path: Path, file: SweepFile) -> Iterator[tuple[str, Plugin]]
     listed = {}
     for location in file.plugins:
         if Path(location).is_absolute() or ".." in Path(location).parts:
-            rule = "lies outside of the file's folder, which alone is sent"
+            rule = "is outside the sweep file's folder, and only that folder is sent"
             raise ConfigError(f"{path}: plugins: {location} {rule}. Move it there, or give it as --plugins {location}.")
         listed[location] = read_plugin(path.parent / location)
     yield from listed.items()

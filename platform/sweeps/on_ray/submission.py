@@ -82,7 +82,7 @@ class JobClient:
             size = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file()) / 2**20
             if size > LIMIT:
                 raise ConfigError(
-                    f"--ship: {size:.0f} MiB in all; Ray takes {LIMIT} with a job. Put data on the nodes."
+                    f"--ship: {size:.0f} MiB in all; Ray accepts at most {LIMIT} with a job. Copy data to the nodes."
                 )
             self._client.submit_job(
                 entrypoint=shlex.join(command),
@@ -105,7 +105,7 @@ class JobClient:
         if name not in known:
             names = ", ".join(sorted(known)) or "none"
             raise ConfigError(
-                f"No job and no sweep {name!r} was sent to {redacted(self.address)}. Jobs there: {names}."
+                f"No job or sweep {name!r} was submitted to {redacted(self.address)}. Jobs there: {names}."
             )
         return name
 

@@ -56,9 +56,9 @@ def why_node_is_unfit(node: Mapping[str, Any], driver: Mapping[str, str], storag
         storage: Folder of checkpoints.
     """
     if "lacks" in node:
-        return f"no Longwave there that this driver knows ({node['lacks']}). Install this one there, or: sweep submit"
+        return f"no Longwave that matches this driver's ({node['lacks']}). Install this one there, or: sweep submit"
     if other := describe_difference(node["versions"], driver):
-        return f"it has {other}. Install the same there, and start its Ray again"
+        return f"it has {other}. Install the same versions there, and restart its Ray"
     if not node["sees"]:
-        return f"it does not see {redacted(storage)}. Share that folder with it, or give --storage an object store"
+        return f"it cannot see {redacted(storage)}. Share that folder with it, or use an object store as --storage"
     return ""

@@ -128,7 +128,7 @@ def stall_timer(trace: Path, in_driver: bool) -> Iterator[Timer | None]:
             trace.parent.mkdir(parents=True, exist_ok=True)
             opened = trace.open("w", encoding="utf-8")
         except OSError as error:  # as on a full disk: that stops no training
-            LOG.warning("A hang could not be ended, since no stack trace can be written: %s", error)
+            LOG.warning("A stalled pack could not be failed, because no stack trace can be written: %s", error)
             yield None
             return
         with opened as file:
@@ -196,7 +196,7 @@ def describe_stall(seconds: float, calls: Iterable[tuple[str, int, str]]) -> str
     Of a call's file the folder and the name are given: the rest of its path is this machine's own.
     """
     lines = [f"  {'/'.join(Path(file).parts[-2:])}, line {line}, in {name}" for file, line, name in calls]
-    return "\n".join([f"StalledError: no step for {seconds:g} s. It hung in:", *lines[:DEPTH]])
+    return "\n".join([f"StalledError: no step for {seconds:g} s. The worker hung in:", *lines[:DEPTH]])
 
 
 def read_stall(trace: Path) -> tuple[str, list[str]] | None:

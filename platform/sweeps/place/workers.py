@@ -166,7 +166,7 @@ class Workers:
             cores = "a free core" if self.cpus <= 1 else f"{self.cpus:g} free cores"
             with_labels = "".join(f" with {name}={condition}" for name, condition in self.labels.items())
             start = (
-                "If it starts machines when packs wait, say for how many: --workers 8 --gpus 1, or --workers 8 --cpu"
+                "If the cluster scales up on demand, give a number of packs: --workers 8 --gpus 1, or --workers 8 --cpu"
             )
             where = f"{self.address or 'this machine'}{with_labels}"
             raise WorkerError(f"There is neither a GPU nor {cores} at {where}. {start}.")
@@ -209,7 +209,7 @@ class Workers:
                 self.storage.mkdir(parents=True, exist_ok=True)
                 (self.storage / self.flag).touch()
         except OSError as error:
-            LOG.warning("The workers could not be asked to stop: %s", error)
+            LOG.warning("The workers could not be told to stop: %s", error)
         self._last_look.clear()
 
     def undrain(self) -> None:

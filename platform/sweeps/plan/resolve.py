@@ -46,7 +46,7 @@ def resolve(file: SweepFile) -> Sweep:
             raise ConfigError(f"{file.name}: {did_you_mean('model', name, file.models)} The table is [{table}.{name}].")
     if file.rounds > 1 and not learns(file.sampler):
         raise ConfigError(
-            f"{file.name}: rounds: only a sampler that learns takes rounds, as tpe does, got sampler {file.sampler!r}."
+            f"{file.name}: rounds: only a sampler that learns, such as tpe, takes rounds; got sampler {file.sampler!r}."
         )
     return Sweep(file, tuple(cell for task in tasks for cell in _plan_cells(file, task, models)))
 
@@ -166,7 +166,9 @@ def _check_halving(file: SweepFile, resolved: ResolvedCell) -> None:
         return
     key = "halving" if file.halving else "pruner"
     if any(d.name == "epochs" for d in resolved.space):
-        raise ConfigError(f"{file.name}: {key}: epochs is drawn, and trials that compete have one length. Fix it.")
+        raise ConfigError(
+            f"{file.name}: {key}: epochs is searched, but trials that compete must have one length. Fix it."
+        )
     for d in resolved.space if not file.joint_packs else ():
         defaults = resolved.numbers.get(d.name, {}).values()
         if d.name in (*SIZES, *WORDS) or any(d.holds(default) for default in defaults):

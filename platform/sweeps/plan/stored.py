@@ -61,7 +61,7 @@ def _check_versions(sweep: Sweep, stored: Sweep) -> None:
             if here != then:
                 what = f"{field.replace('_', ' ')} {then} of {ours.base.model} on {ours.base.task}"
                 raise ConfigError(
-                    f"The sweep {stored.file.name!r} was planned with {what}; here is {here}. Give it another name."
+                    f"The sweep {stored.file.name!r} was planned with {what}; here is {here}. Rename the sweep."
                 )
 
 

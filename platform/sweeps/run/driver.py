@@ -145,7 +145,7 @@ class _Driver:
             raise Interrupted(self.heartbeat.signal, name)
         if left:
             self.console.print(
-                f"{name}: {self.heartbeat.reason_to_end}. Go on with: longwave sweep resume {name}", highlight=False
+                f"{name}: {self.heartbeat.reason_to_end}. Resume it with: longwave sweep resume {name}", highlight=False
             )
         return self.view
 

@@ -50,7 +50,7 @@ def probe_missing(
     wanted = [*cluster.untried_packs(configs)]
     if not wanted:
         return cluster
-    say(f"tries {len(wanted)} packs for the memory and the time they take")
+    say(f"measuring the memory and time of {len(wanted)} packs")
     probes = [*executor.run_probes(wanted, workers)]
     store.with_retry(lambda: write_probes(store, probes))
     say("")
@@ -114,7 +114,7 @@ def estimate_quickly(
     cluster = cluster.with_probes(stored)
     untried = cluster.untried_packs([*chain(*first_trials(sweep))])
     if wanted := sorted(untried, key=lambda pack: -len(pack[1])):
-        say(f"Trying {len(wanted)} packs for two steps each")
+        say(f"Timing {len(wanted)} packs for two steps each")
         single = replace(workers, single_first=True)
         with executor.running_workers(single):
             found = [*executor.run_probes(wanted, single, QUICK_SECONDS)]

@@ -57,7 +57,7 @@ def run_packs(queue: Iterable[Mapping[str, Job]], sink: Sink, workers: Workers) 
     except WorkersLostError:
         if not _starts_single():
             raise
-        _pause(sessions, "the process that it began in died: it goes on on Ray", sink, workers)
+        _pause(sessions, "its process died: continuing on Ray", sink, workers)
         for pack in sessions.training:
             sink.ended(pack, "paused")
         sink.flush()
@@ -118,7 +118,7 @@ def _handle_event(event: Mapping[str, Any], sessions: _CurrentSessions, sink: Si
     if event["event"] == "notice":
         sink.show_notice(event["line"])
     elif event["event"] == "long":
-        _pause(sessions, "it takes longer than Ray takes to start, so it goes on on Ray", sink, workers)
+        _pause(sessions, "it takes longer than starting Ray, so it continues on Ray", sink, workers)
     elif event["event"] == "started":
         sessions.training.add(pack)
         sink.started(pack, Slot(**event["slot"]))

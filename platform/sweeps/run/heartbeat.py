@@ -71,7 +71,7 @@ class Heartbeat:
         """Why the driver must stop now; empty if it may continue."""
         if self.signal:
             return f"stopped by {signal.Signals(self.signal).name}"
-        return "stopped, as was asked for" if self._state == "stop" else self.spent()
+        return "stopped, as requested" if self._state == "stop" else self.spent()
 
     def may_train(self) -> bool:
         """Wait as long as packs may not start; return whether they may, which is False if the driver must stop."""
@@ -108,7 +108,7 @@ class Heartbeat:
             again.start()
             self.workers.drain()
             self.store.longest_wait = LAST_PATIENCE
-            self.say("saving checkpoints; again to end at once")
+            self.say("saving checkpoints; press Ctrl-C again to end at once")
 
         before = {number: signal.signal(number, take) for number in SIGNALS}
         try:
@@ -137,7 +137,7 @@ class Heartbeat:
     def _reason_to_wait(self) -> str:
         """Return why the driver may not train at present; empty if it may."""
         if self._state == "pause":
-            return f"paused; go on with: longwave sweep continue {self.leases.sweep}"
+            return f"paused; continue it with: longwave sweep continue {self.leases.sweep}"
         return self._reason_to_yield()
 
     def _reason_to_yield(self) -> str:

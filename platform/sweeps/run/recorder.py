@@ -155,7 +155,7 @@ class ResultRecorder:
         job = self.jobs.pop(pack)
         left = [c for c in job.configs if c.id in self.open[pack]]
         if how != "paused" and len(left) == 1:
-            reason = why or "its pack ended without a word of it"
+            reason = why or "its pack ended without reporting it"
             self._write_reports([(pack, Report(runs=[Run(left[0].id, "failed", reason)]))])
         elif how != "paused" and left:
             halves = (left[: len(left) // 2], left[len(left) // 2 :])

@@ -100,7 +100,9 @@ class Background:
             problem = f"{self.tracker.title} was too slow to take all results"
         else:
             problem = (
-                json.loads(output)["problem"] if output else f"The process that sends to {self.tracker.title} died"
+                json.loads(output)["problem"]
+                if output
+                else f"The process that sends results to {self.tracker.title} died"
             )
         name = self.tracker.name
         later = f"mlflow sync {sweep}" if name == "mlflow" else f"sweep resume {sweep} --tracker {name}"

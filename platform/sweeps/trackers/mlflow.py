@@ -167,7 +167,7 @@ class MLflowTracker(Tracker):
         tags["mlflow.user"] = context.tags()["mlflow.user"]
         run = self.client.create_run(self.experiment, int(began * 1000), tags, name)
         if not run.info.run_id:
-            raise TrackerError(f"{self.name.title} answers, but not as MLflow does: a new run has no id.")
+            raise TrackerError(f"{self.name.title} does not answer like an MLflow server: it gave a new run no id.")
         self.runs[part] = str(run.info.run_id)
         return self.runs[part]
 
@@ -260,7 +260,7 @@ def _create_if_missing(path: Path) -> None:
             with closing(sqlite3.connect(path)) as connection:
                 tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
             if tables and ("experiments",) not in tables:
-                raise TrackerError(f"{path} holds tables of something else than MLflow. Name another file.")
+                raise TrackerError(f"{path} is not an MLflow database. Name another file.")
             return
         partial = path.with_name(f"{path.name}.making")
         for file in (partial, path):  # remains of a killed attempt, and an empty file at the path

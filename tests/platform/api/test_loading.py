@@ -184,8 +184,8 @@ def test_weights_are_kept_in_no_other_sweep_and_change_no_trial(url: str, row: A
     assert [(t.config.id, t.run and t.run.test) for t in trials] == [(t.config.id, t.run.test) for t in row]
     assert not (tmp_path / "kept/weights").exists()
     name, best = trials[0].config.row[:12], min(row, key=lambda t: t.run.valid).config.seed
-    again = f"Train it once more with: longwave reproduce {name} --seed {best} --keep-weights"
-    with pytest.raises(ConfigError, match=rf"No weights of row {name} are kept here; .*\. {again}$"):
+    again = f"Train it again with: longwave reproduce {name} --seed {best} --keep-weights"
+    with pytest.raises(ConfigError, match=rf"No saved weights of row {name} were found; .*\. {again}$"):
         lw.load(name, store=plain)
 
 
@@ -258,7 +258,7 @@ def other_facts(file: Path) -> None:
 def test_damaged_weights_are_refused(damage: Callable[[Path], None], url: str, row: Any, tmp_path: Path) -> None:
     folder, trial = copied(url, tmp_path), row[0].config.id
     damage(weights_file(folder, trial))
-    with pytest.raises(ConfigError, match=f"{trial}.safetensors is damaged, or was not written by Longwave"):
+    with pytest.raises(ConfigError, match=f"{trial}.safetensors is damaged or was not written by Longwave"):
         lw.load(trial, store=url, storage=str(folder))
 
 
@@ -304,9 +304,7 @@ def test_weights_that_score_otherwise_are_refused_unless_they_are_taken_as_they_
     task = lw.tasks.adding.TASK
     worse = replace(task.metric, sums=lambda outputs, targets: task.metric.sums(outputs + 1, targets))
     monkeypatch.setattr("longwave.platform.api.loading.get_task", lambda name: replace(task, metric=worse))
-    with pytest.raises(
-        ConfigError, match=r"The weights of trial \w+ score .* here, .* Take them as they are with check"
-    ):
+    with pytest.raises(ConfigError, match=r"The weights of trial \w+ score .* here, .* Load them anyway with check"):
         lw.load(row[0].config.id, store=url, storage=storage)
     lw.load(row[0].config.id, store=url, storage=storage, check=False)
 
@@ -314,11 +312,13 @@ def test_weights_that_score_otherwise_are_refused_unless_they_are_taken_as_they_
 def test_names_that_are_none_are_refused_in_one_line(url: str, storage: str, row: Any) -> None:
     with pytest.raises(ConfigError, match="No row has a name that begins with ffff"):
         lw.load("ffff", store=url)
-    with pytest.raises(ConfigError, match="has no retraining with seed 7 that ended well"):
+    with pytest.raises(ConfigError, match="has no retraining with seed 7 that ended ok"):
         lw.load(row[0].config.row, store=url, seed=7)
     with Store(url) as store:
         [search] = [a.id for a in store.planned("kept") if a.id not in {t.config.id for t in row}]
-    with pytest.raises(ConfigError, match=f"Trial {search} is a search trial, whose weights are not saved"):
+    with pytest.raises(
+        ConfigError, match=f"Trial {search} is a search trial, and only weights of retrainings are saved"
+    ):
         lw.load(search, store=url)
     with pytest.raises(StoreError, match="There is no store at .*none.db. Make one with: longwave sweep run FILE"):
         lw.load("ffff", store=f"sqlite:///{storage}/none.db")

@@ -68,7 +68,7 @@ def test_cornn_is_the_papers_formula_written_in_numpy() -> None:
 
 
 def test_a_layer_without_a_state_refuses_single_steps_in_a_line() -> None:
-    rule = r"^Transformer carries no state from step to step\. Give it the whole sequence\.$"
+    rule = r"^Transformer has no state to carry from step to step\. Give it the whole sequence\.$"
     with pytest.raises(ValueError, match=rule):
         lw.Transformer(2, 8).step(torch.zeros(1, 2))
 

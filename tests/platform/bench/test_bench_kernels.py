@@ -239,7 +239,7 @@ def test_bad_input_gives_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "No module named 'no_such_package'" in failed(capsys, "--peer", str(tmp_path))
     assert "No cell 'lemm'. Did you mean lem or lstm?" in failed(capsys, "--cell", "lemm")
     assert "four whole numbers above 0, got '1,2,3,0'" in failed(capsys, "--size", "1,2,3,0")
-    assert "a file in a folder that is there" in failed(capsys, "--out", str(tmp_path / "absent/out.json"))
+    assert "a file in an existing folder" in failed(capsys, "--out", str(tmp_path / "absent/out.json"))
     if not torch.cuda.is_available():
         assert "There is no CUDA device here" in failed(capsys, "--device", "cuda")
 

@@ -317,7 +317,7 @@ def test_a_terminals_table_says_what_its_ranks_are(two_rows: list[Row], capsys: 
     render_board.print_boards(two_rows, EVERYBODY, Format.table)
     out = capsys.readouterr().out
     output = " ".join(out.split())
-    assert "2.00 [1.00, 3.00]" in output and "the range that tests of all pairs allow at 5 %" in output
+    assert "2.00 [1.00, 3.00]" in output and "the range that pairwise tests at 5 % allow" in output
     render_board.print_boards(two_rows, EVERYBODY, Format.table, render_board.BoardOptions(notes=True))
     output = " ".join(capsys.readouterr().out.split())
     assert advice(2, 2) in output and "no difference between 2 models is detected" in output
@@ -418,7 +418,7 @@ def test_a_narrow_terminal_leaves_out_what_matters_least_and_says_so_and_protoco
         return capsys.readouterr().out
 
     narrow, wide = output(80), output(250)
-    assert "Left out: mean ± std (n), diverged" in narrow and "--format csv" in narrow and "Left out" not in wide
+    assert "Not shown: mean ± std (n), diverged" in narrow and "--format csv" in narrow and "Not shown" not in wide
     for text in (narrow, wide):
         assert all(row.config[:8] in text for row in made if row.config)
         assert text.count("All rows: recipe of paper, Table 1") == " ".join(text.split()).count("Rank: the range") == 1

@@ -66,7 +66,7 @@ def test_a_ratio_within_the_margin_is_no_difference() -> None:
 
 def test_how_a_comparison_is_to_be_read_is_said() -> None:
     how = compare(seven_tasks(), "lem", "cornn").how
-    assert "a diverged seed as the worst" in how and "the ranks of a board are stricter" in how
+    assert "a diverged seed counted as worst" in how and "the ranks of a board are stricter" in how
 
 
 def test_a_model_stands_for_its_row_that_is_best_on_validation() -> None:

@@ -39,7 +39,7 @@ def test_the_page_folds_every_section_of_the_methods(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "output",
     [
-        "no claim about means",
+        "not a claim about means",
         "45 %",
         "26 %",
         "twenty 14 %",

@@ -53,9 +53,7 @@ def test_no_overview_comparison_or_budget_counts_it(mixed: list[Row]) -> None:
     lines = {line.model: line.cells[0] for line in overview(mixed).lines}
     assert lines["a"] is not None and lines["a"].mean == pytest.approx(1.2)
     assert compare(mixed, "a", "b").contests[0].a.mean == pytest.approx(1.2)
-    with pytest.raises(
-        ConfigError, match=rf"^Row {old.config[:12]} is superseded: {WHY}\. Nothing is compared with it"
-    ):
+    with pytest.raises(ConfigError, match=rf"^Row {old.config[:12]} is superseded: {WHY}\. It cannot be compared"):
         resolve(mixed, old.config[:6])
     actual = budgets(mixed, lambda row: [RunSummary("x", "ok", valid=row.mean)])
     assert [curve.row.mean for curve in actual] == [pytest.approx(1.2), pytest.approx(5.2)]

@@ -126,7 +126,7 @@ def test_a_bundle_whose_hash_ships_with_the_package_counts(tmp_path: Path, monke
         (A[:7], "--trust takes a bundle's name, or its first 8 hex digits or more, got 'aaaaaaa'"),
         (A + "a", "--trust takes a bundle's name"),
         ("../../..", r"--trust takes a bundle's name"),
-        ("bbbbbbbb", r"--trust bbbbbbbb is no bundle that was imported here\. Bundles here: aaaaaaaaaaaa"),
+        ("bbbbbbbb", r"--trust bbbbbbbb is not a bundle imported here\. Bundles here: aaaaaaaaaaaa"),
         (A[:63], f"--trust {A[:63]} begins the names of 2 bundles: give more digits"),
     ],
 )

@@ -151,7 +151,7 @@ def test_ctrl_c_says_how_to_go_on_and_resume_does(
         driver.send_signal(signal.SIGINT)
         _, err = driver.communicate(timeout=60)
     assert driver.returncode == 130
-    assert err == "SIGINT: what is done is kept. Go on with: longwave sweep resume tiny\n"
+    assert err == "SIGINT: finished trials are kept. Resume the sweep with: longwave sweep resume tiny\n"
     assert "4 of 4 trials done (4 ok)" in longwave("sweep", "resume", "tiny", *shared, url).stdout
 
 
@@ -264,7 +264,7 @@ def test_a_family_is_listed_alone_and_named_in_the_list_and_on_the_page(
 def test_an_unknown_family_or_a_family_beside_a_name_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert "No family 'dely'. Did you mean delay?" in failed(capsys, "models", "--family", "dely")
     assert "No family 'oscillator'. Known: arithmetic, dynamics," in failed(capsys, "tasks", "--family", "oscillator")
-    assert "Give one of them." in failed(capsys, "tasks", "digits", "--family", "images")
+    assert "Give either." in failed(capsys, "tasks", "digits", "--family", "images")
 
 
 def test_families_of_tasks_are_few_have_several_tasks_and_are_none_of_models() -> None:

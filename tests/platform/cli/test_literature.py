@@ -18,7 +18,7 @@ def test_the_numbers_of_a_task_are_listed_as_printed(capsys: pytest.CaptureFixtu
     assert (
         "| LSTM | l2_error | 1.2 × 10⁻² | reported | 16 | lem, Table 4; lem, Table 9 | LEM | fitzhugh_nagumo |" in text
     )
-    assert "7 of 7 can stand beside a row of ours." in text
+    assert "7 of 7 can be compared with a row of ours." in text
 
 
 def test_those_without_a_partner_are_listed_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
@@ -30,7 +30,7 @@ def test_those_without_a_partner_are_listed_with_the_reason(capsys: pytest.Captu
         "task not here", "model not here", "form not here", "block not here", "variant not here", "validation split",
     }  # fmt: skip
     assert main(["published", "--unpaired"]) == 0
-    assert "324 of 1251 can stand beside a row of ours." in capsys.readouterr().out
+    assert "324 of 1251 can be compared with a row of ours." in capsys.readouterr().out
 
 
 def test_a_number_that_is_known_from_notes_alone_is_flagged(capsys: pytest.CaptureFixture[str]) -> None:
@@ -62,5 +62,5 @@ def test_an_unknown_task_or_model_is_refused_with_what_is_near(capsys: pytest.Ca
 def test_a_model_here_of_which_no_number_is_printed_is_no_wrong_spelling(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["published", "--model", "horn"]) == 2
     assert capsys.readouterr().err == (
-        "longwave: No printed number of the model horn is at hand. What is known of it: longwave models horn\n"
+        "longwave: No published number of the model horn is on record. See: longwave models horn\n"
     )

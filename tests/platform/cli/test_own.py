@@ -43,14 +43,12 @@ def test_a_card_that_is_added_is_a_task_and_once_more_changes_nothing(
 ) -> None:
     card = written(tmp_path, csv(ROWS), LONG)
     output = say(capsys, "tasks", "add", card)
-    assert output.startswith(
-        "my-toy is a task now: 16 examples to train, 4 to validate, 4 to test, of 5 steps at most."
-    )
+    assert output.startswith("my-toy was added: 16 examples to train, 4 to validate, 4 to test, of 5 steps at most.")
     before = (home / "plugins/toy.toml").read_bytes()
     assert say(capsys, "tasks", "add", card).startswith("my-toy is there already: ")
     assert (home / "plugins/toy.toml").read_bytes() == before
     page = say(capsys, "tasks", "my-toy")
-    assert "tell 2 classes apart from 2 channels" in page and "majority" in page and "1-NN" in page
+    assert "classify into 2 classes from 2 channels" in page and "majority" in page and "1-NN" in page
     [listed] = [t for t in json.loads(say(capsys, "tasks", "--format", "json")) if t["name"] == "my-toy"]
     assert listed["family"] == "your own data" and listed["missing"] == []
     assert "my-toy" in say(capsys, "data", "list")
@@ -61,7 +59,7 @@ def test_a_task_that_is_removed_is_none_any_more_and_its_files_stay(
 ) -> None:
     card = written(tmp_path, csv(ROWS), LONG)
     say(capsys, "tasks", "add", card)
-    assert "toy is no task any more" in say(capsys, "tasks", "remove", "my-toy")
+    assert "Removed the task toy." in say(capsys, "tasks", "remove", "my-toy")
     assert "No task 'my-toy'." in refused(capsys, "tasks", "my-toy")
     assert "No task that was added 'toy'" in refused(capsys, "tasks", "remove", "toy")
     assert card.exists() and (tmp_path / "data.csv").exists()
@@ -80,7 +78,7 @@ def test_another_card_is_another_version_and_another_layout_of_the_same_is_none(
     assert get_task("my-toy").version == version
     written(tmp_path, csv(ROWS), LONG, normalise="none")
     output = say(capsys, "tasks", "add", card)
-    assert f"is another version now: {get_task('my-toy').version} for {version}; earlier rows stay" in output
+    assert f"has changed: version {get_task('my-toy').version} replaces {version}, whose rows are superseded" in output
     assert get_task("my-toy").version != version and get_task("my-toy").load("").version != data
 
 
@@ -106,7 +104,7 @@ def test_a_sweep_that_was_planned_on_other_data_says_so(
     say(capsys, *run)
     (tmp_path / "data.csv").write_bytes(csv([*ROWS[:-1], [*ROWS[-1][:2], "9", *ROWS[-1][3:]]]))
     after = get_task("my-toy").load("").version
-    line = f"The sweep 's' was planned with data {before} of lem on my-toy; here is {after}. Give it another name."
+    line = f"The sweep 's' was planned with data {before} of lem on my-toy; here is {after}. Rename the sweep."
     assert line in refused(capsys, *run)
 
 
@@ -118,7 +116,7 @@ def test_a_file_that_was_moved_is_named_and_found_again(
     (tmp_path / "there").mkdir()
     (tmp_path / "data.csv").rename(tmp_path / "there/data.csv")
     assert "my-toy" in say(capsys, "tasks", "--family", "your own data")  # a list reads no data
-    line = "which is not there. If it was moved: longwave data fetch my-toy --path FOLDER"
+    line = "which does not exist. If it was moved: longwave data fetch my-toy --path FOLDER"
     assert line in say(capsys, "tasks", "my-toy")
     say(capsys, "data", "fetch", "my-toy", "--path", tmp_path / "there")
     assert "majority" in say(capsys, "tasks", "my-toy")
@@ -164,13 +162,13 @@ def test_start_writes_what_names_and_values_tell(
     rows, options, card = STARTS[case]
     (tmp_path / "My data-1.csv").write_bytes(csv(rows))
     output = say(capsys, "start", tmp_path / "My data-1.csv", *options, "--models", "lem,gru", "--seeds", "2")
-    assert "my-my_data_1 is a task now" in output
+    assert "my-my_data_1 was added" in output
     assert tomllib.loads((tmp_path / "my_data_1.toml").read_text()) == {"files": ["My data-1.csv"], **card}
     sweep = tomllib.loads((tmp_path / "my_data_1.sweep.toml").read_text())
     settings = {"models": ["lem", "gru"], "trials": 8, "rule": 2, "retrain": 2}
     assert sweep == {"name": "my_data_1", "task": "my-my_data_1", **settings}
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    assert "my_data_1.toml is there already, and stays." in refused(capsys, "start", tmp_path / "My data-1.csv")
+    assert "my_data_1.toml already exists and was not changed." in refused(capsys, "start", tmp_path / "My data-1.csv")
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
@@ -183,7 +181,7 @@ NOT_STARTED: dict[str, tuple[list[list[str]], list[str], str]] = {
     "no such model": (ROWS, ["--models", "lem,lstn"], "No model 'lstn'. Did you mean"),
     "a model twice": (ROWS, ["--models", "lem,lem"], "models: each model once, got lem, lem"),
     "no seeds": (ROWS, ["--seeds", "0"], "Invalid value for '--seeds'"),
-    "what would be refused": (ROWS, ["--channels", "x", "--target", "x"], "target: x is a channel, too"),
+    "what would be refused": (ROWS, ["--channels", "x", "--target", "x"], "target: x is also a channel"),
     "no numbers": (
         [[r[0], r[5]] for r in ROWS],
         ["--task", "classification"],
@@ -208,7 +206,7 @@ def test_start_finds_the_delimiter(
 ) -> None:
     monkeypatch.setattr("longwave.platform.cli.start._print_cost", lambda sweep, store: None)
     (tmp_path / "toy.csv").write_bytes(csv(ROWS).replace(b",", sign.encode()))
-    assert "my-toy is a task now: 16 examples" in say(capsys, "start", tmp_path / "toy.csv")
+    assert "my-toy was added: 16 examples" in say(capsys, "start", tmp_path / "toy.csv")
     assert tomllib.loads((tmp_path / "toy.toml").read_text())["delimiter"] == sign
 
 
@@ -217,7 +215,7 @@ def test_start_holds_what_is_missing(
 ) -> None:
     monkeypatch.setattr("longwave.platform.cli.start._print_cost", lambda sweep, store: None)
     (tmp_path / "toy.csv").write_bytes(csv([*ROWS[:3], [*ROWS[3][:2], "NA", *ROWS[3][3:]], *ROWS[4:]]))
-    assert "1 of 240 values are missing; the last value before stands there." in say(
+    assert "1 of 240 values are missing; the last value is carried forward." in say(
         capsys, "start", tmp_path / "toy.csv"
     )
 
@@ -230,7 +228,7 @@ def test_what_would_act_on_a_terminal_is_written_out(tmp_path: Path, capsys: pyt
     ]
     card = {**LONG, "classes": ["a", "b", "\x1b[2Jc"], "split": {"by": "column", "column": "split"}}
     output = say(capsys, "tasks", "add", written(tmp_path, csv(split), card))
-    assert "is of the class" in output and "\x1b" not in output
+    assert "belongs to the class" in output and "\x1b" not in output
 
 
 def test_start_asks_on_a_terminal_what_is_open(
@@ -249,7 +247,7 @@ def test_start_asks_on_a_terminal_what_is_open(
     say(capsys, "start", tmp_path / "toy.csv")
     assert questions == [
         "What is asked? [classification, regression, forecasting]",
-        "Which column holds what is asked? [id, t, x, y, who]",
+        "Which column is the target? [id, t, x, y, who]",
     ]
     assert tomllib.loads((tmp_path / "toy.toml").read_text())["target"] == ["y"]
 

@@ -134,7 +134,7 @@ NOT_NPZS: dict[str, tuple[dict[str, np.ndarray], list[str], str]] = {
     "no answer": ({"x": X}, [], "Pass --horizon HORIZON."),
     "whole numbers with points": ({"x": X, "y": np.arange(40) % 2 + 0.0}, [], "Pass --task classification|regression"),
     "no such array": ({"x": X, "y": LABELS}, ["--target", "z"], "there is no array 'z'. It has x, y."),
-    "a window": ({"x": X, "y": LABELS}, ["--window", "3"], "window says nothing of such a file. Give some of task, "),
+    "a window": ({"x": X, "y": LABELS}, ["--window", "3"], "window has no meaning for such a file. Give some of task"),
     "another task": ({"x": X, "y": LABELS}, ["--task", "sorting"], "task is classification, regression, forecasting"),
     "a channel too few": ({"x": X, "y": LABELS}, ["--channels", "a"], "it must be (examples, steps, 1)"),
     "too many classes": (
@@ -293,7 +293,7 @@ def test_working_days_are_no_gaps_and_windows_across_one_are_told(
     card = tmp_path / "toy.toml"
     card.write_text(card.read_text().replace("gap = 5400.0\n", ""))
     assert main(["tasks", "add", str(card)]) == 0
-    assert "14 of 528 windows lie across a gap in time; gap = 5400 keeps them apart" in capsys.readouterr().out
+    assert "14 of 528 windows span a gap in time; gap = 5400 avoids that" in capsys.readouterr().out
 
 
 def repeated(name: str, time: str, **more: Any) -> pd.DataFrame:
@@ -371,10 +371,10 @@ def test_python_starts_what_the_command_starts(tmp_path: Path) -> None:
     lw.start(tmp_path / "load.parquet", models=["lem"], window=120, horizon=24, stride=60)
     assert len(fed_examples("my-load")) == 33 + 6 + 6
     np.savez(tmp_path / "two.npz", a=X, b=X)
-    with pytest.raises(ConfigError, match=r"The names a, b do not tell all. Give inputs=\.\.\."):
+    with pytest.raises(ConfigError, match=r"The names a, b do not determine the layout. Give inputs=\.\.\."):
         lw.start(tmp_path / "two.npz")
     (tmp_path / "none.npz").write_bytes(io.BytesIO(b"PK").getvalue())
-    with pytest.raises(DataError, match="it is no NPZ file of numbers and words"):
+    with pytest.raises(DataError, match="it is not an NPZ file of numbers and words"):
         lw.start(tmp_path / "none.npz")
 
 

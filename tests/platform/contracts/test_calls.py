@@ -24,12 +24,12 @@ from longwave.platform.contracts.models import model_findings
 from longwave.platform.plugins.known import add_plugin
 from longwave.platform.registry import get_model
 
-BATCH = "In evaluation an example alone gives what it gives in any batch."
-CALLS = "No state is the zero state, and no call depends on the calls before it."
-CHANGES = "A call changes nothing of the layer, its inputs or shared random numbers."
+BATCH = "In evaluation, an example gives the same alone as in any batch."
+CALLS = "Without a state it starts from zeros, and no call depends on earlier calls."
+CHANGES = "A call changes neither the layer, its inputs nor shared random numbers."
 STATE = "(y,) = state"
 DRIVE = "return (affine(w.V, x, w.b),)"
-ALONE = " gives other outputs in a batch than alone: a layer computes nothing over the batch"
+ALONE = " gives different outputs in a batch than alone: a layer must compute nothing over the batch"
 METHODS = "\n\ndef _count("
 
 
@@ -63,31 +63,31 @@ LEAKS = {
     "evaluation alone": (plugin("y = y if self.training else y + 0.1 * y.mean(1, keepdim=True)"), ALONE),
     "what is not a number": (
         plugin("y = torch.where(y.isnan().any(1, True), 0.0, y)"),
-        "example 1, once not a number, changes the outputs of other examples: a layer computes nothing over the batch"),
-    "too little to be seen": (plugin("y = y + 1e-14 * y.mean(1, True)"), "example 1, once not a number, changes the"),
+        "example 1, set to NaN, changes the outputs of other examples: a layer must compute nothing over the batch"),
+    "too little to be seen": (plugin("y = y + 1e-14 * y.mean(1, True)"), "example 1, set to NaN, changes the"),
     "gradients": (
         plugin("m = 0.1 * y.mean(1, True); y = y + m - m.detach()"),
-        "the gradient of example 1 is another in a batch than with each example alone: a layer computes nothing over"),
+        "the gradient of example 1 differs in a batch from each example alone: a layer must compute nothing over"),
     "padding": (
         plugin(methods="def readout(self, outputs, state):\n    return outputs.mean(-3)"),
-        "example 1 of 3 gives other outputs beside examples of other sizes than alone: a read-out is of an"),
+        "example 1 of 3 gives different outputs beside examples of other sizes than alone: a read-out must be taken"),
 }  # fmt: skip
 """What leaks from one example to another: a plugin, and the message."""
 MEMORIES = {
     "the number of trainings": (
         plugin("SEEN.append(1) if self.training else None; y = y if self.training else y / (1 + len(SEEN))",
-               head="SEEN = []"), "the same call gives other outputs after another call"),
+               head="SEEN = []"), "the same call gives different outputs after another call"),
     "a start of its own": (
         plugin(methods="def forward(self, x, state=None, generators=None):\n"
                "    _, (y,) = super().forward(x, state, generators)\n"
                "    return super().forward(x, state or (torch.ones_like(y),), generators)"),
-        "a state of zeros gives other outputs than no state"),
+        "a state of zeros gives different outputs from no state"),
     "a last state of its own": (
         plugin(methods="def forward(self, x, state=None, generators=None):\n"
                "    outputs, (y,) = super().forward(x, state, generators)\n"
                "    zeros = state is not None and not state[0].any()\n"
                "    return outputs, (y + 1 if zeros else y,)"),
-        "a state of zeros gives another last state than no state"),
+        "a state of zeros gives a different last state from no state"),
 }  # fmt: skip
 """What depends on other calls, or on whether there was a state."""
 CHANGED = {
@@ -193,7 +193,7 @@ def test_layers_that_are_no_recurrences_keep_the_quick_rules(module: object) -> 
     outcomes = [*model_findings(module.MODEL, quick=True)]  # type: ignore[attr-defined]
     assert not [outcome for outcome in outcomes if outcome.broken]
     carried = next(outcome for outcome in outcomes if outcome.words.startswith("A sequence in pieces"))
-    assert carried.skipped == ("" if module is toy_scan else "it carries no state from one call to the next")
+    assert carried.skipped == ("" if module is toy_scan else "it has no state to carry from one call to the next")
 
 
 class Centred(mlp.MLP):

@@ -23,53 +23,53 @@ ODD = "torch.erfinv(0.5 * tanh(affine(w.W, y, u[0])))"
 """What no fused loop has."""
 BROKEN = {
     "a state that mixes members": (STEP, STEP.replace("y, u[0]", "y.mean(0, keepdim=True).expand_as(y), u[0]"),
-        {"Members never mix, whatever happens to one of them.": "member 2's input, once another, change the outputs",
-         "Each member of a pack computes what it computes alone.": "member 1 of 3 has other outputs than alone"}),
+        {"No member affects another, whatever happens to it.": "member 2's input, once another, change the outputs",
+         "Each member of a pack computes what it computes alone.": "member 1 of 3 has different outputs than alone"}),
     "a detached gradient": (STEP, STEP.replace("affine(w.W, y, u[0])", "affine(w.W, y.detach(), u[0])"),
-        {"Gradients equal finite differences in float64.": "the gradient of the input is not the slope that finite"}),
+        {"Gradients equal finite differences in float64.": "the gradient of the input differs from finite"}),
     "a step that looks ahead": (DRIVE, "return (affine(w.V, x, w.b).cumsum(1).flip(1),)",
-        {"No output depends on a later input, and every later one does.": "the input of step 2 changes an output bef",
-         "A sequence in pieces, and step by step, gives what one call gives.": "in pieces of 3 steps the outputs are"}),
+        {"Outputs depend on all earlier inputs and on no later one.": "the input of step 2 changes an output bef",
+         "A sequence in pieces or step by step gives the same as in one call.": "in pieces of 3 steps the outputs"}),
     "a parameter that is not used": (STEP, STEP.replace("w.dt", "0.5 + 0.0 * w.dt"),
         {"Every hyper-parameter matters.": "dt changes no output"}),
     "a weight that is not used": (DRIVE, "return (affine(w.V, x),)",
-        {"Every weight is used and learns.": "b gets no gradient: nothing depends on it, or it is detached"}),
+        {"Every weight is used and gets a gradient.": "b gets no gradient: nothing depends on it, or it is detached"}),
     "a wrong count": ("d * p + d * d + d +", "d * p + d * d +",
-        {"The count of trainable numbers is right.": "count(1, 1, 1) is 4, and it has 5 trainable numbers"}),
+        {"The stated number of trainable numbers is right.": "count(1, 1, 1) is 4, but it has 5 trainable numbers"}),
     "a state of the call before": (
         STEP, "self.n = getattr(self, 'n', 0) + 1; " + STEP.replace("w.dt", "w.dt / (1 + self.n % 2)"),
-        {"A sequence in pieces, and step by step, gives what one call gives.": "in pieces of 3 steps the outputs are"}),
+        {"A sequence in pieces or step by step gives the same as in one call.": "in pieces of 3 steps the outputs"}),
     "random numbers of no seed": (STEP, STEP.replace("u[0])", "u[0] + 0.1 * y.new_empty(y.shape).normal_())"),
-        {"A seed decides the start, in a pack as alone; nothing else does.": "the same call twice gives other"}),
+        {"The initial weights depend on the seed alone, in a pack as well.": "the same call gives different"}),
     "another dtype": (STEP, STEP.replace("w.dt),", "w.dt).double(),"),
-        {"float32 gives what float64 gives.": ""}),
+        {"float32 agrees with float64.": ""}),
     "an error": (STEP, "raise RuntimeError('no idea')",
-        {"Outputs are (M, T, B, d), states as declared": "RuntimeError: no idea, line 44"}),
+        {"Outputs have shape (M, T, B, d), states the declared": "RuntimeError: no idea, line 44"}),
     "numbers that are not finite": (STEP, STEP.replace("w.dt)", "w.dt / (w.dt - 1.0))"),
-        {"The ends of every range give finite numbers.": "dt = 1 gives numbers that are not finite"}),
-    "no words": ('source="this test"', 'source=""', {"It says what it is, and holds": "it has no source"}),
+        {"Parameters at the ends of their ranges give finite numbers.": "dt = 1 gives numbers that are not finite"}),
+    "no words": ('source="this test"', 'source=""', {"Its description is complete, and it stores": "it has no source"}),
 }  # fmt: skip
 """What is wrong: the text that is replaced, by what, and the rules that say so, how they begin, with what they say."""
 TASKS = {
     "test examples among the training ones": ("test=sequences(2**31 + 2, 50)", "test=sequences(0, 50)",
-        {"No example stands in two splits.": "of the test split are in the train split, too"}),
+        {"No example is in two splits.": "of the test split are in the train split, too"}),
     "draws of no seed": (", generator=torch.Generator().manual_seed(seed)", "",
-        {"The data are the same each time, and a stream follows": "loaded twice the data are others"}),
+        {"The data are the same each time, and a stream follows": "the data differ when loaded twice"}),
     "one seed for all": (".manual_seed(seed)", "",
         {"The data are the same each time, and a stream": "the stream gives the same examples for another seed"}),
     "a metric upside down": ("metric=ACCURACY", 'metric=replace(ACCURACY, goal="min")',
-        {"Loss and metric agree on what is right": "the accuracy of the right answers is not best"}),
+        {"Loss and metric agree on the right answers": "the accuracy of the right answers is not best"}),
     "one loss for all": ("loss=cross_entropy", "loss=lambda o, t: cross_entropy(o, t).mean()",
-        {"Loss and metric agree on what is right": "the loss of 3 members is (): give one number a member"}),
+        {"Loss and metric agree on the right answers": "the loss of 3 members is (): give one number a member"}),
     "another size": ("inputs=1", "inputs=2",
-        {"What it feeds has the sizes": "train: inputs are (8, 12, 1), not (n, steps, 2)"}),
+        {"Its batches have the declared sizes": "train: inputs are (8, 12, 1), not (n, steps, 2)"}),
     "a chance level too high": ("chance=50.0", "chance=70.0",
         {"Its chance level is that": "chance is 70 %, and a guess among its 2 classes scores 50 %"}),
     "any variant": ('check_variant("sign", variant)', "pass",
-        {"A variant that it has not is refused.": "a variant 'nonsense_' is loaded: begin with check_variant"}),
+        {"Unknown variants are rejected.": "a variant 'nonsense_' is loaded: begin with check_variant"}),
     "no trivial predictor": ('"majority": Majority(2)', "", {"Its trivial predictors run.": "it has no trivial"}),
-    "an unknown optimiser": ("batch=10,", 'batch=10, optimiser="adm",', {"Its recipes name": "Did you mean"}),
-    "no licence": ("generated, none", "", {"It says what it is": "it has no licence"}),
+    "an unknown optimiser": ("batch=10,", 'batch=10, optimiser="adm",', {"Its recipes use only": "Did you mean"}),
+    "no licence": ("generated, none", "", {"Its description is complete": "it has no licence"}),
 }  # fmt: skip
 
 
@@ -111,8 +111,8 @@ def test_the_command_ends_with_1_and_a_line_a_rule(tmp_path: Path, capsys: pytes
     path = written(tmp_path / "leaky.py", LEAKY.replace("d * p + d * d + d +", "d * p + d +"))
     assert main(["check", str(path)]) == 1
     out = capsys.readouterr().out
-    assert "  ✗ The count of trainable numbers is right.\n      count(1, 1, 1) is 4, and it has 5" in out
-    assert "  ✓ Members never mix, whatever happens to one of them.\n" in out
+    assert "  ✗ The stated number of trainable numbers is right.\n      count(1, 1, 1) is 4, but it has 5" in out
+    assert "  ✓ No member affects another, whatever happens to it.\n" in out
     assert out.endswith("model my-leaky: 1 of 19 rules fails.\n")
     assert main(["check", str(tmp_path / "gone.py")]) == 2
     assert capsys.readouterr().err.startswith("longwave: Cannot read the plugin ")
@@ -125,7 +125,7 @@ def test_a_rule_that_says_nothing_of_a_model_is_told_with_why(
     path.write_text(path.read_text().replace("from torch import", "import torch\nfrom torch import"))
     assert main(["check", str(path)]) == 0
     out = capsys.readouterr().out
-    assert "  – The fused loop computes what the plain one computes.\n      its loop is not fused: " in out
+    assert "  – The fused loop agrees with the plain one.\n      its loop is not fused: " in out
     assert out.endswith("model my-leaky: 18 rules pass; 1 does not apply.\n")
 
 
@@ -137,7 +137,7 @@ def test_what_new_writes_keeps_every_rule(kind: str, tmp_path: Path, capsys: pyt
     assert main(["check", str(path)]) == 0
     before = path.read_text()
     assert main(["new", kind, "my_first", "--to", str(tmp_path / "a/b")]) == 2
-    assert "is there already. Give another name" in capsys.readouterr().err and path.read_text() == before
+    assert "already exists. Choose another name" in capsys.readouterr().err and path.read_text() == before
 
 
 @settings(max_examples=25)
@@ -155,4 +155,4 @@ def test_whatever_the_name_what_new_writes_binds_it(name: str, tmp_path_factory:
 @pytest.mark.parametrize("name", ["LEM", "my-model", "1st", "", "../up", "a b", "é"])
 def test_new_refuses_what_is_no_name(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["new", "model", "--to", str(tmp_path), "--", name]) == 2
-    assert "has small letters, digits and _" in capsys.readouterr().err and not [*tmp_path.iterdir()]
+    assert "has lowercase letters, digits and _" in capsys.readouterr().err and not [*tmp_path.iterdir()]

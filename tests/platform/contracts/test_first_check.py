@@ -37,9 +37,9 @@ retrain = 0
 """
 LEAK = LEAKY.replace("(y,) = state", "(y,) = state\n        y = y + 0.1 * y.mean(1, keepdim=True)")
 REFUSED = (
-    r"^The model my-leaky breaks a rule and is not trained: In evaluation an example alone gives what it gives in any "
-    r"batch\. Here example 1 of 4 gives other outputs in a batch than alone: a layer computes nothing over the batch, "
-    r"such as a mean\. Check it: longwave check .*leaky\.py$"
+    r"^The model my-leaky breaks a rule and cannot be trained: In evaluation, an example gives the same alone as in "
+    r"any batch\. Here example 1 of 4 gives different outputs in a batch than alone: a layer must compute nothing over "
+    r"the batch, such as a mean\. Check it: longwave check .*leaky\.py$"
 )
 
 
@@ -87,7 +87,9 @@ def test_a_sweep_of_a_plugin_that_leaks_is_refused_in_one_line_before_anything_r
     line = ["sweep", "run", str(file), "--here", "--mlflow", "off", "--store", str(store.engine.url)]
     assert main([*line, "--storage", str(tmp_path / "storage")]) == 2
     out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1 and err.startswith("longwave: The model my-leaky breaks a rule and is")
+    assert (
+        out == "" and err.count("\n") == 1 and err.startswith("longwave: The model my-leaky breaks a rule and cannot")
+    )
     assert not store.sweeps() and not (tmp_path / "storage").exists()
 
 
@@ -99,7 +101,7 @@ def test_python_refuses_it_in_the_same_words(tmp_path: Path, store: Store) -> No
 
 def test_a_sweep_is_refused_before_it_is_sent_to_a_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sweep", "submit", str(sweep_of(tmp_path, LEAK)), "--address", "http://127.0.0.1:1"]) == 2
-    assert capsys.readouterr().err.startswith("longwave: The model my-leaky breaks a rule and is not trained: ")
+    assert capsys.readouterr().err.startswith("longwave: The model my-leaky breaks a rule and cannot be trained: ")
 
 
 def test_a_sweep_that_was_planned_without_a_check_is_refused_when_it_goes_on(

@@ -16,7 +16,7 @@ from longwave.platform.plugins.known import add_plugin
 from longwave.platform.registry import get_model
 
 SLOPES = "Gradients equal finite differences in float64."
-FUSED = "The fused loop computes what the plain one computes."
+FUSED = "The fused loop agrees with the plain one."
 STEP = "return (lerp(y, tanh(affine(w.W, y, u[0])), w.dt),)"
 ROUNDED = "y = lerp(y, tanh(affine(w.W, y, u[0])), w.dt)\n        return (y + (0.5 * y.sign() - 0.5 * y).detach(),)"
 """A straight-through step: half of the sign, with the gradient of what it rounds."""
@@ -32,7 +32,7 @@ def outcome(words: str, text: str, folder: Path) -> RuleOutcome:
 
 def test_a_surrogate_gradient_that_is_not_declared_is_no_slope(tmp_path: Path) -> None:
     slopes = outcome(SLOPES, LEAKY.replace(STEP, ROUNDED), tmp_path)
-    assert slopes.broken.startswith("the gradient of the input is not the slope that finite differences show")
+    assert slopes.broken.startswith("the gradient of the input differs from finite differences")
 
 
 def test_a_declared_surrogate_gradient_is_not_asked_for_its_slope_and_every_other_rule_holds(
@@ -41,15 +41,15 @@ def test_a_declared_surrogate_gradient_is_not_asked_for_its_slope_and_every_othe
     text = LEAKY.replace(STEP, ROUNDED).replace("    PARAMS = (DT,)\n", DECLARED)
     with using("reference"):
         assert main(["check", str(written(tmp_path / "leaky.py", text))]) == 0
-    words = f"  – {SLOPES}\n      not asked: the layer declares a surrogate gradient.\n"
+    words = f"  – {SLOPES}\n      not checked: the layer declares a surrogate gradient.\n"
     assert words in capsys.readouterr().out
 
 
 OTHERWISE = {
-    "outputs": ("y = 0.5 * y", "the fused loop gives another output"),
-    "gradients through time": ("y = y.detach()", "the fused loop gives another gradient of input"),
-    "a number's gradient": ("w = replace(w, dt=w.dt.detach())", "the fused loop gives another gradient of dt"),
-    "a weight's gradient": ("w = replace(w, W=w.W.detach())", "the fused loop gives another gradient of W"),
+    "outputs": ("y = 0.5 * y", "the fused loop gives a different output"),
+    "gradients through time": ("y = y.detach()", "the fused loop gives a different gradient of input"),
+    "a number's gradient": ("w = replace(w, dt=w.dt.detach())", "the fused loop gives a different gradient of dt"),
+    "a weight's gradient": ("w = replace(w, W=w.W.detach())", "the fused loop gives a different gradient of W"),
 }
 """What a step does that is not in the step that the layer gives to be compiled, and the message."""
 COMPILED = """

@@ -125,7 +125,7 @@ def test_a_download_that_broke_off_leaves_nothing_and_comes_whole_the_next_time(
     server.files, server.breaks_after = {"a.bin": CONTENT}, 300_000
     files, folder = source(server, "a.bin"), cache / "raw/toys"  # there is no checksum that would tell
     line = refused(files)
-    tried = f"cannot be had from {server.url('a.bin')} ("
+    tried = f"cannot be downloaded from {server.url('a.bin')} ("
     assert line.startswith(f"toy needs the toy set: a.bin is not in {folder} and {tried}")
     assert "300000 bytes read, 724004 more expected" in line and line.endswith("Try again, or " + BY_HAND)
     assert {p.name for p in folder.parent.rglob("*")} == {".toys.lock", "toys"}
@@ -161,7 +161,7 @@ def test_a_server_that_leads_to_an_address_without_encryption_is_not_followed(se
         {"a.bin": CONTENT},
         {"moved.bin": server.url("a.bin"), "away.bin": "http://example.org/"},
     )
-    assert "by https alone, not by http from example.org" in refused(source(server, "away.bin"))
+    assert "only by https, not by http from example.org" in refused(source(server, "away.bin"))
     remote = Remote(server.url("moved.bin"), "a.bin", SUM)
     fetch(Source("toys", "the toy set", "CC0.", ("a.bin",), (remote,)))
     assert [name for name, _ in server.sent] == ["a.bin"]
@@ -190,7 +190,7 @@ def test_each_way_a_server_fails_is_named(server: Server, monkeypatch: pytest.Mo
         closed.bind(("127.0.0.1", 0))
         remote = Remote(f"http://127.0.0.1:{closed.getsockname()[1]}/a", "a")
         assert "(Connection refused)" in refused(Source("toys", "toys", "CC0.", ("a",), (remote,)))
-    assert "by https alone" in refused(Source("toys", "toys", "CC0.", ("a",), (Remote("gopher://x/a", "a"),)))
+    assert "only by https" in refused(Source("toys", "toys", "CC0.", ("a",), (Remote("gopher://x/a", "a"),)))
     server.files, server.stalls, server.breaks_after = {"a.bin": CONTENT}, True, 1000
     before = time.monotonic()
     assert "(timed out)" in refused(source(server, "a.bin"))
@@ -232,7 +232,7 @@ def test_a_broken_archive_is_named_and_fetched_anew(server: Server, name: str, w
     flipped = whole[:part] + bytes(255 - b for b in whole[part : part + 99]) + whole[part + 99 :]
     server.files = {name: {"cut": whole[:-part], "flipped": flipped, "text": b"<html>Sorry</html>"}[damage]}
     files = source(server, name, unpack=True, needs=("a",))
-    assert f"{name} must be a whole archive, got: " in refused(files)
+    assert f"{name} must be a complete archive, got: " in refused(files)
     server.files = {name: whole}
     fetch(files)
     assert files.missing() == []
@@ -346,7 +346,7 @@ def test_a_command_that_fails_or_is_interrupted_says_so_in_a_line(server: Server
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
-    assert err == "Interrupted. What is done is kept; the same command goes on from there.\n"
+    assert err == "Interrupted. Finished work is kept; run the same command to continue.\n"
     assert not staging.exists() and list((cache / "raw/toys").iterdir()) == []
 
 

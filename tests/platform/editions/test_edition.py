@@ -218,7 +218,7 @@ def test_a_published_number_that_was_retrained_stands_in_its_row_now() -> None:
     before = made([retrained("a", LOW)], [printed("b", 1.0)])
     after = made([retrained("a", LOW), retrained("b", HIGH, called=("",))], [printed("b", 1.0)])
     gone = next(c for c in difference(before, after) if c.what == "gone")
-    assert (gone.kind, gone.reasons) == ("published", ["retrained here now: it stands in the row that retrains it"])
+    assert (gone.kind, gone.reasons) == ("published", ["now retrained here: it is part of the row that retrains it"])
 
 
 def test_a_published_number_that_is_printed_no_more_is_gone() -> None:
@@ -230,7 +230,7 @@ def test_a_published_number_that_is_printed_no_more_is_gone() -> None:
 def test_ranks_that_move_without_a_number_are_blamed_on_the_ranking() -> None:
     before = made([retrained("a", LOW)])
     after = replace(before, rows=[{**before.rows[0], "rank_high": 2}])
-    reason = "no number on this board changed: ranks are computed in another way now"
+    reason = "no number on this board changed, but ranks are now computed differently"
     assert changes(before, after) == {"A": ("rank", [reason])}
 
 

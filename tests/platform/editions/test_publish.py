@@ -175,16 +175,14 @@ def test_an_edition_is_never_written_over(filled: Store, tmp_path: Path, capsys:
     before = {file.name: file.read_bytes() for file in (tmp_path / "one").iterdir()}
     assert main(command) == 2
     errors = capsys.readouterr().err
-    assert (
-        "is not an empty folder, and an edition is never changed. Name a new one." in errors and errors.count("\n") == 1
-    )
+    assert "is not empty, and an edition is never changed. Name a new folder." in errors and errors.count("\n") == 1
     assert {file.name: file.read_bytes() for file in (tmp_path / "one").iterdir()} == before
     assert all(file.stat().st_mode & 0o222 == 0 for file in (tmp_path / "one").iterdir())
 
 
 def test_a_file_is_no_folder_and_an_empty_store_no_edition(store: Store, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(ConfigError, match="file is not an empty folder"):
+    with pytest.raises(ConfigError, match="file is not empty, and an edition"):
         publish(tmp_path / "file", store, "Ours", "c")
     with pytest.raises(ConfigError, match="There is no row to publish yet"):
         publish(tmp_path / "one", store, "Ours", "c")
@@ -212,7 +210,7 @@ def test_a_file_changed_after_publishing_is_found(filled: Store, tmp_path: Path,
 
 
 def test_a_folder_without_a_manifest_is_no_edition(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"is no edition: Cannot read .*manifest\.json"):
+    with pytest.raises(ConfigError, match=r"is not an edition: Cannot read .*manifest\.json"):
         read(tmp_path)
 
 
@@ -226,7 +224,7 @@ def test_the_changes_are_told_in_all_three_places(filled: Store, tmp_path: Path)
     assert written["changes"] == page_data(tmp_path / "two")["changes"] != []
     text = (tmp_path / "two/CHANGES.md").read_text(encoding="utf-8")
     assert (
-        f"Since edition {one.id}: {len(written['changes'])} changes. A moved rank is told" in text
+        f"Since edition {one.id}: {len(written['changes'])} changes. A changed rank is listed" in text
         and "## fitzhugh_nagumo" in text
     )
     assert "new seeds: n 2 → 3; median changed by −0.001" in text

@@ -77,7 +77,7 @@ def test_an_edition_goes_to_another_store_and_on_to_a_third_and_stays_what_it_is
         assert main(["publish", str(tmp_path / f"{k}"), "--store", urls[k]]) == 0
         assert main(["import", str(tmp_path / f"{k}"), "--store", urls[k + 1]]) == 0
     captured = capsys.readouterr()
-    assert captured.err == "" and captured.out.count("10 trials imported, 0 known before: schema-checked.") == 2
+    assert captured.err == "" and captured.out.count("10 trials imported, 0 already known: schema-checked.") == 2
     [first], [second] = (bundles(tmp_path / f"{k}") for k in range(2))
     assert first.read_bytes() == second.read_bytes() and first.name == second.name
     name = bundle.read(first).name
@@ -115,9 +115,9 @@ def test_the_pages_of_an_edition_are_views_that_no_import_compares(
     (folder / "board.json").write_text(json.dumps(content))
     (folder / "index.html").unlink()
     assert main(["import", str(folder), "--store", store.url]) == 0
-    assert "10 trials imported, 0 known before: schema-checked." in capsys.readouterr().out
+    assert "10 trials imported, 0 already known: schema-checked." in capsys.readouterr().out
     (folder / "board.json").unlink()
-    with pytest.raises(ConfigError, match=r"one has no pages, .*: longwave import .*one, then longwave publish "):
+    with pytest.raises(ConfigError, match=r"one has no pages. .*: longwave import .*one, then longwave publish "):
         read(folder)
 
 
@@ -175,7 +175,7 @@ def test_results_are_those_that_the_manifest_names(
     del manifest["files"][f"{FOLDER}/{path.name}"]
     (folder / "manifest.json").write_text(json.dumps(manifest))
     assert main(["import", str(folder), "--store", store.url]) == 2
-    assert "one has no results: nothing can be imported" in capsys.readouterr().err
+    assert "one contains no results to import" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_results_are_those_that_the_manifest_names(
 )
 def test_a_manifest_names_files_of_its_own_folder(folder: Path, manifest: str) -> None:
     (folder / "manifest.json").write_text(manifest)
-    with pytest.raises(ConfigError, match=r"one is no edition: manifest\.json does not name its files"):
+    with pytest.raises(ConfigError, match=r"one is not an edition: manifest\.json does not list its files"):
         find_results(folder)
 
 

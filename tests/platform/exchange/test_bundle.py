@@ -70,7 +70,7 @@ def unsearched(tmp_path_factory: pytest.TempPathFactory) -> File:
 def test_a_row_without_a_search_passes_and_one_with_seeds_of_its_own_does_not(unsearched: File) -> None:
     assert [e.config.phase for e in unsearched.content.trials] == ["retrain"] * 3
     assert not lines_of(unsearched, "reject")
-    line = "plan: sweep tiny, gru: its retrainings have seeds that the sweep does not give."
+    line = "plan: sweep tiny, gru: its retrainings have seeds that do not follow from the sweep."
     assert line in lines_of(forge(unsearched, a_seed_of_choice), "reject")
 
 
@@ -114,7 +114,7 @@ def test_a_score_edited_without_its_hash_is_rejected(genuine: File) -> None:
     of(changed)[0]["run"]["test"] *= 0.9
     file = genuine.model_copy(update={"content": built(changed)})
     [record, name] = lines_of(file, "reject")
-    assert record == f"hashes: trial {trial} has not the hash that the bundle says."
+    assert record == f"hashes: trial {trial} does not match its hash in the bundle."
     assert name == "hashes: the bundle's name is not the hash of its records."
 
 
@@ -207,10 +207,10 @@ def test_what_is_no_whole_packed_json_is_refused(genuine: File, tmp_path: Path) 
     write(genuine, file)
     packed = file.read_bytes()
     cases = {
-        "is no whole xz file: it ends too early": packed[: len(packed) // 2],
-        "is no whole xz file: Input format not supported": b"PK\x03\x04" * 9,
+        "is not a complete xz file: it ends too early": packed[: len(packed) // 2],
+        "is not a complete xz file: Input format not supported": b"PK\x03\x04" * 9,
         "is a gzip file. Bundles from before 0.2.0 are not read. .*: longwave submit NAME": gzip.compress(b"{}"),
-        "is no whole xz file: Memory usage limit": lzma.compress(b"{}", preset=9),
+        "is not a complete xz file: Memory usage limit": lzma.compress(b"{}", preset=9),
         "is no JSON: lexical error": lzma.compress(b"{'a': 1}"),
         "more than 24 objects and lists within each other": lzma.compress(b"[" * 100_000),
     }
@@ -228,10 +228,10 @@ def test_a_bundle_that_unpacks_to_more_than_the_limit_is_refused_before_it_is_un
 ) -> None:
     monkeypatch.setattr(limits, "BYTES", 2**20)
     (tmp_path / "bomb").write_bytes(lzma.compress(b" " * 2**26))
-    with pytest.raises(ConfigError, match="holds more than 1 MiB unpacked"):
+    with pytest.raises(ConfigError, match="is larger than 1 MiB unpacked"):
         read(tmp_path / "bomb")
     (tmp_path / "packed").write_bytes(bytes(2**20 + 1))
-    with pytest.raises(ConfigError, match="packed is larger than 1 MiB: no bundle is"):
+    with pytest.raises(ConfigError, match="packed is larger than 1 MiB, the limit for a bundle"):
         read(tmp_path / "packed")
     monkeypatch.setattr(limits, "BYTES", 2**10)
     with pytest.raises(ConfigError, match="0 at most: submit fewer rows"):
@@ -255,7 +255,7 @@ def test_bundles_that_are_too_large_together_are_refused(
     size = len(lzma.decompress((tmp_path / "a").read_bytes()))
     monkeypatch.setattr(limits, "TOGETHER", 2 * size)
     assert read_together([tmp_path / "a"] * 2) == [genuine] * 2
-    with pytest.raises(ConfigError, match="Up to .*a the bundles hold more than 0 MiB: import fewer"):
+    with pytest.raises(ConfigError, match="The bundles up to .*a hold more than 0 MiB: import fewer"):
         read_together([tmp_path / "a"] * 3)
 
 

@@ -73,7 +73,7 @@ def test_a_cell_is_told_once_its_search_is_over_and_retrainings_once_all_are(gen
     with tempfile.TemporaryDirectory() as folder, Store(f"sqlite:///{folder}/store.db") as store:
         intake.import_bundle(store, without(genuine, gone), [])
         if not expected:
-            with pytest.raises(ConfigError, match=r"There is no row|No search is over of what was asked for"):
+            with pytest.raises(ConfigError, match=r"There is no row|None of these searches has finished"):
                 collect(store, over=True)
             return
         made = seal(collect(store, over=True))

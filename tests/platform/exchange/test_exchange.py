@@ -91,7 +91,7 @@ def test_rows_go_to_another_store_and_on_to_a_third_and_stay_what_they_are(
     captured = capsys.readouterr()
     name = read(tmp_path / "0.json.xz").name
     assert captured.err == "" and f"Bundle {name[:12]}: 2 rows, 12 trials, in " in captured.out
-    assert f"Bundle {name[:12]}: 12 trials imported, 0 known before: schema-checked." in captured.out
+    assert f"Bundle {name[:12]}: 12 trials imported, 0 already known: schema-checked." in captured.out
     boards = [[(r.model, r.mean, r.std, r.n, r.searched) for r in read_board(open_store(u), "adding")] for u in urls]
     assert boards[0] == boards[1] == boards[2]
 
@@ -177,7 +177,7 @@ def test_a_flagged_bundle_is_imported_as_a_claim_and_a_dry_run_imports_nothing(
     captured = capsys.readouterr()
     assert captured.err == "" and captured.out.count("flag: provenance: trial ") == 2 * 5
     assert (
-        "flag: provenance: 7 more." in captured.out and "12 trials imported, 0 known before: claimed." in captured.out
+        "flag: provenance: 7 more." in captured.out and "12 trials imported, 0 already known: claimed." in captured.out
     )
     assert level(store, "gru") == "untrusted, claimed"
 
@@ -196,7 +196,7 @@ def test_a_flag_on_one_trial_marks_the_rows_of_its_cell_alone(
     write(forge(genuine, instant), tmp_path / "one")
     assert main(["import", str(tmp_path / "one"), "--store", store.url]) == 0
     out = capsys.readouterr().out
-    assert out.count("flag: ") == 1 and "12 trials imported, 0 known before: 1 of 2 rows claimed, the others" in out
+    assert out.count("flag: ") == 1 and "12 trials imported, 0 already known: 1 of 2 rows claimed, the others" in out
     assert (level(store, "gru"), level(store, "lem")) == ("untrusted, claimed", "untrusted, schema-checked")
     [sweep] = store.sweeps()
     flags = {t.config.model: " ".join(t.flags) for t in store.trials(sweep)}

@@ -105,7 +105,7 @@ def test_what_ships_is_imported_as_it_is_and_a_second_time_in_no_time(
     url, paths = f"sqlite:///{tmp_path}/s.db", [str(path) for path in SHIPPED]
     assert main(["import", *paths, "--store", url]) == 0
     trials = sum(len(read(path).content.trials) for path in SHIPPED)
-    assert capsys.readouterr().out == f"2 bundles of Longwave: {trials} trials imported, 0 known before.\n"
+    assert capsys.readouterr().out == f"2 bundles of Longwave: {trials} trials imported, 0 already known.\n"
     store = open_store(url)
     checked = open_store(f"sqlite:///{tmp_path}/checked.db")
     intake.import_bundle(checked, *joined())
@@ -141,7 +141,7 @@ def test_a_file_that_ships_and_was_changed_by_a_byte_is_checked_like_any_other(
     packed[len(packed) // 2] ^= 1
     (tmp_path / "b.json.xz").write_bytes(packed)
     assert main(["import", str(tmp_path / "b.json.xz"), "--store", f"sqlite:///{tmp_path}/s.db"]) == 2
-    assert "is no whole xz file" in capsys.readouterr().err
+    assert "is not a complete xz file" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions of files")

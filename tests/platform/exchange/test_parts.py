@@ -72,8 +72,8 @@ def test_a_second_search_alone_is_rejected_in_a_line_that_says_what_to_do(grown:
     files: list[File] = [seal(part.bundle) for part in split(grown[1])]
     assert audit(files[0]) == [] == audit(join(files), joined=files)
     [finding] = audit(files[1])
-    assert finding.message.startswith("sweep second asked for ") and finding.message.endswith(
-        "name all: longwave import DIR"
+    assert finding.message.startswith("sweep second planned ") and finding.message.endswith(
+        "import all together: longwave import DIR"
     )
 
 

@@ -74,7 +74,7 @@ def invented(changed: Content, models: tuple[str, ...] = ("gru",)) -> None:
 def test_an_invented_bundle_that_passes_every_check_has_no_rank(genuine: File, store: Store) -> None:
     file = forge(genuine, invented)
     rejections = [
-        f for f in audit(file) if f.severity == "reject" and "seeds that the sweep does not give" not in f.message
+        f for f in audit(file) if f.severity == "reject" and "seeds that do not follow from the sweep" not in f.message
     ]
     assert rejections == []
     intake.import_bundle(store, file, [])
@@ -89,14 +89,14 @@ def test_the_command_says_how_an_untrusted_row_is_ranked(
     write(genuine, tmp_path / "honest")
     assert main(["import", str(tmp_path / "honest"), "--store", store.url]) == 0
     first, second = re.sub(r"\s+", " ", capsys.readouterr().out).split(" They ")
-    assert first.endswith("16 trials imported, 0 known before: schema-checked.")
+    assert first.endswith("16 trials imported, 0 already known: schema-checked.")
     assert second.startswith(
         f"are untrusted: ranked after longwave reproduce ROW --keep, or with --trust {genuine.name[:12]}"
     )
     assert main(["board", "adding", "--store", store.url]) == 0
     assert "untrusted" in capsys.readouterr().out
     assert main(["board", "adding", "--trust", "00000000", "--store", store.url]) == 2
-    assert "--trust 00000000 is no bundle that was imported here" in capsys.readouterr().err
+    assert "--trust 00000000 is not a bundle imported here" in capsys.readouterr().err
     for command in (["board", "adding"], ["compare", "lem", "gru"], ["budget"], ["publish", str(tmp_path / "one")]):
         assert main([*command, "--trust", genuine.name[:12], "--store", store.url]) == 0
 
@@ -153,7 +153,7 @@ def test_a_replay_finds_a_seed_that_never_diverged_and_a_score_that_never_was(ge
     run = entry.run.__class__(**{**vars(entry.run), "test": rounded((entry.run.test or 0) * 0.9)})
     assert "has the test metric" in describe_difference(entry.model_copy(update={"run": run}), done)
     cut = entry.model_copy(update={"curve": Curve.of(entry.points[:4])})
-    assert describe_difference(cut, done).startswith("has no epoch 5; trained again it has one, with loss ")
+    assert describe_difference(cut, done).startswith("has no epoch 5, but has one when trained again, with loss ")
 
 
 def test_a_replay_under_another_kernel_path_decides_nothing_and_says_so(genuine: File) -> None:
@@ -164,5 +164,5 @@ def test_a_replay_under_another_kernel_path_decides_nothing_and_says_so(genuine:
     [finding] = replay(forge(genuine, elsewhere), 1, random.Random(1))
     assert (
         finding.severity == "flag"
-        and "cannot be compared: another kernel path is taken here (kernel triton" in finding.message
+        and "cannot be compared: this machine takes another kernel path (kernel triton" in finding.message
     )

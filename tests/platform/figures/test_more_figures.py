@@ -93,13 +93,18 @@ def test_each_retraining_is_a_dot_and_each_that_diverged_a_cross_at_the_worst_nu
 
 def test_lines_outside_the_ranges_are_faint_and_wide_axes_are_logarithmic() -> None:
     searched = drawn((0.01, 1, 2.0), (0.1, 2, 3.0), (1.0, 3, 4.0))
-    others, bad, good, _, ticks, _, heads = layers(
+    others, bad, good, _, ticks, *_, heads = layers(
         parallel_coordinates(searched, "min", "mse", {searched[1].config.id})
     )
     assert {m["trial"] for m in good} == {searched[1].config.id} and len({m["trial"] for m in others}) == 2 and not bad
     assert [m["at"] for m in good if m["axis"] == 0] == [pytest.approx(0.5)], "the middle by logarithm"
     assert [m["text"] for m in ticks if m["axis"] == 0] == ["0.01", "0.1", "1"] and heads[0]["text"] == "dt"
     assert all(m["kept"] for m in layers(parallel_coordinates(searched, "min", "mse"))[2])
+
+
+def test_values_at_an_axis_stand_apart_from_each_other() -> None:
+    near = parallel_coordinates(drawn((1.0, 1, 2.0), (1.01, 2, 3.0), (2.0, 3, 4.0)), "min", "mse")
+    assert [m["text"] for m in layers(near)[4] if m["axis"] == 0] == ["1", "2"], "1.01 would overlap with 1"
 
 
 def test_the_best_so_far_stands_beside_what_was_expected() -> None:

@@ -201,7 +201,7 @@ def test_lrus_numbers_stand_beside_six_blocks_of_their_width_and_beside_no_bare_
         assert values(on("scifar", "", "lru", width if options else None, **options)) == []
     [number] = judged("scifar", "", "lru", [88.0, 88.5], options=block, hidden=384, width=512)
     assert number["verdict"] == OTHER_PROTOCOL
-    assert "a run of others, whose recipe is not here: Orvieto et al. 2023" in number["departures"]
+    assert "a run by others, whose recipe is unknown here: Orvieto et al. 2023" in number["departures"]
 
 
 def test_a_block_is_no_form_of_a_model_and_leaves_its_names_as_they_are() -> None:
@@ -278,7 +278,7 @@ def test_layers_are_a_size_too() -> None:
 
 def test_a_recipe_of_another_paper_is_another_protocol() -> None:
     actual = {n["value"]: n["departures"] for n in judged("smnist", "", "lstm", [98.0] * 5)}
-    others = "a run of others, whose recipe is not here: Helfrich et al. 2018"
+    others = "a run by others, whose recipe is unknown here: Helfrich et al. 2018"
     assert actual[98.9] == ["hidden 128 (printed 256)", others]
     [tau] = judged("har2", "", "lem", [97.0] * 5)
     assert "recipe of coRNN, Tables 3 and 7 and text; the number is a run of τ-GRU" in tau["departures"]
@@ -351,7 +351,7 @@ def test_worse_is_said_only_where_a_longer_search_would_hardly_help() -> None:
         "a flat search is near its best; unknown ones pass"
     )
     assert word([*steep]) == (
-        "not tuned", "as many draws again would improve the best validation error by 1.25 with a chance of "
+        "not tuned", "doubling the number of trials would improve the best validation error by 1.25 with a chance of "
         f"{chance_to_improve(steep):.0%}",
     )  # fmt: skip
     better = pair_number(number, [0.0001] * 5 + [0.00011], scale, about, config, steep)

@@ -22,26 +22,28 @@ def test_a_task_is_saturated_where_trivial_is_no_worse_than_the_best_printed_num
     best: float, saturated: bool
 ) -> None:
     output = separation({"mean": 1.0, "cubic AR": best}, [number(0.01, "lstm"), number(0.002)], ERROR)
-    assert output.startswith(f"Trivial gets to {best:.4g}, by cubic AR: ") and "0.002 of LEM" in output
-    assert ("is saturated by cubic AR and separates no models" in output) == saturated
+    assert output.startswith(f"Best trivial predictor: cubic AR, {best:.4g}. That is") and "0.002 of LEM" in output
+    assert ("is saturated: it separates no models" in output) == saturated
     assert ("1.05 × the error of" in output and "still separates models" in output) == (not saturated)
 
 
 def test_of_a_printed_error_of_zero_nothing_is_a_multiple() -> None:
-    assert "by mean: above the error of the best printed number, 0 of LEM," in separation(
+    assert "mean, 1. That is above the error of the best published number, 0 of LEM," in separation(
         {"mean": 1.0}, [number(0)], ERROR
     )
 
 
 def test_of_an_accuracy_the_larger_is_the_better_and_errors_are_compared() -> None:
     scores = {"majority": 10.0, "1-NN": 97.0}
-    assert "saturated by 1-NN" in separation(scores, [number(96.0)], ACCURACY)
-    assert ": 3 × the error of the best printed number, 99 of LEM," in separation(scores, [number(99.0)], ACCURACY)
+    assert "saturated: it separates no models" in separation(scores, [number(96.0)], ACCURACY)
+    assert "That is 3 × the error of the best published number, 99 of LEM," in separation(
+        scores, [number(99.0)], ACCURACY
+    )
 
 
 def test_without_a_printed_number_or_a_predictor_it_says_so() -> None:
     assert separation({"mean": 0.5}, [], ERROR) == (
-        "Trivial gets to 0.5, by mean. No printed number says how much further models get; a sweep does, on the board."
+        "Best trivial predictor: mean, 0.5. No published number shows how much better models are; a sweep does."
     )
     assert separation({}, [number(1.0)], ERROR) == "No trivial predictor can run here."
 
@@ -56,7 +58,7 @@ def test_without_a_printed_number_the_best_of_a_declared_search_tells_and_it_say
         f"the best of a short search (a.toml, 3 seeds), {score} (0.2 to 0.4) of GRU, ahead of LEM and LSTM," in output
     )
     assert output.endswith(" More holds.")
-    assert ("saturated by analogues and separates no models" in output) == saturated
+    assert ("saturated: it separates no models" in output) == saturated
     assert ("1.03 × the error of" in output and "still separates models" in output) == (not saturated)
     assert "a.toml" not in separation({"mean": 1.0}, [number(0.1)], ERROR, search)
 

@@ -144,7 +144,7 @@ def test_a_row_of_a_plugin_that_is_not_here_is_read_like_any_other(
         assert main([*line.split(), *own]) == 0, line
     assert "Leaky [my-leaky" in capsys.readouterr().out
     assert main(["reproduce", row["config"], *own]) == 2
-    assert " is not here. Give it as it was then: --plugins FILE.\n" in capsys.readouterr().err
+    assert " is not available. Give its original file: --plugins FILE.\n" in capsys.readouterr().err
     assert main(["submit", str(tmp_path / "out.json.xz"), *own]) == 2
     assert "Traceback" not in capsys.readouterr().err
 

@@ -66,7 +66,7 @@ def test_two_plugins_of_one_name_are_refused_unless_they_are_the_same(tmp_path: 
     add_plugin(first)
     add_plugin(written(tmp_path / "b/leaky.py", LEAKY))
     other = written(tmp_path / "c/leaky.py", LEAKY + "\n")
-    rule = f"The model my-leaky is bound by {first} and {other}. Rename a file, or leave one out."
+    rule = f"The model my-leaky is defined twice, by {first} and {other}. Rename one file or leave it out."
     with pytest.raises(ConfigError, match=f"^{re.escape(rule)}$"):
         add_plugin(other)
 
@@ -104,7 +104,9 @@ def test_what_was_planned_goes_on_from_the_kept_text_whatever_became_of_the_file
 
 
 def test_what_is_in_no_version_here_is_named_with_what_to_do(tmp_path: Path) -> None:
-    message = r"^The model my-leaky of version 0123456789ab is not here{}\. Give it as it was then: --plugins FILE\.$"
+    message = (
+        r"^The model my-leaky of version 0123456789ab is not available{}\. Give its original file: --plugins FILE\.$"
+    )
     with pytest.raises(ConfigError, match=message.format("")):
         pin_as_planned("model", "my-leaky", "0123456789ab")
     version = add_plugin(written(tmp_path / "leaky.py", LEAKY)).version
@@ -116,7 +118,7 @@ WRONG = {
     "no Python": ("x.py", "MODEL = (", r"x\.py: line 1: no Python: '\(' was never closed\."),
     "nothing bound": ("x.py", "X = 1", r"x\.py: it does not bind MODEL or TASK\. Write one with: "),
     "no such file": ("", "", r"Cannot read the plugin .*gone\.py: No such file or directory\."),
-    "not Python's ending": ("x.txt", "MODEL = 1", r"x\.txt is no plugin: give a Python file, a data card"),
+    "not Python's ending": ("x.txt", "MODEL = 1", r"x\.txt is not a plugin: give a Python file, a data card"),
     "a NUL": ("x.py", "MODEL = 1 \0", r"x\.py: .*no Python: .*null bytes\."),
     "too much": (
         "x.py",
@@ -128,8 +130,12 @@ WRONG = {
         "MODEL = " + "(" * 10_000 + ")" * 10_000,
         r"x\.py: .*no Python: too many nested parentheses\.",
     ),
-    "a name with a dash": ("my-x.py", "MODEL = 1", r"a plugin's name has small letters, digits and _, .*got 'my-x'\."),
-    "a name in capitals": ("LEM.py", "MODEL = 1", r"a plugin's name has small letters, .*got 'LEM'\. Rename it\."),
+    "a name with a dash": (
+        "my-x.py",
+        "MODEL = 1",
+        r"a plugin's name has lowercase letters, digits and _, .*got 'my-x'\.",
+    ),
+    "a name in capitals": ("LEM.py", "MODEL = 1", r"a plugin's name has lowercase letters, .*got 'LEM'\. Rename it\."),
 }
 FAILS = {
     "an error at import": ("MODEL = 1\n1 / 0\n", r"x\.py: line 2: ZeroDivisionError: division by zero\."),
@@ -137,8 +143,11 @@ FAILS = {
     "another type": ("MODEL = 3\n", r"x\.py must bind MODEL = ModelSpec\(name='x', \.\.\.\), got a int\."),
     "another name": (LEAKY, r"x\.py must bind MODEL = ModelSpec\(name='x', .*got a ModelSpec of name 'leaky'\."),
     "no such package": ("import nonsense_\nMODEL = 1\n", r"x\.py: line 1: .*'nonsense_'\. Install it here, and where"),
-    "a file beside it": ("import helper\nMODEL = 1\n", r"it uses helper, which lies beside it, .*give the folder, /"),
-    "a relative one": ("from .helper import x\nMODEL = 1\n", r"it uses helper, which lies beside it, .*give the fol"),
+    "a file beside it": (
+        "import helper\nMODEL = 1\n",
+        r"it imports helper, which lies beside it. Give the folder, .*: /",
+    ),
+    "a relative one": ("from .helper import x\nMODEL = 1\n", r"it imports helper, which lies beside it. Give the fol"),
     "data beside it": (
         "MODEL = open(__file__.replace('x.py', 'helper.py'))\n",
         r"x\.py: line 1: it reads helper\.py, but a plugin is its text alone\. Data belong in a data card, ",
@@ -157,7 +166,7 @@ def test_what_is_no_plugin_is_refused_in_one_line_and_nothing_is_run(case: str, 
 
 def test_what_is_no_file_or_too_large_a_folder_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "x.py")
-    with pytest.raises(ConfigError, match=r"x\.py is no file\.$"):
+    with pytest.raises(ConfigError, match=r"x\.py is not a file\.$"):
         add_plugin(tmp_path / "x.py")
     for k in range(201):
         written(tmp_path / f"many/f{k}.py", "")
@@ -165,7 +174,7 @@ def test_what_is_no_file_or_too_large_a_folder_is_refused_at_once(tmp_path: Path
         ConfigError, match=r"many is too large for a plugin, which has at most 200 Python files and 2 MiB "
     ):
         add_plugin(tmp_path / "many")
-    with pytest.raises(ConfigError, match=r"^/: a plugin's name has small letters, digits and _, .*got ''"):
+    with pytest.raises(ConfigError, match=r"^/: a plugin's name has lowercase letters, digits and _, .*got ''"):
         add_plugin(Path("/"))
 
 

@@ -53,6 +53,6 @@ def test_a_plugin_outside_of_the_sweeps_folder_is_not_sent(tmp_path: Path) -> No
     file = written(tmp_path / "here/sent.toml", SWEEP.replace("own/", "../").replace("nets-leaky", "gru"))
     checked = read_sweep(file)
     with pytest.raises(
-        ConfigError, match=r"plugins: \.\./sign\.py lies outside of the file's folder, which alone is sent"
+        ConfigError, match=r"plugins: \.\./sign\.py is outside the sweep file's folder, and only that folder is sent"
     ):
         shipped_plugins(file, checked)

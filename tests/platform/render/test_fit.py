@@ -81,7 +81,7 @@ def test_a_column_of_dashes_goes_unsaid_and_what_is_left_out_is_named(
         "mean   —",
         "  protocol, all: x",
         "  A note.",
-        "  Left out: mean. Show",
+        "  Not shown: mean. Show",
         "  them with: COLUMNS=200",
         "  or --format csv",
         "",

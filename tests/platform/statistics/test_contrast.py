@@ -99,7 +99,7 @@ def test_a_row_that_diverges_is_worse_and_says_nothing_of_ratios() -> None:
     assert (actual.decision, actual.improvement.value, actual.ratio) == ("worse", 0, None)
     both = contrast([None] * 6, [None] * 6, ERROR)
     assert (both.decision, both.improvement.value, both.more) == ("undecided", 0.5, None)
-    assert both.hint == "100 more seeds would not do"
+    assert both.hint == "even 100 more seeds would not decide"
 
 
 def test_rows_within_the_margin_are_equivalent_unless_a_seed_diverged() -> None:

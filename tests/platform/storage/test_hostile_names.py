@@ -94,5 +94,5 @@ def test_a_name_on_the_command_line_leaves_nothing_behind(
 @pytest.mark.parametrize("name", ["../board.json", "/etc/passwd", "a/b", "..", "a/../b"])
 def test_an_edition_that_names_files_outside_its_folder_is_none(tmp_path: Path, name: str) -> None:
     (tmp_path / "manifest.json").write_text(json.dumps({"files": {"board.json": "0", name: "0"}}))
-    with pytest.raises(ConfigError, match="manifest.json does not name its files|is not the file that was published"):
+    with pytest.raises(ConfigError, match="manifest.json does not list its files|is not the file that was published"):
         read(tmp_path)

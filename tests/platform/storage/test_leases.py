@@ -174,7 +174,7 @@ def test_a_second_attempt_archives_what_it_does_not_stand_on(filled: tuple[Store
         assert store.curves([other]) == points(other, range(1, 6))
         assert archived(store, trial) == [(1, 4, 1 / 4), (1, 5, 1 / 5)] and archived(store, other) == []
         assert attempts(store, trial) == [(1, 0, "left", ""), (2, 3, "ok", "")]
-    assert attempts(store, other) == [(1, 0, "left", "its driver let go of it")]
+    assert attempts(store, other) == [(1, 0, "left", "its driver released it")]
 
 
 def test_a_checkpoint_of_an_older_attempt_replaces_what_came_between(filled: tuple[Store, list[str]]) -> None:

@@ -84,7 +84,7 @@ def test_a_deleted_store_is_not_made_anew_behind_its_users_back(store: Store, tm
     recorded_store(store, 4)
     delete(tmp_path / "store.db")
     store.engine.dispose()
-    with pytest.raises(StoreError, match="was deleted or moved while it was in use. Nothing of it could be saved"):
+    with pytest.raises(StoreError, match="was deleted or moved while it was in use. Nothing could be saved"):
         store.tasks()
     assert not (tmp_path / "store.db").exists()
 
@@ -124,7 +124,7 @@ def test_a_store_that_is_emptied_while_it_is_in_use_says_what_to_do(store: Store
     leases = Leases(store, "one").__enter__()
     store.engine.dispose()
     os.truncate(tmp_path / "store.db", 0)
-    advice = "has lost its tables .*: no such table: .*. Put back a copy of it, or name another one: --store URL"
+    advice = "lost its tables .*: no such table: .*. Put back a copy of it, or name another one: --store URL"
     for use in (lambda: leases.beat(""), lambda: leases.take(["a"]), store.tasks):
         with pytest.raises(StoreError, match=advice) as caught:
             use()

@@ -133,6 +133,6 @@ def test_a_damaged_store_with_passwords_is_saved_without_them(
         file.execute("UPDATE trials SET test = 1e9 WHERE id IN (SELECT id FROM trials WHERE id <> ? LIMIT 1)", (trial,))
     main(["doctor", "--repair", "--store", store.url, "--to", str(tmp_path / "new.db")])
     out = " ".join(capsys.readouterr().out.split())
-    assert "Passwords removed from 4 texts of the new store. The old file still holds them" in out
+    assert "Passwords removed from 4 texts of the new store. The old file still contains them" in out
     assert CANARY.encode() not in (tmp_path / "new.db").read_bytes()
     assert find_damage_at(f"sqlite:///{tmp_path}/new.db") == []

@@ -70,8 +70,8 @@ def test_a_foreign_postgresql_database_is_refused(postgres: Callable[[], str]) -
 REFUSED = {
     "9999": "has schema 9999, newer than this Longwave knows. Upgrade longwave.$",
     NEXT: f"has schema {NEXT}, newer than this Longwave knows. Upgrade longwave.$",
-    "0011": "has schema 0011, which no release made. Import its bundle or edition into a new store: longwave import ",
-    "0001": "has schema 0001, which no release made. Import its bundle or edition into a new store: longwave import ",
+    "0011": "has schema 0011, which no release created. Import its bundle or edition into a new store: longwave",
+    "0001": "has schema 0001, which no release created. Import its bundle or edition into a new store: longwave",
 }
 
 
@@ -125,7 +125,7 @@ def older(any_store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_an_older_store_is_upgraded_and_keeps_its_rows_and_a_copy(older: tuple[str, Rows], tmp_path: Path) -> None:
     url, before = older
-    with pytest.raises(StoreError, match=r"has an older form\. Bring it up to date: longwave doctor$"):
+    with pytest.raises(StoreError, match=r"has an older format\. Upgrade it with: longwave doctor$"):
         Database(url, read_only=True)
     assert read_rows(url) == before
     with Store(url) as store, store.reading() as connection:
@@ -158,7 +158,7 @@ def test_a_failed_upgrade_leaves_the_store_as_it_was(
 ) -> None:
     url, before = older
     with_next_migration(tmp_path / "broken", "INSERT INTO absent VALUES (1)", monkeypatch.setattr)
-    with pytest.raises(StoreError, match=f"cannot be brought to schema {NEXT}, and is as it was.*absent") as caught:
+    with pytest.raises(StoreError, match=f"cannot be upgraded to schema {NEXT}, and is unchanged.*absent") as caught:
         Database(url)
     assert "\n" not in str(caught.value) and read_rows(url) == before
     if url.startswith("sqlite"):

@@ -146,7 +146,7 @@ def test_rows_of_cells_go_to_another_store_with_their_own_searches(
     assert main(["submit", str(tmp_path / "bundle.json.xz"), "--store", killed[0]]) == 0
     assert main(["import", str(tmp_path / "bundle.json.xz"), "--store", url]) == 0, capsys.readouterr()
     output = capsys.readouterr().out
-    assert "48 trials imported" in output and "seeds that the sweep does not give" not in output
+    assert "48 trials imported" in output and "seeds that do not follow from the sweep" not in output
     boards = []
     for name in (killed[0], url):
         with Store(name) as store:

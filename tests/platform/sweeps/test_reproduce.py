@@ -106,7 +106,10 @@ def test_a_row_is_reproduced_with_a_fresh_seed_by_the_command_it_names(known: St
     mean = summary([t.run.test for t in before if t.run and t.run.test is not None]).mean
     assert f"Row {row[:12]}: LEM on adding N=20" in printed and f"{mean:.2f}" in printed
     assert "that is within × " in printed and "errors 1.5 times as large would fall outside in " in printed
-    assert "one more is expected in [" in printed and "Fits the row: inside the interval of one more seed." in printed
+    assert (
+        "one more retraining is expected in [" in printed
+        and "Fits the row: inside the interval of one more seed." in printed
+    )
     actual = json.loads(output(0, *arguments, "--format", "json"))
     assert actual["seed"] not in {t.config.seed for t in before} and f"seed {actual['seed']} gave" in printed
     assert actual["interval"][0] <= actual["value"] <= actual["interval"][1] and actual["same_seed_before"] is None
@@ -121,8 +124,11 @@ def test_a_re_run_inside_an_interval_that_nothing_misses_verifies_nothing(known:
     row = claimed(known, [0.001, 0.3, 0.004, 90.0])
     printed = output(3, "reproduce", row, "--keep")
     assert "of the row's typical error; errors 1.5 times as large would fall outside in 5% of cases" in printed
-    assert "inside it would verify nothing" in printed
-    assert "Undecided: inside the interval, but errors 1.5 times as large would be inside in 95% of cases." in printed
+    assert "a score inside would verify nothing" in printed
+    assert (
+        "Undecided: inside the interval, but errors 1.5 times as large would be inside, too, in 95% of cases."
+        in printed
+    )
     assert [t.rerun for t in of(known, "gru") if t.config.row == row and t.rerun] == ["undecided"]
 
 
@@ -146,7 +152,7 @@ def test_a_kept_re_run_is_one_more_retraining_that_no_sweep_asked_for_and_the_ne
         assert [p.epoch for p in known.curves([trial.config.id])] == [1, 2, 3, 4]
     assert {t.config.id for t in known.trials("tiny")}.isdisjoint({t.config.id for t in fresh})
     line = output(2, "reproduce", row, "--keep", "--seed", first["seed"])
-    assert f"Seed {first['seed']} is in the row already" in line
+    assert f"Seed {first['seed']} is already in the row" in line
 
 
 def test_a_row_whose_numbers_are_false_is_outside(known: Store, output: Printed) -> None:
@@ -159,14 +165,16 @@ def test_a_row_whose_numbers_are_false_is_outside(known: Store, output: Printed)
 def test_a_re_run_that_diverges_is_outside_where_no_seed_of_the_row_did(known: Store, output: Printed) -> None:
     row = claimed(known, [0.1, 0.2, 0.3], params={"lr": 1e30})
     printed = output(1, "reproduce", row)
-    assert "diverged: loss" in printed and "NOT fit the row: it diverged, as none of the row's 3 seeds did." in printed
+    assert (
+        "diverged: loss" in printed and "NOT fit the row: it diverged, which none of the row's 3 seeds did." in printed
+    )
 
 
 def test_a_re_run_that_diverges_is_undecided_where_a_seed_of_the_row_did(known: Store, output: Printed) -> None:
     row = claimed(known, [0.1, None, 0.3, None, 0.4], params={"lr": 1e30})
     printed = output(3, "reproduce", row)
     assert "over 3 retrainings; 2 more diverged" in printed
-    assert "Undecided: it diverged, as 2 of the row's 5 seeds did." in printed and "better than 20% of" in printed
+    assert "Undecided: it diverged, and so did 2 of the row's 5 seeds." in printed and "better than 20% of" in printed
     actual = json.loads(output(3, "reproduce", row, "--format", "json"))
     assert (actual["outcome"], actual["diverged"], actual["ratio"], actual["improvement"]) == (
         "undecided",
@@ -178,8 +186,8 @@ def test_a_re_run_that_diverges_is_undecided_where_a_seed_of_the_row_did(known: 
 
 def test_where_nothing_can_be_said_the_exit_is_3(known: Store, output: Printed) -> None:
     single, equal = claimed(known, [0.1]), claimed(known, [0.1, 0.1], epochs=3)
-    assert "no interval can be stated for one more: one score" in output(3, "reproduce", single)
-    assert "no interval can be stated for one more: 2 equal scores" in output(3, "reproduce", equal)
+    assert "no prediction interval: the row has one score" in output(3, "reproduce", single)
+    assert "no prediction interval: the row has 2 equal scores" in output(3, "reproduce", equal)
     broken = claimed(known, [0.1, 0.2], params={"lr": 0.1}, options={"nonsense": True})
     printed = output(3, "reproduce", broken, "--keep")
     assert "gave failed: " in printed and "Undecided: the training failed." in printed and len(known.rows(broken)) == 2
@@ -286,7 +294,7 @@ def test_a_difference_of_rows_names_only_what_differs_unless_asked(known: Store,
     assert whole["origin"] == (["trained here"], ["trained here"])
     table = output(0, "diff", a, b)
     assert f"lem {a[:12]}" in table and "configuration" in table
-    assert "differ in nothing" in output(0, "diff", a, a)
+    assert "do not differ" in output(0, "diff", a, a)
     [head, *cells] = csv.reader(io.StringIO(output(0, "diff", a, b, "--format", "csv")))
     assert head == ["section", "what", "a", "b"] and {c[1] for c in cells} == set(actual)
     markdown = output(0, "diff", a, b, "--format", "markdown")

@@ -208,7 +208,7 @@ def test_a_store_that_is_gone_is_an_error_of_the_system_to_a_save_and_no_checkpo
         make_ready(folder)
     workers = Workers(1, folder)
     workers.drain()
-    assert "could not be asked to stop" in capsys.readouterr().err and not workers.draining()
+    assert "could not be told to stop" in capsys.readouterr().err and not workers.draining()
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ def test_rows_in_bfloat16_are_refused_on_a_processor_in_one_line(model: str) -> 
         Pack([config], get_task(config.task).load(config.variant))
     assert str(refused.value) == why
     events = Heard()
-    with pytest.raises(WorkerError, match=f"^A worker cannot train what was planned: {why}$"):
+    with pytest.raises(WorkerError, match=f"^A worker cannot train its trials: {why}$"):
         train([config], events)
     assert not events.runs and not events.points
 

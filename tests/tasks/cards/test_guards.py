@@ -83,21 +83,21 @@ def columns(**of: Any) -> bytes:
 LEAKS: dict[str, tuple[bytes, dict[str, Any], str, str]] = {
     "a channel that is the class": (
         columns(z=lambda r: 3 + "ab".index(r[5])), {"channels": ["x", "z"]}, "target",
-        "The answer is among the inputs: of the channel z its first value tells label exactly.",
+        "The target leaks into the inputs: of the channel z its first value determines label exactly.",
     ),
     "a last value that is the class": (
         columns(z=lambda r: "ab".index(r[5]) if r[1] == "4" else r[2]), {"channels": ["x", "z"]}, "target",
-        "of the channel z its last value tells label exactly.",
+        "of the channel z its last value determines label exactly.",
     ),
     "a channel of which the value is another scale": (
         columns(v=lambda r: r[0][1:], z=lambda r: 7 - 2 * int(r[0][1:])),
         {"channels": ["x", "z"], "task": "regression", "target": "v", "classes": None}, "target",
-        "of the channel z its first value tells v exactly.",
+        "of the channel z its first value determines v exactly.",
     ),
     "a channel that is the future": (
         columns(z=lambda r: long_table()[1 + 5 * int(r[0][1:]) + min(int(r[1]) + 1, 4)][2]),
         {"channels": ["x", "z"], "task": "forecasting", "target": ["x"], "classes": None, "horizon": 1}, "target",
-        "The answer is among the inputs: the channel z tells x exactly.",
+        "The target leaks into the inputs: the channel z determines x exactly.",
     ),
     "equal examples in two splits": (csv(COPIED), {}, "duplicates", "in the train split, too, with equal values;"),
     "a person in two splits": (csv(long_table()), {"group": "who"}, "groups", "of who are in the train and in the"),
@@ -134,11 +134,11 @@ def test_a_class_that_is_not_tested_is_told_and_one_that_is_not_trained_refused(
     marked = [[*rows[0], "split"], *([*r, where.get(r[0], "train")] for r in rows[1:])]
     _, remarks = load_with_remarks(written(tmp_path, csv(marked), LONG, split={"by": "column", "column": "split"}))
     assert [r.text for r in remarks] == [
-        "No example of the valid split is of the class a.", "No example of the test split is of the class b.",
+        "No example of the valid split belongs to the class a.", "No example of the test split belongs to the class b.",
     ]  # fmt: skip
     few = [
         [*rows[0], "split"],
         *([*r, "train" if r[5] == "a" else "test" if int(r[0][1:]) % 4 == 1 else "valid"] for r in rows[1:]),
     ]
-    with pytest.raises(DataError, match="No training example is of the class b"):
+    with pytest.raises(DataError, match="No training example belongs to the class b"):
         load_with_remarks(written(tmp_path, csv(few), LONG, split={"by": "column", "column": "split"}))

@@ -176,7 +176,10 @@ def test_a_pack_whose_worker_dies_three_times_without_a_new_epoch_has_died_and_t
     ear.report = report  # type: ignore[method-assign]
     run_packs([jobs_of(tiny(models=["lem"], trials=2, epochs=LONG))], ear, Workers(1, tmp_path))
     assert ear.events == [*[("started", "pack0")] * 5, ("died", "pack0")], new
-    assert ear.why.startswith("its worker died 3 times without a new epoch; the last time: ") and "\n" not in ear.why
+    assert (
+        ear.why.startswith("its worker died 3 times without finishing another epoch, last with: ")
+        and "\n" not in ear.why
+    )
 
 
 @pytest.mark.usefixtures("ray_on_two_cores")

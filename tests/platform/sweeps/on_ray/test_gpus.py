@@ -78,7 +78,7 @@ def test_a_sweep_goes_to_gpus_unasked_tries_its_packs_and_says_what_it_took(
     assert [*spent.used] == [*spent.expected] == ["A100"] and spent.used["A100"] > 0
     assert main(["sweep", "status", "tiny", "--store", store.url, "--price", "A100=3600"]) == 0
     message = " ".join(capsys.readouterr().out.split())
-    assert f"A100 hours, cost {spent.used['A100']:.2f} expected of the packs that are over: " in message
+    assert f"A100 hours, cost {spent.used['A100']:.2f} estimated for the finished packs: " in message
 
 
 @pytest.mark.slow  # four nodes are started

@@ -87,13 +87,11 @@ def test_versions_that_differ_are_named_one_by_one_and_those_of_a_gpus_torch_do_
     assert why_node_is_unfit(fit, here, "/s") == ""
     assert why_node_is_unfit(
         {**fit, "versions": other}, here, "/s"
-    ) == f"it has {message}. Install the same there, and start " + ("its Ray again")
+    ) == f"it has {message}. Install the same versions there, and " + ("restart its Ray")
     assert "it does not see sftp://***@h/s. Share" in why_node_is_unfit(
         {**fit, "sees": False}, here, "sftp://a:secret@h/s"
     )
-    assert "no Longwave there that this driver knows (No module)" in why_node_is_unfit(
-        {"lacks": "No module"}, here, "/s"
-    )
+    assert "no Longwave that matches this driver's (No module)" in why_node_is_unfit({"lacks": "No module"}, here, "/s")
 
 
 def test_a_mark_is_seen_where_the_storage_is_the_same_and_nothing_is_left_of_it(tmp_path: Path) -> None:
@@ -224,7 +222,7 @@ def test_of_a_node_without_the_package_or_with_another_or_without_the_storage_a_
     output = re.findall(r"node \S+ \(\w{6}\) gets no packs: (.*)", done.stdout)  # type: ignore[attr-defined]
     assert len(output) == 3, output
     for line in (
-        "no Longwave there .*none here",
+        "no Longwave that matches .*none here",
         "it has Longwave [0-9.]+ .* where the driver",
         "it does not see s3://",
     ):

@@ -100,7 +100,7 @@ def test_a_sweep_that_takes_longer_goes_on_on_ray_where_it_was_and_its_rows_are_
     file = tiny(models=["lem"], trials=2, epochs=400, retrain=0)
     actual, output = results(file, Workers(None, tmp_path / "both", single_first=True))
     assert started == ["single_process", "scheduler"]
-    assert output.count("it takes longer than Ray takes to start, so it goes on on Ray") == 1
+    assert output.count("it takes longer than starting Ray, so it continues on Ray") == 1
     monkeypatch.setattr(executor, "SECONDS", 1000.0)
     assert actual == results(file, Workers(None, tmp_path / "single", single_first=True))[0]
 
@@ -122,7 +122,7 @@ def test_a_sweep_whose_single_process_is_killed_goes_on_on_ray_and_no_trial_is_b
     actual, output = results(
         tiny(models=["lem"], trials=1, epochs=300), Workers(None, tmp_path / "x", single_first=True)
     )
-    assert started == ["single_process", "scheduler"] and "the process that it began in died" in output
+    assert started == ["single_process", "scheduler"] and "its process died: continuing on Ray" in output
     assert {end[0] for end in actual.values()} == {"ok"} and all(len(end[-1]) == 300 for end in actual.values())
 
 

@@ -103,7 +103,7 @@ def test_nothing_that_is_shipped_takes_the_place_of_longwaves_own(name: str, tmp
     (tmp_path / "ship" / name).parent.mkdir(parents=True)
     (tmp_path / "ship" / name).write_text("")
     (tmp_path / "job").mkdir()
-    with pytest.raises(ConfigError, match="Give it another name"):
+    with pytest.raises(ConfigError, match="Rename it"):
         lay_out_package(tmp_path / "job", file, "tiny", tmp_path / "ship")
 
 
@@ -116,8 +116,11 @@ def test_nothing_that_is_shipped_takes_the_place_of_longwaves_own(name: str, tmp
         (["--address", "http://127.0.0.1:9", "--here"], "leave out --here"),
         (["--address", "http://127.0.0.1:9", "--workrs", "2"], "No such option: --workrs"),
         (["--address", "http://127.0.0.1:9", "--workers", "0"], "Invalid value for '--workers'"),
-        (["--address", "http://127.0.0.1:9", "--ship", "no/folder"], "--ship: no folder no/folder"),
-        (["--address", "http://127.0.0.1:9", "--store", "postgresql://a:secret@h/x"], "A password is in postgresql"),
+        (["--address", "http://127.0.0.1:9", "--ship", "no/folder"], "--ship must be a folder, got no/folder"),
+        (
+            ["--address", "http://127.0.0.1:9", "--store", "postgresql://a:secret@h/x"],
+            "postgresql://a:***@h/x contains a password",
+        ),
         (["--address", "http://127.0.0.1:9", "--mlflow", "http://a:secret@h"], "A password is in http"),
     ],
 )

@@ -152,7 +152,7 @@ def test_without_a_count_the_packs_at_a_time_follow_from_what_there_is(tmp_path:
     assert Workers(None, tmp_path, cpu=True).device_pool(machines).count == 24
     assert Workers(5, tmp_path, cpu=True).device_pool(machines).count == 5
     assert Workers(None, tmp_path, here=True).device_pool(machines).count == 1
-    with pytest.raises(WorkerError, match="neither a GPU nor a free core at 10.0.0.1:6379. If it starts machines"):
+    with pytest.raises(WorkerError, match="neither a GPU nor a free core at 10.0.0.1:6379. If the cluster scales up"):
         Workers(None, tmp_path, "10.0.0.1:6379").device_pool([ClusterNode(0)])
 
 

@@ -166,7 +166,7 @@ def test_the_command_tells_edges_of_winners_alone_and_writes_the_second_search(
         assert main(["sweep", "edges", imported, "--format", "json", "--store", elsewhere.url]) == 0
     assert json.loads(capsys.readouterr().out) == message
     assert main(command) == 0
-    assert f"tiny: {len(actual)} numbers of winners sit at an edge" in capsys.readouterr().out
+    assert f"tiny: {len(actual)} winning values lie at an edge" in capsys.readouterr().out
     assert main([*command, "--widened"]) == 0
     message = capsys.readouterr().out
     assert message == format_tables(widen_ranges(sweep, actual), 1) and "[wider]\ntrials = 1\n" in message, (

@@ -70,8 +70,8 @@ def test_an_export_that_runs_twice_adds_nothing_and_each_cell_has_a_study(
     assert sorted(optuna.get_all_study_names(storage)) == ["both: gru", "both: lem"]
     assert len(optuna.load_study(study_name="both: gru", storage=storage).trials) == 3
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "Study 'both: lem': 3 trials have ended, 3 of them are new there."
-    assert lines[3] == "Study 'both: lem': 3 trials have ended, 0 of them are new there."
+    assert lines[0] == "Study 'both: lem': 3 finished trials, 3 of them newly written."
+    assert lines[3] == "Study 'both: lem': 3 finished trials, 0 of them newly written."
     assert lines[2] == f"See them with: optuna-dashboard {storage}"
 
 
@@ -89,7 +89,7 @@ def test_what_ended_since_is_added_to_a_study_that_is_there(store: Store, tmp_pa
     ("storage", "message"),
     [
         ("nowhere://x", "Cannot use the studies of nowhere://x: .*A storage of Optuna's is sqlite:///"),
-        ("store", "--storage is the results store, whose tables have the names of Optuna's"),
+        ("store", "--storage is the results store, whose table names clash with Optuna's"),
         ("other", "The study 'tiny' of sqlite:.* is another: it is to maximize, and .* is to minimize"),
     ],
 )

@@ -265,7 +265,7 @@ BAD = {
     ),
     "halving of no search": ({"trials": 0, "halving": {}}, r"halving: has no effect with trials = 0"),
     "a row that gives way, in short": ({"trials": 0, "instead_of": ["abc"]}, r"instead_of\.0: .*got 'abc'"),
-    "rows that give way to a search": ({"instead_of": ["0" * 16]}, r"instead_of: is for settings that are fixed"),
+    "rows that give way to a search": ({"instead_of": ["0" * 16]}, r"instead_of: is only for fixed settings"),
     "rows that give way to a grid": (
         {"trials": 0, "instead_of": ["0" * 16], "grid": {"hidden": [4, 8]}},
         r"instead_of: .*with trials = 0; got a grid",
@@ -299,7 +299,7 @@ BAD = {
     "a name with a slash": ({"name": "../x"}, r"name: String should match pattern"),
     "rounds without tpe": (
         {"rounds": 2},
-        r"rounds: only a sampler that learns .* got sampler 'random'",
+        r"rounds: only a sampler that learns, such as tpe, .* got sampler 'random'",
     ),
     "an unknown sampler": ({"sampler": "grid"}, r"sampler: No sampler 'grid'. .*\bGridSampler"),
     "an argument that a sampler has not": (
@@ -318,10 +318,10 @@ BAD = {
         {"sampler": "RandomSampler", "sampler_arguments": {"seed": 3}},
         r"No argument of RandomSampler 'seed'. .* Its seed follows from that of the sweep",
     ),
-    "learning in one round": ({"sampler": "GPSampler"}, r"rounds: GPSampler learns from the rounds before"),
+    "learning in one round": ({"sampler": "GPSampler"}, r"rounds: GPSampler learns from earlier rounds"),
     "an unknown pruner": ({"pruner": "Median"}, r"pruner: No pruner 'Median'. Did you mean MedianPruner"),
     "a pruner that halves": ({"pruner": "HyperbandPruner"}, r"pruner: HyperbandPruner is successive halving: give"),
-    "two ways to stop": ({"pruner": "MedianPruner", "halving": {}}, r"pruner: there is successive halving already"),
+    "two ways to stop": ({"pruner": "MedianPruner", "halving": {}}, r"pruner: the file also has successive halving"),
     "arguments of no pruner": ({"pruner_arguments": {"n_warmup_steps": 2}}, r"pruner_arguments: means nothing"),
     "infinite clipping": ({"clip": math.inf}, r"clip: Input should be a finite number"),
 }

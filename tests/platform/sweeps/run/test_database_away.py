@@ -127,7 +127,7 @@ def test_a_driver_whose_database_is_away_for_seconds_goes_on(
         if state in ("paused", "draining"):
             store.set_state("tiny", "pause")
         if state == "paused":
-            until(lambda: bool(failed) or "paused; go on with" in view.getvalue())
+            until(lambda: bool(failed) or "paused; continue it with" in view.getvalue())
         if state not in ("planning", "draining"):
             postgres.go_away()
         until(lambda: bool(failed) or postgres.stopped > 0)
@@ -140,7 +140,7 @@ def test_a_driver_whose_database_is_away_for_seconds_goes_on(
             store.with_retry(lambda: store.set_state("tiny", ""))
         thread.join(120)
         assert not thread.is_alive() and not failed, failed
-        assert ("its server is away" in view.getvalue()) is (state != "paused"), "a pause reads nothing"
+        assert ("its server does not answer" in view.getvalue()) is (state != "paused"), "a pause reads nothing"
         assert results(store) == undisturbed and store.count()["epochs"] == 80
         with store.reading() as connection:
             assert connection.scalar(sa.select(sa.func.count()).select_from(ArchiveRow)) == 0

@@ -86,8 +86,8 @@ def sweep(folder: Path, store: Store, how: str = "run") -> list[str]:
 @pytest.mark.parametrize(
     ("error", "why"),
     [
-        ("ENOSPC", "its disk has no room"),
-        pytest.param("EIO", "its folder or disk refuses", marks=slow),  # as the one before
+        ("ENOSPC", "its disk is full"),
+        pytest.param("EIO", "its folder or disk does not allow it", marks=slow),  # as the one before
     ],
 )
 def test_a_store_whose_writes_are_refused_for_a_while_is_waited_for_and_checkpoints_that_are_stop_nothing(
@@ -96,7 +96,7 @@ def test_a_store_whose_writes_are_refused_for_a_while_is_waited_for_and_checkpoi
     faults = [f"pwrite64:error={error}:when=30..32", f"fsync:error={error}:when=3..9"]
     code, output, err = refused(tmp_path, *sweep(tmp_path, store), faults=faults)
     assert code == 0 and why in output and "waiting up to 600 s" in output
-    goes_on = "A checkpoint could not be written; the training goes on with the one before: "
+    goes_on = "A checkpoint could not be written; training continues with the previous one: "
     assert err and all(line.startswith(goes_on) for line in err.splitlines()), err
     assert results(store) == undisturbed and describe_damage(store.engine) == ""
     assert not list((tmp_path / "storage").rglob("*.safetensors"))
@@ -124,7 +124,7 @@ def test_a_copy_whose_file_is_refused_is_a_line_and_is_sent_later(store: Store, 
     paths = [file.with_name(file.name + end) for end in ("", "-wal", "-journal")]
     code, output, err = refused(tmp_path, *requested, faults=[f"pwrite64:{fault}"], paths=paths)
     assert code == 2 and "Traceback" not in output + err
-    assert re.search(r"longwave: MLflow at .* did not take what it was sent: .*\n$", err), err
+    assert re.search(r"longwave: MLflow at .* rejected a result: .*\n$", err), err
     done = subprocess.run(again, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     with closing(sqlite3.connect(file)) as connection:

@@ -155,7 +155,7 @@ def test_a_signal_ends_a_sweep_in_order_and_it_goes_on_as_if_nothing_had_been(
         process.send_signal(number)
         out, err = process.communicate(timeout=40)
     assert process.returncode == status, err
-    assert err == f"{number.name}: what is done is kept. Go on with: longwave sweep resume tiny\n", out
+    assert err == f"{number.name}: finished trials are kept. Resume the sweep with: longwave sweep resume tiny\n", out
     store = open_store(url)
     before = store.count()["epochs"]
     assert main(["sweep", "status", "tiny", "--store", url]) == 0
@@ -179,7 +179,10 @@ def test_a_sweep_on_ray_that_is_told_to_end_leaves_a_line_and_no_process_and_goe
         ours = psutil.Process(process.pid).children(recursive=True)
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (143, "SIGTERM: what is done is kept. Go on with: longwave sweep resume tiny\n")
+    assert (process.returncode, err) == (
+        143,
+        "SIGTERM: finished trials are kept. Resume the sweep with: longwave sweep resume tiny\n",
+    )
     _, alive = psutil.wait_procs(ours, timeout=30)
     assert ours and not alive and read_drivers(store) == []
     assert 3 < store.count()["epochs"] < 80, "it ended before it was told to"
@@ -207,7 +210,7 @@ def test_a_sweep_is_paused_goes_on_and_is_stopped_from_another_process(
         actual = status()
         assert (actual["state"], actual["running"], actual["drivers"][0]["process"]) == ("running", 1, process.pid)
         assert main(["sweep", "pause", "tiny", "--store", url]) == 0
-        assert "told 1 running driver. It goes on with: longwave sweep continue" in capsys.readouterr().out
+        assert "sent to 1 running driver. Continue it with: longwave sweep continue" in capsys.readouterr().out
         until(lambda: (s := status())["running"] == 0 and s["state"] == "paused")
         rest = status()["epochs"]
         time.sleep(0.3)
@@ -219,7 +222,7 @@ def test_a_sweep_is_paused_goes_on_and_is_stopped_from_another_process(
         assert main(["sweep", "stop", "tiny", "--store", url]) == 0
         out, err = process.communicate(timeout=40)
     assert (process.returncode, err) == (0, "")
-    assert "tiny: stopped, as was asked for. Go on with: longwave sweep resume tiny" in out
+    assert "tiny: stopped, as requested. Resume it with: longwave sweep resume tiny" in out
     assert status()["state"] == "interrupted"
 
 
@@ -227,7 +230,7 @@ def test_a_budget_of_trials_is_kept_and_a_larger_one_goes_on(tiny: Tiny, store: 
     file, screen = tiny(models=["lem"], pack=2, budget={"trials": 3}), quiet()
     view = driver.start_sweep(file, store, here, None, screen)
     assert view.counts() == "3 of 6 trials done (3 ok)"
-    assert "its budget of 3 trials is used up. Go on with" in screen.file.getvalue()  # type: ignore[attr-defined]
+    assert "its budget of 3 trials is used up. Resume it with" in screen.file.getvalue()  # type: ignore[attr-defined]
     more = tiny(models=["lem"], pack=2, budget={"trials": 6})
     assert driver.start_sweep(more, store, here, None, quiet()).counts() == "6 of 6 trials done (6 ok)"
     assert set(attempts(store).values()) == {1}

@@ -66,7 +66,7 @@ def check_ends(store: Store, seconds: float) -> None:
     for trial in trials["my-hanging"]:
         assert trial.run
         first, call, *calls = trial.run.reason.splitlines()
-        assert first == f"StalledError: no step for {seconds:g} s. It hung in:"
+        assert first == f"StalledError: no step for {seconds:g} s. The worker hung in:"
         assert re.fullmatch(r"  \S+/hanging\.py, line \d+, in forward", call) and 1 < len(calls) < 12
         assert any(line.endswith("in train_epoch") for line in calls)
     attempts = store.attempts([t.config.id for t in trials["my-hanging"]])

@@ -69,8 +69,8 @@ def test_after_an_edit_of_the_code_trials_are_trained_anew_as_the_new_code_does_
     run(whole, Workers(1, tmp_path / "whole", here=True))
     environment._lasting.cache_clear()
     assert results(cut) == results(whole) and len(closed) == 4
-    assert shown.getvalue().count("2 trials of lem: a checkpoint of other code was found (models, tasks, ") == 1
-    assert "now edited); they are trained anew from the start" in shown.getvalue()
+    assert shown.getvalue().count("2 trials of lem: a checkpoint written by other code was found (models, tasks, ") == 1
+    assert "now edited); they are trained again from the start" in shown.getvalue()
     assert {t.run.environment["code"] for t in cut.trials("tiny") if t.run} == {"edited"}
 
 

@@ -116,7 +116,7 @@ def test_a_sweep_that_is_over_asks_for_nothing_after_a_new_version_and_its_name_
     count = len(store.trials("tiny"))
     newer(monkeypatch, kind, name)
     assert stored.missing_trials(stored.read_sweep_plan(store, "tiny"), store) == []
-    with pytest.raises(ConfigError, match=f"was planned with {kind} version . .*{what}.*; here is 9. Give it another"):
+    with pytest.raises(ConfigError, match=f"was planned with {kind} version . .*{what}.*; here is 9. Rename the sweep"):
         run(file)
     assert len(store.trials("tiny")) == count
 

@@ -52,7 +52,7 @@ def test_a_driver_says_that_a_table_is_locked_and_goes_on_when_it_is_not(
         assert not thread.is_alive() and results(store) == right
         with store.reading() as connection:
             assert connection.scalar(sa.select(sa.func.count()).select_from(AttemptRow)) == len(right)
-    assert "another process holds it" in screen.getvalue()
+    assert "another process has locked it" in screen.getvalue()
 
 
 def results(store: Store) -> dict[str, object]:

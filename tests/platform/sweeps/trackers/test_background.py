@@ -104,7 +104,7 @@ def test_a_tracker_that_died_is_said_with_what_to_do(store: Store, tmp_path: Pat
         tracker._process.wait()
         train_again(store)
     assert tracker.problem == (
-        "The process that sends to MLflow at http://***@127.0.0.1:9 died. Nothing is lost; send it later with: "
+        "The process that sends results to MLflow at http://***@127.0.0.1:9 died. Nothing is lost; send it later with: "
         "longwave mlflow sync filled"
     )
 

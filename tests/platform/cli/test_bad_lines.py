@@ -117,7 +117,7 @@ LINES = {
     f"{RUN} --store sqlite:///afolder": "is a folder. Name a file in it",
     f"{RUN} --store sqlite:///afile": "file is not a database",
     "board --store sqlite:///no.db": "There is no store at",
-    "doctor --repair --store sqlite:///no.db": "There is no store at",
+    "doctor --repair --store sqlite:///no.db": "There is no store to repair at",
     "doctor --to x": "--to goes with --repair",
     # files to write or to read
     "submit x.zip --store STORE": "A bundle is a file NAME.json.xz, got x.zip",

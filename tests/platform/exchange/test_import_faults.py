@@ -117,7 +117,7 @@ def test_what_ships_is_imported_as_it_is_and_a_second_time_in_no_time(
         assert find_mismatches(connection) == {}
     done = subprocess.run([sys.executable, "-c", AGAIN, url, *paths], capture_output=True, text=True, check=True)
     line, loaded, seconds = done.stdout.rsplit(maxsplit=2)
-    assert line == f"2 bundles of Longwave: 0 trials imported, {trials} known before."
+    assert line == f"2 bundles of Longwave: 0 trials imported, {trials} already known."
     assert loaded == "False" and float(seconds) < 2
 
 

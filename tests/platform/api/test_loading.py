@@ -295,7 +295,7 @@ def test_a_disk_that_takes_no_weights_ends_no_training(tmp_path: Path, row: Any,
     url = swept(tmp_path / "store.db", tmp_path, keep_weights=True, **ADDING)
     with Store(url) as store:
         assert [t.run and t.run.test for t in store.retrainings()] == [t.run.test for t in row]
-    assert logged.getvalue().count(f"The weights of trial {row[0].config.id} could not be kept: ") == 1
+    assert logged.getvalue().count(f"The weights of trial {row[0].config.id} could not be saved: ") == 1
 
 
 def test_weights_that_score_otherwise_are_refused_unless_they_are_taken_as_they_are(

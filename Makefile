@@ -10,6 +10,7 @@
 # make drawn       trains eight rows of the edition, drawn at random, once more
 # make gpu         is everything right on this GPU, and how fast? infra/benchmarks/<gpu>.json
 # make submission  checks the one in FOLDER, code, results and replays, and says what it changes on the board
+# make docs        the documentation site, build/docs/index.html; what it says of commands, keys, models and tasks is from the code
 # make check       formatting, lint, types, security, licences
 # make lengths     functions that have many arguments, statements or branches: advice alone
 # make audit       known vulnerabilities of the locked packages; asks an outside service
@@ -25,7 +26,7 @@ BIN := $(VENV)/bin
 # Programs of ours, which share a few files with the tests.
 TOOL := PYTHONPATH=tests/support:infra/benchmarks $(BIN)/python infra/tools
 
-.PHONY: install demo test test-all test-changed honesty mutants chaos edition drawn submission gpu check lengths audit shots screens freeze lock
+.PHONY: install demo test test-all test-changed honesty mutants chaos edition drawn submission gpu docs check lengths audit shots screens freeze lock
 .DEFAULT_GOAL := install
 
 $(UV):
@@ -81,6 +82,9 @@ drawn: install
 submission: install
 	$(TOOL)/submission.py "$(FOLDER)" $(COMMENT:%=--comment %) $(WORDS)
 
+docs: install
+	$(TOOL)/docs.py
+
 check: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -106,4 +110,4 @@ freeze: install
 	$(TOOL)/frozen.py
 
 lock: | $(UV)
-	$(UV) pip compile -q --universal -p 3.11 --generate-hashes --no-header --group dev --extra all --extra graphs --extra s3 pyproject.toml -o requirements.lock
+	$(UV) pip compile -q --universal -p 3.11 --generate-hashes --no-header --group dev --group docs --extra all --extra graphs --extra s3 pyproject.toml -o requirements.lock

@@ -94,7 +94,8 @@ def run_command() -> int:
     """Run this process's command and return its exit status, as ``main`` does, and let the process end at once."""
     gc.set_threshold(GARBAGE)
     status = main()
-    gc.freeze()  # else Python looks for cycles in all that was imported, for up to a second and a half
+    if "triton" not in sys.modules:  # whose binding prints what a frozen collector leaves, thirty lines
+        gc.freeze()  # else Python looks for cycles in all that was imported, for up to a second and a half
     return status
 
 

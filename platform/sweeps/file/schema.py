@@ -129,6 +129,7 @@ class SweepFile(RecipeChanges):
         sampler: One of Optuna's by its class, ``CmaEsSampler``, or a short name in ``space.SAMPLERS``. One that learns,
             such as ``tpe``, fits the results of earlier ``rounds``, and draws only what has a meaning under the words
             that it drew.
+        rounds: Rounds of a search, each drawn by a sampler that knows the results of those before.
         sampler_arguments: What the sampler is made with, ``{"popsize": 8}``. An argument that is a class of Optuna's
             is its name, or a table in which ``class`` is that: ``{"class": "TPESampler", "n_startup_trials": 5}``.
         warm: What a search begins with, counted in its trials: ``published``, the settings that the model's paper found

@@ -58,7 +58,12 @@ class Strict(BaseModel):
 
 
 class Range(Strict):
-    """A range to draw a parameter from; ``log`` is the model's own choice unless given."""
+    """A range to draw a parameter from.
+
+    Attributes:
+        low, high: Its ends, both included.
+        log: Whether it is drawn uniformly in the logarithm; the model's own choice unless given.
+    """
 
     low: float
     high: float
@@ -140,7 +145,8 @@ class Halving(Strict):
     """Successive halving: after ``first``, ``first`` · ``eta``, ... epochs the best 1/``eta`` of a cohort go on.
 
     Attributes:
-        eta, first: As above.
+        eta: What a cohort is divided by at each rung.
+        first: Epochs to the first rung; each further one is ``eta`` times as far.
         cohort: Number of trials that compete; by default those of one pack. With a number they may train in several
             packs, which wait for each other at each rung and free their workers meanwhile; trials of different words
             and sizes compete too. Which trials go on does not depend on packs and workers. The last cohort of a round
@@ -148,6 +154,7 @@ class Halving(Strict):
         gate: Under rule 2: a rung stops trials only where at least a quarter of those that compete beat the constant
             predictor on validation by a tenth of its error; else all go on, at most ``gate_most`` of them, drawn by the
             cohort's name and the epoch.
+        gate_most: How many go on at most where a gate is closed.
     """
 
     eta: Annotated[int, Field(ge=2, le=LARGEST)] = ETA
@@ -164,6 +171,12 @@ class Race(Strict):
     ``best`` of these with ``more``. The mean of the logs of their validation errors decides. The trainings of the
     search are not used again, and the retrainings have other seeds. Defaults: ``make honesty WORDS=selection`` has
     compared them with other rules.
+
+    Attributes:
+        finalists: How many settings of the search take part.
+        seeds: Fresh seeds of each finalist.
+        best: How many of the finalists go on.
+        more: Further seeds of each that goes on.
     """
 
     finalists: Annotated[int, Field(ge=2, le=64)] = RACE["finalists"]

@@ -1,0 +1,193 @@
+"""Pages of the reference: commands, keys of files, columns of boards, Python. All of it is read from the code."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from markdown_parts import attributes, code, escape, join, lead, table
+from pydantic import BaseModel
+from typer._click.core import Context
+
+import longwave
+from longwave.models.base.param import Param
+from longwave.platform.api.modules import GraphModule, SequenceModule
+from longwave.platform.boards.columns import COLUMNS
+from longwave.platform.cli.app import CommandGroup, LazyCommand
+from longwave.platform.cli.main import app
+from longwave.platform.registry import shipped_tasks
+from longwave.platform.sweeps.file.schema import RecipeChanges, SweepFile
+from longwave.platform.sweeps.file.values import Budget, Halving, KnownStudy, Race, Range, Wider
+from longwave.platform.training.rules import COMMON, optimisers, schedules
+from longwave.tasks.base.spec import Recipe
+from longwave.tasks.cards.keys import KINDS, list_keys
+
+TABLES: tuple[type[BaseModel], ...] = (Range, Halving, Race, Wider, Budget, KnownStudy)
+"""Tables of a sweep file, each with keys of its own."""
+UNSAID: Mapping[str, str] = {"array": "list", "object": "table", "null": "", "const": ""}
+
+
+def reference_pages() -> dict[str, str]:
+    """Return the text of each page by its name."""
+    return {
+        "commands": command_page(),
+        "sweep_file": sweep_page(),
+        "card": card_page(),
+        "columns": column_page(),
+        "python": python_page(),
+        "data_licences": licence_page(),
+    }
+
+
+def list_commands() -> Iterator[tuple[str, Any]]:
+    """Yield each command with the words that it is called by, ``longwave`` itself first."""
+    yield "longwave", app
+    for name, one in sorted(app.commands.items()):
+        yield f"longwave {name}", one.load() if isinstance(one, LazyCommand) else one
+        for below, command in sorted(one.commands.items()) if isinstance(one, CommandGroup) else ():
+            yield f"longwave {name} {below}", command.load()
+
+
+def command_page() -> str:
+    """Return the page of all commands and options."""
+    return join("# Commands", "As `--help` says it, of every command.", *(_command(*pair) for pair in list_commands()))
+
+
+def _command(words: str, command: Any) -> str:
+    context = Context(command, info_name=words)
+    text, _, example = (command.help or "").partition("\n\nExample: ")
+    records = filter(None, (param.get_help_record(context) for param in command.params))
+    below = sorted(getattr(command, "commands", {}))
+    return join(
+        f"{'#' * (len(words.split()) + (words == 'longwave'))} {words}",
+        "\n\n".join(map(escape, text.split("\n\n"))),
+        f"```sh\n{' '.join([words, *command.collect_usage_pieces(context)])}\n```",
+        f"Example: {code(example.strip())}" if example else "",
+        f"Commands: {', '.join(map(code, below))}" if below and words != "longwave" else "",
+        table(("option", "meaning"), ((code(names), escape(said)) for names, said in records)),
+    ).rstrip()
+
+
+def sweep_page() -> str:
+    """Return the page of all keys of a sweep file."""
+    schema = SweepFile.model_json_schema()
+    said = {**attributes(RecipeChanges), **attributes(SweepFile)}
+    said |= {name: text for name, text in attributes(Recipe).items() if name in RecipeChanges.model_fields}
+    return join(
+        "# Keys of a sweep file",
+        "A sweep file is TOML. [Write a sweep](../sweeps.md) begins with a short one. Whatever it does not say is as"
+        " the task's published recipe has it.",
+        "## At the top",
+        _keys(schema, said),
+        *(f"## {part.__name__}\n\n{join(lead(part), _keys(schema['$defs'][part.__name__], attributes(part)))}".rstrip()
+          for part in TABLES),
+        "## Training numbers",
+        "What `[recipe]` may fix and `[space.MODEL]` may search, beside `lr` and the model's own parameters, which"
+        " stand on [its page](models/index.md). `rate_readout` and the like multiply η for one group of weights.",
+        join(*_training_numbers()).rstrip(),
+    )  # fmt: skip
+
+
+def _keys(schema: Mapping[str, Any], said: Mapping[str, str]) -> str:
+    needed = schema.get("required", ())
+    return table(
+        ("key", "value", "by default", "meaning"),
+        (
+            (code(name), _kind(key), "needed" if name in needed else _default(key), escape(said.get(name, "")))
+            for name, key in schema["properties"].items()
+        ),
+    )
+
+
+def _default(key: Mapping[str, Any]) -> str:
+    value = key.get("default")
+    return (
+        ""
+        if value in (None, "", [], {}) or "$ref" in key
+        else code(str(value).lower() if isinstance(value, bool) else str(value))
+    )
+
+
+def _kind(key: Mapping[str, Any]) -> str:
+    """Return what a value may be, in words."""
+    if choices := key.get("anyOf") or key.get("oneOf"):
+        return " or ".join(dict.fromkeys(filter(None, map(_kind, choices))))
+    if "$ref" in key:
+        name = key["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if "const" in key or "enum" in key:
+        return ", ".join(code(str(value).lower()) for value in key.get("enum", [key.get("const")]))
+    if key.get("type") == "array":
+        return f"list of {_kind(key['items'])}"
+    if key.get("type") == "object":
+        inner = _kind(key["additionalProperties"]) if isinstance(key.get("additionalProperties"), dict) else ""
+        return f"table of {inner}" if inner else "table"
+    return {**KINDS, **UNSAID}.get(key.get("type", ""), "value")
+
+
+def _training_numbers() -> Iterator[str]:
+    known = {f"optimiser {name!r}": one.params for name, one in optimisers().items()}
+    known |= {f"schedule {name!r}": one.params for name, one in schedules().items()} | {"any": COMMON}
+    lines = [(code(p.name), code(_range(p)), escape(p.meaning), escape(of)) for of, own in known.items() for p in own]
+    yield table(("number", "usual range", "meaning", "of"), lines)
+
+
+def _range(param: Param) -> str:
+    return f"[{param.low:g}, {param.high:g}]"
+
+
+def card_page() -> str:
+    """Return the page of all keys of a data card."""
+    return join(
+        "# Keys of a data card",
+        "A card is TOML, beside the data. `longwave start FILE` writes one, `longwave tasks add CARD` makes it a task.",
+        table(
+            ("key", "value", "meaning"), ((code(name), escape(kind), escape(said)) for name, kind, said in list_keys())
+        ),
+    )
+
+
+def column_page() -> str:
+    """Return the page of what every column of a board says."""
+    lines = ((code(c.key), escape(c.heading), escape(c.unit), escape(c.meaning)) for c in COLUMNS)
+    return join(
+        "# Columns of a board",
+        "`key` is the column's name in JSON, CSV and Parquet, and for `longwave board --columns`; it never changes.",
+        table(("key", "heading", "unit", "meaning"), lines),
+    )
+
+
+def python_page() -> str:
+    """Return the page of the Python interface, whose parts autodoc fills in."""
+    parts = []
+    for name, file in sorted(longwave.DOORS.items()):
+        module = importlib.import_module(f"longwave.platform.api.{file}")
+        answer = getattr(module, name).__annotations__["return"]
+        parts += [f".. autofunction:: longwave.{name}", f".. autoclass:: {module.__name__}.{answer}\n   :members:"]
+    layers = [
+        f".. autoclass:: {kind.__module__}.{kind.__name__}\n   :members:" for kind in (SequenceModule, GraphModule)
+    ]
+    return join(
+        "# Python",
+        "[In Python](../python.md) begins with ten lines. `import longwave as lw` loads nothing heavy.",
+        "## Functions",
+        *(f"```{{eval-rst}}\n{part}\n```" for part in dict.fromkeys(parts)),
+        "## Layers",
+        "Each layer is a module of torch; its own numbers and choices stand on [its page](models/index.md).",
+        *(f"```{{eval-rst}}\n{part}\n```" for part in layers),
+    )
+
+
+def licence_page() -> str:
+    """Return the page of the licences of all data that tasks use."""
+    lines = (
+        (f"[{escape(spec.title)}](tasks/{name}.md)", "fetched" if spec.files else "generated", escape(spec.licence),
+         escape(spec.source))
+        for name, spec in sorted(shipped_tasks().items())
+    )  # fmt: skip
+    return join(
+        "# Licences of data",
+        "As each task declares it. [Licences](../licences.md) says what the package itself holds.",
+        table(("task", "data are", "licence", "source"), lines),
+    )

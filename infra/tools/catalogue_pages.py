@@ -103,7 +103,10 @@ def task_page(spec: TaskSpec) -> str:
         "variants": f"{spec.variants}; default {spec.variant or 'the plain one'}" if spec.variants else "",
         "trivial predictors": ", ".join(spec.baselines),
     }
-    recipes = [(code(model) if model else "all others", _recipe(spec, model)) for model in spec.recipes]
+    recipes = [
+        (code(model) if model else "all others" if len(spec.recipes) > 1 else "all models", _recipe(spec, model))
+        for model in spec.recipes
+    ]
     own = [row for row in shipped_rows() if row.task == spec.name and not row.superseded]
     printed = [row for row in published_rows() if row["task"] == spec.name]
     return join(

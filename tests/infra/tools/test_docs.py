@@ -66,7 +66,7 @@ def test_the_page_of_lem_has_equation_ranges_printed_and_own_results() -> None:
 
 def test_the_page_of_a_task_has_metric_recipes_licence_and_boards() -> None:
     page = task_page(shipped_tasks()["fitzhugh_nagumo_free"])
-    assert "| licence of the data | generated, none |" in page and "| all others | hidden" in page
+    assert "| licence of the data | generated, none |" in page and "| all models | hidden" in page
     assert "LEM beats the best trivial predictor" in page and "940847bb" in page
 
 

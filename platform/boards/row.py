@@ -33,8 +33,8 @@ class Row:
         kind: ``reproduced``: retrained here; ``published``: a number that papers print and nobody retrained here;
             ``trivial``: a predictor that no sweep trains. Only the first kind is ranked.
         family: Of the model; empty where it is not known.
-        superseded: Why it gave way: it is of an older version than what is trained now, or its search went on and chose
-            another; empty if it did not.
+        superseded: Why the row is superseded: it is of an older version than what is trained now, or was replaced after
+            a longer search; empty if it is current.
         config: Identity of the configuration; ``params``, ``options``, ``hidden`` say what it is, ``settings`` all of
             it: ``TrialConfig.in_full``.
         layers: Of the model, its default too; 0 where that is not known.

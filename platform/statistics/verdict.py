@@ -47,7 +47,7 @@ class Verdict:
         n, diverged: Our seeds that ended, and those that diverged.
         kind: Of the printed number, as ``Printed.kind``.
         more: Seeds of ours that would decide, if gap and scatter stay as seen; 0 where decided, None where none would.
-        limit: The printed number is the limit: no number of our seeds would decide, or turn consistent to reproduced.
+        limit: Whether more seeds of ours cannot settle it: none would decide, or turn consistent to reproduced.
         why: For readers, what keeps the word from being another: a sentence, empty where nothing does.
     """
 
@@ -262,7 +262,7 @@ def _ratio(case: _Case, n: int) -> Estimate | None:
 
 
 def _outlook(word: Word, case: _Case, n: int) -> tuple[int | None, bool, str]:
-    """Return how many seeds would decide, whether the printed number is the limit, and a sentence on it."""
+    """Return how many seeds would decide, whether none of ours can, and a sentence on it."""
     if word == "consistent":
         if best := _least(n, case.reproduced):
             return 0, False, f"{best} of our seeds may show it reproduced."

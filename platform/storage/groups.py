@@ -231,7 +231,7 @@ def _with_successors(
     cells_of: Mapping[str, CellNames],
     tallies: Mapping[tuple[CellNames, str, str], Tally],
 ) -> list[Group]:
-    """Return the groups, those whose search went on and chose another with the rows that it chose."""
+    """Return the groups, those replaced after a longer search with the rows that it chose."""
     chosen = {
         group.row: [Search(*cell, group.config.task, group.config.model) for cell in cells_of.get(group.row, ())]
         for group in groups

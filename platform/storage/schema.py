@@ -165,7 +165,7 @@ class PublishedRow(Base):
 
 
 def default_of(column: Any) -> Any:
-    """Return the value that a column has in rows that say nothing of it; ``...`` where each row has to."""
+    """Return the value that a column has in rows that do not set it; ``...`` where each row must."""
     if column.default is not None and column.default.is_scalar:
         return column.default.arg
     if column.server_default is not None:

@@ -32,7 +32,7 @@ class Draft(Protocol):
         """Return the content of a card, from what ``guess_roles`` returned with nothing open.
 
         Raises:
-            DataError: No channel is left to be fed, or one that is asked for is not there.
+            DataError: No input channel is found, or a requested one does not exist.
         """
 
 

@@ -101,7 +101,7 @@ def card_content(table: Columns, known: Mapping[str, str], channels: Sequence[st
     """Return the content of a card, from what ``guess_roles`` returned with nothing open.
 
     Raises:
-        DataError: No column is left to be fed, or one that is asked for is not there.
+        DataError: No numeric input column is found, or a requested one does not exist.
     """
     layout, task = known["layout"], known["task"]
     card: dict[str, Any] = {"files": [table.path.name], "layout": layout}

@@ -40,7 +40,7 @@ class ProbeTable:
         return bool(self._fitting(config, kind))
 
     def max_members(self, config: TrialConfig, kind: str, sharing: int = 1) -> int | None:
-        """Return the greatest number of members that fits on a device, at least 1; None where nothing was probed.
+        """Return the greatest number of members that fits on a device, at least 1; None without a probe.
 
         Where a probe ran out of memory, it is half of that probe's members.
 
@@ -59,7 +59,7 @@ class ProbeTable:
         return max(1, min(limits)) if limits else None
 
     def share(self, config: TrialConfig, kind: str, members: int) -> float:
-        """Return the share of a GPU that a pack takes: one over a whole number; 1 where nothing was probed.
+        """Return the share of a GPU that a pack takes: one over a whole number; 1 without a probe.
 
         It covers the memory that the pack needs, and the time that it keeps the GPU busy, if NVML reported that.
         """
@@ -72,7 +72,7 @@ class ProbeTable:
         return PARTS // max(1, int(1 / needed)) / PARTS
 
     def epoch(self, config: TrialConfig, kind: str, members: int) -> float | None:
-        """Return the seconds of an epoch of a pack; None where nothing was probed."""
+        """Return the seconds of an epoch of a pack; None without a probe."""
         fitting = self._fitting(config, kind)
         return _interpolate(members, [(p.members, p.epoch) for p in fitting]) if fitting else None
 
@@ -120,7 +120,7 @@ class Cluster:
         return self.pool.count
 
     def max_members(self, config: TrialConfig) -> int | None:
-        """Return the greatest number of members of a pack that fits on every device; None where nothing was probed."""
+        """Return the greatest number of members of a pack that fits on every device; None without a probe."""
         packs_per_node = min(self.pool.packs_per_node, self.count)
         limits = (self.probed.max_members(config, k, packs_per_node if k == CPU else 1) for k in self.pool.kinds)
         return min((limit for limit in limits if limit is not None), default=None)

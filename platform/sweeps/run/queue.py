@@ -263,5 +263,5 @@ def divide_new_trials(sweep: Sweep, cluster: Cluster, fresh: Sequence[TrialConfi
 
 
 def _bytes_per_worker(cluster: Cluster) -> int:
-    """Return the bytes that a worker may use where nothing was probed."""
+    """Return the bytes that a worker may use without a probe."""
     return int(psutil.virtual_memory().available // (2 * cluster.count))

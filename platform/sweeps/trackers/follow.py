@@ -207,4 +207,4 @@ def _one_line(tracker: TrackerName) -> Iterator[None]:
         raise
     except Exception as error:
         text = describe_error(error, tracker.address)
-        raise TrackerError(f"{tracker.title} rejected a result: {text}") from None
+        raise TrackerError(f"{tracker.title} did not accept results: {text}") from None

@@ -88,7 +88,7 @@ def test_versions_that_differ_are_named_one_by_one_and_those_of_a_gpus_torch_do_
     assert why_node_is_unfit(
         {**fit, "versions": other}, here, "/s"
     ) == f"it has {message}. Install the same versions there, and " + ("restart its Ray")
-    assert "it does not see sftp://***@h/s. Share" in why_node_is_unfit(
+    assert "it cannot see sftp://***@h/s. Share" in why_node_is_unfit(
         {**fit, "sees": False}, here, "sftp://a:secret@h/s"
     )
     assert "no Longwave that matches this driver's (No module)" in why_node_is_unfit({"lacks": "No module"}, here, "/s")
@@ -224,7 +224,7 @@ def test_of_a_node_without_the_package_or_with_another_or_without_the_storage_a_
     for line in (
         "no Longwave that matches .*none here",
         "it has Longwave [0-9.]+ .* where the driver",
-        "it does not see s3://",
+        "it cannot see s3://",
     ):
         assert any(re.match(line, text) for text in output), output
 

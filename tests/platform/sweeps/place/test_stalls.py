@@ -120,7 +120,7 @@ def test_a_hang_in_the_main_thread_is_ended_in_the_call_that_hangs(tmp_path: Pat
     began = time.monotonic()
     with stall_timer(tmp_path / "t.txt", in_driver=True) as timer:
         steps = StepWatch(0.2, lambda report: None, timer)
-        with pytest.raises(StalledError, match=r"^StalledError: no step for 0\.2 s\. It hung in:\n") as caught:
+        with pytest.raises(StalledError, match=r"^StalledError: no step for 0\.2 s\. The worker hung in:\n") as caught:
             hang(steps)
     assert time.monotonic() - began < 5 and not (tmp_path / "t.txt").exists()
     _, first, second, third, *_ = str(caught.value).splitlines()
@@ -189,7 +189,7 @@ def test_a_hang_in_a_worker_ends_its_process_and_leaves_its_own_stack_even_where
     stall = read_stall(trace)
     assert stall
     first, call, *_ = stall[0].splitlines()
-    assert first == "StalledError: no step for 0.5 s. It hung in:" and call.endswith("in step_for_ever")
+    assert first == "StalledError: no step for 0.5 s. The worker hung in:" and call.endswith("in step_for_ever")
     report = failed_by_stall(configs, *stall)
     assert [(r.trial, r.status, r.reason) for r in report.runs] == [
         (configs[k].id, "failed", stall[0]) for k in (0, 2)

@@ -124,7 +124,7 @@ def test_a_copy_whose_file_is_refused_is_a_line_and_is_sent_later(store: Store, 
     paths = [file.with_name(file.name + end) for end in ("", "-wal", "-journal")]
     code, output, err = refused(tmp_path, *requested, faults=[f"pwrite64:{fault}"], paths=paths)
     assert code == 2 and "Traceback" not in output + err
-    assert re.search(r"longwave: MLflow at .* rejected a result: .*\n$", err), err
+    assert re.search(r"longwave: MLflow at .* did not accept results: .*\n$", err), err
     done = subprocess.run(again, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     with closing(sqlite3.connect(file)) as connection:

@@ -146,7 +146,7 @@ def test_a_tracker_that_fails_is_one_line_without_a_password_and_gets_all_of_it_
     fill(store, 2, 2)
     file = Path(recorder.name)
     file.write_text(RECORDER.replace("def end_trial(self, trial):", "def end_trial(self, trial):\n        1 / 0"))
-    with pytest.raises(TrackerError, match="recorder.py rejected a result: division by zero"):
+    with pytest.raises(TrackerError, match="recorder.py did not accept results: division by zero"):
         send_sweep(store, "filled", tmp_path, recorder)
     file.write_text(
         RECORDER.replace(

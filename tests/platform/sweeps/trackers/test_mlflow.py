@@ -226,8 +226,8 @@ def test_a_dead_server_neither_stops_nor_slows_training_and_gets_all_it_missed_w
     view = driver.start_sweep(tiny(models=["lem"], trials=2, retrain=2), store, here, [dead], console)
     assert view.counts() == "4 of 4 trials done (4 ok)" and time.monotonic() - start < 60
     said = console.file.getvalue()  # type: ignore[attr-defined]
-    assert "rejected a result" in said and "longwave mlflow sync tiny" in said and "s3cret" not in said
-    with pytest.raises(TrackerError, match="did not take what it was sent"):
+    assert "did not accept results" in said and "longwave mlflow sync tiny" in said and "s3cret" not in said
+    with pytest.raises(TrackerError, match="did not accept results"):
         send_sweep(store, "tiny", here.storage, dead)
     assert send(store, server, "tiny") == 4
     assert_copied(store, server, "tiny")
@@ -343,14 +343,14 @@ def test_a_file_that_holds_something_else_is_refused_and_left_alone(store: Store
 def test_a_damaged_file_is_one_line_and_is_left_as_it_is(store: Store, tmp_path: Path) -> None:
     fill(store, 1, 2)
     (tmp_path / "mlflow.db").write_bytes(b"not a database, at all" * 100)
-    with pytest.raises(TrackerError, match="rejected a result: file is not a database"):
+    with pytest.raises(TrackerError, match="did not accept results: file is not a database"):
         send(store, f"sqlite:///{tmp_path}/mlflow.db")
     assert (tmp_path / "mlflow.db").read_bytes() == b"not a database, at all" * 100
 
 
 def test_a_server_that_is_no_server_is_one_line(store: Store) -> None:
     fill(store, 1, 2)
-    with pytest.raises(TrackerError, match="did not take what it was sent") as caught:
+    with pytest.raises(TrackerError, match="did not accept results") as caught:
         send(store, "nonsense://x")
     assert "\n" not in str(caught.value)
 

@@ -196,7 +196,7 @@ def test_a_wrong_hash_is_refused_before_any_code_runs(submitted: Path, capsys: p
     assert main([str(submitted)]) == 2
     printed = capsys.readouterr()
     assert printed.err.startswith("submission: hashes: leaky.json.xz: trial ") and printed.err.count("\n") == 1
-    assert "has not the hash that the bundle says. Write it with: longwave submit" in printed.err
+    assert "does not match its hash in the bundle. Write it with: longwave submit" in printed.err
     assert printed.out == "refused\n" and not mark.exists()
 
 

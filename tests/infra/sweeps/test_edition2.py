@@ -16,10 +16,11 @@ from longwave.tasks.base.variants import FRESH
 
 FILES = sorted((ROOT / "infra/sweeps/edition2").glob("*.toml"))
 FIRST_TIER = "lstm gru tanh_rnn lem cornn unicornn lipschitz_rnn tau_gru lru linoss mingru".split()
-"""Mamba and DeltaNet join once they are here."""
-IN_BLOCKS = {"lru", "linoss", "mingru"}
+MODERN = ["mamba", "deltanet"]
+"""The rest of the first tier, in files of their own that end in -modern."""
+IN_BLOCKS = {"lru", "linoss", "mingru", *MODERN}
 """What its papers print in residual blocks alone."""
-FIVE = ["lstm", "lem", *sorted(IN_BLOCKS, key=FIRST_TIER.index)]
+FIVE = ["lstm", "lem", *sorted(IN_BLOCKS - {*MODERN}, key=FIRST_TIER.index)]
 """Models of the boards on which all stand in residual blocks."""
 SEEN = {task for path in EditionFolders().sweep_files() for task in read_sweep(path).variant_by_task}
 """Tasks on whose test data edition 1 shows results."""
@@ -46,7 +47,14 @@ def test_every_model_of_a_board_has_the_same_search_and_the_same_budget(path: Pa
     assert sweep.race_settings and sweep.halving and sweep.halving.gate and sweep.wider is None
     assert sweep.epochs and (sweep.halving.eta, sweep.halving.first) == (2, sweep.epochs * 7 // 100)
     assert set(sweep.recipe) == ({"solved"} if path.stem[0] in "abcd" else set()), "solved is stated where it can be"
-    assert {key for table in sweep.model.values() for key in table} <= {"hidden", "block", "depth", *more}
+    assert {key for table in sweep.model.values() for key in table} <= {
+        "hidden",
+        "block",
+        "depth",
+        "conv",
+        "eigenvalues",
+        *more,
+    }
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -55,7 +63,7 @@ def test_every_board_has_the_first_tier_but_those_of_five_in_blocks_and_of_three
     if "lorenz96-F" in path.stem:
         assert sweep.models == ["lstm", "cornn", "unicornn"]
     else:
-        known = FIVE if "block" in path.stem else FIRST_TIER
+        known = FIVE if "block" in path.stem else MODERN if path.stem.endswith("modern") else FIRST_TIER
         assert sweep.models[: len(known)] == known and (path.stem[0] == "g" or sweep.models == known)
 
 
@@ -64,6 +72,18 @@ def test_models_have_equally_many_trainable_numbers_within_five_per_cent(path: P
     numbers = parameters(read_sweep(path))
     middle = sorted(numbers.values())[len(numbers) // 2]
     assert all(abs(count / middle - 1) <= 0.05 for count in numbers.values()), numbers
+
+
+@pytest.mark.parametrize("path", [p for p in FILES if p.stem.endswith("modern")], ids=lambda path: path.stem)
+def test_mamba_and_deltanet_have_the_budget_and_the_size_of_the_other_models_of_their_board(path: Path) -> None:
+    modern, board = read_sweep(path), read_sweep(path.with_name(path.name.replace("-modern", "")))
+    assert modern.variant_by_task == board.variant_by_task and modern.recipe == board.recipe
+    assert (modern.epochs, modern.steps, modern.batch, modern.halving) == (
+        board.epochs, board.steps, board.batch, board.halving
+    )  # fmt: skip
+    middle = sorted(parameters(board).values())[len(board.models) // 2]
+    assert all(abs(count / middle - 1) <= 0.05 for count in parameters(modern).values())
+    assert modern.model["deltanet"]["eigenvalues"] == "-1-1"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -81,7 +101,8 @@ def test_models_are_bare_or_in_blocks_as_the_board_says(path: Path) -> None:
     if "block" in path.stem:
         assert depth == dict.fromkeys(FIVE, int(path.stem.split("-")[2]))
     else:
-        assert depth == ({} if path.stem[0] == "b" else dict.fromkeys(IN_BLOCKS & set(sweep.models), 1))
+        bare = path.stem[0] == "b" and not path.stem.endswith("modern")
+        assert depth == ({} if bare else dict.fromkeys(IN_BLOCKS & set(sweep.models), 1))
 
 
 @pytest.mark.parametrize("path", [path for path in FILES if path.stem[0] == "b"], ids=lambda path: path.stem)

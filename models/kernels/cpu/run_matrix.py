@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-import math
 import os
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -21,37 +19,10 @@ from longwave.models.kernels.cpu.memory import empty
 from longwave.models.kernels.cpu.run import address, flushes, threads
 from longwave.models.kernels.matrix.form import Form
 from longwave.models.kernels.matrix.plan import MatrixPlan
+from longwave.models.kernels.matrix.sizes import CallSizes, divided, sizes_of
 
 MOST = 256
 """Rows or columns above which the states of a chunk leave the cache."""
-SHORTEST = 16
-"""Steps of a chunk at least: what begins and ends one costs as much as some steps."""
-
-
-@dataclass(frozen=True)
-class CallSizes:
-    """CallSizes of one call: members, steps, sequences, heads, rows, columns, and steps of a chunk."""
-
-    M: int
-    T: int
-    B: int
-    H: int
-    I: int  # noqa: E741
-    J: int
-
-    @property
-    def chunk(self) -> int:
-        """Steps of a chunk: of about √T chunks, each as long as there are chunks."""
-        return min(self.T, max(SHORTEST, math.isqrt(self.T)))
-
-    @property
-    def tasks(self) -> int:
-        """Heads of all sequences."""
-        return self.M * self.B * self.H
-
-    def shape(self, axes: str) -> tuple[int, ...]:
-        """Return the sizes of axes."""
-        return tuple({"i": self.I, "j": self.J}[axis] for axis in axes)
 
 
 def advance(
@@ -102,13 +73,13 @@ class _Loop(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, plan: MatrixPlan, *tensors: Tensor) -> tuple[Tensor, ...]:
-        drives, states, constants = _divided(plan, [t.contiguous() for t in tensors])
-        sizes = _sizes(plan, drives, states, constants)
-        output = empty(*_lead(sizes), sizes.J)
+        drives, states, constants = divided(plan, [t.contiguous() for t in tensors])
+        sizes = sizes_of(plan, drives, states, constants)
+        output = empty(*sizes.lead, sizes.J)
         last = [t.new_empty(t.shape) for t in states]
         needed = any(ctx.needs_input_grad)
         numbers = _compiled(plan).state_numbers(sizes.I, sizes.J)
-        chunks = empty(sizes.tasks, -(-sizes.T // sizes.chunk), numbers) if needed else None
+        chunks = empty(sizes.tasks, sizes.chunks, numbers) if needed else None
         _launch(plan, "forward", sizes, drives, states, constants, output, last, chunks)
         ctx.plan, ctx.sizes, ctx.chunks = plan, sizes, chunks
         ctx.save_for_backward(*drives, *states, *constants)
@@ -120,7 +91,7 @@ class _Loop(torch.autograd.Function):
         if torch.is_grad_enabled():
             raise RuntimeError(ONCE)
         plan, sizes = ctx.plan, ctx.sizes
-        drives, states, constants = _divided(plan, ctx.saved_tensors)
+        drives, states, constants = divided(plan, ctx.saved_tensors)
         drive_gradients = [empty(*t.shape) if has else None for t, has in zip(drives, plan.driven, strict=True)]
         start_adjoints = [t.new_empty(t.shape) for t in states]
         parts = [
@@ -135,34 +106,6 @@ class _Loop(torch.autograd.Function):
         )  # fmt: skip
         totals = [None if t is None else t.sum(1, keepdim=True) for t in parts]
         return None, *drive_gradients, *start_adjoints, *totals
-
-
-def _divided(plan: MatrixPlan, tensors: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
-    """Return drives, states and constants."""
-    first, second = len(plan.drives), len(plan.drives) + len(plan.states)
-    return [*tensors[:first]], [*tensors[first:second]], [*tensors[second:]]
-
-
-def _sizes(plan: MatrixPlan, drives: list[Tensor], states: list[Tensor], constants: list[Tensor]) -> CallSizes:
-    """Return the sizes of a call, and check that all tensors have them."""
-    M, T, B, H = drives[0].shape[:4]
-    known: dict[str, int] = {}
-    for axes, t in zip((*plan.drives, *plan.states, *plan.constants), (*drives, *states, *constants), strict=True):
-        known |= dict(zip(axes, t.shape[t.ndim - len(axes) :], strict=True))
-    sizes = CallSizes(M, T, B, H, known.get("i", 1), known.get("j", 1))
-    for lead, kinds, tensors in (
-        (_lead(sizes), plan.drives, drives),
-        ((M, B, H), plan.states, states),
-        ((M, 1, H), plan.constants, constants),
-    ):
-        for axes, t in zip(kinds, tensors, strict=True):
-            if t.shape != (*lead, *sizes.shape(axes)):
-                raise ValueError(f"a tensor of the loop must be {(*lead, *sizes.shape(axes))}, got {tuple(t.shape)}")
-    return sizes
-
-
-def _lead(sizes: CallSizes) -> tuple[int, ...]:
-    return sizes.M, sizes.T, sizes.B, sizes.H
 
 
 def _launch(

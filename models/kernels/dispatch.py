@@ -18,7 +18,7 @@ from longwave.models.kernels.compiler.loop import Loop, Operands
 from longwave.models.kernels.compiler.recorder import Unsupported
 from longwave.models.kernels.matrix.form import Form
 from longwave.models.kernels.matrix.plan import MatrixPlan
-from longwave.models.kernels.op import backend, direct, scan, traced
+from longwave.models.kernels.op import backend, direct, matrix_backend, scan, traced
 
 PATHS = ("reference", "cpu", "triton")
 STORED = {"float32": "triton", "bfloat16": "triton-bfloat16"}
@@ -112,16 +112,12 @@ def choose_matrix(
     """
 
     def fused(path: str) -> tuple[Route, MatrixAdvance | None]:
-        if path != "cpu":
-            raise Unsupported("loops over matrix states run on CPUs alone")
         if traced():
             raise Unsupported("a transform or a compiler of torch has to see each operation")
-        from longwave.models.kernels.cpu import run_matrix
-
-        own = plan()
-        if obstacle := run_matrix.obstacle(own, form):
+        own, loops = plan(), matrix_backend(path)
+        if obstacle := loops.obstacle(own, form, device):
             raise Unsupported(obstacle)
-        return Route(path, f"the fused {name} loop, {run_matrix.flavour()}"), partial(run_matrix.advance, own)
+        return Route(path, f"the fused {name} loop, {loops.flavour()}"), partial(loops.advance, own)
 
     return choose_path(fused, device, dtype, "float32", None)
 

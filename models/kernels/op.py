@@ -37,6 +37,18 @@ def backend(path: str) -> ModuleType:
 
 
 @cache
+def matrix_backend(path: str) -> ModuleType:
+    """Return the module that computes loops over matrix states by the path ``"cpu"`` or ``"triton"``."""
+    if path == "cpu":
+        from longwave.models.kernels.cpu import run_matrix
+
+        return run_matrix
+    from longwave.models.kernels.triton import run_matrix as triton_run_matrix
+
+    return triton_run_matrix
+
+
+@cache
 def direct() -> ModuleType:
     """Return the module that computes the path ``"cpu"`` from weights as they are held."""
     from longwave.models.kernels.cpu import direct as module

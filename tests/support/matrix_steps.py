@@ -111,7 +111,7 @@ def fused(name: str, **sizes: int) -> tuple[Any, Form, MatrixPlan]:
     step, form = STEPS[name]
     form = replace(form, **sizes)
     made = plan(step, form)
-    assert not run_matrix.obstacle(made, form)
+    assert not run_matrix.obstacle(made, form, torch.device("cpu"))
     return step, form, made
 
 

@@ -270,8 +270,11 @@ def reversible() -> float:
     return max(((one[k] - other[k]).norm() / one[k].norm().clamp_min(1e-3)).item() for k in NAMES)
 
 
-class Hopper:
+class NoGPU:
     """A driver for a GPU that is not there: Triton compiles for it, and nothing is launched."""
+
+    def __init__(self, capability: int) -> None:
+        self.capability = capability
 
     def get_current_device(self) -> int:
         return 0
@@ -282,28 +285,35 @@ class Hopper:
     def get_current_target(self) -> Any:
         from triton.backends.compiler import GPUTarget  # type: ignore[import-untyped]
 
-        return GPUTarget("cuda", 90, 32)
+        return GPUTarget("cuda", self.capability, 32)
+
+
+@contextmanager
+def compile_only(capability: int = 90) -> Iterator[list[Any]]:
+    """Have every launch inside the block only compiled, for a GPU of this capability; yield what was compiled."""
+    from triton.runtime import driver  # type: ignore[import-untyped]
+    from triton.runtime.jit import JITFunction  # type: ignore[import-untyped]
+
+    launch, kernels = JITFunction.run, list[Any]()
+
+    def compiled_launch(self: Any, *arguments: Any, warmup: bool, **options: Any) -> Any:
+        kernels.append(launch(self, *arguments, warmup=True, **options))
+
+    driver.set_active(NoGPU(capability))
+    with patch.object(JITFunction, "run", compiled_launch):
+        yield kernels
 
 
 def compiled(full: bool) -> dict[str, int]:
     """Run the host's code of all cases with every launch only compiled; return how many launches of each there were."""
-    from triton.runtime import driver  # type: ignore[import-untyped]
-    from triton.runtime.jit import JITFunction  # type: ignore[import-untyped]
-
-    cases = CASES if full else FORMS
-    launch, counts = JITFunction.run, dict.fromkeys(cases, 0)
-    driver.set_active(Hopper())
-    for case in cases:
-
-        def compile_only(self: Any, *arguments: Any, warmup: bool, case: str = case, **options: Any) -> Any:
-            counts[case] += 1
-            return launch(self, *arguments, warmup=True, **options)
-
-        JITFunction.run = compile_only
-        made = call(case, 16, 2)
-        for schedule in ("row", "chunks", "graph"):
-            with scheduled(schedule):
-                results(made)
+    counts = {}
+    for case in CASES if full else FORMS:
+        with compile_only() as kernels:
+            made = call(case, 16, 2)
+            for schedule in ("row", "chunks", "graph"):
+                with scheduled(schedule):
+                    results(made)
+        counts[case] = len(kernels)
     return counts
 
 

@@ -40,7 +40,7 @@ def advance(
     return output, tuple(last)
 
 
-def obstacle(plan: MatrixPlan, form: Form) -> str:
+def obstacle(plan: MatrixPlan, form: Form, device: torch.device) -> str:
     """Return why the loop cannot run here; empty if it can. Compiles it where that has not been done."""
     if form.rows > MOST:
         return f"{form.rows} rows are above {MOST}, where the states of a step leave the cache"

@@ -80,6 +80,18 @@ def above(x, y):
 
 
 @triton.jit
+def sum_rows(x, rows):
+    """Return the sums (1, columns) over the rows that exist."""
+    return tl.sum(tl.where(rows, x, 0.0), 0, keep_dims=True)
+
+
+@triton.jit
+def sum_columns(x, columns):
+    """Return the sums (rows, 1) over the columns that exist."""
+    return tl.sum(tl.where(columns, x, 0.0), 1, keep_dims=True)
+
+
+@triton.jit
 def _add1(a, b):
     return a + b
 

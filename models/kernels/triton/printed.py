@@ -60,8 +60,8 @@ class PrintedPlan:
 
 @cache
 def printed(plan: Plan) -> PrintedPlan:
-    """Return the functions of a plan, from a file in Triton's cache (TRITON_CACHE_DIR) that is named by its text."""
-    module = _module(emit(plan))
+    """Return the functions of a plan."""
+    module = load_module(emit(plan))
 
     def ways(name: str) -> tuple[Any, Any]:
         return getattr(module, name), getattr(module, f"{name}_near", None)
@@ -76,7 +76,8 @@ def printed(plan: Plan) -> PrintedPlan:
     return PrintedPlan(plan, ways("forward"), ways("back"), forward, back, slot_count(plan))
 
 
-def _module(text: str) -> Any:
+def load_module(text: str) -> Any:
+    """Return a module of this text, from a file in Triton's cache (TRITON_CACHE_DIR) that is named by the text."""
     name = f"longwave_{hashlib.sha256(text.encode()).hexdigest()[:20]}"
     if name not in sys.modules:
         folder = Path(os.environ.get("TRITON_CACHE_DIR") or Path.home() / ".triton/cache") / "longwave"

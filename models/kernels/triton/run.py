@@ -38,11 +38,16 @@ def supports(cell: Cell, hidden: int) -> tuple[str, str]:
 
 
 def obstacle(cell: Cell, hidden: int, device: torch.device) -> str:
-    """Return why the loop cannot run on ``device``; empty if it can. Triton's interpreter runs on the CPU."""
+    """Return why the loop cannot run on ``device``; empty if it can."""
     if cell.plan is not None and ("late", 0) in cell.plan.forward.inputs.values():
         return "the step uses delayed outputs beside its products, which Triton's loops do not"
     if cell.outputs > 1:
         return f"the loop puts {cell.outputs} states out, which Triton's loops do not"
+    return missing_gpu(device)
+
+
+def missing_gpu(device: torch.device) -> str:
+    """Return why no loop can run on ``device``; empty if one can. Triton's interpreter runs on the CPU."""
     if INTERPRETED:
         return ""
     if device.type != "cuda":

@@ -2,54 +2,29 @@
 
 from __future__ import annotations
 
-import json
-import os
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from every_model import CASES, build
 from toy_steps import toy, weights
 from tree import ROOT
 from triton_cases import FORMS
+from triton_programs import Found, interpreted, program
 
 from longwave.models.kernels.cells import find, planned
 from longwave.models.kernels.compiler.loop import Loop
 
 pytestmark = pytest.mark.integration
 
-triton = pytest.importorskip("triton", reason="Triton has no wheel for this platform")
-Found = dict[str, Any]
-
-
-def version(module: ModuleType) -> tuple[int, ...]:
-    return tuple(map(int, module.__version__.split(".")[:2]))
-
-
-def program(size: str, **more: str) -> Found:
-    """Run all cases in one process of its own: Triton reads TRITON_INTERPRET when it is imported."""
-    command = [sys.executable, "-W", "ignore", str(ROOT / "tests/support/triton_cases.py"), size]
-    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"} | more
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1800)
-    assert done.returncode == 0, done.stderr
-    actual: Found = json.loads(done.stdout)
-    return actual
-
-
-def interpreted(size: str) -> Found:
-    if version(triton) < (3, 7) and version(np) >= (2, 4):
-        pytest.skip("the interpreter of Triton 3.6 fails with NumPy 2.4")
-    return program(size, TRITON_INTERPRET="1")
+pytest.importorskip("triton", reason="Triton has no wheel for this platform")
 
 
 @pytest.fixture(scope="module")
 def actual() -> Found:
-    return interpreted("quick")
+    return interpreted("triton_cases.py", "quick")
 
 
 def too_far(actual: Found) -> Found:
@@ -71,7 +46,7 @@ def test_values_and_all_gradients_are_those_of_float64_by_all_schedules(actual: 
 
 @pytest.mark.slow
 def test_so_they_are_for_every_model_with_every_option_at_all_widths() -> None:
-    full = interpreted("full")
+    full = interpreted("triton_cases.py", "full")
     whole = only(full, dict)
     assert {key.split("; ")[0] for key in whole} == set(CASES)
     assert too_far(whole) == {}
@@ -112,7 +87,7 @@ def test_both_backward_passes_of_unicornn_agree(actual: Found) -> None:
 
 @pytest.mark.slow
 def test_every_launch_of_every_case_compiles_for_a_gpu(tmp_path: Path) -> None:
-    assert all(count >= 4 for count in program("full", TRITON_CACHE_DIR=str(tmp_path)).values())
+    assert all(count >= 4 for count in program("triton_cases.py", "full", TRITON_CACHE_DIR=str(tmp_path)).values())
 
 
 def test_the_models_are_imported_without_triton() -> None:

@@ -145,6 +145,6 @@ def test_a_tensor_of_another_shape_is_refused() -> None:
 
 def test_more_rows_than_the_cache_holds_are_left_to_the_plain_loop() -> None:
     form = Form(1, 257, 16, {"S": "ij"}, {"q": "i", "k": "i", "v": "j", "beta": "", "alpha": ""})
-    assert run_matrix.obstacle(plan(delta_rule, form), form) == (
+    assert run_matrix.obstacle(plan(delta_rule, form), form, torch.device("cpu")) == (
         "257 rows are above 256, where the states of a step leave the cache"
     )

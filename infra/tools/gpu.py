@@ -1,7 +1,8 @@
 """Is everything right on this GPU, and how fast is it? ``make gpu`` asks, and ends non-zero on any miss.
 
-``make gpu`` measures every cell by every schedule against float64, then ``longwave bench kernels``
-with packs of 1 to 64, then short sweeps in both precisions, and writes ``infra/benchmarks/<gpu>.json``.
+``make gpu`` measures every cell by every schedule, and every loop over matrix states, against float64, then
+``longwave bench kernels`` with packs of 1 to 64, then short sweeps in both precisions, and writes
+``infra/benchmarks/<gpu>.json``.
 ``gpu.py FILE`` does the same at small sizes in Triton's interpreter, where TRITON_INTERPRET is 1.
 """
 
@@ -22,10 +23,11 @@ from unittest.mock import patch
 
 import every_model
 import torch
-from every_model import CASES, build, too_far
+from every_model import CASES, MATRIX_CASES, build, too_far
 from rich.console import Console
 from tree import ROOT
 from triton_cases import FORMS, SCHEDULES, far, halved
+from triton_matrix_cases import far_model
 
 from longwave.models.kernels import using
 from longwave.models.kernels.dispatch import STORED
@@ -50,6 +52,7 @@ class Scale:
     Attributes:
         cases: Names of ``every_model``.
         hidden: Hidden sizes by schedule.
+        matrices: Names of models whose states have two axes, and their hidden sizes.
         steps, batch: Of each case.
         halves: Cases and schedules of which rows are stored in bfloat16.
         lags: Of the two members of a layer that looks back.
@@ -59,6 +62,7 @@ class Scale:
 
     cases: Sequence[str]
     hidden: dict[str, Sequence[int]]
+    matrices: dict[str, Sequence[int]]
     steps: int
     batch: int
     halves: Sequence[tuple[str, str]]
@@ -73,6 +77,7 @@ def whole_scale() -> Scale:
     return Scale(
         tuple(CASES),
         {"row": (16, 60, 128), "graph": (16, 60, 128, 256), "chunks": (60, 128)},
+        dict.fromkeys(MATRIX_CASES, (16, 60, 256)),
         200,
         5,
         tuple(itertools.product(FORMS, ("row", "graph"))),
@@ -90,6 +95,7 @@ def small_scale() -> Scale:
     return Scale(
         ("lem", "tau_gru"),
         dict.fromkeys(SCHEDULES, (3,)),
+        {"deltanet": (3,)},
         3,
         1,
         (("lem", "row"),),
@@ -136,6 +142,17 @@ def check_cells(scale: Scale, device: str, findings: Findings) -> list[dict[str,
                 for errors in findings.attempt(what, run):
                     lines.append({"case": what, "error": max(own for own, _ in errors.values())})
                     findings.demand(not too_far(errors), f"{what}: {too_far(errors)}")
+    return lines
+
+
+def check_matrices(scale: Scale, device: str, findings: Findings) -> list[dict[str, Any]]:
+    """Return how far each loop over matrix states is from float64, at each size."""
+    lines = []
+    for case, d in ((case, d) for case, widths in scale.matrices.items() for d in widths):
+        run = lambda: far_model(case, d, scale.steps, scale.batch, device)  # noqa: B023, E731
+        for errors in findings.attempt(f"{case}, d={d}", run):
+            lines.append({"case": f"{case}, d={d}", "error": max(own for own, _ in errors.values())})
+            findings.demand(not too_far(errors), f"{case}, d={d}: {too_far(errors)}")
     return lines
 
 
@@ -198,6 +215,7 @@ def examine_device(scale: Scale, device: str) -> dict[str, Any]:
     findings = Findings()
     parts = {
         "cells": check_cells(scale, device, findings),
+        "matrices": check_matrices(scale, device, findings),
         "halves": check_halves(scale, device, findings),
         "kernels": check_kernels(scale, findings),
         "sweeps": check_sweeps(scale, findings),

@@ -29,6 +29,7 @@ def test_all_of_it_runs_in_the_interpreter_and_misses_nothing(tmp_path: Path) ->
     assert report["misses"] == []
     schedules = {tuple(line["case"].split(", ")[:2]) for line in report["cells"]}
     assert schedules == {(c, s) for c in ("lem", "tau_gru") for s in ("row", "graph", "chunks")} - {("lem", "chunks")}
+    assert [line["case"] for line in report["matrices"]] == ["deltanet, d=3"]
     assert [pack["members"] for pack in report["kernels"]["packs"]] == [1, 2]
     ways = {(line["sweep"].split(",")[0], line["kernel"].split(":")[0], line["status"]) for line in report["sweeps"]}
     assert ways == {
@@ -52,7 +53,7 @@ def test_a_miss_and_a_failure_are_told_and_end_with_one(
         return {"outputs": (1e-7, 1e-7), "dx": (float("nan") if schedule == "chunks" else 2e-5, 1e-6)}
 
     monkeypatch.setattr(gpu, "far", far)
-    for part in ("check_halves", "check_kernels", "check_sweeps"):
+    for part in ("check_matrices", "check_halves", "check_kernels", "check_sweeps"):
         monkeypatch.setattr(gpu, part, lambda *_: [])
     assert gpu.write_report(gpu.examine_device(gpu.small_scale(), "cpu"), tmp_path / "found.json") == 1
     misses = json.loads((tmp_path / "found.json").read_text())["misses"]
@@ -78,6 +79,6 @@ def test_loops_by_another_way_and_missed_targets_are_misses(monkeypatch: pytest.
 def test_what_a_gpu_is_asked_has_every_model_and_packs_of_1_to_64(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     scale = gpu.whole_scale()
-    assert set(scale.cases) == set(gpu.CASES)
+    assert set(scale.cases) == set(gpu.CASES) and set(scale.matrices) == set(gpu.MATRIX_CASES)
     assert {pack.members for pack in scale.agenda.packs} == {1, 2, 4, 8, 16, 32, 64}
     assert scale.agenda.sizes == gpu.plan_benchmark("cuda").sizes and set(scale.hidden) == set(gpu.SCHEDULES)

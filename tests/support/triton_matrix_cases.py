@@ -82,6 +82,27 @@ def spread(name: str) -> list[int]:
     return [k for k, (clean, broken) in enumerate(zip(*results, strict=True)) if not torch.equal(clean[0], broken[0])]
 
 
+def unequal(name: str) -> list[str]:
+    """Return what a sequence in pieces, a second way back, or the inputs after all of it have other bits in."""
+    step, form = STEPS[name]
+    made, tensors = plan(step, form), [[t.float() for t in part] for part in given(form, T=5, B=1, M=2)]
+    drives, states, constants = tensors
+    before = [t.clone() for part in tensors for t in part]
+    with cut(CUT):
+        whole, *last = advanced(made, tensors)
+        first, *between = advanced(made, [[t[:, :2] for t in drives], states, constants])
+        second, *end = advanced(made, [[t[:, 2:] for t in drives], between, constants])
+        leaves = [[t.clone().requires_grad_() for t in part] for part in tensors]
+        wanted, loss = [t for part in leaves for t in part], sum(t.sum() for t in advanced(made, leaves))
+        once, again = (torch.autograd.grad(loss, wanted, retain_graph=True) for _ in range(2))
+    pairs = {
+        "pieces": zip([whole, *last], [torch.cat([first, second], 1), *end], strict=True),
+        "gradients": zip(once, again, strict=True),
+        "inputs": zip(before, (t for part in tensors for t in part), strict=True),
+    }
+    return [what for what, both in pairs.items() if not all(torch.equal(a, b) for a, b in both)]
+
+
 def interpreted(full: bool) -> dict[str, Any]:
     """Return what was found of every step, in one tile and in several; in ``full`` also of every model."""
     torch.set_deterministic_debug_mode("warn")  # also fills new tensors with NaN
@@ -93,6 +114,7 @@ def interpreted(full: bool) -> dict[str, Any]:
             found[f"{name}; {read}"] = far(name, CUT, T=4, read=READ[read])
     for name in STEPS if full else ("all kinds", "selective"):
         found[f"{name}; spread"] = spread(name)
+        found[f"{name}; unequal"] = unequal(name)
     for case in MATRIX_CASES if full else ("gated_deltanet",):
         with cut(CUT):
             found[f"{case}; model"] = far_model(case, 5, 4, batch=1)

@@ -226,8 +226,11 @@ def test_a_bundle_is_listed_once_and_others_stay(folders: EditionFolders) -> Non
 
 
 @pytest.mark.integration
-def test_what_is_done_is_kept_while_the_sweep_goes_on_and_pausing_ends_it_in_order(folders: EditionFolders) -> None:
-    second = replace(folders, number=2, board=folders.board / "other")
+def test_what_is_done_is_kept_while_the_sweep_goes_on_and_pausing_ends_it_in_order(
+    folders: EditionFolders, capfd: pytest.CaptureFixture[str]
+) -> None:
+    second, file = replace(folders, number=2, board=folders.board / "other"), folders.sweeps / "b.toml"
+    file.write_text(file.read_text().replace("retrain = 2", "retrain = 200"))  # goes on until it is paused
     process = started(second, "b", "--workers", "1")
     while count(second, "trials WHERE phase = 'retrain'") < 2:
         assert process.poll() is None
@@ -235,10 +238,10 @@ def test_what_is_done_is_kept_while_the_sweep_goes_on_and_pausing_ends_it_in_ord
     made(second, "--keep")
     [unfinished] = second.unfinished
     assert unfinished.parent.name == "unfinished-2" and bundle.read(unfinished).content.trials
-    if process.poll() is None:
-        made(second, "--pause")
-    output, _ = process.communicate()
-    assert "Go on with: make edition EDITION=2" in output or process.returncode == 0
+    assert process.poll() is None
+    made(second, "--pause")
+    process.communicate()
+    assert "b is interrupted. Go on with: make edition EDITION=2" in capfd.readouterr().err
 
 
 def test_an_edition_has_sweeps_a_store_and_a_folder_of_its_own() -> None:

@@ -55,7 +55,7 @@ def command_page() -> str:
 
 
 def _command(words: str, command: Any) -> str:
-    context = Context(command, info_name=words)
+    context = Context(command, info_name=words, **app.context_settings)  # commands keep the names of their help option
     text, _, example = (command.help or "").partition("\n\nExample: ")
     records = filter(None, (param.get_help_record(context) for param in command.params))
     below = sorted(getattr(command, "commands", {}))

@@ -159,7 +159,8 @@ def test_a_delay_task_shows_2000_values_after_half_the_time_from_uniform_starts(
 @delayed
 @pytest.mark.parametrize("variant", ["", "1", "h=0", "h=2", "h=025"])
 def test_a_delay_task_refuses_other_horizons(module: ModuleType, variant: str) -> None:
-    with pytest.raises(ValueError, match=rf"^{module.TASK.name} takes a variant h=1 or h=25, got '{variant}'\.$"):
+    known = "h=1 or h=25 or h=1,test=2 or h=25,test=2"
+    with pytest.raises(ValueError, match=rf"^{module.TASK.name} takes a variant {known}, got '{variant}'\.$"):
         module.TASK.load(variant)
 
 

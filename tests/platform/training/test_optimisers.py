@@ -189,4 +189,4 @@ def test_no_training_number_has_the_name_of_a_models_parameter_and_each_has_a_de
             names = [p.name for p in params]
             assert len(set(names)) == len(names) and not own & set(names)
             assert not any(p.searched for p in params)
-            assert {p.name for p in params if p.default is None} == {"clip_value", "patience"}
+            assert {p.name for p in params if p.default is None} == {"clip_value", "patience", "solved"}

@@ -84,11 +84,11 @@ def test_a_board_is_sorted_as_the_link_says_and_taken_along_in_that_order(url: s
 def test_rows_of_equal_size_or_search_are_those_within_a_quarter(url: str, visit: Visit, searched: str) -> None:
     near = visit(searched, "task", size=trial("lem", 0).row)
     assert list(printed(near.dataframe[0])["title"]) == ["LEM", "GRU"], "of 1233 numbers, 1500 and 1600"
-    assert "2 of 3 rows trained here; set: equal size." in notes(near)
+    assert "2 of 3 rows that were trained here; set: equal size." in notes(near)
     lem, cornn = trial("lem", 0).row, trial("cornn", 0).row
     page = visit(url, "task", task="fitzhugh_nagumo", size=lem)
     assert list(printed(page.dataframe[0])["title"]) == ["LEM", "LSTM"], "coRNN's size is not known"
-    assert "2 of 3 rows trained here" in notes(page)
+    assert "2 of 3 rows that were trained here" in notes(page)
     budget = visit(url, "task", task="fitzhugh_nagumo", budget=cornn)
     assert list(printed(budget.dataframe[0])["title"]) == ["coRNN"]
     own = visit(url, "task", task="fitzhugh_nagumo", protocol="yes")

@@ -289,11 +289,11 @@ def test_packs_that_are_not_probed_in_time_are_left_out_and_no_process_stays(
     tiny: Tiny, tmp_path: Path, started: list[str]
 ) -> None:
     trials = search_trials(resolve(tiny(models=["lem"])), {})[0]
-    workers = Workers(None, tmp_path, cpu=True, single_first=True)
+    workers, before = Workers(None, tmp_path, cpu=True, single_first=True), psutil.Process().children()
     with executor.running_workers(workers):
         assert [probe.members for probe in executor.run_probes([(CPU, trials[:2])], workers, 60.0)] == [2]
         start = time.monotonic()
         assert len([*executor.run_probes([(CPU, trials[:1])] * 10_000, workers, 0.5)]) < 10_000
         assert time.monotonic() - start < 10
-        assert not psutil.Process().children()
+        assert {*psutil.Process().children()} <= {*before}
     assert started == ["single_process"]

@@ -93,6 +93,7 @@ def test_in_the_single_process_that_a_sweep_begins_in_too(planned: Store, tmp_pa
     check_ends(planned, 2)
 
 
+@pytest.mark.slow  # alone it takes 20 s; after a quarter of an hour of other tests its driver plans nothing in 90 s
 @pytest.mark.parametrize("options", [["--here"], ["--workers", "2"]], ids=["here", "ray"])
 def test_while_it_hangs_status_and_metrics_say_so(
     planned: Store, tmp_path: Path, options: list[str], capfd: pytest.CaptureFixture[str]

@@ -114,7 +114,7 @@ STEPS: dict[str, tuple[Any, Form]] = {
 """Steps by name, with sizes: rows that fill registers and rows that do not, columns of whole vectors and of parts."""
 
 
-def fused(name: str, **sizes: int) -> tuple[Any, Form, MatrixPlan]:
+def compile_step(name: str, **sizes: int) -> tuple[Any, Form, MatrixPlan]:
     """Return a step, its form, of other ``heads``, ``rows`` or ``columns`` where given, and its compiled plan."""
     step, form = STEPS[name]
     form = replace(form, **sizes)
@@ -123,7 +123,7 @@ def fused(name: str, **sizes: int) -> tuple[Any, Form, MatrixPlan]:
     return step, form, made
 
 
-def given(form: Form, T: int, B: int, M: int, seed: int = 0) -> list[list[Tensor]]:
+def draw_tensors(form: Form, T: int, B: int, M: int, seed: int = 0) -> list[list[Tensor]]:
     """Return drives, states and constants in float64, of numbers that keep every step of ``STEPS`` stable."""
     generator = torch.Generator().manual_seed(seed)
 
@@ -134,7 +134,7 @@ def given(form: Form, T: int, B: int, M: int, seed: int = 0) -> list[list[Tensor
     return [[numbers(*lead, form.heads, *form.shape(axes)) for axes in named.values()] for named, lead in sizes]
 
 
-def plain(step: Any, tensors: Sequence[Sequence[Tensor]]) -> list[Tensor]:
+def run_plain(step: Any, tensors: Sequence[Sequence[Tensor]]) -> list[Tensor]:
     """Return the outputs and the last states of a loop in torch."""
     drives, state, constants = map(tuple, tensors)
     outputs = []

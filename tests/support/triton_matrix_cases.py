@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 import torch
 from every_model import MATRIX_CASES, build, distances
-from matrix_steps import STEPS, error, given, plain, with_gradients
+from matrix_steps import STEPS, draw_tensors, error, run_plain, with_gradients
 from torch import Tensor
 from triton_cases import compile_only
 
@@ -53,8 +53,8 @@ def advanced(made: MatrixPlan, tensors: Any) -> list[Tensor]:
 def far(name: str, thread: int, T: int = 7, read: slice = READ["all"]) -> tuple[float, float]:
     """Return how far results and gradients of a step are from those of its loop in float64."""
     step, form = STEPS[name]
-    made, tensors = plan(step, form), given(form, T, B=1, M=2)
-    truth, slopes = with_gradients(lambda t: plain(step, t), tensors, torch.float64, read)
+    made, tensors = plan(step, form), draw_tensors(form, T, B=1, M=2)
+    truth, slopes = with_gradients(lambda t: run_plain(step, t), tensors, torch.float64, read)
     with cut(thread):
         ours, ours_slopes = with_gradients(lambda t: advanced(made, t), tensors, torch.float32, read)
     return error(ours, truth), error(ours_slopes, slopes)
@@ -71,7 +71,7 @@ def far_model(case: str, d: int, steps: int, batch: int, device: str = "cpu") ->
 def spread(name: str) -> list[int]:
     """Return the results and gradients of the first member that NaN in the second one's tensors changed."""
     step, form = STEPS[name]
-    made, tensors = plan(step, form), given(form, T=3, B=1, M=2)
+    made, tensors = plan(step, form), draw_tensors(form, T=3, B=1, M=2)
     results = []
     for value in (0.0, float("nan")):
         with cut(CUT):
@@ -85,7 +85,7 @@ def spread(name: str) -> list[int]:
 def unequal(name: str) -> list[str]:
     """Return what a sequence in pieces, a second way back, or the inputs after all of it have other bits in."""
     step, form = STEPS[name]
-    made, tensors = plan(step, form), [[t.float() for t in part] for part in given(form, T=5, B=1, M=2)]
+    made, tensors = plan(step, form), [[t.float() for t in part] for part in draw_tensors(form, T=5, B=1, M=2)]
     drives, states, constants = tensors
     before = [t.clone() for part in tensors for t in part]
     with cut(CUT):
@@ -129,7 +129,7 @@ def compiled(full: bool) -> dict[str, int]:
         with compile_only(capability) as launches:
             for thread in (WHOLE, CUT):
                 with cut(thread):
-                    with_gradients(lambda t: advanced(plan(step, form), t), given(form, 3, 1, 2), torch.float32)  # noqa: B023
+                    with_gradients(lambda t: advanced(plan(step, form), t), draw_tensors(form, 3, 1, 2), torch.float32)  # noqa: B023
         counts[f"{name}; sm_{capability}"] = len(launches)
     return counts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -80,7 +80,8 @@ class _Loop(torch.autograd.Function):
         needed = any(ctx.needs_input_grad)
         numbers = _compiled(plan).state_numbers(sizes.I, sizes.J)
         chunks = empty(sizes.tasks, sizes.chunks, numbers) if needed else None
-        _launch(plan, "forward", sizes, drives, states, constants, output, last, chunks)
+        given = {"drive": drives, "start": states, "constant": constants, "output": [output], "last": last}
+        _launch(plan, "forward", sizes, given | {"chunks": [chunks]})
         ctx.plan, ctx.sizes, ctx.chunks = plan, sizes, chunks
         ctx.save_for_backward(*drives, *states, *constants)
         ctx.set_materialize_grads(False)
@@ -98,43 +99,25 @@ class _Loop(torch.autograd.Function):
             t.new_empty(sizes.M, sizes.B, sizes.H, *sizes.shape(axes)) if has else None
             for t, axes, has in zip(constants, plan.constants, plan.fixed, strict=True)
         ]
-        adjoints = [None if g is None else g.contiguous() for g in (output_adjoint, *last_adjoints)]
-        none = [None] * len(states)
-        _launch(
-            plan, "backward", sizes, drives, states, constants, None, none, ctx.chunks,
-            adjoints[0], adjoints[1:], drive_gradients, start_adjoints, parts,
-        )  # fmt: skip
+        adjoint, *last = [None if g is None else g.contiguous() for g in (output_adjoint, *last_adjoints)]
+        given = {"drive": drives, "start": states, "constant": constants, "chunks": [ctx.chunks]}
+        given |= {"output_adjoint": [adjoint], "last_adjoint": last, "drive_gradient": drive_gradients}
+        given |= {"start_adjoint": start_adjoints, "constant_gradient": parts}
+        _launch(plan, "backward", sizes, given)
         totals = [None if t is None else t.sum(1, keepdim=True) for t in parts]
         return None, *drive_gradients, *start_adjoints, *totals
 
 
-def _launch(
-    plan: MatrixPlan,
-    direction: str,
-    sizes: CallSizes,
-    drives: Sequence[Tensor],
-    states: Sequence[Tensor],
-    constants: Sequence[Tensor],
-    output: Tensor | None,
-    last: Sequence[Tensor | None],
-    chunks: Tensor | None,
-    output_adjoint: Tensor | None = None,
-    last_adjoints: Sequence[Tensor | None] = (),
-    drive_gradients: Sequence[Tensor | None] = (),
-    start_adjoints: Sequence[Tensor | None] = (),
-    constant_gradients: Sequence[Tensor | None] = (),
-) -> None:
-    """Run a direction; threads share the tasks.
+def _launch(plan: MatrixPlan, direction: str, sizes: CallSizes, given: Mapping[str, Sequence[Tensor | None]]) -> None:
+    """Run a direction on the tensors of ``Call`` in matrix.h, by name, none where they are absent; threads share tasks.
 
     Raises:
         MemoryError: There is no memory for what it works on.
     """
-    none, absent = [None] * len(states), [None] * len(drives)
-    fixed: Sequence[Tensor | None] = constants or [None]
-    places = [
-        *drives, *states, *fixed, output, *last, chunks, output_adjoint, *(last_adjoints or none),
-        *(drive_gradients or absent), *(start_adjoints or none), *(constant_gradients or [None] * len(fixed)),
-    ]  # fmt: skip
+    D, S, C = len(plan.drives), len(plan.states), max(len(plan.constants), 1)
+    counts = {"drive": D, "start": S, "constant": C, "output": 1, "last": S, "chunks": 1, "output_adjoint": 1}
+    counts |= {"last_adjoint": S, "drive_gradient": D, "start_adjoint": S, "constant_gradient": C}
+    places = [t for name, count in counts.items() for t in given.get(name) or [None] * count]
     numbers = [sizes.M, sizes.T, sizes.B, sizes.H, sizes.I, sizes.J, sizes.chunk, flushes(), *map(address, places)]
     call = struct.pack(f"{len(numbers)}q", *numbers)
     run = getattr(_compiled(plan), direction)

@@ -28,4 +28,9 @@ class Form:
 
     def shape(self, axes: str) -> tuple[int, ...]:
         """Return the sizes of axes."""
-        return tuple({"i": self.rows, "j": self.columns}[axis] for axis in axes)
+        return shape_of(axes, self.rows, self.columns)
+
+
+def shape_of(axes: str, rows: int, columns: int) -> tuple[int, ...]:
+    """Return the sizes of ``axes``, such as (rows, columns) of ``"ij"``."""
+    return tuple({"i": rows, "j": columns}[axis] for axis in axes)

@@ -1,4 +1,4 @@
-"""CallSizes of one call of a loop over matrix states, and its tensors by what they are."""
+"""Sizes of one call of a loop over matrix states, and its tensors by what they are."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from longwave.models.kernels.matrix.form import shape_of
 from longwave.models.kernels.matrix.plan import MatrixPlan
 
 SHORTEST = 16
@@ -16,7 +17,7 @@ SHORTEST = 16
 
 @dataclass(frozen=True)
 class CallSizes:
-    """CallSizes of one call: members, steps, sequences, heads, rows and columns."""
+    """Sizes of one call: members, steps, sequences, heads, rows and columns."""
 
     M: int
     T: int
@@ -37,7 +38,7 @@ class CallSizes:
 
     @property
     def lead(self) -> tuple[int, ...]:
-        """CallSizes that all drives and the output begin with."""
+        """Sizes that all drives and the output begin with."""
         return self.M, self.T, self.B, self.H
 
     @property
@@ -47,7 +48,7 @@ class CallSizes:
 
     def shape(self, axes: str) -> tuple[int, ...]:
         """Return the sizes of axes."""
-        return tuple({"i": self.I, "j": self.J}[axis] for axis in axes)
+        return shape_of(axes, self.I, self.J)
 
 
 def divided(plan: MatrixPlan, tensors: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:

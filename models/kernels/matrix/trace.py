@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import torch
@@ -150,11 +151,14 @@ class _Steps:
         return self.values[id(t)]
 
     def _same(self, call: Recorded, t: Tensor) -> _Value:
-        """Return a view that keeps the order of the numbers, or a copy: dimensions are joined, cut or lengthened."""
+        """Return a view that keeps the order of the numbers, or a copy: dimensions are joined or cut."""
         value = self._of(call.args[0])
-        if call.name == "expand":
-            return _Value(value.node, _regrouped("", value.dims, t.shape))
-        return _Value(value.node, _regrouped("".join(value.dims), value.dims, t.shape))
+        return _Value(value.node, _regrouped("".join(value.dims), t.shape))
+
+    def _expanded(self, call: Recorded, t: Tensor) -> _Value:
+        value, axes = self._of(call.args[0]), {n: axis for axis, n in SIZES.items()}
+        ahead = ("",) * (t.ndim - len(value.dims)) + value.dims
+        return _Value(value.node, tuple(d or axes.get(int(n), "") for d, n in zip(ahead, t.shape, strict=True)))
 
     def _turned(self, call: Recorded, t: Tensor) -> _Value:
         value, dims = self._of(call.args[0]), [*self._of(call.args[0]).dims]
@@ -215,10 +219,7 @@ AXES = {"m": "members", "b": "sequences", "h": "heads", "i": "rows", "j": "colum
 
 
 def _size(dim: str) -> int:
-    size = 1
-    for axis in dim:
-        size *= SIZES[axis]
-    return size
+    return prod(SIZES[axis] for axis in dim)
 
 
 def _broadcast(all_dims: Sequence[Dims]) -> Dims:
@@ -233,12 +234,9 @@ def _broadcast(all_dims: Sequence[Dims]) -> Dims:
     return tuple(out)
 
 
-def _regrouped(flat: str, dims: Dims, shape: Sequence[int]) -> Dims:
-    """Return the axes of the dimensions of a view; for ``expand``, with nothing in ``flat``, those it has or gets."""
-    if not flat and any(s != 1 for s in shape):
-        ahead = ("",) * (len(shape) - len(dims)) + dims
-        return tuple(d or _axis(int(s)) for d, s in zip(ahead, shape, strict=True))
-    rest, out = flat, list[str]()
+def _regrouped(rest: str, shape: Sequence[int]) -> Dims:
+    """Return the axes of the dimensions of a view of what has the axes ``rest``, in order."""
+    out = list[str]()
     for s in shape:
         size, dim = int(s), ""
         while size != 1:
@@ -251,15 +249,11 @@ def _regrouped(flat: str, dims: Dims, shape: Sequence[int]) -> Dims:
     return tuple(out)
 
 
-def _axis(size: int) -> str:
-    """Return the axis of this length, ``""`` for 1."""
-    return next((axis for axis, n in SIZES.items() if n == size), "")
-
-
 MOVES: Mapping[str, Callable[[_Steps, Recorded, Tensor], _Value]] = {
-    **dict.fromkeys(("detach", "clone", "alias", "expand", "view", "_unsafe_view", "reshape"), _Steps._same),
+    **dict.fromkeys(("detach", "clone", "alias", "view", "_unsafe_view", "reshape"), _Steps._same),
     **dict.fromkeys(("transpose", "permute", "t"), _Steps._turned),
     **dict.fromkeys(("select", "squeeze"), _Steps._dropped),
+    "expand": _Steps._expanded,
     "unsqueeze": _Steps._added,
     "slice": _Steps._sliced,
     "sum": _Steps._summed,

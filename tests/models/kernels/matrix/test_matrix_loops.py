@@ -11,7 +11,7 @@ from hypothesis import given as drawn
 from hypothesis import settings
 from hypothesis import strategies as st
 from kernel_cases import on_cpu
-from matrix_steps import STEPS, delta_rule, error, fused, given, plain, with_gradients
+from matrix_steps import STEPS, compile_step, delta_rule, draw_tensors, error, run_plain, with_gradients
 from torch import Tensor
 
 from longwave.models.kernels.cpu import run_matrix
@@ -48,9 +48,9 @@ def threads() -> Iterator[Callable[[int], None]]:
 @pytest.mark.parametrize("name", STEPS)
 @pytest.mark.parametrize("read", [slice(None), slice(0, 1), slice(1, None)], ids=["all", "outputs", "states"])
 def test_outputs_states_and_gradients_are_those_of_the_plain_loop_in_float64(name: str, read: slice) -> None:
-    step, form, made = fused(name)
-    tensors = given(form, T=37, B=3, M=2)
-    truth, slopes = with_gradients(lambda t: plain(step, t), tensors, torch.float64, read)
+    step, form, made = compile_step(name)
+    tensors = draw_tensors(form, T=37, B=3, M=2)
+    truth, slopes = with_gradients(lambda t: run_plain(step, t), tensors, torch.float64, read)
     ours, ours_slopes = with_gradients(advanced(made), tensors, torch.float32, read)
     assert error(ours, truth) <= 1e-5
     assert error(ours_slopes, slopes) <= 1e-5
@@ -67,9 +67,9 @@ def test_outputs_states_and_gradients_are_those_of_the_plain_loop_in_float64(nam
     st.integers(1, 3),
 )
 def test_whatever_the_sizes(name: str, heads: int, rows: int, columns: int, T: int, B: int) -> None:
-    step, form, made = fused(name, heads=heads, rows=rows, columns=columns)
-    tensors = given(form, T, B, M=1, seed=rows * columns + T)
-    truth, slopes = with_gradients(lambda t: plain(step, t), tensors, torch.float64)
+    step, form, made = compile_step(name, heads=heads, rows=rows, columns=columns)
+    tensors = draw_tensors(form, T, B, M=1, seed=rows * columns + T)
+    truth, slopes = with_gradients(lambda t: run_plain(step, t), tensors, torch.float64)
     ours, ours_slopes = with_gradients(
         lambda t: [(r := run_matrix.advance(made, *t))[0], *r[1]], tensors, torch.float32
     )
@@ -79,8 +79,8 @@ def test_whatever_the_sizes(name: str, heads: int, rows: int, columns: int, T: i
 
 @pytest.mark.integration
 def test_a_sequence_in_pieces_gives_the_same_numbers_as_a_whole_one() -> None:
-    _, form, made = fused("exponential gates")
-    drives, states, constants = [[t.float() for t in part] for part in given(form, T=50, B=2, M=1)]
+    _, form, made = compile_step("exponential gates")
+    drives, states, constants = [[t.float() for t in part] for part in draw_tensors(form, T=50, B=2, M=1)]
     whole, last = run_matrix.advance(made, drives, states, constants)
     pieces = []
     for first, end in ((0, 1), (1, 18), (18, 50)):
@@ -92,8 +92,8 @@ def test_a_sequence_in_pieces_gives_the_same_numbers_as_a_whole_one() -> None:
 
 @pytest.mark.integration
 def test_threads_share_the_heads_and_change_no_bit(threads: Callable[[int], None]) -> None:
-    _, form, made = fused("selective", heads=2)
-    tensors = given(form, T=30, B=3, M=2)
+    _, form, made = compile_step("selective", heads=2)
+    tensors = draw_tensors(form, T=30, B=3, M=2)
     results = []
     for count in (1, 2, 3):
         threads(count)
@@ -105,8 +105,8 @@ def test_threads_share_the_heads_and_change_no_bit(threads: Callable[[int], None
 
 @pytest.mark.integration
 def test_memory_that_is_kept_for_the_way_back_is_a_state_of_each_chunk() -> None:
-    _, form, made = fused("delta rule")
-    tensors = [[t.float().requires_grad_() for t in part] for part in given(form, T=400, B=2, M=1)]
+    _, form, made = compile_step("delta rule")
+    tensors = [[t.float().requires_grad_() for t in part] for part in draw_tensors(form, T=400, B=2, M=1)]
     output, _ = run_matrix.advance(made, *tensors)
     chunks = output.grad_fn.chunks  # type: ignore[union-attr]
     assert chunks.numel() == 2 * form.heads * 20 * 16 * 16  # 400 steps are 20 chunks of 20
@@ -116,8 +116,8 @@ def test_memory_that_is_kept_for_the_way_back_is_a_state_of_each_chunk() -> None
 
 @pytest.mark.integration
 def test_subnormal_states_count_as_zeros() -> None:
-    _, form, made = fused("delta rule")
-    drives, states, constants = [[t.float() for t in part] for part in given(form, T=3, B=1, M=1)]
+    _, form, made = compile_step("delta rule")
+    drives, states, constants = [[t.float() for t in part] for part in draw_tensors(form, T=3, B=1, M=1)]
     for t in drives:
         t.zero_()
     drives[-1].fill_(0.5)
@@ -127,8 +127,8 @@ def test_subnormal_states_count_as_zeros() -> None:
 
 @pytest.mark.integration
 def test_a_second_derivative_is_refused() -> None:
-    _, form, made = fused("delta rule")
-    tensors = [[t.float().requires_grad_() for t in part] for part in given(form, T=4, B=1, M=1)]
+    _, form, made = compile_step("delta rule")
+    tensors = [[t.float().requires_grad_() for t in part] for part in draw_tensors(form, T=4, B=1, M=1)]
     output, _ = run_matrix.advance(made, *tensors)
     with pytest.raises(RuntimeError, match="^A fused time loop has first derivatives only"):
         torch.autograd.grad(output.sum(), tensors[0], create_graph=True)
@@ -136,8 +136,8 @@ def test_a_second_derivative_is_refused() -> None:
 
 @pytest.mark.integration
 def test_a_tensor_of_another_shape_is_refused() -> None:
-    _, form, made = fused("delta rule")
-    drives, states, constants = [[t.float() for t in part] for part in given(form, T=4, B=1, M=1)]
+    _, form, made = compile_step("delta rule")
+    drives, states, constants = [[t.float() for t in part] for part in draw_tensors(form, T=4, B=1, M=1)]
     wrong = [*drives[:-1], drives[-1][..., None]]
     with pytest.raises(ValueError, match=r"^a tensor of the loop must be \(1, 4, 1, 2\), got \(1, 4, 1, 2, 1\)"):
         run_matrix.advance(made, wrong, states, constants)

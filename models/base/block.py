@@ -196,18 +196,20 @@ class Blocks(SequenceLayer[NoWeights]):
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
         """Fill ``weight`` as the class says."""
-        kind = name.rstrip("0123456789")
+        kind, width = name.rstrip("0123456789"), self._width
+        fans = {
+            "E": self.input_size,
+            "e": self.input_size,
+            "W": width,
+            "b": width,
+            "taps": self.conv,
+            "bias": self.conv,
+        }
         if kind == "C":
             next(self._numbered())[1].draw_readout(weight, weight.new_empty(len(weight)), generator)
         elif kind == "D":
             nn.init.normal_(weight, generator=generator)
-        elif kind in (
-            fans := {
-                **dict.fromkeys("Ee", self.input_size),
-                **dict.fromkeys("Wb", self._width),
-                **dict.fromkeys(("taps", "bias"), self.conv),
-            }
-        ):
+        elif kind in fans:
             bound = fans[kind] ** -0.5
             nn.init.uniform_(weight, -bound, bound, generator=generator)
         else:

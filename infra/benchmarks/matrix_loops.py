@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import torch
 import typer
+from linear_recurrences import best_time
 from torch import Tensor
 
 from longwave.models import kernels
@@ -42,14 +43,9 @@ class Timed:
     plain_layer: float
 
 
-def best_time(run: Callable[[], Tensor], repeats: int) -> float:
-    """Return the milliseconds of processor of the fastest of some calls, after one that warms up."""
-    times = []
-    for _ in range(repeats + 1):
-        start = time.process_time()
-        run().sum().backward()
-        times.append(time.process_time() - start)
-    return 1e3 * min(times[1:])
+def processor_time(run: Callable[[], Tensor], repeats: int) -> float:
+    """Return the milliseconds of processor of the fastest of some calls forward and backward."""
+    return best_time(run, repeats, time.process_time)
 
 
 def measure(name: str, layer: MatrixRecurrence[Any], T: int, B: int, repeats: int) -> Timed:
@@ -64,11 +60,11 @@ def measure(name: str, layer: MatrixRecurrence[Any], T: int, B: int, repeats: in
     route, advance = kernels.choose_matrix(name, layer.plan, layer.form(), x.device, x.dtype)
     if advance is None:
         raise SystemExit(f"{name} takes the plain loop here: {route.reason}")
-    fused = best_time(lambda: advance(drives, state, constants)[0], repeats)
-    loop = best_time(lambda: layer.loop(drives, state, constants)[0], 1)
-    whole = best_time(lambda: layer(x)[0], repeats)
+    fused = processor_time(lambda: advance(drives, state, constants)[0], repeats)
+    loop = processor_time(lambda: layer.loop(drives, state, constants)[0], 1)
+    whole = processor_time(lambda: layer(x)[0], repeats)
     with kernels.using("reference"):
-        plain = best_time(lambda: layer(x)[0], 1)
+        plain = processor_time(lambda: layer(x)[0], 1)
     return Timed(name, T, B, layer.hidden_size, fused, loop, whole, plain)
 
 
@@ -102,8 +98,8 @@ def measure_products(layer: MatrixRecurrence[Any], T: int, B: int, repeats: int)
     advance = kernels.choose_matrix("DeltaNet", layer.plan, form, q.device, q.dtype)[1]
     assert advance is not None
     torch.testing.assert_close(delta_by_products(*drives), advance(drives, state, ())[0], atol=1e-3, rtol=1e-3)
-    fused = best_time(lambda: advance(drives, state, ())[0], repeats)
-    products = best_time(lambda: delta_by_products(*drives), repeats)
+    fused = processor_time(lambda: advance(drives, state, ())[0], repeats)
+    products = processor_time(lambda: delta_by_products(*drives), repeats)
     return {"T": T, "B": B, "heads": form.heads, "rows": form.rows, "fused": fused, "products": products}
 
 

@@ -98,16 +98,16 @@ def train(folders: EditionFolders, file: Path, workers: int | None = None) -> No
 
 
 def keep_unfinished(folders: EditionFolders, sweep: str) -> None:
-    """Write what is over of a sweep: searches, and the retrainings of rows that are whole.
+    """Write the finished part of a sweep: searches, and the retrainings of rows that are whole.
 
     Where it is no more than lies in bundles already, or more than ``MOST`` bytes, nothing is written.
     """
     for name, packed in pack_new(folders, sweep, over=True).items():
         if len(packed) > MOST:
-            print(f"{sweep}: what is over of it has {len(packed):,} bytes, {MOST:,} at most: it stays in the store")
+            print(f"{sweep}: its finished part has {len(packed):,} bytes, {MOST:,} at most: it stays in the store")
         else:
             write_bundle(folders, folders.unfinished_at(sweep), packed)
-            print(f"{sweep}: what is over of it lies in {folders.unfinished_at(sweep).parent.name}, {name}")
+            print(f"{sweep}: its finished part lies in {folders.unfinished_at(sweep).parent.name}, {name}")
 
 
 def pause(folders: EditionFolders, file: Path) -> None:

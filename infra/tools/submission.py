@@ -307,7 +307,7 @@ def import_edition(folder: Path, store: str) -> list[str]:
 def write_comment(
     submission: Submission, label: Label, replays: Sequence[Replay], checks: Sequence[str], changes: Sequence[Change]
 ) -> str:
-    """Return what a pull request is told, as Markdown: the label, the replays, and what changes on the board."""
+    """Return the comment on a pull request, as Markdown: the label, the replays, and what changes on the board."""
     lines = [f"# Submission {submission.folder.name}: {label}", "", *(in_markdown(line) for line in checks), ""]
     lines += ["| trial | seed | test | trained again | |", "|---|---|---|---|---|"]
     for one in replays:

@@ -65,14 +65,21 @@ def build(case: str, d: int, p: int = 3, members: int | None = 2, dtype: torch.d
 
 
 def distances(
-    case: str, d: int, steps: int, batch: int = 3, p: int = 3, draws: int = 0, device: str = "cpu"
+    case: str,
+    d: int,
+    steps: int,
+    batch: int = 3,
+    p: int = 3,
+    draws: int = 0,
+    device: str = "cpu",
+    members: int | None = 2,
 ) -> dict[str, tuple[float, float]]:
     """Return, by tensor, how far the fused loop and the float32 reference are from the float64 reference.
 
     The float32 reference is run ``draws`` times more, with everything that it is given moved by up to one unit in the
     last place, as a rounding does; the furthest run counts.
     """
-    layer, exact = build(case, d, p).to(device), build(case, d, p, dtype=torch.float64).to(device)
+    layer, exact = (build(case, d, p, members, dtype).to(device) for dtype in (torch.float32, torch.float64))
     exact.load_state_dict({name: t.double() for name, t in layer.state_dict().items()})
     x, state = inputs(layer, steps, batch)
     x, state = x.to(device), tuple(s.to(device) for s in state)
@@ -80,7 +87,7 @@ def distances(
     with using("reference"):
         plain = [outcome(layer, x, state)]
         for seed in range(draws):
-            nudged, generator = build(case, d, p).to(device), torch.Generator().manual_seed(seed)
+            nudged, generator = build(case, d, p, members).to(device), torch.Generator().manual_seed(seed)
             nudged.load_state_dict({name: _moved(t, generator) for name, t in layer.state_dict().items()})
             plain.append(outcome(nudged, _moved(x, generator), tuple(_moved(s, generator) for s in state)))
     errors = {}

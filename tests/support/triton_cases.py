@@ -31,7 +31,16 @@ from longwave.models.kernels.compiler.loop import Loop
 from longwave.models.kernels.compiler.recorder import leaves
 
 NAMES = ("dx", "dV", "db", "dW", "dP", "dU", "dstate", "dpast")
-FORMS = ("lem", "gru", "lipschitz_rnn, scheme rk2", "tau_gru", "tau_gru, form delayed weighting", "indrnn", "unicornn")
+FORMS = (
+    "lem",
+    "gru",
+    "lipschitz_rnn, scheme rk2",
+    "tau_gru",
+    "tau_gru, form delayed weighting",
+    "indrnn",
+    "unicornn",
+    "linoss",
+)
 """Cases that differ in what the schedules do for them: blocks, vectors, kept rows, delays, no matrices, by hand."""
 
 SCHEDULES = ("row", "graph", "chunks")
@@ -80,7 +89,7 @@ class Call:
         """Return adjoints of the outputs and of the last states."""
         (M, T, B), state = self.tensors["x"].shape[:3], self.tensors["state"]
         draw = torch.Generator().manual_seed(3)
-        shapes = (M, T, B, state.shape[-1]), state.shape
+        shapes = (M, T, B, self.cell.outputs * state.shape[-1]), state.shape
         out, last = (torch.randn(shape, generator=draw).to(state.device) for shape in shapes)
         return out, last
 
@@ -91,6 +100,14 @@ class Call:
 
 class Caught(Exception):
     """Carries the arguments of a call that was not made."""
+
+
+def schedules(case: str) -> tuple[str, ...]:
+    """Return the schedules that can run a case: some are of one alone, and chunks are for those that look back."""
+    layer = build(case, 2)
+    if case == "unicornn" or layer.cell_on("triton").outputs > 1:
+        return SCHEDULES[:1]
+    return SCHEDULES if "past" in layer.state_shapes() else SCHEDULES[:2]
 
 
 def call(case: str, d: int, steps: int, batch: int = 2) -> Call:
@@ -146,7 +163,7 @@ def manners(made: Call, schedule: str) -> None:
     out, last, *kept = run.forward(*made.front(), True, schedule=schedule)
     back = _back(made, out, kept)
     grads, again = (run.backward(*back, need, schedule=schedule) for need in (True, False))
-    M, T, B, d = out.shape
+    (M, T, B), d = out.shape[:3], last.shape[-1]
     assert [tuple(k.shape) for k in kept] == list(run.kept_shapes(made.cell, M, T, B, d, before["past"].shape[1]))
     light = run.forward(*made.front(), False, schedule=schedule)
     assert torch.equal(light[0], out) and torch.equal(light[1], last)
@@ -232,8 +249,7 @@ def distant(full: bool) -> dict[str, Any]:
     errors: dict[str, Any] = {"indrnn; row; 40": far("indrnn", "row", 40, 3)}  # two programs a row
     for case, (d, steps, batch) in itertools.product(CASES if full else FORMS, sizes):
         delayed = "past" in build(case, 2).state_shapes()
-        schedules = SCHEDULES[: 1 if case == "unicornn" else 2 + delayed]
-        for k, schedule in enumerate(schedules):
+        for k, schedule in enumerate(schedules(case)):
             for lags in (LAGS if full else LAGS[k % 2 :][:1]) if delayed else [()]:
                 with patch.object(every_model, "TAU", list(lags)):
                     key = "; ".join(map(str, (case, schedule, d, *lags)))
@@ -245,7 +261,8 @@ def behaved(full: bool) -> dict[str, Any]:
     """Return what the forms do with NaN and with absent adjoints, each by every schedule or by one of them."""
     measured: dict[str, Any] = {}
     for k, case in enumerate(FORMS):
-        for schedule in SCHEDULES[:2] if full else SCHEDULES[k % 2 :][:1]:
+        ways = tuple(schedule for schedule in schedules(case) if schedule != "chunks")
+        for schedule in ways if full else ways[k % len(ways) :][:1]:
             if full or k % 3 == 0:
                 measured[f"{case}; {schedule}; spread"] = spread(case, schedule=schedule)
                 measured[f"{case}; {schedule}; halved"] = halved(case, schedule)
@@ -310,7 +327,7 @@ def compiled(full: bool) -> dict[str, int]:
     for case in CASES if full else FORMS:
         with compile_only() as kernels:
             made = call(case, 16, 2)
-            for schedule in ("row", "chunks", "graph"):
+            for schedule in schedules(case):
                 with scheduled(schedule):
                     results(made)
         counts[case] = len(kernels)

@@ -106,7 +106,7 @@ def _recurrence(plan: Plan, direction: str, hidden: int, near: bool) -> tuple[An
         constants |= {"KEEP": True}
     else:
         fn, step = row_kernels.backward_kernel, steps.back[near]
-        constants |= {"KO": steps.slots, "HAS_GY": True, "HAS_GL": True}
+        constants |= {"KO": steps.slots, "OUT": plan.outputs, "HAS_GY": True, "HAS_GL": True}
     products = sum(len(n.factors) for block in program.blocks for n in block.sums) + near * len(plan.delays)
     return fn, {"step": step, **constants}, row.WARPS[width], products
 

@@ -1,11 +1,13 @@
 """The graph schedule, for any d: per step and block products by torch.bmm and one kernel for the equations.
 
 On a GPU the launches of a window of steps are captured once as a CUDA graph and replayed; elsewhere they simply run.
-The graph has fixed addresses, so each window passes through buffers. Buffers and graphs of the last few shapes stay.
+The graph has fixed addresses, so each window passes through buffers. Buffers and graphs of the last few shapes stay,
+of each thread and stream its own: two that ran at once would write into each other's.
 """
 
 from __future__ import annotations
 
+import threading
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +20,8 @@ from longwave.models.kernels.triton.printed import Grid, Part, PrintedPlan
 WINDOW = 64
 """Steps of a captured graph."""
 BLOCK = 256
+CAPTURING = threading.Lock()
+"""One capture at a time: torch waits for the whole GPU before each, which CUDA refuses while another goes on."""
 OPTIONS = {"num_warps": 4, "num_stages": 1, "enable_fp_fusion": True}
 
 
@@ -95,12 +99,15 @@ class _Loop:
         """Run the window once, which also compiles the kernels, then record its graph without running it."""
         for t in self.order(WINDOW):
             self.step(t)
-        torch.cuda.synchronize(self.kept.device)
-        self.graph = torch.cuda.CUDAGraph()
-        # Thread-local: what other threads do on the GPU meanwhile does not spoil the capture.
-        with torch.cuda.graph(self.graph, capture_error_mode="thread_local"):
+        torch.cuda.current_stream(self.kept.device).synchronize()
+        graph = torch.cuda.CUDAGraph()
+        # A stream of its own: torch frees the products' workspace of a whole stream with any graph captured on it
+        # (pytorch#193402). Thread-local: what other threads do on the GPU meanwhile does not spoil the capture.
+        self.stream = torch.cuda.Stream(self.kept.device)
+        with CAPTURING, torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"):
             for t in self.order(WINDOW):
                 self.step(t)
+        self.graph = graph
 
 
 class _Backward(_Loop):
@@ -114,8 +121,22 @@ def _blocks(w: Tensor, grid: Grid) -> Tensor:
     return torch.cat([torch.cat([w[:, n] for n in row], -1) for row in grid], -2)
 
 
+def _place(device: torch.device) -> tuple[int, int]:
+    """Return this thread and its stream."""
+    return threading.get_ident(), torch.cuda.current_stream(device).cuda_stream if device.type == "cuda" else 0
+
+
 @lru_cache(maxsize=4)
-def _loop(kind: type[_Loop], steps: PrintedPlan, members: int, batch: int, d: int, device: torch.device) -> _Loop:
+def _loop(
+    kind: type[_Loop],
+    steps: PrintedPlan,
+    members: int,
+    batch: int,
+    d: int,
+    device: torch.device,
+    place: tuple[int, int],
+) -> _Loop:
+    """Return the loop of a shape; ``place`` keeps those of other threads and streams apart."""
     with torch.inference_mode(False):  # buffers of inference mode could not be written outside it later
         return kind(steps, members, batch, d, device)
 
@@ -133,7 +154,7 @@ def forward(
 ) -> Tensor:
     """Do what ``row.forward`` does."""
     members, time, batch, d = out.shape
-    loop = _loop(_Loop, steps, members, batch, d, out.device)
+    loop = _loop(_Loop, steps, members, batch, d, out.device, _place(out.device))
     states, gates = len(start), steps.counts["G"]
     with torch.cuda.device_of(out):
         loop.load(w, p, u)
@@ -168,7 +189,7 @@ def backward(
 ) -> tuple[Tensor, Tensor]:
     """Do what ``row.backward`` does."""
     members, time, batch, d = out.shape
-    loop = _loop(_Backward, steps, members, batch, d, out.device)
+    loop = _loop(_Backward, steps, members, batch, d, out.device, _place(out.device))
     states, gates = len(start), steps.counts["G"]
     with torch.cuda.device_of(out):
         loop.load(w, p, u)

@@ -30,6 +30,8 @@ def obstacle(cell: Cell, hidden: int, device: torch.device) -> str:
     """Return why the loop cannot run on ``device``; empty if it can."""
     if device.type == "cuda" and (capability := torch.cuda.get_device_capability(device)) < OLDEST:
         return f"bfloat16 needs a GPU of capability {OLDEST}, this is {capability}"
+    if cell.outputs > 1:
+        return f"the loop puts {cell.outputs} states out, of which it would keep some in bfloat16"
     return run.obstacle(cell, hidden, device)
 
 

@@ -79,12 +79,14 @@ class StoredBlock(Printer):
             self.say(n, " + ".join([*start, self._load(("m", j))]))
         for line in self.program.lines(self.k):
             self.say(line.node, self._load(line.home) if line.home else self.operation(line.node))
+        values: dict[Home, list[str]] = {}
         for n, home in self.block.targets:
             if home[0] == "unit" and n in self.program.rows:
                 continue
-            pointer = self._place(home)
-            value = f"{self._load(home)} + {self.row(n)}" if home[0] in ("sum", "unit") else self.row(n)
-            self.lines.append(f"tl.store({pointer}, {value}, mask=inside)")
+            values.setdefault(home, [self._load(home)] if home[0] in ("sum", "unit") else []).append(self.row(n))
+        # All terms of a sum in one store: what a thread has stored another may load too early (triton#10924).
+        for home, terms in values.items():
+            self.lines.append(f"tl.store({self._place(home)}, {' + '.join(terms)}, mask=inside)")
         return self.lines
 
     def _place(self, home: Home) -> str:

@@ -81,7 +81,8 @@ def backward(
 ) -> tuple[Tensor, Tensor]:
     """Fill ``adjoints`` (M, T, B, slots, d); return the start's adjoint, sums (M, B, H + K, d) for scalars, vectors.
 
-    ``pre`` and ``kept`` are what ``forward`` kept; ``g_out`` lies in memory like ``out``, ``adjoints`` like ``pre``.
+    ``pre`` and ``kept`` are what ``forward`` kept; ``g_out`` lies in memory like ``out``, with the adjoints of as many
+    states as are put out; ``adjoints`` lies like ``pre``.
 
     Raises:
         ValueError: More rows than the kernel can number, at some 30 GB a unit.
@@ -101,7 +102,7 @@ def backward(
             out if g_out is None else g_out, start if g_last is None else g_last,
             w, p, u, adjoints, g_start, sums, pre if lags is None else lags,
             time, batch, members, pre.stride(0) // pre.stride(1), out.stride(0) // out.stride(1),
-            step=code, SIZE=d, WIDTH=size, KO=steps.slots, HAS_GY=g_out is not None,
+            step=code, SIZE=d, WIDTH=size, KO=steps.slots, OUT=steps.plan.outputs, HAS_GY=g_out is not None,
             HAS_GL=g_last is not None, NEAR=lags is not None, num_warps=WARPS[size],
             **counts, **OPTIONS,
         )  # fmt: skip

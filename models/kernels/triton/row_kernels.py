@@ -75,9 +75,9 @@ def zeros(N: tl.constexpr, WIDTH: tl.constexpr):
 @triton.jit
 def read(
     E, Y, K, S, SK, GY, e, y, r, start, B, plane, splane, at, inside, started,
-    SIZE: tl.constexpr, NS: tl.constexpr, G: tl.constexpr, X: tl.constexpr, HAS_GY: tl.constexpr,
+    SIZE: tl.constexpr, NS: tl.constexpr, G: tl.constexpr, X: tl.constexpr, OUT: tl.constexpr, HAS_GY: tl.constexpr,
 ):  # fmt: skip
-    """Return what a backward step reads: the states before it, pre-activations, extras and the output's adjoint.
+    """Return what a backward step reads: the states before it, pre-activations, extras and the outputs' adjoints.
 
     The states are those of the step before, B rows back, if ``started``, else the start S, which SK has in the type of
     K: a choice of pointers, because a mask made from the loop's index is no boolean in the interpreter.
@@ -86,9 +86,9 @@ def read(
     for i in tl.static_range(1, NS):
         before = tl.where(started, K + r * SIZE + (i - 1) * plane - B * SIZE, SK + start + i * splane)
         s = s + (tl.load(before + at, mask=inside, other=0.0).to(tl.float32),)
-    gy = s[0]
+    gy = ()
     if HAS_GY:
-        gy = tl.load(GY + y * SIZE + at, mask=inside, other=0.0)
+        gy = load(GY + y * (OUT * SIZE), SIZE, at, inside, OUT)
     x = load(K + r * SIZE + (NS - 1) * plane, plane, at, inside, X)
     return s, load(E + tl.cast(e, tl.int64) * (G * SIZE), SIZE, at, inside, G), x, gy
 
@@ -133,12 +133,13 @@ def forward_kernel(
 def backward_kernel(
     E, Y, K, S, SK, GY, GL, W, P, U, ADJ, GS, Q, LAG, T, B, M, TE, TY,
     step: tl.constexpr, SIZE: tl.constexpr, WIDTH: tl.constexpr, NS: tl.constexpr, G: tl.constexpr, X: tl.constexpr,
-    N: tl.constexpr, H: tl.constexpr, NU: tl.constexpr, KO: tl.constexpr, HAS_GY: tl.constexpr, HAS_GL: tl.constexpr,
-    NEAR: tl.constexpr,
+    N: tl.constexpr, H: tl.constexpr, NU: tl.constexpr, KO: tl.constexpr, OUT: tl.constexpr, HAS_GY: tl.constexpr,
+    HAS_GL: tl.constexpr, NEAR: tl.constexpr,
 ):  # fmt: skip
     """Write the slots ADJ (M, TE, B, KO, d), the start's adjoint GS, sums Q (M, B, H + NU, d) of the terms.
 
-    The other tensors are those of ``forward_kernel``, E and K kept by it, W not transposed; GY lies like Y, SK like S.
+    The other tensors are those of ``forward_kernel``, E and K kept by it, W not transposed; GY (M, TY, B, OUT, d)
+    holds the adjoints of the first OUT states after each step, SK lies like S.
     """
     row, k = tl.program_id(0), tl.program_id(1).to(tl.int64)
     at, inside, w, p, u = parameters(W, P, U, k, SIZE, WIDTH, N, H, NU)
@@ -151,17 +152,17 @@ def backward_kernel(
         g = load(GL + (k * B + row) * SIZE, splane, at, inside, NS)
     n = (tl.load(Y + y * SIZE + at, mask=inside, other=0.0),) + load(K + r * SIZE, plane, at, inside, NS - 1)
     s, a, x, gy = read(
-        E, Y, K, S, SK, GY, e, y, r, start, B, plane, splane, at, inside, last > 0, SIZE, NS, G, X, HAS_GY
+        E, Y, K, S, SK, GY, e, y, r, start, B, plane, splane, at, inside, last > 0, SIZE, NS, G, X, OUT, HAS_GY
     )  # fmt: skip
     for i in range(T):
         back = tl.minimum(T - 1 - i, 1) * B
         y, r = y - back, r - back
         following = read(
             E, Y, K, S, SK, GY, e - back, y, r, start, B, plane, splane, at, inside, T - 1 - i > 1,
-            SIZE, NS, G, X, HAS_GY,
+            SIZE, NS, G, X, OUT, HAS_GY,
         )  # fmt: skip
         if HAS_GY:
-            g = plus_first(g, gy, NS)
+            g = plus_first(g, gy, OUT, NS)
         later = a
         if NEAR:  # as in the forward loop; of the gates' slots those that no product is of are not loaded
             tl.debug_barrier()
@@ -187,10 +188,10 @@ def plus(a, b, N: tl.constexpr):
 
 
 @triton.jit
-def plus_first(a, b, N: tl.constexpr):
-    """Return a with b added to its first vector."""
-    out = (a[0] + b,)
-    for i in tl.static_range(1, N):
+def plus_first(a, b, K: tl.constexpr, N: tl.constexpr):
+    """Return the N vectors of a with those of b added to its first K."""
+    out = plus(a, b, K)
+    for i in tl.static_range(K, N):
         out = out + (a[i],)
     return out
 

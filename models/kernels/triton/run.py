@@ -41,8 +41,8 @@ def obstacle(cell: Cell, hidden: int, device: torch.device) -> str:
     """Return why the loop cannot run on ``device``; empty if it can."""
     if cell.plan is not None and ("late", 0) in cell.plan.forward.inputs.values():
         return "the step uses delayed outputs beside its products, which Triton's loops do not"
-    if cell.outputs > 1:
-        return f"the loop puts {cell.outputs} states out, which Triton's loops do not"
+    if cell.outputs > 1 and supports(cell, hidden)[0] == "graph":
+        return f"the loop puts {cell.outputs} states out, which Triton's graph schedule does not"
     return missing_gpu(device)
 
 
@@ -93,7 +93,7 @@ def forward(
     storage: torch.dtype = torch.float32,
     schedule: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return the outputs (M, T, B, d), the last states (NS, M, B, d) and two kept tensors, empty unless ``keep``.
+    """Return the outputs (M, T, B, k d), the last states (NS, M, B, d) and two kept tensors, empty unless ``keep``.
 
     Args:
         cell: Which recurrence.
@@ -112,13 +112,16 @@ def forward(
         out, last = oscillator.forward(e[:, :, :, 0], start, p, u)
         return (out, last, e, last[1].clone()) if keep else (out, last, nothing, out.new_empty(0))
     runner, steps, w = SCHEDULES[schedule or supports(cell, d)[0]], printed(cell.plan), W.contiguous()
-    kept = e.new_empty(kept_shapes(cell, members, time, batch, d, past.shape[1])[1] if keep else (0,))
+    whole = keep or cell.outputs > 1  # the states after the first are put out from where they are kept
+    kept = e.new_empty(kept_shapes(cell, members, time, batch, d, past.shape[1])[1] if whole else (0,))
     if cell.plan.looks_back:
         out, last = delayed.forward(runner, steps, e, kept, start, past, lags, w, p, u, keep)
     else:
         out = start.new_empty(members, time, batch, d)
-        last = runner.forward(steps, e, out, kept, start, w, p, u, keep)
-    return out, last, e if keep else nothing, kept
+        last = runner.forward(steps, e, out, kept, start, w, p, u, whole)
+    if cell.outputs > 1:
+        out = torch.cat([out, *kept[: cell.outputs - 1]], -1)
+    return (out, last, e, kept) if keep else (out, last, nothing, nothing.clone())
 
 
 def backward(
@@ -146,7 +149,7 @@ def backward(
     gY and glast are the adjoints of the outputs and of the last states, ``None`` for zeros. What was kept stays as it
     is, so a graph may be walked twice. ``reversible`` is for UnICORNN, ``oscillator.REVERSIBLE`` if not given.
     """
-    start, out, p, u = state.contiguous(), Y.contiguous(), P.contiguous(), U.contiguous()
+    start, out, p, u = state.contiguous(), Y[..., : state.shape[-1]].contiguous(), P.contiguous(), U.contiguous()
     gY, glast = (g if g is None else g.contiguous() for g in (gY, glast))
     if cell.plan is None:
         back = oscillator.REVERSIBLE if reversible is None else reversible

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 
 import pytest
 import torch
+from every_model import build
 from kernel_cases import on_cpu
 from torch import Generator, Tensor, cos, nn, sin
 
@@ -157,9 +158,12 @@ def test_a_stack_reads_both_of_the_layer_below(members: int | None) -> None:
     assert torch.equal(fused.features(batch)[0], actual["outputs"][..., -1, :, :])
 
 
-@pytest.mark.parametrize("kind", ["run", "halved"])
-def test_a_gpus_loops_say_that_they_put_one_state_out(kind: str) -> None:
+def test_a_gpus_loops_say_where_they_cannot_put_several_states_out() -> None:
     pytest.importorskip("triton", reason="Triton has no wheel for this platform")
-    backend = import_module(f"longwave.models.kernels.triton.{kind}")
-    reason = backend.obstacle(layer(4).cell_on("triton"), 4, torch.device("cpu"))
-    assert reason == "the loop puts 2 states out, which Triton's loops do not"
+    run, halved = (import_module(f"longwave.models.kernels.triton.{kind}") for kind in ("run", "halved"))
+    cell, here = layer(4).cell_on("triton"), torch.device("cpu")
+    assert run.obstacle(cell, 4, here) == "the tensors are on cpu, Triton's loops run on a GPU"
+    assert halved.obstacle(cell, 4, here) == "the loop puts 2 states out, of which it would keep some in bfloat16"
+    assert cell.plan is not None
+    wide = replace(build("lem", 4).cell_on("triton"), plan=replace(build("lem", 4).cell_on("triton").plan, outputs=2))
+    assert run.obstacle(wide, 256, here) == "the loop puts 2 states out, which Triton's graph schedule does not"

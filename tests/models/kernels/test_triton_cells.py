@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -39,7 +40,8 @@ def only(actual: Found, kind: type, word: str = "") -> Found:
 
 def test_values_and_all_gradients_are_those_of_float64_by_all_schedules(actual: Found) -> None:
     whole = only(actual, dict)
-    schedules = {(case, way) for case in FORMS for way in ("row", "graph")} - {("unicornn", "graph")}
+    schedules = {(case, way) for case in FORMS for way in ("row", "graph")}
+    schedules -= {("unicornn", "graph"), ("linoss", "graph")}
     assert {tuple(key.split("; ")[:2]) for key in whole} == schedules | {(c, "chunks") for c in FORMS if "tau" in c}
     assert too_far(whole) == {}
 
@@ -133,6 +135,22 @@ def test_a_step_that_uses_delayed_outputs_unit_by_unit_is_refused_with_the_reaso
         "the step uses delayed outputs beside its products, which Triton's loops do not",
         "the tensors are on cpu, Triton's loops run on a GPU",
     ]
+
+
+def test_no_block_of_the_graph_schedule_loads_what_it_has_stored() -> None:
+    """On an H200 such a load was early: another thread had not stored yet. The interpreter has one thread."""
+    from longwave.models.kernels.triton.printer import StoredBlock, active
+
+    early = []
+    for case in CASES:
+        plan = build(case, 4).cell_on("triton").plan
+        for way, blocks in (("forward", plan.forward.blocks), ("back", plan.back.blocks)) if plan else ():
+            for k in active(blocks):
+                stored: set[str] = set()
+                for line in StoredBlock(plan, way, k).body():
+                    early += [f"{case}: {line}" for place in re.findall(r"tl\.load\((.*?),", line) if place in stored]
+                    stored |= set(re.findall(r"tl\.store\((.*?),", line))
+    assert early == []
 
 
 def test_no_cell_but_unicornn_s_is_written_by_hand() -> None:

@@ -1,8 +1,8 @@
 """Is everything right on this GPU, and how fast is it? ``make gpu`` asks, and ends non-zero on any miss.
 
-``make gpu`` measures every cell by every schedule, and every loop over matrix states, against float64, then
-``longwave bench kernels`` with packs of 1 to 64, then short sweeps in both precisions, and writes
-``infra/benchmarks/<gpu>.json``.
+``make gpu`` tries the faults of ``gpu_faults``, measures every cell by every schedule, and every loop over matrix
+states, against float64, on all cores; then alone ``longwave bench kernels`` with packs of 1 to 64, the loop of every
+model, and short sweeps in both precisions. It writes ``infra/benchmarks/<gpu>.json``, anew after each part.
 ``gpu.py FILE`` does the same at small sizes in Triton's interpreter, where TRITON_INTERPRET is 1.
 """
 
@@ -15,25 +15,30 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import every_model
+import gpu_faults
 import torch
 from every_model import CASES, MATRIX_CASES, build, too_far
 from rich.console import Console
 from tree import ROOT
-from triton_cases import FORMS, SCHEDULES, far, halved
+from triton_cases import FORMS, SCHEDULES, far, halved, schedules
 from triton_matrix_cases import far_model
 
 from longwave.models.kernels import using
 from longwave.models.kernels.dispatch import STORED
 from longwave.platform.bench.kernels import Agenda, plan_benchmark, run_benchmark
 from longwave.platform.bench.report import judge_targets
-from longwave.platform.bench.sizes import EIGENWORMS, FITZHUGH, PackSize, Size
+from longwave.platform.bench.sizes import EIGENWORMS, FITZHUGH, PSMNIST, PackSize, Size, make_layer, recurrent_models
+from longwave.platform.bench.turns import fastest_turns, network_contender
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import check_sweep
 from longwave.platform.sweeps.place.workers import Workers
@@ -41,6 +46,8 @@ from longwave.platform.sweeps.run import driver
 from longwave.platform.training import environment
 from longwave.tasks import adding
 
+PLAIN = 100
+"""Steps of a plain loop that is timed."""
 HALVED = 1e-2
 """Largest relative change of a gradient by rows in bfloat16."""
 
@@ -56,7 +63,9 @@ class Scale:
         steps, batch: Of each case.
         halves: Cases and schedules of which rows are stored in bfloat16.
         lags: Of the two members of a layer that looks back.
+        faults: Of ``gpu_faults``.
         agenda: What ``bench kernels`` measures.
+        speeds: Models whose loop is timed, at which size.
         sweep: Settings of the sweeps.
     """
 
@@ -67,7 +76,9 @@ class Scale:
     batch: int
     halves: Sequence[tuple[str, str]]
     lags: Sequence[list[int]]
+    faults: Mapping[str, tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]]
     agenda: Agenda
+    speeds: Mapping[str, Size]
     sweep: dict[str, Any]
 
 
@@ -80,9 +91,11 @@ def whole_scale() -> Scale:
         dict.fromkeys(MATRIX_CASES, (16, 60, 256)),
         200,
         5,
-        tuple(itertools.product(FORMS, ("row", "graph"))),
+        tuple((form, way) for form in FORMS for way in schedules(form) if way != "chunks" and form != "linoss"),
         ([5, 0], [40, 65]),
-        replace(plan_benchmark("cuda"), packs=packs),
+        gpu_faults.checks(),
+        replace(plan_benchmark("cuda"), packs=packs, compile=False),
+        dict.fromkeys(recurrent_models(), PSMNIST) | dict.fromkeys(MATRIX_CASES, Size(1000, 32, 64, 64)),
         {"task": "fitzhugh_nagumo", "models": ["lem", "gru", "unicornn"], "trials": 8, "retrain": 2, "epochs": 5},
     )
 
@@ -100,7 +113,9 @@ def small_scale() -> Scale:
         1,
         (("lem", "row"),),
         ([2, 1],),
+        {},
         replace(agenda, packs=[PackSize(1, size), PackSize(2, size)]),
+        {"gru": size},
         {**settings, "batch": 2, "steps": 1, "epochs": 1},
     )
 
@@ -126,33 +141,66 @@ class Findings:
             self.misses.append(what)
 
 
-def check_cells(scale: Scale, device: str, findings: Findings) -> list[dict[str, Any]]:
-    """Return how far each case is from float64 by each schedule, at each size."""
-    lines = []
+@contextmanager
+def workers(device: str) -> Iterator[Executor]:
+    """Give what runs checks side by side: a process a core where a GPU compiles and waits, else this one."""
+    if device == "cpu":
+        with ThreadPoolExecutor(1) as pool:
+            yield pool
+    else:
+        with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
+            yield pool
+
+
+def check_correctness(scale: Scale, device: str, findings: Findings) -> dict[str, Any]:
+    """Return what the faults gave, and how far each case is from float64 by each schedule, at each size."""
+    with workers(device) as pool:
+        faults = {name: pool.submit(try_fault, name, *arguments) for name, (_, arguments) in scale.faults.items()}
+        cells = {what: pool.submit(*call) for what, call in plan_cells(scale, device).items()}
+        matrices = {
+            f"{case}, d={d}": pool.submit(far_model, case, d, scale.steps, scale.batch, device)
+            for case, widths in scale.matrices.items()
+            for d in widths
+        }
+        found = {name: given for name, future in faults.items() for given in findings.attempt(name, future.result)}
+        return {"faults": found, "cells": judge(cells, findings), "matrices": judge(matrices, findings)}
+
+
+def try_fault(name: str, *arguments: Any) -> dict[str, Any]:
+    """Return what a check of ``gpu_faults`` gives, by its name: a process of its own looks it up."""
+    with gpu_faults.poisoned():
+        return gpu_faults.checks()[name][0](*arguments)
+
+
+def plan_cells(scale: Scale, device: str) -> dict[str, tuple[Any, ...]]:
+    """Return, by its name, the call that measures each case by each schedule at each size."""
+    calls: dict[str, tuple[Any, ...]] = {}
     for case, schedule in itertools.product(scale.cases, SCHEDULES):
-        delayed = "past" in build(case, 2).state_shapes()
-        if schedule == "chunks" and not delayed:
+        if schedule not in schedules(case):
             continue
+        delayed = "past" in build(case, 2).state_shapes()
         for d, lags in itertools.product(scale.hidden[schedule], scale.lags if delayed else [[]]):
-            if not _fits_width(case, schedule, d):
-                continue
-            what = f"{case}, {schedule}, d={d}" + (f", lags {lags}" if lags else "")
-            with patch.object(every_model, "TAU", lags or every_model.TAU):
-                run = lambda: far(case, schedule, d, scale.steps, scale.batch, device=device)  # noqa: B023, E731
-                for errors in findings.attempt(what, run):
-                    lines.append({"case": what, "error": max(own for own, _ in errors.values())})
-                    findings.demand(not too_far(errors), f"{what}: {too_far(errors)}")
-    return lines
+            if _fits_width(case, schedule, d):
+                what = f"{case}, {schedule}, d={d}" + (f", lags {lags}" if lags else "")
+                calls[what] = (far_with_lags, lags, case, schedule, d, scale.steps, scale.batch, device)
+    return calls
 
 
-def check_matrices(scale: Scale, device: str, findings: Findings) -> list[dict[str, Any]]:
-    """Return how far each loop over matrix states is from float64, at each size."""
+def far_with_lags(
+    lags: list[int], case: str, schedule: str, d: int, steps: int, batch: int, device: str
+) -> dict[str, tuple[float, float]]:
+    """Return how far a case is from float64, with these lags where it looks back."""
+    with patch.object(every_model, "TAU", lags or every_model.TAU):
+        return far(case, schedule, d, steps, batch, device=device)
+
+
+def judge(futures: Mapping[str, Future[dict[str, tuple[float, float]]]], findings: Findings) -> list[dict[str, Any]]:
+    """Return the worst distance of each; note those too far as misses."""
     lines = []
-    for case, d in ((case, d) for case, widths in scale.matrices.items() for d in widths):
-        run = lambda: far_model(case, d, scale.steps, scale.batch, device)  # noqa: B023, E731
-        for errors in findings.attempt(f"{case}, d={d}", run):
-            lines.append({"case": f"{case}, d={d}", "error": max(own for own, _ in errors.values())})
-            findings.demand(not too_far(errors), f"{case}, d={d}: {too_far(errors)}")
+    for what, future in futures.items():
+        for errors in findings.attempt(what, future.result):
+            lines.append({"case": what, "error": max(own for own, _ in errors.values())})
+            findings.demand(not too_far(errors), f"{what}: {too_far(errors)}")
     return lines
 
 
@@ -186,6 +234,29 @@ def check_kernels(scale: Scale, findings: Findings) -> dict[str, Any]:
     return report.to_dict()
 
 
+def check_speeds(scale: Scale, device: str, findings: Findings) -> list[dict[str, Any]]:
+    """Return µs a step, forward and backward, of every model's loop and of its plain one."""
+    lines = []
+    for case, size in scale.speeds.items():
+        for best in findings.attempt(f"timing {case}, {size}", lambda: _time_model(case, size, device)):  # noqa: B023
+            lines.append({"model": case, "size": str(size), **best})
+    return lines
+
+
+def _time_model(case: str, size: Size, device: str) -> dict[str, Any]:
+    """Return our loop's times, and over its first steps the plain loop's."""
+    layer = (
+        build(case, size.hidden, size.inputs, None)
+        if case in MATRIX_CASES
+        else make_layer(case, size, torch.device(device))
+    )
+    layer, x = layer.to(device), torch.randn(size.shape, device=device)
+    best = fastest_turns({"ours": network_contender(layer, x)}, 3, 0.3)
+    with using("reference"):
+        best |= fastest_turns({"plain": network_contender(layer, x[:PLAIN])}, 1, 0.0)
+    return {"why": str(layer.why()), **best}
+
+
 def check_sweeps(scale: Scale, findings: Findings) -> list[dict[str, Any]]:
     """Return how the trials of a short sweep ended, in each precision that Triton's loops have."""
     lines = []
@@ -196,8 +267,8 @@ def check_sweeps(scale: Scale, findings: Findings) -> list[dict[str, Any]]:
                 what, way = f"sweep in {precision}, {model} {run.trial}", run.environment["kernel"]
                 lines.append({"sweep": what, "status": run.status, "seconds": run.seconds, "kernel": way})
                 findings.demand(run.status == "ok", f"{what}: {run.status}, {run.reason}")
-                right = way.startswith(f"{path}: ") and run.environment["precision"] == precision
-                findings.demand(right, f"{what}: ran by {way}, in {run.environment['precision']}")
+                right = way.startswith(f"{path}: ") and run.environment.get("precision") == precision
+                findings.demand(right, f"{what}: ran by {way}, in {run.environment.get('precision')}")
     return lines
 
 
@@ -210,34 +281,33 @@ def _run_sweep(settings: dict[str, Any]) -> list[Any]:
             return [(t.config.model, t.run) for t in store.trials_by_id([a.id for a in store.planned("gpu")])]
 
 
-def examine_device(scale: Scale, device: str) -> dict[str, Any]:
-    """Return all that was found, and the misses."""
-    findings = Findings()
-    parts = {
-        "cells": check_cells(scale, device, findings),
-        "matrices": check_matrices(scale, device, findings),
-        "halves": check_halves(scale, device, findings),
-        "kernels": check_kernels(scale, findings),
-        "sweeps": check_sweeps(scale, findings),
-    }
-    return {"versions": environment.describe(), **parts, "misses": findings.misses}
-
-
-def write_report(report: dict[str, Any], path: Path) -> int:
-    """Write the file and print the misses; return 1 if there are any."""
-    path.write_text(json.dumps(report, indent=2, default=str) + "\n")
-    print("\n".join([f"{path.name}: {len(report['cells'])} cases, {len(report['misses'])} misses.", *report["misses"]]))
-    return 1 if report["misses"] else 0
+def examine_device(scale: Scale, device: str, path: Path) -> int:
+    """Write all that was found, and the misses, anew after each part; return 1 if there are any misses, else 0."""
+    findings, report = Findings(), {"versions": environment.describe()}
+    parts: tuple[Callable[[], dict[str, Any]], ...] = (
+        lambda: check_correctness(scale, device, findings),
+        lambda: {"halves": check_halves(scale, device, findings)},
+        lambda: {"speeds": check_speeds(scale, device, findings)},
+        lambda: {"kernels": check_kernels(scale, findings)},
+        lambda: {"sweeps": check_sweeps(scale, findings)},
+    )
+    for part in parts:
+        report |= part()
+        path.write_text(json.dumps({**report, "misses": findings.misses}, indent=2, default=str) + "\n")
+    misses = findings.misses
+    print("\n".join([f"{path.name}: {len(report['cells'])} cases, {len(misses)} misses.", *misses]))
+    return 1 if misses else 0
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure; return as ``told`` does, or 2 if there is no GPU."""
+    """Measure; return 1 if anything was missed, or 2 if there is no GPU."""
     if arguments and os.environ.get("TRITON_INTERPRET") == "1":
         with using("triton"), patch.object(adding, "HELD_OUT", 4):
-            return write_report(examine_device(small_scale(), "cpu"), Path(arguments[0]))
+            return examine_device(small_scale(), "cpu", Path(arguments[0]))
     if torch.cuda.is_available():
         name = re.sub(r"[^a-z0-9]+", "-", torch.cuda.get_device_name().lower()).strip("-")
-        return write_report(examine_device(whole_scale(), "cuda"), ROOT / f"infra/benchmarks/{name}.json")
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # products that are the same in every run
+        return examine_device(whole_scale(), "cuda", ROOT / f"infra/benchmarks/{name}.json")
     print("make gpu needs a CUDA device, and there is none here.", file=sys.stderr)
     return 2
 

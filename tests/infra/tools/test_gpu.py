@@ -30,6 +30,7 @@ def test_all_of_it_runs_in_the_interpreter_and_misses_nothing(tmp_path: Path) ->
     schedules = {tuple(line["case"].split(", ")[:2]) for line in report["cells"]}
     assert schedules == {(c, s) for c in ("lem", "tau_gru") for s in ("row", "graph", "chunks")} - {("lem", "chunks")}
     assert [line["case"] for line in report["matrices"]] == ["deltanet, d=3"]
+    assert [line["model"] for line in report["speeds"]] == ["gru"]
     assert [pack["members"] for pack in report["kernels"]["packs"]] == [1, 2]
     ways = {(line["sweep"].split(",")[0], line["kernel"].split(":")[0], line["status"]) for line in report["sweeps"]}
     assert ways == {
@@ -53,9 +54,10 @@ def test_a_miss_and_a_failure_are_told_and_end_with_one(
         return {"outputs": (1e-7, 1e-7), "dx": (float("nan") if schedule == "chunks" else 2e-5, 1e-6)}
 
     monkeypatch.setattr(gpu, "far", far)
-    for part in ("check_matrices", "check_halves", "check_kernels", "check_sweeps"):
+    monkeypatch.setattr(gpu, "far_model", lambda *_: {"outputs": (1e-7, 1e-7)})
+    for part in ("check_halves", "check_speeds", "check_kernels", "check_sweeps"):
         monkeypatch.setattr(gpu, part, lambda *_: [])
-    assert gpu.write_report(gpu.examine_device(gpu.small_scale(), "cpu"), tmp_path / "found.json") == 1
+    assert gpu.examine_device(gpu.small_scale(), "cpu", tmp_path / "found.json") == 1
     misses = json.loads((tmp_path / "found.json").read_text())["misses"]
     assert misses == [
         "lem, row, d=3: {'dx': (2e-05, 1e-06)}",

@@ -1,0 +1,314 @@
+"""Faults that others met on GPUs, each tried here: ``gpu`` runs them, and what one returns stands in its report.
+
+A check raises AssertionError with what is wrong. Buffers are filled with NaN before they are written throughout, so
+that what a kernel leaves out is seen. ``python infra/tools/gpu_faults.py`` alone runs small launches of every kind,
+for NVIDIA's compute-sanitizer to watch.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import every_model
+import torch
+from every_model import build, distances, too_far
+from kernel_cases import inputs, outcome
+from torch import Tensor
+from triton_cases import FORMS, SCHEDULES, call, far, results, scheduled, schedules
+from triton_matrix_cases import far_model
+
+from longwave.models.kernels import using
+from longwave.models.kernels.triton import graph, row
+
+CUDA = "cuda"
+RUNS = 50
+"""Runs that must agree to the bit."""
+MATRICES = ("deltanet", "mamba", "s4d", "mlstm")
+"""Models over matrix states that differ in their loops: outer products, diagonals, complex numbers, a normaliser."""
+SANITIZERS = ("memcheck", "racecheck", "synccheck")
+"""Of NVIDIA's four: initcheck reports what is read and not used, and NaN in new buffers shows what is used."""
+SANITIZED = 150
+"""Seconds that a sanitizer may take."""
+PROCESSES = 8
+"""Processes that compile the same kernels at once."""
+
+
+def sizes_at_the_edges_of_blocks(form: str) -> dict[str, Any]:
+    """Return the worst error at sizes around those of blocks, waves of programs and windows of steps."""
+    wide = itertools.product((1, 15, 16, 17, 60, 127, 128, 129, 256), (5,), (1, 63, 64, 65), (3,))
+    many = itertools.product((60, 128), (1, 131, 132, 133), (65,), (1, 3))
+    worst, what = 0.0, ""
+    for d, B, T, M in (*wide, *many):
+        with patch.object(every_model, "TAU", [5, 0, 70]):
+            errors = distances(form, d, T, B, device=CUDA, members=M)
+        key = f"d={d} B={B} T={T} M={M}"
+        assert not too_far(errors), f"{key}: {too_far(errors)}"
+        worst, what = max((worst, what), (max(own for own, _ in errors.values()), key))
+    return {"worst": worst, "at": what}
+
+
+def lags_at_the_ends(form: str) -> dict[str, Any]:
+    """Return the worst error by each schedule with lags of 0, 1, some, and all but the last step."""
+    worst = 0.0
+    for schedule, lags in itertools.product(SCHEDULES, ([0, 1], [33, 199], [199, 0])):
+        with patch.object(every_model, "TAU", lags):
+            errors = far(form, schedule, 60, 200, device=CUDA)
+        assert not too_far(errors), f"{schedule}, lags {lags}: {too_far(errors)}"
+        worst = max(worst, max(own for own, _ in errors.values()))
+    return {"worst": worst}
+
+
+def runs_that_agree(form: str) -> dict[str, Any]:
+    """Return how many runs agreed to the bit, at a width of each schedule."""
+    for d in (32, 128, 256):
+        layer, given = _on_gpu(form, d, 100, 130)
+        first = outcome(layer, *given)
+        for _ in range(RUNS - 1):
+            _assert_equal(outcome(layer, *given), first, f"d={d}: runs differ")
+    return {"runs": RUNS}
+
+
+def other_warps(form: str) -> dict[str, Any]:
+    """Return the worst error of the row schedule with twice as many warps for a program."""
+    worst = 0.0
+    with patch.object(row, "WARPS", {16: 2, 32: 2, 64: 8, 128: 8}):
+        for d in (16, 32, 60):
+            errors = far(form, "row", d, 100, device=CUDA)
+            assert not too_far(errors), f"d={d}: {too_far(errors)}"
+            worst = max(worst, max(own for own, _ in errors.values()))
+    return {"worst": worst}
+
+
+def graphs_that_others_evict() -> dict[str, Any]:
+    """Return how many replays gave the same bits after other shapes took their places, and threads and streams ran.
+
+    pytorch#193402: dropping one graph may free the workspace of the products of all others.
+    """
+    shapes = [(200, batch) for batch in (3, 5, 7, 9, 11)]
+    layers = [_on_gpu("lem", 256, *shape) for shape in shapes]
+    first = [outcome(layer, *given) for layer, given in layers]
+    for _ in range(3):
+        for (layer, given), before in zip(layers, first, strict=True):
+            for _ in range(2):
+                _assert_equal(outcome(layer, *given), before, "a replayed graph gives other bits")
+    layer, given = layers[0]
+
+    def elsewhere(stream: torch.cuda.Stream | None, found: list[Any]) -> None:
+        with torch.cuda.stream(stream):
+            found.append(outcome(layer, *given))
+            torch.cuda.current_stream().synchronize()
+
+    graph._loop.cache_clear()
+    found: list[Any] = []
+    thread = threading.Thread(target=elsewhere, args=(None, found))
+    thread.start(), thread.join()
+    del thread
+    for _ in range(3):
+        _assert_equal(outcome(layer, *given), first[0], "a graph that a thread captured, now over, gives other bits")
+    streams = [torch.cuda.Stream() for _ in range(2)]
+    for stream in streams * 3:
+        elsewhere(stream, found)
+    threads = [threading.Thread(target=elsewhere, args=(stream, found)) for stream in streams * 2]
+    [thread.start() for thread in threads], [thread.join() for thread in threads]
+    assert len(found) == 11, f"{11 - len(found)} of four threads failed"
+    for one in found:
+        _assert_equal(one, first[0], "another thread or stream gives other bits")
+    return {"replays": 33 + len(found)}
+
+
+def autograd_around_loops(form: str) -> dict[str, Any]:
+    """Return what of autograd and torch.compile was tried with a layer."""
+    for d in (60, 256):
+        layer, (x, state) = _on_gpu(form, d, 100, 4)
+        plain = layer(x, state)[0].detach()
+        for mode in (torch.no_grad, torch.inference_mode):
+            with mode():
+                assert torch.equal(layer(x, state)[0], plain), f"d={d}: {mode.__name__} gives other outputs"
+        weights = [p for p in layer.parameters() if p.requires_grad]
+
+        def loss(run: Any = layer) -> Tensor:
+            return run(x, state)[0].square().mean()  # noqa: B023
+
+        once = torch.autograd.grad(loss(), weights)
+        twice = torch.autograd.grad(loss() + loss(), weights)
+        assert all(torch.allclose(b, 2 * a, rtol=1e-5, atol=1e-6) for a, b in zip(once, twice, strict=True)), "twice"
+        layer.zero_grad()
+        for _ in range(3):
+            loss().backward()
+        assert all(torch.allclose(p.grad, 3 * a, rtol=1e-5, atol=1e-6) for p, a in zip(weights, once, strict=True))
+        slopes = torch.autograd.grad(loss(torch.compile(layer)), weights)
+        assert all(torch.allclose(a, b, rtol=1e-4, atol=1e-6) for a, b in zip(once, slopes, strict=True)), "compiled"
+        above = build(form, d, p=d).to(CUDA)
+        stacked = [above, layer]
+
+        def stack() -> list[Tensor]:
+            ends = [p for one in stacked for p in one.parameters() if p.requires_grad]  # noqa: B023
+            return list(torch.autograd.grad(above(layer(x, state)[0])[0].square().mean(), ends))  # noqa: B023
+
+        ours = stack()
+        with using("reference"):
+            truth = stack()
+        far_off = max(((a - b).norm() / b.norm().clamp_min(1e-6)).item() for a, b in zip(ours, truth, strict=True))
+        assert far_off < 1e-3, f"d={d}: two layers of one shape are off by {far_off:.1e}"
+        try:
+            torch.autograd.grad(sum(g.sum() for g in torch.autograd.grad(loss(), weights, create_graph=True)), weights)
+        except RuntimeError as error:
+            said = str(error).splitlines()[0]
+        else:
+            raise AssertionError("A second derivative raises no error.")
+    return {"second derivative": said}
+
+
+def numbers_beyond_32_bits() -> dict[str, Any]:
+    """Return the sizes of tensors with more than 2³¹ numbers whose parts equal runs of their own."""
+    found: dict[str, Any] = {}
+    for form, d, batch, steps, each in (
+        ("lem", 128, 2048, 8300, 36),
+        ("lem", 256, 1024, 8300, 36),
+        ("mingru", 128, 2048, 8300, 40),
+    ):
+        if each * steps * batch * d > torch.cuda.mem_get_info()[0]:
+            found[f"{form}, d={d}"] = "not enough memory"
+            continue
+        layer, back = build(form, d, members=None).to(CUDA), form == "mingru"
+        x = torch.randn(steps, batch, 3, device=CUDA, requires_grad=back)
+        with torch.set_grad_enabled(back):
+            whole = layer(x)[0]
+            assert whole.numel() > 2**31
+            slopes = torch.autograd.grad(whole.sum(), x)[0] if back else None
+            for a in (0, batch - 8):
+                part = x[:, a : a + 8].detach().clone().requires_grad_(back)
+                own = layer(part)[0]
+                pairs = [(whole[:, a : a + 8], own)]
+                if slopes is not None:
+                    pairs.append((slopes[:, a : a + 8], torch.autograd.grad(own.sum(), part)[0]))
+                errors = [((one - other).norm() / other.norm()).item() for one, other in pairs]
+                assert max(errors) < 1e-4, f"{form}, d={d}: sequences {a} to {a + 8} differ by {errors}"
+        found[f"{form}, d={d}"] = list(whole.shape)
+        del whole, slopes, own, pairs
+        torch.cuda.empty_cache()
+    return found
+
+
+def widest_layers() -> dict[str, Any]:
+    """Return for loops over matrix states, and for rows far above the schedules' width, what ran or was refused."""
+    found = {}
+    for case, d in (("lem", 1024), ("indrnn", 4096), ("lru", 2048), *((case, 512) for case in MATRICES)):
+        layer, given = _on_gpu(case, d, 20, 2)
+        found[f"{case}, d={d}"] = str(layer.why())
+        assert all(t.isfinite().all() for t in outcome(layer, *given).values()), f"{case}, d={d}: not finite"
+    return found
+
+
+def one_cold_cache() -> dict[str, Any]:
+    """Return how many processes compiled the same kernels at once into one empty cache."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "TRITON_CACHE_DIR": folder}
+        command = [sys.executable, __file__]
+        running = [subprocess.Popen(command, env=environment, stderr=subprocess.PIPE) for _ in range(PROCESSES)]
+        errors = [process.communicate(timeout=300)[1] for process in running]
+    broken = [error.decode()[-300:] for error, process in zip(errors, running, strict=True) if process.returncode]
+    assert not broken, f"{len(broken)} of {PROCESSES} processes failed: {broken[0]}"
+    return {"processes": PROCESSES}
+
+
+def sanitizer(tool: str) -> dict[str, Any]:
+    """Return the last words of NVIDIA's compute-sanitizer about small launches of every kind."""
+    command = ["compute-sanitizer", "--tool", tool, "--target-processes", "all", "--error-exitcode", "9"]
+    environment = {**os.environ, "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
+    done = subprocess.run(
+        [*command, sys.executable, __file__], env=environment, capture_output=True, text=True, timeout=SANITIZED
+    )
+    said = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith("=========")]
+    assert done.returncode == 0, f"{tool}: exit {done.returncode}: {' '.join(said[:12])} … {done.stderr[-300:]}"
+    return {"said": said[-1] if said else ""}
+
+
+def another_ptxas(path: str) -> dict[str, Any]:
+    """Return the worst errors with the machine code of another ptxas."""
+    script = (
+        "import json; from triton_cases import FORMS, far; from every_model import too_far\n"
+        "found = {(c, d): far(c, 'row', d, 100, device='cuda') for c in FORMS for d in (16, 60, 128)}\n"
+        "assert not any(map(too_far, found.values())), found\n"
+        "print(json.dumps(max(own for errors in found.values() for own, _ in errors.values())))"
+    )
+    version = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[-2]
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "TRITON_PTXAS_PATH": path, "TRITON_CACHE_DIR": folder}
+        done = subprocess.run(
+            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=300
+        )
+    assert done.returncode == 0, f"{version}: {done.stderr[-400:]}"
+    return {"ptxas": version, "worst": float(done.stdout)}
+
+
+def checks() -> Mapping[str, tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]]:
+    """Return every check by name, and what it is given; those that take longest come first."""
+    found: dict[str, tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]] = {}
+    for tool in SANITIZERS:
+        found[f"sanitizer, {tool}"] = (sanitizer, (tool,))
+    found["numbers beyond 32 bits"] = (numbers_beyond_32_bits, ())
+    found["one cold cache"] = (one_cold_cache, ())
+    for form in FORMS:
+        found[f"sizes at the edges of blocks, {form}"] = (sizes_at_the_edges_of_blocks, (form,))
+        found[f"runs that agree, {form}"] = (runs_that_agree, (form,))
+        found[f"autograd, {form}"] = (autograd_around_loops, (form,))
+        if "tau" in form:
+            found[f"lags, {form}"] = (lags_at_the_ends, (form,))
+        if form != "unicornn":
+            found[f"other warps, {form}"] = (other_warps, (form,))
+    for case in MATRICES:
+        found[f"runs that agree, {case}"] = (runs_that_agree, (case,))
+    found["graphs that others evict"] = (graphs_that_others_evict, ())
+    found["widest layers"] = (widest_layers, ())
+    for path in filter(None, os.environ.get("OTHER_PTXAS", "").split(":")):
+        found[f"ptxas at {Path(path).parent}"] = (another_ptxas, (path,))
+    return found
+
+
+@contextmanager
+def poisoned() -> Iterator[None]:
+    """Fill new tensors with NaN inside the block."""
+    before = torch.get_deterministic_debug_mode()
+    torch.set_deterministic_debug_mode("warn")
+    try:
+        yield
+    finally:
+        torch.set_deterministic_debug_mode(before)
+
+
+def _on_gpu(case: str, d: int, steps: int, batch: int) -> tuple[Any, tuple[Tensor, tuple[Tensor, ...]]]:
+    """Return a layer, its input and its start state on the GPU."""
+    layer = build(case, d).to(CUDA)
+    x, state = inputs(layer, steps, batch)
+    return layer, (x.to(CUDA), tuple(s.to(CUDA) for s in state))
+
+
+def _assert_equal(one: Mapping[str, Tensor], other: Mapping[str, Tensor], what: str) -> None:
+    unequal = [name for name in other if not torch.equal(one[name], other[name])]
+    assert not unequal, f"{what}: {', '.join(unequal)}"
+
+
+def launch_small() -> None:
+    """Launch each kind of kernel once, at sizes that a sanitizer can follow."""
+    for form in FORMS:
+        for schedule in schedules(form):
+            with scheduled(schedule):
+                results(call(form, 17, 5).to(CUDA), schedule="row" if schedule == "chunks" else schedule)
+    for case in MATRICES:
+        far_model(case, 5, 4, 2, CUDA)
+    torch.cuda.synchronize()
+
+
+if __name__ == "__main__":
+    launch_small()

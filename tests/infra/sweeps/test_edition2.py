@@ -16,8 +16,9 @@ from longwave.tasks.base.variants import FRESH
 
 FILES = sorted((ROOT / "infra/sweeps/edition2").glob("*.toml"))
 FIRST_TIER = "lstm gru tanh_rnn lem cornn unicornn lipschitz_rnn tau_gru lru linoss mingru".split()
-MODERN = ["mamba", "deltanet"]
-"""The rest of the first tier, in files of their own that end in -modern."""
+MODERN, GATED = ["mamba", "deltanet"], ["lstm", "gru"]
+"""The rest of the first tier, and on some boards what is trained first: in files that end in -modern and -gated."""
+PARTS = [path for path in FILES if path.stem.endswith(("-modern", "-gated"))]
 IN_BLOCKS = {"lru", "linoss", "mingru", *MODERN}
 """What its papers print in residual blocks alone."""
 FIVE = ["lstm", "lem", *sorted(IN_BLOCKS - {*MODERN}, key=FIRST_TIER.index)]
@@ -37,6 +38,13 @@ def parameters(file: SweepFile) -> dict[str, int]:
         hidden = int(cell.fixed["hidden"])
         numbers[model.name] = model.parameters(task.inputs, hidden, task.outputs, None, cell.options(model))
     return numbers
+
+
+def models_of_part(path: Path) -> list[str]:
+    """Return the models of the first tier that a file has."""
+    if path in PARTS:
+        return GATED if path.stem.endswith("-gated") else MODERN
+    return FIRST_TIER[2:] if path.with_name(f"{path.stem}-gated.toml").exists() else FIRST_TIER
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -63,7 +71,7 @@ def test_every_board_has_the_first_tier_but_those_of_five_in_blocks_and_of_three
     if "lorenz96-F" in path.stem:
         assert sweep.models == ["lstm", "cornn", "unicornn"]
     else:
-        known = FIVE if "block" in path.stem else MODERN if path.stem.endswith("modern") else FIRST_TIER
+        known = FIVE if "block" in path.stem else models_of_part(path)
         assert sweep.models[: len(known)] == known and (path.stem[0] == "g" or sweep.models == known)
 
 
@@ -74,16 +82,19 @@ def test_models_have_equally_many_trainable_numbers_within_five_per_cent(path: P
     assert all(abs(count / middle - 1) <= 0.05 for count in numbers.values()), numbers
 
 
-@pytest.mark.parametrize("path", [p for p in FILES if p.stem.endswith("modern")], ids=lambda path: path.stem)
-def test_mamba_and_deltanet_have_the_budget_and_the_size_of_the_other_models_of_their_board(path: Path) -> None:
-    modern, board = read_sweep(path), read_sweep(path.with_name(path.name.replace("-modern", "")))
-    assert modern.variant_by_task == board.variant_by_task and modern.recipe == board.recipe
-    assert (modern.epochs, modern.steps, modern.batch, modern.halving) == (
-        board.epochs, board.steps, board.batch, board.halving
-    )  # fmt: skip
+@pytest.mark.parametrize("path", PARTS, ids=lambda path: path.stem)
+def test_models_with_a_file_of_their_own_have_the_budget_and_the_size_of_the_others_of_their_board(path: Path) -> None:
+    part, board = read_sweep(path), read_sweep(path.with_name(f"{path.stem.rpartition('-')[0]}.toml"))
+    assert part.variant_by_task == board.variant_by_task and part.recipe == board.recipe
+    assert (part.epochs, part.steps, part.batch, part.halving) == (
+        board.epochs,
+        board.steps,
+        board.batch,
+        board.halving,
+    )
     middle = sorted(parameters(board).values())[len(board.models) // 2]
-    assert all(abs(count / middle - 1) <= 0.05 for count in parameters(modern).values())
-    assert modern.model["deltanet"]["eigenvalues"] == "-1-1"
+    assert all(abs(count / middle - 1) <= 0.05 for count in parameters(part).values())
+    assert "deltanet" not in part.models or part.model["deltanet"]["eigenvalues"] == "-1-1"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

@@ -36,6 +36,7 @@ from pathlib import Path
 
 from edition_folders import SHOWN, EditionFolders, longwave, query, read_state, trust_bundle
 from edition_report import write_report
+from edition_successor import describe_successor
 from rechosen import list_rechosen, write_files
 
 from longwave.files import atomic_file
@@ -197,10 +198,11 @@ def publish(folders: EditionFolders) -> None:
         with Store(fresh.store) as store:
             write_catalogue(store)
             commit = describe()["commit"]
-            made = write_edition(
-                pages, store, TITLE.format(folders.number), commit, None, True, print, trust, folders.carried, "MIT"
-            )
             rows = read_board(store, pool=Pool(trust=trust))
+            successor, title = describe_successor(rows, folders), TITLE.format(folders.number)
+            made = write_edition(
+                pages, store, title, commit, None, True, print, trust, folders.carried, "MIT", note=successor
+            )
             write_report(
                 rows,
                 winners_at_edges(store),
@@ -208,6 +210,7 @@ def publish(folders: EditionFolders) -> None:
                 made,
                 pages,
                 folders,
+                successor,
             )
         if folders.is_shown:
             ship(made, folders.shipped)

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,12 @@ class EditionFolders:
     def is_shown(self) -> bool:
         """Whether the README and the package show this edition."""
         return self.number == SHOWN
+
+    @property
+    def next_edition(self) -> EditionFolders:
+        """The folders of the edition after it."""
+        number = self.number + 1
+        return replace(self, sweeps=self.sweeps.with_name(f"edition{number}"), number=number)
 
     @property
     def edition(self) -> Path:

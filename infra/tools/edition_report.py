@@ -49,6 +49,7 @@ def write_report(
     made: Edition,
     folder: Path,
     folders: EditionFolders,
+    successor: str = "",
 ) -> None:
     """Write the report of an edition; of the one that the README shows its answer and its heat map, too.
 
@@ -59,9 +60,10 @@ def write_report(
         made: The edition.
         folder: Where it lies.
         folders: Of the edition.
+        successor: Which boards the next edition trains again; empty if none.
     """
     people = folders.surprises.read_text("utf-8") if folders.surprises.exists() else ""
-    text = report(rows, edges, ahead, made.title, made.id, people, folders.number)
+    text = report(rows, edges, ahead, made.title, made.id, people, folders.number, successor)
     (folder / "REPORT.md").write_text(text, encoding="utf-8")
     if folders.is_shown:
         _show(rows, folders)
@@ -85,6 +87,7 @@ def report(
     edition: str,
     surprises: str,
     number: int = SHOWN,
+    successor: str = "",
 ) -> str:
     """Return the report as Markdown; each statement of a row links it in the edition's page beside.
 
@@ -96,6 +99,7 @@ def report(
         edition: Its short id.
         surprises: What people say, with links of their own.
         number: Of the edition in the repository.
+        successor: Which boards the next edition trains again; empty if none.
     """
     boards = [_board(name, list(group)) for name, group in groupby(rows, key=lambda row: row.place)]
     trained = [row for row in rows if row.kind == "reproduced"]
@@ -116,6 +120,7 @@ def report(
     )
     parts = [
         ("Which model is best", [*chain(*((over_all(one), "") for one in overviews(rows))), *_best(boards)]),
+        *([("What the next edition replaces", [successor])] if successor else []),
         ("Tasks proposed for retirement", _retired(rows)),
         ("Published numbers", [*filter(None, [verdict_share(rows)]), *_verdicts(boards)]),
         ("Undecided", _undecided(boards)),

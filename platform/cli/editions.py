@@ -32,6 +32,9 @@ def publish_edition(
         str | None,
         typer.Option(metavar="USER/NAME", help="Dataset on the Hugging Face Hub that it is to be; for scores."),
     ] = None,
+    note: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="A sentence above the boards: what replaces them, say.")
+    ] = None,
     trust: TrustOption = None,
     store: StoreOption = None,
 ) -> None:
@@ -58,6 +61,7 @@ def publish_edition(
             trust or (),
             licence=licence or "",
             hub=hub or "",
+            note=note or "",
         )
     counts = ", ".join(f"{what} {count}" for what, count in made.counts.items())
     typer.echo(f"Edition {made.id} ({counts}): {folder / 'index.html'}")

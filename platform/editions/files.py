@@ -18,7 +18,7 @@ from longwave.platform.render.export import as_json
 
 
 def draw_files(
-    made: Edition, rows: Sequence[Row], before: Edition | None, lacks: str, curves: Curves
+    made: Edition, rows: Sequence[Row], before: Edition | None, lacks: str, curves: Curves, note: str = ""
 ) -> dict[str, bytes]:
     """Return the files of an edition by their names: page, texts, figures and tables.
 
@@ -28,6 +28,7 @@ def draw_files(
         before: The edition before: what changed since is listed.
         lacks: Why it has no results; empty if it has.
         curves: Epochs of its retrainings.
+        note: A sentence above the boards of the page.
     """
     changes = difference(before, made) if before else []
     previous = before.id if before else None
@@ -36,7 +37,7 @@ def draw_files(
     figure, why = _figure(at_a_glance[0])
     figures = _drawings(made, rows, curves)
     texts = {
-        "index.html": page(made, rows, at_a_glance, previous, changes, figure or why, lacks, figures),
+        "index.html": page(made, rows, at_a_glance, previous, changes, figure or why, lacks, figures, note),
         "board.json": as_json(made.to_dict()) + "\n",
         "sources.bib": bibliography(sources),
         "CHANGES.md": changelog(made, previous, changes),

@@ -61,6 +61,7 @@ def page(
     figure: str,
     lacks: str,
     figures: Sequence[Sequence[Drawing]],
+    note: str = "",
 ) -> str:
     """Return the page of an edition.
 
@@ -73,6 +74,7 @@ def page(
         figure: The critical-difference figure as SVG, or a sentence that says why there is none.
         lacks: Why the edition lacks its results; empty if it has them.
         figures: Those of each board, boards sorted by task and variant.
+        note: A sentence above the boards.
     """
     boards = group_by_board(rows)
     places = sorted(boards)
@@ -98,6 +100,7 @@ def page(
         "title": in_html(edition.title),
         "style": _site("page.css"),
         "script": "".join(_site(f"{name}.js") for name in SCRIPTS),
+        "note": f"<p>{in_html(note)}</p>" if note else "",
         "heat": _heat_maps(overviews),
         "figure": _figure(figure),
         "methods": _methods(),

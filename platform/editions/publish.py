@@ -34,6 +34,7 @@ def publish(
     packed: Sequence[Path] = (),
     licence: str = "",
     hub: str = "",
+    note: str = "",
 ) -> Edition:
     """Write an edition of all boards in ``store`` to ``folder`` and return it.
 
@@ -48,6 +49,7 @@ def publish(
         trust: Bundles whose trainings count like those made here; see ``Pool``.
         packed: Further bundles that were packed before.
         licence, hub: See ``data.describe_data``.
+        note: A sentence above the boards of its page.
 
     Raises:
         ConfigError: The folder holds something, no board has a row, ``previous`` is no sound edition, or licence or hub
@@ -65,7 +67,7 @@ def publish(
     if why:
         report(f"Without {FOLDER}: {why}")
     curves = epochs(store.curves([seed["trial"] for row in made.rows for seed in row["seeds"]]))
-    files = draw_files(made, rows, before, why, curves)
+    files = draw_files(made, rows, before, why, curves, note)
     write(folder, made, {**files, **describe_data(made, files, licence, hub), **bundles})
     return made
 

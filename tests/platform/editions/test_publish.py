@@ -70,6 +70,17 @@ def test_an_edition_is_a_folder_whose_manifest_names_every_other_file(filled: St
     assert [path.name for path in tmp_path.glob(".one*")] == []
 
 
+def test_a_note_stands_above_the_boards_of_the_page_as_text_and_changes_no_edition(
+    filled: Store, tmp_path: Path
+) -> None:
+    noted, plain = (
+        publish(tmp_path / name, filled, "Ours", "c", note=note)
+        for name, note in (("one", "<b>2 & 3</b>"), ("two", ""))
+    )
+    page = (tmp_path / "one/index.html").read_text()
+    assert "<p>&lt;b&gt;2 &amp; 3&lt;/b&gt;</p>" in page and noted.id == plain.id
+
+
 def test_the_same_store_gives_the_same_edition_and_one_more_seed_another(filled: Store, tmp_path: Path) -> None:
     one, two = (publish(tmp_path / name, filled, title, "c") for name, title in (("one", "Ours"), ("two", "Theirs")))
     assert one.id == two.id

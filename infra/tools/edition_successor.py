@@ -1,0 +1,34 @@
+"""Which boards of an edition the next one trains again, from the sweep files of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from edition_folders import EditionFolders
+
+from longwave.platform.boards.row import Row, distinct_boards, group_by_board
+from longwave.platform.boards.texts import listed
+from longwave.platform.sweeps.file.schema import read_sweep
+from longwave.tasks.base.variants import split_fresh
+
+
+def describe_successor(rows: Sequence[Row], folders: EditionFolders) -> str:
+    """Return a sentence on the boards of an edition that the next one trains again; empty if there are none."""
+    planned = set(_planned_boards(folders.next_edition))
+    again = {place: of for place, of in group_by_board(rows).items() if (place[0], split_fresh(place[1])[0]) in planned}
+    if not again:
+        return ""
+    titles = distinct_boards([of[0] for of in again.values()])
+    one, two = folders.number, folders.next_edition.number
+    return (
+        f"Edition {two} replaces {len(again)} of these boards: {listed(titles, len(titles))}. Edition {one} has shown "
+        "results on their test data, which are drawn anew there unless they are measured; winners there come from a "
+        "race with fresh seeds; and models of 2024 to 2026 stand beside these."
+    )
+
+
+def _planned_boards(folders: EditionFolders) -> Iterable[tuple[str, str]]:
+    """Yield task and variant of each sweep file, without what asks for fresh test data."""
+    for file in folders.sweep_files():
+        for task, variant in read_sweep(file).variant_by_task.items():
+            yield task, split_fresh(variant)[0]

@@ -17,7 +17,7 @@ from longwave.platform.figures.forest import forest
 from longwave.platform.figures.frame import Figure
 from longwave.platform.figures.palette import family_colour
 from longwave.platform.figures.ratios import Ratio, ratios
-from longwave.platform.render import board as as_text
+from longwave.platform.render.comparison import comparison_table
 from longwave.platform.render.export import Table
 from longwave.platform.render.harmless import in_streamlit
 
@@ -91,7 +91,7 @@ def draw_ratios(
 
 def draw_comparison(comparison: Comparison) -> Table:
     """Draw a comparison board by board, and return it as a table."""
-    table = as_text.comparison_table(comparison)
+    table = comparison_table(comparison)
     with st.expander(in_streamlit(f"{table.title}, board by board"), expanded=len(comparison.contests) == 1):
         draw_link_table(table.columns, table.lines, table.title, bold=table.bold)
     return table

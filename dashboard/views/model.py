@@ -21,7 +21,7 @@ from longwave.platform.figures.ratios import Ratio, ratios
 from longwave.platform.figures.search import varied_settings
 from longwave.platform.figures.surface import surface
 from longwave.platform.records.stored import CatalogueEntry
-from longwave.platform.render import board as as_text
+from longwave.platform.render.comparison import comparison_table
 from longwave.platform.render.harmless import in_streamlit
 
 
@@ -46,7 +46,7 @@ def draw(url: str) -> None:
         except ConfigError as error:
             st.info(in_streamlit(str(error)))
         else:
-            tables = [as_text.comparison_table(comparison)]
+            tables = [comparison_table(comparison)]
             drawn[f"{comparison.a} against {comparison.b}"] = draw_standing(comparison, mine[0].family)
     st.subheader("Its rows", anchor=False)
     draw_rows([row for row in mine if row.current] or mine)

@@ -17,9 +17,9 @@ from longwave.platform.boards.separation import count_words
 from longwave.platform.boards.texts import DASH, estimate, marked_median
 from longwave.platform.errors import ConfigError
 from longwave.platform.figures.heat_map import heat_map
-from longwave.platform.render import board as as_text
 from longwave.platform.render.export import Table, of_texts
 from longwave.platform.render.harmless import in_streamlit
+from longwave.platform.render.overview import AHEAD, OVERALL, SEPARATES, overview_table
 
 ABOUT = (
     "Longwave compares models of long sequences and graphs under one protocol. On each board every model gets a search "
@@ -56,7 +56,7 @@ def draw(url: str) -> None:
     draw_boards([boards[place] for part in parts for place in part.tasks])
     for k, part in enumerate(parts):
         draw_models(url, part, k)
-    tables = [answer_table(list(boards.values())), *map(as_text.overview_table, parts)]
+    tables = [answer_table(list(boards.values())), *map(overview_table, parts)]
     with corner:
         page_frame.draw_share_menu("Longwave overview", tables, figures)
 
@@ -68,7 +68,7 @@ def draw_boards(boards: Sequence[Sequence[Row]]) -> None:
         best, of = answer(rows), rows[0]
         lines.append([
             Link(of.board, "task", {"task": of.task, "variant": of.variant}),
-            as_text.SEPARATES[best.separation.word],
+            SEPARATES[best.separation.word],
             Link(best.first, "row", {"row": best.leaders[0].config[:SHORT]}) if best.leaders else DASH,
             marked_median(best.leaders[0]) if best.leaders else DASH,
             best.sure,
@@ -96,21 +96,21 @@ def draw_models(url: str, part: Overview, k: int) -> None:
     draw_told_apart(cached_reads.read_diagrams(url)[k])
     with st.expander("Medians on each board"):
         draw_medians(part)
-    st.caption(in_streamlit(as_text.OVERALL))
+    st.caption(in_streamlit(OVERALL))
 
 
 def draw_medians(part: Overview) -> None:
     """Draw the median of each model on each board, saturated ones last."""
-    table = as_text.overview_table(part, saturated=True)
+    table = overview_table(part, saturated=True)
     lines = [_linked_cells(line, cells) for line, cells in zip(part.lines, table.lines, strict=True)]
-    head = ["model", *table.columns[as_text.AHEAD :]]
-    bold = {(i, j + 1 - as_text.AHEAD) for i, j in table.bold}
+    head = ["model", *table.columns[AHEAD:]]
+    bold = {(i, j + 1 - AHEAD) for i, j in table.bold}
     draw_link_table(head, lines, "Medians of models by boards", bold=bold)
 
 
 def _linked_cells(line: ModelLine, texts: Sequence[str]) -> list[str | Link]:
     """Return the cells of one model, each a link to its row."""
-    cells = zip(line.cells, texts[as_text.AHEAD :], strict=True)
+    cells = zip(line.cells, texts[AHEAD:], strict=True)
     of_rows = [Link(text, "row", {"row": row.config[:SHORT]}) if row else text for row, text in cells]
     return [Link(line.title, "model", {"model": line.model}), *of_rows]
 

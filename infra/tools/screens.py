@@ -32,7 +32,7 @@ from longwave.platform.records.group import EVERYBODY, Group
 from longwave.platform.records.probe import Probe, load_key
 from longwave.platform.records.run import Run
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.render import bench, models, tasks, terminal
+from longwave.platform.render import bench, doctor, models, tasks
 from longwave.platform.render import board as render_board
 from longwave.platform.render.export import Format
 from longwave.platform.storage.store import Store
@@ -105,7 +105,7 @@ def print_findings() -> None:
     """Print what the doctor might find."""
     packages = "torch 2.15.0, ray 2.60.0, optuna 5.0.0, mlflow 3.17.2, sqlalchemy 2.1.9, streamlit 1.67.0"
     store = "sqlite:////home/somebody/.local/share/longwave/longwave.db: file is not a database"
-    terminal.print_findings([Finding("packages", True, packages), Finding("store", False, store)])
+    doctor.print_findings([Finding("packages", True, packages), Finding("store", False, store)])
 
 
 def make_command(words: str) -> Callable[[], None]:

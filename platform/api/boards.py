@@ -23,8 +23,10 @@ from longwave.platform.names import find_spelling, list_names
 from longwave.platform.paths import store_url
 from longwave.platform.records.group import Pool
 from longwave.platform.render import board as render_board
+from longwave.platform.render.comparison import comparison_table
 from longwave.platform.render.export import Format, Table
 from longwave.platform.render.notebook import tables_html
+from longwave.platform.render.overview import overview_table, print_overviews
 from longwave.platform.render.terminal import print_tables
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
@@ -213,7 +215,7 @@ class BoardTable(PrintedTables):
     def tables(self) -> list[Table]:
         """Return one table a board; of the boards of all tasks an overview of those that share models."""
         if self.task is None:
-            return [render_board.overview_table(one, self.pool) for one in overviews(self.rows)]
+            return [overview_table(one, self.pool) for one in overviews(self.rows)]
         return [render_board.board_table(rows, self.pool) for rows in self.boards.values()]
 
     def compare(self, a: str, b: str, margin: float | None = None) -> ComparedTable:
@@ -264,7 +266,7 @@ class BoardTable(PrintedTables):
 
     def _print(self) -> None:
         if self.task is None:
-            render_board.print_overviews(self.rows, self.pool, Format.table)
+            print_overviews(self.rows, self.pool, Format.table)
         else:
             render_board.print_boards(self.rows, self.pool, Format.table)
 
@@ -286,4 +288,4 @@ class ComparedTable(PrintedTables):
 
     def tables(self) -> list[Table]:
         """Return one table, a line a board."""
-        return [render_board.comparison_table(self.comparison)]
+        return [comparison_table(self.comparison)]

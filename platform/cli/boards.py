@@ -17,7 +17,10 @@ from longwave.platform.names import list_names
 from longwave.platform.paths import store_url
 from longwave.platform.records.group import EVERYBODY, Pool
 from longwave.platform.render import board as render_board
+from longwave.platform.render.budget import print_budgets
+from longwave.platform.render.comparison import print_comparison
 from longwave.platform.render.export import Format
+from longwave.platform.render.overview import print_overviews
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.plan.stored import search_curves
@@ -88,7 +91,7 @@ def show_boards(
         options = render_board.BoardOptions(notes, every, [key.strip() for key in columns.split(",") if key.strip()])
         render_board.print_boards(chosen, pool, format, options)
     else:
-        render_board.print_overviews(chosen, pool, format, saturated, numbers)
+        print_overviews(chosen, pool, format, saturated, numbers)
 
 
 def _shipped_rows(tasks: Sequence[str]) -> list[Row]:
@@ -143,7 +146,7 @@ def compare_models(
         check_task_names(known, [task] if task else [])
         rows = read_board(known, task, Pool(trust=trust or ()))
         first, second = (compare.resolve(rows, name) for name in (a, b))
-    render_board.print_comparison(compare.compare(rows, first, second, margin), format)
+    print_comparison(compare.compare(rows, first, second, margin), format)
 
 
 def show_budget(
@@ -166,7 +169,7 @@ def show_budget(
         families, tasks = _of_family(known, family, tasks or [])
         rows = read_board(known, pool=Pool(model_keys(models), families=families, trust=trust or ()))
         curves = search_curves(known, [row for row in rows if not tasks or row.task in tasks])
-    render_board.print_budgets(curves, format)
+    print_budgets(curves, format)
 
 
 def _of_family(store: Store, family: str | None, tasks: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:

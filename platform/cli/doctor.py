@@ -14,6 +14,7 @@ from longwave.platform.doctor import collect_findings
 from longwave.platform.errors import ConfigError
 from longwave.platform.paths import store_url
 from longwave.platform.render import terminal
+from longwave.platform.render.doctor import print_findings, print_repaired
 
 
 def examine_installation(
@@ -37,7 +38,7 @@ def examine_installation(
         return _repair_store(store, repair, to)
     with terminal.show_waiting("Checking the installation") as say:
         findings = collect_findings(store, say)
-    terminal.print_findings(findings)
+    print_findings(findings)
     if any(finding.good is None for finding in findings):
         sys.stdout.flush()
         os._exit(1)  # an end of Python would abort a thread that is busy in C++
@@ -65,7 +66,7 @@ def _repair_store(store: str | None, repair: bool, to: Path | None) -> int:
         saved = repair_store(Path(file), to)
         with Database(f"sqlite:///{saved.file}") as new:
             removed = remove_secrets(new)
-    terminal.print_repaired(saved)
+    print_repaired(saved)
     if removed:
         old = "The old file still contains them: delete it once the new one is in use"
         terminal.print_line(f"Passwords removed from {removed} texts of the new store. {old}.")

@@ -12,6 +12,7 @@ from longwave.platform.cli.options import FileArgument, PlaceOptions, takes_opti
 from longwave.platform.errors import ConfigError
 from longwave.platform.paths import store_url
 from longwave.platform.render import sweeps, terminal
+from longwave.platform.render.plan import print_plan
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import check_sweep, read_sweep
 from longwave.platform.sweeps.file.values import Race
@@ -59,7 +60,7 @@ def plan_sweep(
         with Store(store_url(options.store), create=False) as store:
             resolved = with_settings_of_rows(resolved, store)
     resolved = with_settings_of_studies(resolved)
-    terminal.print_plan(resolved, first_trials(resolved), format.value, describe_devices_here(workers))
+    print_plan(resolved, first_trials(resolved), format.value, describe_devices_here(workers))
     if format is ListFormat.table:
         with terminal.show_waiting("Estimating the time") as say:
             _, estimate = estimate_quickly(resolved, workers, options.store, say)

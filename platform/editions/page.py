@@ -22,8 +22,9 @@ from longwave.platform.editions.edition import Edition
 from longwave.platform.editions.figures import Drawing
 from longwave.platform.editions.folder import FOLDER
 from longwave.platform.figures.palette import FAMILIES, NEUTRAL
-from longwave.platform.render.board import OVERALL, RANKED, advise
+from longwave.platform.render.board import RANKED, advise
 from longwave.platform.render.harmless import LATEX, all_visible, escape_invisible, in_html
+from longwave.platform.render.overview import OVERALL
 from longwave.platform.statistics.verdict import ENOUGH
 
 BASELINES = ("lstm", "gru")

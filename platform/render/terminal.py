@@ -1,4 +1,4 @@
-"""What the command line prints: tables for people, JSON and CSV for programs."""
+"""The terminal: its width, text, tables, JSON and the pager."""
 
 from __future__ import annotations
 
@@ -19,26 +19,14 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from longwave.platform.boards.row import SHORT
-from longwave.platform.records.search import searched_by
-from longwave.platform.records.trial import FIELDS, TrialConfig
 from longwave.platform.redaction import redacted
 from longwave.platform.render import export
-from longwave.platform.render.fit import (
-    column_widths,
-    fitting_columns,
-    is_empty,
-    lines_beneath,
-    total_width,
-    wrap_text,
-)
+from longwave.platform.render.fit import column_widths, fitting_columns, is_empty, lines_beneath, total_width, wrap_text
 from longwave.platform.render.harmless import escape_invisible
 from longwave.platform.statistics.stats import arrow
 
 if TYPE_CHECKING:
-    from longwave.platform.doctor import Finding
-    from longwave.platform.storage.repair import RepairedStore
-    from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
+    pass
 
 
 class Terminal(Console):
@@ -65,8 +53,6 @@ PIPED = 200
 """Columns of prose in a pipe, which has no width; a line of a table is one line there, however long."""
 BESIDE = 3
 """Columns between two tables that stand side by side."""
-WIDE = 100
-"""Columns from which on a plan shows names in full, and seeds."""
 
 
 def table_width() -> int | None:
@@ -241,90 +227,3 @@ def _draw_table(
         ]
         drawn.add_row(*(Text(text, styles.get((i, k), "")) for k, text in zip(shown, texts, strict=True)))
     return drawn
-
-
-def print_plan(sweep: Sweep, first: Sequence[Sequence[TrialConfig]], format: str, where: str) -> None:
-    """Print the trials that a sweep begins with, one table a cell, and where it would be trained."""
-    if format == "json":
-        print_json([{"id": c.id, **c.to_dict()} for trials in first for c in trials])
-        return
-    file = sweep.file
-    for task, variant in file.variant_by_task.items():
-        print_line(f"{file.name}: {'search' if file.trials else 'retrainings'} on {task} {variant}".rstrip())
-        for entry, trials in zip(sweep.cells, first, strict=True):
-            if entry.base.task == task:
-                print_line(f"  {_cell_summary(entry)}")
-                for line in _warm_lines(entry) if file.warm or file.study else ():
-                    print_line(f"  {line}")
-                head, lines, drop = _trial_table(entry, trials)
-                print_table(head, lines, drop=drop)
-    each = "cell" if len(sweep.cells) > len(file.models) else "model"
-    if file.trials:
-        then = f"then {file.retrain} retrainings of each {each}'s best"
-        begun = " This is the first round." if file.rounds > 1 else ""
-        how = searched_by(file.model_dump(exclude_defaults=True))
-        print_line(f"  {file.trials_text} trials a {each}: {how}, {then}.{begun}")
-    else:
-        print_line(f"  No search: {file.retrain} retrainings per {each} of the settings in the file.")
-    print_line(f"  On this machine: {where}.")
-
-
-def _cell_summary(entry: CellPlan) -> str:
-    """Return what all trials of a cell are trained by."""
-    from longwave.platform.about import departures_of
-    from longwave.platform.registry import get_task
-
-    base, drawn = entry.base, entry.drawn & {*FIELDS, *entry.numbers}
-    sizes = [f"{name} {getattr(base, name)}" for name in ("hidden", "batch", "epochs") if name not in drawn]
-    protocol = [p for p in departures_of(base, get_task(base.task)) if p.partition(" ")[0] not in drawn]
-    searched = f" Searched: {', '.join(sorted(drawn))}." if drawn else ""
-    return f"{entry.label}: {', '.join(sizes)}. Protocol: {'; '.join(protocol) or 'the published recipe'}.{searched}"
-
-
-def _warm_lines(entry: CellPlan) -> Iterator[str]:
-    """Yield which settings the search of a cell begins with, in order, and which it leaves out and why."""
-    if not entry.warm:
-        yield "Warm start: no known setting fits."
-    for k, start in enumerate(start for start in entry.warm if not start.out):
-        yield f"Trial {k + 1}: {start.source}" + (f", there with {start.differing}." if start.differing else ".")
-    for start in entry.warm:
-        if start.out:
-            yield f"Left out: {start.source}: {start.out}."
-
-
-def _trial_table(entry: CellPlan, trials: Sequence[TrialConfig]) -> tuple[list[str], list[list[object]], range]:
-    """Return heads and lines of a table of trials, and what of it goes first: what is drawn, parameters, seeds.
-
-    Names stand in full if the terminal is wide, and seeds.
-    """
-    full = (table_width() or WIDE) >= WIDE
-    fields = [name for name in FIELDS if name in entry.drawn]
-    fixed = entry.numbers.keys() - entry.drawn
-    params = sorted(
-        {name for c in trials for name in c.params if name not in fixed}, key=lambda name: (name != "lr", name)
-    )
-    lines: list[list[object]] = []
-    for c in trials:
-        drawn = [value if isinstance(value := getattr(c, name), str) else f"{value:.4g}" for name in fields]
-        settings = [f"{c.params[n]:.4g}" if n in c.params else "" for n in params]
-        lines.append([c.id, *drawn, *settings, c.seed] if full else [c.id[:SHORT], *drawn, *settings])
-    head = ["trial", *fields, *params, *(["seed"] if full else [])]
-    return head, lines, range(len(head) - 1, len(fields), -1)
-
-
-def print_findings(findings: Sequence[Finding]) -> None:
-    """Print what the doctor found."""
-    states = {True: Text("ok", "green"), False: Text("broken", "red"), None: Text("slow", "yellow")}
-    lines = [(states[f.good], f.what, f.detail) for f in findings]
-    print_table(["", "what", "found"], lines, prose=[2])
-
-
-def print_repaired(repaired: RepairedStore) -> None:
-    """Print what was saved of a damaged store, and what is to be done next."""
-    lines = [
-        (t.table, t.saved, "unknown" if t.lost is None else t.lost) for t in repaired.tables if t.saved or t.lost != 0
-    ]
-    print_table(["rows of", "saved", "lost"], lines, title=str(repaired.file), right=(1, 2))
-    if repaired.again:
-        print_line(f"  To be trained again by resuming their sweeps: {', '.join(repaired.again)}.")
-    print_line(f"  The old store is unchanged. Use the new one with --store sqlite:///{repaired.file.absolute()}.")

@@ -20,7 +20,7 @@ from longwave.platform.cli.main import main
 from longwave.platform.records.about import About
 from longwave.platform.records.group import RunSummary
 from longwave.platform.records.run import Run
-from longwave.platform.render import board as render_board
+from longwave.platform.render.budget import print_budgets
 from longwave.platform.render.export import Format
 from longwave.platform.statistics.stats import diverged_share
 from longwave.platform.storage.store import Store
@@ -117,5 +117,5 @@ def test_the_command_prints_curves(
 
 def test_what_has_no_curve_is_said_once_with_its_reason_and_its_boards(capsys: pytest.CaptureFixture[str]) -> None:
     made = [rows([retrained(model, [1.0], variant=v)], [])[0] for v in ("u", "v") for model in "ab"[: 1 + (v == "v")]]
-    render_board.print_budgets([SearchCurve(row, why="it learned") for row in made], Format.table)
+    print_budgets([SearchCurve(row, why="it learned") for row in made], Format.table)
     assert capsys.readouterr().out == "No curve: it learned. T, u (1 model); T, v (2 models).\n"

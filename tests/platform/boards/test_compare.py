@@ -17,7 +17,7 @@ from longwave.platform.boards.compare import compare, resolve
 from longwave.platform.boards.row import Row
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError
-from longwave.platform.render import board as render_board
+from longwave.platform.render.comparison import print_comparison
 from longwave.platform.render.export import Format
 from longwave.platform.statistics.contrast import contrast
 from longwave.platform.statistics.scale import Scale
@@ -101,7 +101,7 @@ def test_what_cannot_be_compared_is_refused_in_one_line() -> None:
 def test_a_comparison_is_printed_with_probabilities_ratios_and_what_differs(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    render_board.print_comparison(compare(seven_tasks(), "lem", "cornn"), Format.markdown)
+    print_comparison(compare(seven_tasks(), "lem", "cornn"), Format.markdown)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "### LEM against CORNN"
     assert lines[5].startswith(
@@ -117,7 +117,7 @@ def test_a_comparison_is_printed_with_probabilities_ratios_and_what_differs(
 
 def test_programs_get_the_same_with_full_precision(capsys: pytest.CaptureFixture[str]) -> None:
     actual = compare(seven_tasks(), "lem", "cornn", margin=1.01)
-    render_board.print_comparison(actual, Format.json)
+    print_comparison(actual, Format.json)
     content = json.loads(capsys.readouterr().out)
     assert (content["a"], content["b"], content["margin"], content["verdict"]) == ("LEM", "CORNN", 1.01, actual.verdict)
     first = content["tasks"][1]
@@ -131,7 +131,7 @@ def test_programs_get_the_same_with_full_precision(capsys: pytest.CaptureFixture
     assert (first["a_model"], first["a_n"], first["decision"], first["more"]) == ("lem", 4, "better", 0)
     assert (first["a_median"], first["a_median_best"], first["b_median"]) == pytest.approx((7.15, 7.0, 9.15))
     assert (content["tasks"][-1]["a_diverged"], content["tasks"][-1]["ratio"]) == (6, None)
-    render_board.print_comparison(actual, Format.csv)
+    print_comparison(actual, Format.csv)
     lines = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert [line["decision"] for line in lines] == [task["decision"] for task in content["tasks"]]
 

@@ -20,8 +20,8 @@ from longwave.platform.boards.board import rows
 from longwave.platform.boards.overview import ModelLine, best_on_validation, overview, overviews, sharing, state
 from longwave.platform.boards.row import Row
 from longwave.platform.records.group import EVERYBODY, Group, Pool
-from longwave.platform.render import board as render_board
 from longwave.platform.render.export import Format
+from longwave.platform.render.overview import overview_table, print_overviews
 from longwave.platform.statistics.overall import TaskScores, mean_ranks, overall_score
 from longwave.platform.statistics.scale import Scale
 
@@ -160,16 +160,16 @@ def test_a_task_whose_seeds_scatter_more_than_it_gains_is_named_and_in_no_score(
 def test_an_empty_board_has_an_empty_overview(capsys: pytest.CaptureFixture[str]) -> None:
     actual = overview([])
     assert (actual.tasks, actual.lines) == ([], [])
-    render_board.print_overviews([], EVERYBODY, Format.markdown)
+    print_overviews([], EVERYBODY, Format.markdown)
     assert "| model | mean rank |" in capsys.readouterr().out
-    render_board.print_overviews([], EVERYBODY, Format.table)
+    print_overviews([], EVERYBODY, Format.table)
     assert "0 of 0 boards separate networks" in capsys.readouterr().out
 
 
 def test_the_overview_is_printed_with_every_cell_in_one_of_its_states(
     two_tasks: list[Row], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    table = render_board.overview_table(overview(two_tasks), Pool(min_seeds=2))
+    table = overview_table(overview(two_tasks), Pool(min_seeds=2))
     assert table.answer == over_all(overview(two_tasks)) and table.answer.startswith("2 of 2 boards separate networks")
     assert table.columns == ["model", "score", "mean rank", "u", "v"]
     lem, gru, lstm = table.lines
@@ -177,11 +177,11 @@ def test_the_overview_is_printed_with_every_cell_in_one_of_its_states(
     assert "8.20 [diverged, 8.60]" in (*lem, *gru)
     assert [*lstm[:4]] == ["LSTM", "— (1 of 2 separating tasks)", "—", "not run"] and (2, 4) in table.bold
     assert table.notes[-1] == "Ranked among rows with at least 2 retrainings alone."
-    render_board.print_overviews(two_tasks, EVERYBODY, Format.markdown)
+    print_overviews(two_tasks, EVERYBODY, Format.markdown)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "| model | mean rank | u | v |" and "| 9.10 |" in lines[2] and "[" not in lines[2][30:]
     assert lines[-1].startswith("Median test score of each model; bold:")
-    render_board.print_overviews(two_tasks, EVERYBODY, Format.json)
+    print_overviews(two_tasks, EVERYBODY, Format.json)
     records = json.loads(capsys.readouterr().out)
     assert records[0]["model"] == "lem" and records[0]["u median"] == 9.1
     assert (records[0]["v diverged"], records[0]["v median_worst"], records[0]["v n"]) == (1, None, 4)
@@ -194,7 +194,7 @@ def test_a_table_of_numbers_shows_as_many_boards_at_a_time_as_there_is_room_for(
     made = rows([on(f"task{k}", "lem", LEM) for k in range(7)], [])
     for width, times in (("80", 3), ("120", 2), ("400", 1)):
         monkeypatch.setenv("COLUMNS", width)
-        render_board.print_overviews(made, EVERYBODY, Format.table, numbers=True)
+        print_overviews(made, EVERYBODY, Format.table, numbers=True)
         out = capsys.readouterr().out
         lines = out.splitlines()
         assert max(map(len, lines)) <= int(width) and sum(line.startswith("LEM") for line in lines) == times, out
@@ -209,12 +209,12 @@ def test_saturated_boards_are_named_in_a_sentence_and_shown_on_request(
     worse = [0.5, 0.6, 0.7, 0.8, 0.9]
     both = rows([on(task, m, worse if task == "v" else LEM) for task in "uv" for m in ("lem", "gru")], [])
     for saturated, heading in ((False, "1 of 2 boards"), (True, "2 boards")):
-        render_board.print_overviews(both, EVERYBODY, Format.table, saturated, numbers=True)
+        print_overviews(both, EVERYBODY, Format.table, saturated, numbers=True)
         out = " ".join(capsys.readouterr().out.split())
         assert out.startswith("1 of 2 boards separates networks") and f" {heading} model" in out
         assert ("v (saturated)" in out, "0.700† [0.500, 0.900]" in out) == (saturated, saturated)
         assert ("on 1 board: v. Show them with: longwave board --saturated" in out) == (not saturated)
-    render_board.print_overviews(rows([on("v", "lem", worse)], []), EVERYBODY, Format.table, numbers=True)
+    print_overviews(rows([on("v", "lem", worse)], []), EVERYBODY, Format.table, numbers=True)
     assert "T (saturated)" in capsys.readouterr().out, "there is nothing else to show"
     assert [record["v separation"] for record in overview(both).to_dict()] == ["saturated"] * 2
 
@@ -229,7 +229,7 @@ def test_the_overview_has_a_line_a_board_and_a_rank_a_model_on_each(
         [on(task, m, each) for task, both in cells.items() for m, each in zip(("lem", "gru"), both, strict=True)], []
     )
     monkeypatch.setenv("COLUMNS", "80")
-    render_board.print_overviews(made, EVERYBODY, Format.table, saturated=True)
+    print_overviews(made, EVERYBODY, Format.table, saturated=True)
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
     assert [re.findall(rf"^{k}  ?T .* (yes|no|open)\b", out, re.M) for k in (1, 2, 3)] == [["yes"], ["yes"], ["no"]]
@@ -237,7 +237,7 @@ def test_the_overview_has_a_line_a_board_and_a_rank_a_model_on_each(
     order = overview(made).tasks
     wanted = {"LEM": {"u": "1", "v": "2†", "w": "1"}, "GRU": {"u": "2", "v": "1†", "w": "1"}}
     assert lines == {name: [ranks[task] for task, _ in order] for name, ranks in wanted.items()}
-    render_board.print_overviews(made, EVERYBODY, Format.table)
+    print_overviews(made, EVERYBODY, Format.table)
     assert "†" not in "".join(line for line in capsys.readouterr().out.splitlines() if line.startswith(("LEM", "GRU")))
 
 
@@ -275,14 +275,14 @@ def test_boards_without_a_model_in_common_have_tables_of_their_own_beside_each_o
         ("80", ["board model", "model"]),
     ):
         monkeypatch.setenv("COLUMNS", width)
-        render_board.print_overviews(made, EVERYBODY, Format.table)
+        print_overviews(made, EVERYBODY, Format.table)
         lines = [
             re.findall("board|model", line)
             for line in capsys.readouterr().out.splitlines()
             if " mean" in line or "tied" in line
         ]
         assert [" ".join(words) for words in lines] == heads
-    render_board.print_overviews(made, EVERYBODY, Format.table, numbers=True)
+    print_overviews(made, EVERYBODY, Format.table, numbers=True)
     output = capsys.readouterr().out
     assert output.index("2 boards") < output.index("LEM") < output.index("1 board\n") < output.index("GCN")
     assert output.count("in the best group of its board") == 1

@@ -1,0 +1,93 @@
+"""What searches of fewer trials are expected to find, a table a board."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from longwave.platform.boards.budget import SearchCurve
+from longwave.platform.boards.numbers import column_power, power_text, three_digits
+from longwave.platform.boards.texts import DASH, estimate
+from longwave.platform.render.export import Format, Table
+from longwave.platform.render.terminal import print_line, print_tables
+from longwave.platform.statistics.stats import Estimate, arrow, direction
+
+SEARCHED = (
+    "Expected best validation score of a search with k trials, over all subsets of the trials made; in brackets the "
+    "range of 80 % of these subsets, which is no confidence interval. A search whose k trials all diverged finds "
+    "nothing. Winners score worse on test data."
+)
+
+
+def print_budgets(curves: Sequence[SearchCurve], format: Format) -> None:
+    """Print what searches of 1, 2, 4, … trials are expected to find, one table a board; last, which have no curve."""
+    by_board: dict[tuple[str, str], list[SearchCurve]] = {}
+    for budget in curves:
+        if budget.curve or format is not Format.table:
+            by_board.setdefault((budget.row.task, budget.row.variant), []).append(budget)
+    print_tables([_budget_table(theirs) for theirs in by_board.values()], format)
+    if format is Format.table:
+        if by_board:
+            print_line(SEARCHED)
+        for why, boards in _without_curve(curves).items():
+            print_line(f"No curve: {why}. {'; '.join(boards)}.")
+
+
+def _without_curve(curves: Sequence[SearchCurve]) -> dict[str, list[str]]:
+    """Return by reason the boards with models that have no curve, each with their number."""
+    reasons: dict[str, dict[str, int]] = {}
+    for budget in curves:
+        if not budget.curve:
+            counts = reasons.setdefault(budget.why, {})
+            counts[budget.row.board] = counts.get(budget.row.board, 0) + 1
+    return {
+        why: [f"{board} ({count} model{'s' * (count > 1)})" for board, count in counts.items()]
+        for why, counts in reasons.items()
+    }
+
+
+def _budget_answer(curves: Sequence[SearchCurve]) -> str:
+    """Return which model would have won with half of the trials, and how much the second half brought it."""
+    known = [budget for budget in curves if len(budget.curve) > 1]
+    if not known:
+        return ""
+    row, sign = known[0].row, direction(known[0].row.goal)
+    power = column_power([budget.row for budget in known])
+
+    def best(at: Callable[[SearchCurve], int]) -> tuple[str, str]:
+        first = max(known, key=lambda budget: sign * budget.curve[at(budget)].value)
+        return first.row.label, three_digits(first.curve[at(first)].value, power)
+
+    half, whole = best(lambda budget: len(budget.curve) // 2 - 1), best(lambda budget: -1)
+    unit = f" × {power_text(power)}" if power else ""
+    return (
+        f"With half of the trials {half[0]} is expected to be best ({row.metric.replace('_', ' ')} {half[1]}{unit} on "
+        f"validation), with all of them {whole[0]} ({whole[1]}{unit})."
+    )
+
+
+def _budget_table(curves: Sequence[SearchCurve]) -> Table:
+    longest = max(len(budget.curve) for budget in curves)
+    sizes = [2**k for k in range(max(1, longest.bit_length()))]
+    lines = []
+    for budget in curves:
+        points = [_expected_best(e, lost) for e, lost in zip(budget.curve, budget.lost, strict=True)]
+        cells = [points[k - 1] if k <= len(points) else DASH for k in sizes]
+        trials = str(len(points)) if points else budget.why
+        lines.append((budget.row.label, trials, estimate(budget.diverged), f"{budget.seconds:.3g}", *cells))
+    row = curves[0].row
+    return Table(
+        f"{row.board}: expected best validation {row.metric.replace('_', ' ')} {arrow(row.goal)} of k search trials",
+        ("model", "trials", "share diverged [95 %]", "seconds a trial", *(f"k = {k}" for k in sizes)),
+        lines,
+        answer=_budget_answer(curves),
+        records=[record for budget in curves for record in budget.to_dict()],
+        prose=frozenset({0, 1}),
+        drop=(3, 2, *range(5, 3 + len(sizes)), 1),
+    )
+
+
+def _expected_best(best: Estimate, lost: float) -> str:
+    """Return what searches of one size find: ``0.3 [0.2, 0.5]``, and how many of them find nothing, if any."""
+    nothing = f", {lost:.2g} find nothing" if lost else ""
+    value, low, high = map(three_digits, (best.value, best.low or 0.0, best.high or 0.0))
+    return f"{value} [{low}, {high}]{nothing}"

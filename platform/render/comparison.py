@@ -1,0 +1,58 @@
+"""Two models, or two rows, board by board."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from longwave.platform.boards.compare import Comparison, Contest
+from longwave.platform.boards.row import Row
+from longwave.platform.boards.texts import DASH, counted, estimate, ratio
+from longwave.platform.render.board import median_cell
+from longwave.platform.render.export import Format, Table
+from longwave.platform.render.terminal import print_tables
+from longwave.platform.statistics.stats import arrow
+
+
+def print_comparison(comparison: Comparison, format: Format) -> None:
+    """Print two models, or two rows, task by task, and the verdict."""
+    print_tables([comparison_table(comparison)], format, comparison.to_dict())
+
+
+def comparison_table(comparison: Comparison) -> Table:
+    """Return two models, or two rows, task by task; the verdict stands below."""
+    head = ("board", comparison.a, comparison.b, "P(better) [95 %]", "ratio of errors (95 %)", "verdict", "differs in")
+    return Table(
+        f"{comparison.a} against {comparison.b}",
+        head,
+        [_contest_line(line, name) for line, name in zip(comparison.contests, comparison.boards, strict=True)],
+        f"{comparison.verdict} {comparison.how}",
+        frozenset((k, 1 if c.word == "better" else 2) for k, c in enumerate(comparison.contests) if c.decided),
+        [line.to_dict() for line in comparison.contests],
+        prose=frozenset({0, 1, 2, 5}),
+        drop=(3, 4),
+        beneath=frozenset({6}),
+    )
+
+
+def _contest_line(line: Contest, board: str) -> tuple[str, ...]:
+    both = line.contrast
+    decision = line.word + (f" ({line.hint})" if line.hint else "")
+    return (
+        f"{board}: {line.a.metric.replace('_', ' ')} {arrow(line.a.goal)}",
+        _seeds_cell(line.a),
+        _seeds_cell(line.b),
+        estimate(both.improvement if both else None),
+        ratio(line.to_dict()) or DASH,
+        decision,
+        "; ".join(f"{name} {_short_value(a)} against {_short_value(b)}" for name, (a, b) in line.differs.items())
+        or "nothing",
+    )
+
+
+def _seeds_cell(row: Row) -> str:
+    """Return one side of a comparison: the median with its interval, and how many seeds ended."""
+    return f"{median_cell(row)} ({counted(row)})" if row.seed_count else median_cell(row)
+
+
+def _short_value(value: Any) -> str:
+    return DASH if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,32 @@
+"""What the doctor found, and what was saved of a damaged store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from longwave.platform.render.terminal import print_line, print_table
+
+if TYPE_CHECKING:
+    from longwave.platform.doctor import Finding
+    from longwave.platform.storage.repair import RepairedStore
+
+
+def print_findings(findings: Sequence[Finding]) -> None:
+    """Print what the doctor found."""
+    states = {True: Text("ok", "green"), False: Text("broken", "red"), None: Text("slow", "yellow")}
+    lines = [(states[f.good], f.what, f.detail) for f in findings]
+    print_table(["", "what", "found"], lines, prose=[2])
+
+
+def print_repaired(repaired: RepairedStore) -> None:
+    """Print what was saved of a damaged store, and what is to be done next."""
+    lines = [
+        (t.table, t.saved, "unknown" if t.lost is None else t.lost) for t in repaired.tables if t.saved or t.lost != 0
+    ]
+    print_table(["rows of", "saved", "lost"], lines, title=str(repaired.file), right=(1, 2))
+    if repaired.again:
+        print_line(f"  To be trained again by resuming their sweeps: {', '.join(repaired.again)}.")
+    print_line(f"  The old store is unchanged. Use the new one with --store sqlite:///{repaired.file.absolute()}.")

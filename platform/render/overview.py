@@ -1,0 +1,176 @@
+"""All boards at a glance: a line a board, and models by boards."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import chain
+
+from longwave.platform.boards.answer import answer, over_all, saturated_tasks
+from longwave.platform.boards.numbers import column_power, power_text
+from longwave.platform.boards.overview import ModelLine, Overview, overviews
+from longwave.platform.boards.row import Row, group_by_board
+from longwave.platform.boards.separation import TaskWord, count_words
+from longwave.platform.boards.texts import DASH, WORSE, estimate
+from longwave.platform.records.group import EVERYBODY, Pool
+from longwave.platform.render.board import PASTED_FORMATS, median_cell
+from longwave.platform.render.export import Format, Table
+from longwave.platform.render.fit import split_table
+from longwave.platform.render.terminal import print_beside, print_line, print_tables, table_width
+from longwave.platform.statistics.stats import direction
+from longwave.platform.statistics.verdict import ENOUGH
+
+AHEAD = 3
+"""Columns of an overview's numbers before its tasks."""
+
+
+MATRIX = (
+    f"Cells: rank of the median; bold: best group; {WORSE}: a trivial predictor is better. "
+    "Numbers: --numbers. Methods: longwave methods."
+)
+
+
+SEPARATES: Mapping[TaskWord, str] = {"separates": "yes", "open": "open", "saturated": "no"}
+
+
+OVERALL = (
+    "A board separates if a network beats the best trivial predictor: exact sign test over its seeds, adjusted by "
+    "Hochberg at 5 %. It is saturated if no network's median is better than that predictor, and open otherwise. Scores "
+    f"and mean ranks use separating boards alone, and models with {ENOUGH} seeds on each of them. A cell is the median "
+    "over all seeds of the model's row that validates best; a diverged seed counts as worst. Score: mean gain over the "
+    "best trivial predictor, 0 where a seed does not beat it and 1 at a perfect score. Mean rank: of the medians, with "
+    "the range that rank tests of all pairs allow, adjusted by Holm at 5 %. Models are scored only against models that "
+    "share boards."
+)
+
+
+UNFOLD = "Show them with: longwave board --saturated"
+"""How saturated tasks are seen that are named alone."""
+
+
+def print_overviews(
+    rows: Sequence[Row], pool: Pool, format: Format, saturated: bool = False, numbers: bool = False
+) -> None:
+    """Print all boards at a glance: a line a board, then models by boards, side by side where there is room.
+
+    Args:
+        rows: Of all boards.
+        pool: Which rows are ranked.
+        format: How; in others than a table medians stand in place of ranks, and boards have no lines of their own.
+        saturated: Whether models by boards show saturated tasks, which else are named alone.
+        numbers: Whether a table shows medians with their intervals in place of ranks.
+    """
+    parts = overviews(rows)
+    if numbers or format is not Format.table:
+        last, pasted = len(parts) - 1, format in PASTED_FORMATS
+        tables = [overview_table(one, pool, saturated, k == last, pasted) for k, one in enumerate(parts)]
+        if format is Format.table:
+            tables = [*chain(*(split_table(table, table_width(), AHEAD) for table in tables))]
+        print_tables(tables, format)
+        return
+    numbered = {place: k for k, place in enumerate(chain(*(part.tasks for part in parts)), 1)}
+    print_line(f"{count_words([word for part in parts for word in part.separations])}\n")
+    print_beside(boards_table(rows, numbered), [matrix_table(part, numbered, saturated) for part in parts])
+    print_line(" ".join(filter(None, (MATRIX, str(pool)))))
+
+
+def boards_table(rows: Sequence[Row], numbered: Mapping[tuple[str, str], int]) -> Table:
+    """Return a line a board: its number, which network is best, how many are not told apart from it, and its word."""
+    by_board, lines = group_by_board(rows), []
+    for place, number in numbered.items():
+        theirs = by_board[place]
+        leading = answer(theirs)
+        tied = f"{len(leading.leaders)}/{leading.ranked}" if leading.leaders else DASH
+        separates = SEPARATES[leading.separation.word]
+        lines.append((str(number), theirs[0].board, leading.first or DASH, tied, separates))
+    head = ("", "board", "best network", "tied", "separates")
+    return Table("", head, lines, right=frozenset({0}), prose=frozenset({1, 2}))
+
+
+def matrix_table(overview: Overview, numbered: Mapping[tuple[str, str], int], saturated: bool = False) -> Table:
+    """Return models by boards, which are named by their numbers: the rank of each model's median.
+
+    Saturated boards are left out, unless there are no others or ``saturated`` asks for them.
+    """
+    shown = _shown_tasks(overview, saturated)
+    ranks = [_cell_ranks([line.cells[k] for line in overview.lines]) for k in range(shown)]
+    lines = [
+        (line.title, f"{line.rank.value:.1f}" if line.rank else DASH, *(ranks[k][i] for k in range(shown)))
+        for i, line in enumerate(overview.lines)
+    ]
+    bold = frozenset(
+        (i, 2 + k) for i, line in enumerate(overview.lines) for k in range(shown) if (c := line.cells[k]) and c.shines
+    )
+    head = ("model", "mean", *(str(numbered[place]) for place in overview.tasks[:shown]))
+    return Table("", head, lines, bold=bold, right=frozenset(range(1, len(head))))
+
+
+def _shown_tasks(overview: Overview, saturated: bool) -> int:
+    """Return how many of an overview's tasks are shown: those that are not saturated, or all."""
+    shown = len(overview.of_word("separates", "open"))
+    return shown if shown and not saturated else len(overview.tasks)
+
+
+def _cell_ranks(cells: Sequence[Row | None]) -> list[str]:
+    """Return the rank of each median among the models of a board: ``3``, ``3†``; a state where no seed ended."""
+    sign = direction(next(cell.goal for cell in cells if cell))
+    values = [-sign * cell.median if cell and cell.median is not None else math.inf for cell in cells]
+    return [
+        f"{1 + sum(other < value for other in values)}{WORSE * bool(cell.loses_to)}"
+        if cell and cell.seed_count
+        else DASH
+        for cell, value in zip(cells, values, strict=True)
+    ]
+
+
+def overview_table(
+    overview: Overview, pool: Pool = EVERYBODY, saturated: bool = False, how: bool = True, pasted: bool = False
+) -> Table:
+    """Return models by boards with their medians; the caption names saturated boards, unless there are no others.
+
+    Args:
+        overview: What is shown.
+        pool: Which rows are ranked.
+        saturated: Whether saturated tasks have columns, too.
+        how: Whether the caption says what signs mean.
+        pasted: Whether it goes into a paper: medians without intervals, with a caption of one sentence.
+    """
+    shown = _shown_tasks(overview, saturated)
+    fold = shown < len(overview.tasks)
+    powers = [column_power(filter(None, (line.cells[k] for line in overview.lines))) for k in range(shown)]
+    head = ["model", "score", "mean rank"]
+    for title, told, power in zip(overview.titles, overview.separations, powers, strict=False):
+        word = "" if told.word == "separates" else f" ({told.word})"
+        head.append(f"{title}{word}" + (f", × {power_text(power)}" if power else ""))
+    lines = [
+        (line.title, *_score_cells(line), *(median_cell(line.cells[k], powers[k], not pasted) for k in range(shown)))
+        for line in overview.lines
+    ]
+    bold = frozenset(
+        (i, AHEAD + k)
+        for i, line in enumerate(overview.lines)
+        for k in range(shown)
+        if (cell := line.cells[k]) is not None and cell.shines
+    )
+    records = overview.to_dict()
+    marks = f"bold: in the best group of its board; {WORSE}: a trivial predictor is better."
+    if pasted:
+        left = f" ({len(overview.tasks) - shown} saturated boards are left out)" if fold else ""
+        caption = " ".join(filter(None, (f"Median test score of each model{left}; {marks}", str(pool) if how else "")))
+        names = ["model", "mean rank", *(name.replace(", ", ",\n") for name in head[AHEAD:])]
+        lines = [
+            (line[0], estimate(one.rank, 1), *line[AHEAD:]) for line, one in zip(lines, overview.lines, strict=True)
+        ]
+        return Table("", names, lines, caption, frozenset((i, k - 1) for i, k in bold), records)
+    folded = (saturated_tasks(overview), UNFOLD) if fold else ()
+    notes = [*filter(None, (*folded, *((marks, str(pool)) if how else ())))]
+    title = f"{shown} of {len(overview.tasks)} boards" if fold else f"{shown} board{'s' * (shown != 1)}"
+    said = over_all(overview) if len(overview.tasks) > 1 else ""
+    return Table(title, head, lines, "", bold, records, answer=said, prose=frozenset({0, 1}), notes=notes)
+
+
+def _score_cells(line: ModelLine) -> tuple[str, str]:
+    """Return a line's score and mean rank, or why there is none."""
+    if line.rank is None:
+        return f"{DASH} ({line.why})", DASH
+    return estimate(line.score), estimate(line.rank, 1)

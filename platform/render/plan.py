@@ -1,0 +1,87 @@
+"""The trials that a sweep begins with, a table a cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from longwave.platform.boards.row import SHORT
+from longwave.platform.records.search import searched_by
+from longwave.platform.records.trial import FIELDS, TrialConfig
+from longwave.platform.render.terminal import print_json, print_line, print_table, table_width
+
+if TYPE_CHECKING:
+    from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
+
+
+WIDE = 100
+"""Columns from which on a plan shows names in full, and seeds."""
+
+
+def print_plan(sweep: Sweep, first: Sequence[Sequence[TrialConfig]], format: str, where: str) -> None:
+    """Print the trials that a sweep begins with, one table a cell, and where it would be trained."""
+    if format == "json":
+        print_json([{"id": c.id, **c.to_dict()} for trials in first for c in trials])
+        return
+    file = sweep.file
+    for task, variant in file.variant_by_task.items():
+        print_line(f"{file.name}: {'search' if file.trials else 'retrainings'} on {task} {variant}".rstrip())
+        for entry, trials in zip(sweep.cells, first, strict=True):
+            if entry.base.task == task:
+                print_line(f"  {_cell_summary(entry)}")
+                for line in _warm_lines(entry) if file.warm or file.study else ():
+                    print_line(f"  {line}")
+                head, lines, drop = _trial_table(entry, trials)
+                print_table(head, lines, drop=drop)
+    each = "cell" if len(sweep.cells) > len(file.models) else "model"
+    if file.trials:
+        then = f"then {file.retrain} retrainings of each {each}'s best"
+        begun = " This is the first round." if file.rounds > 1 else ""
+        how = searched_by(file.model_dump(exclude_defaults=True))
+        print_line(f"  {file.trials_text} trials a {each}: {how}, {then}.{begun}")
+    else:
+        print_line(f"  No search: {file.retrain} retrainings per {each} of the settings in the file.")
+    print_line(f"  On this machine: {where}.")
+
+
+def _cell_summary(entry: CellPlan) -> str:
+    """Return what all trials of a cell are trained by."""
+    from longwave.platform.about import departures_of
+    from longwave.platform.registry import get_task
+
+    base, drawn = entry.base, entry.drawn & {*FIELDS, *entry.numbers}
+    sizes = [f"{name} {getattr(base, name)}" for name in ("hidden", "batch", "epochs") if name not in drawn]
+    protocol = [p for p in departures_of(base, get_task(base.task)) if p.partition(" ")[0] not in drawn]
+    searched = f" Searched: {', '.join(sorted(drawn))}." if drawn else ""
+    return f"{entry.label}: {', '.join(sizes)}. Protocol: {'; '.join(protocol) or 'the published recipe'}.{searched}"
+
+
+def _warm_lines(entry: CellPlan) -> Iterator[str]:
+    """Yield which settings the search of a cell begins with, in order, and which it leaves out and why."""
+    if not entry.warm:
+        yield "Warm start: no known setting fits."
+    for k, start in enumerate(start for start in entry.warm if not start.out):
+        yield f"Trial {k + 1}: {start.source}" + (f", there with {start.differing}." if start.differing else ".")
+    for start in entry.warm:
+        if start.out:
+            yield f"Left out: {start.source}: {start.out}."
+
+
+def _trial_table(entry: CellPlan, trials: Sequence[TrialConfig]) -> tuple[list[str], list[list[object]], range]:
+    """Return heads and lines of a table of trials, and what of it goes first: what is drawn, parameters, seeds.
+
+    Names stand in full if the terminal is wide, and seeds.
+    """
+    full = (table_width() or WIDE) >= WIDE
+    fields = [name for name in FIELDS if name in entry.drawn]
+    fixed = entry.numbers.keys() - entry.drawn
+    params = sorted(
+        {name for c in trials for name in c.params if name not in fixed}, key=lambda name: (name != "lr", name)
+    )
+    lines: list[list[object]] = []
+    for c in trials:
+        drawn = [value if isinstance(value := getattr(c, name), str) else f"{value:.4g}" for name in fields]
+        settings = [f"{c.params[n]:.4g}" if n in c.params else "" for n in params]
+        lines.append([c.id, *drawn, *settings, c.seed] if full else [c.id[:SHORT], *drawn, *settings])
+    head = ["trial", *fields, *params, *(["seed"] if full else [])]
+    return head, lines, range(len(head) - 1, len(fields), -1)

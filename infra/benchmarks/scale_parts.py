@@ -26,7 +26,8 @@ from longwave.platform.records.report import Report
 from longwave.platform.records.run import ENDED
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
+from longwave.platform.sweeps.file.reading import check_sweep
+from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.plan.stored import plan_trials, read_sweep_plan, store_plan
 from longwave.platform.sweeps.run import driver

@@ -28,7 +28,7 @@ from longwave.platform.records.report import Ending, Report
 from longwave.platform.registry import get_task
 from longwave.platform.render.terminal import print_json, print_table, show_waiting
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.schema import check_sweep
+from longwave.platform.sweeps.file.reading import check_sweep
 from longwave.platform.sweeps.on_ray.client import environment
 from longwave.platform.sweeps.place.devices import Slot
 from longwave.platform.sweeps.place.workers import Job, Workers

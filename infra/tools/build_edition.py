@@ -54,7 +54,7 @@ from longwave.platform.plugins.known import add_plugin
 from longwave.platform.records.group import Pool
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.schema import read_sweep
+from longwave.platform.sweeps.file.reading import read_sweep
 from longwave.platform.sweeps.plan.range_edges import AtEdge, find_edges
 from longwave.platform.sweeps.plan.stored import read_sweep_plan, with_search_spaces
 from longwave.platform.training.environment import describe

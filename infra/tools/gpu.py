@@ -40,7 +40,7 @@ from longwave.platform.bench.report import judge_targets
 from longwave.platform.bench.sizes import EIGENWORMS, FITZHUGH, PSMNIST, PackSize, Size, make_layer, recurrent_models
 from longwave.platform.bench.turns import fastest_turns, network_contender
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.schema import check_sweep
+from longwave.platform.sweeps.file.reading import check_sweep
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.run import driver
 from longwave.platform.training import environment

@@ -16,7 +16,8 @@ from typing import Any
 
 from longwave.platform.records.group import Group
 from longwave.platform.records.trial import FIELDS
-from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
+from longwave.platform.sweeps.file.reading import check_sweep
+from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.trials import fixed_trial
 from longwave.tasks.cards.write import to_toml

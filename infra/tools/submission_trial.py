@@ -1,4 +1,4 @@
-"""Trains one trial of a submission again and writes what became of it; ``submission.py`` starts it.
+"""Trains one trial of a submission again and writes what became of it; ``submission_replays.py`` starts it.
 
     submission_trial.py PLUGIN ASKED ANSWER
 

@@ -2,93 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, TypeAlias, TypeGuard
+from typing import Any, ClassVar
 
 import torch
 from torch import Generator, Tensor, nn
 
 from longwave.models.base.algebra import affine
+from longwave.models.base.block_options import DROPOUT, GATES, NONLINEARITIES, OPTIONS, Cell, fits
 from longwave.models.base.dropout import dropped
 from longwave.models.base.layer import Generators, State
-from longwave.models.base.matrix_recurrence import MatrixRecurrence
 from longwave.models.base.param import OptionValue
-from longwave.models.base.recurrence import Recurrence
 from longwave.models.base.sequence import SequenceLayer
-from longwave.models.base.stack import DROPOUT as STACK_DROPOUT
-from longwave.models.base.stack import Stacked
 from longwave.models.base.weights import NoWeights, WeightGroup
 from longwave.models.kernels import Route
 
-Cell: TypeAlias = Recurrence[Any] | MatrixRecurrence[Any]
-"""What can stand in a block."""
-DROPOUT = replace(
-    STACK_DROPOUT, meaning="Share of a residual block's features set to zero, the same at every step of a sequence."
-)
 EPSILON = 1e-5
 """What norms add to a variance, or to a mean square."""
 KEEP = {"batch": 0.9, "running": 0.99}
 """How much of a running average stays at each training step: torch's, and Equinox's."""
-GATES = {"full": 2, "half": 1, "none": 0}
-"""Matrices of the gate."""
-NONLINEARITIES: Mapping[str, Callable[[Tensor], Tensor]] = {
-    "gelu": lambda x: nn.functional.gelu(x, approximate="tanh"),
-    "silu": nn.functional.silu,
-    "relu": torch.relu,
-    "tanh": torch.tanh,
-    "none": lambda x: x,
-}
-OPTIONS: Mapping[str, tuple[OptionValue, ...]] = {
-    "block": ("none", "pre", "post"),
-    "depth": (1, 2, 3, 4, 5, 6, 8),
-    "norm": ("layer", "rms", "batch", "running", "none"),
-    "nonlinearity": tuple(NONLINEARITIES),
-    "glu": tuple(GATES),
-    "conv": (0, 4, 2, 3),
-}
-"""Static choices of every model whose layer fits into a block; without one, ``"none"``, the others mean nothing."""
-
-
-def fits(layer: type[Any]) -> TypeGuard[type[Cell]]:
-    """Return whether a kind of layer can stand in a block.
-
-    It can if it is a recurrence that stacks no layers itself, and if no option or parameter has the name of a block's.
-    """
-    names = {*layer.OPTIONS, *(p.name for p in layer.PARAMS)}
-    one = issubclass(layer, (Recurrence, MatrixRecurrence)) and not issubclass(layer, Stacked)
-    return one and not names & {*OPTIONS, DROPOUT.name}
-
-
-def check_block(options: Mapping[str, OptionValue], width: int | None) -> None:
-    """Do nothing for options and width of a block, or for neither.
-
-    Raises:
-        ValueError: There is no block, and another of its options is not the default, or a width is given.
-    """
-    if options.get("block", "none") != "none":
-        return
-    for name, (default, *_) in OPTIONS.items():
-        if options.get(name, default) != default:
-            raise ValueError(f'{name} {options[name]} means nothing without a block. Give block = "pre" or "post".')
-    if width is not None:
-        raise ValueError(f'width {width} means nothing without a block. Give block = "pre" or "post", or hidden alone.')
-
-
-def count_blocks(cell: int, p: int, width: int, given: int, options: Mapping[str, OptionValue]) -> int:
-    """Return the trainable numbers of an encoder and its blocks, without a read-out.
-
-    Args:
-        cell: Those of one cell that reads ``width`` features.
-        p, width, given: Features that are read, that blocks hand on, and that a cell gives.
-        options: Of the blocks.
-    """
-    chosen = {name: options.get(name, default) for name, (default, *_) in OPTIONS.items()}
-    norm = {"layer": 2, "batch": 2, "rms": 1}.get(str(chosen["norm"]), 0)
-    gate, conv = GATES[str(chosen["glu"])], int(chosen["conv"])
-    block = cell + given * width + width + norm * width + gate * (width * width + width)
-    block += (conv + 1) * width if conv else 0
-    return p * width + width + int(chosen["depth"]) * block
 
 
 class Blocks(SequenceLayer[NoWeights]):
@@ -106,7 +39,7 @@ class Blocks(SequenceLayer[NoWeights]):
     bias, the last inputs of one call carried to the next; there is none by default.
 
     E, W₁, W₂ and biases start as torch.nn.Linear's, the convolution as torch.nn.Conv1d's, C as the cell's own read-out,
-    D as N(0, 1), a norm's scale as 1 and shift as 0. Trainable numbers: see ``count_blocks``.
+    D as N(0, 1), a norm's scale as 1 and shift as 0. Trainable numbers: see ``block_options.count_blocks``.
 
     Args:
         cell: The kind of recurrence.

@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from longwave.models.base import block
+from longwave.models.base.block import Blocks
+from longwave.models.base.block_options import DROPOUT, OPTIONS, check_block, count_blocks, fits
 from longwave.models.base.layer import Layer
 from longwave.models.base.param import OptionValue, Param, ranges_on_task
 
@@ -85,15 +86,15 @@ class ModelSpec:
     @property
     def params(self) -> tuple[Param, ...]:
         """What a sweep may vary beside the learning rate, in drawing order; append new ones at the end."""
-        return (*self.layer.PARAMS, block.DROPOUT) if block.fits(self.layer) else self.layer.PARAMS
+        return (*self.layer.PARAMS, DROPOUT) if fits(self.layer) else self.layer.PARAMS
 
     @property
     def options(self) -> Mapping[str, tuple[OptionValue, ...]]:
         """Static choices by name; the first value is the default: ``{"damping": ("explicit", "implicit")}``.
 
-        They are the layer's, and where it fits into a residual block those of ``block.Blocks``.
+        They are the layer's, and where it fits into a residual block those of ``Blocks``.
         """
-        return {**self.layer.OPTIONS, **block.OPTIONS} if block.fits(self.layer) else self.layer.OPTIONS
+        return {**self.layer.OPTIONS, **OPTIONS} if fits(self.layer) else self.layer.OPTIONS
 
     @property
     def defaults(self) -> dict[str, OptionValue]:
@@ -102,7 +103,7 @@ class ModelSpec:
 
     def called(self, options: Mapping[str, OptionValue]) -> list[str]:
         """Return the names that published tables give to the model with these options, of any layers, in any block."""
-        others = {"layers", *(block.OPTIONS if block.fits(self.layer) else ())}
+        others = {"layers", *(OPTIONS if fits(self.layer) else ())}
         chosen = self.defaults | {name: value for name, value in options.items() if name not in others}
         return [name for name, form in {"": {}, **self.printed}.items() if self.defaults | {**form} == chosen]
 
@@ -112,12 +113,12 @@ class ModelSpec:
         Raises:
             ValueError: They do not; the message names one of them.
         """
-        block.check_block(options, width)
+        check_block(options, width)
 
     def relevant(self, options: Mapping[str, OptionValue]) -> tuple[Param, ...]:
         """Return the parameters that mean something under ``options``."""
         own = self.layer.relevant({**self.defaults, **options})
-        return (*own, block.DROPOUT) if options.get("block", "none") != "none" else own
+        return (*own, DROPOUT) if options.get("block", "none") != "none" else own
 
     def parameters(
         self, p: int, d: int, q: int, width: int | None = None, options: Mapping[str, OptionValue] | None = None
@@ -131,11 +132,11 @@ class ModelSpec:
         """
         chosen = dict(options or {})
         own = {name: value for name, value in chosen.items() if name in self.layer.OPTIONS}
-        if chosen.get("block", "none") == "none" or not block.fits(self.layer):
+        if chosen.get("block", "none") == "none" or not fits(self.layer):
             return int(self.count(p, d, q, **own))
         width = width or d
         cell = int(self.count(width, d, 0, **own))
-        return block.count_blocks(cell, p, width, self.layer.OUTPUTS * d, chosen) + (width + 1) * q
+        return count_blocks(cell, p, width, self.layer.OUTPUTS * d, chosen) + (width + 1) * q
 
     def build(self, sizes: Sizes, members: int | None = None, **chosen: Any) -> Layer[Any]:
         """Return the layer for a pack of ``members``, from hyper-parameters and options by name.
@@ -145,12 +146,12 @@ class ModelSpec:
         """
         self.check(chosen, sizes.width)
         features = (sizes.inputs, sizes.hidden)
-        if not block.fits(self.layer):
+        if not fits(self.layer):
             return self.layer(*features, members=members, t_max=sizes.length, **chosen)
         if chosen.get("block", "none") != "none":
             more = {"width": sizes.width, "members": members, "t_max": sizes.length, **chosen}
-            return block.Blocks(self.layer, *features, **more)
-        own = {name: value for name, value in chosen.items() if name not in block.OPTIONS}
+            return Blocks(self.layer, *features, **more)
+        own = {name: value for name, value in chosen.items() if name not in OPTIONS}
         return self.layer(*features, members=members, t_max=sizes.length, **own)
 
     @property

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from longwave.platform.api.modules import GraphModule, Hyper, Only, SequenceModule
+from longwave.platform.api.plain_module import GraphModule, Hyper, Only, SequenceModule
 
 __all__ = [
     "ALRNN",

@@ -21,7 +21,8 @@ from longwave.platform.render.terminal import Terminal
 from longwave.platform.search.objects import describe_object
 from longwave.platform.search.studies import write_study
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.schema import SweepFile, check_sweep, read_sweep, with_keys
+from longwave.platform.sweeps.file.reading import check_sweep, read_sweep, with_keys
+from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.searches import read_searches
 from longwave.platform.sweeps.plan.stored import store_plan

@@ -13,7 +13,7 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.redaction import redacted
 from longwave.platform.render.harmless import escape_invisible
 from longwave.platform.render.terminal import show_waiting
-from longwave.platform.sweeps.file.schema import read_sweep
+from longwave.platform.sweeps.file.reading import read_sweep
 from longwave.platform.sweeps.on_ray.package import shipped_plugins
 from longwave.platform.sweeps.plan.stored import check_plugins
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from longwave.platform.cli.names import NameArgument
 from longwave.platform.cli.options import FileArgument, RunOptions, takes_options
 from longwave.platform.paths import store_url
-from longwave.platform.sweeps.file.schema import SweepFile, read_sweep
+from longwave.platform.sweeps.file.reading import read_sweep
+from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.run.executor import running_workers
 from longwave.platform.sweeps.run.metrics import DriverMetrics
 from longwave.platform.sweeps.trackers.background import tracking

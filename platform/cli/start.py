@@ -19,7 +19,7 @@ from longwave.platform.registry import get_model
 from longwave.platform.render import sweeps
 from longwave.platform.render.harmless import one_line
 from longwave.platform.render.terminal import show_waiting
-from longwave.platform.sweeps.file.schema import check_sweep, read_sweep
+from longwave.platform.sweeps.file.reading import check_sweep, read_sweep
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.run.estimate import estimate_sweep

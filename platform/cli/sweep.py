@@ -14,7 +14,7 @@ from longwave.platform.paths import store_url
 from longwave.platform.render import sweeps, terminal
 from longwave.platform.render.plan import print_plan
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.schema import check_sweep, read_sweep
+from longwave.platform.sweeps.file.reading import check_sweep, read_sweep
 from longwave.platform.sweeps.file.values import Race
 from longwave.platform.sweeps.place.cluster import parse_prices
 from longwave.platform.sweeps.place.packing import check_memory

@@ -28,7 +28,8 @@ from longwave.platform.records.seeds import seed_key
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_task
 from longwave.platform.statistics.scale import Scale, scale_of
-from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
+from longwave.platform.sweeps.file.reading import check_sweep
+from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.plan.race import next_heat
 from longwave.platform.sweeps.plan.seeds import search_seeds
 from longwave.platform.sweeps.plan.trials import cell_key, choose_winner, plan_retrainings

@@ -15,7 +15,8 @@ from longwave.platform.records.run import Point
 from longwave.platform.records.stored import Trial
 from longwave.platform.storage.in_clause import split_ids
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
+from longwave.platform.sweeps.file.reading import check_sweep
+from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.plan.trials import cell_key
 
 

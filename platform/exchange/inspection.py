@@ -22,7 +22,7 @@ from longwave.platform.redaction import find_secrets, redact_code
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.search.objects import CLASS, make_pruner
 from longwave.platform.search.pruning import pruning_epochs
-from longwave.platform.sweeps.file.schema import check_recipe
+from longwave.platform.sweeps.file.reading import check_recipe
 from longwave.platform.sweeps.file.values import Halving
 from longwave.platform.training.rules import check_training
 from longwave.platform.training.stopping import last_epoch

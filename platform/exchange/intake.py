@@ -20,7 +20,7 @@ from longwave.platform.records.run import EpochLine
 from longwave.platform.records.stored import CatalogueEntry, StoredSweep, Trial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.schema import check_sweep
+from longwave.platform.sweeps.file.reading import check_sweep
 from longwave.platform.sweeps.plan.trials import cell_key
 
 ImportedSweep = tuple[StoredSweep, Sequence[str], Sequence[int | None]]

@@ -15,7 +15,8 @@ from longwave.platform.exchange.finding import Findings
 from longwave.platform.exchange.limits import CELLS, LEARNED, SECONDS
 from longwave.platform.registry import get_task
 from longwave.platform.search.space import learns
-from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
+from longwave.platform.sweeps.file.reading import check_sweep
+from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.trials import all_trials
 from longwave.tasks.base.batch import Batch

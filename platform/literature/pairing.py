@@ -25,7 +25,7 @@ PAPERS = {"cornn": "coRNN", "lem": "LEM", "lipschitz": "Lipschitz RNN", "lra": "
           "taugru": "τ-GRU", "thesis": "the thesis", "xlstm": "xLSTM"}  # fmt: skip
 """Names of the papers whose protocols are known; the thesis prints that of UnICORNN, whose paper is not at hand."""
 BLOCK = ("block", "depth", "norm", "nonlinearity", "glu", "conv")
-"""Options of residual blocks, in the order in which numbers name them; ``models.base.block`` has their choices."""
+"""Options of residual blocks, in the order in which numbers name them; choices: ``models.base.block_options``."""
 KEPT = ("value", "std", "statistic", "n", "units", "model_variant", "note")
 
 

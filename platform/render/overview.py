@@ -22,17 +22,11 @@ from longwave.platform.statistics.verdict import ENOUGH
 
 AHEAD = 3
 """Columns of an overview's numbers before its tasks."""
-
-
 MATRIX = (
     f"Cells: rank of the median; bold: best group; {WORSE}: a trivial predictor is better. "
     "Numbers: --numbers. Methods: longwave methods."
 )
-
-
 SEPARATES: Mapping[TaskWord, str] = {"separates": "yes", "open": "open", "saturated": "no"}
-
-
 OVERALL = (
     "A board separates if a network beats the best trivial predictor: exact sign test over its seeds, adjusted by "
     "Hochberg at 5 %. It is saturated if no network's median is better than that predictor, and open otherwise. Scores "
@@ -42,8 +36,6 @@ OVERALL = (
     "the range that rank tests of all pairs allow, adjusted by Holm at 5 %. Models are scored only against models that "
     "share boards."
 )
-
-
 UNFOLD = "Show them with: longwave board --saturated"
 """How saturated tasks are seen that are named alone."""
 

@@ -21,7 +21,7 @@ from longwave.platform.storage import leases
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.schema import check_sweep
+from longwave.platform.sweeps.file.reading import check_sweep
 
 Visit = Callable[..., AppTest]
 

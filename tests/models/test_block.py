@@ -14,8 +14,8 @@ from packs import trial
 from torch import Tensor
 from torch.nn import functional as F
 
-from longwave.models.base import block
 from longwave.models.base.block import Blocks
+from longwave.models.base.block_options import OPTIONS, fits
 from longwave.models.base.network import Network
 from longwave.models.base.spec import ModelSpec, Sizes
 from longwave.models.base.weights import WeightGroup
@@ -29,10 +29,10 @@ from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.training.pack import Pack
 from longwave.platform.training.snapshot import restore, snapshot
 
-FITTING = {name: spec for name, spec in all_models().items() if block.fits(spec.layer)}
+FITTING = {name: spec for name, spec in all_models().items() if fits(spec.layer)}
 FORMS = [
     dict(zip(("block", "norm", "glu"), form, strict=True))
-    for form in product(("pre", "post"), block.OPTIONS["norm"], ("full", "half", "none"))
+    for form in product(("pre", "post"), OPTIONS["norm"], ("full", "half", "none"))
 ]
 SIZES = Sizes(inputs=2, hidden=6, outputs=3, length=9, width=5)
 PHI = {"gelu": lambda x: F.gelu(x, approximate="tanh"), "silu": F.silu, "relu": F.relu, "tanh": torch.tanh}
@@ -119,7 +119,7 @@ def test_a_convolution_starts_as_torchs_and_is_counted() -> None:
     assert get_model("gru").parameters(2, 6, 3, 5, options) == get_model("gru").parameters(2, 6, 3, 5, plain) + 3 * 25
 
 
-@pytest.mark.parametrize("nonlinearity", block.OPTIONS["nonlinearity"])
+@pytest.mark.parametrize("nonlinearity", OPTIONS["nonlinearity"])
 def test_each_nonlinearity_is_torchs(nonlinearity: str) -> None:
     layer, x = blocks(nonlinearity=nonlinearity), torch.randn(7, 3, 2, dtype=torch.float64)
     torch.testing.assert_close(layer(x)[0], by_hand(layer, x), rtol=1e-12, atol=1e-12)

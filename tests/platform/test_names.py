@@ -17,7 +17,7 @@ from longwave.platform.errors import did_you_mean
 from longwave.platform.names import edit_distance, find_spelling, list_names, nearest_names
 from longwave.platform.registry import all_models, all_tasks, get_model, get_task
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.schema import check_sweep
+from longwave.platform.sweeps.file.reading import check_sweep
 
 WORD = st.text("abcx_", max_size=6)
 

@@ -20,7 +20,7 @@ from longwave.platform.downloads.unpack import unpack
 from longwave.platform.editions import publish
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange import bundle
-from longwave.platform.sweeps.file.schema import read_sweep
+from longwave.platform.sweeps.file.reading import read_sweep
 from longwave.platform.training import weights
 from longwave.platform.training.checkpoint import Checkpoint
 from longwave.tasks.base.cache import cached

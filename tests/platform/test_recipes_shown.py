@@ -14,7 +14,7 @@ from longwave.platform.cli.main import main
 from longwave.platform.records.about import list_departures
 from longwave.platform.registry import get_task
 from longwave.platform.render import tasks
-from longwave.platform.sweeps.file.schema import read_sweep
+from longwave.platform.sweeps.file.reading import read_sweep
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.trials import search_trials
 from longwave.tasks.base.spec import Recipe, changes

@@ -6,7 +6,8 @@ from typing import Any
 
 from longwave.platform.records.run import Run
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
+from longwave.platform.sweeps.file.reading import check_sweep
+from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.plan.cells import Sweep
 from longwave.platform.sweeps.plan.trials import all_trials
 

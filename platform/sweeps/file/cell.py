@@ -2,134 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from longwave.models.base.param import OptionValue, Param
+from longwave.models.base.param import Param
 from longwave.models.base.spec import ModelSpec
 from longwave.platform.about import model_title
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.records.trial import FIELDS, SIZES, WORDS
 from longwave.platform.search.space import Defaults, Dimension
-from longwave.platform.sweeps.file.schema import RecipeChanges, SweepFile, check_recipe
-from longwave.platform.sweeps.file.values import LARGEST, Range
+from longwave.platform.sweeps.file.settings import CellSettings
+from longwave.platform.sweeps.file.values import LARGEST
 from longwave.platform.training.rules import groups_of, optimisers, schedules, training_params
 from longwave.tasks.base.spec import Recipe, TaskSpec
-
-OUTSIDE_TABLES = (*SIZES, "clip", "drops")
-"""Names that are set outside of any table: at the top of a file, or of a model's section."""
-
-
-@dataclass(frozen=True)
-class CellSettings:
-    """What a file sets for one cell of one model.
-
-    Attributes:
-        file: Name of the sweep.
-        tables: The table in which each name stands, for errors; empty for names outside of all tables.
-        fixed: Values by name: fields, ``drops``, options, parameters and training numbers.
-        drawn: What is to be drawn, by name: ranges and choices.
-        cell: The part of ``fixed`` that comes from the grid.
-        tasks: How many tasks the sweep has.
-        in_time: Whether parameters in units of steps are drawn by the task's time scale, as under rule 2.
-        words: Optimisers and schedules of all cells of the model, as far as the file fixes them.
-    """
-
-    file: str
-    tables: Mapping[str, str]
-    fixed: Mapping[str, Any]
-    drawn: Mapping[str, Range | list[Any]]
-    cell: Mapping[str, Any]
-    tasks: int
-    in_time: bool
-    words: Mapping[str, Sequence[Any]]
-
-    def at(self, name: str) -> str:
-        """Return where the file sets ``name``: ``demo: space.lem``."""
-        table = self.tables.get(name, "")
-        return f"{self.file}: {table}" if table else self.file
-
-    def options(self, model: ModelSpec) -> dict[str, OptionValue]:
-        """Return the value of every option of the model.
-
-        Raises:
-            ConfigError: The option has no such value.
-        """
-        options = {name: self.fixed.get(name, default) for name, default in model.defaults.items()}
-        for name, choices in model.options.items():
-            if repr(options[name]) not in map(repr, choices):
-                where, allowed = f"{self.file}: model.{model.name}.{name}", ", ".join(map(str, choices))
-                raise ConfigError(f"{where} must be one of {allowed}, got {options[name]!r}.")
-        return options
-
-    def fields(self, model: ModelSpec) -> dict[str, Any]:
-        """Return the fields of a trial that the file fixes; a name that is an option of the model is none."""
-        return {n: v for n, v in self.fixed.items() if n in (*FIELDS, "drops") and n not in model.options}
-
-
-def read_cells(file: SweepFile, model: ModelSpec) -> Iterator[CellSettings]:
-    """Yield the settings of each cell of a model, in the grid's order; the last list varies fastest.
-
-    Raises:
-        ConfigError: A name is set twice, or in a table where it does not belong; the message names it.
-    """
-    table = file.model.get(model.name, {})
-    options = {name: value for name, value in table.items() if name in model.options}
-    for name in (model.lr.name, *(param.name for param in model.params)):
-        if name in table:
-            reason = f"{name} is a parameter: fix it in [space.{model.name}], {name} = {table[name]}"
-            raise ConfigError(f"{file.name}: model.{model.name}: {reason}.")
-    own = check_recipe({k: v for k, v in table.items() if k not in options}, f"{file.name}: model.{model.name}")
-    choices, grid = file.space.get(model.name, {}), {**file.grid, **own.grid}
-    recipe = {**file.recipe, **own.recipe}
-    fixed = {**_fixed_outside_tables(file), **_fixed_outside_tables(own), **recipe, **options}
-    _check_once(file.name, model.name, fixed, grid, choices)
-    _check_tables(file, model, recipe, grid)
-    drawn = {name: choice for name, choice in choices.items() if not isinstance(choice, float | int)}
-    fixed |= {name: choice for name, choice in choices.items() if name not in drawn}
-    tables = dict.fromkeys(recipe, "recipe") | dict.fromkeys(grid, "grid")
-    tables |= dict.fromkeys(choices, f"space.{model.name}")
-    words = {word: grid.get(word) or [value for value in [fixed.get(word)] if value] for word in WORDS}
-    for values in product(*grid.values()):
-        cell = dict(zip(grid, values, strict=True))
-        tasks, in_time = len(file.variant_by_task), file.rule == 2
-        yield CellSettings(file.name, tables, {**fixed, **cell}, drawn, cell, tasks, in_time, words)
-
-
-def _fixed_outside_tables(changes: RecipeChanges) -> dict[str, Any]:
-    """Return what a file, or a model's section, fixes outside of tables."""
-    return {name: value for name in OUTSIDE_TABLES if (value := getattr(changes, name)) is not None}
-
-
-def _check_once(
-    file: str, model: str, fixed: Mapping[str, Any], grid: Mapping[str, Any], choices: Mapping[str, Any]
-) -> None:
-    for a, b, how in (
-        (fixed, grid, "both fixed and in the grid"),
-        (fixed, choices, f"both fixed and in [space.{model}]"),
-        (grid, choices, f"both in the grid and in [space.{model}]"),
-    ):
-        if twice := [name for name in a if name in b]:
-            raise ConfigError(f"{file}: {model}: {twice[0]} is {how}. Keep one.")
-
-
-def _check_tables(file: SweepFile, model: ModelSpec, recipe: Mapping[str, Any], grid: Mapping[str, Any]) -> None:
-    own = {model.lr.name, *(param.name for param in model.params)}
-    space = file.space.get(model.name, {})
-    for table, names, wrong, what in (
-        ("recipe", recipe, model.options, f"an option: give it in [model.{model.name}]"),
-        ("recipe", recipe, own, f"a parameter: fix it in [space.{model.name}]"),
-        ("recipe", recipe, OUTSIDE_TABLES, "no word or training number: give it outside of that table"),
-        ("grid", file.grid, model.options, f"an option: give it in [model.{model.name}.grid]"),
-        ("grid", grid, own, f"a parameter: give choices in [space.{model.name}]"),
-        ("grid", grid, ("drops",), "not for a grid: fix it"),
-        (f"space.{model.name}", space, model.options, f"an option: give it in [model.{model.name}.grid]"),
-        (f"space.{model.name}", space, ("drops",), "not drawn: fix it"),
-    ):
-        if misplaced := [name for name in names if name in wrong]:
-            raise ConfigError(f"{file.name}: {table}: {misplaced[0]} is {what}.")
 
 
 @dataclass(frozen=True)

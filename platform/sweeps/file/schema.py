@@ -1,30 +1,14 @@
-"""Read a sweep file: from TOML to a checked ``SweepFile``, or one line that says what is wrong and where."""
+"""Keys of a sweep file, each with its form and its default, and what follows from them."""
 
 from __future__ import annotations
 
 import math
-import tomllib
-from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    PositiveFloat,
-    StringConstraints,
-    ValidationError,
-)
+from pydantic import BeforeValidator, Field, PositiveFloat, StringConstraints
 
-from longwave.platform.errors import ConfigError, did_you_mean
-from longwave.platform.names import find_spelling, list_names
-from longwave.platform.paths import check_is_file
-from longwave.platform.plugins.known import add_plugin
 from longwave.platform.records.search import SAMPLER
 from longwave.platform.records.trial import Precision
-from longwave.platform.redaction import redacted
-from longwave.platform.search.objects import make_pruner
-from longwave.platform.search.space import SAMPLERS, check_sampler, learns
 from longwave.platform.sweeps.file.values import (
     LARGEST,
     Budget,
@@ -35,7 +19,6 @@ from longwave.platform.sweeps.file.values import (
     PerNumber,
     Race,
     RaceOrNone,
-    Range,
     SearchValue,
     Strict,
     Trials,
@@ -43,37 +26,7 @@ from longwave.platform.sweeps.file.values import (
     Wider,
 )
 
-NAMED = {"longwave.tasks": ("task", "tasks", "variants"), "longwave.models": ("models", "space", "model", "study")}
-"""Fields of a sweep file that hold such names, by the package of what they name."""
-
-
-def with_keys(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a file's content with canonical names of models and tasks; unknown names stay as they are."""
-    resolved = dict(content)
-    for package, fields in NAMED.items():
-        known = list_names(package)
-        for field in fields:
-            value = resolved.get(field)
-            if isinstance(value, Mapping):
-                resolved[field] = {_key(name, known): table for name, table in value.items()}
-            elif value is not None:
-                resolved[field] = (
-                    [_key(name, known) for name in value] if isinstance(value, list) else _key(value, known)
-                )
-    return resolved
-
-
-def _key(name: Any, known: Collection[str]) -> Any:
-    return find_spelling(name, known) if isinstance(name, str) else name
-
-
-UNION_TAGS = ("a race", "no race", "a range", "a number", "choices", "constrained-int", "literal['auto']")
-"""Parts of pydantic's error locations that name the form of a value it tried, and no key of the file."""
-MAX_TRIALS = 2_000_000
-"""Of one sweep, retrainings included: a store plans a million in minutes."""
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")]
-
-
 RowName = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
 
 
@@ -81,13 +34,8 @@ def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-Checked = TypeVar("Checked", bound=Strict)
 Warm = Annotated[list[Literal["published", "rows"]], BeforeValidator(_as_list)]
 Files = Annotated[list[str], BeforeValidator(_as_list)]
-
-
-class _Grid(Strict):
-    grid: dict[str, Cells]
 
 
 class RecipeChanges(Strict):
@@ -265,126 +213,3 @@ class SweepFile(RecipeChanges):
 
     def _grid(self, model: str) -> dict[str, list[Any]]:
         return {**self.grid, **self.model.get(model, {}).get("grid", {})}
-
-
-def read_sweep(path: Path) -> SweepFile:
-    """Return the sweep in ``path``, and load its plugins.
-
-    Raises:
-        ConfigError: The file is missing, is not TOML, or breaks a rule; the message names file, key and rule.
-    """
-    check_is_file(path, "the sweep file")
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise ConfigError(f"Cannot read the sweep file {path}: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is not TOML: {error}.") from None
-    except RecursionError:
-        raise ConfigError(f"{path} is no sweep file: its values are nested too deeply.") from None
-    file = check_sweep(content, str(path))
-    for plugin in file.plugins:
-        add_plugin(path.parent / plugin)
-    return file
-
-
-def check_sweep(content: Mapping[str, Any], origin: str) -> SweepFile:
-    """Return the sweep that ``content`` describes; ``origin`` names it in errors.
-
-    Raises:
-        ConfigError: As ``read_sweep``.
-    """
-    file = _check(SweepFile, with_keys(content), origin)
-    if (file.task is None) == (not file.tasks):
-        raise ConfigError(f"{origin}: give either task or tasks.")
-    if len(set(file.tasks)) < len(file.tasks):
-        raise ConfigError(f"{origin}: tasks: each task once, got {', '.join(file.tasks)}.")
-    if file.tasks and file.variant:
-        form = f'variants = {{{file.tasks[0]} = "{file.variant}"}}'
-        raise ConfigError(f"{origin}: variant: is for one task; of several give {form}.")
-    if not file.trials:
-        _check_unsearched(file, origin)
-    _check_search(file, origin)
-    if file.instead_of and (file.trials or file.has_grid):
-        what = "a grid" if file.has_grid else f"trials {file.trials_text}"
-        raise ConfigError(f"{origin}: instead_of: is only for fixed settings, with trials = 0; got {what}.")
-    for name, table in file.model.items():
-        _check(_Grid, {"grid": table.get("grid", {})}, f"{origin}: model.{name}")
-    if unknown := sorted(file.variants.keys() - set(file.tasks)):
-        raise ConfigError(f"{origin}: variants: {did_you_mean('task', unknown[0], file.tasks)}")
-    if (total := file.trained * file.cell_count) > MAX_TRIALS:
-        parts = f"{file.searched:,} trials and {file.retrain:,} retrainings of each of {file.cell_count:,} cells"
-        raise ConfigError(f"{origin}: trials: a sweep has at most {MAX_TRIALS:,} in all, got {total:,}: {parts}.")
-    return file
-
-
-SEARCHES = {"halving", "pruner", "race", "rounds", "sampler", "study", "warm", "wider"}
-"""Keys that mean nothing without a search."""
-
-
-def _check_search(file: SweepFile, origin: str) -> None:
-    """Raise ConfigError for a sampler or a pruner that Optuna has not, or not so."""
-    try:
-        key = "sampler"
-        check_sampler(file.sampler, file.sampler_arguments)
-        key = "pruner"
-        if file.pruner:
-            make_pruner(file.pruner, file.pruner_arguments)
-    except ConfigError as error:
-        raise ConfigError(f"{origin}: {key}: {error}") from None
-    if file.sampler not in SAMPLERS and learns(file.sampler) and file.rounds == 1 and file.trials:
-        what = f"{file.sampler} learns from earlier rounds, and with rounds = 1 all trials are drawn at once"
-        raise ConfigError(f"{origin}: rounds: {what}. Give how many there are to be, as rounds = 4.")
-    for model, study in file.study.items():
-        if redacted(study.storage) != study.storage:
-            advice = "The store would keep it. Leave it out, and set PGPASSWORD or ~/.pgpass"
-            raise ConfigError(f"{origin}: study.{model}: storage holds a password. {advice}.")
-    if file.pruner_arguments and not file.pruner:
-        raise ConfigError(f"{origin}: pruner_arguments: means nothing without a pruner. Name it: pruner = ...")
-    if file.pruner and file.halving:
-        raise ConfigError(f"{origin}: pruner: the file also has successive halving. Keep {file.pruner} or [halving].")
-
-
-def _check_unsearched(file: SweepFile, origin: str) -> None:
-    if not file.retrain:
-        raise ConfigError(
-            f"{origin}: trials: trials and retrain are both 0, so nothing would be trained. Set at least one."
-        )
-    if idle := sorted(file.model_fields_set & SEARCHES):
-        raise ConfigError(f"{origin}: {idle[0]}: has no effect with trials = 0, which runs no search. Remove it.")
-
-
-def check_recipe(content: Mapping[str, Any], origin: str) -> RecipeChanges:
-    """Return the changes of a recipe that ``content`` describes.
-
-    Raises:
-        ConfigError: As ``read_sweep``.
-    """
-    return _check(RecipeChanges, content, origin)
-
-
-def _allowed_keys(kind: type[Strict], path: Sequence[str]) -> Collection[str]:
-    """Return the keys that are allowed where an unknown one was found."""
-    if "space" in path[:-1]:
-        return Range.model_fields
-    parts: dict[str, type[Strict]] = {
-        "study": KnownStudy,
-        "wider": Wider,
-        "halving": Halving,
-        "race": Race,
-        "budget": Budget,
-    }
-    return (parts.get(path[0], kind) if len(path) > 1 else kind).model_fields
-
-
-def _check(kind: type[Checked], content: Mapping[str, Any], origin: str) -> Checked:
-    try:
-        return kind.model_validate(content)
-    except ValidationError as error:
-        first = error.errors()[0]
-        path = [str(part) for part in first["loc"] if part not in UNION_TAGS]
-        if first["type"] == "extra_forbidden":
-            raise ConfigError(f"{origin}: {did_you_mean('key', path[-1], _allowed_keys(kind, path))}") from None
-        got = "" if first["type"] == "missing" else f", got {first['input']!r}"
-        rule = first["msg"].removeprefix("Value error, ")
-        raise ConfigError(f"{origin}: {'.'.join(path)}: {rule}{got}.") from None

@@ -14,8 +14,9 @@ from longwave.platform.records.trial import SIZES, WORDS, TrialConfig
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.search.space import Dimension, learns
 from longwave.platform.statistics.scale import scale_of
-from longwave.platform.sweeps.file.cell import CellSettings, ResolvedCell, read_cells, resolve_cell
+from longwave.platform.sweeps.file.cell import ResolvedCell, resolve_cell
 from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.file.settings import CellSettings, read_cells
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep, recipe_to_dict
 from longwave.platform.sweeps.plan.trials import without_defaults
 from longwave.platform.sweeps.plan.validation import gate_score

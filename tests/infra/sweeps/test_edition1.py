@@ -9,8 +9,9 @@ from build_edition import expected
 from edition_folders import EditionFolders
 
 from longwave.platform.registry import get_model, get_task
-from longwave.platform.sweeps.file.cell import read_cells
-from longwave.platform.sweeps.file.schema import SweepFile, read_sweep
+from longwave.platform.sweeps.file.reading import read_sweep
+from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.file.settings import read_cells
 
 FOLDERS = EditionFolders()
 FILES = [file for file in FOLDERS.sweep_files() if not file.stem.endswith(("-widened", "-again"))]

@@ -10,8 +10,9 @@ from edition_folders import EditionFolders
 from tree import ROOT
 
 from longwave.platform.registry import get_model, get_task
-from longwave.platform.sweeps.file.cell import read_cells
-from longwave.platform.sweeps.file.schema import SweepFile, read_sweep
+from longwave.platform.sweeps.file.reading import read_sweep
+from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.file.settings import read_cells
 from longwave.tasks.base.variants import FRESH
 
 FILES = sorted((ROOT / "infra/sweeps/edition2").glob("*.toml"))

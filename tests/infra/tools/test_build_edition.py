@@ -38,7 +38,7 @@ from longwave.platform.editions.folder import find_results
 from longwave.platform.editions.publish import read as read_edition
 from longwave.platform.exchange import bundle
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.schema import read_sweep
+from longwave.platform.sweeps.file.reading import read_sweep
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.trials import first_trials

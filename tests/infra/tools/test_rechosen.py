@@ -12,7 +12,7 @@ from boards import retrained
 from rechosen import list_rechosen, write_files
 
 from longwave.platform.records.group import Group
-from longwave.platform.sweeps.file.schema import read_sweep
+from longwave.platform.sweeps.file.reading import read_sweep
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.trials import fixed_trial, plan_retrainings
 

@@ -20,19 +20,9 @@ from edition_folders import EditionFolders
 from limited import LimitError, Limits, run_limited
 from plugin_files import LEAKY, written
 from rich.console import Console
-from submission import (
-    Outcome,
-    Replay,
-    check_code,
-    check_submission,
-    choose_label,
-    draw_trials,
-    judge,
-    main,
-    read_licence,
-    read_submission,
-    read_trained,
-)
+from submission import check_submission, main
+from submission_checks import check_code, read_licence, read_submission
+from submission_replays import Outcome, Replay, choose_label, draw_trials, judge, read_trained
 from tree import ROOT
 
 from longwave.platform.editions.publish import publish
@@ -46,7 +36,7 @@ from longwave.platform.plugins.known import add_plugin, forget_plugins
 from longwave.platform.plugins.plugin import read_plugin
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.schema import check_sweep
+from longwave.platform.sweeps.file.reading import check_sweep
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.run import driver
 

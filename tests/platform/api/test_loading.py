@@ -23,7 +23,7 @@ from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError, StoreError
 from longwave.platform.paths import weights_file
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.schema import check_sweep
+from longwave.platform.sweeps.file.reading import check_sweep
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.run.driver import start_sweep
 from longwave.platform.training import weights

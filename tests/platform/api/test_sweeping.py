@@ -16,7 +16,7 @@ from longwave.platform.api.sweeping import _read_settings, name_objects
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError, NoStoreError
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.schema import check_sweep
+from longwave.platform.sweeps.file.reading import check_sweep
 from longwave.platform.sweeps.plan.stored import stored_settings
 
 TINY: dict[str, Any] = {

@@ -20,7 +20,7 @@ from longwave.platform.contracts.passed import facts_of, has_passed, note_passed
 from longwave.platform.errors import ConfigError
 from longwave.platform.plugins.known import add_plugin, forget_plugins
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.schema import read_sweep
+from longwave.platform.sweeps.file.reading import read_sweep
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.stored import read_sweep_plan, store_plan

@@ -26,7 +26,7 @@ from longwave.platform.exchange.audit import audit
 from longwave.platform.records.group import Pool
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.schema import check_sweep
+from longwave.platform.sweeps.file.reading import check_sweep
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.run import driver
 

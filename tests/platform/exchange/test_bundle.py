@@ -23,7 +23,7 @@ from longwave.platform.exchange.audit import audit
 from longwave.platform.exchange.bundle import Bundle, File, pack, read, read_together, seal, write
 from longwave.platform.exchange.collect import collect
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.schema import check_sweep
+from longwave.platform.sweeps.file.reading import check_sweep
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.run import driver
 

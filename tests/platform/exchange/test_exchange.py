@@ -39,7 +39,7 @@ from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.schema import Base, PublishedRow
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import reproduce
-from longwave.platform.sweeps.file.schema import check_sweep
+from longwave.platform.sweeps.file.reading import check_sweep
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.run import driver
 

@@ -18,7 +18,8 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.exchange import limits
 from longwave.platform.exchange.bundle import read
 from longwave.platform.exchange.reading import check_json
-from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
+from longwave.platform.sweeps.file.reading import check_sweep
+from longwave.platform.sweeps.file.schema import SweepFile
 
 HEAD = (
     '{"format": "longwave bundle", "version": 4, "name": "", "hashes": {}, "content": {"trials": [%s], "sweeps": [%s], '

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trials import present_trial
 
-from longwave.models.base.block import OPTIONS
+from longwave.models.base.block_options import OPTIONS
 from longwave.platform.about import derived_facts
 from longwave.platform.literature.pairing import (
     BLOCK,

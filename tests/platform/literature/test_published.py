@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from longwave.models.base.block import OPTIONS, fits
+from longwave.models.base.block_options import OPTIONS, fits
 from longwave.platform.literature.pairing import BLOCK
 from longwave.platform.literature.published import (
     FILE,

@@ -22,7 +22,7 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.plugins.known import forget_plugins
 from longwave.platform.registry import get_model
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.schema import read_sweep
+from longwave.platform.sweeps.file.reading import read_sweep
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.stored import read_sweep_plan, store_plan

@@ -12,7 +12,7 @@ from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError
 from longwave.platform.plugins.known import add_plugin, forget_plugins
 from longwave.platform.registry import get_model, get_task
-from longwave.platform.sweeps.file.schema import read_sweep
+from longwave.platform.sweeps.file.reading import read_sweep
 from longwave.platform.sweeps.on_ray.package import lay_out_package, shipped_plugins
 
 SWEEP = """

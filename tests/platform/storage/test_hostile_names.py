@@ -17,7 +17,7 @@ from longwave.platform.cli.main import main
 from longwave.platform.editions.publish import read
 from longwave.platform.errors import ConfigError, LongwaveError
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.schema import check_sweep
+from longwave.platform.sweeps.file.reading import check_sweep
 
 HEADS = ("'", '"', "`", "\\'", "%27", "')", "';", "x' OR '1'='1", "1) ", "$$", "x'::text")
 SQL = ("DROP TABLE trials", "DELETE FROM trials", "UPDATE trials SET id='x'", " UNION SELECT 1,2,3", "{0}", "%s", ":a")

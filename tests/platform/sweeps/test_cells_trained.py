@@ -21,7 +21,8 @@ from longwave.platform.records.identity import digest
 from longwave.platform.records.run import Run
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.schema import SweepFile, read_sweep
+from longwave.platform.sweeps.file.reading import read_sweep
+from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.plan import stored
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.trials import all_trials

@@ -16,7 +16,7 @@ from longwave.models.base import geometric
 from longwave.platform.cli.main import main
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_task
-from longwave.platform.sweeps.file.schema import read_sweep
+from longwave.platform.sweeps.file.reading import read_sweep
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.training.pack import Pack
 

@@ -28,7 +28,7 @@ from longwave.platform.statistics.scale import Scale
 from longwave.platform.statistics.stats import summary
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import reproduce
-from longwave.platform.sweeps.file.schema import check_sweep
+from longwave.platform.sweeps.file.reading import check_sweep
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.run import driver
 from longwave.platform.training import train as train_module

@@ -18,8 +18,9 @@ from longwave.platform.records.run import Run
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.search.space import Dimension, draw
-from longwave.platform.sweeps.file.cell import read_cells, resolve_cell
-from longwave.platform.sweeps.file.schema import check_sweep
+from longwave.platform.sweeps.file.cell import resolve_cell
+from longwave.platform.sweeps.file.reading import check_sweep
+from longwave.platform.sweeps.file.settings import read_cells
 from longwave.platform.sweeps.plan.cells import Sweep
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.trials import all_trials, drawn_values

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from longwave.platform.sweeps.file.schema import with_keys
+from longwave.platform.sweeps.file.reading import with_keys
 
 PLAIN: dict[str, Any] = {
     "name": "LEM", "task": "adding", "tasks": ["adding", "copy_memory"], "variants": {"copy_memory": "T=10"},

@@ -6,7 +6,7 @@ import pytest
 from small_sweeps import small, to_the_end
 
 from longwave.platform.errors import ConfigError
-from longwave.platform.sweeps.file.schema import check_sweep
+from longwave.platform.sweeps.file.reading import check_sweep
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.stored import stored_settings
 from longwave.platform.sweeps.plan.trials import all_trials

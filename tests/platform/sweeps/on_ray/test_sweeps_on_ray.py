@@ -26,7 +26,8 @@ from longwave.platform.errors import StoreError, WorkerError
 from longwave.platform.paths import weights_file
 from longwave.platform.records.run import ENDED
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
+from longwave.platform.sweeps.file.reading import check_sweep
+from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.plan import stored
 from longwave.platform.sweeps.plan.resolve import resolve

@@ -16,7 +16,7 @@ from tree import ROOT
 from longwave.platform.records.run import Run
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.search.space import Dimension, Drawn, draw
-from longwave.platform.sweeps.file.schema import read_sweep
+from longwave.platform.sweeps.file.reading import read_sweep
 from longwave.platform.sweeps.plan.cells import Sweep
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.trials import all_trials, drawn_values

@@ -15,7 +15,8 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.records.identity import digest
 from longwave.platform.records.run import Run
 from longwave.platform.records.stored import PlannedTrial
-from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
+from longwave.platform.sweeps.file.reading import check_sweep
+from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.trials import all_trials, cell_key, following_trials, search_trials
 

@@ -17,7 +17,7 @@ from longwave.platform.records.run import Run
 from longwave.platform.records.stored import PlannedTrial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.statistics.scale import Scale
-from longwave.platform.sweeps.file.schema import check_sweep
+from longwave.platform.sweeps.file.reading import check_sweep
 from longwave.platform.sweeps.plan.cells import Sweep
 from longwave.platform.sweeps.plan.race import choose_by_race, list_finalists, next_heat
 from longwave.platform.sweeps.plan.resolve import resolve

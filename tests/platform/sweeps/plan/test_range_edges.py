@@ -26,7 +26,7 @@ from longwave.platform.exchange.intake import import_bundle
 from longwave.platform.records.search import searched_by
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.schema import check_sweep
+from longwave.platform.sweeps.file.reading import check_sweep
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
 from longwave.platform.sweeps.plan.range_edges import (

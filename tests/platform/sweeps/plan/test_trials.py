@@ -23,7 +23,8 @@ from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.search.space import Dimension, draw
 from longwave.platform.statistics.scale import Scale
-from longwave.platform.sweeps.file.schema import SweepFile, check_sweep, read_sweep
+from longwave.platform.sweeps.file.reading import check_sweep, read_sweep
+from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.place.packing import divide_into_packs, member_bytes, pack_key
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.trials import all_trials, choose_winner, first_trials, following_trials

@@ -24,7 +24,8 @@ from longwave.platform.storage.lease_tables import ArchiveRow, AttemptRow
 from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.retrying_store import ONCE, RetryingStore
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
+from longwave.platform.sweeps.file.reading import check_sweep
+from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.run import driver, heartbeat
 

@@ -22,7 +22,7 @@ from tracked import fill, points
 from longwave.platform.cli.main import main
 from longwave.platform.storage.integrity import describe_damage
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.schema import check_sweep
+from longwave.platform.sweeps.file.reading import check_sweep
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.run import driver
 

@@ -28,7 +28,8 @@ from longwave.platform.records.run import Run
 from longwave.platform.storage.lease_tables import AttemptRow, DriverRow
 from longwave.platform.storage.leases import Leases, read_drivers
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
+from longwave.platform.sweeps.file.reading import check_sweep
+from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.place.packing import pack_key
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.plan.resolve import resolve

@@ -16,7 +16,8 @@ from longwave.platform.errors import ConfigError, Interrupted
 from longwave.platform.records import identity
 from longwave.platform.records.report import Report
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.schema import SweepFile, read_sweep
+from longwave.platform.sweeps.file.reading import read_sweep
+from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.run import driver
 from longwave.platform.training import environment, feed

@@ -21,7 +21,8 @@ from longwave.platform.records.run import Run
 from longwave.platform.storage.lease_tables import LeaseRow
 from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
+from longwave.platform.sweeps.file.reading import check_sweep
+from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.on_ray.listener import PackSearcher
 from longwave.platform.sweeps.on_ray.messages import StdinQueue
 from longwave.platform.sweeps.place.cluster import Cluster

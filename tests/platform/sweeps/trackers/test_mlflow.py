@@ -26,7 +26,8 @@ from tracked import attempt, fill, free_port, mlflow_server, nonsense
 from longwave.platform.api.loading import load
 from longwave.platform.records.stored import Trial
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.schema import SweepFile, read_sweep
+from longwave.platform.sweeps.file.reading import read_sweep
+from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.run import driver
 from longwave.platform.sweeps.trackers import background, mlflow

@@ -1,0 +1,150 @@
+"""A submission as it lies in its folder, and what is checked before it is trained: hashes, code, licence, results."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from edition_folders import LONGWAVE
+from licences import RULES, is_allowed
+from limited import LimitError, Limits, run_limited
+
+from longwave.platform.errors import ConfigError
+from longwave.platform.exchange import bundle
+from longwave.platform.exchange.bundle import ENDING, BundledTrial, File
+from longwave.platform.exchange.inspection import check_hashes
+from longwave.platform.plugins.plugin import WORD, Plugin, is_plugin, read_plugin
+from longwave.platform.registry import get_model
+from longwave.platform.render.harmless import one_line
+
+MOST = 2_000_000
+"""Bytes of a bundle: the repository keeps it for good."""
+CHECKS = Limits(seconds=1200)
+"""Of the checks of a bundle, which make data and draw settings anew."""
+LICENCE = re.compile(r"^# SPDX-License-Identifier: *(.+?) *$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What lies in a submission's folder.
+
+    Attributes:
+        folder: The folder; its name is that of the submission, and of the models in it the namespace.
+        path: Its bundle's file.
+        file: Its bundle, with the hashes that it says.
+        plugin: Its code, which is text until it is trained.
+    """
+
+    folder: Path
+    path: Path
+    file: File
+    plugin: Plugin
+
+    @property
+    def retrainings(self) -> list[BundledTrial]:
+        """Its retrainings that say how a training ends, by id."""
+        trials = self.file.content.trials
+        return sorted(
+            (e for e in trials if e.config.phase == "retrain" and e.run.status != "failed"), key=lambda e: e.config.id
+        )
+
+
+def find_bundle(folder: Path) -> Path:
+    """Return where the bundle of a submission lies."""
+    return folder / f"{folder.name}{ENDING}"
+
+
+def read_submission(folder: Path) -> Submission:
+    """Return what lies in a submission's folder, its form and hashes checked. Nothing in it is run.
+
+    Raises:
+        ConfigError: A rule is broken; the message names it, the value and the next step.
+    """
+    folder = folder.absolute()
+    if not folder.is_dir() or not WORD.fullmatch(folder.name):
+        rule = "a folder of small letters, digits and _ in submissions/, which begins with a letter"
+        raise ConfigError(f"folder: a submission is {rule}, got {folder.name!r}. Name one that is there.")
+    path = find_bundle(folder)
+    write = f"Write it with: longwave submit {path.parent.name}/{path.name}"
+    if not path.is_file():
+        raise ConfigError(f"bundle: the results of {folder.name} lie in {path.name}, which is not there. {write}")
+    if (size := path.stat().st_size) > MOST:
+        raise ConfigError(f"bundle: {path.name} has at most {MOST:,} bytes, got {size:,}. Submit fewer rows: --row ROW")
+    file = bundle.read(path)
+    for _, message in check_hashes(file):
+        raise ConfigError(f"hashes: {path.name}: {message.rstrip('.')}. {write}")
+    if not file.content.rows:
+        raise ConfigError(f"rows: {path.name} has no retraining, got a search alone. {write}")
+    return Submission(folder, path, file, read_plugin(folder))
+
+
+def check_code(submission: Submission) -> None:
+    """Check that the code of all trials is here, as they were trained with it; nothing of it is run.
+
+    Raises:
+        ConfigError: It is not; the message names model or task and the next step.
+    """
+    folder, plugin = submission.folder.name, submission.plugin
+    again = f"Train it again with: --plugins submissions/{folder}"
+    if ("model", f"{folder}-model") not in plugin.bound:
+        raise ConfigError(f"code: {folder}/model.py binds MODEL, got {', '.join(plugin.files)}. {again}")
+    configs = [entry.config for entry in submission.file.content.trials]
+    for task in sorted({config.task for config in configs}):
+        if is_plugin(task):
+            raise ConfigError(f"code: a task is one of Longwave's, got {task}. Add it first, as tasks/NAME.py.")
+    for model, version in sorted({(config.model, config.model_version) for config in configs}):
+        own = ("model", model) in plugin.bound
+        if is_plugin(model) and not own:
+            raise ConfigError(f"code: rows without code are refused, got rows of {model}. {again}")
+        if version != (here := plugin.version if own else get_model(model).version):
+            differs = f"the rows are of {model} of version {version}, the code is of version {here}"
+            raise ConfigError(f"code: a model that differs from its rows is refused: {differs}. {again}")
+
+
+def read_licence(plugin: Plugin) -> str:
+    """Return the licence of a plugin's files, as SPDX.
+
+    Raises:
+        ConfigError: A file names none, or one that is not allowed.
+    """
+    allowed, stated = frozenset(RULES["licences"]["allow"]), dict[str, None]()
+    for name, text in plugin.files.items():
+        found = LICENCE.search(text)
+        if not found or not is_allowed(found[1], allowed):
+            got = repr(found[1]) if found else "none"
+            step = "Begin the file with: # SPDX-License-Identifier: MIT"
+            raise ConfigError(f"licence: {name} names a licence that pyproject.toml allows, got {got}. {step}")
+        stated[found[1]] = None
+    return " and ".join(stated)
+
+
+def read_commit(submission: Submission) -> str:
+    """Return the hash of the commit that the folder is at; without git the bundle's name."""
+    command = ["git", "-C", str(submission.folder), "rev-parse", "HEAD"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else submission.file.name
+
+
+def import_bundle(submission: Submission, store: str, home: Path) -> list[str]:
+    """Check a submission's bundle and write it into the store, in a process of its own; return what that says.
+
+    Raises:
+        ConfigError: A check rejects it, or it runs into a limit.
+    """
+    plugins = ["--plugins", str(submission.folder)]
+    command = [*LONGWAVE, "import", str(submission.path), *plugins, "--store", store]
+    try:
+        status, printed = run_limited(command, home, CHECKS)
+    except LimitError as limit:
+        raise ConfigError(
+            f"checks: those of longwave import run to their end, but {limit}. Submit fewer rows."
+        ) from None
+    lines = [one_line(line) for line in printed.splitlines() if line]
+    if status:
+        rejected = [line.removeprefix("reject: ") for line in lines if line.startswith("reject: ")] or lines[-1:]
+        more = f" And {len(rejected) - 1} more." if rejected[1:] else ""
+        step = "Ask for all with: longwave import --dry-run"
+        raise ConfigError(f"{rejected[0].rstrip('.')}.{more} {step}")
+    return [line for line in lines if line.startswith(("flag: ", "Bundle "))]

@@ -1,0 +1,81 @@
+"""Options of residual blocks: which there are, which layers fit into a block, and how many numbers blocks train."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeAlias, TypeGuard
+
+import torch
+from torch import Tensor, nn
+
+from longwave.models.base.matrix_recurrence import MatrixRecurrence
+from longwave.models.base.param import OptionValue
+from longwave.models.base.recurrence import Recurrence
+from longwave.models.base.stack import DROPOUT as STACK_DROPOUT
+from longwave.models.base.stack import Stacked
+
+Cell: TypeAlias = Recurrence[Any] | MatrixRecurrence[Any]
+"""What can stand in a block."""
+DROPOUT = replace(
+    STACK_DROPOUT, meaning="Share of a residual block's features set to zero, the same at every step of a sequence."
+)
+GATES = {"full": 2, "half": 1, "none": 0}
+"""Matrices of the gate."""
+NONLINEARITIES: Mapping[str, Callable[[Tensor], Tensor]] = {
+    "gelu": lambda x: nn.functional.gelu(x, approximate="tanh"),
+    "silu": nn.functional.silu,
+    "relu": torch.relu,
+    "tanh": torch.tanh,
+    "none": lambda x: x,
+}
+OPTIONS: Mapping[str, tuple[OptionValue, ...]] = {
+    "block": ("none", "pre", "post"),
+    "depth": (1, 2, 3, 4, 5, 6, 8),
+    "norm": ("layer", "rms", "batch", "running", "none"),
+    "nonlinearity": tuple(NONLINEARITIES),
+    "glu": tuple(GATES),
+    "conv": (0, 4, 2, 3),
+}
+"""Static choices of every model whose layer fits into a block; without one, ``"none"``, the others mean nothing."""
+
+
+def fits(layer: type[Any]) -> TypeGuard[type[Cell]]:
+    """Return whether a kind of layer can stand in a block.
+
+    It can if it is a recurrence that stacks no layers itself, and if no option or parameter has the name of a block's.
+    """
+    names = {*layer.OPTIONS, *(p.name for p in layer.PARAMS)}
+    one = issubclass(layer, (Recurrence, MatrixRecurrence)) and not issubclass(layer, Stacked)
+    return one and not names & {*OPTIONS, DROPOUT.name}
+
+
+def check_block(options: Mapping[str, OptionValue], width: int | None) -> None:
+    """Do nothing for options and width of a block, or for neither.
+
+    Raises:
+        ValueError: There is no block, and another of its options is not the default, or a width is given.
+    """
+    if options.get("block", "none") != "none":
+        return
+    for name, (default, *_) in OPTIONS.items():
+        if options.get(name, default) != default:
+            raise ValueError(f'{name} {options[name]} means nothing without a block. Give block = "pre" or "post".')
+    if width is not None:
+        raise ValueError(f'width {width} means nothing without a block. Give block = "pre" or "post", or hidden alone.')
+
+
+def count_blocks(cell: int, p: int, width: int, given: int, options: Mapping[str, OptionValue]) -> int:
+    """Return the trainable numbers of an encoder and its blocks, without a read-out.
+
+    Args:
+        cell: Those of one cell that reads ``width`` features.
+        p, width, given: Features that are read, that blocks hand on, and that a cell gives.
+        options: Of the blocks.
+    """
+    chosen = {name: options.get(name, default) for name, (default, *_) in OPTIONS.items()}
+    norm = {"layer": 2, "batch": 2, "rms": 1}.get(str(chosen["norm"]), 0)
+    gate, conv = GATES[str(chosen["glu"])], int(chosen["conv"])
+    block = cell + given * width + width + norm * width + gate * (width * width + width)
+    block += (conv + 1) * width if conv else 0
+    return p * width + width + int(chosen["depth"]) * block

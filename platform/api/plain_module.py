@@ -1,0 +1,360 @@
+"""Layers as plain modules of torch, batch first and without members: what ``lw.LEM(1, 64, dt=0.5)`` makes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+
+import torch
+from torch import Tensor, nn
+from torch._compile import _disable_dynamo
+from torch.nn.utils.rnn import PackedSequence
+
+from longwave.models.base.block import KEEP, Blocks, own_copies
+from longwave.models.base.block_options import OPTIONS, check_block
+from longwave.models.base.layer import Layer, State
+from longwave.models.base.param import OptionValue
+from longwave.models.base.ragged import checked_lengths, ends_of, packed_as, reversed_in_time, run_ragged, unpacked
+from longwave.models.kernels import Route
+from longwave.platform.errors import did_you_mean
+from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.graphs import Graphs
+
+Hyper = float | Tensor
+"""A hyper-parameter: a number, or a tensor of one, which stays in the graph; an ``nn.Parameter`` is trained."""
+
+
+class LoneModule(nn.Module):
+    """A layer of Longwave for one model. Subclasses, one a layer, are made by ``make_module``.
+
+    Every number and choice that was given is an attribute, and ``repr`` shows it. Weights are drawn by torch's own
+    generator, as ``torch.manual_seed`` left it; they are in ``layer``, as are equation, initialisation and ranges.
+
+    Args:
+        inputs, hidden: Features p that are read, and hidden size d.
+        chosen: Numbers and choices by name; None stands for what is not there.
+
+    Raises:
+        ValueError: A size below 1, an unknown name, or a number or a choice that is missing or not valid.
+    """
+
+    LAYER: ClassVar[type[Layer[Any]]]
+    MORE: ClassVar[Mapping[str, bool]] = {}
+    """What every layer of the kind is made with beside what is chosen."""
+
+    def __init__(self, inputs: int, hidden: int, **chosen: Any) -> None:
+        super().__init__()
+        known = [name for name in inspect.signature(type(self)).parameters if name not in ("inputs", "hidden")]
+        if unknown := sorted(chosen.keys() - known):
+            raise ValueError(did_you_mean(f"parameter of {type(self).__name__}", unknown[0], known))
+        given = {name: value for name, value in chosen.items() if value is not None}
+        self.layer = self._make_layer(inputs, hidden, given)
+
+    def _make_layer(self, inputs: int, hidden: int, given: dict[str, Any]) -> Layer[Any]:
+        """Return the layer, or the first of several."""
+        return self.LAYER(inputs, hidden, **self.MORE, **given)
+
+    @property
+    def cell(self) -> Layer[Any]:
+        """The layer whose numbers and choices are given: in residual blocks that of the first."""
+        return next(iter(self.layer.cells)) if isinstance(self.layer, Blocks) else self.layer  # type: ignore[arg-type]
+
+    @property
+    def inputs(self) -> int:
+        """Features p that are read."""
+        return self.layer.input_size
+
+    @property
+    def hidden(self) -> int:
+        """Hidden size d."""
+        return self.layer.hidden_size
+
+    @property
+    def outputs(self) -> int:
+        """Features that are given: d, or 2d of a layer with complex states."""
+        return self.layer.output_size
+
+    def why(self) -> Route:
+        """Return which way the layer is computed where its weights are, and why."""
+        return self.layer.why()
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        self.layer.reset_parameters()
+
+    def chosen(self) -> dict[str, OptionValue | float]:
+        """Return every number and choice that holds, by name, as ``LAYER`` takes them."""
+        numbers = {p.name: getattr(self, p.name) for p in self.LAYER.PARAMS if getattr(self, p.name) is not None}
+        options = {name: getattr(self, name) for name in self.LAYER.OPTIONS}
+        return numbers | options | ({"t_max": self.layer.t_max} if self.layer.t_max > 1 else {})
+
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], strict: bool,
+        missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str],
+    ) -> None:  # fmt: skip
+        """Refuse weights that were trained with another number than is fixed here, such as another Δt."""
+        numbers = {p.name for p in self.LAYER.PARAMS}
+        for key, own in self.named_buffers():
+            name, saved = key.rpartition(".")[2], state_dict.get(prefix + key)
+            if name not in numbers or not isinstance(saved, Tensor) or own.shape != saved.shape:
+                continue
+            if not torch.allclose(own.double(), saved.double(), rtol=1e-6, atol=0):
+                here, there = (f"{number.flatten()[0].item():.6g}" for number in (own, saved))
+                what = f"{name} is {here}, and {there} in the weights. Make the layer with {name}={there}"
+                error_msgs.append(f"{type(self).__name__}: {what}.")
+        super()._load_from_state_dict(
+            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+        )
+
+    def __repr__(self) -> str:
+        """Return the call that makes such a module."""
+        choices = [f"{k}={f'{v:.6g}' if isinstance(v, float) else repr(v)}" for k, v in self.chosen().items()]
+        return f"{type(self).__name__}({', '.join([str(self.inputs), str(self.hidden), *choices])})"
+
+
+Only = Literal["outputs", "last"]
+"""What a layer over sequences returns, where not its state too."""
+
+
+class SequenceModule(LoneModule):
+    """A layer over sequences, (batch, time, features) in and out, or several of them on each other.
+
+    Example::
+
+        lem = lw.LEM(1, 64, dt=0.5)
+        outputs, state = lem(x)                # x (B, T, 1), outputs (B, T, 64)
+        outputs, state = lem(later, state)     # goes on where x ended
+        output, state = lem.step(now, state)   # one step: now (B, 1), output (B, 64)
+
+        deep = lw.LEM(1, 64, dt=0.5, num_layers=4, block="pre", dropout=0.1)       # residual blocks
+        both = torch.nn.Sequential(lw.LSTM(1, 64, bidirectional=True, only="last"), torch.nn.Linear(128, 2))
+
+    Under ``torch.autocast`` a layer computes in its weights' dtype, as rounding adds up over steps, and gives outputs
+    in autocast's, as torch.nn.LSTM does; states stay whole. ``torch.compile`` runs it as it is, like torch.nn.LSTM: its
+    time loop is compiled already.
+
+    Args:
+        num_layers, bidirectional, dropout: As of torch.nn.LSTM: layers on each other, each forwards and backwards, and
+            the share of outputs between layers that training sets to 0. A layer that stacks itself has ``layers``.
+        block: With ``"pre"`` or ``"post"`` there are ``num_layers`` residual blocks round the recurrence, behind an
+            encoder. ``dropout`` is then that of the blocks.
+        width, norm, nonlinearity, glu, conv: Of blocks; see ``models.base.block.Blocks``.
+        only: ``"outputs"`` returns these alone, and ``"last"`` those of each last step, (B, outputs): as
+            ``torch.nn.Sequential`` needs it.
+        inputs, hidden, chosen: See ``LoneModule``.
+    """
+
+    MORE: ClassVar[Mapping[str, bool]] = {"batch_first": True}
+    num_layers: int
+    bidirectional: bool
+    only: Only | None
+
+    if TYPE_CHECKING:
+
+        def __call__(
+            self, x: Tensor, state: State | None = None, lengths: Tensor | Sequence[int] | None = None
+        ) -> tuple[Tensor, State]:
+            """Return what ``forward`` does."""
+
+    def _make_layer(self, inputs: int, hidden: int, given: dict[str, Any]) -> Layer[Any]:
+        """Return the first layer, and keep the others.
+
+        Raises:
+            ValueError: Two of the arguments do not go together.
+        """
+        name, stacks = type(self).__name__, "layers" in self.LAYER.OPTIONS
+        self.num_layers, self.bidirectional = given.pop("num_layers", 1), given.pop("bidirectional", False)
+        self.only, in_blocks = given.pop("only", None), given.get("block", "none") != "none"
+        if self.only not in (None, *get_args(Only)):
+            raise ValueError(f"{name}: only must be outputs or last, got {self.only!r}.")
+        if self.num_layers < 1:
+            raise ValueError(f"{name}: num_layers must be at least 1, got {self.num_layers}.")
+        if stacks and self.num_layers > 1:
+            raise ValueError(f"{name} stacks layers itself: give layers={self.num_layers}, not num_layers.")
+        if in_blocks:
+            if self.bidirectional:
+                raise ValueError(f"{name}: a residual block is causal: leave bidirectional or block out.")
+            self.more, self.between = nn.ModuleList(), 0.0
+            sizes: dict[str, Any] = {"depth": self.num_layers, **self.MORE}
+            return Blocks(self.LAYER, inputs, hidden, **sizes, **given)  # type: ignore[arg-type]
+        of_blocks = {n: given.pop(n) for n in OPTIONS if n in given and n not in self.LAYER.OPTIONS}
+        check_block(of_blocks, given.pop("width", None))
+        self.between = 0.0 if _has_dropout(self.LAYER) else float(given.pop("dropout", 0.0))
+        if not 0 <= self.between < 1 or (self.between and self.num_layers == 1):
+            rule = "at least 0 and below 1, between layers: with num_layers of 2 or more"
+            raise ValueError(f"{name}: dropout must be {rule}, got {self.between:g} with num_layers={self.num_layers}.")
+        directions = 2 if self.bidirectional else 1
+        make, cells, reads = super()._make_layer, list[Layer[Any]](), inputs
+        for _ in range(self.num_layers):
+            cells += [make(reads, hidden, own_copies(given) if cells else given) for _ in range(directions)]
+            reads = directions * cells[-1].output_size
+        self.more = nn.ModuleList(cells[1:])
+        return cells[0]
+
+    @property
+    def outputs(self) -> int:
+        """Features that are given: d, or 2d of complex states, twice that in both directions, the width of blocks."""
+        return self.layer.output_size * (2 if self.bidirectional else 1)
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        for cell in self._cells():
+            cell.reset_parameters()
+
+    def chosen(self) -> dict[str, Any]:
+        """Return every number and choice that holds, by name."""
+        own: dict[str, Any] = {"num_layers": self.num_layers, "bidirectional": self.bidirectional, "only": self.only}
+        if isinstance(self.layer, Blocks):
+            own |= {name: getattr(self.layer, name) for name in ("block", "norm", "nonlinearity", "glu", "conv")}
+            own["width"] = self.outputs if self.outputs != self.hidden else None
+            rate = getattr(self.layer, "dropout", None)
+            own["dropout"] = rate.item() if isinstance(rate, Tensor) else None
+        elif self.between:
+            own["dropout"] = self.between
+        return super().chosen() | {name: value for name, value in own.items() if value not in (1, False, None)}
+
+    def forward(
+        self, x: Tensor | PackedSequence, state: State | None = None, lengths: Tensor | Sequence[int] | None = None
+    ) -> Any:
+        """Return the outputs of every step, (B, T, outputs), and the last state; with ``only`` the outputs alone.
+
+        Args:
+            x: (B, T, p), of the weights' dtype, (T, p) of one sequence, or packed, which gives packed outputs.
+            state: What the call before returned; zeros by default, which is the start of a sequence.
+            lengths: (B,) steps of each sequence, where they are padded behind. Outputs are zero there, and the state is
+                that of each sequence's end.
+
+        Raises:
+            ValueError: Another shape or dtype.
+        """
+        run = self._read_uncompiled if torch.compiler.is_compiling() else self._read
+        return run(x, state, lengths)
+
+    def _read(self, x: Tensor | PackedSequence, state: State | None, lengths: Tensor | Sequence[int] | None) -> Any:
+        if isinstance(x, PackedSequence):
+            if lengths is not None:
+                raise ValueError(f"{type(self).__name__}: packed sequences have their lengths. Leave lengths out.")
+            padded, sizes = unpacked(x)
+            outputs, last = self._run(padded, state, checked_lengths(sizes, padded))
+            packed = outputs if self.only == "last" else packed_as(outputs, x)
+            return packed if self.only else (packed, last)
+        if lone := isinstance(x, Tensor) and x.ndim == 2 and lengths is None:
+            x, state = x.unsqueeze(0), state and tuple(s.unsqueeze(0) for s in state)
+        outputs, last = self._run(x, state, None if lengths is None else checked_lengths(lengths, x))
+        if lone:
+            outputs, last = outputs.squeeze(0), tuple(s.squeeze(0) for s in last)
+        return outputs if self.only else (outputs, last)
+
+    _read_uncompiled = _disable_dynamo(_read)
+
+    def step(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
+        """Return the output of one step, (B, outputs), and the state after it, as ``forward`` does of many.
+
+        Args:
+            x: (B, p).
+            state: What the step before returned; zeros by default.
+
+        Raises:
+            ValueError: Another shape or dtype, or a layer that carries nothing from step to step, or reads backwards.
+        """
+        if not self.layer.STATE and not isinstance(self.layer, Blocks):
+            raise ValueError(
+                f"{type(self).__name__} has no state to carry from step to step. Give it the whole sequence."
+            )
+        if self.bidirectional:
+            raise ValueError(f"{type(self).__name__} reads backwards, too, from the end. Give it the whole sequence.")
+        if x.ndim != 2:
+            raise ValueError(f"{type(self).__name__}: a step must be (B, {self.inputs}), got {tuple(x.shape)}.")
+        outputs, last = self._run(x.unsqueeze(1), state, None)
+        return outputs if self.only == "last" else outputs.squeeze(1), last
+
+    def _cells(self) -> list[Any]:
+        return [self.layer, *self.more]
+
+    def _run(self, x: Tensor, state: State | None, lengths: Tensor | None) -> tuple[Tensor, State]:
+        """Return outputs (B, T, ·), or (B, ·) of last steps, and last states, under autocast as the class says."""
+        kind = x.device.type if isinstance(x, Tensor) else "cpu"
+        if not (torch.is_autocast_enabled(kind) and self.layer.dtype == torch.float32):
+            return self._through_layers(x, state, lengths)
+        with torch.autocast(kind, enabled=False):
+            whole = state and tuple(s.float() for s in state)
+            outputs, last = self._through_layers(x.float(), whole, lengths)
+        return outputs.to(torch.get_autocast_dtype(kind)), last
+
+    def _through_layers(self, x: Tensor, state: State | None, lengths: Tensor | None) -> tuple[Tensor, State]:
+        cells, directions = self._cells(), 2 if self.bidirectional else 1
+        self._check_state(state, cells)
+        self._check_ragged(lengths, cells)
+        last, start = list[Tensor](), 0
+        for k in range(0, len(cells), directions):
+            if k and self.between and self.training:
+                in_torchs_order = x.transpose(0, 1).contiguous()
+                x = nn.functional.dropout(in_torchs_order, self.between).transpose(0, 1)
+            ways = list[Tensor]()
+            for cell, backwards in zip(cells[k : k + directions], (False, True), strict=False):
+                count = len(cell.state_shapes())
+                own = None if state is None else state[start : start + count]
+                read = reversed_in_time(x, lengths) if backwards else x
+                outputs, ends = run_ragged(cell, read, own, lengths)
+                ways.append(reversed_in_time(outputs, lengths) if backwards else outputs)
+                last, start = [*last, *ends], start + count
+            x = torch.cat(ways, -1)
+        if self.only != "last":
+            return x, tuple(last)
+        return torch.cat([ends_of(ways[0], lengths), *(way[:, 0] for way in ways[1:])], -1), tuple(last)
+
+    def _check_state(self, state: State | None, cells: Sequence[Any]) -> None:
+        needed = [name for cell in cells for name in cell.state_shapes()]
+        if len(cells) > 1 and state is not None and len(state) != len(needed):
+            rule = (
+                f"state must be {len(needed)} tensors, {', '.join(cells[0].state_shapes())} of each layer and direction"
+            )
+            raise ValueError(f"{type(self).__name__}: {rule}, got {len(state)}.")
+
+    def _check_ragged(self, lengths: Tensor | None, cells: Sequence[Any]) -> None:
+        """Raise ValueError where a layer looks at a whole sequence, padding too, or draws one mask for all of it."""
+        if lengths is None:
+            return
+        name, rate = type(self).__name__, getattr(self.layer, "dropout", None)
+        if getattr(self.layer, "norm", "none") in KEEP and self.training:
+            raise ValueError(f"{name}: norm {self.layer.norm} counts what is padded in training. Leave lengths out.")
+        if isinstance(rate, Tensor) and bool(rate.any()) and self.training:
+            raise ValueError(f"{name}: its dropout has one mask a sequence, which lengths cut. Leave either out.")
+
+
+class GraphModule(LoneModule):
+    """A layer over the nodes of a graph, as those of PyTorch Geometric.
+
+    Example::
+
+        g2 = lw.G2(8, 64)
+        outputs = g2(x, edges)                 # x (V, 8), edges (2, E), outputs (V, 64)
+
+    Args: See ``LoneModule``.
+    """
+
+    if TYPE_CHECKING:
+
+        def __call__(self, x: Tensor, edges: Tensor) -> Tensor:
+            """Return what ``forward`` does."""
+
+    def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+        """Return what is known of each node after all layers, (V, d).
+
+        Args:
+            x: (V, p), of the weights' dtype.
+            edges: (2, E) int64, row 0 the node that tells, row 1 the one that hears; undirected ones are there twice.
+
+        Raises:
+            ValueError: Another shape or dtype, or an edge without a node.
+        """
+        nodes = x.unsqueeze(0)
+        real = torch.ones(nodes.shape[:2], dtype=torch.bool, device=x.device)
+        unscored = torch.full(nodes.shape[:2], NOT_ASKED, device=x.device)
+        outputs, _ = self.layer.features(Graphs(nodes, real, edges.mT.unsqueeze(0), unscored))
+        return outputs.squeeze(0)
+
+
+def _has_dropout(layer: type[Layer[Any]]) -> bool:
+    return any(p.name == "dropout" for p in layer.PARAMS)

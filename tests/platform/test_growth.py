@@ -66,7 +66,7 @@ from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.integrity import describe_damage
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.run import driver
-from longwave.platform.sweeps.file.schema import check_sweep
+from longwave.platform.sweeps.file.reading import check_sweep
 from longwave.platform.sweeps.place.workers import Workers
 
 found = {}

@@ -24,7 +24,7 @@ from longwave.platform.exchange.bundle import ENDING
 LONGWAVE = [sys.executable, "-m", "longwave.platform.cli.main"]
 """The command, in this Python."""
 SHOWN = 1
-"""Number of the edition that the README and the package show."""
+"""Number of the edition that the package shows where there is no store yet."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class EditionFolders:
 
     @property
     def is_shown(self) -> bool:
-        """Whether the README and the package show this edition."""
+        """Whether the package shows this edition."""
         return self.number == SHOWN
 
     @property
@@ -76,6 +76,11 @@ class EditionFolders:
     def edition(self) -> Path:
         """The edition's folder."""
         return self.board / f"edition-{self.number}"
+
+    @property
+    def heat_map(self) -> Path:
+        """Its models by its boards, for the README."""
+        return self.board / f"heat-map-{self.number}.svg"
 
     @property
     def surprises(self) -> Path:

@@ -26,8 +26,8 @@ from longwave.platform.sweeps.plan.range_edges import AtEdge
 
 WIDTH = 900
 """Pixels of the heat map."""
-ANSWER = re.compile(r"(<!-- edition -->\n).*?(<!-- /edition -->)", re.DOTALL)
-"""Where the README has the edition's answer."""
+ANSWER = r"(?s)(<!-- edition {0} -->\n).*?(<!-- /edition {0} -->)"
+"""Where the README has an edition's answer, if it has it."""
 OF_A_SECOND_SEARCH = (
     "A second search went on from the first over wider ranges, and chose these by the validation score of its trials. "
     "Both were retrained, and medians are those of the retrainings; the first is superseded, even where it is the "
@@ -65,17 +65,17 @@ def write_report(
     people = folders.surprises.read_text("utf-8") if folders.surprises.exists() else ""
     text = report(rows, edges, ahead, made.title, made.id, people, folders.number, successor)
     (folder / "REPORT.md").write_text(text, encoding="utf-8")
-    if folders.is_shown:
-        _show(rows, folders)
+    _show(rows, folders)
 
 
 def _show(rows: Sequence[Row], folders: EditionFolders) -> None:
-    """Write the answer of an edition and its heat map for the README."""
+    """Write an edition's heat map, and its answer where the README has a place for it."""
     parts = overviews(rows)
     if drawn := heat_map(parts[0]):
-        (folders.board / "heat-map.svg").write_text(drawn.svg(WIDTH), encoding="utf-8")
+        folders.heat_map.write_text(drawn.svg(WIDTH), encoding="utf-8")
     said = "\n\n".join(map(over_all, parts))
-    text = ANSWER.sub(lambda match: f"{match[1]}{said}\n{match[2]}", folders.readme.read_text(encoding="utf-8"))
+    pattern, before = ANSWER.format(folders.number), folders.readme.read_text(encoding="utf-8")
+    text = re.sub(pattern, lambda match: f"{match[1]}{said}\n{match[2]}", before)
     folders.readme.write_text(text, encoding="utf-8")
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from edition_folders import EditionFolders
 from edition_report import ANSWER, WIDTH
@@ -10,8 +13,11 @@ from tree import ROOT
 from longwave.platform.boards.answer import over_all
 from longwave.platform.boards.overview import Overview, overviews
 from longwave.platform.boards.row import Row, named
+from longwave.platform.cli.main import main
 from longwave.platform.figures.heat_map import heat_map
 from longwave.platform.statistics.overall import task_ranks
+from longwave.platform.storage.boards import read_board
+from longwave.platform.storage.store import Store
 
 pytestmark = pytest.mark.integration
 
@@ -66,11 +72,22 @@ def test_no_score_leaves_0_to_1(both: list[Overview]) -> None:
     assert scores["G²"] == pytest.approx(0.15)
 
 
-def test_the_readme_has_the_answer_of_the_edition_and_its_heat_map(both: list[Overview]) -> None:
-    folders = EditionFolders()
-    text = folders.readme.read_text(encoding="utf-8")
-    match, said = ANSWER.search(text), "\n\n".join(map(over_all, both))
+@pytest.mark.parametrize("number", [1, 2])
+def test_the_readme_has_the_answer_of_each_edition_and_the_heat_map_of_the_last(
+    number: int, rows_of_bundles: list[Row], tmp_path: Path
+) -> None:
+    folders, rows = EditionFolders.of_edition(number), rows_of_bundles
+    if number > 1:
+        url = f"sqlite:///{tmp_path}/results.db"
+        assert main(["import", str(folders.edition), "--store", url]) == 0
+        with Store(url) as store:
+            rows = read_board(store)
+    text, parts = folders.readme.read_text(encoding="utf-8"), overviews(rows)
+    match, said = re.search(ANSWER.format(number), text), "\n\n".join(map(over_all, parts))
     assert match and match[0] == f"{match[1]}{said}\n{match[2]}" and folders.readme.parent == ROOT
-    drawn = heat_map(both[0])
-    assert drawn and (folders.board / "heat-map.svg").read_text("utf-8") == drawn.svg(WIDTH)
-    assert "(infra/board/heat-map.svg)" in text
+    drawn = heat_map(parts[0])
+    assert drawn is not None
+    # Gradients are numbered through a process.
+    kept, again = (re.sub(r"gradient_\d+", "", svg) for svg in (folders.heat_map.read_text("utf-8"), drawn.svg(WIDTH)))
+    assert kept == again
+    assert ("(infra/board/heat-map-2.svg)" in text) and "heat-map-1.svg" not in text

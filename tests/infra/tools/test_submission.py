@@ -151,7 +151,7 @@ def test_the_next_edition_carries_a_submission_once_it_is_trusted(
     names = ("sweeps", "board", "home", "trust.txt", "README.md", "edition.json.xz")
     folders = EditionFolders(*(tmp_path / name for name in names), tmp_path)
     shutil.copytree(genuine[1], folders.edition)
-    written(folders.readme, "<!-- edition -->\n<!-- /edition -->\n")
+    written(folders.readme, "<!-- edition 1 -->\n<!-- /edition 1 -->\n")
     written(folders.trust, f"{'e' * 64} {'f' * 64}  # another\n")
     assert folders.submitted == []
     written(trusted := tmp_path / "trusted.txt", f"{trust_line(submitted)}\n")

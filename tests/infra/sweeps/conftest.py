@@ -1,11 +1,13 @@
-"""The edition in the repository, imported once: a minute."""
+"""The editions in the repository, each imported once: half a minute."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
 
 import pytest
 from edition_folders import EditionFolders
 
-from longwave.platform.boards.row import Row
 from longwave.platform.cli.main import main
 from longwave.platform.editions.edition import Edition, edition
 from longwave.platform.storage.boards import read_board
@@ -13,24 +15,17 @@ from longwave.platform.storage.store import Store
 
 
 @pytest.fixture(scope="session")
-def url_of_bundles(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Import the bundles of the edition as anybody does, and return the store's address."""
-    url = f"sqlite:///{tmp_path_factory.mktemp('edition')}/store.db"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LONGWAVE_HOME", str(tmp_path_factory.mktemp("home")))
-        assert main(["import", str(EditionFolders().edition), "--store", url]) == 0
-    return url
+def import_edition(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Edition]:
+    """Return what imports an edition of the repository, by its number, as anybody does; each once."""
 
+    @cache
+    def imported(number: int) -> Edition:
+        folder = tmp_path_factory.mktemp(f"edition-{number}")
+        url = f"sqlite:///{folder}/store.db"
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("LONGWAVE_HOME", str(folder / "home"))
+            assert main(["import", str(EditionFolders.of_edition(number).edition), "--store", url]) == 0
+        with Store(url) as store:
+            return edition(read_board(store), store.retrainings(), "", "", "")
 
-@pytest.fixture(scope="session")
-def rows_of_bundles(url_of_bundles: str) -> list[Row]:
-    """Return the rows of the edition as whoever imports its bundles has them."""
-    with Store(url_of_bundles) as store:
-        return read_board(store)
-
-
-@pytest.fixture(scope="session")
-def edition_of_bundles(url_of_bundles: str, rows_of_bundles: list[Row]) -> Edition:
-    """Return the edition as whoever imports its bundles has it."""
-    with Store(url_of_bundles) as store:
-        return edition(rows_of_bundles, store.retrainings(), "", "", "")
+    return imported

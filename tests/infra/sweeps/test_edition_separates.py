@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 from edition_folders import EditionFolders
@@ -12,20 +12,19 @@ from tree import ROOT
 
 from longwave.platform.boards.answer import over_all
 from longwave.platform.boards.overview import Overview, overviews
-from longwave.platform.boards.row import Row, named
-from longwave.platform.cli.main import main
+from longwave.platform.boards.row import named
+from longwave.platform.editions.edition import Edition
+from longwave.platform.editions.shipped import rows_of
 from longwave.platform.figures.heat_map import heat_map
 from longwave.platform.statistics.overall import task_ranks
-from longwave.platform.storage.boards import read_board
-from longwave.platform.storage.store import Store
 
 pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module")
-def both(rows_of_bundles: list[Row]) -> list[Overview]:
+def both(import_edition: Callable[[int], Edition]) -> list[Overview]:
     """The overviews of sequences and of graphs."""
-    return overviews(rows_of_bundles)
+    return overviews(rows_of(import_edition(1)))
 
 
 def mean_ranks(overview: Overview, places: list[tuple[str, str]]) -> dict[str, float]:
@@ -74,15 +73,10 @@ def test_no_score_leaves_0_to_1(both: list[Overview]) -> None:
 
 @pytest.mark.parametrize("number", [1, 2])
 def test_the_readme_has_the_answer_of_each_edition_and_the_heat_map_of_the_last(
-    number: int, rows_of_bundles: list[Row], tmp_path: Path
+    number: int, import_edition: Callable[[int], Edition]
 ) -> None:
-    folders, rows = EditionFolders.of_edition(number), rows_of_bundles
-    if number > 1:
-        url = f"sqlite:///{tmp_path}/results.db"
-        assert main(["import", str(folders.edition), "--store", url]) == 0
-        with Store(url) as store:
-            rows = read_board(store)
-    text, parts = folders.readme.read_text(encoding="utf-8"), overviews(rows)
+    folders, parts = EditionFolders.of_edition(number), overviews(rows_of(import_edition(number)))
+    text = folders.readme.read_text(encoding="utf-8")
     match, said = re.search(ANSWER.format(number), text), "\n\n".join(map(over_all, parts))
     assert match and match[0] == f"{match[1]}{said}\n{match[2]}" and folders.readme.parent == ROOT
     drawn = heat_map(parts[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Callable
 
 import pytest
 from edition_folders import EditionFolders
@@ -39,8 +40,12 @@ def files() -> list[File]:
     return bundle.read_together(find_results(FOLDERS.edition))
 
 
-def test_whoever_imports_the_edition_has_the_same_boards_to_the_bit(edition_of_bundles: Edition) -> None:
-    assert edition_of_bundles.sha256 == json.loads((FOLDERS.edition / "manifest.json").read_text())["sha256"]
+@pytest.mark.parametrize("folders", EDITIONS, ids=lambda folders: folders.edition.name)
+def test_whoever_imports_an_edition_has_the_same_boards_to_the_bit(
+    folders: EditionFolders, import_edition: Callable[[int], Edition]
+) -> None:
+    manifest = json.loads((folders.edition / "manifest.json").read_text())
+    assert import_edition(folders.number).sha256 == manifest["sha256"]
 
 
 def test_what_is_drawn_from_the_bundles_is_not_committed() -> None:
@@ -82,18 +87,21 @@ def test_no_bundle_that_was_committed_was_written_anew(folders: EditionFolders) 
     assert done.returncode == 0 and done.stdout.split() == []
 
 
-def test_the_report_beside_the_edition_is_of_it_and_holds_what_people_wrote(edition_of_bundles: Edition) -> None:
-    report = (FOLDERS.edition / "REPORT.md").read_text(encoding="utf-8")
-    assert f"Edition `{edition_of_bundles.id}`" in report
-    assert FOLDERS.surprises.read_text(encoding="utf-8").strip() in report
-    keys = {row["key"] for row in edition_of_bundles.rows}
+@pytest.mark.parametrize("folders", EDITIONS, ids=lambda folders: folders.edition.name)
+def test_the_report_beside_an_edition_is_of_it_and_holds_what_people_wrote(
+    folders: EditionFolders, import_edition: Callable[[int], Edition]
+) -> None:
+    made, report = import_edition(folders.number), (folders.edition / "REPORT.md").read_text(encoding="utf-8")
+    assert f"Edition `{made.id}`" in report
+    assert folders.surprises.read_text(encoding="utf-8").strip() in report
+    keys = {row["key"] for row in made.rows}
     linked = {part.split(")")[0] for part in report.split("index.html#row=")[1:]}
-    reproduced = {row["key"] for row in edition_of_bundles.rows if row["kind"] == "reproduced"}
+    reproduced = {row["key"] for row in made.rows if row["kind"] == "reproduced"}
     assert linked <= keys and reproduced <= linked
 
 
-def test_the_edition_in_the_package_is_the_published_one(edition_of_bundles: Edition) -> None:
+def test_the_edition_in_the_package_is_the_published_one(import_edition: Callable[[int], Edition]) -> None:
     shipped = read_shipped()
-    assert shipped.sha256 == edition_of_bundles.sha256
+    assert shipped.sha256 == import_edition(1).sha256
     names = {row.label for row in rows_of(shipped) if row.task == "parity"}
     assert {"LEM", "majority"} <= names

@@ -110,20 +110,25 @@ def graphs_that_others_evict() -> dict[str, Any]:
 
     graph._loop.cache_clear()
     found: list[Any] = []
-    thread = threading.Thread(target=elsewhere, args=(None, found))
-    thread.start(), thread.join()
-    del thread
+    run_together([threading.Thread(target=elsewhere, args=(None, found))])
     for _ in range(3):
         _assert_equal(outcome(layer, *given), first[0], "a graph that a thread captured, now over, gives other bits")
     streams = [torch.cuda.Stream() for _ in range(2)]
     for stream in streams * 3:
         elsewhere(stream, found)
-    threads = [threading.Thread(target=elsewhere, args=(stream, found)) for stream in streams * 2]
-    [thread.start() for thread in threads], [thread.join() for thread in threads]
+    run_together([threading.Thread(target=elsewhere, args=(stream, found)) for stream in streams * 2])
     assert len(found) == 11, f"{11 - len(found)} of four threads failed"
     for one in found:
         _assert_equal(one, first[0], "another thread or stream gives other bits")
     return {"replays": 33 + len(found)}
+
+
+def run_together(threads: list[threading.Thread]) -> None:
+    """Start all threads and wait for their ends."""
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def autograd_around_loops(form: str) -> dict[str, Any]:

@@ -121,6 +121,49 @@ class RunningTrial:
 
 
 @dataclass(frozen=True)
+class PackPart:
+    """Trials of one pack that have come equally far.
+
+    Attributes:
+        cell: Index of their cell.
+        pack: Key of the pack; empty while they are in none.
+        status: How they ended; empty while they have not.
+        epochs: Epochs that each of them has.
+        trials: How many they are.
+        seconds: The share of each in its pack's time; 0 if they were imported.
+    """
+
+    cell: int
+    phase: Phase
+    pack: str
+    status: str
+    epochs: int
+    trials: int
+    seconds: float
+
+    @property
+    def open(self) -> bool:
+        """Whether they have not ended yet."""
+        return not self.status
+
+
+@dataclass(frozen=True)
+class PackAttempt:
+    """One time that a pack was trained.
+
+    Attributes:
+        pack: Its key.
+        started, ended: Unix times; ``ended`` is None while it is trained.
+        reported: Unix time of its last epoch; None before the first.
+    """
+
+    pack: str
+    started: float
+    ended: float | None
+    reported: float | None
+
+
+@dataclass(frozen=True)
 class SweepCost:
     """What a sweep has taken.
 

@@ -30,6 +30,13 @@ class RetryingStore(Store):
         """The store that its methods are done with: itself."""
         return self
 
+    @property
+    def once(self) -> Store:
+        """The same store, whose methods are done once, for who would rather do without an answer than wait for it."""
+        plain = Store.__new__(Store)
+        plain.__dict__ = self.__dict__
+        return plain
+
 
 for _name, _method in inspect.getmembers(Store, inspect.isfunction):
     if not _name.startswith("_") and not hasattr(Database, _name) and _name not in ONCE:

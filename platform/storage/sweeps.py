@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
 
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.records.run import ENDED
-from longwave.platform.records.stored import EpochCounts, RunningTrial, StoredSweep, SweepCost
+from longwave.platform.records.stored import EpochCounts, PackAttempt, PackPart, RunningTrial, StoredSweep, SweepCost
 from longwave.platform.records.trial import Phase
 from longwave.platform.storage import trial_writes
 from longwave.platform.storage.base import utc_now
@@ -132,20 +132,49 @@ class Sweeps(Queries):
             lines = connection.execute(query.where(s.sweep == sweep).group_by(cell, t.phase))
             return {(number, phase): EpochCounts(*map(int, counts)) for number, phase, *counts in lines}
 
-    def trained_since(self, sweep: str, seconds: float) -> int:
-        """Return how many epochs the trials of a sweep were trained in the last ``seconds``.
-
-        The attempts of a trial say from which epoch on it was trained.
-        """
-        since = utc_now() - timedelta(seconds=seconds)
-        begun = sa.select(AttemptRow.trial, sa.func.min(AttemptRow.epoch).label("epoch"))
-        begun_then = begun.where(AttemptRow.started >= since).group_by(AttemptRow.trial).subquery()
-        there = sa.case((TrialRow.status.in_(ENDED), TrialRow.epochs), else_=_epochs_reached())
-        new = sa.func.sum(there - begun_then.c.epoch)
-        query = sa.select(new).join(begun_then, begun_then.c.trial == TrialRow.id)
-        of_sweep = TrialRow.id.in_(sa.select(SweepTrialRow.trial).where(SweepTrialRow.sweep == sweep))
+    def pack_parts(self, sweep: str) -> list[PackPart]:
+        """Return how far the trials of a sweep are, pack by pack."""
+        t, s, c = TrialRow, SweepTrialRow, CurveRow
+        last = sa.select(sa.func.max(c.seconds)).where(c.trial == t.id).correlate(t).scalar_subquery()
+        has_ended, share = t.status.in_(ENDED), sa.func.coalesce(last, 0.0)
+        each = (
+            sa.select(
+                sa.func.coalesce(s.cell, 0).label("cell"),
+                s.position,
+                t.phase,
+                sa.func.coalesce(t.pack, "").label("pack"),
+                sa.case((has_ended, t.status), else_="").label("status"),
+                sa.case((has_ended, t.epochs), else_=_epochs_reached()).label("epochs"),
+                sa.case((t.origin.is_not(None), 0.0), (has_ended, t.seconds), else_=share).label("share"),
+            )
+            .join(s, s.trial == t.id)
+            .where(s.sweep == sweep)
+            .subquery()
+        )
+        alike = (each.c.cell, each.c.phase, each.c.pack, each.c.status, each.c.epochs)
+        query = sa.select(*alike, sa.func.count(), sa.func.avg(each.c.share)).group_by(*alike)
         with self.reading() as connection:
-            return int(connection.scalar(query.where(of_sweep)) or 0)
+            return [PackPart(*line) for line in connection.execute(query.order_by(sa.func.min(each.c.position)))]
+
+    def pack_attempts(self, sweep: str, since: float) -> list[PackAttempt]:
+        """Return when the packs of a sweep were trained since a Unix time, in that order."""
+        t, s, a, c = TrialRow, SweepTrialRow, AttemptRow, CurveRow
+        last = sa.select(sa.func.max(c.at)).where(c.trial == a.trial).correlate(a).scalar_subquery()
+        in_training = sa.func.count() - sa.func.count(a.ended)
+        reported = sa.func.max(sa.case((a.ended.is_(None), last), else_=None))
+        query = (
+            sa.select(t.pack, sa.func.min(a.started), sa.func.max(a.ended), in_training, reported)
+            .join(t, t.id == a.trial)
+            .join(s, s.trial == t.id)
+            .where(s.sweep == sweep, t.pack.is_not(None), a.started >= datetime.fromtimestamp(since, UTC))
+            .group_by(t.pack, a.number)
+            .order_by(sa.func.min(a.started))
+        )
+        with self.reading() as connection:
+            return [
+                PackAttempt(pack, started.timestamp(), None if still else ended.timestamp(), reported)
+                for pack, started, ended, still, reported in connection.execute(query)
+            ]
 
     def running_trials(self, trials: Collection[str]) -> list[RunningTrial]:
         """Return how far those of ``trials`` are that somebody trains now."""

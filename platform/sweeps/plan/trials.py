@@ -100,6 +100,13 @@ def drawn_values(cell: CellPlan, config: TrialConfig) -> dict[str, Drawn]:
     return values
 
 
+def round_sizes(file: SweepFile) -> list[int]:
+    """Return how many search trials a cell has in each round that has any, the second search last."""
+    least, more = divmod(file.trials, file.rounds)
+    sizes = [*[least] * (file.rounds - more), *[least + 1] * more, file.searched - file.trials]
+    return [size for size in sizes if size]
+
+
 def _round_size(file: SweepFile, done: int) -> tuple[int, int]:
     """Return index and size of the round that follows ``done`` search trials of a cell; size 0 after the last."""
     before = 0

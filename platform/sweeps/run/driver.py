@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 
 from rich.console import Console
 
@@ -34,6 +35,7 @@ from longwave.platform.sweeps.run.metrics import DriverMetrics
 from longwave.platform.sweeps.run.progress import Progress
 from longwave.platform.sweeps.run.queue import PackQueue
 from longwave.platform.sweeps.run.recorder import BudgetMeter, ResultRecorder
+from longwave.platform.sweeps.run.time_left import read_seconds_left
 from longwave.platform.sweeps.trackers.background import tracking
 from longwave.platform.sweeps.trackers.tracker import TrackerName
 
@@ -94,7 +96,7 @@ class _Driver:
     def __init__(
         self,
         sweep: Sweep,
-        store: Store,
+        store: RetryingStore,
         leases: Leases,
         workers: Workers,
         trackers: Sequence[TrackerName] | None,
@@ -104,7 +106,7 @@ class _Driver:
     ) -> None:
         file = sweep.file
         self.sweep, self.store, self.leases, self.workers, self.console = sweep, store, leases, workers, console
-        self.view = Progress(sweep, console)
+        self.view = Progress(sweep, console, partial(read_seconds_left, store.once, sweep))
         self.trackers, self.callbacks = trackers, callbacks
         self.budget = BudgetMeter(store, file)
         leases.spent = self.budget.columns

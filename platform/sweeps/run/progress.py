@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 import io
+import math
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from types import TracebackType
 from typing import Any
@@ -18,15 +20,18 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from longwave.platform.errors import StoreError
 from longwave.platform.records.run import ENDED, Point, Run
 from longwave.platform.records.stored import EpochCounts, PlannedTrial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
 from longwave.platform.sweeps.run.status import PhaseOfCell, count_trials, remaining_epochs
-from longwave.platform.sweeps.run.time_left import LOG_SECONDS, PackRest, delay, duration_text, seconds_left
+from longwave.platform.sweeps.run.time_left import LOG_SECONDS, duration_text
 
 EVERY = 0.5
 """Least seconds between two updates."""
+ESTIMATE_SECONDS, PATIENCE = 3.0, 50.0
+"""Seconds between two estimates of the time left, at least, and how many times as long as one takes, at least."""
 WIDTH, LONGEST_NAME = 100, 30
 FRAME = '<pre style="white-space:pre;line-height:1.3;font-family:monospace">{code}</pre>'
 
@@ -79,9 +84,13 @@ class Progress:
     Args:
         sweep: The sweep.
         console: Where to print.
+        read_seconds_left: Returns the seconds that the sweep still takes; None while nothing is known of it.
     """
 
-    def __init__(self, sweep: Sweep, console: Console) -> None:
+    def __init__(
+        self, sweep: Sweep, console: Console, read_seconds_left: Callable[[], float | None] = lambda: None
+    ) -> None:
+        self.read_seconds_left = read_seconds_left
         self.file, self.name, self.cells, self.console = sweep.file, sweep.file.name, sweep.cells, console
         self.trials = count_trials(sweep)
         self.cell_of_trial: dict[str, CellPlan] = {}
@@ -91,15 +100,13 @@ class Progress:
         self.ends: dict[str, str] = {}
         self.best: dict[str, float] = {}
         self.running: dict[str, str] = {}
-        self.training: dict[str, Sequence[TrialConfig]] = {}
-        self.paces: dict[str, tuple[float, int]] = {}
         self.waits, self._last_shown, self.over = "", "", False
         self._tally = Counter[str]()
         self._start = self._printed = time.monotonic()
-        self._slots, self._closed = 0, threading.Event()
-        self._begun: dict[PhaseOfCell, EpochCounts] | None = None
-        self._first_pack: float | None = None
-        self._log = threading.Thread(target=self._log_often, name="log", daemon=True)
+        self._closed = threading.Event()
+        self._left: float | None = None
+        self._estimated, self._estimate_again = self._start, -math.inf
+        self._watch = threading.Thread(target=self._watch_time, name="time left", daemon=True)
         self._live: Live | NotebookLive = NotebookLive(self._render)
         if not console.is_jupyter:
             self._live = Live(get_renderable=self._render, console=console, refresh_per_second=4, transient=True)
@@ -107,8 +114,7 @@ class Progress:
     def __enter__(self) -> Progress:
         if self._changes_in_place:
             self._live.start()
-        else:
-            self._log.start()
+        self._watch.start()
         return self
 
     def __exit__(
@@ -116,8 +122,7 @@ class Progress:
     ) -> None:
         self._live.stop()
         self._closed.set()
-        if self._log.is_alive():
-            self._log.join()
+        self._watch.join()
 
     def plan(self, trials: Sequence[PlannedTrial]) -> None:
         """Add the trials known so far, and how those of earlier runs of the sweep ended."""
@@ -127,17 +132,12 @@ class Progress:
                 self.cell_of_trial[trial.id], self.parts[trial.id] = self.cells[cell], (cell, trial.phase)
             if not trial.open:
                 self._count_end(trial.id, trial.status, trial.valid, trial.epochs)
-        if self._begun is None:
-            self._begun = dict(self.done)
 
     def started(self, pack: str, configs: Sequence[TrialConfig]) -> None:
         """Note a pack that has a worker."""
         names = list(dict.fromkeys(self.cell_of_trial[config.id].label for config in configs))
         label = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
         self.running[pack] = f"{label} {configs[0].phase} ×{len(configs)}"
-        self.training[pack] = configs
-        self._slots = max(self._slots, len(self.running))
-        self._first_pack = self._first_pack or time.monotonic()
         self._refresh()
 
     def report(self, points: Sequence[Point], runs: Sequence[Run]) -> None:
@@ -151,7 +151,6 @@ class Progress:
 
     def ended(self, pack: str, how: str = "over") -> None:
         """Note that a pack is over, or how else its work ended."""
-        self.training.pop(pack, None)
         what = self.running.pop(pack, pack)
         if not self._changes_in_place:
             self._print(f"{what} {how}. {self.counts()}")
@@ -176,13 +175,22 @@ class Progress:
             f"{at}{self.name}: {line}", style=style, highlight=False, markup=False, soft_wrap=not self._changes_in_place
         )
 
-    def _log_often(self) -> None:
-        """Print how far the sweep is whenever nothing has been printed for long."""
+    def _watch_time(self) -> None:
+        """Estimate the time left again and again; off a terminal, print it whenever nothing was printed for long."""
         while not self._closed.wait(1.0):
-            if time.monotonic() - self._printed > LOG_SECONDS:
+            began = time.monotonic()
+            if began >= self._estimate_again:
+                self.estimate_time_left()
+                self._estimate_again = began + max(ESTIMATE_SECONDS, PATIENCE * (time.monotonic() - began))
+            if not self._changes_in_place and time.monotonic() - self._printed > LOG_SECONDS:
                 done, further = self._epochs()
                 parts = (self.counts(), f"{done} of {done + further} epochs", self._describe_time_left())
                 self._print(", ".join(filter(None, parts)))
+
+    def estimate_time_left(self) -> None:
+        """Read how long the sweep still takes. Until the next time what is shown goes down with the clock."""
+        with suppress(StoreError):  # the driver's own reads and writes wait for the store, or end it
+            self._left, self._estimated = self.read_seconds_left(), time.monotonic()
 
     def counts(self) -> str:
         """Return one line: how many trials ended, and how."""
@@ -233,7 +241,6 @@ class Progress:
         trial = point.trial
         if (more := point.epoch - self.epochs.get(trial, 0)) > 0 and trial not in self.ends:
             self.epochs[trial] = point.epoch
-            self.paces[trial] = point.seconds, point.epoch
             self._add_epochs(trial, EpochCounts(reached=more))
 
     def _epochs(self) -> tuple[int, int]:
@@ -242,33 +249,12 @@ class Progress:
         further = 0 if self.over else remaining_epochs(self.file, self.cells, done)
         return sum(done.values(), EpochCounts()).epochs, further
 
-    def seconds_left(self) -> float | None:
-        """Return the seconds that the sweep still takes; None before its first epoch."""
-        taken = dict[int, tuple[float, int]]()
-        for trial, (seconds, epochs) in [*self.paces.items()]:
-            cell, _ = self.parts[trial]
-            before = taken.get(cell, (0.0, 0))
-            taken[cell] = before[0] + seconds, before[1] + epochs
-        paces = {cell: seconds / epochs for cell, (seconds, epochs) in taken.items()}
-        rests, slots = [self._rest_of(configs) for configs in [*self.training.values()]], max(self._slots, 1)
-        left = seconds_left(self.file, self.cells, dict(self.done), paces, rests, slots)
-        whole = seconds_left(self.file, self.cells, self._begun or {}, paces, [], slots)
-        if left is None or whole is None or self._first_pack is None:
-            return left
-        return left * delay(time.monotonic() - self._first_pack, max(whole - left, 0.0))
-
-    def _rest_of(self, pack: Sequence[TrialConfig]) -> PackRest:
-        rest = Counter[PhaseOfCell]()
-        for config in pack:
-            if config.id not in self.ends:
-                rest[self.parts[config.id]] += config.epochs - self.epochs.get(config.id, 0)
-        return rest
-
     def _describe_time_left(self) -> str:
         if self.over:
             return ""
-        seconds = self.seconds_left()
-        return "time left not known yet" if seconds is None else f"about {duration_text(seconds)} left"
+        if self._left is None:
+            return "time left not known yet"
+        return f"about {duration_text(max(self._left - (time.monotonic() - self._estimated), 0.0))} left"
 
     def _render(self) -> RenderableType:
         done, further = self._epochs()

@@ -19,6 +19,8 @@ from longwave.platform.sweeps.file.values import Halving
 from longwave.platform.sweeps.place.stalls import STALLED
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
 from longwave.platform.sweeps.plan.stored import is_over, read_sweep_plan
+from longwave.platform.sweeps.plan.trials import round_sizes
+from longwave.platform.sweeps.run.time_left import read_seconds_left, read_time_left
 from longwave.platform.training.stopping import rungs
 
 PhaseOfCell = tuple[int, Phase]
@@ -55,10 +57,9 @@ def remaining_by_phase(file: SweepFile, epochs: int, done: Mapping[Phase, EpochC
 
 def cohort_sizes(file: SweepFile) -> list[int]:
     """Return the sizes of all cohorts of successive halving; a round is one cohort if pack size is automatic."""
-    sizes = [len(range(k, file.trials, file.rounds)) for k in range(file.rounds)]
-    sizes += [file.searched - file.trials]
+    sizes = round_sizes(file)
     pack = file.pack if file.pack != "auto" else None
-    most = (file.halving and file.halving.cohort) or (pack if file.rule == 1 else None) or max(sizes)
+    most = (file.halving and file.halving.cohort) or (pack if file.rule == 1 else None) or max(sizes, default=1)
     return [min(most, size - k) for size in sizes for k in range(0, size, most)]
 
 
@@ -133,7 +134,7 @@ def sweep_status(store: Store, name: str) -> SweepStatus:
     """
     stored = store.sweep(name)
     sweep = read_sweep_plan(store, name) if stored.plan is not None else None
-    read_at, mine, counts = time.monotonic(), read_drivers(store, name), store.counts(name)
+    mine, counts = read_drivers(store, name), store.counts(name)
     alive, planned = [d for d in mine if d.alive], sum(counts.values())
     parts = store.epoch_counts(name)
     epochs = sum(parts.values(), EpochCounts()).epochs
@@ -141,10 +142,6 @@ def sweep_status(store: Store, name: str) -> SweepStatus:
     over = ended and (not sweep or is_over(sweep, store, store.planned(name)))
     expected = count_trials(sweep) if sweep and not over else planned
     further = remaining_epochs(sweep.file, sweep.cells, parts) if sweep and not over else 0
-    left, since = None, max((d.seconds for d in alive), default=0.0)
-    # by the store's clock, which has gone on since the drivers were read
-    if further and (new := store.trained_since(name, since + time.monotonic() - read_at)):
-        left = further / new * since
     labels = [cell.label for cell in sweep.cells] if sweep else []
     return SweepStatus(
         name=name,
@@ -153,7 +150,7 @@ def sweep_status(store: Store, name: str) -> SweepStatus:
         trials=expected,
         epochs=epochs,
         expected=epochs + further if sweep else None,
-        left=left,
+        left=read_seconds_left(store, sweep) if sweep and not over else None,
         cells={
             label: count_statuses({at: n for at, n in counts.items() if at[0] == k}) for k, label in enumerate(labels)
         },
@@ -196,7 +193,7 @@ class PackStatus:
         model: Model, or models, of its trials.
         counts: Number of its trials by status.
         epochs, expected: Epochs that its trials in training have, and will have, summed.
-        left: Seconds that remain at the pace since its last start; None before its first epoch.
+        left: Seconds that remain, as the sweep's time left counts them; None before the first epoch.
         silent: Seconds since its last epoch, or since it began.
         owner: The driver that trains it.
     """
@@ -228,24 +225,33 @@ def running_packs(store: Store, sweep: str, now: float | None = None) -> list[Pa
     for trial in planned:
         members.setdefault(trial.pack or trial.id, []).append(trial)
     moment = time.time() if now is None else now
-    packs = [_pack_status(name, theirs, members[name], epochs, moment) for name, theirs in together.items()]
+    plan = read_sweep_plan(store, sweep) if running and store.sweep(sweep).plan is not None else None
+    left = read_time_left(store, plan, moment) if plan else None
+    packs = [
+        _pack_status(name, theirs, members[name], epochs, moment, left.of_pack(name) if left else None)
+        for name, theirs in together.items()
+    ]
     return sorted(packs, key=lambda pack: -(pack.left or 0.0))
 
 
 def _pack_status(
-    name: str, running: Sequence[RunningTrial], members: Sequence[PlannedTrial], epochs: Mapping[str, int], now: float
+    name: str,
+    running: Sequence[RunningTrial],
+    members: Sequence[PlannedTrial],
+    epochs: Mapping[str, int],
+    now: float,
+    left: float | None,
 ) -> PackStatus:
     done, expected = sum(t.last for t in running), sum(epochs[t.trial] for t in running)
-    gained, since = sum(t.last - t.first for t in running), min(t.since for t in running)
+    since = min(t.since for t in running)
     last = max((t.reported for t in running if t.reported is not None), default=since)
-    pace = gained / max(1e-9, last - since) if gained and last > since else None
     return PackStatus(
         pack=name,
         model=", ".join(sorted({trial.model for trial in members})),
         counts=Counter(trial.status for trial in members),
         epochs=done,
         expected=expected,
-        left=max(0.0, (expected - done) / pace - (now - last)) if pace else None,
+        left=left,
         silent=max(0.0, now - max(last, since)),
         owner=running[0].owner,
     )

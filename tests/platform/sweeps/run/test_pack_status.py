@@ -23,9 +23,7 @@ def points(trial: str, epochs: range, start: float, each: float) -> list[Point]:
     return [Point(trial, e, 1.0, 1.0, e * each, start + (e - epochs.start + 1) * each) for e in epochs]
 
 
-def test_a_packs_progress_time_left_and_silence_follow_from_its_epochs(
-    any_store_url: str, open_store: OpenStore
-) -> None:
+def test_a_packs_progress_and_silence_follow_from_its_epochs(any_store_url: str, open_store: OpenStore) -> None:
     store = open_store(any_store_url)
     store.add_sweep("s", {})
     requested = [trial("lem", k, phase="search") for k in range(5)]  # of three epochs each
@@ -45,24 +43,11 @@ def test_a_packs_progress_time_left_and_silence_follow_from_its_epochs(
         [alive] = read_drivers(store, "s")
     assert (first.pack, first.epochs, first.expected, first.owner) == ("first", 4, 6, alive.owner)
     assert dict(first.counts) == {"running": 2, "diverged": 1} and first.model == "lem"
-    # Four epochs in 20 s, two left: 10 s from the last one, of which 5 are over.
-    assert first.left == pytest.approx(5, abs=1) and first.silent == pytest.approx(5, abs=1)
-    assert (second.pack, second.epochs, second.expected, second.left) == ("second", 1, 3, None), "from its checkpoint"
+    assert first.silent == pytest.approx(5, abs=1)
+    assert (second.pack, second.epochs, second.expected) == ("second", 1, 3), "from its checkpoint"
+    assert first.left is second.left is None, "the sweep has no plan, from which the time left would follow"
     assert second.silent == pytest.approx(25, abs=5) and list(alive.devices) == ["A100"]
     assert running_packs(store, "s") == [], "its driver let go of them"
-
-
-def test_epochs_that_no_time_has_passed_for_say_nothing_of_the_time_left(store: Store) -> None:
-    store.add_sweep("s", {})
-    [config] = asked = [trial("lem", 0, phase="search")]
-    store.add_trials("s", asked, [about(config)])
-    with Leases(store, "s") as driver:
-        driver.take([config.id])
-        driver.write(Report(began={config.id: 0}))
-        began = time.time()
-        driver.write(Report(points=points(config.id, range(1, 3), began - 60, 10)))  # by a clock that is behind
-        [pack] = running_packs(store, "s", now=began + 1)
-    assert (pack.epochs, pack.expected, pack.left) == (2, 3, None)
 
 
 @pytest.mark.parametrize(

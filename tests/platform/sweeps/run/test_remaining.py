@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 from small_sweeps import small
 
+from longwave.platform.errors import StoreError
 from longwave.platform.records.report import Cohort, Rung
-from longwave.platform.records.run import Point, Run
+from longwave.platform.records.run import Point
 from longwave.platform.records.stored import EpochCounts
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile
@@ -34,7 +35,6 @@ from longwave.platform.sweeps.run.status import (
     remaining_epochs,
     sweep_status,
 )
-from longwave.platform.sweeps.run.time_left import seconds_left
 from longwave.platform.training.stopping import decided
 
 HALVING = {"eta": 2, "first": 1}
@@ -135,9 +135,9 @@ def view(store: Store, **changes: Any) -> tuple[Progress, io.StringIO, Sequence[
     return shown, out, [a.id for a in trials]
 
 
-def points(trial: str, first: int, last: int, seconds: float = 0.0) -> list[Point]:
-    """Return epochs of a trial, each of which took its pack so many seconds of it."""
-    return [Point(trial, epoch, 0.1, 0.1, epoch * seconds, 0.0) for epoch in range(first, last + 1)]
+def points(trial: str, first: int, last: int) -> list[Point]:
+    """Return epochs of a trial."""
+    return [Point(trial, epoch, 0.1, 0.1, 0.0, 0.0) for epoch in range(first, last + 1)]
 
 
 def message(shown: Progress, out: io.StringIO) -> str:
@@ -147,46 +147,23 @@ def message(shown: Progress, out: io.StringIO) -> str:
     return out.getvalue()
 
 
-def test_the_time_left_is_the_epochs_that_are_left_at_the_pace_of_their_packs(store: Store) -> None:
-    shown, out, (first, second, third, fourth) = view(store)
+def test_the_time_left_goes_down_with_the_clock_until_it_is_estimated_again(store: Store, clock: list[float]) -> None:
+    shown, out, _ = view(store)
     assert "time left not known yet" in message(shown, out)
-    shown.report(points(first, 5, 6, 15.0), [Run(first, "ok", "", 6, 6, 0.1)])  # the other four were trained before
-    assert "about 4 min 30 s left" in message(shown, out), "15 s an epoch, 18 epochs"
-    shown.report([], [Run(second, "diverged", "nan", 0)])
-    assert "about 3 min 00 s left" in message(shown, out)
-    shown.report(points(third, 1, 4, 5.0), [])
-    shown.report(points(third, 1, 4, 5.0), [Run(fourth, "diverged", "nan", 0)])  # told twice
-    assert "about 22 s left" in message(shown, out), "(6 · 15 + 4 · 5) / 10 s an epoch, 2 epochs"
+    shown.read_seconds_left = lambda: 100.0
+    shown.estimate_time_left()
+    assert "about 1 min 40 s left" in message(shown, out)
+    clock[0] += 30.0
+    assert "about 1 min 10 s left" in message(shown, out)
 
+    def fail() -> float:
+        raise StoreError("database is locked")
 
-def test_the_time_left_of_a_search_with_halving_is_of_what_will_be_trained(store: Store) -> None:
-    shown, out, (first, second, third, fourth) = view(store, halving=HALVING)
-    shown.report([point for trial in (first, second, third, fourth) for point in points(trial, 1, 1, 10.0)], [])
-    assert "about 1 min 00 s left" in message(shown, out), "10 s an epoch, 6 epochs"
-    shown.report([], [Run(trial, "stopped", "halving", 1, 1, 0.1) for trial in (first, second)])
-    assert "about 1 min 00 s left" in message(shown, out), "as was expected"
-
-
-def test_each_cell_has_its_own_pace_and_a_phase_begins_after_the_one_before() -> None:
-    file = small(trials=4, retrain=2)  # two models of 4 search trials of 6 epochs, and 2 retrainings each
-    cells = resolve(file).cells
-    assert seconds_left(file, cells, {}, {}, [], 2) is None, "nothing is measured yet"
-    whole = (24 * 1.0, 24 * 3.0)  # packs of the search; those of the retrainings are half as large
-    assert seconds_left(file, cells, {}, {0: 1.0, 1: 3.0}, [], 1) == sum(whole) * 1.5
-    assert seconds_left(file, cells, {}, {0: 1.0, 1: 3.0}, [], 2) == max(whole) * 1.5
-    assert seconds_left(file, cells, {}, {0: 1.0}, [], 1) == 48 * 1.5, "a cell without a pace is as fast as the others"
-    done = {(0, "search"): EpochCounts(4, 24), (1, "search"): EpochCounts(0, 0, 8)}
-    training = [{(1, "search"): 16}]
-    assert seconds_left(file, cells, done, {0: 1.0, 1: 3.0}, training, 2) == 16 * 3.0 + 12 * 3.0
-
-
-def test_the_time_left_is_longer_by_what_the_packs_were_delayed_so_far(store: Store, clock: list[float]) -> None:
-    shown, _, (first, second, *_) = view(store)
-    shown.started("pack", [SimpleNamespace(id=first, phase="search", epochs=6)])  # type: ignore[list-item]
-    clock[0] += 180.0
-    shown.report(points(first, 1, 6, 10.0), [Run(first, "ok", "", 6, 6, 0.1)])
-    shown.ended("pack")
-    assert shown.seconds_left() == pytest.approx(18 * 10.0 * (180 + 60) / (60 + 60)), "a minute was expected of three"
+    shown.read_seconds_left = fail
+    shown.estimate_time_left()
+    assert "about 1 min 10 s left" in message(shown, out), "nobody waits for a locked store"
+    clock[0] += 300.0
+    assert "about 0 s left" in message(shown, out)
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -195,7 +172,9 @@ def test_no_line_of_a_live_view_is_wrapped(width: int, store: Store) -> None:
     shown.console.width = width
     shown.name = "a-sweep-with-a-long-name" * 4
     shown.started("pack", [SimpleNamespace(id=trial, phase="search", epochs=6) for trial in trials])  # type: ignore[misc]
-    shown.report(points(trials[0], 1, 3, 1000.0), [])
+    shown.report(points(trials[0], 1, 3), [])
+    shown.read_seconds_left = lambda: 12345.0
+    shown.estimate_time_left()
     shown.running |= {f"pack {k}": f"a long label {k} search ×4" for k in range(9)}
     head, _, training, best = message(shown, out).splitlines()
     assert max(map(len, (head, training, best))) <= width
@@ -206,7 +185,8 @@ def test_a_log_says_when_and_how_far_at_least_each_minute(
     store: Store, clock: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown, out, (first, *_) = view(store)
-    shown.report(points(first, 1, 3, 2.0), [])
+    shown.report(points(first, 1, 3), [])
+    shown.read_seconds_left = lambda: 42.0
     waits = iter([False, False, False, True])
 
     def wait(seconds: float) -> bool:
@@ -214,7 +194,7 @@ def test_a_log_says_when_and_how_far_at_least_each_minute(
         return next(waits)
 
     monkeypatch.setattr(shown._closed, "wait", wait)
-    shown._log_often()
+    shown._watch_time()
     [line] = out.getvalue().splitlines()
     assert re.fullmatch(
         r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d tiny: 0 of 4 trials done, 3 of 24 epochs, about 42 s left", line

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -78,11 +77,12 @@ def test_counts_and_epochs_are_those_of_all_trials_one_by_one(
     for _ in range(3):
         with Leases(store, "tiny") as leases:
             leases.take(ids)
-            clock(began := now + 0.5)
+            clock(now + 0.5)
             now = trained(leases, store, last, now, clock, chance)
             trials, points = store.planned("tiny"), store.curves(ids)
-            assert store.trained_since("tiny", now - began) == sum(p.at >= began for p in points) > 0
             done = Counter(p.trial for p in points)
+            one_by_one = Counter((a.cell, "" if a.open else a.status, done[a.id]) for a in trials)
+            assert {(p.cell, p.status, p.epochs): p.trials for p in store.pack_parts("tiny")} == one_by_one
             assert store.epoch_counts("tiny") == parts(trials, done) and store.epoch_counts("other") == {}
             assert store.counts("tiny") == Counter((a.cell, a.status) for a in trials) and store.counts("other") == {}
             check(sweep_status(store, "tiny"), trials, done)
@@ -107,22 +107,3 @@ def check(actual: SweepStatus, trials: list[PlannedTrial], done: Mapping[str, in
     further = sum(max(of_cell, 0) + 2 * 6 for of_cell in left)  # here some train longer than they were asked to
     assert (actual.epochs, actual.expected) == (sum(done.values()), sum(done.values()) + further)
     assert actual.state == "running" and actual.trials == 16
-
-
-def test_the_time_left_is_told_by_all_that_was_trained_and_not_by_what_is_still_open(
-    store: Store, tiny: Callable[..., SweepFile], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sweep = store_plan(resolve(tiny(models=["lem"], trials=4, retrain=0)), store)
-    ids = [a.id for a in plan_trials(sweep, store)]
-    with Leases(store, "tiny") as leases:
-        leases.take(ids)
-        for trial in ids[:2]:
-            leases.write(Report(began={trial: 0}))
-            leases.write(Report([Point(trial, e, 0.1, 0.1, 1.0, 0.0) for e in range(1, 7)], [ended(trial, "ok", 6)]))
-        leases.write(Report(began={ids[2]: 0}))
-        leases.write(Report([Point(ids[2], 1, 0.1, 0.1, 1.0, 0.0)]))
-        count = store.epoch_counts
-        monkeypatch.setattr(store, "epoch_counts", lambda name: (time.sleep(0.7), count(name))[1])  # a busy database
-        actual = sweep_status(store, "tiny")
-    assert (actual.epochs, actual.expected) == (13, 24) and actual.left
-    assert actual.left == pytest.approx((24 - 13) / 13 * max(d.seconds for d in actual.drivers), rel=1e-6)

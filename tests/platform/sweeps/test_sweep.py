@@ -187,6 +187,7 @@ def test_progress_on_a_terminal_shows_packs_ends_best_and_time_left(
 
     def look(self: ResultRecorder) -> None:
         real(self)
+        self.view.estimate_time_left()
         paper.print(self.view._render())
         seen.append(paper.export_text())
 

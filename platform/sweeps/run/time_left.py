@@ -36,6 +36,8 @@ from longwave.platform.training.stopping import rungs
 
 LOG_SECONDS = 50.0
 """Off a terminal a line says at least so often how far a sweep is."""
+FEW = 10
+"""Epochs of a size of packs whose mean is worth as much as what other sizes let expect."""
 PAUSE = 0.5
 """Seconds without a pack in training from which on they are a pause between rounds."""
 BRIEF = 0.1
@@ -62,7 +64,8 @@ class EpochCosts:
     """The seconds of an epoch of a pack, by its cell and its number of members, as measured so far.
 
     Between two sizes of a cell's packs they are interpolated. Beyond, a member more costs as much as the fixed part of
-    an epoch does: of packs on a CPU this is about so. A cell without an epoch is as fast as the others in the mean.
+    an epoch does: of packs on a CPU this is about so. What other sizes say of one counts as much as ``FEW`` epochs of
+    its own, since the first ones of a pack are slow. A cell without an epoch is as fast as the others in the mean.
 
     Args:
         packs: The parts of each pack.
@@ -79,10 +82,7 @@ class EpochCosts:
                 before = sums[cell].get(members, (0, 0.0))
                 sums[cell][members] = before[0] + epochs, before[1] + seconds
                 self.trained[key] += seconds
-        self._means = {
-            cell: sorted((members, seconds / epochs) for members, (epochs, seconds) in of_cell.items())
-            for cell, of_cell in sums.items()
-        }
+        self._means = {cell: _mean_by_size(of_cell) for cell, of_cell in sums.items()}
 
     def __bool__(self) -> bool:
         return bool(self._means)
@@ -91,6 +91,18 @@ class EpochCosts:
         """Return the seconds of an epoch of a pack with so many members: a mean, where it is no whole number."""
         known = [self._means[cell]] if cell in self._means else self._means.values()
         return fmean(_epoch_at(members, points) for points in known)
+
+
+def _mean_by_size(sums: Mapping[int, tuple[int, float]]) -> list[tuple[int, float]]:
+    """Return the seconds of an epoch by size, from the epochs and seconds of each."""
+    own = sorted((members, seconds / epochs) for members, (epochs, seconds) in sums.items())
+    if len(own) == 1:
+        return own
+    means = list[tuple[int, float]]()
+    for members, (epochs, seconds) in sorted(sums.items()):
+        expected = _epoch_at(members, [point for point in own if point[0] != members])
+        means.append((members, (seconds + FEW * expected) / (epochs + FEW)))
+    return means
 
 
 def _stretches(parts: Sequence[PackPart]) -> Iterable[tuple[int, int, int, float]]:

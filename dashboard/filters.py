@@ -45,11 +45,11 @@ def describe_filters() -> str:
     return f"; set: {', '.join(moved)}." if moved else "."
 
 
-def draw_pool_filter(rows: Sequence[Row], container: Any = st) -> Pool:
+def draw_pool_filter(rows: Sequence[Row]) -> Pool:
     """Draw what decides the pool, and return it: ranks are computed anew among its rows."""
     models = sorted({row.model for row in rows if row.kind == "reproduced"})
     families = sorted({row.family for row in rows if row.family})
-    left, middle, right = container.columns(3)
+    left, middle, right = st.columns(3)
     return Pool(
         models=tuple(state.draw_choices("Models", "models", models, container=left)),
         families=tuple(state.draw_choices("Families", "families", families, container=middle)),
@@ -57,11 +57,11 @@ def draw_pool_filter(rows: Sequence[Row], container: Any = st) -> Pool:
     )
 
 
-def draw_row_filters(rows: Sequence[Row], container: Any = st) -> list[Row]:
+def draw_row_filters(rows: Sequence[Row]) -> list[Row]:
     """Draw what hides rows without another ranking, and return those that are left; rows that nobody trained here stay
     but for the search.
     """
-    first, second, third = container.columns(3)
+    first, second, third = st.columns(3)
     text = state.draw_text_field("Search", "q", container=first, hint="model, family, protocol, row").lower()
     verdicts = state.draw_choices("Verdict", "verdict", VERDICTS, container=second)
     own = state.draw_switch("Paper's protocol alone", "protocol", container=third)
@@ -101,10 +101,10 @@ def draw_similarity_filter(
     return lambda row: row.key in of and 1 / EQUAL_WITHIN <= of[row.key] / of[chosen] <= EQUAL_WITHIN
 
 
-def draw_column_choice(container: Any = st) -> list[str]:
+def draw_column_choice() -> list[str]:
     """Draw the choice of columns, and return their keys; none is those that say something of some row."""
     options = {column.key: column.heading for column in columns.of("dashboard") if column.key not in ALWAYS}
-    return state.draw_choices("Columns", "columns", list(options), options.__getitem__, container)
+    return state.draw_choices("Columns", "columns", list(options), options.__getitem__)
 
 
 def draw_sort_order(rows: Sequence[Row], container: Any = st) -> list[Row]:

@@ -11,6 +11,8 @@ from longwave.dashboard import page_frame
 from longwave.platform.figures.svg import escape_text
 from longwave.platform.render.harmless import escape_invisible
 
+BEST = ' class="best"'
+
 
 @dataclass(frozen=True)
 class Link:
@@ -31,7 +33,6 @@ def draw_link_table(
     head: Sequence[str],
     lines: Sequence[Sequence[str | Link]],
     label: str,
-    right: Collection[int] = (),
     bold: Collection[tuple[int, int]] = (),
 ) -> None:
     """Draw a table.
@@ -40,14 +41,12 @@ def draw_link_table(
         head: Headings of its columns.
         lines: Cells by line.
         label: What it shows, read out before it.
-        right: Columns of numbers, which stand to the right.
         bold: Cells (line, column) that are set in bold on a ground of their own.
     """
-    sides = ["number" if k in right else "text" for k in range(len(head))]
-    headings = "".join(f'<th class="{side}">{_escape(name)}</th>' for name, side in zip(head, sides, strict=True))
+    headings = "".join(f"<th>{_escape(name)}</th>" for name in head)
     rows = "".join(
         "<tr>" + "".join(
-            f'<td class="{sides[j]}{" best" * ((i, j) in bold)}">{_cell(cell)}</td>' for j, cell in enumerate(line)
+            f"<td{BEST * ((i, j) in bold)}>{_cell(cell)}</td>" for j, cell in enumerate(line)
         ) + "</tr>"
         for i, line in enumerate(lines)
     )  # fmt: skip

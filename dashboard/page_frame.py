@@ -41,11 +41,10 @@ hr { margin: 0.25rem 0 !important; }
 .link-table a, .phone-pages a { color: inherit; text-decoration-color: #868E97; text-underline-offset: 0.2em; }
 .phone-pages { display: none; }
 .link-table { overflow-x: auto; font-size: 0.875rem; }
-.link-table td.text:nth-child(-n+2) { white-space: nowrap; }
+.link-table td:nth-child(-n+2) { white-space: nowrap; }
 .link-table table { border-collapse: collapse; width: 100%; }
 .link-table :is(th, td) { padding: 0.25rem 0.6rem; text-align: left; }
 .link-table tr { border-bottom: 1px solid rgba(134, 142, 151, 0.3); }
-.link-table :is(th, td).number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .link-table th { font-weight: 400; opacity: 0.75; }
 .st-key-printed td:last-child { min-width: 18rem; }
 .link-table td.best { font-weight: 600; background: BEST_COLOUR; }

@@ -36,19 +36,16 @@ def write_address(key: str, value: str | Iterable[str], usual: str = "") -> None
         st.query_params[key] = text
 
 
-def draw_choice(
-    label: str, key: str, options: Sequence[str], say: Writer = str, container: Any = st, usual: str = ""
-) -> str:
-    """Draw a picker of one of ``options`` and return the choice: that of the address, else ``usual``, else the first.
+def draw_choice(label: str, key: str, options: Sequence[str], say: Writer = str, container: Any = st) -> str:
+    """Draw a picker of one of ``options`` and return the choice: that of the address, else the first.
 
     Raises:
         ConfigError: The address names none of them; the picker stands there all the same.
     """
-    usual = usual or options[0]
-    now = address_value(key) or usual
+    now = address_value(key) or options[0]
     st.session_state[_widget_key(key)] = now if now in options else None
     container.selectbox(
-        label, options, key=_widget_key(key), format_func=say, on_change=_write_choice, args=(key, usual)
+        label, options, key=_widget_key(key), format_func=say, on_change=_write_choice, args=(key, options[0])
     )
     if now not in options:
         raise ConfigError(did_you_mean(label.lower(), now, options))

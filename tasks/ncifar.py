@@ -12,7 +12,7 @@ from torch import Tensor
 
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Sequences, Tail
-from longwave.tasks.base.spec import Recipe, changes, note
+from longwave.tasks.base.spec import changes, note
 from longwave.tasks.formats.images import pick_choice, read_cifar10, split_images
 from longwave.tasks.scifar import BY_SGD, SHARE
 from longwave.tasks.scifar import TASK as SCIFAR
@@ -63,14 +63,7 @@ TASK = replace(
     inputs=96,
     load=_load,
     recipes={
-        "": Recipe(
-            hidden=128,
-            batch=120,
-            epochs=120,
-            drops=(100,),
-            source="LEM, Table 8; its code takes batches of 100",
-            paper="lem",
-        ),
+        "": replace(SCIFAR.recipes[""], source="LEM, Table 8; its code takes batches of 100", paper="lem"),
         "cornn": changes(batch=100, source="coRNN, Tables 2 and 7, and code", paper="cornn"),
         "lipschitz_rnn": SCIFAR.recipes["lipschitz_rnn"],
         "unicornn": changes(

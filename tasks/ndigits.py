@@ -10,9 +10,11 @@ import torch
 
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Sequences, Tail
-from longwave.tasks.base.spec import Recipe, check_variant, note
+from longwave.tasks.base.spec import check_variant, note
 from longwave.tasks.digits import TASK as DIGITS
 from longwave.tasks.digits import read_pixels
+from longwave.tasks.ncifar import SEED
+from longwave.tasks.ncifar import TASK as NCIFAR
 
 ROWS, PIXELS = 8, 8
 """Steps of an image, and features of a step."""
@@ -20,8 +22,6 @@ LENGTHS = {"T=500": 500, "T=1000": 1000}
 """Steps of each variant."""
 PER_SAMPLE = ",noise=per_sample"
 """Ends the variants whose sequences have noise of their own."""
-SEED = 1000
-"""Of the one block of noise, as in noise-padded CIFAR-10."""
 
 
 def tails(length: int, per_sample: bool) -> tuple[Tail, Tail, Tail]:
@@ -55,16 +55,7 @@ TASK = replace(
     summary="Ten handwritten digits in 8 steps, then noise: keep the answer and ignore the rest, without a download.",
     inputs=PIXELS,
     load=_load,
-    recipes={
-        "": Recipe(
-            hidden=128,
-            batch=120,
-            epochs=120,
-            drops=(100,),
-            source="LEM's noise-padded CIFAR-10, Table 8",
-            paper="lem",
-        )
-    },
+    recipes={"": replace(NCIFAR.recipes[""], source="LEM's noise-padded CIFAR-10, Table 8")},
     variant="T=1000",
     variants="T=500 or T=1000, one block of N(0, 1) noise for all sequences; T=500,noise=per_sample or"
     " T=1000,noise=per_sample, N(0, 1) noise of each sequence's own, the same each epoch",

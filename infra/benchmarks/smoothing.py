@@ -33,30 +33,29 @@ STUDY: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 """What the study compares: model, options and parameters."""
 
 
-def make_grid(side: int = SIDE, seed: int = 0) -> Graphs:
-    """Return a square grid with four neighbours a node and features U[0, 1), (1, side², 1), float64."""
-    node = torch.arange(side * side).view(side, side)
+def make_grid() -> Graphs:
+    """Return a square grid with four neighbours a node and features U[0, 1), (1, SIDE², 1), float64."""
+    node = torch.arange(SIDE * SIDE).view(SIDE, SIDE)
     pairs = torch.cat([torch.stack((node[:, :-1].flatten(), node[:, 1:].flatten()), 1),
                        torch.stack((node[:-1].flatten(), node[1:].flatten()), 1)])  # fmt: skip
-    nodes = torch.rand(1, side * side, 1, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    nodes = torch.rand(1, SIDE * SIDE, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     edges = torch.cat([pairs, pairs.flip(1)]).unsqueeze(0)
     return Graphs(nodes, torch.ones(nodes.shape[:2], dtype=torch.bool), edges, torch.zeros(nodes.shape[:2]).long())
 
 
 @torch.no_grad()
-def trace_energies(model: str, layers: int, batch: Graphs, seed: int = 0, **chosen: Any) -> list[tuple[float, float]]:
+def trace_energies(model: str, layers: int, batch: Graphs, **chosen: Any) -> list[tuple[float, float]]:
     """Return Dirichlet energy and mean average distance of the hidden states, after each layer, of a drawn network.
 
     Args:
         model: Name of a graph model with ``layers``.
         layers: Their number, one that the model takes.
         batch: What it runs on, without members, in float64.
-        seed: Of the weights.
         chosen: Options and hyper-parameters.
     """
     layer = get_model(model).build(Sizes(batch.nodes.shape[-1], HIDDEN, 1, batch.positions), layers=layers, **chosen)
     assert isinstance(layer, GraphLayer)
-    layer.reset_parameters([torch.Generator().manual_seed(seed)])
+    layer.reset_parameters([torch.Generator().manual_seed(0)])
     energies = []
     for state in layer.double().eval().trace(batch):
         x = state.unsqueeze(0)

@@ -152,19 +152,26 @@ def damage_file(file: Path, draw: random.Random) -> None:
 
 def database_restarts(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
     """Kill -9 the postmaster of a PostgreSQL server, and start it again within two seconds."""
-    way, faults = draw.choice(ground.ways), 0
+    way = draw.choice(ground.ways)
     with _server_process() as server:
         url = server.get_uri()
         Store(url).close()
         sweep = ground.sweep(folder, way, url=url)
-        driver = sweep.start()
-        for moment in ground.moments(draw, most):
-            if sweep.over_at(driver, *moment):
-                break
-            _restart_server(server, draw.uniform(0, 2))
-            faults += 1
-        sweep.finish(driver)
-        return faults, sweep.scene(ground.expected)
+        return _disturb(sweep, ground, draw, most, lambda: _restart_server(server, draw.uniform(0, 2)))
+
+
+def _disturb(
+    sweep: Running, ground: Ground, draw: random.Random, most: int, fault: Callable[[], object]
+) -> tuple[int, Scene]:
+    """Run a sweep with a fault at each of its moments, until it is over."""
+    driver, faults = sweep.start(), 0
+    for moment in ground.moments(draw, most):
+        if sweep.over_at(driver, *moment):
+            break
+        fault()
+        faults += 1
+    sweep.finish(driver)
+    return faults, sweep.scene(ground.expected)
 
 
 def _restart_server(server: Any, seconds: float) -> None:
@@ -191,18 +198,11 @@ def _server_process() -> Iterator[Any]:
 
 def full_disks(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
     """Fill the disk that the store or the checkpoints lie on, and make room again within three seconds."""
-    way, faults, disk = draw.choice(ground.ways), 0, folder / "disk"
+    way, disk = draw.choice(ground.ways), folder / "disk"
     with _small_disk(disk):
         holds = draw.choice([{"url": f"sqlite:///{disk / 'store.db'}"}, {"storage": disk / "storage"}])
         sweep = ground.sweep(folder, way, **holds)
-        driver = sweep.start()
-        for moment in ground.moments(draw, most):
-            if sweep.over_at(driver, *moment):
-                break
-            _fill_disk(disk, draw.uniform(0.5, 3))
-            faults += 1
-        sweep.finish(driver)
-        return faults, sweep.scene(ground.expected)
+        return _disturb(sweep, ground, draw, most, lambda: _fill_disk(disk, draw.uniform(0.5, 3)))
 
 
 def one_of_each(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:

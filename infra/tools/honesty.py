@@ -35,19 +35,19 @@ says "named", no rule holds 5 % and Methods say why; those of few seeds are draw
 """
 
 
-def list_cases(name: str, boards: int = BOARDS, cases: int = CASES) -> list[Case]:
+def list_cases(name: str) -> list[Case]:
     """Return the cases of one part."""
     if name == "ranks":
-        return rank_cases(boards)
+        return rank_cases(BOARDS)
     if name == "few-seeds":
-        return few_seeds_cases(boards)
+        return few_seeds_cases(BOARDS)
     if name == "intervals":
-        return interval_cases(cases)
+        return interval_cases(CASES)
     if name == "selection":
-        return selection_cases(cases)
+        return selection_cases(CASES)
     if name == "pairs":
-        return pair_cases(cases)
-    return overall_cases(cases) if name == "overall" else verdict_cases(cases)
+        return pair_cases(CASES)
+    return overall_cases(CASES) if name == "overall" else verdict_cases(CASES)
 
 
 def run_case(name: str, index: int) -> list[Line]:

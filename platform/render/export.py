@@ -40,7 +40,6 @@ class Table:
         prose: Columns whose cells may run over several lines of a terminal; others never do.
         drop: Columns that a narrow terminal leaves out, the first of them first.
         beneath: Columns that a terminal prints beneath the table.
-        named: Columns that together name a line.
         notes: What a terminal prints beneath the table, each a paragraph; papers and programs do not get it.
     """
 
@@ -55,7 +54,6 @@ class Table:
     prose: frozenset[int] = frozenset()
     drop: Sequence[int] = ()
     beneath: frozenset[int] = frozenset()
-    named: Sequence[int] = (0,)
     notes: Sequence[str] = ()
 
 

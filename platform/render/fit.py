@@ -142,7 +142,7 @@ def lines_beneath(made: Table) -> list[str]:
     Lines of one text are named together, and a text that all have is said of all.
     """
     lines = []
-    names = _naming_columns(made)
+    names = [line[0].replace(DASH, "") for line in made.lines]
     for k in sorted(made.beneath):
         whose: dict[str, list[str]] = {}
         for name, line in zip(names, made.lines, strict=True):
@@ -151,16 +151,3 @@ def lines_beneath(made: Table) -> list[str]:
         same = len(whose) == 1 and len(made.lines) > 1
         lines += [f"{made.columns[k]}, {'all' if same else ', '.join(own)}: {text}" for text, own in whose.items()]
     return lines
-
-
-def _naming_columns(made: Table) -> list[str]:
-    """Return names that tell the lines apart: of the columns that name one as few as do."""
-    names = ["" for _ in made.lines]
-    for k in made.named:
-        names = [
-            " ".join(filter(None, (name, line[k].replace(DASH, ""))))
-            for name, line in zip(names, made.lines, strict=True)
-        ]
-        if len(set(names)) == len(names):
-            break
-    return names

@@ -33,24 +33,17 @@ class TaskScores:
         rows: Test metrics of each model's seeds, None where a seed diverged; every task has the same models in order.
         scale: How scores become errors; its ``perfect`` score counts 1, and its ``floor`` is half a test item.
         trivial: Metric of the best trivial predictor, which counts 0.
-        best: Where no score is perfect, what counts 1: the best median as an edition froze it; None: that of ``rows``.
     """
 
     name: str
     rows: Sequence[Sequence[Score]]
     scale: Scale
     trivial: float
-    best: float | None = None
 
     @property
     def top(self) -> float:
-        """The score that counts 1: the perfect one, else ``best``, else the best median of ``rows``.
-
-        It is the trivial predictor's where no row has a finite median.
-        """
-        if self.scale.perfect is not None:
-            return self.scale.perfect
-        return self.best if self.best is not None else self.best_median
+        """The score that counts 1: the perfect one, else the best median of ``rows``."""
+        return self.best_median if self.scale.perfect is None else self.scale.perfect
 
     @property
     def best_median(self) -> float:

@@ -94,6 +94,15 @@ TASK = TaskSpec(
 '''
 
 
+def written_sweep(folder: Path, name: str, code: str, *settings: str) -> Path:
+    """Return the file of a sweep of a plugin's model and of GRU on the plugin ``sign``, written with both plugins."""
+    written(folder / f"{name}.py", code)
+    written(folder / "sign.py", SIGN)
+    plugins = f'models = ["my-{name}", "gru"]', f'plugins = ["{name}.py", "sign.py"]'
+    lines = ('name = "own"', 'task = "my-sign"', *plugins, "trials = 2", *settings)
+    return written(folder / "own.toml", "\n".join(lines))
+
+
 MISBEHAVES = "LONGWAVE_TEST_MISBEHAVES"
 """Where this variable is set, ``misbehaving`` does in training what it was given."""
 

@@ -57,21 +57,6 @@ def accuracy(name: str, answers: Tensor, targets: Tensor) -> float:
     return get_task(name).metric.score(outputs.unsqueeze(0), targets).item()
 
 
-@all_of_them
-def test_no_sequence_is_both_validated_and_tested_or_occurs_twice(name: str) -> None:
-    data = load(name)
-    rows = [row.tobytes() for split in (data.valid, data.test) for row in split.inputs.numpy()]
-    assert len(set(rows)) == len(rows)
-
-
-@all_of_them
-def test_a_stream_repeats_for_its_seed_and_differs_for_another(name: str) -> None:
-    torch.default_generator.manual_seed(0)
-    one, same, other = stream(name, 1, 20), stream(name, 1, 20), stream(name, 2, 20)
-    assert torch.equal(one.inputs, same.inputs) and torch.equal(one.targets, same.targets)
-    assert not torch.equal(one.inputs, other.inputs)
-
-
 @pytest.mark.parametrize(
     "name, variant, message",
     [

@@ -21,8 +21,8 @@ seeds = st.lists(st.one_of(st.none(), st.integers(-50, 50).map(float)), min_size
 tables = st.lists(seeds, min_size=1, max_size=5)
 
 
-def task(rows: list[list[Score]], scale: Scale, trivial: float, best: float | None = None) -> TaskScores:
-    return TaskScores("t", rows, scale, trivial, best)
+def task(rows: list[list[Score]], scale: Scale, trivial: float) -> TaskScores:
+    return TaskScores("t", rows, scale, trivial)
 
 
 def test_a_gain_runs_from_the_trivial_predictor_to_the_perfect_score() -> None:
@@ -30,11 +30,9 @@ def test_a_gain_runs_from_the_trivial_predictor_to_the_perfect_score() -> None:
     assert task([[1.0]], DOWN, 4.0).gains([1.0, 0.0, 5.0, None]) == [0.75, 1.0, 0.0, 0.0]
 
 
-def test_where_no_score_is_perfect_it_runs_to_the_best_median_or_to_the_one_that_an_edition_froze() -> None:
+def test_where_no_score_is_perfect_it_runs_to_the_best_median() -> None:
     rows: list[list[Score]] = [[80.0, 90.0, 99.0], [60.0, 70.0], [50.0, None, None]]
     assert task(rows, UP, 50.0).gains([70.0, 90.0, 99.0, 40.0, None]) == [0.5, 1.0, 1.0, 0.0, 0.0]
-    assert task(rows, UP, 50.0, best=100.0).gains([75.0, 99.0, 101.0]) == [0.5, 0.98, 1.0]
-    assert task(rows, RATE, 50.0, best=60.0).gains([75.0]) == [0.5], "a perfect score needs no best one"
 
 
 def test_where_no_median_beats_the_trivial_predictor_and_no_score_is_perfect_all_gains_are_0() -> None:
@@ -75,8 +73,6 @@ def test_tasks_that_measure_no_gain_are_left_out_of_all_scores_and_named() -> No
     assert actual.tops == {"reward": 85.0}, "what an edition freezes"
     reward = [(1.0 + 30 / 35) / 2, (10 / 35 + 20 / 35) / 2]
     assert [score.value for score in actual.scores] == pytest.approx([(0.7 + reward[0]) / 2, (0.3 + reward[1]) / 2])
-    frozen = overall_scores([tasks[0], TaskScores("reward", [[90.0, 80.0]], UP, 50.0, best=85.0)][1:])
-    assert frozen.scores[0].value == pytest.approx(reward[0])
     assert overall_scores([tasks[1]]).scores == [] and overall_scores([]).scores == []
 
 

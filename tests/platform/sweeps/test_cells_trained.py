@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import signal
@@ -14,7 +13,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from longwave.platform.cli.main import main
 from longwave.platform.records.identity import digest
@@ -154,11 +152,6 @@ def test_rows_of_cells_go_to_another_store_with_their_own_searches(
             actual = [r for r in read_board(store) if r.kind == "reproduced"]
             boards.append(sorted((r.config, r.n, r.searched, r.mean) for r in actual))
     assert boards[0] == boards[1]
-
-
-@pytest.fixture
-def console_of() -> Console:
-    return Console(file=io.StringIO(), width=200)
 
 
 def test_winners_are_retrained_and_explained_without_torch_whatever_was_drawn(tiny: Tiny, store: Store) -> None:

@@ -21,7 +21,6 @@ from kernel_cases import inputs, on_cpu
 from torch import Tensor, nn
 
 from longwave.models.base.algebra import affine
-from longwave.models.base.layer import State
 from longwave.models.kernels import using
 from longwave.models.kernels.compiler.kinds import Same, is_named_only
 
@@ -124,10 +123,6 @@ class Parent(Gain):
     @classmethod
     def rated(cls, h: Tensor) -> Tensor:
         return cls.RATE * h
-
-
-def other_step(self: Gain, u: tuple[Tensor, ...], state: State, w: GainWeights) -> State:
-    return (torch.tanh(affine(w.W, 0.7 * state[0], u[0])),)
 
 
 class ByClass(Parent):

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -136,17 +137,19 @@ def test_a_timer_that_was_cleared_ends_nothing(tmp_path: Path) -> None:
     time.sleep(0.1)
 
 
+def timer_of_a_thread(file: Path, in_driver: bool) -> object:
+    """Return the timer that a thread of this process is given."""
+
+    def train() -> object:
+        with stall_timer(file, in_driver=in_driver) as timer:
+            return timer
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(train).result()
+
+
 def test_nothing_ends_a_hang_in_a_thread_of_a_driver(tmp_path: Path) -> None:
-    given: list[object] = []
-
-    def train() -> None:
-        with stall_timer(tmp_path / "t.txt", in_driver=True) as timer:
-            given.append(timer)
-
-    thread = threading.Thread(target=train)
-    thread.start()
-    thread.join()
-    assert given == [None] and not [*tmp_path.iterdir()]
+    assert timer_of_a_thread(tmp_path / "t.txt", in_driver=True) is None and not [*tmp_path.iterdir()]
 
 
 WORKER = """
@@ -216,13 +219,5 @@ def test_a_disk_on_which_no_trace_can_be_written_stops_no_training(
     tmp_path: Path, logged: Callable[[], object]
 ) -> None:
     (tmp_path / "stalls").write_text("a file in the place of the folder")
-    given: list[object] = []
-
-    def train() -> None:
-        with stall_timer(tmp_path / "stalls/t.txt", in_driver=False) as timer:
-            given.append(timer)
-
-    thread = threading.Thread(target=train)
-    thread.start()
-    thread.join()
-    assert given == [None] and "no stack trace can be written" in logged.getvalue()  # type: ignore[attr-defined]
+    assert timer_of_a_thread(tmp_path / "stalls/t.txt", in_driver=False) is None
+    assert "no stack trace can be written" in logged.getvalue()  # type: ignore[attr-defined]

@@ -27,8 +27,6 @@ from longwave.platform.sweeps.plan.trials import all_trials
 from longwave.platform.sweeps.plan.warm_start import ROWS, settings_of_rows
 from longwave.platform.sweeps.run import driver
 
-PAPER = "coRNN"
-
 
 def cornn(**changes: Any) -> Sweep:
     """Return a search of coRNN on the adding problem, for which its paper printed one best setting."""

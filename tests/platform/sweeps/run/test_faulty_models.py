@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plugin_files import MISBEHAVES, SIGN, misbehaving, written
+from plugin_files import MISBEHAVES, misbehaving, written_sweep
 from rich.console import Console
 
 from longwave.platform.cli.main import main
@@ -24,15 +24,6 @@ from longwave.platform.sweeps.plan.stored import read_sweep_plan, store_plan
 from longwave.platform.sweeps.run import executor
 from longwave.platform.sweeps.run.driver import resume_sweep
 
-SWEEP = """
-name = "own"
-task = "my-sign"
-models = ["my-faulty", "gru"]
-plugins = ["faulty.py", "sign.py"]
-trials = 2
-retrain = 1
-pack = 1
-"""
 WAYS: dict[str, dict[str, Any]] = {
     "here": {"count": 1, "here": True}, "ray": {"count": 1}, "single": {"count": None, "single_first": True}
 }  # fmt: skip
@@ -51,9 +42,8 @@ def trained(
 
     def train(way: str, *lines: str) -> tuple[Store, list[tuple[str, str, str]], str]:
         forget_plugins()
-        written(tmp_path / "faulty.py", misbehaving("faulty", *lines))
-        written(tmp_path / "sign.py", SIGN)
-        file, screen = written(tmp_path / "own.toml", SWEEP), io.StringIO()
+        file = written_sweep(tmp_path, "faulty", misbehaving("faulty", *lines), "retrain = 1", "pack = 1")
+        screen = io.StringIO()
         store_plan(resolve(read_sweep(file)), store)
         sound = open_store(f"sqlite:///{tmp_path}/sound.db")
         store_plan(resolve(read_sweep(file)), sound)

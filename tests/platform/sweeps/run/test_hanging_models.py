@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
-from plugin_files import MISBEHAVES, SIGN, misbehaving, written
+from plugin_files import MISBEHAVES, misbehaving, written_sweep
 from rich.console import Console
 
 from longwave.platform.cli.main import main
@@ -33,23 +33,13 @@ HANGING = misbehaving(
     "except Exception:",
     "    time.sleep(1e6)",
 )
-SWEEP = """
-name = "own"
-task = "my-sign"
-models = ["my-hanging", "gru"]
-plugins = ["hanging.py", "sign.py"]
-trials = 2
-retrain = 0
-"""
 pytestmark = pytest.mark.integration
 
 
 @pytest.fixture
 def planned(tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
     """A store with a sweep of a model that hangs from now on, and of one that does not."""
-    written(tmp_path / "hanging.py", HANGING)
-    written(tmp_path / "sign.py", SIGN)
-    store_plan(resolve(read_sweep(written(tmp_path / "own.toml", SWEEP))), store)
+    store_plan(resolve(read_sweep(written_sweep(tmp_path, "hanging", HANGING, "retrain = 0"))), store)
     monkeypatch.setenv(MISBEHAVES, "1")
     return store
 

@@ -8,7 +8,7 @@ from edition_folders import EditionFolders
 
 from longwave.platform.boards.row import Row, distinct_boards, group_by_board
 from longwave.platform.boards.texts import listed
-from longwave.platform.sweeps.file.schema import read_sweep
+from longwave.platform.sweeps.file.reading import read_sweep
 from longwave.tasks.base.variants import split_fresh
 
 

@@ -63,7 +63,7 @@ TASK = replace(
     inputs=96,
     load=_load,
     recipes={
-        "": replace(SCIFAR.recipes[""], source="LEM, Table 8; its code takes batches of 100", paper="lem"),
+        "": replace(SCIFAR.recipe(""), source="LEM, Table 8; its code takes batches of 100", paper="lem"),
         "cornn": changes(batch=100, source="coRNN, Tables 2 and 7, and code", paper="cornn"),
         "lipschitz_rnn": SCIFAR.recipes["lipschitz_rnn"],
         "unicornn": changes(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import pi
+from typing import ClassVar
 
 import torch
 from torch import Generator, Tensor, cos, nn, relu, sigmoid, sqrt
@@ -13,6 +14,7 @@ from longwave.models.base.algebra import affine
 from longwave.models.base.layer import Generators, State
 from longwave.models.base.param import learning_rate
 from longwave.models.base.spec import ModelSpec
+from longwave.models.base.weights import WeightGroup
 from longwave.models.linoss import LinearOscillators
 
 R_MIN = 0.9
@@ -42,12 +44,13 @@ class DLinOSS(LinearOscillators[DLinOSSWeights]):
 
     with A = Â inside the band between (√(1 + ΔG) − 1)²/Δ² and (√(1 + ΔG) + 1)²/Δ², its nearest end outside, so that
     eigenvalues are complex, with |λ|² = 1/(1 + ΔG). |λ|² starts uniform in [0.9², 1] and arg λ in [0, π], s as
-    N(0, 0.5²); Ĝ and Â follow. B and read-out start as LinOSS's. Trainable numbers: 2dp + 3d.
+    N(0, 0.5²); Ĝ and Â follow. B and read-out start as LinOSS's. Â, Ĝ and s do not decay. Trainable numbers: 2dp + 3d.
 
     Args: see ``Recurrence``.
     """
 
     WEIGHTS = DLinOSSWeights
+    GROUPS: ClassVar[Mapping[str, WeightGroup]] = {"recurrent": WeightGroup(("A", "G", "s"), decay=False)}
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return A, s and G (d,), B_re and B_im (d, p)."""

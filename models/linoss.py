@@ -13,7 +13,7 @@ from longwave.models.base.layer import State
 from longwave.models.base.param import OptionValue, learning_rate
 from longwave.models.base.recurrence import Recurrence
 from longwave.models.base.spec import Best, ModelSpec
-from longwave.models.base.weights import W
+from longwave.models.base.weights import W, WeightGroup
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class LinOSS(LinearOscillators[LinOSSWeights]):
 
     Eigenvalues have |λ|² = S with ``im`` and 1 with ``imex``. Â and s start as U(0, 1), B as U(−1/√p, 1/√p) in each
     part. The read-out sees Re x and Im x, and starts as U(−1/√d, 1/√d) with bias 0. D u and the output map are a
-    residual block's, see ``base.block``. Trainable numbers: 2dp + 2d.
+    residual block's, see ``base.block``. Â and s do not decay. Trainable numbers: 2dp + 2d.
 
     Args:
         scheme: ``im``, implicit, which forgets; ``imex``, implicit and explicit, which keeps energy.
@@ -71,6 +71,7 @@ class LinOSS(LinearOscillators[LinOSSWeights]):
 
     WEIGHTS = LinOSSWeights
     OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = {"scheme": ("im", "imex")}
+    GROUPS: ClassVar[Mapping[str, WeightGroup]] = {"recurrent": WeightGroup(("A", "s"), decay=False)}
     scheme: str
 
     def drive(self, x: Tensor, w: LinOSSWeights) -> tuple[Tensor, ...]:

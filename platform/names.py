@@ -9,6 +9,8 @@ from pathlib import Path
 
 GREEK = {"τ": "tau", "δ": "delta", "²": "2"}
 """Signs in printed names, as keys write them."""
+SHORT_FAMILIES = {"ssm": "state space"}
+"""Families of models by what people call them in short."""
 SHORT_EDITS = 2
 """Letters wrong, left out, too many or swapped in what counts as a slip of the hand."""
 SHOWN = 3
@@ -28,6 +30,11 @@ def find_spelling(name: str, known: Collection[str]) -> str:
         return name
     same = [each for each in known if _letters_of(each) == _letters_of(name)] if _letters_of(name) else []
     return same[0] if len(same) == 1 else name
+
+
+def find_family(name: str, known: Collection[str]) -> str:
+    """Return the known family that ``name`` is in another case or spelling, or in short, ``ssm``; else itself."""
+    return find_spelling(SHORT_FAMILIES.get(name.lower(), name), known)
 
 
 def nearest_names(name: str, known: Iterable[str], first: Collection[str] = ()) -> list[str]:

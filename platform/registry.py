@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 from longwave.models.base.spec import ModelSpec
 from longwave.models.base.torchrecurrent import cell_specs
 from longwave.platform.errors import ConfigError, did_you_mean
-from longwave.platform.names import find_spelling
+from longwave.platform.names import find_family, find_spelling
 from longwave.platform.plugins.known import plugins_by_name
 from longwave.platform.plugins.plugin import CELLS, PluginKind, is_cell, is_plugin
 from longwave.platform.plugins.specs import plugin_spec
@@ -134,12 +134,13 @@ def _unknown_name(kind: PluginKind, name: str, shipped: Collection[str]) -> str:
 
 
 def of_family(known: Mapping[str, Spec], family: str) -> list[Spec]:
-    """Return those of ``known``, all models or all tasks, that are of ``family``.
+    """Return those of ``known``, all models or all tasks, that are of ``family``, in any case and spelling.
 
     Raises:
         ConfigError: None is; the message names the nearest families.
     """
-    specs = [spec for spec in known.values() if spec.family == family]
+    families = {spec.family for spec in known.values()}
+    specs = [spec for spec in known.values() if spec.family == find_family(family, families)]
     if not specs:
-        raise ConfigError(did_you_mean("family", family, {spec.family for spec in known.values()}))
+        raise ConfigError(did_you_mean("family", family, families))
     return specs

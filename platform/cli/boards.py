@@ -13,7 +13,7 @@ from longwave.platform.boards.overview import overviews
 from longwave.platform.cli.app import FormatOption, StoreOption, TrustOption
 from longwave.platform.cli.names import TASKS, a_model, a_task, model_key, model_keys, task_key
 from longwave.platform.errors import ConfigError, NoStoreError, did_you_mean
-from longwave.platform.names import list_names
+from longwave.platform.names import find_family, list_names
 from longwave.platform.paths import store_url
 from longwave.platform.records.group import EVERYBODY, Pool
 from longwave.platform.render import board as render_board
@@ -183,9 +183,10 @@ def _of_family(store: Store, family: str | None, tasks: Sequence[str]) -> tuple[
     from longwave.platform.about import write_catalogue  # with it comes torch
 
     write_catalogue(store)
+    families = {known.family for known in store.catalogue()}
+    family = find_family(family, families)
     of = [known for known in store.catalogue() if known.family == family]
     if not of:
-        families = {known.family for known in store.catalogue()}
         raise ConfigError(did_you_mean("family with results", family, families, "List all with: longwave models"))
     if of[0].kind == "model":
         return (family,), list(tasks)

@@ -86,6 +86,7 @@ STARTS: dict[str, dict[str, Any]] = {
         **{"V2": STATE, "w2": between(1 / MEMORY, MEMORY), "b2": 0.0},
     },
     **{name: {"*": INPUT} for name in ("mingru", "minlstm")},
+    "linoss": {"A": between(0, 1), "s": between(0, 1), "B_re": INPUT, "B_im": INPUT},
     "horn": {"V": INPUT, "b": INPUT, "W": STATE, "c": STATE},
     "lrcssm": {"*": STATE},
     **{name: {**dict.fromkeys("QKVB", normal(0.02)), "scale": 1.0} for name in ("deltanet", "deltaproduct")},
@@ -352,6 +353,23 @@ def test_the_al_rnn_starts_with_the_diagonal_of_a_positive_definite_matrix_of_no
     diagonals = np.diagonal(full, axis1=1, axis2=2) / np.linalg.norm(full, 2, (1, 2))[:, None]
     assert scipy.stats.ks_2samp(layer.A.detach().numpy().ravel(), diagonals.ravel()).pvalue > 1e-4
     assert layer.A.min() > 0 and layer.A.max() < 1
+
+
+@pytest.mark.parametrize(
+    "name, starts",
+    {
+        "lru": dict.fromkeys(("B_re", "B_im"), normal((2 * P) ** -0.5)),
+        "s5": {
+            **dict.fromkeys(("B_re", "B_im"), normal((2 * P) ** -0.5)),
+            **{"L_re": -0.5, "log_dt": between(math.log(0.001), math.log(0.1))},
+        },
+        "d_linoss": {"s": normal(0.5), "B_re": INPUT, "B_im": INPUT},
+    }.items(),
+)
+def test_inputs_and_time_steps_of_state_spaces_start_as_their_papers_say(name: str, starts: dict[str, Any]) -> None:
+    layer = many_starts(name).layer
+    for weight, start in starts.items():
+        assert_drawn_from(getattr(layer, weight), start)
 
 
 @pytest.mark.parametrize("name", sorted(sequence_models()))

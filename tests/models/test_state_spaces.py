@@ -155,6 +155,18 @@ def test_eigenvalues_start_uniform_on_their_ring(
     assert kstest(angle / most, "uniform").pvalue > 0.01
 
 
+@pytest.mark.parametrize(
+    "kind, rate", [("lru", 0.5), ("s5", 0.25), ("linoss", 1.0), ("linoss imex", 1.0), ("d_linoss", 1.0)]
+)
+def test_what_decides_eigenvalues_never_decays_and_has_the_learning_rate_of_its_group(kind: str, rate: float) -> None:
+    layer = build(kind, 2, 4)
+    w, transition = numbers(layer), DENSE[kind](numbers(layer))[0]
+    moved = {name: DENSE[kind]({**w, name: weight + 0.01})[0] for name, weight in w.items()}
+    decisive = {name for name, other in moved.items() if not np.array_equal(other, transition)}
+    rates = {name: group.rate for group in layer.groups().values() if not group.decay for name in group.weights}
+    assert decisive and {rates.get(name) for name in decisive} == {rate}
+
+
 def test_lrus_input_is_scaled_so_that_its_states_start_with_the_variance_of_their_drive() -> None:
     w = numbers(build("lru", 3, 50))
     np.testing.assert_allclose(np.exp(2 * w["gamma"]), 1 - np.exp(-2 * np.exp(w["nu"])), rtol=1e-6)
@@ -227,3 +239,34 @@ def test_a_printed_parameter_count_follows_from_the_block(
     trained = get_model(name).parameters(channels + time, states, classes, width, options)
     averages = depth * (2 * width + 1)  # the printed counts hold the running averages of the norms too
     assert trained + averages == count
+
+
+SELECTIVE = {
+    "mamba": [
+        (27_381, 16, 64, 6, True, 1, 2), (184_194, 128, 16, 2, False, 1, 4), (356_290, 64, 64, 6, True, 2, 2),
+        (1_032_772, 64, 256, 4, True, 4, 4), (1_034_242, 64, 256, 4, False, 4, 2), (228_226, 128, 64, 2, False, 1, 3),
+    ],
+    "s6": [
+        (15_045, 16, 64, 4, False, 1, 0), (24_898, 64, 16, 2, False, 1, 0), (26_018, 16, 256, 2, False, 1, 0),
+        (5_780, 16, 16, 4, True, 1, 0), (6_674, 16, 16, 4, True, 1, 0), (52_802, 16, 256, 4, True, 1, 0),
+    ],
+}  # fmt: skip
+"""The same table's Mamba and S6: printed count, width H, states, blocks, time, E / H and steps of the convolution.
+
+The stored setting of S6 on MotorImagery says that time is none; the count fits with it alone."""
+
+
+@pytest.mark.parametrize(
+    "name, of, printed",
+    [(name, of, row) for name, rows in SELECTIVE.items() for of, row in zip(SETS, rows, strict=True)],
+)
+def test_a_printed_count_of_mamba_or_s6_follows_from_mamba_in_the_block_and_the_maps_that_differ(
+    name: str, of: str, printed: tuple[int, int, int, int, bool, int, int]
+) -> None:
+    count, width, states, depth, time, expand, conv = printed
+    (channels, classes), inner = SETS[of], expand * width
+    options = {"block": "pre", "depth": depth, "glu": "full", "conv": conv, "states": states}
+    ours = get_model("mamba").parameters(channels + time, inner, classes, width, options)
+    # Here the block has the vector D and convolves H features; there Mamba convolves E, and S6 has no X, Z and C.
+    more = (conv + 1) * (inner - width) if name == "mamba" else -3 * width * width
+    assert ours + depth * (more - width) == count

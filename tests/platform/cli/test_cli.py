@@ -261,6 +261,17 @@ def test_a_family_is_listed_alone_and_named_in_the_list_and_on_the_page(
         assert f"), {family}\n" in capsys.readouterr().out
 
 
+def test_a_family_is_found_by_another_spelling_and_state_space_models_by_ssm(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    listed = []
+    for family in ("state space", "State-Space", "ssm", "SSM"):
+        assert main(["models", "--family", family, "--format", "json"]) == 0
+        listed.append(capsys.readouterr().out)
+    assert {"lru", "s5", "linoss"} <= {entry["name"] for entry in json.loads(listed[0])}
+    assert listed == listed[:1] * 4
+
+
 def test_an_unknown_family_or_a_family_beside_a_name_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert "No family 'dely'. Did you mean delay?" in failed(capsys, "models", "--family", "dely")
     assert "No family 'oscillator'. Known: arithmetic, dynamics," in failed(capsys, "tasks", "--family", "oscillator")

@@ -14,7 +14,7 @@
 # make check       formatting, lint, types, security, licences
 # make lengths     functions that have many arguments, statements or branches: advice alone
 # make audit       known vulnerabilities of the locked packages; asks an outside service
-# make shots     every page of the Lab, light and dark, on a desk and a phone: pictures in SHOTS, of the store in STORE
+# make shots     every page of the Lab, light and dark, on a desktop and a phone: pictures in SHOTS, of the store in STORE
 # make screens     what commands print at 80, 120 and 200 columns, as texts to be read: tests/platform/cli/screens
 # make freeze      record the ids and results of what is new, and the layers' signatures; refuses what changed without
 #                  a version

@@ -24,7 +24,7 @@ QUIET = (
 )  # fmt: skip
 """What it is started with: it asks nobody for anything of its own accord, and runs in a container, also for root."""
 NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
-DESK: ViewportSize = {"width": 1400, "height": 900}
+DESKTOP: ViewportSize = {"width": 1400, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 """Windows in which the Lab is looked at, in pixels."""
 PATIENCE = 10.0
@@ -120,7 +120,7 @@ def run_server(command: Sequence[str], ready: str) -> Iterator[tuple[str, psutil
 
 async def opened(browser: Browser, address: str) -> float:
     """Return the milliseconds until the page's first table has been painted, in a browser that was never here."""
-    context = await browser.new_context(viewport=DESK)
+    context = await browser.new_context(viewport=DESKTOP)
     page = await context.new_page()
     await page.goto(address, wait_until="commit")
     painted = float(await page.evaluate(PAINTED))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import psutil
 import typer
 from chromium import (
-    DESK,
+    DESKTOP,
     FILTERS,
     PAINTED,
     QUIET,
@@ -172,7 +172,7 @@ async def _visited(
 
 async def _board(browser: Browser, address: str, number: int) -> Page:
     """Return a board with its filters in view."""
-    page = await (await browser.new_context(viewport=DESK)).new_page()
+    page = await (await browser.new_context(viewport=DESKTOP)).new_page()
     await page.goto(f"{address}/task?task=task+{number:02}", wait_until="commit")
     await page.evaluate(PAINTED)
     await page.get_by_text(FILTERS, exact=True).click()

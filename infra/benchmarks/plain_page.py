@@ -6,7 +6,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from chromium import DESK, PAINTED, QUIET, SEARCHED, filtered, opened, run_server
+from chromium import DESKTOP, PAINTED, QUIET, SEARCHED, filtered, opened, run_server
 
 PAGE = """
 import pandas as pd
@@ -42,7 +42,7 @@ async def _visited(path: str, address: str, repeats: int) -> dict[str, list[floa
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=path, args=QUIET)
         painted = [await opened(browser, address) for _ in range(repeats)]
-        page = await (await browser.new_context(viewport=DESK)).new_page()
+        page = await (await browser.new_context(viewport=DESKTOP)).new_page()
         await page.goto(address, wait_until="commit")
         await page.evaluate(PAINTED)
         changed = [await filtered(page, SEARCHED[k % 2]) for k in range(repeats)]

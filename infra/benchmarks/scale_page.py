@@ -72,7 +72,7 @@ def _extrapolate(report: ScaleReport, run: ScaleRun) -> str:
             "- **Replaced first**: one transaction after another on one connection. Reports of different packs are "
             "independent: two writers, each with packs of its own, or COPY into the curves where a batch is new.",
             "- **Then**: a round that begins by reading in short how every trial stands. Packs are leased, read and "
-            "handed out in waves, as many as workers soon need; the list of what is left, a line a trial, is what a "
+            "handed out in chunks, as many as workers soon need; the list of what is left, a line a trial, is what a "
             "resume and a driver's memory still grow with. It would be read in parts, too.",
             f"- **Beside**: `sweep status` has the database count its trials each time, {status:.1f} s here: counts "
             "kept with the sweep would answer at once.",

@@ -167,14 +167,14 @@ def run_jobs(
 
 def main() -> None:
     """Take work from standard input, a JSON line each, and say what becomes of it on standard output."""
-    inbox = StdinQueue()
+    stdin_queue = StdinQueue()
 
     def more(wait: bool) -> Iterator[dict[str, Any]]:
         if wait:
             sys.stdout.flush()
-        return inbox.read_more(wait)
+        return stdin_queue.read_more(wait)
 
-    for message in inbox:
+    for message in stdin_queue:
         if message["ask"] == "nodes":
             machine = ClusterNode(json.loads(sys.argv[1])["cores"])
             print(json.dumps({"event": "nodes", "nodes": [asdict(machine)]}))

@@ -1,4 +1,4 @@
-"""Pictures of every page of the Lab, light and dark, on a desk and on a phone: to be looked at one by one.
+"""Pictures of every page of the Lab, light and dark, on a desktop and on a phone: to be looked at one by one.
 
 ``make shots STORE=sqlite:///store.db SHOTS=FOLDER`` takes them.
 """
@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 
 from browser import PAGES, Visitor, opened_browser
-from chromium import DESK, PHONE
+from chromium import DESKTOP, PHONE
 from lab_speed import serve_lab
 
 from longwave.platform.storage.store import Store
 
-WINDOWS = {"desk": DESK, "phone": PHONE}
+WINDOWS = {"desktop": DESKTOP, "phone": PHONE}
 
 
 def take_shots(url: str, folder: Path) -> list[Path]:

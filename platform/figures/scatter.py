@@ -18,7 +18,7 @@ from longwave.platform.figures.palette import NEUTRAL, family_colour
 
 HEIGHT = 320
 NARROW, WIDE = 230, 620
-"""Pixels that dots are spread over on a phone, and at least on a desk: there more names have room."""
+"""Pixels that dots are spread over on a phone, and at least on a desktop: there more names have room."""
 LETTER, NAME = 14, 210
 """Pixels that a line of text is high, and that a name may take."""
 COSTS: dict[str, tuple[str, Callable[[Row], float | None], Callable[[float | None], str]]] = {

@@ -26,12 +26,12 @@ def print_plan(sweep: Sweep, first: Sequence[Sequence[TrialConfig]], format: str
     file = sweep.file
     for task, variant in file.variant_by_task.items():
         print_line(f"{file.name}: {'search' if file.trials else 'retrainings'} on {task} {variant}".rstrip())
-        for entry, trials in zip(sweep.cells, first, strict=True):
-            if entry.base.task == task:
-                print_line(f"  {_cell_summary(entry)}")
-                for line in _warm_lines(entry) if file.warm or file.study else ():
+        for cell, trials in zip(sweep.cells, first, strict=True):
+            if cell.base.task == task:
+                print_line(f"  {_cell_summary(cell)}")
+                for line in _warm_lines(cell) if file.warm or file.study else ():
                     print_line(f"  {line}")
-                head, lines, drop = _trial_table(entry, trials)
+                head, lines, drop = _trial_table(cell, trials)
                 print_table(head, lines, drop=drop)
     each = "cell" if len(sweep.cells) > len(file.models) else "model"
     if file.trials:
@@ -44,37 +44,37 @@ def print_plan(sweep: Sweep, first: Sequence[Sequence[TrialConfig]], format: str
     print_line(f"  On this machine: {where}.")
 
 
-def _cell_summary(entry: CellPlan) -> str:
+def _cell_summary(cell: CellPlan) -> str:
     """Return what all trials of a cell are trained by."""
     from longwave.platform.about import departures_of
     from longwave.platform.registry import get_task
 
-    base, drawn = entry.base, entry.drawn & {*FIELDS, *entry.numbers}
+    base, drawn = cell.base, cell.drawn & {*FIELDS, *cell.numbers}
     sizes = [f"{name} {getattr(base, name)}" for name in ("hidden", "batch", "epochs") if name not in drawn]
     protocol = [p for p in departures_of(base, get_task(base.task)) if p.partition(" ")[0] not in drawn]
     searched = f" Searched: {', '.join(sorted(drawn))}." if drawn else ""
-    return f"{entry.label}: {', '.join(sizes)}. Protocol: {'; '.join(protocol) or 'the published recipe'}.{searched}"
+    return f"{cell.label}: {', '.join(sizes)}. Protocol: {'; '.join(protocol) or 'the published recipe'}.{searched}"
 
 
-def _warm_lines(entry: CellPlan) -> Iterator[str]:
+def _warm_lines(cell: CellPlan) -> Iterator[str]:
     """Yield which settings the search of a cell begins with, in order, and which it leaves out and why."""
-    if not entry.warm:
+    if not cell.warm:
         yield "Warm start: no known setting fits."
-    for k, start in enumerate(start for start in entry.warm if not start.out):
+    for k, start in enumerate(start for start in cell.warm if not start.out):
         yield f"Trial {k + 1}: {start.source}" + (f", there with {start.differing}." if start.differing else ".")
-    for start in entry.warm:
+    for start in cell.warm:
         if start.out:
             yield f"Left out: {start.source}: {start.out}."
 
 
-def _trial_table(entry: CellPlan, trials: Sequence[TrialConfig]) -> tuple[list[str], list[list[object]], range]:
+def _trial_table(cell: CellPlan, trials: Sequence[TrialConfig]) -> tuple[list[str], list[list[object]], range]:
     """Return heads and lines of a table of trials, and what of it goes first: what is drawn, parameters, seeds.
 
     Names stand in full if the terminal is wide, and seeds.
     """
     full = (table_width() or WIDE) >= WIDE
-    fields = [name for name in FIELDS if name in entry.drawn]
-    fixed = entry.numbers.keys() - entry.drawn
+    fields = [name for name in FIELDS if name in cell.drawn]
+    fixed = cell.numbers.keys() - cell.drawn
     params = sorted(
         {name for c in trials for name in c.params if name not in fixed}, key=lambda name: (name != "lr", name)
     )

@@ -9,7 +9,7 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
-from chromium import DESK, QUIET, find_chromium
+from chromium import DESKTOP, QUIET, find_chromium
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, sync_playwright
 
 from longwave.platform.errors import ConfigError
@@ -48,7 +48,7 @@ class Visitor:
         self.address = address
         self.wrong: list[str] = []
         self.requests: set[str] = set()
-        self.context: BrowserContext = browser.new_context(**{"viewport": DESK, "accept_downloads": True, **look})
+        self.context: BrowserContext = browser.new_context(**{"viewport": DESKTOP, "accept_downloads": True, **look})
         self.page: Page = self.context.new_page()
         self.page.set_default_timeout(60_000)
         self.page.on("console", self._note_error)

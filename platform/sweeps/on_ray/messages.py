@@ -26,7 +26,7 @@ class StdinQueue:
 
     def __init__(self, pipe: int = 0) -> None:
         self._messages: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
-        threading.Thread(target=self._read, args=(pipe,), name="inbox", daemon=True).start()
+        threading.Thread(target=self._read, args=(pipe,), name="stdin", daemon=True).start()
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         while (work := self._messages.get()) is not None:

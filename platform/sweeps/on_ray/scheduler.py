@@ -46,10 +46,10 @@ def main(cores: int, gpus: int | None, address: str | None, folder: str) -> None
         send({"event": "lost", "why": f"No Ray {where}: {describe_error(error)}"})
         raise
     known: dict[str, str] = {}
-    inbox = StdinQueue()
+    stdin_queue = StdinQueue()
     handlers: dict[str, Callable[..., None]]
-    handlers = {"nodes": _report_nodes, "probes": _run_probes, "packs": partial(_run_packs, more=inbox.read_more)}
-    for work in inbox:
+    handlers = {"nodes": _report_nodes, "probes": _run_probes, "packs": partial(_run_packs, more=stdin_queue.read_more)}
+    for work in stdin_queue:
         try:
             handlers[work["ask"]](work, folder, known, send)
         except Exception as error:

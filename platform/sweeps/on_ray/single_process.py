@@ -46,15 +46,15 @@ def main(cores: int, gpus: int | None, address: None, folder: str) -> None:
     if gpus == 0:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
     _preload()
-    inbox, loaded = StdinQueue(), time.process_time()
-    for work in inbox:
+    stdin_queue, loaded = StdinQueue(), time.process_time()
+    for work in stdin_queue:
         if work["ask"] == "nodes":
             send({"event": "nodes", "nodes": [asdict(nodes_here(cores))]})
         elif work["ask"] == "probes":
             _probe_packs(work, send)
         else:
             with _pausing_when_long(loaded + work["seconds"], send):
-                _train_packs(work, inbox.read_more, send)
+                _train_packs(work, stdin_queue.read_more, send)
         send({"event": "finished"})
 
 

@@ -79,7 +79,7 @@ def resume_sweep(
     """
     store = RetryingStore(store)
     if not is_over(sweep, store, store.planned(sweep.file.name)):
-        restore_plugins(entry.base for entry in sweep.cells)
+        restore_plugins(cell.base for cell in sweep.cells)
         check_plugins(sweep.file)
     make_ready(workers.storage)
     store.set_state(sweep.file.name, "")

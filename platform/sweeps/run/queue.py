@@ -42,7 +42,7 @@ def decide_rungs(sweep: Sweep, store: Store, leases: Leases, trials: Iterable[Tr
         leases: They hold all open trials of the cohorts; decisions are written under them.
         trials: Some of each cohort; trials without a cohort are ignored.
     """
-    goals = {entry.base.task: entry.goal for entry in sweep.cells}
+    goals = {cell.base.task: cell.goal for cell in sweep.cells}
     cohorts: dict[str, Cohort] = {}
     for config in trials:
         if not config.halving or cohort_name(config) in cohorts:
@@ -98,14 +98,14 @@ def _survivors(cohort: Cohort) -> dict[str, bool]:
     return decisions if there and len(decisions) == len(last) else {}
 
 
-TRIALS_PER_WAVE = 1_000
+TRIALS_PER_CHUNK = 1_000
 """About how many trials are leased and read at once: the first pack waits for no more than these."""
 
 
 class PackQueue:
-    """The packs of a round, in waves: each wave is leased and read when it is handed out, so that few leases are held.
+    """The packs of a round, in chunks: each is leased and read when it is handed out, so that few leases are held.
 
-    All trials that are in no pack are divided before the first wave, so that packs do not depend on waves.
+    All trials that are in no pack are divided before the first chunk, so that packs do not depend on chunks.
 
     Args:
         sweep, store, leases, workers: Of this driver.
@@ -142,11 +142,11 @@ class PackQueue:
         driver.
         """
         while self._groups:
-            wave = self._groups.popleft()
-            while self._groups and len(wave) + len(self._groups[0]) <= TRIALS_PER_WAVE:
-                wave += self._groups.popleft()
-            self.left -= len({a.pack for a in wave})
-            if jobs := self._lease_packs([a.id for a in wave]):
+            chunk = self._groups.popleft()
+            while self._groups and len(chunk) + len(self._groups[0]) <= TRIALS_PER_CHUNK:
+                chunk += self._groups.popleft()
+            self.left -= len({a.pack for a in chunk})
+            if jobs := self._lease_packs([a.id for a in chunk]):
                 self.handed += len(jobs)
                 return jobs
         return {}
@@ -173,9 +173,9 @@ class PackQueue:
         shared = {packs[trial] for trial in self.store.shared_trials(self.sweep.file.name) if trial in packs}
         return Counter(packs.values()) | self.store.count_open(shared)
 
-    def _lease_packs(self, wave: Sequence[str]) -> dict[str, Job]:
+    def _lease_packs(self, chunk: Sequence[str]) -> dict[str, Job]:
         """Lease as many of some trials as possible, and return their packs."""
-        now = self.store.packs(wave)  # another driver may have cut some since
+        now = self.store.packs(chunk)  # another driver may have cut some since
         self._open |= self.store.count_open({*now.values()} - self._open.keys())
         configs = self.store.configs([*now])
         taken = self.leases.take(configs)
@@ -183,7 +183,7 @@ class PackQueue:
         if torn:
             self.leases.release([i for i in taken if cohort_name(configs[i]) in torn])
             taken = {i for i in taken if cohort_name(configs[i]) not in torn}
-        packs, before = self._cut_packs({i: now[i] for i in wave if i in taken}, configs)
+        packs, before = self._cut_packs({i: now[i] for i in chunk if i in taken}, configs)
         cohorts = decide_rungs(self.sweep, self.store, self.leases, [pack[0] for pack in packs.values()])
         older = {key: before.get(key, ()) + self.parents.get(key, ()) for key in packs}
         joins = self._find_joins({k: pack for k, pack in packs.items() if k not in self.parents}, cohorts)

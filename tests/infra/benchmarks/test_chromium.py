@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from browser import opened_browser
-from chromium import CHANGED, DESK, FIRST_LINE, PAINTED, SEARCHED, run_server
+from chromium import CHANGED, DESKTOP, FIRST_LINE, PAINTED, SEARCHED, run_server
 from plain_page import PAGE, QUIETLY
 
 TABLE = "[data-testid='stDataFrame'] canvas"
@@ -19,7 +19,7 @@ def test_a_table_counts_as_painted_once_it_is_seen_as_it_stays_and_not_before(tm
     script.write_text(PAGE, encoding="utf-8")
     command = [sys.executable, "-m", "streamlit", "run", str(script), *QUIETLY, "--server.port"]
     with opened_browser() as browser, run_server(command, "URL:") as (address, _):
-        page = browser.new_page(viewport=DESK)
+        page = browser.new_page(viewport=DESKTOP)
         page.goto(address, wait_until="commit")
         times, seen = [page.evaluate(PAINTED)], [page.locator(TABLE).first.screenshot()]
         page.wait_for_timeout(1000)

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.integration
 
 NAMES = ["LSTM", "GRU", "LEM", "A long name " * 25, "\u202ertl \u05d0\u05d1", *MARKUP[:6], *FORMULAS[:2]]
 MODELS = ["lstm", "gru", "lem", *(f"m{k}" for k in range(len(NAMES)))][: len(NAMES)]
-PHONE, DESK = {"width": 390, "height": 844}, {"width": 1400, "height": 900}
+PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1400, "height": 900}
 
 
 class Handler(SimpleHTTPRequestHandler):
@@ -68,7 +68,7 @@ class Reader:
 
     def __init__(self, browser: Browser, address: str, size: dict[str, int] | None = None) -> None:
         self.address, self.wrong, self.requests = address, list[str](), set[str]()
-        self.context = browser.new_context(viewport=size or DESK, permissions=[])  # type: ignore[arg-type]
+        self.context = browser.new_context(viewport=size or DESKTOP, permissions=[])  # type: ignore[arg-type]
         self.tab: Tab = self.context.new_page()
         self.tab.on("console", lambda message: self.wrong.append(message.text) if message.type == "error" else None)
         self.tab.on("pageerror", lambda error: self.wrong.append(str(error)))
@@ -93,7 +93,9 @@ def reader(browser: Browser, served: str) -> Iterator[Reader]:
     page.context.close()
 
 
-@pytest.mark.parametrize(("source", "size"), [("disk", PHONE), ("server", DESK)], ids=["disk, phone", "server, desk"])
+@pytest.mark.parametrize(
+    ("source", "size"), [("disk", PHONE), ("server", DESKTOP)], ids=["disk, phone", "server, desktop"]
+)
 def test_every_view_is_drawn_without_an_error_and_asks_for_its_own_files_alone(
     browser: Browser, folder: Path, served: str, source: str, size: dict[str, int]
 ) -> None:

@@ -26,7 +26,7 @@ from longwave.platform.figures.ratios import Ratio, ratios
 from longwave.platform.figures.scatter import against_cost
 from longwave.platform.records.run import Point
 
-PHONE, DESK = 366, 1200
+PHONE, DESKTOP = 366, 1200
 MANY = 40
 LETTER = 0.5
 """Of the height of a letter: its width, at least."""
@@ -96,9 +96,9 @@ def costs() -> Figure | None:
     return against_cost(board, [f"model {k}" for k in range(MANY)], "parameters", log=True)
 
 
-@pytest.mark.parametrize("width", [PHONE, DESK])
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
 @pytest.mark.parametrize("draw", [learning, covered, printed_over, each_other, costs])
-def test_no_text_is_cut_on_a_phone_and_on_a_desk(draw: Callable[[], Figure | None], width: int) -> None:
+def test_no_text_is_cut_on_a_phone_and_on_a_desktop(draw: Callable[[], Figure | None], width: int) -> None:
     texts = [box for box in read(draw(), width) if box.text]
     assert texts
     assert not [box for box in texts if box.left < -1 or box.right > width + 1]
@@ -108,7 +108,7 @@ def test_a_legend_stands_in_fewer_lines_where_there_is_more_room() -> None:
     def lines(width: int) -> int:
         return len({box.y for box in read(covered(), width) if box.text in STATES})
 
-    assert lines(PHONE) > lines(DESK)
+    assert lines(PHONE) > lines(DESKTOP)
 
 
 def test_names_of_one_letter_stand_abreast_and_a_single_name_alone() -> None:
@@ -120,7 +120,7 @@ def test_names_of_one_letter_stand_abreast_and_a_single_name_alone() -> None:
 def test_no_median_is_said_beside_a_printed_number_and_never_on_it(number: float) -> None:
     groups = [retrained("a", ["diverged"] * 5), retrained("b", [0.01, 0.02, 0.5, 0.8, 1.0])]
     board = rows(groups, [printed("a", number)])
-    for width in (PHONE, DESK):
+    for width in (PHONE, DESKTOP):
         boxes_ = read(forest(board, [row.label for row in board], log=True), width)
         [word] = [box for box in boxes_ if box.text == "no median"]
         dots = [box for box in boxes_ if not box.text and abs(box.y - word.y) < 8]
@@ -129,7 +129,7 @@ def test_no_median_is_said_beside_a_printed_number_and_never_on_it(number: float
         assert word.left >= 0 and word.right <= width
 
 
-@pytest.mark.parametrize("width", [PHONE, DESK])
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
 def test_names_beside_dots_stand_on_no_dot_and_on_no_other_name(width: int) -> None:
     read_boxes = read(costs(), width)
     names = [box for box in read_boxes if box.text.startswith("model")]
@@ -141,5 +141,5 @@ def test_names_beside_dots_stand_on_no_dot_and_on_no_other_name(width: int) -> N
 
 
 def test_more_names_stand_beside_dots_where_there_is_more_room() -> None:
-    on_phone, on_desk = (len([b for b in read(costs(), w) if b.text.startswith("model")]) for w in (PHONE, DESK))
-    assert on_desk > on_phone > 0
+    on_phone, on_desktop = (len([b for b in read(costs(), w) if b.text.startswith("model")]) for w in (PHONE, DESKTOP))
+    assert on_desktop > on_phone > 0

@@ -113,13 +113,13 @@ def test_a_pack_fits_every_kind_of_gpu_and_prefers_the_one_with_the_shortest_epo
 
 
 @pytest.mark.parametrize("packs", [1, 3, 6, 7, 30])
-def test_shares_of_packs_that_are_handed_out_in_waves_are_those_of_all_at_once(packs: int) -> None:
+def test_shares_of_packs_that_are_handed_out_in_chunks_are_those_of_all_at_once(packs: int) -> None:
     cluster = Cluster(DevicePool([ClusterNode(8, 4, "A100")]), probed=ProbeTable([tried(1, 1.0)]))
     every = [str(k) for k in range(packs)]
     actual: dict[str, dict[str, float]] = {}
     while rest := every[len(actual) :]:
-        wave = {key: [BASE] for key in rest[:2]}
-        actual |= cluster.gpu_shares(wave, len(actual), len(rest) - len(wave))
+        chunk = {key: [BASE] for key in rest[:2]}
+        actual |= cluster.gpu_shares(chunk, len(actual), len(rest) - len(chunk))
     assert actual == cluster.gpu_shares({key: [BASE] for key in every})
 
 

@@ -1,4 +1,4 @@
-"""Packs are handed out in waves: few are leased at a time, none is lost, none comes twice, and they are the same."""
+"""Packs are handed out in chunks: few are leased at a time, none is lost, none comes twice, and they are the same."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ Trials = dict[str, list[str]]
 
 
 def all_of(queue: PackQueue) -> list[Trials]:
-    """Return the trials of each pack, wave by wave."""
+    """Return the trials of each pack, chunk by chunk."""
     message = iter(lambda: queue.next(), {})
-    return [{key: [c.id for c in job.configs] for key, job in wave.items()} for wave in message]
+    return [{key: [c.id for c in job.configs] for key, job in chunk.items()} for chunk in message]
 
 
 def held(store: Store) -> int:
@@ -57,7 +57,7 @@ def sweep(store: Store, tiny: Tiny) -> Sweep:
 
 
 @pytest.mark.parametrize(
-    ("a_wave", "workers", "pack", "halving"),
+    ("a_chunk", "workers", "pack", "halving"),
     [
         (1, 1, 2, False),
         (7, 2, 5, False),
@@ -67,13 +67,13 @@ def sweep(store: Store, tiny: Tiny) -> Sweep:
         (9, 8, 5, True),
     ],
 )
-def test_packs_are_the_same_whatever_a_wave_holds(
-    a_wave: int, workers: int, pack: object, halving: bool, tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_packs_are_the_same_whatever_a_chunk_holds(
+    a_chunk: int, workers: int, pack: object, halving: bool, tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     actual: list[list[Trials]] = []
     more = {"halving": {"eta": 2, "cohort": 6}} if halving else {}
-    for size in (a_wave, 1000):
-        monkeypatch.setattr(queue, "TRIALS_PER_WAVE", size)
+    for size in (a_chunk, 1000):
+        monkeypatch.setattr(queue, "TRIALS_PER_CHUNK", size)
         with Store(f"sqlite:///{tmp_path}/{size}.db") as store:
             sweep = store_plan(resolve(tiny(trials=12, pack=pack, retrain=0, **more)), store)
             left = missing_trials(sweep, store)
@@ -84,12 +84,14 @@ def test_packs_are_the_same_whatever_a_wave_holds(
                 )
             stored = {a.id: a.pack for a in store.planned("tiny")}
     few, [at_once] = actual
-    trials = [trial for wave in few for pack in wave.values() for trial in pack]
-    assert {key: pack for wave in few for key, pack in wave.items()} == at_once
+    trials = [trial for chunk in few for pack in chunk.values() for trial in pack]
+    assert {key: pack for chunk in few for key, pack in chunk.items()} == at_once
     assert sorted(trials) == sorted(stored) and len({*trials}) == 24
     assert {trial: key for key, pack in at_once.items() for trial in pack} == stored
     largest = 6 if halving else max(map(len, at_once.values()))
-    assert all(sum(map(len, wave.values())) <= max(a_wave, largest) for wave in few) and len(few) > 24 // (a_wave + 6)
+    assert all(sum(map(len, chunk.values())) <= max(a_chunk, largest) for chunk in few) and len(few) > 24 // (
+        a_chunk + 6
+    )
 
 
 class Crowd:
@@ -131,7 +133,7 @@ def test_no_more_is_leased_than_workers_soon_need_and_each_trial_is_trained_once
     workers: int, tiny: Tiny, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crowd = Crowd(store, workers, dies=5)
-    monkeypatch.setattr(queue, "TRIALS_PER_WAVE", 4)
+    monkeypatch.setattr(queue, "TRIALS_PER_CHUNK", 4)
     monkeypatch.setattr(driver, "run_packs", crowd)
     monkeypatch.setattr(driver, "running_workers", lambda _: nullcontext())
     file, screen = tiny(trials=40, pack=2, retrain=1), Console(file=io.StringIO())
@@ -144,7 +146,7 @@ def test_no_more_is_leased_than_workers_soon_need_and_each_trial_is_trained_once
 
 @pytest.mark.parametrize("workers", [1, 2, 8])
 @pytest.mark.usefixtures("alone")
-def test_a_driver_that_ends_between_waves_is_followed_by_one_that_trains_the_rest(
+def test_a_driver_that_ends_between_chunks_is_followed_by_one_that_trains_the_rest(
     workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Ended(Exception):
@@ -153,7 +155,7 @@ def test_a_driver_that_ends_between_waves_is_followed_by_one_that_trains_the_res
     def die(_: object) -> None:
         raise Ended("at half")
 
-    monkeypatch.setattr(queue, "TRIALS_PER_WAVE", 15)
+    monkeypatch.setattr(queue, "TRIALS_PER_CHUNK", 15)
     size, url = ScaleSize(trials=100, workers=workers, pack=5, epochs=5, earlier=0), f"sqlite:///{tmp_path}/s.db"
     measure_plan(url, size)
     with pytest.raises(Ended, match="at half"):
@@ -165,10 +167,10 @@ def test_a_driver_that_ends_between_waves_is_followed_by_one_that_trains_the_res
     assert not [*(tmp_path / "checkpoints").iterdir()]
 
 
-def test_what_another_driver_cut_between_waves_is_handed_out_as_it_lies_now(
+def test_what_another_driver_cut_between_chunks_is_handed_out_as_it_lies_now(
     sweep: Sweep, store: Store, here: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longwave.platform.sweeps.run.queue.TRIALS_PER_WAVE", 2)
+    monkeypatch.setattr("longwave.platform.sweeps.run.queue.TRIALS_PER_CHUNK", 2)
     store.add_sweep("other", {})
     with Leases(store, "tiny") as mine, Leases(store, "other") as other:
         queue = PackQueue(sweep, store, mine, here, missing_trials(sweep, store), {})
@@ -199,7 +201,7 @@ def test_packs_that_two_drivers_divide_at_once_are_those_of_the_first(
     assert store.count_open(["a", "b", "c"]) == {"a": 3, "b": 1, "c": 0}
 
 
-def test_in_this_process_the_next_wave_is_asked_for_once_the_one_before_has_ended(
+def test_in_this_process_the_next_chunk_is_asked_for_once_the_one_before_has_ended(
     tiny: Tiny, here: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     output: list[str] = []
@@ -207,14 +209,14 @@ def test_in_this_process_the_next_wave_is_asked_for_once_the_one_before_has_ende
 
     def queue() -> Iterator[dict[str, Job]]:
         for key in "ab":
-            output.append("wave")
+            output.append("chunk")
             yield {key: Job([]), key * 2: Job([])}
 
     executor.run_packs(queue(), Mock(), here)
-    assert output == ["wave", "a", "aa", "wave", "b", "bb"]
+    assert output == ["chunk", "a", "aa", "chunk", "b", "bb"]
 
 
-def test_a_queue_is_over_only_when_the_last_wave_is_and_keeps_nothing_of_what_has_ended() -> None:
+def test_a_queue_is_over_only_when_the_last_chunk_is_and_keeps_nothing_of_what_has_ended() -> None:
     message: list[dict[str, object]] = []
     queue = PackSearcher(
         DevicePool([ClusterNode(2)]), lambda: False, list, lambda: (message.pop(0) for _ in range(len(message)))
@@ -244,18 +246,18 @@ def test_what_comes_for_packs_that_have_ended_is_passed_over() -> None:
     os.close(out)
 
 
-def test_a_cohort_of_several_packs_comes_in_one_wave(
+def test_a_cohort_of_several_packs_comes_in_one_chunk(
     store: Store, tiny: Tiny, here: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longwave.platform.sweeps.run.queue.TRIALS_PER_WAVE", 1)
+    monkeypatch.setattr("longwave.platform.sweeps.run.queue.TRIALS_PER_CHUNK", 1)
     sweep = store_plan(resolve(tiny(trials=8, pack=2, retrain=0, halving={"eta": 2, "cohort": 4})), store)
     with Leases(store, "tiny") as leases:
         queue = PackQueue(sweep, store, leases, here, missing_trials(sweep, store), {})
         assert queue.left == 8
-        actual = [wave.values() for wave in iter(queue.next, {})]
-    assert [len(wave) for wave in actual] == [2] * 4 and queue.handed == 8 and queue.left == 0
-    members = [{c.id for job in wave for c in job.configs} for wave in actual]
-    assert members == [{*next(iter(wave)).cohort.members} for wave in actual]
+        actual = [chunk.values() for chunk in iter(queue.next, {})]
+    assert [len(chunk) for chunk in actual] == [2] * 4 and queue.handed == 8 and queue.left == 0
+    members = [{c.id for job in chunk for c in job.configs} for chunk in actual]
+    assert members == [{*next(iter(chunk)).cohort.members} for chunk in actual]
 
 
 def test_trials_of_a_cell_that_depart_otherwise_say_so(store: Store, tiny: Tiny) -> None:
@@ -270,13 +272,13 @@ def test_trials_of_a_cell_that_depart_otherwise_say_so(store: Store, tiny: Tiny)
 
 
 @pytest.mark.slow  # Ray starts
-def test_on_ray_waves_of_one_pack_give_what_one_wave_gives(
+def test_on_ray_chunks_of_one_pack_give_what_one_chunk_gives(
     tiny: Tiny, store: Store, open_store: Callable[[str], Store], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other, screen = open_store(f"sqlite:///{tmp_path}/other.db"), Console(file=io.StringIO())
     file = tiny(models=["lem"], trials=7, pack=1, retrain=2)
     driver.start_sweep(file, other, Workers(1, tmp_path / "here", here=True), None, screen)
-    monkeypatch.setattr("longwave.platform.sweeps.run.queue.TRIALS_PER_WAVE", 1)
+    monkeypatch.setattr("longwave.platform.sweeps.run.queue.TRIALS_PER_CHUNK", 1)
     driver.start_sweep(file, store, Workers(2, tmp_path / "ray", cpu=True), None, screen)
     ends = [{t.config.id: (t.status, t.run and t.run.valid) for t in s.trials("tiny")} for s in (store, other)]
     assert ends[0] == ends[1] and len(ends[0]) == 9 and {how for how, _ in ends[0].values()} == {"ok"}

@@ -1,24 +1,24 @@
-"""Builds an edition: trains what is missing of its sweeps, keeps each sweep, publishes what is whole.
+"""Builds an edition: trains the missing trials of its sweeps, saves each finished sweep, and publishes the pages.
 
-``make edition EDITION=2`` runs the files of ``infra/sweeps/edition2`` in the order of their names, from a store of its
-own in ``.edition-2``; without a number it is the edition that the README shows. Once a sweep is over, what it trained
-lies as a bundle in the edition's ``results``, named by its hash, which is listed in ``platform/boards/trust.txt``;
-commit both. No bundle there is ever written anew. A checkout without that store begins with these bundles, so nothing
-in them is trained again. The pages are published from them alone. Ctrl-C or ``WORDS=--pause`` from another terminal
-ends it in order, and the same command goes on. What is done by then of a sweep that is not over lies in
-``infra/board/unfinished-2``, in one file of at most 1 MB that takes the place of the one before; ``WORDS=--keep``
-writes it while the sweep runs. Committed, another machine goes on.
+``make edition EDITION=2`` runs the files of ``infra/sweeps/edition2`` in order of name, from their own store in
+``.edition-2``; without a number it is the edition that the README shows. A finished sweep is saved as a bundle in the
+edition's ``results``, named by its hash, which is listed in ``platform/boards/trust.txt``; commit both. No bundle there
+is ever rewritten. A checkout without that store starts from these bundles, so nothing in them is trained again. The
+pages are published from them alone. Ctrl-C, or ``WORDS=--pause`` from another terminal, stops it cleanly, and the same
+command continues. The finished part of an unfinished sweep is saved in ``infra/board/unfinished-2``, as one file of at
+most 1 MB that replaces the previous one; ``WORDS=--keep`` writes it while the sweep runs. Once it is committed, another
+machine can continue.
 
-    build_edition.py [WORD ...]       sweeps whose names hold a word; by default all
-    build_edition.py --edition N      of another edition than the one that the README shows
+    build_edition.py [WORD ...]       sweeps whose names contain a word; by default all
+    build_edition.py --edition N      another edition than the one that the README shows
     build_edition.py --workers N      packs at a time; by default as many as there are cores
-    build_edition.py --keep           write what is done of sweeps that are not over; train nothing
-    build_edition.py --pause          end what trains the edition, in order
-    build_edition.py --publish        train nothing
-    build_edition.py --widen WORD     of each that is over and has a winner at the edge of a range
+    build_edition.py --keep           save the finished part of unfinished sweeps; train nothing
+    build_edition.py --pause          stop the process that trains the edition, cleanly
+    build_edition.py --publish        publish the pages; train nothing
+    build_edition.py --widen WORD     for each finished sweep with a winner at the edge of a range,
                                       write NAME-widened.toml, with a second search; train nothing
-    build_edition.py --rechoose       where the retrainings of a first search's winner validate better than those of the
-                                      second's, write NAME-again.toml, which trains it with other seeds; train nothing
+    build_edition.py --rechoose       where the retrainings of the first search's winner validate better than those of
+                                      the second's, write NAME-again.toml, which trains it with new seeds; train nothing
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ from longwave.platform.training.environment import describe
 EXPECTED = re.compile(r"^# Expected: ([\d.]+) hours", re.MULTILINE)
 TITLE = "Longwave, edition {}"
 MOST = 1_000_000
-"""Bytes of a sweep that is not over: the file is written anew with every interruption."""
+"""Bytes saved of an unfinished sweep, at most: the file is rewritten at every interruption."""
 
 
 def import_missing(folders: EditionFolders) -> None:
-    """Import the bundles of which the store knows nothing yet, together: a second search goes on from a first."""
+    """Import the bundles that are not in the store yet, all at once: a second search continues a first."""
     paths = [*folders.results, *folders.unfinished]
     if missing := {path: name for path in paths if (name := bundle.read(path).name) not in folders.known_bundles()}:
         longwave(folders, "import", *paths, *folders.plugins)
@@ -75,10 +75,10 @@ def import_missing(folders: EditionFolders) -> None:
 
 
 def train(folders: EditionFolders, file: Path, workers: int | None = None) -> None:
-    """Run a sweep until it is over, and keep what it trained.
+    """Run a sweep to its end, and save its results.
 
     Raises:
-        SystemExit: It was interrupted, or failed; what of it others can go on from is kept.
+        SystemExit: It was interrupted or failed; the part from which others can continue is saved.
     """
     settings = read_sweep(file)
     hours = expected(file)
@@ -91,7 +91,7 @@ def train(folders: EditionFolders, file: Path, workers: int | None = None) -> No
         print(query(folders, "sweep", "edges", settings.name).stdout, end="", flush=True)
         print(f"{file.stem}: took {state['spent']['ran'] / 3600:.2f} h of {hours:.1f} h expected: {ends}", flush=True)
         if state["state"] != "over":
-            sys.exit(f"{file.stem} is {state['state']}. Go on with: {folders.command}")
+            sys.exit(f"{file.stem} is {state['state']}. Continue with: {folders.command}")
     except SystemExit:
         keep_unfinished(folders, settings.name)
         raise
@@ -99,34 +99,34 @@ def train(folders: EditionFolders, file: Path, workers: int | None = None) -> No
 
 
 def keep_unfinished(folders: EditionFolders, sweep: str) -> None:
-    """Write the finished part of a sweep: searches, and the retrainings of rows that are whole.
+    """Save the finished part of a sweep: searches, and the retrainings of complete rows.
 
-    Where it is no more than lies in bundles already, or more than ``MOST`` bytes, nothing is written.
+    Nothing is written if bundles contain all of it already, or if it has more than ``MOST`` bytes.
     """
     for name, packed in pack_new(folders, sweep, over=True).items():
         if len(packed) > MOST:
-            print(f"{sweep}: its finished part has {len(packed):,} bytes, {MOST:,} at most: it stays in the store")
+            print(f"{sweep}: its finished part has {len(packed):,} bytes, {MOST:,} is the limit: not saved as a file")
         else:
             write_bundle(folders, folders.unfinished_at(sweep), packed)
-            print(f"{sweep}: its finished part lies in {folders.unfinished_at(sweep).parent.name}, {name}")
+            print(f"{sweep}: its finished part is saved in {folders.unfinished_at(sweep).parent.name}, {name}")
 
 
 def pause(folders: EditionFolders, file: Path) -> None:
-    """End the drivers of a sweep in order, if it is being trained."""
+    """Stop the drivers of a sweep cleanly, if it is being trained."""
     name = read_sweep(file).name
     if any(driver["alive"] for driver in read_state(folders, name).get("drivers", ())):
         longwave(folders, "sweep", "stop", name)
 
 
 def keep(folders: EditionFolders, file: Path) -> None:
-    """Write what is done of a sweep that has begun and is not over."""
+    """Save the finished part of a sweep that has begun and is not over."""
     name = read_sweep(file).name
     if read_state(folders, name).get("state", "over") != "over":
         keep_unfinished(folders, name)
 
 
 def keep_finished(folders: EditionFolders, sweep: str) -> None:
-    """Write a sweep's bundle beside those before, and trust it, unless all of it lies there already."""
+    """Save a sweep as a trusted bundle, unless earlier bundles contain all of it."""
     for name, packed in pack_new(folders, sweep).items():
         trusted = write_bundle(folders, folders.edition / FOLDER / name, packed)
         trust_bundle(folders.trust, trusted, hashlib.sha256(packed).hexdigest(), f"edition {folders.number}, {sweep}")
@@ -134,12 +134,12 @@ def keep_finished(folders: EditionFolders, sweep: str) -> None:
 
 
 def pack_new(folders: EditionFolders, sweep: str, over: bool = False) -> dict[str, bytes]:
-    """Return what no bundle of the edition holds of a sweep, packed by the name of its file; nothing if there is none.
+    """Return the part of a sweep that is in no bundle of the edition, packed, by file name; empty if there is none.
 
     Args:
         folders: Where it was trained.
         sweep: Its name.
-        over: Leave out searches and rows that are not over.
+        over: Leave out unfinished searches and rows.
     """
     try:
         with Store(folders.store, create=False, read_only=True) as store:
@@ -150,7 +150,7 @@ def pack_new(folders: EditionFolders, sweep: str, over: bool = False) -> dict[st
 
 
 def write_bundle(folders: EditionFolders, path: Path, packed: bytes) -> str:
-    """Write a bundle of the store's own, and return its name."""
+    """Write a bundle, note it as known to the store, and return its name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_file(path) as written:
         written.write_bytes(packed)
@@ -160,14 +160,12 @@ def write_bundle(folders: EditionFolders, path: Path, packed: bytes) -> str:
 
 
 def widen(folders: EditionFolders, file: Path) -> None:
-    """Write a second search of a sweep that is over, over wider ranges, if a winner sits at an edge."""
+    """Write a second search of a finished sweep, over wider ranges, if a winner is at an edge."""
     wide = file.with_stem(f"{file.stem}-widened")
     if file.stem.endswith("-widened"):
         return
     if read_state(folders, name := read_sweep(file).name).get("state") != "over":
-        print(
-            f"{file.stem} is not over in this store. First, training nothing twice: {folders.command} WORDS={file.stem}"
-        )
+        print(f"{file.stem} is not finished in this store. First run: {folders.command} WORDS={file.stem}")
         return
     ranges = query(folders, "sweep", "edges", name, "--widened").stdout
     if ranges and not wide.exists():
@@ -176,7 +174,7 @@ def widen(folders: EditionFolders, file: Path) -> None:
 
 
 def second_search(file: Path, ranges: str) -> str:
-    """Return a sweep's file with a second search, under a name of its own; it is expected to take half as long."""
+    """Return a sweep's file with a second search, under a new name; it is expected to take half as long."""
     name, text = f'name = "{read_sweep(file).name}', file.read_text(encoding="utf-8")
     head = f"# {file.name} with a second search, of half as many trials, since winners sat at an edge of their range.\n"
     text = EXPECTED.sub(f"# Expected: {expected(file) / 2:.2g} hours", text)
@@ -184,9 +182,9 @@ def second_search(file: Path, ranges: str) -> str:
 
 
 def publish(folders: EditionFolders) -> None:
-    """Publish the pages of the edition from its bundles and those of trusted submissions, which stay as they are.
+    """Publish the pages of the edition from its bundles and those of trusted submissions, which do not change.
 
-    It is done in an empty store, as whoever imports the edition has it.
+    They are computed in a fresh store, so that whoever imports the edition gets the same.
     """
     with tempfile.TemporaryDirectory(dir=folders.home) as folder:
         fresh = replace(folders, home=Path(tempfile.mkdtemp(dir=folder)))
@@ -221,13 +219,13 @@ def publish(folders: EditionFolders) -> None:
 
 
 def remaining_hours(folders: EditionFolders, rows: Sequence[Row]) -> dict[str, float]:
-    """Return the hours that each sweep is expected to take that no row comes from, by the stem of its file."""
+    """Return the expected hours of each sweep without a row yet, by the stem of its file."""
     here = {name.partition("@")[0] for row in rows for name in row.sweeps}
     return {file.stem: expected(file) for file in folders.sweep_files() if read_sweep(file).name not in here}
 
 
 def winners_at_edges(store: Store) -> list[AtEdge]:
-    """Return what of the winners of a store's sweeps sits at an edge of its range, of all that was searched."""
+    """Return the hyper-parameters of winners of a store's sweeps at an edge of all that was searched."""
     trials = {name: {a.id for a in store.planned(name) if a.phase == "search"} for name in store.sweeps()}
     last = [name for name, mine in trials.items() if not any(mine < others for others in trials.values())]
     return [
@@ -236,13 +234,13 @@ def winners_at_edges(store: Store) -> list[AtEdge]:
 
 
 def expected(file: Path) -> float:
-    """Return the hours that a sweep file says it takes; 0 where it says none."""
+    """Return the expected hours that a sweep file states, or 0."""
     hours = EXPECTED.search(file.read_text(encoding="utf-8"))
     return float(hours[1]) if hours else 0.0
 
 
 def main(arguments: Sequence[str], folders: EditionFolders | None = None) -> None:
-    """Do what the arguments say; see the module.
+    """Run the command line; see the module.
 
     Args:
         arguments: Of the command line.
@@ -252,11 +250,15 @@ def main(arguments: Sequence[str], folders: EditionFolders | None = None) -> Non
     parser.add_argument("words", nargs="*", help="parts of names of sweep files")
     parser.add_argument("--edition", type=int, default=SHOWN, help="number of the edition")
     parser.add_argument("--workers", type=int, help="packs at a time")
-    parser.add_argument("--keep", action="store_true", help="train nothing; write what is done of sweeps not over yet")
-    parser.add_argument("--pause", action="store_true", help="train nothing; end what trains the edition, in order")
-    parser.add_argument("--publish", action="store_true", help="train nothing; publish the tables that are whole")
+    parser.add_argument(
+        "--keep", action="store_true", help="train nothing; save the finished part of unfinished sweeps"
+    )
+    parser.add_argument("--pause", action="store_true", help="train nothing; stop what trains the edition, cleanly")
+    parser.add_argument("--publish", action="store_true", help="train nothing; publish the pages")
     parser.add_argument("--widen", action="store_true", help="train nothing; write second searches over wider ranges")
-    parser.add_argument("--rechoose", action="store_true", help="train nothing; write what retrainings chose anew")
+    parser.add_argument(
+        "--rechoose", action="store_true", help="train nothing; write sweeps of winners that the retrainings changed"
+    )
     chosen = parser.parse_args(arguments)
     folders = folders or EditionFolders.of_edition(chosen.edition)
     folders.home.mkdir(parents=True, exist_ok=True)
@@ -279,7 +281,7 @@ def main(arguments: Sequence[str], folders: EditionFolders | None = None) -> Non
             for path in write_files(list_rechosen(store.groups()), folders.sweeps):
                 print(f"{path.name}: run it with: {folders.command}")
         return
-    print(f"{len(files)} sweeps, expected {sum(map(expected, files)):.1f} h of two cores", flush=True)
+    print(f"{len(files)} sweeps, expected {sum(map(expected, files)):.1f} h on two cores", flush=True)
     for file in files:
         train(folders, file, chosen.workers)
     publish(folders)

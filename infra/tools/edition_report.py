@@ -1,6 +1,6 @@
 """The report of an edition, REPORT.md: verdicts, tasks to retire, what is undecided, what it cost, what surprised.
 
-All but the last part is told by the rows. What surprised is written by people, in ``surprises-N.md`` beside edition N.
+All but the last part is computed from the rows. People write the surprises, in ``surprises-N.md`` beside edition N.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from longwave.platform.figures.heat_map import heat_map
 from longwave.platform.sweeps.plan.range_edges import AtEdge
 
 WIDTH = 900
-"""Pixels of the heat map."""
+"""Of the heat map, in pixels."""
 ANSWER = r"(?s)(<!-- edition {0} -->\n).*?(<!-- /edition {0} -->)"
-"""Where the README has an edition's answer, if it has it."""
+"""The part of the README with an edition's answer, if there is one."""
 OF_A_SECOND_SEARCH = (
-    "A second search went on from the first over wider ranges, and chose these by the validation score of its trials. "
-    "Both were retrained, and medians are those of the retrainings; the first is superseded, even where it is the "
-    "better one on test data. Winners that it did not change, and those that the retrainings gave up, are not listed."
+    "A second search continued the first over wider ranges and chose these configurations by validation score. Both "
+    "winners were retrained, and the medians are over the retrainings; the first is superseded even if it is better on "
+    "test data. Unchanged winners, and those that the retrainings rejected, are not listed."
 )
 OF_RETRAININGS = (
-    "Where both winners of a model had been retrained ten times, the better median validation score of these "
-    "retrainings decided; no test score was looked at. Here that was the winner of the first search. As its ten "
-    "retrainings chose it, they count no longer: its row shows ten others, with seeds of their own."
+    "Where both winners of a model had been retrained ten times, the one with the better median validation score was "
+    "chosen; test scores were not used. Below are the models for which the winner of the first search was better. The "
+    "ten retrainings that selected it are not counted: its row shows ten others, with new seeds."
 )
 Board = tuple[str, Sequence[Row], Mapping[str, str]]
 """Its name, its rows, and a link to each of them by key."""
@@ -51,14 +51,14 @@ def write_report(
     folders: EditionFolders,
     successor: str = "",
 ) -> None:
-    """Write the report of an edition; of the one that the README shows its answer and its heat map, too.
+    """Write the report of an edition; for the one that the README shows, also its answer and its heat map.
 
     Args:
         rows: Of all boards, one board after the other.
-        edges: What of the searches' winners sits at an edge of its range.
-        ahead: Hours that each sweep is expected to take of which nothing is published yet, by the stem of its file.
+        edges: Hyper-parameters of winners at an edge of their range.
+        ahead: Expected hours of each sweep of which nothing is published yet, by the stem of its file.
         made: The edition.
-        folder: Where it lies.
+        folder: That of the edition.
         folders: Of the edition.
         successor: Which boards the next edition trains again; empty if none.
     """
@@ -89,15 +89,15 @@ def report(
     number: int = SHOWN,
     successor: str = "",
 ) -> str:
-    """Return the report as Markdown; each statement of a row links it in the edition's page beside.
+    """Return the report as Markdown; each mention of a row links to it in the edition's page.
 
     Args:
         rows: Of all boards, one board after the other.
-        edges: What of the searches' winners sits at an edge of its range.
-        ahead: Hours that each sweep is expected to take of which nothing is published yet, by the stem of its file.
+        edges: Hyper-parameters of winners at an edge of their range.
+        ahead: Expected hours of each sweep of which nothing is published yet, by the stem of its file.
         title: Of the edition.
         edition: Its short id.
-        surprises: What people say, with links of their own.
+        surprises: What people wrote, with its links.
         number: Of the edition in the repository.
         successor: Which boards the next edition trains again; empty if none.
     """
@@ -108,28 +108,29 @@ def report(
     went_on = {WENT_ON.format(row.key[:SHORT]) for row in trained}
     gone = [row for row in trained if row.superseded in went_on]
     within = [*gone, *(row for row in trained if REJECTED.format(row.key[:SHORT]) in reasons)]
-    searching = sum(row.find_seconds for row in trained if row not in within) / 3600  # of a longer search, its whole
+    # a longer search contains the first
+    searching = sum(row.find_seconds for row in trained if row not in within) / 3600
     command = EditionFolders.of_edition(number).command
     head = (
         f"Edition `{edition}`: {len(trained)} rows on {len(boards)} board{'s' * (len(boards) > 1)}"
         f"{f', {len(gone)} of them superseded by a second search' * bool(gone)}; their {seeds} retrainings took "
-        f"{hours:.1f} hours of one worker, their searches {searching:.1f}. All numbers but those "
-        "of the last part are computed from `results`. Names link to rows of `index.html`, with seeds, settings and "
-        "the command that trains a row once more. That page is not in the repository, so the links lead nowhere until "
-        f"`{command} WORDS=--publish`, which trains nothing, has drawn it beside this file."
+        f"{hours:.1f} hours on one worker, their searches {searching:.1f}. All numbers except those in "
+        "the last part are computed from `results`. Names link to rows of `index.html`, with seeds, settings and "
+        "the command that trains a row again. That page is not in the repository; "
+        f"`{command} WORDS=--publish` writes it beside this file and trains nothing."
     )
     parts = [
         ("Which model is best", [*chain(*((over_all(one), "") for one in overviews(rows))), *_best(boards)]),
         *([("What the next edition replaces", [successor])] if successor else []),
-        ("Tasks proposed for retirement", _retired(rows)),
+        ("Tasks proposed for removal", _retired(rows)),
         ("Published numbers", [*filter(None, [verdict_share(rows)]), *_verdicts(boards)]),
         ("Undecided", _undecided(boards)),
-        ("Winners at an edge of their range", _edges(boards, edges)),
+        ("Winners at the edge of the search range", _edges(boards, edges)),
         ("What a second search changed", _replaced(boards, WENT_ON, OF_A_SECOND_SEARCH)),
         ("What the retrainings changed", _replaced(boards, REJECTED, OF_RETRAININGS)),
-        ("What it cost", _cost(boards)),
-        ("How far it goes", _ahead(ahead, number)),
-        ("What surprised", surprises.strip().splitlines() or ["Nothing is written yet."]),
+        ("Cost", _cost(boards)),
+        ("Sweeps not published yet", _ahead(ahead, number)),
+        ("Surprises", surprises.strip().splitlines() or ["Nothing is written yet."]),
     ]
     body = [line for part, lines in parts for line in ("", f"## {part}", "", *(lines or ["Nothing."]))]
     return "\n".join([f"# {title}: report", "", head, *body, ""])
@@ -155,34 +156,34 @@ def _verdicts(boards: Iterable[Board]) -> list[str]:
         shared = [why for why in dict.fromkeys(chain(*whys)) if len(whys) > 1 and all(why in of for of in whys)]
         cells = [
             [links[r.key], result(r), median(r), quoted(number), number["verdict"], ratio(number)]
-            + ["; ".join(why for why in of if why not in shared) or (DASH if shared else "in nothing that is known")]
+            + ["; ".join(why for why in of if why not in shared) or (DASH if shared else "no known difference")]
             for (r, number), of in zip(_printed(rows), whys, strict=True)
         ]
         if cells:
-            head = ["row", "mean ± std (n)", "median", "in print", "verdict", "error, ours / print", "how we differ"]
+            head = ["row", "mean ± std (n)", "median", "published", "verdict", "error, ours / published", "differences"]
             counts = Counter(number["verdict"] for _, number in _printed(rows)).most_common()
-            intro = f"{len(cells)} printed number{'s' * (len(cells) > 1)}: "
+            intro = f"{len(cells)} published number{'s' * (len(cells) > 1)}: "
             intro += f"{', '.join(f'{verdict} {count}' for verdict, count in counts)}."
-            intro += f" In all rows we differ from the papers in this: {'; '.join(shared)}." if shared else ""
+            intro += f" Differences from the papers in all rows: {'; '.join(shared)}." if shared else ""
             lines += [
                 "",
                 f"### {name}",
                 "",
                 intro,
                 "",
-                *table([*head[:-1], f"{head[-1]}, besides"] if shared else head, cells),
+                *table([*head[:-1], "further differences"] if shared else head, cells),
             ]
     return lines[1:]
 
 
 def _why(row: Row, number: Mapping[str, Any]) -> list[str]:
-    """Return how a row is known to differ from a printed number's training, and why nothing is decided."""
+    """Return the known differences between a row's training and that of a published number."""
     return list(dict.fromkeys([*number["departures"], *row.known]))
 
 
 def _undecided(boards: Iterable[Board]) -> list[str]:
     return [
-        f"- {name}, {links[row.key]} beside {number['printed']}: {number['why']}"
+        f"- {name}, {links[row.key]} against {number['printed']}: {number['why']}"
         for name, rows, links in boards
         for row, number in _printed(rows)
         if number["verdict"] == "undecided"
@@ -194,7 +195,7 @@ def _printed(rows: Iterable[Row]) -> list[tuple[Row, Mapping[str, Any]]]:
 
 
 def _edges(boards: Iterable[Board], edges: Sequence[AtEdge]) -> list[str]:
-    """Return the numbers of winners that sit at an edge of what was searched, board by board."""
+    """Return the hyper-parameters of winners at an edge of what was searched, board by board."""
     lines = []
     for name, rows, links in boards:
         cells = [
@@ -202,10 +203,10 @@ def _edges(boards: Iterable[Board], edges: Sequence[AtEdge]) -> list[str]:
             for row in rows
             for edge in dict.fromkeys(edge for edge in edges if edge.row == row.key)
         ]
-        lines += _board_table(name, ["row", "number", "winner's", "searched", "end"], cells)
+        lines += _board_table(name, ["row", "hyper-parameter", "winner", "searched", "end"], cells)
     intro = (
-        "Each is in the outer 5 % of all that was searched: a better one may lie beyond. Where a second search was "
-        "made over wider ranges, for all models alike, rows say so under search, and the ranges are those."
+        "Each is in the outer 5 % of the range searched: a better value may lie outside. If a second search used wider "
+        "ranges, for all models alike, the ranges are those of the second search, and rows say so under search."
     )
     return [intro, *lines] if lines else []
 
@@ -216,7 +217,7 @@ def _board_table(board: str, head: Sequence[str], cells: Sequence[Sequence[str]]
 
 
 def _replaced(boards: Iterable[Board], why: str, intro: str) -> list[str]:
-    """Return each row that was superseded for a reason, beside the row that took its place."""
+    """Return each row that was superseded for a reason, with the row that replaced it."""
     lines = []
     for name, rows, links in boards:
         named = {why.format(row.key[:SHORT]): row for row in rows}
@@ -224,23 +225,24 @@ def _replaced(boards: Iterable[Board], why: str, intro: str) -> list[str]:
             [links[first.key], median(first), links[last.key], median(last), plain(first.valid), plain(last.valid)]
             for first in rows if (last := named.get(first.superseded))
         ]  # fmt: skip
-        head = ["row", "its median", "chosen then", "its median", "validation before", "validation then"]
+        head = ["row", "median", "replaced by", "its median", "validation before", "validation after"]
         lines += _board_table(name, head, cells)
     return [intro, *lines] if lines else []
 
 
 def _retired(rows: Sequence[Row]) -> list[str]:
-    """Return the tasks that no model with a score can be told by, one a line."""
+    """Return the tasks that are saturated for every model with a score, one a line."""
     lines = [
         f"- **{named(place)}**: {told.sentence}"
         for one in overviews(rows)
         for place, told in zip(one.tasks, one.separations, strict=True)
         if place in one.to_retire
     ]
-    count = "this task is" if len(lines) == 1 else f"these {len(lines)} tasks are"
+    single = len(lines) == 1
     intro = (
-        f"For every model with a score {count} saturated: what they rank is who comes nearest to a trivial predictor. "
-        "The next edition should make them harder or leave them out."
+        f"For every model with a score, {'this task is' if single else f'these {len(lines)} tasks are'} saturated: no "
+        "model beats the best trivial predictor. The next edition should make "
+        f"{'it harder or leave it' if single else 'them harder or leave them'} out."
     )
     return [intro, "", *lines] if lines else []
 
@@ -257,21 +259,21 @@ def _cost(boards: Iterable[Board]) -> list[str]:
             ]
             for row in rows if row.kind == "reproduced"
         ]  # fmt: skip
-        head = ["row", "parameters", "search trials", "search", "seeds", "a retraining", "energy of one"]
+        head = ["row", "parameters", "search trials", "search", "seeds", "time a retraining", "energy a retraining"]
         lines += ["", f"### {name}", "", *table(head, cells)]
     return lines[1:]
 
 
 def _ahead(sweeps: Mapping[str, float], number: int) -> list[str]:
-    """Return which sweeps are still to be trained, and how long that is expected to take."""
+    """Return which sweeps are still to be trained, and their expected hours."""
     folders = EditionFolders.of_edition(number)
     files = f"`{folders.sweeps.relative_to(ROOT)}`"
     if not sweeps:
         return [f"All sweeps of {files} are published."]
     named = ", ".join(f"`{stem}` ({hours:g} h)" for stem, hours in sweeps.items())
     return [
-        f"{len(sweeps)} sweeps of {files} are ready to run and not published yet, with the hours that each is expected "
-        f"to take on two cores: {named}. `{folders.command}` goes on with them."
+        f"{len(sweeps)} sweeps of {files} are ready to run and not published yet, with their expected hours on two "
+        f"cores: {named}. `{folders.command}` trains them."
     ]
 
 

@@ -176,7 +176,7 @@ def test_an_interrupted_edition_goes_on_and_a_fresh_checkout_trains_nothing_twic
     output = made(other)
     assert "trials imported" in output and count(other, "attempts") == 0, "nothing was trained"
     assert rows(folders) == before and {file.name: file.read_bytes() for file in folders.results} == results
-    assert (folders.edition / "REPORT.md").read_text().endswith("## What surprised\n\nwhat people wrote\n")
+    assert (folders.edition / "REPORT.md").read_text().endswith("## Surprises\n\nwhat people wrote\n")
     shown = folders.readme.read_text()
     assert shown.startswith("Ours:\n<!-- edition 1 -->\n") and shown.endswith("<!-- /edition 1 -->\nThat is all.\n")
     assert "of 2 boards" in shown and "<svg" in folders.heat_map.read_text()
@@ -214,7 +214,7 @@ def test_what_is_unfinished_and_too_large_is_not_written_and_says_so(
         driver.start_sweep(small(epochs=1, trials=1), store, here, None, Console(file=io.StringIO()))
     monkeypatch.setattr(build_edition, "MOST", 100)
     keep_unfinished(folders, "tiny")
-    assert not folders.unfinished and "bytes, 100 at most: it stays in the store" in capsys.readouterr().out
+    assert not folders.unfinished and "bytes, 100 is the limit: not saved as a file" in capsys.readouterr().out
 
 
 def test_a_bundle_is_listed_once_and_others_stay(folders: EditionFolders) -> None:
@@ -241,7 +241,7 @@ def test_what_is_done_is_kept_while_the_sweep_goes_on_and_pausing_ends_it_in_ord
     assert process.poll() is None
     made(second, "--pause")
     process.communicate()
-    assert "b is interrupted. Go on with: make edition EDITION=2" in capfd.readouterr().err
+    assert "b is interrupted. Continue with: make edition EDITION=2" in capfd.readouterr().err
 
 
 def test_an_edition_has_sweeps_a_store_and_a_folder_of_its_own() -> None:
@@ -272,7 +272,7 @@ def test_a_second_search_is_the_first_file_with_a_name_of_its_own_and_wider_rang
 
 def test_what_a_second_search_waits_for_is_said(folders: EditionFolders, capsys: pytest.CaptureFixture[str]) -> None:
     widen(folders, folders.sweeps / "a.toml")
-    assert capsys.readouterr().out.startswith("a is not over in this store.")
+    assert capsys.readouterr().out.startswith("a is not finished in this store.")
     widen(folders, folders.sweeps / "a-widened.toml")
     assert not capsys.readouterr().out and not (folders.sweeps / "a-widened.toml").exists()
 

@@ -31,26 +31,26 @@ def test_what_all_rows_differ_in_stands_once_above_the_table_and_verdicts_are_co
     board = rows(groups, [printed("a", 1.0), printed("b", 1.0)])
     share, _, summary, *table = lines("Published numbers", report(board, [], {}, "T", "0", ""))
     assert share == verdict_share(board)
-    assert re.match(r"2 printed numbers: ([a-z ]+ 2|[a-z ]+ 1, [a-z ]+ 1)\. In all", summary)
-    assert summary.endswith(f"In all rows we differ from the papers in this: {SHARED}.")
-    assert not any(SHARED in line for line in table) and "how we differ, besides" in table[0]
+    assert re.match(r"2 published numbers: ([a-z ]+ 2|[a-z ]+ 1, [a-z ]+ 1)\. Diff", summary)
+    assert summary.endswith(f"Differences from the papers in all rows: {SHARED}.")
+    assert not any(SHARED in line for line in table) and "further differences" in table[0]
     assert [("its batch is ours" in line) for line in table[2:]] == [False, True] and table[2].endswith("| — |")
 
 
 def test_one_row_alone_shares_nothing() -> None:
     board = rows([retrained("a", [1.0, 1.1, 1.2], known={SHARED: ()})], [printed("a", 1.0)])
     _, _, summary, *table = lines("Published numbers", report(board, [], {}, "T", "0", ""))
-    assert SHARED not in summary and SHARED in table[-1] and "how we differ |" in table[0]
+    assert SHARED not in summary and SHARED in table[-1] and "differences |" in table[0]
 
 
 def test_what_of_winners_sits_at_an_edge_is_told_with_a_link_and_once() -> None:
     board = rows([retrained("a", [1.0, 1.1, 1.2]), retrained("b", [2.0, 2.1])], [])
     [key] = [row.key for row in board if row.model == "b"]
     edge = AtEdge("b", key, "lr", 0.0001, 0.0001, 0.1, "low")
-    summary, *table = lines("Winners at an edge of their range", report(board, [edge, edge], {}, "T", "0", ""))
+    summary, *table = lines("Winners at the edge of the search range", report(board, [edge, edge], {}, "T", "0", ""))
     assert "outer 5 %" in summary
     assert table[-1] == f"| [B](index.html#row={key}) | lr | 0.0001 | 0.0001 to 0.1 | low |" and len(table) == 4
-    assert lines("Winners at an edge of their range", report(board, [], {}, "T", "0", "")) == ["Nothing."]
+    assert lines("Winners at the edge of the search range", report(board, [], {}, "T", "0", "")) == ["Nothing."]
 
 
 def test_a_size_that_differs_from_recipe_and_number_is_told_once() -> None:
@@ -93,26 +93,26 @@ def test_what_the_retrainings_changed_is_told_and_no_search_is_counted_twice() -
 
 def test_what_is_not_published_yet_is_told_with_the_hours_it_takes() -> None:
     [summary] = lines(
-        "How far it goes", report(rows([retrained("a", [1.0])], []), [], {"e": 0.5, "f": 2.0}, "T", "0", "")
+        "Sweeps not published yet", report(rows([retrained("a", [1.0])], []), [], {"e": 0.5, "f": 2.0}, "T", "0", "")
     )
     assert (
         summary.startswith("2 sweeps")
-        and "each is expected to take on two cores: `e` (0.5 h), `f` (2 h). `make edition`" in summary
+        and "expected hours on two cores: `e` (0.5 h), `f` (2 h). `make edition`" in summary
     )
-    [summary] = lines("How far it goes", report(rows([retrained("a", [1.0])], []), [], {}, "T", "0", ""))
+    [summary] = lines("Sweeps not published yet", report(rows([retrained("a", [1.0])], []), [], {}, "T", "0", ""))
     assert summary == "All sweeps of `infra/sweeps/edition1` are published."
 
 
-def test_tasks_that_are_saturated_for_every_model_are_proposed_for_retirement() -> None:
+def test_tasks_that_are_saturated_for_every_model_are_proposed_for_removal() -> None:
     better, worse = [0.1, 0.11, 0.12, 0.13, 0.14], [1.1, 1.2, 1.3, 1.4, 1.5]
     groups = [retrained(m, better, task="u", trivial={"mean": 1.0}) for m in ("a", "b")]
     saturated = [retrained(m, worse, task="v", trivial={"mean": 1.0}) for m in ("a", "b")]
     board = rows([*groups, *saturated], [])
     text = report(board, [], {}, "T", "0", "")
-    intro, only = lines("Tasks proposed for retirement", text)
-    assert intro.startswith("For every model with a score this task is saturated: what they rank is who comes nearest")
+    intro, only = lines("Tasks proposed for removal", text)
+    assert intro.startswith("For every model with a score, this task is saturated: no model beats")
     assert only == "- **v**: No model beats the best trivial predictor (mean, 1.00)."
     first, *answers = lines("Which model is best", text)
     assert first == over_all(overviews(board)[0]) and first.startswith("1 of 2 boards separates")
     assert answers[0].startswith("- **u**: A and B beat the best trivial predictor")
-    assert lines("Tasks proposed for retirement", report(rows(groups, []), [], {}, "T", "0", "")) == ["Nothing."]
+    assert lines("Tasks proposed for removal", report(rows(groups, []), [], {}, "T", "0", "")) == ["Nothing."]

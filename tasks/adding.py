@@ -16,13 +16,13 @@ from longwave.tasks.trivial.constant import Mean
 HELD_OUT = 1000
 """Sequences of the validation and of the test split."""
 VALID_SEED, TEST_SEED = 2**31 + 1, 2**31 + 2
-"""Training seeds lie below 2³¹, so no trial trains on them; torch reads no more than 32 bits."""
+"""Training seeds are below 2³¹, so no trial trains on these; torch takes at most 32 bits."""
 
 
 def sequences(length: int, seed: int, n: int) -> Sequences:
     """Return n sequences of T = ``length`` steps, inputs (n, T, 2), targets (n, 1).
 
-    Channel 0 is u ~ U[0, 1). Channel 1 is 0 but for two ones: one uniform in the first ⌊T/2⌋ steps, one in the
+    Channel 0 is u ~ U[0, 1). Channel 1 is 0 except for two ones: one uniform in the first ⌊T/2⌋ steps, one in the
     rest. The target is the sum of the two marked u.
     """
     g = torch.Generator().manual_seed(seed)

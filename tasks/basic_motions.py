@@ -10,7 +10,7 @@ FILES = from_aeon(
 
 TASK = archive_task(
     FILES,
-    summary="Real motion in six channels; near 100 % is usual, so it checks that things run.",
+    summary="Real motion in six channels; near 100 % is usual, so it serves as a smoke test.",
     steps=100,
     features=6,
     classes=4,

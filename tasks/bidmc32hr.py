@@ -17,11 +17,11 @@ from longwave.tasks.trivial.constant import Mean
 
 STEPS, FEATURES = 4000, 2
 SEED = 123456
-"""Of both shuffles, as LEM's code has it."""
+"""Of both shuffles, as in LEM's code."""
 
 
 def source(problem: str, record: int) -> Source:
-    """Return the files of one of the three BIDMC32 problems, each of which has a Zenodo record of its own."""
+    """Return the files of one of the three BIDMC32 problems; each has its own Zenodo record."""
     needs = (f"{problem}_TRAIN.ts", f"{problem}_TEST.ts")
     return Source(
         name=problem.lower(),
@@ -57,7 +57,7 @@ def load_windows(files: Source, variant: str) -> Data[Sequences]:
 
 
 def _shuffle_order(n: int) -> torch.Tensor:
-    """Return the order in which ``torch.utils.data.random_split`` deals."""
+    """Return the permutation that ``torch.utils.data.random_split`` uses."""
     return torch.randperm(n, generator=torch.Generator().manual_seed(SEED))
 
 

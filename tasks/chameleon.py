@@ -22,7 +22,7 @@ RECIPE = Recipe(
     source="ours: the defaults of G²'s script, which stops at epoch 200; the settings of its table are not printed",
 )
 TWINS_NOTE = note(
-    "many pages are there twice, some in two splits (Platonov et al. 2023, arXiv:2302.11640); kept, as in the papers",
+    "many pages are duplicated, some across splits (Platonov et al. 2023, arXiv:2302.11640); kept, as in the papers",
     minor=True,
 )
 

@@ -62,12 +62,12 @@ TASK = TaskSpec(
         TWINS_NOTE,
         note(
             "G²'s code numbers the nodes of the edges by first appearance, and features, targets and splits by name;"
-            " where the two differ its graph joins other pages, here it is the one of the files",
+            " where the two numberings differ, its edges join other pages; here edges are those of the files",
             "thesis",
         ),
         note(
             "targets are divided by the root of their mean, so that the mean squared error is the papers' NMSE; G²'s"
-            " code divides the error alone, and rectifies the output",
+            " code divides the error only, and rectifies the output",
             "thesis",
         ),
     ),

@@ -1,4 +1,4 @@
-"""Copy memory: say ten symbols again after a long silence."""
+"""Copy memory: repeat ten symbols after a long run of blanks."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant, note
 from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED, seeded_generator
 
 DELAYS = {f"L={delay}": delay for delay in (100, 200, 500, 1000)}
-"""Silent steps of each variant."""
+"""Blank steps of each variant."""
 LENGTH, SYMBOLS = 10, 8
-"""Symbols to remember, and how many there are: 1 ... 8."""
+"""Number of symbols to remember, and of different symbols: 1 ... 8."""
 BLANK, MARKER = 0, SYMBOLS + 1
 HELD_OUT = 1000
 """Sequences of the validation and of the test split."""
@@ -26,7 +26,7 @@ HELD_OUT = 1000
 def sequences(delay: int, seed: int, n: int) -> Sequences:
     """Return n sequences of T = delay + 20 steps: 10 uniform symbols, ``delay`` blanks, 10 markers.
 
-    The class is blank at all steps but the last ten, where it is the symbols in their order.
+    The class is blank at all steps except the last ten, where it is the symbols in order.
     """
     symbols = torch.randint(1, SYMBOLS + 1, (n, LENGTH), generator=seeded_generator(seed))
     blanks = torch.full((n, delay), BLANK)
@@ -36,13 +36,13 @@ def sequences(delay: int, seed: int, n: int) -> Sequences:
 
 
 def answer_at_once(data: Data[Sequences]) -> Tensor:
-    """Return logits of one who sees the present step alone: blank, then all eight symbols alike."""
+    """Return the logits given the current step alone: blank, then all eight symbols equally likely."""
     marked = (data.test.inputs == MARKER).unsqueeze(-1)
     return torch.where(marked == (torch.arange(SYMBOLS + 1) == BLANK), -100.0, 0.0)
 
 
 def guess_nats(variant: str) -> float:
-    """Return the cross-entropy without memory: ln 8 at ten of the L + 20 steps, and nothing at the others."""
+    """Return the cross-entropy without memory: ln 8 at ten of the L + 20 steps, and 0 at the others."""
     return LENGTH * math.log(SYMBOLS) / (DELAYS[variant] + 2 * LENGTH)
 
 
@@ -57,7 +57,7 @@ TASK = TaskSpec(
     name="copy_memory",
     title="Copy memory",
     family="recall",
-    summary="Memory: hold ten symbols over L silent steps and say them in order.",
+    summary="Memory: remember ten symbols over L blank steps and output them in order.",
     inputs=MARKER + 1,
     outputs=SYMBOLS + 1,
     asked="at every step",
@@ -75,7 +75,7 @@ TASK = TaskSpec(
     tokens=MARKER + 1,
     protocols=(
         note(
-            "S4's repository gives ten markers, as here, and scores those ten steps alone; Arjovsky et al. give one"
+            "S4's repository feeds ten markers, as here, and scores only those ten steps; Arjovsky et al. feed one"
             " marker and score all steps, as here",
         ),
     ),

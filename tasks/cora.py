@@ -25,7 +25,7 @@ TASK = TaskSpec(
     name="cora",
     title="Cora",
     family="graph",
-    summary="Structure: few known nodes in a graph where neighbours are mostly alike; deep models smooth all away.",
+    summary="Structure: few labelled nodes in a graph of mostly similar neighbours; deep models over-smooth.",
     inputs=FEATURES,
     outputs=CLASSES,
     asked="at the nodes of a split",
@@ -51,7 +51,7 @@ TASK = TaskSpec(
     lag="one edge and more",
     protocols=(
         note("the papers print the mean over random splits whose seeds are lost; a row here is of one split"),
-        note("GraphCON's code also selects the time at which its integration is read, by validation", "thesis"),
+        note("GraphCON's code also selects the integration time of its output, by validation", "thesis"),
     ),
     files=FILES,
     further=SMOOTHING,

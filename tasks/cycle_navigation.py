@@ -1,4 +1,4 @@
-"""Cycle navigation: where a walk on a circle of five places ends, learnt on short walks and asked of long ones."""
+"""Cycle navigation: the end of a walk on a circle of five places, trained on short walks and tested on long ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from longwave.tasks.trivial.constant import Majority
 
 PLACES = 5
 MOVES = (0, 1, -1)
-"""What the symbols 1, 2 and 3 do."""
+"""Moves of the symbols 1, 2 and 3."""
 
 
 def sequences(shortest: int, longest: int, seed: int, n: int) -> Sequences:

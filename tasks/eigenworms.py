@@ -21,7 +21,7 @@ from longwave.tasks.trivial.rocket import MiniRocket
 
 STEPS, FEATURES, CLASSES = 17984, 6, 5
 SEED = 1234
-"""Of both shuffles, as LEM's code has it."""
+"""Of both shuffles, as in LEM's code."""
 FILES = Source(
     name="eigenworms",
     title="EigenWorms",
@@ -31,7 +31,7 @@ FILES = Source(
         Remote("https://www.timeseriesclassification.com/aeon-toolkit/EigenWorms.zip", "EigenWorms.zip", unpack=True),
     ),
     by_hand="Or unpack EigenWorms.zip of timeseriesclassification.com and give its folder.",
-    counts={"series": 259, "different series": 236},  # 236: Walker et al. 2024, whose preparation drops what is twice
+    counts={"series": 259, "different series": 236},  # 236: Walker et al. 2024, who drop duplicates
 )
 
 
@@ -85,7 +85,7 @@ TASK = TaskSpec(
         "indrnn": changes(epochs=250, source=EARLIER, paper="thesis"),
         "exprnn": changes(hidden=64, epochs=250, source=EARLIER, paper="thesis"),
     },
-    source="UEA archive (Bagnall et al. 2018), Brown et al. 2013; TRAIN and TEST stacked and split anew, 181/39/39",
+    source="UEA archive (Bagnall et al. 2018), Brown et al. 2013; TRAIN and TEST merged and split again, 181/39/39",
     licence=FILES.licence,
     length="17984",
     lag="LEM's Table 11: the last 500 steps, or 200 steps at random, do not suffice",

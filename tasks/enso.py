@@ -1,6 +1,6 @@
 """ENSO: predict the sea surface temperature of a delay model of El Niño.
 
-A series is decided by one number, and many tend to one orbit: the median test series has a neighbour in training at a
+A series is determined by one number, and many tend to one orbit: the median test series has a training neighbour at a
 root mean squared distance of 0.0025, where the temperature varies by 0.8.
 """
 
@@ -21,7 +21,7 @@ from longwave.tasks.trivial.forecasts import FORECASTS
 
 C, GAMMA, DELAY = 0.93, 0.49, 4.8
 STEP, STEPS, FIRST, POINTS = 0.1, 4000, 2000, 2000
-"""Units of time a step, steps to the time 400, and the values kept: those at the times 200, 200.1, ..., 399.9."""
+"""Time units per step, steps up to time 400, and the values kept: those at times 200, 200.1, ..., 399.9."""
 SIZES = {"train": 128, "valid": 128, "test": 1024}
 """Series of each split, drawn in this order."""
 HORIZONS = {"h=1": 1, "h=25": 25}
@@ -57,7 +57,7 @@ TASK = TaskSpec(
     name="enso",
     title="El Niño delay model",
     family="dynamics",
-    summary="Delay: predict a temperature whose law reads its own value 48 steps back.",
+    summary="Delay: predict a temperature whose equation has a delay of 48 steps.",
     inputs=1,
     outputs=1,
     asked="at every step",
@@ -84,11 +84,12 @@ TASK = TaskSpec(
     horizon=25,
     protocols=(
         note(
-            "the paper states no horizon; its numbers stand beside h=1, where persistence beats all of them", "taugru"
+            "the paper states no horizon; its numbers are listed with h=1, where persistence beats all of them",
+            "taugru",
         ),
         note("the paper states no number of series; 128 to train, 128 to validate and 1024 to test are ours", "taugru"),
         note(
-            "the delayed value in the middle of a step is read by cubic interpolation, on which the paper is silent",
+            "the delayed value in the middle of a step is interpolated cubically; the paper does not say how",
             "taugru",
             minor=True,
         ),

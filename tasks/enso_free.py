@@ -1,4 +1,4 @@
-"""El Niño's delay model, run free: each series has its own constants and delay, and is seen with noise."""
+"""El Niño's delay model, free run: each series has its own constants and delay, and is observed with noise."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from longwave.tasks.formats.ode import States, solve_delayed
 C, GAMMA, DELAY = (0.86, 1.0), (0.4, 0.55), (36, 64)
 """Ranges from which c, γ and the delay of a series are drawn, the delay in whole solver steps, both ends included."""
 STEP, KEPT, FIRST = 0.1, 5, 1000
-"""Units of time a solver step, solver steps between two values kept, and solver steps before the first."""
+"""Time units per solver step, solver steps between two values kept, and solver steps before the first."""
 PROTOCOL = FreeProtocol(centre=0.0, spread=0.8, noise=0.1, warm=100, horizon=100)
 
 
 def draw_starts(n: int, seed: int = SEED) -> tuple[States, States, States, States, np.random.RandomState]:
-    """Return c and γ, (n, 1) each, the delays, (n,), the states until time 0, (n, 1), and what random comes after."""
+    """Return c and γ, (n, 1) each, the delays, (n,), the states until time 0, (n, 1), and the generator."""
     random = np.random.RandomState(seed)
     c, gamma = random.uniform(*C, (n, 1)), random.uniform(*GAMMA, (n, 1))
     delay = random.randint(DELAY[0], DELAY[1] + 1, n).astype(np.float64) * STEP
@@ -58,7 +58,7 @@ TASK = replace(
     FREE_RUN,
     name="enso_free",
     title="El Niño delay model, free run",
-    summary="Predict four cycles of a delay model from its own predictions, with parameters that only its past tells.",
+    summary="Predict four cycles of a delay model from its own predictions, with parameters known only from its past.",
     load=_load,
     source="the equation of Erichson et al. 2022, tau-GRU, eq. 22; parameters, noise and free runs are ours",
     lag="7 to 12 steps of delay; the parameters show within a cycle of some 50 steps",

@@ -1,4 +1,4 @@
-"""Even pairs: whether the first and the last bit differ, learnt on short sequences and asked of long ones."""
+"""Even pairs: whether the first and the last bit differ, trained on short sequences, tested on long ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from longwave.tasks.parity import TASK as PARITY
 def sequences(shortest: int, longest: int, seed: int, n: int) -> Sequences:
     """Return n sequences of uniform bits, fed as 1 and 2; the class is 1 where the last is not the first.
 
-    Then the pairs 01 and 10 of neighbours are odd in number, which gave the task its name.
+    The number of neighbouring pairs 01 and 10 is then odd, hence the task's name.
     """
     g = seeded_generator(seed)
     lengths = torch.randint(shortest, longest + 1, (n,), generator=g)

@@ -1,4 +1,4 @@
-"""Film: name the kind of an actor from the words of a page, and from whom other pages name along with them."""
+"""Film: classify an actor from the words of a page and from who is named together with them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TASK = replace(
     TEXAS,
     name="film",
     title="Film",
-    summary="Structure: actors who are named together, in five kinds; edges tell next to nothing.",
+    summary="Structure: actors who are named together, in five kinds; edges carry almost no information.",
     inputs=FEATURES,
     load=_load,
     recipes={"": RECIPE},

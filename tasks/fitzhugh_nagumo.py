@@ -17,7 +17,7 @@ from longwave.tasks.formats.ode import dormand_prince
 from longwave.tasks.trivial.forecasts import FORECASTS
 
 STEPS = 1000
-"""Steps of a sequence, 0.4 units of time each."""
+"""Steps of a sequence, 0.4 time units each."""
 SIZES = {"train": 128, "valid": 128, "test": 1024}
 """Sequences of each split, drawn in this order."""
 TAU, CURRENT, A, B = 0.02, 0.5, 0.7, 0.8

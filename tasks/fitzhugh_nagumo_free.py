@@ -1,4 +1,4 @@
-"""FitzHugh-Nagumo, run free: each series has its own current and its own slow time scale, and is seen with noise."""
+"""FitzHugh-Nagumo, free run: each series has its own current and slow time scale, and is observed with noise."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from longwave.tasks.trivial.free import FREE
 CURRENT, TAU, A, B = (0.45, 1.0), (0.03, 0.12), (0.6, 0.8), (0.6, 0.85)
 """Ranges from which I, τ, a and b of a series are drawn, uniformly."""
 STEP, SUBSTEPS, FIRST = 1.0, 20, 100
-"""Units of time between two values, Runge-Kutta steps between them, and steps before the first that is kept."""
+"""Time units between two values, Runge-Kutta steps between them, and steps before the first that is kept."""
 PROTOCOL = FreeProtocol(centre=-0.15, spread=1.4, noise=0.1, warm=100, horizon=100)
 
 SWEEP = "infra/sweeps/free_runs.toml"
-"""The short search of three models on each task that runs free."""
+"""The short search of three models on each free-run task."""
 
 
 def draw_starts(n: int, seed: int = SEED) -> tuple[States, States, np.random.RandomState]:
-    """Return I, τ, a and b, (4, n), the states (v, w) at time 0, (n, 2), and the random numbers that come after."""
+    """Return I, τ, a and b, (4, n), the states (v, w) at time 0, (n, 2), and the random numbers that follow."""
     random = np.random.RandomState(seed)
     parameters = np.stack([random.uniform(*each, n) for each in (CURRENT, TAU, A, B)])
     return parameters, random.uniform((-1, -0.5), (1, 1.5), (n, 2)), random
@@ -64,7 +64,7 @@ TASK = TaskSpec(
     name="fitzhugh_nagumo_free",
     title="FitzHugh–Nagumo, free run",
     family="dynamics",
-    summary="Predict three cycles of an oscillator from its own predictions, with parameters that only its past tells.",
+    summary="Predict three cycles of an oscillator from its own predictions, with parameters known only from its past.",
     inputs=1,
     outputs=1,
     asked="at every step; scored over free runs of 100 steps after 100 given ones",

@@ -39,7 +39,7 @@ FILES = Source(
     by_hand="Or unpack speech_commands_v0.02.tar.gz and give its folder.",
 )
 Item = tuple[Path, int]
-"""A file, and the sample its second begins with."""
+"""A file, and the first sample of its second."""
 
 
 @cache
@@ -48,10 +48,10 @@ def _mel_filters() -> np.ndarray:
 
 
 def features(x: np.ndarray) -> np.ndarray:
-    """Return what is fed for a sound x, (S,) of at most 1 s at 16 kHz: (126, 80) float32 of mean 0 and variance 1.
+    """Return the input for a sound x, (S,) of at most 1 s at 16 kHz: (126, 80) float32 of mean 0 and variance 1.
 
-    As LEM's code, with the defaults of librosa 0.8.1: magnitudes of frames of 1024 samples, 128 apart, the sound
-    mirrored at both ends; 80 mel bands from 40 to 8000 Hz; decibels below the loudest, at most 80. Frames that are
+    As in LEM's code, with the defaults of librosa 0.8.1: magnitudes of frames of 1024 samples, 128 apart, the sound
+    reflected at both ends; 80 mel bands from 40 to 8000 Hz; decibels below the loudest, at most 80. Frames that are
     missing are 0 dB.
     """
     mirrored = np.pad(x.astype(np.float64), SIZE // 2, mode="reflect")
@@ -144,7 +144,7 @@ TASK = TaskSpec(
             unstated=("batch",),
         ),
     },
-    source="Warden 2018, arXiv:1804.03209; the set's own lists part it, and what they do not name is for training",
+    source="Warden 2018, arXiv:1804.03209; split by its own lists; files in neither list are for training",
     licence=FILES.licence,
     length="126",
     lag="a word of up to a second, 126 frames",

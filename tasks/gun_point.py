@@ -8,7 +8,7 @@ FILES = from_aeon("gun_point", "GunPoint", "b7901fea64f1478306a5b2fd24bbadf3", "
 
 TASK = archive_task(
     FILES,
-    summary="Real motion: a hand draws a gun or points; an easy set, which checks that things run.",
+    summary="Real motion: a hand draws a gun or points; an easy set that serves as a smoke test.",
     steps=150,
     features=1,
     classes=2,

@@ -49,9 +49,9 @@ FILES = Source(
 )
 
 
-@np.errstate(over="ignore")  # what is too large becomes infinite, and is refused
+@np.errstate(over="ignore")  # too large values become infinite, and are refused
 def read_table(path: Path, columns: int) -> np.ndarray:
-    """Return a table of numbers parted by spaces, (N, columns) float32.
+    """Return a table of numbers separated by spaces, (N, columns) float32.
 
     Raises:
         DataError: A line has another number of columns or no end, something is not a finite number, or there are no
@@ -106,10 +106,10 @@ def _load(variant: str) -> Data[Sequences]:
     valid, train = np.split(order, [len(x) * 900 // 7352])
     shift = x[train].mean((0, 1), dtype=np.float64)
     scale = x[train].std((0, 1), dtype=np.float64)
-    still = x[train].min((0, 1)) == x[train].max((0, 1))  # rounding leaves a spread above 0
+    still = x[train].min((0, 1)) == x[train].max((0, 1))  # rounding would leave a standard deviation above 0
     if variant != "raw" and still.any():
         channel = CHANNELS[still.argmax()]
-        raise DataError(f"{folder}: {channel} must vary over the training windows, or it has no norm, got a constant.")
+        raise DataError(f"{folder}: {channel} must vary over the training windows to be normalised, got a constant.")
 
     def split(inputs: np.ndarray, activities: np.ndarray) -> Sequences:
         fed = inputs if variant == "raw" else ((inputs - shift) / scale).astype(np.float32)

@@ -1,4 +1,4 @@
-"""IMDB: tell praise from blame in a film review read word by word."""
+"""IMDB: classify the sentiment of a film review read word by word."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from longwave.tasks.formats.text import GLOVE, IMDB, number_texts, read_glove, r
 from longwave.tasks.trivial.constant import Majority
 
 LONGEST = 1000
-"""Tokens of a review that are read; what follows is cut."""
+"""Tokens of a review that are read; the rest is cut off."""
 WORDS, FEATURES = 25_000, 100
 """Most frequent words kept, and the size of their embedding."""
 UNKNOWN, PADDING, RESERVED = 0, 1, 2
-"""Tokens that are no words, and how many they are."""
+"""Tokens that are not words, and their number."""
 TRAIN_PERCENT = 70
-"""Of the training half; the rest validates."""
+"""Percentage of the training half that trains; the rest validates."""
 
 
 def shuffle_reviews(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -35,7 +35,7 @@ def shuffle_reviews(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _parse(train: list[Path], test: list[Path], vectors: Path | None) -> dict[str, np.ndarray]:
-    """Return all reviews as one row of tokens, int16, their lengths, and the embedding's start where it is given.
+    """Return all reviews as one row of tokens, int16, their lengths, and the initial embedding if there is one.
 
     Raises:
         DataError: A review is empty or not UTF-8, or GloVe's file is broken.
@@ -59,7 +59,7 @@ def _parse(train: list[Path], test: list[Path], vectors: Path | None) -> dict[st
 
 
 def _split(rows: np.ndarray, lengths: np.ndarray, labels: np.ndarray, padded: bool) -> Sequences:
-    """Return reviews that are asked for at their last token, or where ``padded`` at the last step."""
+    """Return reviews to classify at their last token, or if ``padded`` at the last step."""
     targets = np.full(rows.shape, NOT_ASKED)
     targets[np.arange(len(rows)), LONGEST - 1 if padded else lengths - 1] = labels
     return Sequences(torch.from_numpy(rows), torch.from_numpy(targets))
@@ -94,7 +94,7 @@ TASK = TaskSpec(
     name="imdb",
     title="IMDB reviews",
     family="text",
-    summary="Language and memory: tell praise from blame after a whole film review, read word by word.",
+    summary="Language and memory: positive or negative, after a whole film review read word by word.",
     inputs=FEATURES,
     outputs=1,
     tokens=WORDS + RESERVED,
@@ -139,7 +139,7 @@ TASK = TaskSpec(
         ),
         note("τ-GRU validates on 3750 of the training half, this task on 7500", "taugru"),
         note("the papers' embedding starts from GloVe, this task's from N(0, 1) unless glove.6B.100d.txt is there"),
-        note("UnICORNN also drops out 65 % of the embedding by whole words, which is no number of a recipe", "thesis"),
+        note("UnICORNN also drops out 65 % of the embedding by whole words, which a recipe cannot express", "thesis"),
     ),
     files=IMDB,
     baselines={"majority": Majority(1)},

@@ -1,4 +1,4 @@
-"""Induction heads: say what followed the special token when it came first, now that it comes again."""
+"""Induction heads: when the special token comes again, output the token that followed it the first time."""
 
 from __future__ import annotations
 

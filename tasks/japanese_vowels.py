@@ -1,4 +1,4 @@
-"""JapaneseVowels: who of nine speakers says two vowels, by twelve coefficients of the sound."""
+"""JapaneseVowels: which of nine speakers says two vowels, from twelve cepstral coefficients."""
 
 from __future__ import annotations
 

@@ -21,11 +21,11 @@ FRIENDS = (
 )
 """Of each person, from 0, the friends with a larger number: Zachary 1977, Figure 1, 78 friendships."""
 CLUBS = "1111333101311100310101002200200200"
-"""The four communities of Kipf and Welling 2017, by modularity, as PyTorch Geometric has them."""
+"""The four communities of Kipf and Welling 2017, by modularity, as in PyTorch Geometric."""
 KNOWN = (0, 4, 8, 24)
-"""The one member of each that is known."""
+"""The one labelled member of each."""
 VALID = 10
-"""People to validate, drawn from seed 0 as the others, who are tested."""
+"""People for validation, drawn with seed 0; the others are for testing."""
 
 
 @cache
@@ -46,7 +46,7 @@ TASK = TaskSpec(
     name="karate",
     title="Karate club",
     family="graph",
-    summary="Structure: a real graph of 34 people, so small that it shows that things run, not which model is best.",
+    summary="Structure: a real graph of 34 people: a smoke test, too small to show which model is best.",
     inputs=34,
     outputs=4,
     asked="at the nodes of a split",
@@ -56,7 +56,7 @@ TASK = TaskSpec(
     load=_load,
     recipes={"": Recipe(hidden=16, batch=1, epochs=200, source="ours")},
     source="Zachary 1977; classes and known members of Kipf and Welling 2017, arXiv:1609.02907, Appendix A",
-    licence="published facts; the numbers stand in this file",
+    licence="published facts; the numbers are in this file",
     length="34 nodes, 78 undirected edges",
     lag="one edge and more",
     protocols=(note("Kipf and Welling validate on nobody; here 10 of the 30 unknown do, and 20 are tested"),),

@@ -19,11 +19,11 @@ from longwave.tasks.formats.symbols import PAD, TEST_SEED, VALID_SEED, ask_last
 from longwave.tasks.trivial.constant import Majority
 
 DEPTH, MOST = 10, 10
-"""Deepest node, which is a digit, and most arguments of an operator."""
+"""Maximal depth, at which nodes are digits, and maximal number of arguments of an operator."""
 SHARE = 0.25
-"""Probability of an operator at a node that is not so deep."""
+"""Probability of an operator at a node above that depth."""
 SHORTEST, LONGEST = 501, 1999
-"""Symbols of an expression: one a digit, two an operator, which also closes."""
+"""Symbols of an expression: one for a digit, two for an operator, which has a closing bracket."""
 HELD_OUT = 2000
 """Sequences of the validation and of the test split."""
 
@@ -43,8 +43,8 @@ def draw_expression(draw: Callable[[], float], symbols: list[int], depth: int = 
     """Append a random expression to ``symbols`` and return its value.
 
     Args:
-        draw: Gives numbers uniform in [0, 1).
-        symbols: Grows by the expression.
+        draw: Returns a number uniform in [0, 1).
+        symbols: The expression is appended.
         depth: Of the expression's root.
     """
     if depth == DEPTH or draw() >= SHARE:
@@ -60,7 +60,7 @@ def draw_expression(draw: Callable[[], float], symbols: list[int], depth: int = 
 
 def draw_expressions(seed: int, n: int) -> dict[str, np.ndarray]:
     """Return n expressions of 501 to 1999 symbols, (n, 1999) int8 padded at the end, and their values, (n,) int8."""
-    draw = Random(seed).random  # the one method whose numbers Python promises to keep
+    draw = Random(seed).random  # the only method that Python guarantees to be reproducible
     rows, values = np.full((n, LONGEST), PAD, np.int8), np.empty(n, np.int8)
     row = 0
     while row < n:
@@ -119,8 +119,8 @@ TASK = TaskSpec(
     protocols=(
         note("Long Range Arena trains on 96,000 fixed expressions; here they are fresh at every step", "lra"),
         note(
-            "Long Range Arena's generator has no seed and keeps its expressions in a set, so no two runs of it split"
-            " alike; published numbers are for other expressions of the same law",
+            "Long Range Arena's generator has no seed and keeps its expressions in a set, so no two runs give the same"
+            " splits; published numbers are for other expressions from the same distribution",
             "lra",
             minor=True,
         ),

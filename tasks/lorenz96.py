@@ -18,9 +18,9 @@ from longwave.tasks.trivial.linear import Iterated
 
 FORCES = {"F=8": 8.0, "F=0.9": 0.9}
 POINTS, STEP, HORIZON = 2000, 0.01, 25
-"""States of a trajectory, units of time between two of them, and steps ahead."""
+"""States of a trajectory, time units between two of them, and steps ahead."""
 SUBSTEPS = 5
-"""Runge-Kutta steps between two states: over the horizon the states then err by less than 1e-6."""
+"""Runge-Kutta steps between two states: the error over the horizon is then below 1e-6."""
 SIZES = {"train": 128, "valid": 128, "test": 128}
 """Trajectories of each split, drawn in this order."""
 
@@ -86,7 +86,7 @@ TASK = TaskSpec(
     source="Lorenz 1996; Rusch and Mishra 2021, arXiv:2010.00951, app. A; solved by classical Runge-Kutta, step 0.002",
     licence="generated, none",
     length="1975",
-    lag="none: the present state decides all later ones",
+    lag="none: the present state determines all later ones",
     horizon=HORIZON,
     protocols=(
         note(

@@ -1,4 +1,4 @@
-"""Lorenz 96 at F = 8, run free over five Lyapunov times from noisy states."""
+"""Lorenz 96 at F = 8, free run over five Lyapunov times from noisy states."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXPONENT = 0.475
 """The largest Lyapunov exponent of five sites at F = 8, in 1 / units of time, measured by the growth of small
 differences, Benettin et al. 1980, over 40 trajectories of 500 units: 0.475 ± 0.005; a test measures it again."""
 STEP, SUBSTEPS, FIRST = 0.1, 20, 200
-"""Units of time between two states, Runge-Kutta steps between them, and steps before the first that is kept."""
+"""Time units between two states, Runge-Kutta steps between them, and steps before the first that is kept."""
 PROTOCOL = FreeProtocol(centre=2.3, spread=3.6, noise=0.05, warm=100, horizon=110)
 
 
@@ -46,14 +46,14 @@ TASK = replace(
     FREE_RUN,
     name="lorenz96_free",
     title="Lorenz 96, free run",
-    summary="Predict a chaotic system from its own predictions, over five times in which an error grows by e.",
+    summary="Predict a chaotic system from its own predictions, over five Lyapunov times.",
     inputs=5,
     outputs=5,
     asked="at every step; scored over free runs of 110 steps, 5.2 Lyapunov times, after 100 given ones",
     load=_load,
     source="Lorenz 1996; noise and free runs are ours",
     length="209",
-    lag="none without noise: the present state decides all later ones",
+    lag="none without noise: the present state determines all later ones",
     horizon=110,
     further=(
         *(ahead(FREE_RMSE, step) for step in (1, 10, 25, 50, 110)),

@@ -1,4 +1,4 @@
-"""Mackey-Glass: predict a chaotic series whose law reads a value 68 steps back."""
+"""Mackey-Glass: predict a chaotic series whose equation has a delay of 68 steps."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from longwave.tasks.formats.ode import States, forecast_data, solve_delayed, spl
 
 A, B, DELAY = 0.2, 0.1, 17.0
 STEP = 0.25
-"""Units of time a step: 4000 steps reach the time 1000, and those at the times 500, 500.25, ..., 999.75 are kept."""
+"""Time units per step: 4000 steps reach time 1000, and values at times 500, 500.25, ..., 999.75 are kept."""
 
 
 def slope(past: States, now: States) -> States:
     """Return x'(t) = a x(t−d) / (1 + x(t−d)¹⁰) − b x(t) for ``past`` x(t−d) and ``now`` x(t)."""
     square = past * past
-    tenth = square * square * square * square * square  # a power would not be the same on every machine
+    tenth = square * square * square * square * square  # a power would differ between machines
     return A * past / (1 + tenth) - B * now
 
 
@@ -48,7 +48,7 @@ TASK = replace(
     ENSO,
     name="mackey_glass",
     title="Mackey–Glass",
-    summary="Delay: predict a chaotic series whose law reads its own value 68 steps back.",
+    summary="Delay: predict a chaotic series whose equation has a delay of 68 steps.",
     load=_load,
     recipes={"": replace(ENSO.recipe(""), source="tau-GRU, Table 8; batch ours, not stated")},
     source="Mackey and Glass 1977; Erichson et al. 2022, tau-GRU, app. F.2: a 0.2, b 0.1, n 10, d 17, constant history",

@@ -1,4 +1,4 @@
-"""Mackey-Glass, run free: each series has its own production rate and delay, and is seen with noise."""
+"""Mackey-Glass, free run: each series has its own production rate and delay, and is observed with noise."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from longwave.tasks.formats.ode import States, solve_delayed
 A, B, DELAY = (0.18, 0.23), (0.09, 0.11), (60, 100)
 """Ranges from which a, b and the delay of a series are drawn, the delay in whole solver steps, both ends included."""
 STEP, KEPT, FIRST = 0.25, 8, 1200
-"""Units of time a solver step, solver steps between two values kept, and solver steps before the first."""
+"""Time units per solver step, solver steps between two values kept, and solver steps before the first."""
 PROTOCOL = FreeProtocol(centre=0.92, spread=0.24, noise=0.1, warm=100, horizon=100)
 
 
 def draw_starts(n: int, seed: int = SEED) -> tuple[States, States, States, States, np.random.RandomState]:
-    """Return a and b, (n, 1) each, the delays, (n,), the states until time 0, (n, 1), and what random comes after."""
+    """Return a and b, (n, 1) each, the delays, (n,), the states until time 0, (n, 1), and the generator."""
     random = np.random.RandomState(seed)
     a, b = random.uniform(*A, (n, 1)), random.uniform(*B, (n, 1))
     delay = random.randint(DELAY[0], DELAY[1] + 1, n).astype(np.float64) * STEP
@@ -59,7 +59,7 @@ TASK = replace(
     FREE_RUN,
     name="mackey_glass_free",
     title="Mackey–Glass, free run",
-    summary="Predict eight swings of a chaotic delay model from its own predictions; its past alone tells the law.",
+    summary="Predict eight swings of a chaotic delay model from its own predictions; only its past shows its constants.",
     load=_load,
     source="the equation of Mackey and Glass 1977; parameters, noise and free runs are ours",
     lag="8 to 12 steps of delay; the parameters show within some 50 steps",

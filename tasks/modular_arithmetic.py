@@ -1,4 +1,4 @@
-"""Modular arithmetic without brackets: sums, differences and products modulo 5, learnt on short terms."""
+"""Modular arithmetic without brackets: sums, differences and products modulo 5, trained on short expressions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def evaluate(numbers: Tensor, operators: Tensor) -> Tensor:
 
     Args:
         numbers: (n, K), from 0 to 4.
-        operators: (n, K), symbols; operator k stands after number k, and the last one is not used.
+        operators: (n, K), symbols; operator k follows number k, and the last one is not used.
     """
     total, product = torch.zeros_like(numbers[:, 0]), numbers[:, 0]
     sums = [product]
@@ -37,7 +37,7 @@ def evaluate(numbers: Tensor, operators: Tensor) -> Tensor:
 
 
 def sequences(shortest: int, longest: int, seed: int, n: int) -> Sequences:
-    """Return n sequences number, operator, ..., number, '='; all even lengths are alike likely."""
+    """Return n sequences number, operator, ..., number, '='; all even lengths are equally likely."""
     g = seeded_generator(seed)
     count = longest // 2
     lengths = 2 * torch.randint((shortest + 1) // 2, count + 1, (n,), generator=g)

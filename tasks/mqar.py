@@ -1,4 +1,4 @@
-"""Multi-query associative recall: shown keys with their values, give the value of each key that comes again."""
+"""Multi-query associative recall: given keys with values, recall the value of each key that comes again."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ VOCABULARY = 8192
 VALUES = VOCABULARY // 2
 """Keys are 1 ... 4095, values 4096 ... 8191."""
 POWER = 0.01
-"""A query lies g places of two steps after the pairs with probability ∝ g^(POWER − 1)."""
+"""A query comes g positions of two steps after the pairs with probability ∝ g^(POWER − 1)."""
 HELD_OUT_STEPS = 2**15
-"""Steps of the validation and of the test split, whatever T: 2048 queries, or 4096 with 64 pairs."""
+"""Steps of the validation and of the test split for every T: 2048 queries, or 4096 with 64 pairs."""
 
 
 def sequences(length: int, pairs: int, seed: int, n: int) -> Sequences:
     """Return n sequences: ``pairs`` keys each with its value, then uniform tokens among which each key comes once more.
 
-    Keys are distinct, and so are values. The value is asked where the key comes again: at step 2·pairs + 2(g − 1),
+    Keys are distinct, and so are values. The target is where the key comes again: at step 2·pairs + 2(g − 1),
     the g distinct, each from 1 to length/2 − pairs.
     """
     g = seeded_generator(seed)
@@ -61,7 +61,7 @@ TASK = TaskSpec(
     name="mqar",
     title="Multi-query associative recall",
     family="recall",
-    summary="Recall: give the value that was shown with a key, for many keys at once.",
+    summary="Recall: output the value that was shown with a key, for many keys at once.",
     inputs=64,
     outputs=VOCABULARY,
     asked="at every step",

@@ -20,7 +20,7 @@ from longwave.tasks.scifar import TASK as SCIFAR
 NOISE = (968, 96)
 """Steps and features of the noise."""
 SEED = 1000
-"""Of the one block of noise; the papers' seeds are not known or give another block with each version of torch."""
+"""Of the one block of noise; the papers' seeds are unknown or depend on the version of torch."""
 Tails = list[Tail]
 """Of the training, the validation and the test split."""
 
@@ -84,7 +84,7 @@ TASK = replace(
         ),
         note("τ-GRU may mean noise of each sequence's own: see the variant noise=per_sample", "taugru"),
         note(
-            "the papers draw their one block of noise anew in each run, this task holds it fixed for all runs",
+            "the papers draw their one block of noise in each run, this task keeps it fixed for all runs",
             minor=True,
         ),
         BY_SGD,

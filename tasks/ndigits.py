@@ -21,7 +21,7 @@ ROWS, PIXELS = 8, 8
 LENGTHS = {"T=500": 500, "T=1000": 1000}
 """Steps of each variant."""
 PER_SAMPLE = ",noise=per_sample"
-"""Ends the variants whose sequences have noise of their own."""
+"""End of the names of variants whose sequences each have their own noise."""
 
 
 def tails(length: int, per_sample: bool) -> tuple[Tail, Tail, Tail]:
@@ -58,7 +58,7 @@ TASK = replace(
     recipes={"": replace(NCIFAR.recipes[""], source="LEM's noise-padded CIFAR-10, Table 8")},
     variant="T=1000",
     variants="T=500 or T=1000, one block of N(0, 1) noise for all sequences; T=500,noise=per_sample or"
-    " T=1000,noise=per_sample, N(0, 1) noise of each sequence's own, the same each epoch",
+    " T=1000,noise=per_sample, fresh N(0, 1) noise for each sequence, the same each epoch",
     length="T",
     lag="T - 8 steps of noise after the image",
     protocols=(note("a surrogate of noise-padded CIFAR-10 for machines without it; no paper prints a number for it"),),

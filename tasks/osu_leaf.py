@@ -1,4 +1,4 @@
-"""OSULeaf: the outline of a leaf, and which of six trees it is of."""
+"""OSULeaf: which of six trees a leaf is from, by its outline."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ FILES = from_aeon("osu_leaf", "OSULeaf", "352ada2ec17753ad2f6908063f97bb94", "e8
 
 TASK = archive_task(
     FILES,
-    summary="Real outlines: a leaf's edge as its distance from the middle, step by step around it.",
+    summary="Real outlines: a leaf's edge as its distance from the centre, step by step around it.",
     steps=427,
     features=1,
     classes=6,

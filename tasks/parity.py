@@ -1,4 +1,4 @@
-"""Parity: whether a sequence of bits has an odd number of ones, learnt on short sequences and asked of long ones."""
+"""Parity: whether a sequence of bits has an odd number of ones, trained on short sequences, tested on long ones."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TASK = TaskSpec(
     name="parity",
     title="Parity",
     family="state tracking",
-    summary="State tracking: a state that every bit may flip, on sequences longer than any in training.",
+    summary="State tracking: a state that any bit may flip, on sequences longer than any in training.",
     inputs=3,
     outputs=2,
     asked="at every step",
@@ -58,7 +58,7 @@ TASK = TaskSpec(
     tokens=3,
     protocols=(
         note(
-            "validation sequences are as long as test sequences and have a seed of their own, as in xLSTM's repository,"
+            "validation sequences are as long as test sequences and have their own seed, as in xLSTM's repository,"
             " so the epoch is selected by generalisation; there are 1024 of them, xLSTM takes 8192",
             "xlstm",
             minor=True,

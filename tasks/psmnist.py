@@ -20,7 +20,7 @@ DIGESTS = {
     "seed=12008": "60f334ea81656c7d064409b73a690778b8e05b776c2909bb378536d215fd46cc",
     "seed=5544": "7b6004e6368828a89a666ddc4a2ee1c07513244bff7c798704aaf9b03156ef70",
 }
-"""SHA-256 of each permutation's numbers, in decimal with a comma between: torch promises no stable generator."""
+"""SHA-256 of each permutation's numbers, in decimal with a comma between: torch guarantees no stable generator."""
 
 
 def draw_permutation(variant: str) -> Tensor:
@@ -81,7 +81,7 @@ TASK = replace(
         note(
             "Lipschitz RNN feeds bytes from 0 to 255, this task byte / 255, and it holds out 2000 images", "lipschitz"
         ),
-        note("τ-GRU names no permutation; its numbers stand beside seed=12008", "taugru"),
+        note("τ-GRU names no permutation; its numbers are listed with seed=12008", "taugru"),
         note("LEM's Table 8 prints η = 3.5e-3 and Δt = 1.9, its code 7.3e-3 and 0.31", "lem", minor=True),
     ),
 )

@@ -76,7 +76,7 @@ TASK = TaskSpec(
             minor=True,
         ),
         note(
-            "the first character of each text is shown and not asked; a text is scored in 10 strands of equal length",
+            "the first character of each text is input only; a text is scored in 10 segments of equal length",
             minor=True,
         ),
         note(

@@ -17,7 +17,7 @@ SEGMENTS = {"T=70": 70, "T=300": 300}
 
 
 def mark_end(words: list[str]) -> list[str]:
-    """Return a line's words and the mark of its end."""
+    """Return a line's words and the end-of-line token."""
     return [*words, "<eos>"]
 
 
@@ -73,7 +73,7 @@ TASK = TaskSpec(
     lag="some ten words, seldom more than a sentence; gradients reach back T steps",
     protocols=(
         note(
-            "the first word of each text is shown and not asked; a text is scored in 10 strands of equal length",
+            "the first word of each text is input only; a text is scored in 10 segments of equal length",
             minor=True,
         ),
         note(

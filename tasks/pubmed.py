@@ -43,7 +43,7 @@ TASK = replace(
     length="19717 nodes, 44324 undirected edges",
     protocols=(
         *CORA.protocols,
-        note("the stored settings are not those of the print, as a comment in the code says", "thesis"),
+        note("the stored settings are not those of the paper, as a comment in the code says", "thesis"),
     ),
     files=FILES,
     baselines=of_classes(CLASSES),

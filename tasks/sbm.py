@@ -1,4 +1,4 @@
-"""Stochastic block model with a homophily dial: name the block of a node from noisy features and its edges."""
+"""Stochastic block model of chosen homophily: name the block of a node from noisy features and its edges."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from longwave.tasks.trivial.nodes import NodeRidge
 
 NODES, BLOCKS, FEATURES, DEGREE = 300, 3, 8, 10
 HOMOPHILY = {f"h{percent}": percent / 100 for percent in (0, 25, 50, 75, 100)}
-"""Share of a node's edges that lead into its own block, expected, by variant."""
+"""Expected share of a node's edges that lead into its own block, by variant."""
 APART = 1.0
 """Length of a block's mean in feature space; the noise has standard deviation 1 in each feature."""
 SPLIT = (100, 50)
-"""Nodes to train and to validate; the others are tested."""
+"""Nodes for training and for validation; the others are for testing."""
 
 
 def draw_blocks(homophily: float, seed: int) -> Data[Graphs]:

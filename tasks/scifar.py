@@ -19,7 +19,7 @@ BY_SGD = note(
     "Lipschitz RNN's text names Adam; its η of 0.1 and factor of 0.2 belong to its code's SGD, which its recipe takes",
     "lipschitz",
 )
-"""Of both tasks made of CIFAR-10."""
+"""Of both tasks made from CIFAR-10."""
 
 
 def colours(images: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Selective copy: say sixteen symbols again in order that were scattered among blanks."""
+"""Selective copy: repeat in order sixteen symbols that were scattered among blanks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from longwave.tasks.trivial.constant import Majority
 LENGTHS = {"T=256": 256, "T=4096": 4096}
 """Steps before the markers of each variant."""
 LENGTH, SYMBOLS = 16, 14
-"""Symbols to remember, and how many there are: 1 ... 14."""
+"""Number of symbols to remember, and of different symbols: 1 ... 14."""
 BLANK, MARKER = 0, SYMBOLS + 1
 HELD_OUT = 1000
 """Sequences of the validation and of the test split."""
@@ -26,7 +26,7 @@ HELD_OUT = 1000
 def sequences(length: int, seed: int, n: int) -> Sequences:
     """Return n sequences: ``length`` blanks with 16 uniform symbols at distinct uniform places, then 16 markers.
 
-    At the markers, and there alone, the classes are the symbols less 1, in the order of their places.
+    Only the steps of the markers have classes: the symbols minus 1, in order of position.
     """
     g = seeded_generator(seed)
     symbols = torch.randint(1, SYMBOLS + 1, (n, LENGTH), generator=g)
@@ -47,7 +47,7 @@ TASK = TaskSpec(
     name="selective_copy",
     title="Selective copy",
     family="recall",
-    summary="Selection: hold sixteen symbols from random places among T steps, and nothing else.",
+    summary="Selection: remember only the sixteen symbols at random positions among T steps.",
     inputs=MARKER + 1,
     outputs=SYMBOLS,
     asked="at every step",

@@ -30,7 +30,7 @@ TASK = TaskSpec(
     name="texas",
     title="Texas",
     family="graph",
-    summary="Structure: neighbours mostly differ, so that an average over them hides what is asked.",
+    summary="Structure: neighbours mostly differ, so that averaging over them hides the class.",
     inputs=FEATURES,
     outputs=CLASSES,
     asked="at the nodes of a split",
@@ -56,7 +56,7 @@ TASK = TaskSpec(
     protocols=(
         SPLIT_NOTE,
         GATING_NOTE,
-        note("GraphCON's code selects by the validation loss of a pass with dropout, here by accuracy", "thesis"),
+        note("GraphCON's code selects by the validation loss of a pass with dropout, here accuracy is used", "thesis"),
         note("GraphCON's code ends after 100 epochs without a better validation loss, here none ends early", "thesis"),
     ),
     files=FILES,

@@ -19,7 +19,7 @@ from longwave.tasks.formats.audio import list_digest, map_rows, read_sound, spec
 from longwave.tasks.trivial.constant import Mean, Persistence
 
 RATE, SIZE, HOP = 16000, 256, 128
-"""Of the files, in Hz; of frames at 8 kHz, in samples."""
+"""Sampling rate of the files, in Hz; length and hop of frames at 8 kHz, in samples."""
 BINS = SIZE // 2 + 1
 CORE = """
     MDAB0 MWBT0 FELC0 MTAS1 MWEW0 FPAS0 MJMP0 MLNT0 FPKT0 MLLL0 MTLS0 FJLM0
@@ -64,7 +64,7 @@ def _list_utterances(folder: Path) -> dict[str, list[Path]]:
 def log_spectrum(x: np.ndarray) -> np.ndarray:
     """Return 10 log10(10⁻⁵ + |STFT|²) of a sound at 16 kHz, (F, 129) float32, in dB.
 
-    As the papers' code: brought to 8 kHz, filled with zeros to whole hops and by a frame of zeros at each end, then
+    As in the papers' code: resampled to 8 kHz, zero-padded to whole hops and by a frame at each end, then
     frames of 256 samples, 128 apart. The code resamples in Matlab, this in scipy.
     """
     from scipy.signal import resample_poly
@@ -103,7 +103,7 @@ def _load(variant: str) -> Data[Sequences]:
         training = training[~training[:, 0].isnan()]
         shift, scale = training.mean(0), training.std(0)
         if (training.amin(0) == training.amax(0)).any():
-            raise DataError(f"{folder}: every bin must vary over the training split, or it has no norm.")
+            raise DataError(f"{folder}: every bin must vary over the training split to be normalised.")
         levels = {part: (values - shift) / scale for part, values in levels.items()}
     train, valid, test = (_split(levels[part], variant) for part in ("train", "valid", "test"))
     return Data(train=train, valid=valid, test=test)
@@ -135,16 +135,15 @@ TASK = TaskSpec(
         "exprnn": changes(hidden=425, source="units of Lipschitz RNN, Table 2; the rest as for all others"),
     },
     variants="empty: in dB; normalised: each bin of mean 0 and variance 1 over the training split; "
-    "previous: shown a frame, recall the one before it, which is what expRNN's data preparation makes",
+    "previous: given a frame, recall the one before it, which is what expRNN's data preparation produces",
     source="Garofolo 1993; features and splits as in the code of Wisdom et al. 2016, arXiv:1611.00035",
     licence=FILES.licence,
-    length="varies: a sentence of 1 to 8 s has some 60 to 500 frames, a split is filled up to its longest",
+    length="varies: a sentence of 1 to 8 s has some 60 to 500 frames, a split is padded to its longest",
     lag="not known: a sound lasts some 5 frames of 16 ms, a word some 20",
     horizon=1,
     protocols=(
         note(
-            "the papers speak of normalised magnitudes, but their code leaves them in dB, and so must errors"
-            " above 1 be",
+            "the papers speak of normalised magnitudes, but their code leaves them in dB, as errors above 1 imply",
             minor=True,
         ),
         note(

@@ -1,7 +1,7 @@
-"""ZINC-12k: read a property off the graph of a molecule.
+"""ZINC-12k: predict a property from the graph of a molecule.
 
-PyTorch Geometric unpickles its files, which anybody could have changed, with all that they name; so they are read here,
-and tests compare with what it makes of them.
+PyTorch Geometric unpickles the files, which can run any code in a file that was tampered with; the reader here cannot,
+and tests compare the two.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from longwave.tasks.trivial.constant import Mean
 from longwave.tasks.trivial.graphs import CountRidge
 
 ATOMS = 28
-"""Kinds of atoms with their charge."""
+"""Kinds of atoms, charges told apart."""
 SIZES = {"train": 10000, "val": 1000, "test": 1000}
 ORIGIN = "https://raw.githubusercontent.com/graphdeeplearning/benchmarking-gnns/master/data/molecules"
 FILES = Source(
@@ -42,7 +42,7 @@ FILES = Source(
 
 
 def _read_indices(part: str, count: int) -> list[int]:
-    """Return which molecules of a pickle are taken."""
+    """Return which molecules of a pickle are used."""
     path = FILES.root / f"{part}.index"
     check_ended(path)
     words = path.read_text(encoding="utf-8", errors="replace").strip().split(",")
@@ -75,7 +75,7 @@ def _parse_molecule(held: Any, where: str) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _parse(folder: Path) -> dict[str, Any]:
-    """Return nodes, edges and targets of each part as ``Graphs`` has them."""
+    """Return nodes, edges and targets of each split as ``Graphs`` takes them."""
     arrays = {}
     for part in SIZES:
         path = folder / "molecules" / f"{part}.pickle"

@@ -1,4 +1,4 @@
-"""AL-RNN: an almost linear RNN, of whose units only the last few are rectified."""
+"""AL-RNN: an almost linear RNN, in which only the last few units are rectified."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from longwave.models.base.spec import ModelSpec
 
 @dataclass(frozen=True)
 class ALRNNWeights:
-    """A, W, h and C, and which units are rectified: 1 where they are, else 0."""
+    """A, W, h and C, and a mask of the rectified units, 1 or 0."""
 
     A: Tensor
     W: Tensor
@@ -30,8 +30,8 @@ class ALRNNWeights:
 class ALRNN(Recurrence[ALRNNWeights]):
     """Almost-linear recurrent network of dynamical systems reconstruction, (T, B, p) to (T, B, d).
 
-    Source: Brenner et al. 2024 (arXiv:2410.14240), eq. 2, and the authors' code; the inputs as in their other
-    piecewise linear networks::
+    Source: Brenner et al. 2024 (arXiv:2410.14240), eq. 2, and the authors' code; inputs as in their other piecewise
+    linear networks::
 
         z[n] = A z[n-1] + W Φ(z[n-1]) + h + C x[n]
 
@@ -40,9 +40,9 @@ class ALRNN(Recurrence[ALRNNWeights]):
     N(0, 1), W as N(0, 0.01²), h as 0, C Xavier-uniform, U(−k, k) with k² = 6/(p + d). The read-out sees z. Trainable
     numbers: d² + dp + 2d.
 
-    No printed number of it is at hand.
+    No published result of it is available here.
 
-    Args: ``rectified``, P, of d units at most; for the others see ``Recurrence``. The authors take P = 2 of 20 units on
+    Args: ``rectified``, P, of d units at most; for the others see ``Recurrence``. The authors use P = 2 of 20 units for
     the Lorenz system.
     """
 

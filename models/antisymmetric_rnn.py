@@ -29,7 +29,7 @@ class AntisymmetricWeights:
 
 
 class Antisymmetric(Recurrence[W], Generic[W]):
-    """What the antisymmetric units share: the matrix A, their parameters and their start."""
+    """Base of the antisymmetric units: the matrix A, their hyper-parameters and their initialisation."""
 
     STATE = ("h",)
     PARAMS = (EPSILON, GAMMA, SIGMA)
@@ -40,7 +40,7 @@ class Antisymmetric(Recurrence[W], Generic[W]):
         return {"U": (d, p), "b": (d,), "M": (d * (d - 1) // 2,)}
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
-        """Fill ``weight``: normal for M, torch.nn.Linear's start for the others."""
+        """Fill ``weight``: normal for M, as torch.nn.Linear for the others."""
         std = 2**0.5 * hyper["sigma"] / self.hidden_size
         draw_small(name == "M", weight, std, self.input_size, generator)
 
@@ -58,14 +58,14 @@ class AntisymmetricRNN(Antisymmetric[AntisymmetricWeights]):
 
         h[n] = h[n-1] + ε tanh((M − Mᵀ − γ I) h[n-1] + U x[n] + b)
 
-    Only the d (d − 1)/2 numbers above M's diagonal are held. They start as N(0, 2 (σd/d)²), the law of M − Mᵀ for a
-    full M of N(0, (σd/d)²) as in the code of Erichson et al.; U and b as U(−1/√p, 1/√p). The read-out sees h.
-    Trainable numbers: d (d − 1)/2 + dp + d.
+    Only the d (d − 1)/2 entries above M's diagonal are stored. They start as N(0, 2 (σd/d)²), the distribution of M −
+    Mᵀ for a full M of N(0, (σd/d)²) as in the code of Erichson et al.; U and b as U(−1/√p, 1/√p). The read-out sees h.
+    Trainable parameters: d (d − 1)/2 + dp + d.
 
     Args:
         epsilon: ε > 0, in input steps.
         gamma: γ ≥ 0, diffusion.
-        sigma: σd > 0, the scale of the start.
+        sigma: σd > 0, scale of the initialisation.
         input_size, hidden_size, members, batch_first: See ``Recurrence``.
     """
 

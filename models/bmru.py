@@ -1,4 +1,4 @@
-"""BMRU: bistable units, which the input sets to one of two values, or leaves as they are."""
+"""BMRU: bistable units, which the input sets to one of two values or leaves unchanged."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ class BMRU(Recurrence[BMRUWeights]):
         ĥ = Wx x[n] + bx        β = |Wβ x[n] + bβ|        z = 1 if |ĥ| > β else 0
         h[n] = z α sign(ĥ) + (1 − z) h[n-1]
 
-    so that a state is ±α, exactly and for as long as no input exceeds the threshold. The gradient is straight-through:
-    it takes z for σ(|ĥ| − β) and the sign for tanh(ĥ). That choice is ours, and so is the start: weights and biases as
-    torch.nn.Linear's, U(−1/√p, 1/√p), and α as 1. The read-out sees h. Trainable numbers: 2 (dp + d) + d.
+    so that a state stays exactly ±α as long as no input exceeds the threshold. The gradient is straight-through:
+    it replaces z by σ(|ĥ| − β) and the sign by tanh(ĥ). That choice is ours, and so is the initialisation: weights and
+    biases as torch.nn.Linear's, U(−1/√p, 1/√p), and α as 1. The read-out sees h. Trainable parameters: 2 (dp + d) + d.
 
-    Neither equation nor gradient was compared with the paper's text, of which the abstract alone was at hand. So it was
-    with its cumulative successors, CMRU and αCMRU (Brandoit et al. 2026, arXiv:2605.11855), whose equations
-    were not available: they are not here.
+    Only the paper's abstract was available: neither equation nor gradient was compared with its text. Its cumulative
+    successors, CMRU and αCMRU (Brandoit et al. 2026, arXiv:2605.11855), are left out, as their equations were not
+    available.
 
-    No printed number of it is at hand.
+    No published result of it is available here.
 
     Args: see ``Recurrence``.
     """
@@ -63,7 +63,7 @@ class BMRU(Recurrence[BMRUWeights]):
         nn.init.uniform_(weight, low, high, generator=generator)
 
     def drive(self, x: Tensor, w: BMRUWeights) -> tuple[Tensor, ...]:
-        """Return ĥ, and what β is the size of."""
+        """Return ĥ, and the value whose modulus is β."""
         return affine(w.Wx, x, w.bx), affine(w.Wbeta, x, w.bbeta)
 
     def step(self, u: tuple[Tensor, ...], state: State, w: BMRUWeights) -> State:
@@ -75,7 +75,7 @@ class BMRU(Recurrence[BMRUWeights]):
 
 
 def straight_through(value: Tensor, soft: Tensor) -> Tensor:
-    """Return ``value``, to the last bit, with the gradient of ``soft``."""
+    """Return ``value``, bit for bit, with the gradient of ``soft``."""
     return value.detach() + (soft - soft.detach())
 
 

@@ -1,4 +1,4 @@
-"""chrono-LSTM: an LSTM whose gates start with memories as long as the sequence."""
+"""chrono-LSTM: an LSTM whose gates are initialised for memories as long as the sequence."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class ChronoLSTM(LSTM):
         i, f, o = σ(V x[n] + b + W h[n-1] + c)        g = tanh(V x[n] + b + W h[n-1] + c)
         c[n] = f c[n-1] + i g                         h[n] = o tanh(c[n])
 
-    All biases start at 0 but b_f = log U[1, T_max − 1] of the forget gate and b_i = −b_f of the input gate; matrices
-    as U(−1/√d, 1/√d). The read-out sees h. It is the benchmark's LSTM row: this start alone is worth 44 points of
+    All biases start at 0 except b_f = log U[1, T_max − 1] of the forget gate and b_i = −b_f of the input gate; matrices
+    as U(−1/√d, 1/√d). The read-out sees h. It is the benchmark's LSTM row: this initialisation alone adds 44 points of
     accuracy on EigenWorms (LEM, Table 10).
 
-    Args: ``biases``, 2 or 1 a gate; ``t_max``, T_max, in input steps; for the others see ``Recurrence``.
+    Args: ``biases``, 2 or 1 per gate; ``t_max``, T_max, in input steps; for the others see ``Recurrence``.
     """
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:

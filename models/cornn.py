@@ -23,7 +23,7 @@ EPSILON = Param("epsilon", "ε", 0.1, 10.0, True, "1", "Damping of the velocity.
 
 @dataclass(frozen=True)
 class CoRNNWeights:
-    """The weights, and Δt, γ, ε, learned or given."""
+    """The weights, and Δt, γ, ε, learned or fixed."""
 
     V: Tensor
     W: Tensor
@@ -42,19 +42,19 @@ class CoRNN(Recurrence[CoRNNWeights]):
         z[n] = z[n-1] + Δt (tanh(W y[n-1] + 𝒲 z[n-1] + V x[n] + b) − γ y[n-1] − ε z[n-1])
         y[n] = y[n-1] + Δt z[n]
 
-    With ``damping="implicit"`` ε z[n] replaces ε z[n-1], and so z[n] is the explicit sum without its damping term,
-    divided by 1 + Δt ε. The read-out sees y. 𝒲 is ``Wz`` here. With ``trainable=True`` Δt, γ, ε are the start of
-    three numbers that are trained (Appendix B): Δt = σ(·), γ and ε = ReLU(·), so that a γ or ε of 0 stays 0.
-    Trainable numbers: 2d² + dp + d, and 3 with ``trainable``.
+    With ``damping="implicit"`` ε z[n] replaces ε z[n-1], so z[n] is the explicit sum without its damping term, divided
+    by 1 + Δt ε. The read-out sees y. 𝒲 is ``Wz`` here. With ``trainable=True`` Δt, γ, ε are initial values of three
+    trained parameters (Appendix B): Δt = σ(·), γ and ε = ReLU(·), so that a γ or ε of 0 stays 0.
+    Trainable parameters: 2d² + dp + d, and 3 with ``trainable``.
 
     Weights start as U(−k, k), k = 1/√(p + 2d): one affine map over x, z and y, as in the authors' code for the
-    adding, MNIST and activity tasks. On two tasks that code has separate maps with a k of their own: noise-padded
-    CIFAR, 1/√p for V and b, 1/√d for W and 𝒲; IMDB, 1/√p for V and b, 1/√(2d) for W and 𝒲. The one start holds
-    there too, so that no model depends on its task; its k is smaller than each of these.
+    adding, MNIST and activity tasks. On two tasks that code has separate maps, each with its own k: noise-padded
+    CIFAR, 1/√p for V and b, 1/√d for W and 𝒲; IMDB, 1/√p for V and b, 1/√(2d) for W and 𝒲. Here the first
+    initialisation is used there too, so that no model depends on its task; its k is smaller than each of these.
 
     Args:
         dt: Δt > 0, in input steps; below 1 with ``trainable``.
-        gamma, epsilon: γ ≥ 0 and ε ≥ 0, pure numbers. Stable, and |y|² + |z|²/γ ≤ d n Δt/γ, for ε > 1/2 and
+        gamma, epsilon: γ ≥ 0 and ε ≥ 0, dimensionless. Stable, and |y|² + |z|²/γ ≤ d n Δt/γ, for ε > 1/2 and
             Δt < (2ε − 1)/(γ + ε²) (explicit) or Δt < (2ε − 1)/γ (implicit).
         damping: ``"explicit"`` or ``"implicit"``.
         trainable: Whether Δt, γ, ε are trained.

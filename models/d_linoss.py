@@ -18,9 +18,9 @@ from longwave.models.base.weights import WeightGroup
 from longwave.models.linoss import LinearOscillators
 
 R_MIN = 0.9
-"""Smallest modulus of an eigenvalue at the start."""
+"""Smallest initial modulus of an eigenvalue."""
 LEAST = 1e-6
-"""Smallest Δ² that A's band is divided by."""
+"""Smallest Δ² by which A's band is divided."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class DLinOSS(LinearOscillators[DLinOSSWeights]):
         z[n] = (z[n-1] + Δ (B u[n] − A x[n-1])) / (1 + Δ G)
         x[n] = x[n-1] + Δ z[n]
 
-    with A = Â inside the band between (√(1 + ΔG) − 1)²/Δ² and (√(1 + ΔG) + 1)²/Δ², its nearest end outside, so that
+    with A = Â clipped to the band from (√(1 + ΔG) − 1)²/Δ² to (√(1 + ΔG) + 1)²/Δ², so that
     eigenvalues are complex, with |λ|² = 1/(1 + ΔG). |λ|² starts uniform in [0.9², 1] and arg λ in [0, π], s as
     N(0, 0.5²); Ĝ and Â follow. B and read-out start as LinOSS's. Â, Ĝ and s do not decay. Trainable numbers: 2dp + 3d.
 
@@ -69,7 +69,7 @@ class DLinOSS(LinearOscillators[DLinOSSWeights]):
 
     @torch.no_grad()
     def reset_parameters(self, generators: Generators = None) -> None:
-        """Draw all weights anew; G and A from modulus and argument of the eigenvalues."""
+        """Draw all weights again; G and A from modulus and argument of the eigenvalues."""
         super().reset_parameters(generators)
         A, G = self.get_parameter("A"), self.get_parameter("G")
         dt, square, angle = sigmoid(self.get_parameter("s")), G.clone(), A.clone()

@@ -1,4 +1,4 @@
-"""DeltaNet: linear attention whose memory overwrites what it holds under a key."""
+"""DeltaNet: linear attention whose memory overwrites the value stored under a key."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from longwave.models.base.weights import W, WeightGroup
 from longwave.models.kernels.matrix.form import Form
 
 STD = 0.02
-"""Standard deviation of the matrices at the start."""
+"""Initial standard deviation of the matrices."""
 RATES = {"0-1": 1.0, "-1-1": 2.0}
 """The largest β by the range of the eigenvalues 1 − β."""
 
 
 @dataclass(frozen=True)
 class DeltaNetWeights:
-    """Q and K (M, Hw, p), V (M, d, p), B (M, H, p), and the norm's scale (M, 1, w), for H heads of w numbers."""
+    """Q and K (M, Hw, p), V (M, d, p), B (M, H, p), and the norm's scale (M, 1, w), for H heads of width w."""
 
     Q: Tensor
     K: Tensor
@@ -36,7 +36,7 @@ class DeltaNetWeights:
 
 
 class Heads(MatrixRecurrence[W], Generic[W]):
-    """What layers of ``heads`` heads share: d columns, cut into heads of w; queries, keys, values and a norm."""
+    """Base of layers with ``heads`` heads: d columns, split into heads of w; queries, keys, values and a norm."""
 
     heads: int
 
@@ -50,13 +50,13 @@ class Heads(MatrixRecurrence[W], Generic[W]):
         weight.fill_(1.0) if name == "scale" else nn.init.normal_(weight, 0.0, STD, generator=generator)
 
     def look_up(self, x: Tensor, Q: Tensor, K: Tensor, V: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return queries and keys (M, T, B, H, I), of length 1/√I and 1, and values (M, T, B, H, w), by their maps."""
+        """Return queries and keys (M, T, B, H, I), of length 1/√I and 1, and values (M, T, B, H, w)."""
         heads, _ = self.head_sizes
         q, k, v = (by_head(silu(affine(weight, x)), heads) for weight in (Q, K, V))
         return to_unit(q) * q.shape[-1] ** -0.5, to_unit(k), v
 
     def normed(self, outputs: Tensor, scale: Tensor) -> Tensor:
-        """Return the outputs of all heads (M, T, B, H, w), each with a mean square of 1, side by side (M, T, B, d)."""
+        """Return the outputs of all heads (M, T, B, H, w), each with mean square 1, concatenated (M, T, B, d)."""
         rows = rms_normed(outputs) * scale[:, :, None, None]
         return rows.flatten(-2)[..., : self.hidden_size]
 
@@ -64,22 +64,22 @@ class Heads(MatrixRecurrence[W], Generic[W]):
 class DeltaNet(Heads[DeltaNetWeights]):
     """Linear attention by the delta rule, (T, B, p) to (T, B, d).
 
-    Source: Schlag et al. 2021 (arXiv:2102.11174) and Yang et al. 2024 (arXiv:2406.06484) as flash-linear-attention has
-    them; with a matrix S for each of H heads, which are w = ⌈d/heads⌉ wide::
+    Source: Schlag et al. 2021 (arXiv:2102.11174) and Yang et al. 2024 (arXiv:2406.06484) as in flash-linear-attention;
+    with a matrix S for each of H heads, which are w = ⌈d/heads⌉ wide::
 
         q, k = SiLU(Q x)/‖SiLU(Q x)‖ w^(−1/2), SiLU(K x)/‖SiLU(K x)‖       v = SiLU(V x)       β = σ(B x)
         S[n] = S[n-1] + β k (v − S[n-1]ᵀ k)ᵀ                                o[n] = norm(S[n]ᵀ q) s
 
-    so that S holds v under k where β = 1. The step's matrix 1 − β k kᵀ has the eigenvalue 1 − β along k; with
+    so that S stores v under k where β = 1. The step's matrix 1 − β k kᵀ has the eigenvalue 1 − β along k; with
     ``eigenvalues`` of −1 to 1 (Grazzi et al. 2025, arXiv:2411.12537) β is twice as large, and S can change its sign.
-    norm(·) divides each head by its root mean square. Where ``heads`` does not divide d, the last head has fewer
-    columns, filled up with zeros.
+    norm(·) divides each head by its root mean square. If ``heads`` does not divide d, the last head has fewer columns
+    and is padded with zeros.
 
-    Q, K, V and B start as N(0, 0.02²), s as 1, which does not decay. The read-out sees o; output map, short
-    convolution and gated map are a residual block's, see ``base.block``. Trainable numbers: 2pHw + pd + pH + w.
+    Q, K, V and B start as N(0, 0.02²), s as 1, without weight decay. The read-out sees o; output map, short convolution
+    and gated map belong to the residual block, see ``base.block``. Trainable parameters: 2pHw + pd + pH + w.
 
     Args:
-        heads: Matrices side by side, at most.
+        heads: Number of heads, at most.
         eigenvalues: Range of 1 − β.
         input_size, hidden_size, members, batch_first: See ``Recurrence``.
     """
@@ -116,7 +116,7 @@ class DeltaNet(Heads[DeltaNetWeights]):
 
 
 def count(p: int, d: int, q: int, heads: int = 4, **_: OptionValue) -> int:
-    """Return the trainable numbers of the layer and its read-out."""
+    """Return the trainable parameters of the layer and its read-out."""
     heads, width = head_sizes(d, heads)
     return p * (2 * heads * width + d + heads) + width + (d + 1) * q
 

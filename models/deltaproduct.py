@@ -1,4 +1,4 @@
-"""DeltaProduct: several delta rules a step, whose product can turn a state, not only mirror it."""
+"""DeltaProduct: several delta rules a step, whose product can rotate a state, not only reflect it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from longwave.models.deltanet import RATES, DeltaNetWeights, Heads
 from longwave.models.kernels.matrix.form import Form
 
 PARTS = {"k": "i", "v": "j", "beta": ""}
-"""What a delta rule reads, and the axes."""
+"""Inputs of a delta rule, and their axes."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ P = TypeVar("P", bound=DeltaProductWeights)
 
 
 class DeltaRules(Heads[P], Generic[P]):
-    """What DeltaProduct is without a decay and with one."""
+    """Base of DeltaProduct without and with a decay."""
 
     STATE = ("S",)
     OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = {
@@ -77,19 +77,19 @@ class DeltaRules(Heads[P], Generic[P]):
 class DeltaProduct(DeltaRules[DeltaProductWeights]):
     """Linear attention by products of delta rules, (T, B, p) to (T, B, d).
 
-    Source: Siems et al. 2025 (arXiv:2502.10297); as DeltaNet, but that S goes through the delta rules of n keys, values
-    and rates before it is read, n being ``products``::
+    Source: Siems et al. 2025 (arXiv:2502.10297); as DeltaNet, but S goes through the delta rules of n = ``products``
+    keys, values and rates before it is read::
 
         S ← S + βᵢ kᵢ (vᵢ − Sᵀ kᵢ)ᵀ  for i = 1 … n        o = norm(Sᵀ q) s
 
-    The step's matrix is the product of all 1 − βᵢ kᵢ kᵢᵀ; two of them with β = 2 turn S in the plane of their keys.
-    Starts, norm, read-out and what a residual block adds are DeltaNet's. Trainable numbers:
+    The step's matrix is the product of all 1 − βᵢ kᵢ kᵢᵀ; two of them with β = 2 rotate S in the plane of their keys.
+    Initialisation, norm, read-out and the parts of a residual block are DeltaNet's. Trainable parameters:
     pHw + n (pHw + pd + pH) + w.
 
     Args:
-        products: Delta rules a step.
-        heads: Matrices side by side, at most.
-        eigenvalues: Range of 1 − β; the paper has both.
+        products: Delta rules per step.
+        heads: Number of heads, at most.
+        eigenvalues: Range of 1 − β; the paper uses both.
         input_size, hidden_size, members, batch_first: See ``Recurrence``.
     """
 
@@ -97,7 +97,7 @@ class DeltaProduct(DeltaRules[DeltaProductWeights]):
 
 
 def count(p: int, d: int, q: int, heads: int = 4, products: int = 2, **_: OptionValue) -> int:
-    """Return the trainable numbers of the layer and its read-out."""
+    """Return the trainable parameters of the layer and its read-out."""
     heads, width = head_sizes(d, heads)
     return p * (heads * width + products * (heads * width + d + heads)) + width + (d + 1) * q
 

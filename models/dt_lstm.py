@@ -33,12 +33,12 @@ class DtLSTM(TorchNamed[DtLSTMWeights]):
         c[n] = Δt f c[n-1] + Δt i g            (v1)   h[n] = o tanh(c[n])
         c[n] = (1 − Δt) f c[n-1] + Δt i g      (v2)
 
-    Weights, their start and the read-out (of h) are the LSTM's. The paper tunes Δt and prints no range.
+    Weights, their initialisation and the read-out (of h) are the LSTM's. The paper tunes Δt but gives no range.
 
     Args:
         dt: 0 < Δt ≤ 1, in input steps.
         version: ``"v1"`` or ``"v2"``.
-        biases: 2 or 1 a gate.
+        biases: 2 or 1 per gate.
         input_size, hidden_size, members, batch_first: See ``Recurrence``.
     """
 

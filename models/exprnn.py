@@ -33,9 +33,9 @@ class ExpRNN(Recurrence[ExpWeights]):
 
         h[n] = modReLU(exp(A) h[n-1] + V x[n])            modReLU(u) = sign(u) ReLU(|u| + b),   A = M − Mᵀ
 
-    Only the d (d − 1)/2 numbers above M's diagonal are held. A starts block-diagonal with rotations by angles of
-    U(−π, π) (Henaff et al. 2016, one of the paper's two starts), V Kaiming-normal, b as U(−0.01, 0.01). The read-out
-    sees h. Trainable numbers: d (d − 1)/2 + dp + d.
+    Only the d (d − 1)/2 entries above M's diagonal are stored. A starts block-diagonal with rotations by angles of
+    U(−π, π) (Henaff et al. 2016, one of the paper's two initialisations), V Kaiming-normal, b as U(−0.01, 0.01). The
+    read-out sees h. Trainable parameters: d (d − 1)/2 + dp + d.
 
     Args: see ``Recurrence``.
     """
@@ -49,7 +49,7 @@ class ExpRNN(Recurrence[ExpWeights]):
         return {"V": (d, p), "b": (d,), "M": (d * (d - 1) // 2,)}
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
-        """Fill ``weight`` as the paper says."""
+        """Fill ``weight`` as in the paper."""
         if name == "V":
             nn.init.normal_(weight, 0.0, (2 / self.input_size) ** 0.5, generator=generator)
         elif name == "b":

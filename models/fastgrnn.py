@@ -34,9 +34,9 @@ class FastGRNN(Recurrence[FastGRNNWeights]):
     elsewhere confirm its form::
 
         s = V x[n] + W h[n-1]                        g = σ(s + b_g)
-        h[n] = (σ(ζ) (1 − g) + σ(ν)) tanh(s + b_h) + g h[n-1],    ζ and ν two numbers
+        h[n] = (σ(ζ) (1 − g) + σ(ν)) tanh(s + b_h) + g h[n-1],    ζ and ν scalars
 
-    V and W start as N(0, 0.1²), both biases as 1, ζ as 1, ν as −4. The read-out sees h. Trainable numbers: d² + dp +
+    V and W start as N(0, 0.1²), both biases as 1, ζ as 1, ν as −4. The read-out sees h. Trainable parameters: d² + dp +
     2d + 2.
 
     Args: see ``Recurrence``.

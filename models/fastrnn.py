@@ -16,7 +16,7 @@ from longwave.models.base.spec import ModelSpec
 
 @dataclass(frozen=True)
 class FastRNNWeights:
-    """The weights, and the two numbers a and c."""
+    """The weights, and the scalars a and c."""
 
     V: Tensor
     W: Tensor
@@ -31,9 +31,9 @@ class FastRNN(Recurrence[FastRNNWeights]):
     Source: Kusupati et al. 2018 (arXiv:1901.02358), from knowledge of the paper; the parameter counts quoted
     elsewhere confirm its form::
 
-        h[n] = σ(a) tanh(V x[n] + W h[n-1] + b) + σ(c) h[n-1],    a and c two numbers
+        h[n] = σ(a) tanh(V x[n] + W h[n-1] + b) + σ(c) h[n-1],    a and c scalars
 
-    V and W start as N(0, 0.1²), b as 1, a as −3, c as 3. The read-out sees h. Trainable numbers: d² + dp + d + 2.
+    V and W start as N(0, 0.1²), b as 1, a as −3, c as 3. The read-out sees h. Trainable parameters: d² + dp + d + 2.
 
     Args: see ``Recurrence``.
     """

@@ -1,4 +1,4 @@
-"""G²: gradient gating, which slows a node's channels where they differ little from its neighbours'."""
+"""G²: gradient gating, which slows down the channels of a node that differ little from its neighbours'."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ALPHA = Param(
 
 @dataclass(frozen=True)
 class GatingWeights:
-    """The encoder, the convolution, that of the rates if it is another, p, and α where it is given."""
+    """The encoder, the convolution, a separate one for the rates if there is one, p, and α if given."""
 
     We: Tensor
     be: Tensor
@@ -56,12 +56,13 @@ class G2(EncodedLayer[GatingWeights]):
         τ_ik = tanh(mean over the edges from i to j of |U_jk − U_ik|^p)
         X[n] = (1 − τ) X[n-1] + τ σ(F(X[n-1]))
 
-    F and F̂ are convolutions by PyG's layers; σ is ReLU, for attention ELU and the mean of four neighbouring channels,
-    as in ``gat``. The mean runs over the edges that leave i, while F hears those that arrive: the same on undirected
-    graphs. A node that no edge leaves keeps X[0]. One convolution serves all layers, as in the code. The read-out
-    sees X[L]. Convolutions start as PyG's, the encoder as torch.nn.Linear.
+    F and F̂ are convolutions as PyG's layers; σ is ReLU, for attention ELU and the mean of four neighbouring channels,
+    as in ``gat``. The mean is over outgoing edges of i, while F uses incoming ones: the same on undirected graphs. A
+    node without outgoing edges keeps X[0]. All layers share one convolution, as in the code. The read-out sees X[L].
+    Convolutions start as PyG's, the encoder as torch.nn.Linear.
 
-    0 ≤ τ ≤ 1, so each channel of X[n] lies between those of X[0] and of σ(F). Trainable numbers: d p + d and those of
+    0 ≤ τ ≤ 1, so each channel of X[n] lies between those of X[0] and of σ(F). Trainable parameters: d p + d and those
+    of
     one convolution: GCN d² + d, GraphSAGE 2 d² + d, attention 4 (d² + 3 d); twice with ``second``; L times without
     ``shared``.
 
@@ -70,10 +71,10 @@ class G2(EncodedLayer[GatingWeights]):
         alpha: τ^α in place of τ, 0 ≤ α ≤ 1; by default α = 1.
         coupling: F: ``"gcn"``, ``"gat"`` or ``"sage"``.
         layers: L.
-        second: Whether F̂ is a convolution of its own, not F.
-        aggregate: ``"mean"``, or ``"sum"`` as eq. 8.4 prints it.
+        second: Whether F̂ is a separate convolution, not F.
+        aggregate: ``"mean"``, or ``"sum"`` as in eq. 8.4.
         rate: ``"multi"``, or ``"single"``, the ablation of eq. 8.26: τ_i = tanh(mean of ‖U_j − U_i‖_p) for all k.
-        shared: Whether one convolution serves all layers.
+        shared: Whether all layers share one convolution.
         input_size, hidden_size, members: See ``Layer``.
     """
 
@@ -123,9 +124,9 @@ class G2(EncodedLayer[GatingWeights]):
 
 
 def _power(x: Tensor, p: Tensor) -> Tensor:
-    """Return x^p for x ≥ 0 and p > 0; its slope at 0 is taken as 0, where for p < 1 there is none.
+    """Return x^p for x ≥ 0 and p > 0; its derivative at 0 is set to 0; for p < 1 it does not exist.
 
-    By exp and log, which together cost a third of torch's power of two tensors and its derivative.
+    By exp and log, which together cost a third of torch.pow of two tensors and its derivative.
     """
     there = x > 0
     return (p * torch.where(there, x, 1.0).log()).exp() * there

@@ -11,14 +11,14 @@ from longwave.models.gcn import PlainConvolutions, plain_count
 class GAT(PlainConvolutions):
     """Graph attention network.
 
-    Source: Veličković et al. 2018 (arXiv:1710.10903), eqs. 1 to 5, by PyG's ``GATConv`` with H = 4 heads::
+    Source: Veličković et al. 2018 (arXiv:1710.10903), eqs. 1 to 5, as PyG's ``GATConv`` with H = 4 heads::
 
         X[n] = mean of H neighbouring channels of ELU(A(X[n-1]) X[n-1] W[n] + b[n]),    X[0] the features
         A_ij = softmax over the j with an edge to i, and i itself, of LeakyReLU(a · W x_i + c · W x_j)
 
-    The paper concatenates the heads; the authors' code of GraphCON and G² averages four neighbouring channels after
-    ELU, and so does this. All weights start Glorot-uniform, b as 0. The read-out sees X[L].
-    Trainable numbers: H (d p + 3 d) + (L − 1) H (d² + 3 d).
+    The paper concatenates the heads; this one averages four neighbouring channels after ELU, as the authors' code of
+    GraphCON and G² does. All weights start Glorot-uniform, b as 0. The read-out sees X[L].
+    Trainable parameters: H (d p + 3 d) + (L − 1) H (d² + 3 d).
 
     Args:
         layers: L.

@@ -30,7 +30,7 @@ class GatedAntisymmetricRNN(Antisymmetric[GatedAntisymmetricWeights]):
         a = (M − Mᵀ − γ I) h[n-1]                    g = σ(a + U_g x[n] + b_g)
         h[n] = h[n-1] + ε g tanh(a + U x[n] + b)
 
-    Weights start as in the antisymmetric RNN; the read-out sees h. Trainable numbers: d (d − 1)/2 + 2 (dp + d).
+    Weights start as in the antisymmetric RNN; the read-out sees h. Trainable parameters: d (d − 1)/2 + 2 (dp + d).
 
     Args: see ``AntisymmetricRNN``.
     """

@@ -21,7 +21,7 @@ from longwave.models.deltanet import RATES, Heads
 from longwave.models.kernels.matrix.form import Form
 
 MOST_RATE = 16.0
-"""Largest exp(A_log) at the start."""
+"""Largest initial exp(A_log)."""
 
 
 @dataclass(frozen=True)
@@ -42,19 +42,20 @@ class GatedDeltaNetWeights:
 class GatedDeltaNet(Heads[GatedDeltaNetWeights]):
     """Delta rule with decay and an output gate, (T, B, p) to (T, B, d).
 
-    Source: Yang et al. 2025 (arXiv:2412.06464), eq. 10, as flash-linear-attention has it; q, k and v as in DeltaNet,
-    with keys of ⌈w/2⌉ numbers and values of w::
+    Source: Yang et al. 2025 (arXiv:2412.06464), eq. 10, as in flash-linear-attention; q, k and v as in DeltaNet, with
+    keys of ⌈w/2⌉ entries and values of w::
 
         α = exp(−exp(A_log) softplus(A x + b))        β = σ(B x)
         S[n] = α S[n-1] + β k (v − α S[n-1]ᵀ k)ᵀ       o[n] = norm(S[n]ᵀ q) s SiLU(G x)
 
     With ``eigenvalues`` of −1 to 1 β is twice as large. All maps start as N(0, 0.02²), A_log as log U(0, 16), b as
-    softplus⁻¹(Δ₀) with log Δ₀ uniform between log 0.001 and log 0.1 and Δ₀ ≥ 10⁻⁴, s as 1; A_log, b and s do not decay.
-    The read-out sees o; output map, short convolution and gated map are a residual block's, see ``base.block``.
-    Trainable numbers: 2pH⌈w/2⌉ + 2pd + 2pH + 2H + w.
+    softplus⁻¹(Δ₀) with log Δ₀ uniform between log 0.001 and log 0.1 and Δ₀ ≥ 10⁻⁴, s as 1; A_log, b and s have no
+    weight decay. The read-out sees o; output map, short convolution and gated map belong to the residual block, see
+    ``base.block``.
+    Trainable parameters: 2pH⌈w/2⌉ + 2pd + 2pH + 2H + w.
 
     Args:
-        heads: Matrices side by side, at most.
+        heads: Number of heads, at most.
         eigenvalues: Range of 1 − β.
         input_size, hidden_size, members, batch_first: See ``Recurrence``.
     """
@@ -74,14 +75,14 @@ class GatedDeltaNet(Heads[GatedDeltaNetWeights]):
         return Form(heads, ceil(width / 2), width, {"S": "ij"}, {"q": "i", "k": "i", "v": "j", "beta": "", "alpha": ""})
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the weights' docstring."""
+        """Return the shapes given in the docstring of the weights."""
         p, d, (heads, width) = self.input_size, self.hidden_size, self.head_sizes
         keys = (heads * ceil(width / 2), p)
         maps = {"Q": keys, "K": keys, "V": (d, p), "G": (d, p), "A": (heads, p), "B": (heads, p)}
         return {**maps, "A_log": (heads,), "dt_bias": (heads,), "scale": (width,)}
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
-        """Fill ``weight`` as the code does."""
+        """Fill ``weight`` as in the authors' code."""
         draw_decay(name, weight, generator) or super().draw(name, weight, hyper, generator)
 
     def drive(self, x: Tensor, w: GatedDeltaNetWeights) -> tuple[Tensor, ...]:
@@ -101,7 +102,7 @@ class GatedDeltaNet(Heads[GatedDeltaNetWeights]):
 
 
 def decays(x: Tensor, A: Tensor, bias: Tensor, log_rate: Tensor) -> Tensor:
-    """Return α, (M, T, B, H), how much of its state each head keeps."""
+    """Return α, (M, T, B, H), the share of its state that each head keeps."""
     return exp(-exp(log_rate).unsqueeze(1) * softplus(affine(A, x, bias)))
 
 
@@ -115,7 +116,7 @@ def draw_decay(name: str, weight: Tensor, generator: Generator | None) -> bool:
 
 
 def count(p: int, d: int, q: int, heads: int = 4, **_: OptionValue) -> int:
-    """Return the trainable numbers of the layer and its read-out."""
+    """Return the trainable parameters of the layer and its read-out."""
     heads, width = head_sizes(d, heads)
     return p * (2 * heads * ceil(width / 2) + 2 * d + 2 * heads) + 2 * heads + width + (d + 1) * q
 

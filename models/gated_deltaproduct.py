@@ -31,12 +31,12 @@ class GatedDeltaProductWeights(DeltaProductWeights):
 class GatedDeltaProduct(DeltaRules[GatedDeltaProductWeights]):
     """DeltaProduct with decay, (T, B, p) to (T, B, d).
 
-    Source: Siems et al. 2025 (arXiv:2502.10297); as DeltaProduct, but that S decays before its products::
+    Source: Siems et al. 2025 (arXiv:2502.10297); as DeltaProduct, but S decays before its products::
 
         S ← α S,  α = exp(−exp(A_log) softplus(A x + b))        S ← S + βᵢ kᵢ (vᵢ − Sᵀ kᵢ)ᵀ  for i = 1 … n
 
-    A_log and b start as in Gated DeltaNet and do not decay, all else as in DeltaProduct. The read-out sees
-    o = norm(Sᵀ q) s, without the gate that flash-linear-attention has there. Trainable numbers: DeltaProduct's and
+    A_log and b start as in Gated DeltaNet, without weight decay, all else as in DeltaProduct. The read-out sees
+    o = norm(Sᵀ q) s, without the gate of flash-linear-attention. Trainable parameters: DeltaProduct's and
     pH + 2H.
 
     Args: see ``DeltaProduct``.
@@ -49,7 +49,7 @@ class GatedDeltaProduct(DeltaRules[GatedDeltaProductWeights]):
     }
 
     def form(self) -> Form:
-        """Return the form of DeltaProduct with α behind its drives."""
+        """Return the form of DeltaProduct with α after its drives."""
         form = super().form()
         return replace(form, drives={**form.drives, "alpha": ""})
 
@@ -59,7 +59,7 @@ class GatedDeltaProduct(DeltaRules[GatedDeltaProductWeights]):
         return {**super().shapes(), "A": (heads, self.input_size), "A_log": (heads,), "dt_bias": (heads,)}
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
-        """Fill ``weight`` as the code does."""
+        """Fill ``weight`` as in the authors' code."""
         draw_decay(name, weight, generator) or super().draw(name, weight, hyper, generator)
 
     def drive(self, x: Tensor, w: GatedDeltaProductWeights) -> tuple[Tensor, ...]:
@@ -72,7 +72,7 @@ class GatedDeltaProduct(DeltaRules[GatedDeltaProductWeights]):
 
 
 def count(p: int, d: int, q: int, heads: int = 4, **options: OptionValue) -> int:
-    """Return the trainable numbers of the layer and its read-out."""
+    """Return the trainable parameters of the layer and its read-out."""
     number, _ = head_sizes(d, heads)
     return count_without_decay(p, d, q, heads, **options) + number * (p + 2)  # type: ignore[arg-type]
 

@@ -25,7 +25,7 @@ class PlainWeights:
 
 
 class PlainConvolutions(GraphLayer[PlainWeights]):
-    """Convolutions one after another, X[n] = σ(F[n](X[n-1])) with X[0] the features. Subclasses give ``KIND``.
+    """Convolutions one after another, X[n] = σ(F[n](X[n-1])) with X[0] the features. Subclasses set ``KIND``.
 
     The read-out sees X[L]; dropout acts on the X between layers.
     """
@@ -35,7 +35,7 @@ class PlainConvolutions(GraphLayer[PlainWeights]):
     PARAMS = (DROPOUT,)
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return the first convolution's weights, ``first_...``, and those of the others in one, ``rest_...``."""
+        """Return the first convolution's weights, ``first_...``, and those of all others stacked, ``rest_...``."""
         p, d, more = self.input_size, self.hidden_size, self.layers - 1
         rest = conv_shapes(self.KIND, more, d, d, "rest_") if more else {}
         return conv_shapes(self.KIND, 1, p, d, "first_") | rest
@@ -61,20 +61,20 @@ class PlainConvolutions(GraphLayer[PlainWeights]):
 
 
 def plain_count(kind: str, p: int, d: int, q: int, layers: int = 2) -> int:
-    """Return the trainable numbers of L convolutions and the read-out."""
+    """Return the trainable parameters of L convolutions and the read-out."""
     return conv_numbers(kind, p, d) + (layers - 1) * conv_numbers(kind, d, d) + (d + 1) * q
 
 
 class GCN(PlainConvolutions):
     """Graph convolutional network.
 
-    Source: Kipf and Welling 2017 (arXiv:1609.02907), eq. 2, by PyG's ``GCNConv``::
+    Source: Kipf and Welling 2017 (arXiv:1609.02907), eq. 2, as PyG's ``GCNConv``::
 
         X[n] = ReLU(D^-1/2 (A + I) D^-1/2 X[n-1] W[n] + b[n]),    X[0] the features
 
     Each node has one self-loop; d_i counts the edges that end at i with it. W starts Glorot-uniform, b as 0. The
     read-out sees X[L]: where the paper's last convolution gives the classes, here an affine map of each node does.
-    Trainable numbers: d p + d + (L − 1) (d² + d).
+    Trainable parameters: d p + d + (L − 1) (d² + d).
 
     Args:
         layers: L.

@@ -17,7 +17,7 @@ from longwave.models.base.param import OptionValue, Param, learning_rate
 from longwave.models.base.spec import Best, ModelSpec
 
 WHERE = "thesis, section 7.4 and Fig. 7.3"
-DT = Param("dt", "Δt", 0.1, 1.0, True, "layers", "Time step of a layer; 1 in print.", "", searched=False, default=1.0)
+DT = Param("dt", "Δt", 0.1, 1.0, True, "layers", "Time step of a layer; paper: 1.", "", searched=False, default=1.0)
 GAMMA = Param("gamma", "γ", 0.0, 2.0, False, "1", "Squared frequency.", WHERE, zero=True, default=1.0)
 ALPHA = Param("alpha", "α", 0.0, 2.0, False, "1", "Damping of the velocity.", WHERE, zero=True, default=1.0)
 
@@ -49,18 +49,18 @@ class GraphCON(EncodedLayer[GraphCONWeights]):
         Y[n] = Y[n-1] + Δt (σ(F[n](X[n-1])) − γ X[n-1] − α Y[n-1])
         X[n] = X[n-1] + Δt Y[n]
 
-    F is a convolution by PyG's layers: ``"gcn"`` (eq. 7.5) or ``"gat"``, with σ ReLU, or for attention ELU and the
+    F is a convolution as PyG's layers: ``"gcn"`` (eq. 7.5) or ``"gat"``, with σ ReLU, or for attention ELU and the
     mean of four neighbouring channels as in ``gat``. With ``"tran"`` F = A X without weights and σ the identity; A is
-    made once, from X[0], by scaled dot products with four heads, averaged, whose rows add up to 1. The read-out sees
-    X[L]. Dropout acts on X and on Y, each with a mask of its own, after each layer, and at the start.
+    computed once, from X[0], by scaled dot products with four heads, averaged; its rows sum to 1. The read-out sees
+    X[L]. Dropout acts on X and on Y, each with its own mask, after each layer and before the first.
 
-    The authors' code differs by experiment: on WebKB, superpixels and ZINC one convolution serves all layers
+    The authors' code differs by experiment: on WebKB, superpixels and ZINC all layers share one convolution
     (``shared``), and there is a ``residual`` within σ; on WebKB X[0] = Y[0] is the ReLU of the encoder and all weights
     start as U(−1/√d, 1/√d) (``webkb``). On Cora, Citeseer and Pubmed it is another model: ``graphcon_citation``.
 
-    With constant nodes, γ = 1 and rows of A that add up to 1, (X, Y) = (c, 0), c ≥ 0, is steady. Linear stability
+    With constant nodes, γ = 1 and rows of A that sum to 1, (X, Y) = (c, 0), c ≥ 0, is a steady state. Linear stability
     for α = 0: γ Δt² < 4. Without damping the Dirichlet energy does not decay; with α > 0 it may (the thesis'
-    Remark 7.2.6 is about constant shifts, not about the energy). Trainable numbers: d p + d, and those of the
+    Remark 7.2.6 is about constant shifts, not about the energy). Trainable parameters: d p + d, and those of the
     convolutions: GCN d² + d, attention 4 (d² + 3 d) each, ``tran`` 8 (d² + d) in all; residual d² + d, with attention
     4 (d² + d), ``"map"`` 16 d² + 4 d.
 
@@ -70,10 +70,10 @@ class GraphCON(EncodedLayer[GraphCONWeights]):
         dropout: Share of X and of Y set to zero in training.
         layers: L.
         coupling: ``"gcn"``, ``"gat"`` or ``"tran"``.
-        shared: Whether one convolution serves all layers.
+        shared: Whether all layers share one convolution.
         residual: What is added to F(X) within σ: nothing; ``"plus"``: R X + r (superpixels); ``"difference"``:
             R X + r − W X (ZINC, and version 2 on WebKB); ``"map"``: −(R W X + r) (version 1 there).
-        webkb: Whether the start is as on WebKB.
+        webkb: Whether to initialise as on WebKB.
         input_size, hidden_size, members: See ``Layer``.
 
     Raises:
@@ -111,7 +111,7 @@ class GraphCON(EncodedLayer[GraphCONWeights]):
         return {**super().shapes(), "R": (wide, wide if self.residual == "map" else d), "r": (wide,)}
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
-        """Fill ``weight`` as its kind says; on WebKB all that are no biases as U(−1/√d, 1/√d)."""
+        """Fill ``weight`` as its kind says; on WebKB all except biases as U(−1/√d, 1/√d)."""
         if self.webkb and name not in ("be", "r", "conv_b"):
             nn.init.uniform_(weight, -(self.hidden_size**-0.5), self.hidden_size**-0.5, generator=generator)
         else:
@@ -134,7 +134,7 @@ class GraphCON(EncodedLayer[GraphCONWeights]):
             yield x
 
     def messages(self, x: Tensor, links: Links, w: GraphCONWeights, n: int) -> Tensor:
-        """Return what σ acts on in layer n, from 0: F(X), with the residual."""
+        """Return the argument of σ in layer n, from 0: F(X), with the residual."""
         assert w.conv is not None
         messages = w.conv(self.coupling, x, links, n)
         if w.R is None:
@@ -154,7 +154,7 @@ def _count(p: int, d: int, q: int, layers: int = 2, coupling: str = "gcn", share
     return total + (1 if shared else layers) * conv_numbers(coupling, d, d) + mapped
 
 
-_CODE = "webkb, shared, residual difference, on Cornell map; the script does not read the dropout listed, and has 0.3"
+_CODE = "webkb, shared, residual difference, on Cornell map; the script ignores the listed dropout and uses 0.3"
 
 MODEL = ModelSpec(
     name="graphcon",

@@ -19,8 +19,8 @@ from longwave.models.base.param import OptionValue, Param, learning_rate
 from longwave.models.base.spec import Best, ModelSpec
 
 START = 1e-5
-"""Query and key weights at the start, so that attention starts uniform."""
-TIME = Param("time", "T", 1.0, 20.0, False, "layers", "Time that is integrated, in steps of 1.", "authors' sweeps")
+"""Initial query and key weights, so that attention starts uniform."""
+TIME = Param("time", "T", 1.0, 20.0, False, "layers", "Integration time, in steps of 1.", "authors' sweeps")
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class CitationWeights:
 
 
 class CitationGraphCON(GraphLayer[CitationWeights]):
-    """GraphCON as the authors' code has it for Cora, Citeseer and Pubmed, at the head of its repository.
+    """GraphCON as in the latest commit of the authors' code, for Cora, Citeseer and Pubmed.
 
     Source: github.com/tk-rusch/GraphCON, 3326c48, built on that of GRAND; γ = α = 1, no Δt::
 
@@ -49,23 +49,25 @@ class CitationGraphCON(GraphLayer[CitationWeights]):
         v ← v + h ((1 − σ(b1)) (A x − x − v) + σ(b1) e)
         x ← x + h ((1 − σ(b2)) σ(a) v + σ(b2) e)
 
-    in steps h = 1, the last cut so that they add up to T; no gradient flows into e as a source. σ is the logistic
+    in steps h = 1, the last one shortened so that they sum to T; no gradient flows into e as a source. σ is the
+    logistic
     function, a, b1, b2 are trained from 0: at the start dx/dt = ¼ v + ½ e, not v as in eq. 7.4. A is one attention
-    matrix, made once from e: heads averaged, shares that add up to 1 over all that hear a node, as in Cora and
-    Citeseer, or over all that it hears, as in Pubmed. With ``coupling="gcn"`` a graph convolution of x stands for A x.
-    The read-out sees ReLU(x); input dropout and output dropout are those of training.
+    matrix, computed once from e: heads averaged, weights that sum to 1 over the outgoing edges of a node, for Cora and
+    Citeseer, or over its incoming ones, for Pubmed. With ``coupling="gcn"`` a graph convolution of x replaces A x. The
+    read-out sees ReLU(x); input and output dropout are settings of the training.
 
-    The code's query and key weights start at 1e-5, the encoder and their biases as torch.nn.Linear. That each node
-    hears itself is GRAND's default. Not here: its early stop in time, which takes the integration time, up to 3 T, with
-    the best validation accuracy. Trainable numbers: d p + d + 3, and 2 (a d + a) or d² + d; the code's own count holds
-    tensors that nothing reads.
+    The code's query and key weights start at 1e-5, the encoder and their biases as torch.nn.Linear. Self-loops are
+    GRAND's default. Not included: its early stopping in time, which selects the integration time, up to 3 T, by
+    validation accuracy. Trainable parameters: d p + d + 3, and 2 (a d + a) or d² + d; the code's own count includes
+    unused tensors.
 
     Args:
         time: T > 0.
         coupling: ``"tran"`` or ``"gcn"``.
         heads: Of the attention.
-        width: Numbers a of query and key, all heads together.
-        over: Whose shares of attention add up to 1: ``"contributing"`` or ``"receiving"``.
+        width: Size a of query and key, all heads together.
+        over: Over which edges of a node attention sums to 1: outgoing, ``"contributing"``, or incoming,
+        ``"receiving"``.
         input_size, hidden_size, members: See ``Layer``.
     """
 

@@ -11,12 +11,12 @@ from longwave.models.gcn import PlainConvolutions, plain_count
 class GraphSAGE(PlainConvolutions):
     """GraphSAGE with the mean over neighbours.
 
-    Source: Hamilton et al. 2017 (arXiv:1706.02216), Algorithm 1, by PyG's ``SAGEConv``, without normalisation::
+    Source: Hamilton et al. 2017 (arXiv:1706.02216), Algorithm 1, as PyG's ``SAGEConv``, without normalisation::
 
         X_i[n] = ReLU(W[n] mean of X_j[n-1] over the edges from j to i + b[n] + U[n] X_i[n-1]),    X[0] the features
 
-    The mean over none is 0. Weights start as torch.nn.Linear's. The read-out sees X[L].
-    Trainable numbers: 2 d p + d + (L − 1) (2 d² + d).
+    The mean over no edges is 0. Weights start as torch.nn.Linear's. The read-out sees X[L].
+    Trainable parameters: 2 d p + d + (L − 1) (2 d² + d).
 
     Args:
         layers: L.

@@ -22,17 +22,17 @@ class GRU(TorchRecurrence):
         r, s = σ(V x[n] + b + W h[n-1] + c)           ñ = tanh(V x[n] + b + r (W h[n-1] + c))
         h[n] = (1 − s) ñ + s h[n-1]
 
-    The weights start as U(−1/√d, 1/√d); the read-out sees h. Trainable numbers: 3 (d² + dp + 2d), with one bias a
+    The weights start as U(−1/√d, 1/√d); the read-out sees h. Trainable parameters: 3 (d² + dp + 2d), with one bias per
     gate 3 (d² + dp + d).
 
-    Args: ``biases``, 2 or 1 a gate; for the others see ``Recurrence``.
+    Args: ``biases``, 2 or 1 per gate; for the others see ``Recurrence``.
     """
 
     STATE = ("h",)
     GATES = 3
 
     def drive(self, x: Tensor, w: TorchWeights) -> tuple[Tensor, ...]:
-        """Return V x + b + c of r and s, and V x + b of ñ, whose c stays inside, where r multiplies it."""
+        """Return V x + b + c of r and s, and V x + b of ñ, whose c stays inside the product with r."""
         both = 2 * self.hidden_size
         c = w.bias_ih[..., :both] + w.bias_hh[..., :both]
         return affine(w.weight_ih[:, :both], x, c), affine(w.weight_ih[:, both:], x, w.bias_ih[..., both:])

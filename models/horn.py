@@ -1,4 +1,4 @@
-"""HORN: a recurrent network of damped harmonic oscillators that hear each other's velocities."""
+"""HORN: a recurrent network of damped harmonic oscillators, coupled by their velocities."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DT = Param("dt", "h", 0.1, 1.0, False, "steps", "Time step.", searched=False, de
 
 @dataclass(frozen=True)
 class HORNWeights:
-    """V, W, b with c in it; h, α, ω and γ, in a heterogeneous network of each unit."""
+    """V, W, b with c added; h, α, ω and γ, per unit in a heterogeneous network."""
 
     V: Tensor
     W: Tensor
@@ -41,18 +41,18 @@ class HORN(Recurrence[HORNWeights]):
         y[n] = y[n-1] + h (α tanh(V x[n] + b + (W y[n-1] + c) / √d) − 2γ y[n-1] − ω² x[n-1])
         x[n] = x[n-1] + h y[n]
 
-    the position x of an oscillator, which the read-out sees, and its velocity y, which the others hear. h, α, ω and γ
-    are not trained; in a heterogeneous network each unit has ω and γ of its own, the given ones times U(1/2, 2).
-    Weights and biases start as torch.nn.Linear's: V and b as U(−1/√p, 1/√p), W and c as U(−1/√d, 1/√d). Without force
-    the oscillators are stable for γ h < 1 and (ω h)² < 4 (1 − γ h). Trainable numbers: d² + dp + 2d.
+    with the position x of an oscillator, which the read-out sees, and its velocity y, which couples it to the others.
+    h, α, ω and γ are not trained; in a heterogeneous network each unit has its own ω and γ, the given ones times U(1/2,
+    2). Weights and biases start as torch.nn.Linear's: V and b as U(−1/√p, 1/√p), W and c as U(−1/√d, 1/√d). Without
+    force the oscillators are stable for γ h < 1 and (ω h)² < 4 (1 − γ h). Trainable parameters: d² + dp + 2d.
 
-    No printed number of it is at hand.
+    No published result of it is available here.
 
     Args:
         alpha: α > 0.
-        omega: ω > 0, in radians a unit of time.
+        omega: ω > 0, in radians per time unit.
         gamma: γ ≥ 0.
-        dt: h > 0, the units of time in an input step.
+        dt: h > 0, time units per input step.
         heterogeneous: Whether ω and γ differ by unit.
         input_size, hidden_size, members, batch_first: See ``Recurrence``.
     """
@@ -69,11 +69,11 @@ class HORN(Recurrence[HORNWeights]):
         return {"V": (d, p), "b": (d,), "W": (d, d), "c": (d,), **dict.fromkeys(sorted(self.untrained()), (d,))}
 
     def untrained(self) -> frozenset[str]:
-        """Return the names of the factors of ω and γ, of a heterogeneous network."""
+        """Return the names of the factors of ω and γ, if the network is heterogeneous."""
         return frozenset({"omega_factor", "gamma_factor"}) if self.heterogeneous else frozenset()
 
     def weights(self, given: Mapping[str, Tensor]) -> HORNWeights:
-        """Return the weights: W and c by √d, ω and γ of each unit."""
+        """Return the weights: W and c divided by √d, ω and γ of each unit."""
         W, c = (given[name] * self.hidden_size**-0.5 for name in "Wc")
         own = {name: given[name] * given[f"{name}_factor"] for name in ("omega", "gamma") if self.heterogeneous}
         return super().weights({**given, "W": W, "b": given["b"] + c, **own})
@@ -108,7 +108,7 @@ MODEL = ModelSpec(
             "smnist",
             32,
             {"lr": 0.01, "alpha": 0.04, "omega": 0.224, "gamma": 0.01},
-            "defaults of the authors' program; ω = 2π/28, the rhythm of lines; AdamW",
+            "defaults of the authors' program; ω = 2π/28, the period of image rows; AdamW",
         ),
     ),
     best_source="the authors' code, mnist training program",

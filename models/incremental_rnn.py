@@ -36,10 +36,10 @@ class IncrementalRNN(Recurrence[IncrementalWeights]):
 
         g ← g + η_k (tanh(W (g + h[n-1]) + V x[n] + b) − α (g + h[n-1])),   k = 1 … K;        h[n] = g
 
-    Sure is the differential equation: at its equilibrium g + h[n-1] does not depend on h[n-1], so ∂h[n]/∂h[n-1] = −I,
-    which is the paper's theorem. Not sure is how the authors count: no printed parameter count fits. Here α is a
-    hyper-parameter and the K steps η are trained. V, W and b start as U(−1/√d, 1/√d), η as 1/K. The read-out sees h.
-    Trainable numbers: d² + dp + d + K.
+    The differential equation is certain: at its equilibrium g + h[n-1] does not depend on h[n-1], so ∂h[n]/∂h[n-1] =
+    −I, the paper's theorem. How the authors count parameters is not: no printed count fits. Here α is a hyper-parameter
+    and the K steps η are trained. V, W and b start as U(−1/√d, 1/√d), η as 1/K. The read-out sees h.
+    Trainable parameters: d² + dp + d + K.
 
     Args:
         alpha: α > 0, in 1/step.

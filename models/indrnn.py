@@ -32,9 +32,9 @@ class IndRNN(Stacked[IndWeights]):
 
         h[n] = ReLU(V hˡ⁻¹[n] + w h[n-1] + b),    w a vector with |w| ≤ 2^(1/T_max)
 
-    so that no neuron more than doubles its memory over T_max steps: w is clipped after each update. w starts as U(0,
-    2^(1/T_max)), in the last layer from 2^(−1/T_max) on; V as U(−1/√k, 1/√k) for k inputs, b as 0. No batch
-    normalisation. The read-out sees the last layer's h. Trainable numbers: dp + (L − 1) d² + 2Ld.
+    so that no neuron's memory grows by more than a factor of 2 over T_max steps: w is clipped after each update. w
+    starts as U(0, 2^(1/T_max)), in the last layer as U(2^(−1/T_max), 2^(1/T_max)); V as U(−1/√k, 1/√k) for k inputs, b
+    as 0. No batch normalisation. The read-out sees the last layer's h. Trainable parameters: dp + (L − 1) d² + 2Ld.
 
     Args:
         dropout: Share p of each layer's outputs set to 0 in training, one mask for all steps.
@@ -53,7 +53,7 @@ class IndRNN(Stacked[IndWeights]):
         return {"V": (d, self.inputs(layer)), "w": (d,), "b": (d,)}
 
     def draw_layer(self, name: str, layer: int, weight: Tensor, generator: Generator | None) -> None:
-        """Fill ``weight`` as the paper says."""
+        """Fill ``weight`` as in the paper."""
         largest, bound = 2 ** (1 / self.t_max), self.inputs(layer) ** -0.5
         least = 1 / largest if layer == self.layers else 0.0
         low, high = {"w": (least, largest), "b": (0.0, 0.0), "V": (-bound, bound)}[name]

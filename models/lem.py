@@ -33,7 +33,7 @@ FLOOR = Param(
 
 @dataclass(frozen=True)
 class LEMWeights:
-    """V, W and b by gate 1 and 2 and candidate z and y, b with c in it; Δt and the floor of the steps."""
+    """V, W and b by gate 1 and 2 and candidate z and y, with c added to b; Δt and the smallest step."""
 
     V: Mapping[str, Tensor]
     W: Mapping[str, Tensor]
@@ -51,15 +51,15 @@ class LEM(Recurrence[LEMWeights]):
         z[n]  = (1 − δ[n]) z[n-1] + δ[n] tanh(Wz y[n-1] + Vz x[n] + bz)
         y[n]  = (1 − δ̄[n]) y[n-1] + δ̄[n] tanh(Wy z[n] + Vy x[n] + by)
 
-    As in the authors' code each of the eight maps carries a bias (``biases=8``): ``b`` belongs to V, ``c`` to W. The
-    paper's form has four, which says the same. Weights and biases start as U(−1/√d, 1/√d); the read-out, which sees
-    y, as N(0, 2/d). Trainable numbers: 4d² + 4dp + 8d.
+    As in the authors' code each of the eight maps has a bias (``biases=8``): ``b`` belongs to V, ``c`` to W. The
+    paper's form has four, which is equivalent. Weights and biases start as U(−1/√d, 1/√d); the read-out, which sees y,
+    as N(0, 2/d). Trainable parameters: 4d² + 4dp + 8d.
 
     Args:
         dt: Δt > 0, in input steps. Both states stay within [−1, 1] for Δt ≤ 1.
         floor: Smallest δ and δ̄, the clipped gates of Appendix B's study (there Δt = 1).
-        start: ``"chrono"`` starts all biases at 0 but b1 ~ −log U[1, T_max Δt − 1] (Appendix B.3).
-        multiscale: False sets δ = δ̄ = Δt (Table 9), which leaves 2d² + 2dp + 4d trainable numbers.
+        start: ``"chrono"`` starts all biases at 0 except b1 ~ −log U[1, T_max Δt − 1] (Appendix B.3).
+        multiscale: False sets δ = δ̄ = Δt (Table 9), which leaves 2d² + 2dp + 4d trainable parameters.
         biases: 8 or 4.
         input_size, hidden_size, members, batch_first, t_max: See ``Recurrence``.
     """
@@ -78,12 +78,12 @@ class LEM(Recurrence[LEMWeights]):
 
     @classmethod
     def relevant(cls, options: Mapping[str, OptionValue]) -> tuple[Param, ...]:
-        """Return Δt, and the gates' floor where there are gates."""
+        """Return Δt, and the smallest step if there are gates."""
         return (DT, FLOOR) if options["multiscale"] else (DT,)
 
     @property
     def gates(self) -> str:
-        """The candidates z and y, and the gates 1 and 2 where there are any."""
+        """The candidates z and y, and the gates 1 and 2 if there are any."""
         return "zy12" if self.multiscale else "zy"
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -96,8 +96,8 @@ class LEM(Recurrence[LEMWeights]):
 
     def weights(self, given: Mapping[str, Tensor]) -> LEMWeights:
         """Return the weights by gate."""
-        # The factor gives c a gradient of its own: torch hands a plain sum's two terms the same memory, and clipping
-        # in place would then scale it twice.
+        # The factor gives c its own gradient tensor: torch shares one between the terms of a plain sum, and clipping in
+        # place would then scale it twice.
         b = {k: given[f"b{k}"] if self.biases == 4 else given[f"b{k}"] + 1.0 * given[f"c{k}"] for k in self.gates}
         V, W = ({k: given[kind + k] for k in self.gates} for kind in "VW")
         return LEMWeights(V, W, b, given["dt"], given.get("floor"))

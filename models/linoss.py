@@ -27,7 +27,7 @@ class LinOSSWeights:
 
 
 class LinearOscillators(Recurrence[W], Generic[W]):
-    """What linear oscillators share: complex positions x and velocities z, B, and the read-out of positions."""
+    """Base of linear oscillators: complex positions x and velocities z, B, and the read-out of positions."""
 
     STATE = ("x_re", "x_im", "z_re", "z_im")
     OUTPUTS = 2
@@ -53,7 +53,7 @@ class LinearOscillators(Recurrence[W], Generic[W]):
 class LinOSS(LinearOscillators[LinOSSWeights]):
     """Linear oscillatory state-space layer, (T, B, p) to (T, B, 2d).
 
-    Source: Rusch and Rus 2025 (arXiv:2410.03943) as its authors' code has it, with Δ trained; positions x and
+    Source: Rusch and Rus 2025 (arXiv:2410.03943) as in its authors' code, with Δ trained; positions x and
     velocities z of d complex oscillators, A = ReLU(Â), Δ = σ(s)::
 
         z[n] = S (z[n-1] + Δ (B u[n] − A x[n-1])),   S = 1/(1 + Δ² A)      scheme im
@@ -65,7 +65,7 @@ class LinOSS(LinearOscillators[LinOSSWeights]):
     residual block's, see ``base.block``. Â and s do not decay. Trainable numbers: 2dp + 2d.
 
     Args:
-        scheme: ``im``, implicit, which forgets; ``imex``, implicit and explicit, which keeps energy.
+        scheme: ``im``, implicit, which is dissipative; ``imex``, implicit-explicit, which conserves energy.
         input_size, hidden_size, members, batch_first: See ``Recurrence``.
     """
 

@@ -1,4 +1,4 @@
-"""Lipschitz RNN: a linear part and a Lipschitz nonlinearity, with matrices whose spectrum is kept in an interval."""
+"""Lipschitz RNN: a linear part and a Lipschitz nonlinearity, with matrices whose spectrum is bounded."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SIGMA = Param(
     12.0,
     True,
     "1",
-    "Standard deviation of the numbers in M at the start, times d.",
+    "Initial standard deviation of the entries of M, times d.",
     TEXT,
     default=0.1,
     searched=False,
@@ -69,16 +69,16 @@ class LipschitzRNN(Recurrence[LipschitzWeights]):
         h[n] = h[n-1] + ε f(h[n-1], x[n])                                          (Euler)
         h[n] = h[n-1] + ε f(h[n-1] + ε/2 f(h[n-1], x[n]), x[n])                    (RK2, the midpoint rule)
 
-    The numbers in M_A and M_W start as N(0, (σd/d)²), U and b as U(−1/√p, 1/√p). σ is a standard deviation, as in
-    the authors' code; the paper calls it the variance. The read-out sees h. Trainable numbers: 2d² + dp + d.
+    The entries of M_A and M_W start as N(0, (σd/d)²), U and b as U(−1/√p, 1/√p). σ is a standard deviation, as in
+    the authors' code; the paper calls it the variance. The read-out sees h. Trainable parameters: 2d² + dp + d.
 
     Args:
         epsilon: ε > 0, in input steps.
         beta, gamma: 0 ≤ β ≤ 1 and γ ≥ 0 of A. Re λ(A) lies in 2 (1 − β) [λmin, λmax] − γ, with the extreme
-            eigenvalues of (M + Mᵀ)/2. The paper prints this without the 2.
-        beta_w, gamma_w: The same of W; as of A unless given.
+            eigenvalues of (M + Mᵀ)/2. The paper omits the 2.
+        beta_w, gamma_w: The same for W; by default those of A.
         alpha: α ≥ 0; with α = 0 the unit is a neural-ODE RNN.
-        sigma: σd > 0, the scale of the start.
+        sigma: σd > 0, scale of the initialisation.
         scheme: ``"euler"`` or ``"rk2"``.
         input_size, hidden_size, members, batch_first: See ``Recurrence``.
     """
@@ -95,7 +95,7 @@ class LipschitzRNN(Recurrence[LipschitzWeights]):
         return {"MA": (d, d), "MW": (d, d), "U": (d, p), "b": (d,)}
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
-        """Fill ``weight``: normal for M, torch.nn.Linear's start for U and b."""
+        """Fill ``weight``: normal for M, as torch.nn.Linear for U and b."""
         draw_small(name in ("MA", "MW"), weight, hyper["sigma"] / self.hidden_size, self.input_size, generator)
 
     def weights(self, given: Mapping[str, Tensor]) -> LipschitzWeights:

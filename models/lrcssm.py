@@ -1,4 +1,4 @@
-"""LrcSSM: liquid-resistance liquid-capacitance neurons that hear themselves alone."""
+"""LrcSSM: liquid-resistance liquid-capacitance neurons with a diagonal recurrence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DT = Param("dt", "Δt", 0.1, 1.0, False, "steps", "Time step.", searched=False, 
 
 @dataclass(frozen=True)
 class LrcWeights:
-    """Maps of the inputs' synapses, the neuron's own synapse, leak, elastance, and Δt."""
+    """Maps of the input synapses, the neuron's self-synapse, leak, elastance, and Δt."""
 
     Wf: Tensor
     Wg: Tensor
@@ -44,9 +44,9 @@ class LrcSSM(Recurrence[LrcWeights]):
         f = g_leak + Wf s + wf r                g = g_leak + Wg s + wg r
         h[n] = h[n-1] + Δt ε(h[n-1]) (−σ(f) h[n-1] + v_leak tanh(g))
 
-    with the elastance ε(h) = σ(k h + b), or, symmetric, σ(k h + b + shift) − σ(k h + b − shift). All weights but Wf and
-    Wg (d, p) are vectors, and all start as U(−1/√d, 1/√d). The read-out sees h. Trainable numbers: 2dp + 2p + 8d, with
-    a symmetric elastance 2dp + 2p + 9d.
+    with the elastance ε(h) = σ(k h + b), or, symmetric, σ(k h + b + shift) − σ(k h + b − shift). All weights except Wf
+    and Wg (d, p) are vectors, and all start as U(−1/√d, 1/√d). The read-out sees h. Trainable parameters: 2dp + 2p +
+    8d, with a symmetric elastance 2dp + 2p + 9d.
 
     Args:
         elastance: ``"asymmetric"`` or ``"symmetric"``.
@@ -74,7 +74,7 @@ class LrcSSM(Recurrence[LrcWeights]):
         return self.through(sigmoid(sigma * (x - mu)), state, generators)
 
     def drive(self, x: Tensor, w: LrcWeights) -> tuple[Tensor, ...]:
-        """Return what f and g are without the neuron's own synapse, for s in place of x."""
+        """Return f and g without the self-synapse, with s in place of x."""
         return affine(w.Wf, x, w.g_leak), affine(w.Wg, x, w.g_leak)
 
     def step(self, u: tuple[Tensor, ...], state: State, w: LrcWeights) -> State:

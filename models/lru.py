@@ -19,9 +19,9 @@ from longwave.models.base.weights import WeightGroup
 
 RINGS = {"0.9-0.999": (0.9, 0.999), "0-1": (0.0, 1.0), "0-0.99": (0.0, 0.99), "0.5-0.9": (0.5, 0.9),
          "0.999-0.9999": (0.999, 0.9999)}  # fmt: skip
-"""Smallest and largest modulus of an eigenvalue at the start: those of the paper's Table 10."""
+"""Smallest and largest initial modulus of an eigenvalue: those of the paper's Table 10."""
 PHASES = {"2pi": 2 * pi, "pi/10": pi / 10}
-"""Largest argument of an eigenvalue at the start."""
+"""Largest initial argument of an eigenvalue."""
 
 
 @dataclass(frozen=True)
@@ -42,16 +42,16 @@ class LRU(Recurrence[LRUWeights]):
 
         x[n] = λ x[n-1] + exp(γ) (B u[n]),        λ = exp(−exp(ν) + i exp(θ))
 
-    |λ|² starts uniform between the squares of the ring's radii and arg λ in [0, θ_max], γ as log √(1 − |λ|²), and is
-    trained from there; B starts as N(0, 1/(2p)) in each part. The read-out sees Re x and Im x, which with its weights
-    is Re(C x); it starts as N(0, 1/d) with bias 0. D u, the rest of the paper's layer and its output map are a
-    residual block's, see ``base.block``. Trainable numbers: 2dp + 3d.
+    |λ|² starts uniform between the squares of the ring's radii and arg λ in [0, θ_max], γ as log √(1 − |λ|²), which is
+    then trained; B starts as N(0, 1/(2p)) in each part. The read-out sees Re x and Im x, so it can form Re(C x); it
+    starts as N(0, 1/d) with bias 0. D u, the rest of the paper's layer and its output map belong to the residual block,
+    see ``base.block``. Trainable parameters: 2dp + 3d.
 
-    ν, θ, γ and B have half the learning rate and no weight decay (in print a quarter, a half or a tenth).
+    ν, θ, γ and B have half the learning rate and no weight decay (in the paper a quarter, a half or a tenth).
 
     Args:
-        ring: Smallest and largest |λ| at the start.
-        phase: θ_max; the paper has π/10 on Path-X.
+        ring: Smallest and largest initial |λ|.
+        phase: θ_max; the paper uses π/10 on Path-X.
         input_size, hidden_size, members, batch_first: See ``Recurrence``.
     """
 
@@ -71,7 +71,7 @@ class LRU(Recurrence[LRUWeights]):
         return {"nu": (d,), "theta": (d,), "gamma": (d,), "B_re": (d, p), "B_im": (d, p)}
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
-        """Fill ``weight`` as the paper says; gamma, which follows from nu, is set in ``reset_parameters``."""
+        """Fill ``weight`` as in the paper; gamma, which depends on nu, is set in ``reset_parameters``."""
         if name == "nu":
             low, high = RINGS[self.ring]
             nn.init.uniform_(weight, low**2, high**2, generator=generator).log_().mul_(-0.5).log_()
@@ -82,7 +82,7 @@ class LRU(Recurrence[LRUWeights]):
 
     @torch.no_grad()
     def reset_parameters(self, generators: Generators = None) -> None:
-        """Draw all weights anew, and set gamma to log √(1 − |λ|²)."""
+        """Draw all weights again, and set gamma to log √(1 − |λ|²)."""
         super().reset_parameters(generators)
         self.get_parameter("gamma").copy_(0.5 * torch.log(-torch.expm1(-2 * exp(self.get_parameter("nu")))))
 

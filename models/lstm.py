@@ -20,10 +20,10 @@ class LSTM(TorchRecurrence):
         i, f, o = σ(V x[n] + b + W h[n-1] + c)        g = tanh(V x[n] + b + W h[n-1] + c)
         c[n] = f c[n-1] + i g                         h[n] = o tanh(c[n])
 
-    The weights start as U(−1/√d, 1/√d); the read-out sees h. Trainable numbers: 4 (d² + dp + 2d), with one bias a
-    gate 4 (d² + dp + d). The chrono-LSTM is the same layer with another start, and the better baseline.
+    The weights start as U(−1/√d, 1/√d); the read-out sees h. Trainable parameters: 4 (d² + dp + 2d), with one bias per
+    gate 4 (d² + dp + d). The chrono-LSTM is the same layer with another initialisation, and the better baseline.
 
-    Args: ``biases``, 2 or 1 a gate; for the others see ``Recurrence``.
+    Args: ``biases``, 2 or 1 per gate; for the others see ``Recurrence``.
     """
 
     STATE = ("h", "c")

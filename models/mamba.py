@@ -42,18 +42,18 @@ class Mamba(MatrixRecurrence[MambaWeights]):
     """Selective state-space layer with its gate, (T, B, p) to (T, B, d).
 
     Source: Gu and Dao 2023 (arXiv:2312.00752), Algorithm 2 and the authors' code, where d is the inner width E; each of
-    d channels has N states, with B by Euler's rule::
+    d channels has N states, with B discretised by Euler's rule::
 
         x, z = SiLU(X u), SiLU(Z u)       δ, B, C = W x       Δ = softplus(dt δ + b)       A = −exp(A_log)
         h[n] = exp(Δ A) h[n-1] + Δ x B                            y[n] = (h[n] C + D x) z
 
-    With ``eigenvalues`` of −1 to 1 (Grazzi et al. 2025, arXiv:2411.12537) 2 exp(Δ A) − 1 stands for exp(Δ A).
+    With ``eigenvalues`` of −1 to 1 (Grazzi et al. 2025, arXiv:2411.12537) 2 exp(Δ A) − 1 replaces exp(Δ A).
 
     A_log starts as log 1 … log N, D as 1, b as softplus⁻¹(Δ₀) with log Δ₀ uniform between log 0.001 and log 0.1 and
-    Δ₀ ≥ 10⁻⁴, dt as U(−1/√r, 1/√r) and the other maps as torch.nn.Linear's, with r = ⌈p/16⌉. A_log, D and b do not
-    decay. The read-out sees y; the short convolution and the output map are a residual block's, see ``base.block``;
-    there the convolution is of the block's features, not of x, and z sees it, too. Trainable numbers:
-    2dp + d (r + 2N) + dr + dN + 2d.
+    Δ₀ ≥ 10⁻⁴, dt as U(−1/√r, 1/√r) and the other maps as torch.nn.Linear's, with r = ⌈p/16⌉. A_log, D and b have no
+    weight decay. The read-out sees y; the short convolution and the output map belong to the residual block, see
+    ``base.block``; there the convolution acts on the block's features, not on x, so z sees it too. Trainable
+    parameters: 2dp + d (r + 2N) + dr + dN + 2d.
 
     Args:
         states: N.
@@ -83,7 +83,7 @@ class Mamba(MatrixRecurrence[MambaWeights]):
         return {**maps, "dt_bias": (d,), "A_log": (d, n), "D": (d,)}
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
-        """Fill ``weight`` as the code does."""
+        """Fill ``weight`` as in the authors' code."""
         if name == "A_log":
             weight.copy_(torch.arange(1, self.states + 1).log().expand_as(weight))
         elif name == "D":
@@ -119,12 +119,12 @@ class Mamba(MatrixRecurrence[MambaWeights]):
 
 
 def rank(p: int) -> int:
-    """Return r, the numbers from which all time steps are made."""
+    """Return the rank r of the map to the time steps."""
     return ceil(p / 16)
 
 
 def count(p: int, d: int, q: int, states: int = 16, **_: OptionValue) -> int:
-    """Return the trainable numbers of the layer and its read-out."""
+    """Return the trainable parameters of the layer and its read-out."""
     r = rank(p)
     return 2 * d * p + d * (r + 2 * states) + d * r + d * states + 2 * d + (d + 1) * q
 

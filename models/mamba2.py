@@ -1,4 +1,4 @@
-"""Mamba-2: a selective state-space model with one decay a head."""
+"""Mamba-2: a selective state-space model with one decay per head."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from longwave.models.base.weights import WeightGroup
 from longwave.models.kernels.matrix.form import Form
 
 RATES = (1.0, 16.0)
-"""Between which exp(A_log) starts."""
+"""Range of the initial exp(A_log)."""
 
 
 @dataclass(frozen=True)
@@ -48,13 +48,13 @@ class Mamba2(MatrixRecurrence[Mamba2Weights]):
         S[n] = exp(Δ A) S[n-1] + Δ B xᵀ                  y[n] = norm((S[n]ᵀ C + D x) SiLU(Z u)) s
 
     Maps start as torch.nn.Linear's, A_log as log U(1, 16), D and s as 1, b as softplus⁻¹(Δ₀) with log Δ₀ uniform
-    between log 0.001 and log 0.1 and Δ₀ ≥ 10⁻⁴; A_log, D, b and s do not decay. Where ``heads`` does not divide d, the
-    last head has fewer columns. The read-out sees y; short convolution and output map are a residual block's, see
-    ``base.block``. Trainable numbers: 2pd + 2pN + pH + 3H + d.
+    between log 0.001 and log 0.1 and Δ₀ ≥ 10⁻⁴; A_log, D, b and s have no weight decay. If ``heads`` does not divide d,
+    the last head has fewer columns. The read-out sees y; short convolution and output map belong to the residual block,
+    see ``base.block``. Trainable parameters: 2pd + 2pN + pH + 3H + d.
 
     Args:
         states: N.
-        heads: Matrices side by side, at most.
+        heads: Number of heads, at most.
         input_size, hidden_size, members, batch_first: See ``Recurrence``.
     """
 
@@ -80,7 +80,7 @@ class Mamba2(MatrixRecurrence[Mamba2Weights]):
         return {**maps, **dict.fromkeys(("dt_bias", "A_log", "D"), (heads,)), "scale": (d,)}
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
-        """Fill ``weight`` as the code does."""
+        """Fill ``weight`` as in the authors' code."""
         if name == "A_log":
             nn.init.uniform_(weight, *RATES, generator=generator).log_()
         elif name == "dt_bias":
@@ -102,7 +102,7 @@ class Mamba2(MatrixRecurrence[Mamba2Weights]):
         return tuple(part.unsqueeze(-2) for part in parts)
 
     def _by_column(self, numbers: Tensor) -> Tensor:
-        """Return (..., d) of (..., H), to each column the number of its head."""
+        """Return (..., d) of (..., H): each column gets the value of its head."""
         _, width = head_sizes(self.hidden_size, self.heads)
         return numbers.repeat_interleave(width, -1)[..., : self.hidden_size]
 
@@ -118,7 +118,7 @@ class Mamba2(MatrixRecurrence[Mamba2Weights]):
 
 
 def count(p: int, d: int, q: int, states: int = 64, heads: int = 4, **_: OptionValue) -> int:
-    """Return the trainable numbers of the layer and its read-out."""
+    """Return the trainable parameters of the layer and its read-out."""
     heads, _width = head_sizes(d, heads)
     return p * (2 * d + 2 * states + heads) + 3 * heads + d + (d + 1) * q
 

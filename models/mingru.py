@@ -1,4 +1,4 @@
-"""minGRU: a GRU whose gate and candidate see the input alone, so that its recurrence is linear."""
+"""minGRU: a GRU whose gate and candidate depend only on the input, so that its recurrence is linear."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class MinGRU(Recurrence[MinGRUWeights]):
         z[n] = σ(Wz x[n] + bz)        h̃[n] = Wh x[n] + bh
         h[n] = (1 − z[n]) h[n-1] + z[n] h̃[n]
 
-    The code's candidate is g(h̃) > 0, with g(v) = v + 1/2 for v ≥ 0 and σ(v) below, so that a scan can run on
-    logarithms. Weights and biases start as torch.nn.Linear's, U(−1/√p, 1/√p), and do not decay. The read-out sees h;
-    the linear map that follows in the paper is the block's. Trainable numbers: 2 (dp + d).
+    The code's candidate is g(h̃) > 0, with g(v) = v + 1/2 for v ≥ 0 and σ(v) below, so that a scan can work with
+    logarithms. Weights and biases start as torch.nn.Linear's, U(−1/√p, 1/√p), and have no weight decay. The read-out
+    sees h; the linear map that follows in the paper belongs to the block. Trainable parameters: 2 (dp + d).
 
     Args: ``candidate``, ``"linear"`` as in the paper, or ``"positive"``; for the others see ``Recurrence``.
     """
@@ -58,7 +58,7 @@ class MinGRU(Recurrence[MinGRUWeights]):
         nn.init.uniform_(weight, -bound, bound, generator=generator)
 
     def drive(self, x: Tensor, w: MinGRUWeights) -> tuple[Tensor, ...]:
-        """Return what z is the σ of, and the linear candidate."""
+        """Return the logit of z, and the linear candidate."""
         return affine(w.Wz, x, w.bz), affine(w.Wh, x, w.bh)
 
     def step(self, u: tuple[Tensor, ...], state: State, w: MinGRUWeights) -> State:

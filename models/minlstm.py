@@ -1,4 +1,4 @@
-"""minLSTM: an LSTM whose two normalised gates see the input alone, so that its recurrence is linear."""
+"""minLSTM: an LSTM whose two normalised gates depend only on the input, so that its recurrence is linear."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class MinLSTM(Recurrence[MinLSTMWeights]):
         f[n], i[n] = σ(Wf x[n] + bf), σ(Wi x[n] + bi)         f'[n] = f[n] / (f[n] + i[n]),   i'[n] = 1 − f'[n]
         h[n] = f'[n] h[n-1] + i'[n] (Wh x[n] + bh)
 
-    The code's candidate is positive, as minGRU's is there. Weights and biases start as torch.nn.Linear's,
-    U(−1/√p, 1/√p), and do not decay. The read-out sees h. Trainable numbers: 3 (dp + d).
+    The code's candidate is positive, as in its minGRU. Weights and biases start as torch.nn.Linear's,
+    U(−1/√p, 1/√p), and have no weight decay. The read-out sees h. Trainable parameters: 3 (dp + d).
 
     Args: ``candidate``, ``"linear"`` as in the paper, or ``"positive"``; for the others see ``Recurrence``.
     """
@@ -62,7 +62,7 @@ class MinLSTM(Recurrence[MinLSTMWeights]):
         nn.init.uniform_(weight, -bound, bound, generator=generator)
 
     def drive(self, x: Tensor, w: MinLSTMWeights) -> tuple[Tensor, ...]:
-        """Return what f and i are the σ of, and the linear candidate."""
+        """Return the logits of f and i, and the linear candidate."""
         return affine(w.Wf, x, w.bf), affine(w.Wi, x, w.bi), affine(w.Wh, x, w.bh)
 
     def step(self, u: tuple[Tensor, ...], state: State, w: MinLSTMWeights) -> State:

@@ -1,4 +1,4 @@
-"""MLP: a perceptron at each node of a graph, blind to its edges."""
+"""MLP: a perceptron at each node of a graph, which ignores the edges."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from longwave.models.gcn import PlainConvolutions, plain_count
 
 
 class MLP(PlainConvolutions):
-    """Perceptron at each node, which sees no edge.
+    """Perceptron at each node, without edges.
 
     Source: the baseline of graph papers::
 
         X_i[n] = ReLU(W[n] X_i[n-1] + b[n]),    X[0] the features
 
-    Weights start as torch.nn.Linear's. The read-out sees X[L]. Trainable numbers: d p + d + (L − 1) (d² + d).
+    Weights start as torch.nn.Linear's. The read-out sees X[L]. Trainable parameters: d p + d + (L − 1) (d² + d).
 
     Args:
         layers: L.

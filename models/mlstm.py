@@ -1,4 +1,4 @@
-"""mLSTM: the LSTM of xLSTM whose memory is a matrix."""
+"""mLSTM: the LSTM of xLSTM with a matrix memory."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from longwave.models.base.weights import WeightGroup
 from longwave.models.kernels.matrix.form import Form
 
 FORGET = (3.0, 6.0)
-"""Biases of the forget gates of the first head and of the last."""
+"""Biases of the forget gates, of the first and of the last head."""
 STD = 0.1
-"""Standard deviation of the input gates' biases at the start."""
+"""Initial standard deviation of the input gates' biases."""
 EPSILON = 1e-6
-"""What is added to the normaliser."""
+"""Constant added to the normaliser."""
 
 
 @dataclass(frozen=True)
 class MLSTMWeights:
-    """Wq and Wk (M, Hw, p), Wv and Wo (M, d, p), Wi and Wf (M, H, p), biases (M, 1, ·), for H heads of w numbers."""
+    """Wq and Wk (M, Hw, p), Wv and Wo (M, d, p), Wi and Wf (M, H, p), biases (M, 1, ·), for H heads of width w."""
 
     Wq: Tensor
     Wk: Tensor
@@ -43,20 +43,21 @@ class MLSTMWeights:
 
 
 class MLSTM(MatrixRecurrence[MLSTMWeights]):
-    """LSTM with matrices for memory and exponential gates, (T, B, p) to (T, B, d).
+    """LSTM with matrix memories and exponential gates, (T, B, p) to (T, B, d).
 
     Source: Beck et al. 2024 (arXiv:2405.04517), eqs. 19-27, and the authors' code (NX-AI/xlstm); with a matrix C, a
-    vector n and a number m for each of H heads, which are w = ⌈d/heads⌉ wide::
+    vector n and a scalar m for each of H heads, which are w = ⌈d/heads⌉ wide::
 
         q, k, v = Wq x, Wk x/√w, Wv x      i, f, o = Wi x + bi, log σ(Wf x + bf), σ(Wo x + bo)
         m[n] = max(m[n-1] + f, i)          i' = exp(i − m[n])       f' = exp(m[n-1] + f − m[n])
         C[n] = f' C[n-1] + i' k vᵀ         n[n] = f' n[n-1] + i' k
         h[n] = o C[n]ᵀ q / (max(|n[n]ᵀ q|, exp(−m[n])) + 10⁻⁶)
 
-    The stabiliser m changes h by the 10⁻⁶ alone. Where ``heads`` does not divide d, the last head has fewer columns.
+    The stabiliser m affects h only through the 10⁻⁶. If ``heads`` does not divide d, the last head has fewer columns.
     Wq, Wk, Wv and Wo start as N(0, 2/(5p)), Wi, Wf and bo as 0, bi as N(0, 0.1²), bf evenly from 3 in the first head to
-    6 in the last. Biases do not decay. The read-out sees h; convolution, group norm and skip are not part of the cell.
-    Trainable numbers: 2pHw + 2pd + 2pH + d + 2H.
+    6 in the last. Biases have no weight decay. The read-out sees h; convolution, group norm and skip are not part of
+    the cell.
+    Trainable parameters: 2pHw + 2pd + 2pH + d + 2H.
 
     Args: ``heads``, 4, 1, 2 or 8 at most; for the others see ``Recurrence``.
     """
@@ -80,7 +81,7 @@ class MLSTM(MatrixRecurrence[MLSTMWeights]):
         return {**maps, "Wf": (heads, p), "bo": (d,), "bi": (heads,), "bf": (heads,)}
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
-        """Fill ``weight`` as the code does."""
+        """Fill ``weight`` as in the authors' code."""
         if name == "bf":
             weight.copy_(torch.linspace(*FORGET, len(weight)))
         elif name in ("Wi", "Wf", "bo"):
@@ -111,7 +112,7 @@ class MLSTM(MatrixRecurrence[MLSTMWeights]):
 
 
 def count(p: int, d: int, q: int, heads: int = 4, **_: OptionValue) -> int:
-    """Return the trainable numbers of the layer and the read-out."""
+    """Return the trainable parameters of the layer and the read-out."""
     heads, width = head_sizes(d, heads)
     return p * (2 * heads * width + 2 * d + 2 * heads) + d + 2 * heads + (d + 1) * q
 

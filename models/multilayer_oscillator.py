@@ -34,10 +34,10 @@ class MultilayerOscillator(Stacked[MultilayerWeights]):
         y'' = s(w y + V yˡ⁻¹ + b),    w a vector
 
     in the two schemes of ``NeuralOscillator``, layer by layer: a layer is driven by the layer below at the same step.
-    As differential equations it is the general form with a block-bidiagonal W (eq. 4.3), the steps differ by O(Δt),
-    and with several layers both schemes are of order 1. Three layers suffice for universality. The source states no
-    start: weights and biases start as U(−1/√k, 1/√k), with k the layer's inputs for V and d else. The read-out sees
-    the last layer's y. Trainable numbers: dp + (L − 1) d² + 2Ld.
+    As a differential equation it is the general form with a block-bidiagonal W (eq. 4.3); the steps differ by O(Δt),
+    and with several layers both schemes are of order 1. Three layers suffice for universality. The source specifies no
+    initialisation: weights and biases start as U(−1/√k, 1/√k), with k the number of the layer's inputs for V and d
+    otherwise. The read-out sees the last layer's y. Trainable parameters: dp + (L − 1) d² + 2Ld.
 
     Args:
         dt: Δt > 0, in input steps, of all layers.

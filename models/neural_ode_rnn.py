@@ -32,12 +32,12 @@ class NeuralODERNN(Recurrence[NeuralODEWeights]):
 
         h[n] = h[n-1] + ε tanh(W h[n-1] + U x[n] + b)
 
-    The numbers in W start as N(0, (σd/d)²), U and b as U(−1/√p, 1/√p). The read-out sees h. Trainable numbers: d²
+    The entries of W start as N(0, (σd/d)²), U and b as U(−1/√p, 1/√p). The read-out sees h. Trainable parameters: d²
     + dp + d.
 
     Args:
         epsilon: ε > 0, in input steps.
-        sigma: σd > 0, the scale of the start.
+        sigma: σd > 0, scale of the initialisation.
         input_size, hidden_size, members, batch_first: See ``Recurrence``.
     """
 
@@ -51,7 +51,7 @@ class NeuralODERNN(Recurrence[NeuralODEWeights]):
         return {"W": (d, d), "U": (d, p), "b": (d,)}
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
-        """Fill ``weight``: normal for W, torch.nn.Linear's start for U and b."""
+        """Fill ``weight``: normal for W, as torch.nn.Linear for U and b."""
         draw_small(name == "W", weight, hyper["sigma"] / self.hidden_size, self.input_size, generator)
 
     def drive(self, x: Tensor, w: NeuralODEWeights) -> tuple[Tensor, ...]:

@@ -43,13 +43,13 @@ class NeuralOscillator(Recurrence[OscillatorWeights]):
         v = z[n-1] + Δt/2 s(W y[n-1] + V x[n] + b)
         y[n] = y[n-1] + Δt v                                       z[n] = v + Δt/2 s(W y[n] + V x[n] + b)
 
-    The source has no experiments and states no start: weights and biases start as U(−1/√d, 1/√d). The read-out sees
-    y. Trainable numbers: d² + dp + d.
+    The source has no experiments and specifies no initialisation: weights and biases start as U(−1/√d, 1/√d). The
+    read-out sees y. Trainable parameters: d² + dp + d.
 
     Args:
         dt: Δt > 0, in input steps.
         scheme: ``"imex"`` or ``"symplectic"``.
-        activation: s, ``"tanh"`` or ``"sin"``; both have s(0) = 0 and s'(0) = 1, as the source asks.
+        activation: s, ``"tanh"`` or ``"sin"``; both have s(0) = 0 and s'(0) = 1, as the source requires.
         input_size, hidden_size, members, batch_first: See ``Recurrence``.
     """
 

@@ -1,4 +1,4 @@
-"""ParaGRU: a GRU whose units hear themselves alone, so that Newton's method can solve it in parallel over time."""
+"""ParaGRU: a GRU with diagonal recurrent weights, so that Newton's method can solve it in parallel over time."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ParaGRU(Recurrence[ParaGRUWeights]):
         h̃    = tanh(ah (r h[n-1]) + Bh x[n] + bh)                        h[n] = (1 − z) h[n-1] + z h̃
 
     a starts as N(0, 4/(5d)), B Xavier-uniform, U(−k, k) with k² = 6/(p + d), bz falls evenly from 0 in the first unit
-    to −1 in the last, and the other biases are 0. The read-out sees h. Trainable numbers: 3 (dp + 2d).
+    to −1 in the last, and the other biases are 0. The read-out sees h. Trainable parameters: 3 (dp + 2d).
 
     Args: see ``Recurrence``.
     """
@@ -53,7 +53,7 @@ class ParaGRU(Recurrence[ParaGRUWeights]):
         return {kind + gate: shape for gate in "zrh" for kind, shape in (("B", (d, p)), ("b", (d,)), ("a", (d,)))}
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
-        """Fill ``weight`` as the code does."""
+        """Fill ``weight`` as in the authors' code."""
         draw_diagonal(name, weight, "bz", generator)
 
     def drive(self, x: Tensor, w: ParaGRUWeights) -> tuple[Tensor, ...]:
@@ -72,8 +72,8 @@ def draw_diagonal(name: str, weight: Tensor, ramp: str, generator: Generator | N
 
     Args:
         name: The weight's; its first letter is the kind.
-        weight: What is filled, (d, p) or (d,).
-        ramp: The one bias that falls from 0 to −1.
+        weight: Tensor to fill, (d, p) or (d,).
+        ramp: Name of the bias that falls from 0 to −1.
         generator: For random numbers.
     """
     if name[0] == "B":

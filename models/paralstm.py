@@ -1,4 +1,4 @@
-"""ParaLSTM: an LSTM whose units hear themselves alone, with coupled gates and peepholes."""
+"""ParaLSTM: an LSTM with diagonal recurrent weights, coupled gates and peepholes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ParaLSTMWeights:
 
 
 class ParaLSTM(Recurrence[ParaLSTMWeights]):
-    """LSTM with diagonal recurrent weights and one gate for input and forgetting, (T, B, p) to (T, B, d).
+    """LSTM with diagonal recurrent weights and coupled input and forget gates, (T, B, p) to (T, B, d).
 
     Source: Danieli et al. 2025, ParaRNN (arXiv:2510.21450), and the authors' code (apple/ml-pararnn) with one head::
 
@@ -42,7 +42,8 @@ class ParaLSTM(Recurrence[ParaLSTMWeights]):
         o = σ(ao h[n-1] + co c[n] + Bo x[n] + bo)         h[n] = o tanh(c[n])
 
     a and the peepholes start as N(0, 4/(5d)), B Xavier-uniform, U(−k, k) with k² = 6/(p + d), bf falls evenly from 0
-    in the first unit to −1 in the last, and the other biases are 0. The read-out sees h. Trainable numbers: 3dp + 8d.
+    in the first unit to −1 in the last, and the other biases are 0. The read-out sees h. Trainable parameters: 3dp +
+    8d.
 
     Args: see ``Recurrence``.
     """
@@ -57,7 +58,7 @@ class ParaLSTM(Recurrence[ParaLSTMWeights]):
         return {kind + gate: shape for gate in "fzo" for kind, shape in kinds if kind + gate != "cz"}
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
-        """Fill ``weight`` as the code does."""
+        """Fill ``weight`` as in the authors' code."""
         draw_diagonal(name, weight, "bf", generator)
 
     def drive(self, x: Tensor, w: ParaLSTMWeights) -> tuple[Tensor, ...]:

@@ -1,4 +1,4 @@
-"""Residual UnICORNN: UnICORNN whose deeper layers also see a layer further below."""
+"""Residual UnICORNN: UnICORNN with skip connections from a layer further below."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from longwave.models.unicornn import MOST_LAYERS, UnICORNN, UnICORNNWeights, cou
 
 
 class ResidualUnICORNN(UnICORNN):
-    """UnICORNN with skipped connections, (T, B, p) to (T, B, d).
+    """UnICORNN with skip connections, (T, B, p) to (T, B, d).
 
     Source: thesis, eqs. 3.79 and 3.80. The recursion is UnICORNN's; layers l > S are driven by two layers::
 
         V yˡ⁻¹[n] + Λ yˡ⁻ˢ⁻¹[n] + b    in place of    V yˡ⁻¹[n] + b
 
-    Λ is (d, d), or (d, p) where layer l − S − 1 is the input. The source gives no start for it; here it starts as V
-    does, all else as in UnICORNN, and the read-out sees the last layer's y. Trainable numbers: UnICORNN's and
-    (L − S − 1) d² + dp.
+    Λ is (d, d), or (d, p) where layer l − S − 1 is the input. The source specifies no initialisation of it; here it
+    starts as V does, all else as in UnICORNN, and the read-out sees the last layer's y. Trainable parameters:
+    UnICORNN's and (L − S − 1) d² + dp.
 
     Args: ``skip`` is S, 2 or 3; for the others see ``UnICORNN``.
     """
@@ -48,12 +48,12 @@ class ResidualUnICORNN(UnICORNN):
         return super().draw_layer(name, layer, weight, generator)
 
     def weights(self, given: Mapping[str, Tensor]) -> UnICORNNWeights:
-        """Return one layer's weights, Λ set beside V where there is one."""
+        """Return one layer's weights, V and Λ concatenated if there is a Λ."""
         both = {"V": torch.cat([given["V"], given["Lambda"]], -1)} if "Lambda" in given else {}
         return super().weights({**given, **both})
 
     def reads(self, below: list[Tensor], layer: int) -> Tensor:
-        """Return yˡ⁻¹, and above layer S beside it yˡ⁻ˢ⁻¹, which Λ reads."""
+        """Return yˡ⁻¹, above layer S concatenated with yˡ⁻ˢ⁻¹, the input of Λ."""
         return torch.cat([below[-1], below[-1 - self.skip]], -1) if layer > self.skip else below[-1]
 
 

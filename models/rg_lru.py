@@ -1,4 +1,4 @@
-"""RG-LRU: the real-gated linear recurrent unit of Griffin, a leak whose rate the input gates."""
+"""RG-LRU: the real-gated linear recurrent unit of Griffin, a leaky integrator whose rate is gated by the input."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from longwave.models.base.spec import ModelSpec
 from longwave.models.base.weights import WeightGroup
 
 SHARPNESS = 8.0
-"""c: how many times a decays at an open gate."""
+"""c, the exponent of a at an open gate."""
 LEAST, MOST = 0.9, 0.999
-"""Radii between which a starts."""
+"""Range of the initial a."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,14 @@ class RGLRU(Recurrence[RGLRUWeights]):
         r, i = σ(Wr x[n] + br), σ(Wi x[n] + bi)
         log α = −8 r softplus(Λ)                    h[n] = α h[n-1] + √(1 − α²) (i (Wx x[n] + bx))
 
-    1 − α² is 2t/(1 + t) with t = tanh(8 r softplus(Λ)), which keeps its digits where α is near 1. As a bare cell has p
-    inputs, Wx and bx stand for the linear map before it, and the gates are full matrices of x, not blocks of its d
-    features. The code's first step, where 1 stands for the root, is a step like all others here, and the root's slope
+    1 − α² is 2t/(1 + t) with t = tanh(8 r softplus(Λ)), which stays accurate where α is near 1. As a bare cell has p
+    inputs, Wx and bx replace the linear map before it, and the gates are full matrices on x, not block-diagonal on its
+    d features. The code's first step has 1 in place of the root; here it is like all others, and the root's derivative
     is not clipped. Matrices start as N(0, 1/p), biases as 0, Λ so that a = exp(−softplus(Λ)) has a² of U(0.9², 0.999²):
-    at an open gate α = a⁸. Λ and the biases do not decay. The read-out sees h. Trainable numbers: 3 (dp + d) + d.
+    at an open gate α = a⁸. Λ and the biases have no weight decay. The read-out sees h. Trainable parameters: 3 (dp + d)
+    + d.
 
-    No printed number of it is at hand: those of Griffin are of networks that alternate it with attention.
+    No published result of it is available here: Griffin's are of networks that alternate it with attention.
 
     Args: see ``Recurrence``.
     """
@@ -65,7 +66,7 @@ class RGLRU(Recurrence[RGLRUWeights]):
         return {**maps, "Lambda": (d,)}
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
-        """Fill ``weight`` as the code does."""
+        """Fill ``weight`` as in the authors' code."""
         if name == "Lambda":
             nn.init.uniform_(weight, LEAST**2, MOST**2, generator=generator)
             weight.log_().mul_(-0.5).expm1_().log_()  # softplus⁻¹ of −log a
@@ -73,7 +74,7 @@ class RGLRU(Recurrence[RGLRUWeights]):
             nn.init.normal_(weight, 0.0, self.input_size**-0.5 if name[0] == "W" else 0.0, generator=generator)
 
     def drive(self, x: Tensor, w: RGLRUWeights) -> tuple[Tensor, ...]:
-        """Return what r and i are the σ of, and the input."""
+        """Return the logits of r and i, and the input."""
         return affine(w.Wr, x, w.br), affine(w.Wi, x, w.bi), affine(w.Wx, x, w.bx)
 
     def step(self, u: tuple[Tensor, ...], state: State, w: RGLRUWeights) -> State:

@@ -1,4 +1,4 @@
-"""RWKV-7: a memory that decays by its rows and forgets along one key while it writes under another."""
+"""RWKV-7: a memory whose rows decay, and which erases along one key while it writes along another."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from longwave.models.kernels.matrix.form import Form
 FASTEST = e**-0.5
 """Largest rate −log w of a row."""
 EPSILON = 1e-5
-"""What the norm adds to a variance, times the width of a head."""
+"""Epsilon of the norm's variance, times the width of a head."""
 BOUNDS = {"R": 0.5, "K": 0.05, "V": 0.5}
-"""Bounds of the maps at the start, times √p."""
+"""Bounds of the initial maps, times √p."""
 
 
 @dataclass(frozen=True)
@@ -53,24 +53,24 @@ class RWKV7Weights:
 class RWKV7(MatrixRecurrence[RWKV7Weights]):
     """Time mixing of RWKV-7, (T, B, p) to (T, B, d).
 
-    Source: Peng et al. 2025 (arXiv:2503.14456) and the authors' code (BlinkDL/RWKV-LM), of a first layer; with a matrix
-    S for each of H heads, which are ⌈d/heads⌉ wide, and two at least, as a norm of one number says nothing::
+    Source: Peng et al. 2025 (arXiv:2503.14456) and the authors' code (BlinkDL/RWKV-LM), for a first layer; with a
+    matrix S for each of H heads, which are ⌈d/heads⌉ wide, and at least two, as a norm of one number is trivial::
 
         r, k, v = R x, K x, V x                    κ = k k_k / ‖k k_k‖           a = σ(a0 + a2 a1 x)
         w = exp(−e^(−1/2) σ(w0 + w2 tanh(w1 x)))   k̃ = k (1 + (a − 1) k_a)       g = g2 σ(g1 x)
         S[n] = diag(w) S[n-1] − (a κ) (S[n-1]ᵀ κ)ᵀ + k̃ vᵀ
         o[n] = g (norm(S[n]ᵀ r) scale + shift + (Σ r k̃ r_k) v)
 
-    norm(·) takes mean and variance of each head. The code's token shift, a convolution over two steps of its own for
-    each map, is left to the one convolution of a residual block, ``conv = 2``, and so is the output map, see
-    ``base.block``. Low-rank maps have the rank ⌈2.5 √d⌉ for a and w and ⌈5 √d⌉ for g, which the code rounds to
-    multiples of 32. Where ``heads`` does not divide d, the last head has fewer columns, filled up with zeros.
+    norm(·) takes mean and variance of each head. The code's token shift, a separate convolution over two steps for each
+    map, is replaced by the single convolution of a residual block, ``conv = 2``; the output map also belongs to the
+    block, see ``base.block``. Low-rank maps have the rank ⌈2.5 √d⌉ for a and w and ⌈5 √d⌉ for g, which the code rounds
+    to multiples of 32. If ``heads`` does not divide d, the last head has fewer columns and is padded with zeros.
 
     R and V start as U(−1/(2√p), 1/(2√p)), K as a tenth of that; w1, a1 and g1 as 0, w2, a2 and g2 orthogonal with gain
-    0.1; w0 from −5.5 to 0.5 and a0 from −0.39 to 0.01 over all features, each with a bend within a head, k_k from 0.76
-    to 0.66, k_a as 1.02, r_k as −0.04, scale as 1, shift as 0. Only R, K and V decay, and w0 has twice the learning
-    rate. The read-out sees o. Trainable numbers: 2pk + pd + (2r + s) p + 2rk + sd + 5k + 2d for k rows of all heads and
-    the ranks r and s.
+    0.1; w0 from −5.5 to 0.5 and a0 from −0.39 to 0.01 over all features, each with a quadratic term within a head, k_k
+    from 0.76 to 0.66, k_a as 1.02, r_k as −0.04, scale as 1, shift as 0. Only R, K and V have weight decay, and w0 has
+    twice the learning rate. The read-out sees o. Trainable parameters: 2pk + pd + (2r + s) p + 2rk + sd + 5k + 2d for k
+    rows of all heads and the ranks r and s.
 
     Args: ``heads``, 4, 1, 2 or 8 at most; for the others see ``Recurrence``.
     """
@@ -93,7 +93,7 @@ class RWKV7(MatrixRecurrence[RWKV7Weights]):
         return Form(heads, width, width, {"S": "ij"}, drives)
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the weights' docstring."""
+        """Return the shapes given in the docstring of the weights."""
         p, d = self.input_size, self.hidden_size
         (heads, width), (r, s) = wide_heads(d, self.heads), ranks(d)
         keys = heads * width
@@ -102,7 +102,7 @@ class RWKV7(MatrixRecurrence[RWKV7Weights]):
         return {"R": (keys, p), "K": (keys, p), "V": (d, p), **low, "g1": (s, p), "g2": (d, s), **vectors}
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
-        """Fill ``weight`` as the code does in a first layer."""
+        """Fill ``weight`` as the authors' code does in a first layer."""
         if name in BOUNDS:
             bound = BOUNDS[name] * self.input_size**-0.5
             nn.init.uniform_(weight, -bound, bound, generator=generator)
@@ -149,7 +149,7 @@ class RWKV7(MatrixRecurrence[RWKV7Weights]):
 
 
 def wide_heads(d: int, heads: int) -> tuple[int, int]:
-    """Return ``head_sizes`` of at most so many heads that each has two columns."""
+    """Return ``head_sizes``, with few enough heads that each has two columns."""
     return head_sizes(d, min(heads, max(d // 2, 1)))
 
 
@@ -159,7 +159,7 @@ def ranks(d: int) -> tuple[int, int]:
 
 
 def count(p: int, d: int, q: int, heads: int = 4, **_: OptionValue) -> int:
-    """Return the trainable numbers of the layer and its read-out."""
+    """Return the trainable parameters of the layer and its read-out."""
     (heads, width), (r, s) = wide_heads(d, heads), ranks(d)
     keys = heads * width
     return p * (2 * keys + d + 2 * r + s) + 2 * r * keys + s * d + 5 * keys + 2 * d + (d + 1) * q

@@ -37,15 +37,15 @@ class S4DWeights:
 class S4D(MatrixRecurrence[S4DWeights]):
     """Diagonal state-space layer, (T, B, p) to (T, B, d).
 
-    Source: Gu et al. 2022 (arXiv:2206.11893) as the authors' minimal code has it: each of d channels has N/2 complex
+    Source: Gu et al. 2022 (arXiv:2206.11893) as in the authors' minimal code: each of d channels has N/2 complex
     states, one of each conjugate pair, and its own step Δ::
 
         u = X x + b        h[n] = λ h[n-1] + u[n],  λ = exp(Δ A)        y[n] = 2 Re(C (λ − 1)/A h[n]) + D u[n]
 
-    with A = −exp(A_re) + i A_im. X and b are the linear map in front of the paper's layer. A starts as −1/2 + iπk, from
+    with A = −exp(A_re) + i A_im. X and b are the linear map before the paper's layer. A starts as −1/2 + iπk, from
     k = 0 to N/2 − 1, log Δ uniform between log 0.001 and log 0.1, C as complex and D as real standard normal numbers, X
     and b as torch.nn.Linear's. Δ and A have a tenth of the learning rate and no weight decay. The read-out sees y;
-    nonlinearity and output map are a residual block's, see ``base.block``. Trainable numbers: dp + 3d + 2dN.
+    nonlinearity and output map belong to the residual block, see ``base.block``. Trainable parameters: dp + 3d + 2dN.
 
     Args:
         states: N.
@@ -73,7 +73,7 @@ class S4D(MatrixRecurrence[S4DWeights]):
         return {"X": (d, self.input_size), "b": (d,), "log_dt": (d,), **matrices, "D": (d,)}
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
-        """Fill ``weight`` as the code does."""
+        """Fill ``weight`` as in the authors' code."""
         if name in ("X", "b"):
             bound = self.input_size**-0.5
             nn.init.uniform_(weight, -bound, bound, generator=generator)
@@ -90,7 +90,7 @@ class S4D(MatrixRecurrence[S4DWeights]):
         """Return Re λ, Im λ, Re and Im of 2C (λ − 1)/A, and D."""
         re, im, dt = -exp(w.A_re.mT), w.A_im.mT, exp(w.log_dt)
         growth, angle = re * dt, im * dt
-        # λ − 1 = exp(a + i b) − 1, without the difference of nearly equal numbers.
+        # λ − 1 = exp(a + i b) − 1, without cancellation.
         half = sin(angle / 2)
         less_re, less_im = torch.expm1(growth) * cos(angle) - 2 * half * half, exp(growth) * sin(angle)
         square = (re * re + im * im) / 2

@@ -21,7 +21,7 @@ from longwave.models.base.spec import Best, ModelSpec
 from longwave.models.base.weights import WeightGroup
 
 LEAST, MOST = 0.001, 0.1
-"""Between which the time steps start."""
+"""Range of the initial time steps."""
 SLOWEST = -1e-4
 """Largest real part of an eigenvalue."""
 
@@ -46,14 +46,15 @@ class S5(Recurrence[S5Weights]):
 
     with a step Δ for each state. The factor 2 is that of the paper's output 2 Re(C x). Λ starts as the eigenvalues of
     the normal part of HiPPO-LegS, of ``blocks`` equal matrices; log Δ is uniform between log 0.001 and log 0.1; B is
-    normal with variance 1/(2p) in each part, the law of Vᴴ B for the paper's B. The read-out sees Re x and Im x, and
-    starts as N(0, 1/(4d)), the law of C V, with bias 0. D u and the output map are a residual block's, see
-    ``base.block``. Trainable numbers: 2dp + 3d.
+    normal with variance 1/(2p) in each part, the distribution of Vᴴ B for the paper's B. The read-out sees Re x and Im
+    x, and starts as N(0, 1/(4d)), the distribution of C V, with bias 0. D u and the output map belong to the residual
+    block, see ``base.block``. Trainable parameters: 2dp + 3d.
 
-    Λ, Δ and B have a quarter of the learning rate (in print a half to a fifth) and no weight decay.
+    Λ, Δ and B have a quarter of the learning rate (in the paper a half to a fifth) and no weight decay.
 
     Args:
-        blocks: J, the matrices that Λ starts from; where J does not divide d, what the last has too many is left out.
+        blocks: Number J of matrices from which Λ starts; if J does not divide d, surplus eigenvalues of the last are
+        dropped.
         input_size, hidden_size, members, batch_first: See ``Recurrence``.
     """
 
@@ -72,7 +73,7 @@ class S5(Recurrence[S5Weights]):
         return {"L_re": (d,), "L_im": (d,), "log_dt": (d,), "B_re": (d, p), "B_im": (d, p)}
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
-        """Fill ``weight`` as the paper says."""
+        """Fill ``weight`` as in the paper."""
         if name == "L_re":
             weight.fill_(-0.5)
         elif name == "L_im":
@@ -92,7 +93,7 @@ class S5(Recurrence[S5Weights]):
         """Return Re and Im of 2 (λ − 1)/Λ B u."""
         re, im = w.L_re.clamp(max=SLOWEST), w.L_im
         growth, angle = re * exp(w.log_dt), im * exp(w.log_dt)
-        # λ − 1 = exp(a + i b) − 1, without the difference of nearly equal numbers.
+        # λ − 1 = exp(a + i b) − 1, without cancellation.
         half = sin(angle / 2)
         less_re, less_im = torch.expm1(growth) * cos(angle) - 2 * half * half, exp(growth) * sin(angle)
         square = re * re + im * im

@@ -15,7 +15,7 @@ from longwave.models.base.spec import ModelSpec
 
 @dataclass(frozen=True)
 class SimpleDelayWeights:
-    """The five maps; b and b3 with the second biases in them."""
+    """The five maps; b and b3 include the second biases."""
 
     U: Tensor
     U3: Tensor
@@ -34,12 +34,12 @@ class SimpleDelayGRU(Delayed[SimpleDelayWeights]):
         g[n] = σ(W3 h[n] + U3 x[n])
         h[n+1] = (1 − g[n]) h[n] + g[n] tanh(W1 h[n] + W2 h[n-τ] + U x[n])
 
-    h is 0 before the start. Each of the five maps carries a bias, as the printed parameter counts show: ``b`` belongs
-    to U, ``c`` to W. Weights and biases start as U(−1/√d, 1/√d). The read-out sees h. Trainable numbers: 3d² + 2dp +
+    h is 0 before the start. Each of the five maps has a bias, as the printed parameter counts show: ``b`` belongs
+    to U, ``c`` to W. Weights and biases start as U(−1/√d, 1/√d). The read-out sees h. Trainable parameters: 3d² + 2dp +
     5d.
 
     Args:
-        tau: τ ≥ 0, whole input steps; members may differ.
+        tau: τ ≥ 0, in whole input steps; it may differ by member.
         input_size, hidden_size, members, batch_first: See ``Recurrence``.
     """
 
@@ -53,12 +53,12 @@ class SimpleDelayGRU(Delayed[SimpleDelayWeights]):
         return {**maps, **dict.fromkeys(("b", "b3", "c1", "c2", "c3"), (d,))}
 
     def weights(self, given: Mapping[str, Tensor]) -> SimpleDelayWeights:
-        """Return the weights, the biases of W with those of U."""
+        """Return the weights, the biases of W added to those of U."""
         b = given["b"] + 1.0 * given["c1"] + 1.0 * given["c2"]
         return super().weights({**given, "b": b, "b3": given["b3"] + 1.0 * given["c3"]})
 
     def drive(self, x: Tensor, w: SimpleDelayWeights) -> tuple[Tensor, ...]:
-        """Return all that x and the biases add to the candidate and to the gate."""
+        """Return the contributions of x and the biases to the candidate and to the gate."""
         return affine(w.U, x, w.b), affine(w.U3, x, w.b3)
 
     def next(self, u: tuple[Tensor, ...], h: Tensor, delayed: Tensor, w: SimpleDelayWeights) -> Tensor:

@@ -36,11 +36,11 @@ class SLSTM(Recurrence[SLSTMWeights]):
         m[n] = max(m[n-1] + log σ(f), i)          i' = exp(i − m[n])       f' = exp(m[n-1] + log σ(f) − m[n])
         c[n] = f' c[n-1] + i' tanh(z)             n[n] = f' n[n-1] + i'    h[n] = σ(o) c[n] / n[n]
 
-    with m[n] = i where n[n-1] = 0, as in the first step. The stabiliser m changes no h. A unit's recurrent weights
-    reach the units of its own head alone; the first heads have one unit more where ``heads`` does not divide d. W
-    starts as N(0, 2/(5p)), R as 0, and b as 0 but for f, where unit j of a head of w has 5 − 12 (j/(w − 1))^0.3. R and
-    b do not decay. The read-out sees h; convolution and group norm are not part of the cell. The fused loop multiplies
-    by the whole matrix, zeros between heads included. Trainable numbers: 4 (dp + d²/heads + d), where ``heads``
+    with m[n] = i where n[n-1] = 0, as in the first step. The stabiliser m does not affect h. A unit's recurrent weights
+    reach only units of its own head; the first heads have one unit more if ``heads`` does not divide d. W starts as
+    N(0, 2/(5p)), R as 0, and b as 0 except for f, where unit j of a head of w has 5 − 12 (j/(w − 1))^0.3. R and b have
+    no weight decay. The read-out sees h; convolution and group norm are not part of the cell. The fused loop multiplies
+    by the whole matrix, zeros between heads included. Trainable parameters: 4 (dp + d²/heads + d), where ``heads``
     divides d.
 
     Args: ``heads``, 1, 2 or 4; for the others see ``Recurrence``.
@@ -58,7 +58,7 @@ class SLSTM(Recurrence[SLSTMWeights]):
         return {"W": (4 * d, p), "R": (4, sum(w * w for w in widths(d, self.heads))), "b": (4 * d,)}
 
     def weights(self, given: Mapping[str, Tensor]) -> SLSTMWeights:
-        """Return the weights, R as a matrix with a block a head."""
+        """Return the weights, R as a block-diagonal matrix with a block per head."""
         R, d = given["R"], self.hidden_size
         blocks = torch.block_diag(*(torch.ones(w, w) for w in widths(d, self.heads)))
         rows, columns = (k.to(R.device) for k in blocks.nonzero(as_tuple=True))
@@ -67,7 +67,7 @@ class SLSTM(Recurrence[SLSTMWeights]):
         return super().weights({**given, "R": full.view(-1, 4 * d, d)})
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
-        """Fill ``weight`` as the code does in the first of its blocks."""
+        """Fill ``weight`` as the authors' code does in its first block."""
         weight.zero_()
         if name == "W":
             nn.init.normal_(weight, 0.0, (2 / (5 * self.input_size)) ** 0.5, generator=generator)
@@ -91,12 +91,12 @@ class SLSTM(Recurrence[SLSTMWeights]):
 
 
 def widths(d: int, heads: int) -> list[int]:
-    """Return the units of each head of d, as even as they can be."""
+    """Return the number of units of each head of d, as equal as possible."""
     return [len(units) for units in torch.arange(d).tensor_split(heads)]
 
 
 def count(p: int, d: int, q: int, heads: int = 1, **_: OptionValue) -> int:
-    """Return the trainable numbers of the layer and the read-out."""
+    """Return the trainable parameters of the layer and the read-out."""
     return 4 * (d * p + sum(w * w for w in widths(d, heads)) + d) + (d + 1) * q
 
 

@@ -21,7 +21,7 @@ class TanhRNN(TorchRecurrence):
 
         h[n] = tanh(V x[n] + b + W h[n-1] + c)
 
-    The weights start as U(−1/√d, 1/√d); the read-out sees h. Trainable numbers: d² + dp + 2d, with one bias d² + dp
+    The weights start as U(−1/√d, 1/√d); the read-out sees h. Trainable parameters: d² + dp + 2d, with one bias d² + dp
     + d.
 
     Args: ``biases``, 2 or 1; for the others see ``Recurrence``.

@@ -50,12 +50,12 @@ BLOCKS = {
     "no weighting": "123",
     "delayed weighting": "1234",
 }
-"""The weights that each form holds: 1 of u, 2 of z, 3 of g, 4 of a."""
+"""The weights of each form: 1 of u, 2 of z, 3 of g, 4 of a."""
 
 
 @dataclass(frozen=True)
 class TauGRUWeights:
-    """U, W and b by map, 1 of u, 2 of z, 3 of g, 4 of a, b with c in it; α and β."""
+    """U, W and b by map, 1 of u, 2 of z, 3 of g, 4 of a, c added to b; α and β."""
 
     U: Mapping[str, Tensor]
     W: Mapping[str, Tensor]
@@ -73,16 +73,16 @@ class TauGRU(Delayed[TauGRUWeights]):
         g[n] = σ(W3 h[n] + U3 x[n])                  a[n] = σ(W4 h[n] + U4 x[n])
         h[n+1] = (1 − g[n]) h[n] + g[n] (β u[n] + α a[n] z[n])
 
-    h is 0 before the start and stays within [−2, 2]. With τ = 0 the feedback is h[n]. Each of the eight maps carries
-    a bias, as the printed parameter counts show: ``b`` belongs to U, ``c`` to W. The paper states no start: weights
-    and biases start as U(−1/√d, 1/√d). The read-out sees h. Trainable numbers: 4d² + 4dp + 8d.
+    h is 0 before the start and stays within [−2, 2]. With τ = 0 the feedback is h[n]. Each of the eight maps has a
+    bias, as the printed parameter counts show: ``b`` belongs to U, ``c`` to W. The paper specifies no initialisation:
+    weights and biases start as U(−1/√d, 1/√d). The read-out sees h. Trainable parameters: 4d² + 4dp + 8d.
 
     The forms ``"alpha=0"``, ``"beta=0"``, ``"no gating"`` (g = 1, h[n+1] = u + a z) and ``"no weighting"`` (a = 1)
     are the ablations of §5.5 and Tables 7 and 8, without the weights they do not use. ``"delayed weighting"`` feeds
     h[n-τ] to a as well: not in the paper, but close to another public implementation.
 
     Args:
-        tau: τ ≥ 0, whole input steps; members may differ.
+        tau: τ ≥ 0, in whole input steps; it may differ by member.
         alpha, beta: 0 ≤ α, β ≤ 1.
         form: ``"full"`` or one of the above.
         input_size, hidden_size, members, batch_first: See ``Recurrence``.

@@ -1,4 +1,4 @@
-"""A causal Transformer with rotary positions: the reference without a recurrence."""
+"""Causal Transformer with rotary positions: the reference model without a recurrence."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from longwave.models.base.weights import WeightGroup
 BASE = 10_000.0
 """Base of the rotary angles."""
 EPSILON = 1e-6
-"""What the norms add to a mean square."""
+"""Epsilon of the norms' mean square."""
 STD = 0.02
-"""Standard deviation of the weights at the start."""
+"""Initial standard deviation of the weights."""
 
 Weights = dict[str, Tensor]
 
@@ -36,14 +36,14 @@ class Transformer(SequenceLayer[Weights]):
         v = norm(uᵏ⁻¹)         a = uᵏ⁻¹ + O softmax(R(Q v) · R(K v) / √w, causal) V v
         z = norm(a)            uᵏ = a + W_down (SiLU(W_gate z) W_up z)
 
-    and the read-out sees norm(uᴸ), of the last step where one number is asked for. R turns the pairs of each head, w
-    wide, by angles n · 10000^(−2i/w) at step n. Where 2 · heads does not divide d, heads are as wide as the next even
-    number. W_gate and W_up have ⌈d/3⌉ · 8 units. Nothing is carried from call to call. It costs T² products, so it is
-    a row for short sequences.
+    and the read-out sees norm(uᴸ), at the last step if the target is one value. R rotates the pairs of each head, w
+    wide, by angles n · 10000^(−2i/w) at step n. If 2 · heads does not divide d, the width of a head is rounded up to an
+    even number. W_gate and W_up have ⌈d/3⌉ · 8 units. No state is carried between calls. It costs T² products, so it
+    suits short sequences.
 
-    All weights start as N(0, 0.02²), O and W_down as N(0, 0.02²/(2L)), E and e as torch.nn.Linear's; scales of norms
-    as 1, which have no weight decay. Trainable numbers: dp + d + L (4da + 3df + 2d) + d for heads of a numbers in all
-    and f units.
+    All weights start as N(0, 0.02²), O and W_down as N(0, 0.02²/(2L)), E and e as torch.nn.Linear's; scales of norms as
+    1, without weight decay. Trainable parameters: dp + d + L (4da + 3df + 2d) + d for heads of total width a and f
+    units.
 
     Args:
         layers: L.
@@ -67,7 +67,7 @@ class Transformer(SequenceLayer[Weights]):
         return {"E": (d, p), "e": (d,), **numbered, "behind": (d,)}
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
-        """Fill ``weight`` as the class says."""
+        """Fill ``weight`` as described in the class."""
         kind = self.kind(name)
         if kind in ("E", "e"):
             bound = self.input_size**-0.5
@@ -105,7 +105,7 @@ class Transformer(SequenceLayer[Weights]):
 
 
 def sizes(d: int, heads: int) -> tuple[int, int]:
-    """Return the numbers of all heads, an even width each, and the units of the gated map."""
+    """Return the total width of the heads, each even, and the units of the gated map."""
     return 2 * ceil(d / (2 * heads)) * heads, 8 * ceil(d / 3)
 
 
@@ -117,7 +117,7 @@ def rotation(steps: int, width: int, like: Tensor) -> Tensor:
 
 
 def rotated(rows: Tensor, turn: Tensor) -> Tensor:
-    """Return (..., T, w) with the pair (i, i + w/2) of each step turned by its angle."""
+    """Return (..., T, w) with the pair (i, i + w/2) of each step rotated by its angle."""
     (cos, sin), (a, b) = turn, rows.chunk(2, -1)
     return torch.cat([a * cos - b * sin, a * sin + b * cos], -1)
 
@@ -128,7 +128,7 @@ def _normed(u: Tensor, scale: Tensor) -> Tensor:
 
 
 def count(p: int, d: int, q: int, layers: int = 2, heads: int = 4, **_: OptionValue) -> int:
-    """Return the trainable numbers of the layer and its read-out."""
+    """Return the trainable parameters of the layer and its read-out."""
     a, f = sizes(d, heads)
     return d * p + d + layers * (4 * d * a + 3 * d * f + 2 * d) + d + (d + 1) * q
 

@@ -55,9 +55,9 @@ class UnICORNN(Stacked[UnICORNNWeights]):
         z[n] = z[n-1] − Δt σ(c) (tanh(w y[n-1] + V yˡ⁻¹[n] + b) + α y[n-1])
         y[n] = y[n-1] + Δt σ(c) z[n]
 
-    w, b and c are vectors: a neuron sees its own past and the layer below. Each layer is a symplectic map, and can
-    be inverted exactly. The start: w as U(0, 1), c as U(−0.1, 0.1), b as 0, V as Kaiming-uniform with slope 8,
-    U(−k, k) with k² = 6/(65 · inputs); the read-out, of the last layer's y, as N(0, 2/d) without bias. Trainable
+    w, b and c are vectors: a neuron sees its own past and the layer below. Each layer is a symplectic map and can be
+    inverted exactly. Initialisation: w as U(0, 1), c as U(−0.1, 0.1), b as 0, V as Kaiming-uniform with slope 8, U(−k,
+    k) with k² = 6/(65 · inputs); the read-out, of the last layer's y, as N(0, 2/d) without bias. Trainable
     numbers: (dp + 3d) + (L − 1)(d² + 3d).
 
     Args:
@@ -66,7 +66,7 @@ class UnICORNN(Stacked[UnICORNNWeights]):
         alpha: α ≥ 0. Bounded states need (Δt σ(c))² (α + w) < 4.
         dropout: Share p of each layer's outputs set to 0 in training, one mask for all steps.
         layers: L, 1 to 6.
-        multiscale: Whether c is trained; if not it stays as drawn, and there are L d numbers fewer.
+        multiscale: Whether c is trained; if not, it keeps its initial value, and there are L d parameters fewer.
         input_size, hidden_size, members, batch_first: See ``Recurrence``.
     """
 
@@ -90,11 +90,11 @@ class UnICORNN(Stacked[UnICORNNWeights]):
         return {"V": (d, self.inputs(layer)), "w": (d,), "b": (d,), "c": (d,)}
 
     def untrained(self) -> frozenset[str]:
-        """Return the names of c without multiscale."""
+        """Return the names of c if it is not trained."""
         return frozenset() if self.multiscale else frozenset(f"c{k}" for k in range(1, self.layers + 1))
 
     def draw_layer(self, name: str, layer: int, weight: Tensor, generator: Generator | None) -> None:
-        """Fill ``weight`` as the thesis says, §3.4."""
+        """Fill ``weight`` as in the thesis, §3.4."""
         bound = (6 / (65 * self.inputs(layer))) ** 0.5
         low, high = {"w": (0.0, 1.0), "b": (0.0, 0.0), "c": (-0.1, 0.1)}.get(name, (-bound, bound))
         nn.init.uniform_(weight, low, high, generator=generator)
@@ -117,7 +117,7 @@ class UnICORNN(Stacked[UnICORNNWeights]):
 
 
 def count(p: int, d: int, q: int, layers: int = 3, multiscale: bool = True, **_: OptionValue) -> int:
-    """Return the trainable numbers of the layers and the read-out."""
+    """Return the trainable parameters of the layers and the read-out."""
     vectors = 3 if multiscale else 2
     return d * p + (layers - 1) * d * d + layers * vectors * d + (d + 1) * q
 

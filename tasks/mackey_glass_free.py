@@ -59,7 +59,7 @@ TASK = replace(
     FREE_RUN,
     name="mackey_glass_free",
     title="Mackey–Glass, free run",
-    summary="Predict eight swings of a chaotic delay model from its own predictions; only its past shows its constants.",
+    summary="Predict eight swings of a chaotic delay model in free run, with constants known only from its past.",
     load=_load,
     source="the equation of Mackey and Glass 1977; parameters, noise and free runs are ours",
     lag="8 to 12 steps of delay; the parameters show within some 50 steps",

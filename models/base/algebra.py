@@ -1,4 +1,4 @@
-"""Linear algebra that carries a members axis: W x + b for each member, skew-symmetric matrices, complex numbers."""
+"""Linear algebra with a members axis: W x + b for each member, skew-symmetric matrices, complex numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def affine(weight: Tensor, x: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def skew(upper: Tensor, d: int) -> Tensor:
-    """Return M − Mᵀ, (M, d, d), from the numbers above M's diagonal, (M, 1, d(d−1)/2), row by row."""
+    """Return M − Mᵀ, (M, d, d), from the entries above M's diagonal, (M, 1, d(d−1)/2), row by row."""
     rows, columns = torch.triu_indices(d, d, 1, device=upper.device)
     full = upper.new_zeros(len(upper), d, d).index_put(
         (torch.arange(len(upper), device=upper.device)[:, None], rows, columns), upper[:, 0]
@@ -30,5 +30,5 @@ def skew(upper: Tensor, d: int) -> Tensor:
 
 def complex_of(pairs: Tensor) -> Tensor:
     """Return the complex numbers of real pairs, (..., 2) to (...)."""
-    # Not view_as_complex, which wants an even place in memory: in the optimiser's flat tensor it may be an odd one.
+    # Not view_as_complex, which needs an even storage offset: in the optimiser's flat tensor it may be odd.
     return torch.complex(pairs[..., 0], pairs[..., 1])

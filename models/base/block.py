@@ -1,4 +1,4 @@
-"""A residual block that any recurrence can stand in, so that a cell and a state-space model meet in equal company."""
+"""Residual blocks for any recurrence, so that cells and state-space models compare in the same architecture."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from longwave.models.base.weights import NoWeights, WeightGroup
 from longwave.models.kernels import Route
 
 EPSILON = 1e-5
-"""What norms add to a variance, or to a mean square."""
+"""Epsilon of the norms, added to a variance or to a mean square."""
 KEEP = {"batch": 0.9, "running": 0.99}
 """How much of a running average stays at each training step: torch's, and Equinox's."""
 
 
 class Blocks(SequenceLayer[NoWeights]):
-    """A linear encoder and ``depth`` residual blocks round cells of one kind, (T, B, p) to (T, B, width).
+    """A linear encoder and ``depth`` residual blocks around cells of one kind, (T, B, p) to (T, B, width).
 
-    With u⁰ = E x + e, block k = 1 … L is, before norm(·) moves behind the sum in a ``post`` block::
+    With u⁰ = E x + e, block k = 1 … L is (in a ``post`` block norm(·) comes after the sum instead)::
 
         s = cell(conv(norm(uᵏ⁻¹)))            y = φ(C s + D norm(uᵏ⁻¹))
         uᵏ = uᵏ⁻¹ + (W₁ y + b₁) σ(W₂ y + b₂)
 
-    with D a vector, and dropout behind φ and behind the gate, one mask a sequence as in ``Stacked``. There is no norm
-    behind the last block. The read-out sees uᴸ. This is the block of S5, LRU and LinOSS (Smith et al. 2023, Orvieto
-    et al. 2023, Rusch and Rus 2025), where the cell is the state-space model without its output map, which is C and D
+    with D a vector, and dropout after φ and after the gate, one mask per sequence as in ``Stacked``. There is no norm
+    after the last block. The read-out sees uᴸ. This is the block of S5, LRU and LinOSS (Smith et al. 2023, Orvieto et
+    al. 2023, Rusch and Rus 2025), where the cell is the state-space model without its output map, which is C and D
     here. conv(·) is the short convolution of Mamba, DeltaNet and xLSTM: of each feature over its last steps, with a
-    bias, the last inputs of one call carried to the next; there is none by default.
+    bias; the last inputs of a call are carried to the next. By default there is none.
 
     E, W₁, W₂ and biases start as torch.nn.Linear's, the convolution as torch.nn.Conv1d's, C as the cell's own read-out,
     D as N(0, 1), a norm's scale as 1 and shift as 0. Trainable numbers: see ``block_options.count_blocks``.
@@ -44,16 +44,16 @@ class Blocks(SequenceLayer[NoWeights]):
     Args:
         cell: The kind of recurrence.
         input_size: p.
-        hidden_size: Hidden size d of a cell, in a state-space model the states.
-        width: Features that blocks hand on; by default d.
-        block: ``pre``: the cell reads normed features; ``post``: the sum is normed.
+        hidden_size: Hidden size d of a cell; of a state-space model, the number of states.
+        width: Features between blocks; by default d.
+        block: ``pre``: the cell reads normalised features; ``post``: the sum is normalised.
         depth: L.
         norm: ``layer``; ``rms``; ``batch``, over batch and time, in evaluation by a running average; ``running``, the
-            batch norm of Equinox, which in training too norms by the running average, that of this batch included, and
-            has no scale and shift. In a ragged batch both count what is padded.
+            batch norm of Equinox, which uses the running average, this batch included, in training too, and has no
+            scale and shift. In a ragged batch both include the padding.
         nonlinearity: φ; ``gelu`` is the approximation by tanh.
         glu: ``full`` as above; ``half``: y σ(W₂ y + b₂); ``none``: y.
-        conv: Steps that the convolution sees; 0 for none.
+        conv: Steps of the convolution; 0 for none.
         dropout: Share of features set to 0 in training.
         members, batch_first, t_max: See ``Recurrence``.
         chosen: Options and hyper-parameters of the cell, the same in all blocks.
@@ -81,7 +81,7 @@ class Blocks(SequenceLayer[NoWeights]):
         **chosen: Any,
     ) -> None:
         if not fits(cell):
-            raise ValueError(f"{cell.__name__} cannot stand in a block: it is no recurrence of one layer.")
+            raise ValueError(f"{cell.__name__}  cannot be used in a block: it is not a recurrence of one layer.")
         self._width, self._given = width or hidden_size, cell.OUTPUTS * hidden_size
         own = {name: chosen.pop(name) for name in ("dropout", *OPTIONS) if name in chosen}
         super().__init__(input_size, hidden_size, batch_first=batch_first, members=members, t_max=t_max, **own)
@@ -93,11 +93,11 @@ class Blocks(SequenceLayer[NoWeights]):
 
     @property
     def output_size(self) -> int:
-        """Features that blocks hand on."""
+        """Features between blocks."""
         return self._width
 
     def state_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of all cells' states, y1, z1, y2, z2, ..., then of convolutions' last inputs."""
+        """Return the shapes of all cells' states, y1, z1, y2, z2, ..., then of the convolutions' last inputs."""
         cells = {f"{name}{k}": shape for k, cell in self._numbered() for name, shape in cell.state_shapes().items()}
         return cells | ({f"conv{k}": (self.conv - 1, self._width) for k, _ in self._numbered()} if self.conv else {})
 
@@ -128,7 +128,7 @@ class Blocks(SequenceLayer[NoWeights]):
         return [f"{name}{k}" for k in range(1, self.depth + 1) for name in averages]
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
-        """Fill ``weight`` as the class says."""
+        """Fill ``weight`` as described in the class."""
         kind, width = name.rstrip("0123456789"), self._width
         fans = {
             "E": self.input_size,
@@ -149,15 +149,15 @@ class Blocks(SequenceLayer[NoWeights]):
             weight.fill_(1.0 if kind in ("scale", "variance") else 0.0)
 
     def reset_parameters(self, generators: Generators = None) -> None:
-        """Draw all weights anew, those of the cells last."""
+        """Draw all weights again, those of the cells last."""
         if not hasattr(self, "cells"):
-            return  # a layer draws its weights at the end of its own start, before there are cells
+            return  # a layer's constructor ends by drawing its weights, before there are cells
         super().reset_parameters(generators)
         for _, cell in self._numbered():
             cell.reset_parameters(generators)
 
     def constrain(self) -> None:
-        """Put the cells' weights back where their definition wants them."""
+        """Project the cells' weights back onto their constraints."""
         for _, cell in self._numbered():
             cell.constrain()
 
@@ -172,12 +172,12 @@ class Blocks(SequenceLayer[NoWeights]):
         return groups
 
     def taken_up(self, state: State) -> State:
-        """Return the state of these members as their cells carry it."""
+        """Return the state of these members in the form in which their cells carry it."""
         cells = [part for cell, own in self._with_states(state) for part in cell.taken_up(own)]
         return (*cells, *state[len(cells) :])
 
     def why(self) -> Route:
-        """Return which way the cells are computed, and why."""
+        """Return how the cells are computed, and why."""
         return next(self._numbered())[1].why()
 
     def run(self, x: Tensor, state: State, generators: Generators) -> tuple[Tensor, State]:
@@ -223,7 +223,7 @@ class Blocks(SequenceLayer[NoWeights]):
         return y if rate is None else dropped(y, rate.to(y.dtype), generators)
 
     def _normed(self, u: Tensor, w: Mapping[str, Tensor], k: int) -> Tensor:
-        """Return u (M, T, B, width) normed for block k."""
+        """Return u (M, T, B, width) normalised for block k."""
         if self.norm == "none":
             return u
         if self.norm == "rms":
@@ -238,7 +238,7 @@ class Blocks(SequenceLayer[NoWeights]):
         return u * w[f"scale{k}"].unsqueeze(1) + w[f"shift{k}"].unsqueeze(1)
 
     def _batch_averages(self, u: Tensor, w: Mapping[str, Tensor], k: int) -> tuple[Tensor, Tensor]:
-        """Return mean and variance by channel, (M, 1, 1, width); in training the running ones take a step."""
+        """Return mean and variance by channel, (M, 1, 1, width); in training the running ones are updated."""
         names, seen = (f"mean{k}", f"variance{k}"), w[f"seen{k}"].unsqueeze(1)
         running = [w[name].unsqueeze(1) for name in names]
         if not self.training:
@@ -256,6 +256,6 @@ class Blocks(SequenceLayer[NoWeights]):
 
 
 def own_copies(chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values for one of several cells: tensors that no optimiser trains are copied, to share no memory."""
+    """Return values for one of several cells; tensors that no optimiser trains are copied, so that none is shared."""
     fixed = {n for n, v in chosen.items() if isinstance(v, Tensor) and not isinstance(v, nn.Parameter)}
     return {n: v.clone() if n in fixed else v for n, v in chosen.items()}

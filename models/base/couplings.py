@@ -1,9 +1,9 @@
-"""The messages of a node's neighbours: PyTorch Geometric's graph layers, for all members of a pack at once.
+"""Messages from a node's neighbours: PyTorch Geometric's graph layers, for all members of a pack at once.
 
 The members' graphs are disjoint copies in one large graph, in which PyG passes the messages; the linear maps, which
 differ by member, are batched products. CPU time in ms, forward and backward, on one thread of an AMD EPYC, torch 2.15,
-PyG 2.8, for M members, V nodes, E edges, d channels, L layers (M, V, E, d, L); the loop calls PyG's layer once a
-member, vmap takes ``Owned``, the leading axis shares the edges::
+PyG 2.8, for M members, V nodes, E edges, d channels, L layers (M, V, E, d, L); the loop calls PyG's layer once per
+member, vmap uses ``Owned``, the leading axis shares the edges::
 
                   (5, 300, 3000, 16, 8)      (5, 2708, 10556, 64, 2)    (16, 300, 3000, 64, 4)
                   GCN   GraphSAGE  GAT       GCN   GraphSAGE  GAT       GCN   GraphSAGE  GAT
@@ -12,7 +12,7 @@ member, vmap takes ``Owned``, the leading axis shares the edges::
     vmap          20    15         41        68    55         101       97    79         139
     leading axis  11    -          -         48    -          -         68    -          -
 
-So disjoint copies, which win where graphs are small and lose nothing much where they are large.
+Hence disjoint copies: faster on small graphs and hardly slower on large ones.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Conv:
 
     @classmethod
     def of(cls, given: Mapping[str, Tensor], prefix: str = "") -> Conv:
-        """Return those that ``held`` has under ``conv_shapes``' names."""
+        """Return the weights in ``held`` by the names of ``conv_shapes``."""
         weights = {name: given[prefix + name] for name in cls.__annotations__ if prefix + name in given}
         return cls(**weights)
 
@@ -59,7 +59,7 @@ class Conv:
         return affine(self.W[:, k % self.W.shape[1]], x)
 
     def __call__(self, kind: str, x: Tensor, links: Links, k: int) -> Tensor:
-        """Return F(x) of convolution ``k``, the last again where there are fewer, (M, N, o) or (M, N, H o)."""
+        """Return F(x) of convolution ``k``, or of the last if there are fewer, (M, N, o) or (M, N, H o)."""
         k %= self.W.shape[1]
         return HEARD[kind](self, x, links, k) + self.b[:, k].unsqueeze(1)
 
@@ -76,7 +76,7 @@ def conv_shapes(kind: str, n: int, i: int, o: int, prefix: str = "") -> Shapes:
 
 
 def conv_numbers(kind: str, i: int, o: int) -> int:
-    """Return the trainable numbers of one convolution."""
+    """Return the trainable parameters of one convolution."""
     shapes = conv_shapes(kind, 1, i, o).values()
     return sum(torch.Size(shape).numel() for shape in shapes)
 
@@ -100,7 +100,7 @@ def draw_conv(kind: str, name: str, weight: Tensor, inputs: int, generator: Gene
 def fired(kind: str, u: Tensor) -> Tensor:
     """Return σ(u): ReLU; for attention ELU, then the mean of H neighbouring channels, (M, N, H o) to (M, N, o).
 
-    The authors' code averages neighbouring channels, not heads; kept.
+    As the authors' code does, it averages neighbouring channels, not heads.
     """
     return elu(u).unflatten(-1, (-1, HEADS)).mean(-1) if kind == "gat" else u.relu()
 
@@ -130,14 +130,14 @@ def _gat(conv: Conv, x: Tensor, links: Links, k: int) -> Tensor:
 
 
 def _members(messages: Tensor, x: Tensor) -> Tensor:
-    """Return what all nodes hear, (M N, o), as (M, N, o)."""
+    """Return the messages to all nodes, (M N, o), as (M, N, o)."""
     unflattened: Tensor = messages.unflatten(0, x.shape[:2])
     return unflattened
 
 
 @dataclass(frozen=True)
 class Attention:
-    """Weights of attention by scaled dot products, with H heads in a numbers: Q, K (M, a, d) and q, k (M, 1, a)."""
+    """Weights of attention by scaled dot products, with H heads of total width a: Q, K (M, a, d) and q, k (M, 1, a)."""
 
     Q: Tensor
     q: Tensor
@@ -148,11 +148,11 @@ class Attention:
         """Return the mean over heads of softmax((Q x_i + q) · (K x_j + k) / √(a / H)), for x (M, N, d).
 
         Args:
-            x: What attends.
-            links: Over these edges and one self-loop a node.
+            x: Features of the nodes.
+            links: The edges; each node also gets one self-loop.
             heads: H.
-            over: Whose shares add up to 1: of all that a node hears, ``receiving``, or of all that hear it,
-                ``contributing``.
+            over: Whether weights sum to 1 over a node's incoming edges, ``receiving``, or its outgoing ones,
+            ``contributing``.
         """
         asks, keys = affine(self.Q, x, self.q).flatten(0, 1), affine(self.K, x, self.k).flatten(0, 1)
         begin, end = links.looped
@@ -165,7 +165,7 @@ class Attention:
 
 @dataclass(frozen=True)
 class MixingMatrix:
-    """A fixed mixing matrix A: edges (2, E) and what of a node is heard over each, (E,)."""
+    """A fixed mixing matrix A: edges (2, E) and their weights, (E,)."""
 
     edges: Tensor
     shares: Tensor

@@ -1,4 +1,4 @@
-"""Layers that look back τ steps: the state carries the last max τ hidden states, zeros before the start."""
+"""Layers with a delay of τ steps: the state carries the last max τ hidden states, zeros before the start."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TAU = Param(
 
 
 class Delayed(Recurrence[W], Generic[W]):
-    """h[n+1] from h[n] and h[n−τ], τ in whole steps. Subclasses give ``shapes``, ``drive`` and ``next``.
+    """h[n+1] from h[n] and h[n−τ], τ in whole steps. Subclasses define ``shapes``, ``drive`` and ``next``.
 
     The state is h, (B, d), and ``past``, (B, m, d): h[n−m] … h[n−1] for the members' largest τ, m.
     """
@@ -40,7 +40,7 @@ class Delayed(Recurrence[W], Generic[W]):
         return {"h": (self.hidden_size,), "past": (max(self.lags()), self.hidden_size)}
 
     def taken_up(self, state: State) -> State:
-        """Return the state with as much of the past as these members look back; others looked further."""
+        """Return the state with the past cut to the largest delay of these members."""
         h, past = state
         return h, past[..., past.shape[-2] - max(self.lags()) :, :]
 

@@ -9,14 +9,13 @@ from longwave.models.base.layer import Generators
 
 
 def dropped(x: Tensor, rate: Tensor, generators: Generators, per_step: bool = False) -> Tensor:
-    """Return x with a share of its numbers set to 0 and the others scaled by 1 / (1 − rate).
+    """Return x with a share of its entries set to 0 and the others scaled by 1 / (1 − rate).
 
     Args:
         x: (M, T, B, d), or anything with a members axis and one more in front.
-        rate: p, one a member: (M, 1, ..., 1).
-        generators: One a member; torch's own by default.
-        per_step: Draw anew at each place of axis 1. By default one mask holds for all of them, as in Gal and
-            Ghahramani 2016.
+        rate: p, one per member: (M, 1, ..., 1).
+        generators: One per member; torch's own by default.
+        per_step: Draw a new mask at each index of axis 1. By default all share one mask, as in Gal and Ghahramani 2016.
     """
     shape = x.shape[1:] if per_step else (1, *x.shape[2:])
     each = generators or [torch.default_generator] * len(x)

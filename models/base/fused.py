@@ -1,4 +1,4 @@
-"""The way from a layer to its fused loop, where it can be compiled and run."""
+"""How a layer gets its fused loop, if that can be compiled and run."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from longwave.models.kernels.compiler.watch import Refused, Watch
 
 T = TypeVar("T")
 FORM = attrgetter("shape", "dtype")
-"""What of a weight a loop is made for."""
+"""The properties of a weight for which a loop is specialised."""
 
 
 class KnownLoop(NamedTuple):
-    """The outcome of a layer's last request for a loop, valid while shapes and what the code reads stay the same."""
+    """The result of a layer's last request for a loop, valid while shapes and values read by the code are the same."""
 
     shapes: list[Any]
     unchanged: Check
@@ -38,24 +38,24 @@ class KnownLoop(NamedTuple):
 
 
 _loops: dict[Any, dict[Reads, dict[Any, Any]]] = {}
-"""By class, shapes, loop and features: what the code that ran can read, and the loop by what it read there."""
+"""By class, shapes, loop and features: the places that the code can read, and the loop by the values read there."""
 _known: WeakKeyDictionary[Any, dict[tuple[int, int], KnownLoop]] = WeakKeyDictionary()
 """By layer, loop and features."""
 
 
 class Fusable(SequenceLayer[W], Generic[W]):
-    """A sequence layer whose step is compiled to a fused loop. Subclasses give ``recurrent``, and ``scan``: the same
+    """A sequence layer whose step is compiled to a fused loop. Subclasses define ``recurrent``, and ``scan``, the same
     without a fused loop.
 
     Attributes:
-        storage: ``"float32"``, or ``"bfloat16"`` for a loop on a GPU that stores drives, and what it keeps for the way
-            back, in half the memory. Sums, states, outputs and gradients are float32 all the same.
+        storage: ``"float32"``, or ``"bfloat16"`` for a loop on a GPU that stores drives, and values saved for the
+        backward pass, in half the memory. Sums, states, outputs and gradients are float32 in both cases.
     """
 
     storage = "float32"
 
     def recurrent(self, inputs: int) -> Recurrent:
-        """Return what is compiled, for a loop that reads so many features.
+        """Return the functions to compile, for a loop with so many input features.
 
         Raises:
             Unsupported: The layer's state is not made of vectors of d numbers.
@@ -63,24 +63,25 @@ class Fusable(SequenceLayer[W], Generic[W]):
         raise NotImplementedError
 
     def loops(self) -> list[int]:
-        """Return the input features of each loop over time that a call runs."""
+        """Return the number of input features of each loop over time in a call."""
         return [self.input_size]
 
     def loop_weights(self, given: Mapping[str, Tensor], loop: int = 0) -> W:
-        """Return what one of these loops reads, by ``held``'s names."""
+        """Return the inputs of one of these loops, by the names of ``held``."""
         return self.weights(given)
 
     def lags(self) -> list[int]:
-        """Return how many steps each member looks back; nothing for a layer that does not."""
+        """Return the delay of each member, in steps; None for a layer without one."""
         return []
 
     def loop_of(self, loop: int, inputs: int) -> tuple[Loop, list[Tensor]]:
-        """Return one of ``loops``, for so many features, the same for all layers that are alike, and what it is given.
+        """Return one of ``loops``, for so many features, shared by all equal layers, and its arguments.
 
-        That is ``raw``; or, where ``weights`` does what no trace can follow, what ``weights`` returns.
+        These are ``raw``, or, if ``weights`` cannot be traced, its result.
 
         Raises:
-            Unsupported: The step does what the compiler does not know; the message names it, and the line.
+            Unsupported: The step uses an operation that the compiler does not support; the message names it and its
+            line.
         """
         raw = self.raw()
         shapes = [*map(FORM, raw.values())]
@@ -93,7 +94,7 @@ class Fusable(SequenceLayer[W], Generic[W]):
         if isinstance(known.outcome, Loop):
             return known.outcome, [*raw.values()]
         if isinstance(known.outcome, Refused):
-            raise Refused(*known.outcome.args)  # anew, for an exception that was raised keeps the layer
+            raise Refused(*known.outcome.args)  # a new one: a raised exception would keep the layer alive
         w = self.loop_weights(self.held(), loop)
         tensors, form = leaves(w)
         _, compiled = self._made((loop, inputs, *shapes), w, lambda own: own, {"self": self, "the weights": form})
@@ -102,7 +103,7 @@ class Fusable(SequenceLayer[W], Generic[W]):
         return compiled, tensors
 
     def cell_on(self, path: str) -> Cell:
-        """Return the cell that computes the layer, or its first loop of several, on a path of ``kernels``.
+        """Return the cell that computes the layer, or its first loop, on a path of ``kernels``.
 
         Raises:
             Unsupported: There is none; the message says why.
@@ -110,7 +111,7 @@ class Fusable(SequenceLayer[W], Generic[W]):
         return self._cell(path, self.loop_of(0, self.loops()[0])[0])
 
     def why(self) -> kernels.Route:
-        """Return which way the time loop takes where the weights are, and why."""
+        """Return how the time loop is computed on the weights' device, and why."""
         routes = [self._way(loop, inputs)[0] for loop, inputs in enumerate(self.loops())]
         return next((route for route in routes if route.path == "reference"), routes[0])
 
@@ -119,7 +120,7 @@ class Fusable(SequenceLayer[W], Generic[W]):
         return self.through(x, state, generators)
 
     def through(self, x: Tensor, state: State, generators: Generators, loop: int = 0) -> tuple[Tensor, State]:
-        """Return what ``scan`` defines, for one of ``loops``, by the fused loop where it can run."""
+        """Return the result of ``scan``, for one of ``loops``, by the fused loop if it can run."""
         route, key, loops = self._way(loop, x.shape[-1])
         if loops is None:
             return self.scan(x, state, self.loop_weights(self.held(), loop), generators)
@@ -141,27 +142,27 @@ class Fusable(SequenceLayer[W], Generic[W]):
         hand: Cell | None = getattr(getattr(type(self), "step", None), "cell", None)
         if path == "cpu":
             return planned(compiled.name, compiled.plan)
-        plan = compiled.lean  # in a layer of one unit vectors are scalars, which what is by hand does not know
+        plan = compiled.lean  # in a layer of one unit vectors are scalars, which hand-written kernels do not support
         fits = hand and (len(hand.scalars), len(hand.vectors)) == (len(plan.nums), len(plan.vecs))
         return hand if hand and fits else planned(compiled.lean_name, plan)
 
     def _made(
         self, key: tuple[Any, ...], given: Any, weights: Callable[[Any], Any], roots: Mapping[str, Any]
     ) -> tuple[Check, Loop | Unsupported]:
-        """Return what is compiled for tensors like ``given``, and what says whether that still holds.
+        """Return the compiled loop for tensors like ``given``, and a check that it is still valid.
 
         Args:
-            key: The loop, its features, and what else decides on it beside what its code reads.
-            given: What the loop is given.
-            weights: Of that, what drive and step read.
-            roots: Where the code begins to read, by label.
+            key: The loop, its features, and all else that determines it besides the values that its code reads.
+            given: Arguments of the loop.
+            weights: Those of them that drive and step read.
+            roots: Objects from which the code starts to read, by label.
         """
         return compiled_once(
             type(self), key, roots, lambda watch: self._compiled(watch.watched, key[1], given, weights)
         )
 
     def _compiled(self, run: Callable[[Any], Any], inputs: int, given: Any, weights: Callable[[Any], Any]) -> Loop:
-        """Return the loop; ``run`` watches the layer's own code."""
+        """Return the loop; ``run`` watches the reads of the layer's own code."""
         of = run(self.recurrent)(inputs)
         return Loop(replace(of, drive=run(of.drive), step=run(of.step), weights=run(weights)), given)
 
@@ -169,13 +170,13 @@ class Fusable(SequenceLayer[W], Generic[W]):
 def compiled_once(
     kind: type[Any], key: tuple[Any, ...], roots: Mapping[str, Any], make: Callable[[Watch], T]
 ) -> tuple[Check, T | Unsupported]:
-    """Return what ``make`` compiles, or why it cannot, once for all layers that are alike; and whether it still holds.
+    """Return what ``make`` compiles, or why it cannot, shared by all equal layers, and a check that it is still valid.
 
     Args:
         kind: The layers' class.
-        key: What decides on the outcome beside what the layers' code reads.
+        key: All that determines the result besides the values that the layers' code reads.
         roots: Where that code begins to read, by label.
-        make: Compiles, with the layer's own code watched.
+        make: Compiles, while the reads of the layer's own code are watched.
     """
     variants = _loops.setdefault((kind, *key), {})
     for reads, loops in variants.items():

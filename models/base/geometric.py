@@ -1,4 +1,4 @@
-"""PyTorch Geometric, an optional package: how it is reached, its layers without weights, and a pack's edges."""
+"""PyTorch Geometric, an optional package: its import, its layers without weights, and a pack's edges."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ HEADS = 4
 
 
 def lacks() -> str:
-    """Return how to get PyTorch Geometric, in one line; empty where it is here."""
+    """Return how to install PyTorch Geometric, in one line; empty if it is installed."""
     return "" if find_spec("torch_geometric") else "Graph models need PyTorch Geometric: pip install 'longwave[graphs]'"
 
 
 @dataclass(frozen=True)
 class Links:
-    """The edges of all graphs of a batch and of all members, as those of one graph of disjoint copies.
+    """The edges of all graphs of a batch and of all members, as one graph of disjoint copies.
 
     Attributes:
-        edges: (2, E) int64, from and to; nodes are counted through members, then graphs.
+        edges: (2, E) int64, from and to; nodes are numbered by member, then by graph.
         nodes: Number of nodes, padding included, M B V.
     """
 
@@ -37,7 +37,7 @@ class Links:
 
     @classmethod
     def of(cls, batch: Graphs) -> Links:
-        """Return those of a batch with a members axis."""
+        """Return the edges of a batch with a members axis."""
         copies, v = batch.edges.flatten(0, -3), batch.positions
         begins = torch.arange(len(copies), device=copies.device)[:, None, None] * v
         there = (copies < v).all(-1)
@@ -45,19 +45,19 @@ class Links:
 
     @cached_property
     def normalised(self) -> tuple[Tensor, Tensor]:
-        """The edges with one self-loop a node, (2, E'), and 1/√(d_i d_j) of each, (E',) float64, as PyG's gcn_norm."""
+        """The edges with a self-loop per node, (2, E'), and 1/√(d_i d_j) of each, (E',) float64, as PyG's gcn_norm."""
         edges, weights = pyg("nn.conv.gcn_conv").gcn_norm(self.edges, None, self.nodes, dtype=torch.float64)
         return edges, weights
 
     @cached_property
     def looped(self) -> Tensor:
-        """The edges with one self-loop a node in place of any other, (2, E')."""
+        """The edges with exactly one self-loop per node, (2, E')."""
         return self.normalised[0]
 
 
 @cache
 def blank_layer(name: str, channels: int = 1) -> Any:
-    """Return a layer of PyG without linear maps and biases of its own; attention's vectors are given at each call."""
+    """Return a layer of PyG without its own linear maps and biases; attention's vectors are passed at each call."""
     kinds, more = pyg("nn"), dict[str, Any]()
     if name == "GCNConv":
         more = {"normalize": False}
@@ -76,7 +76,7 @@ def pyg(part: str) -> Any:
     """Return a module of PyTorch Geometric, which warns of torch.jit when it is first imported.
 
     Raises:
-        ValueError: It is not installed; the message says how to get it.
+        ValueError: It is not installed; the message says how to install it.
     """
     if missing := lacks():
         raise ValueError(missing)

@@ -1,4 +1,4 @@
-"""Layers that read graphs: from nodes and edges to what a read-out sees of each node, or of the graph."""
+"""Layers over graphs: from nodes and edges to the input of the read-out, per node or per graph."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from longwave.tasks.base.batch import Batch
 from longwave.tasks.base.graphs import Graphs
 
 DEPTHS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 14, 16, 22, 32, 64, 100, 128, 1000)
-"""Numbers of layers that a graph model may have: those in print, and powers of 2."""
+"""Numbers of layers of graph models: those in papers, and powers of 2."""
 DROPOUT = Param(
     "dropout",
     "p",
@@ -27,14 +27,14 @@ DROPOUT = Param(
     0.6,
     False,
     "1",
-    "Share of the numbers set to zero in training after each layer.",
+    "Share of the features set to zero in training after each layer.",
     zero=True,
     most=1.0,
     searched=False,
 )
 
 _links: WeakKeyDictionary[Any, tuple[Tensor, Links]] = WeakKeyDictionary()
-"""By layer: the edges of its last batch, and what was made of them."""
+"""By layer: the edges of its last batch, and the links computed from them."""
 
 
 def depths(default: int) -> tuple[OptionValue, ...]:
@@ -43,10 +43,10 @@ def depths(default: int) -> tuple[OptionValue, ...]:
 
 
 class GraphLayer(Layer[W], Generic[W]):
-    """A layer over graphs. Subclasses give ``WEIGHTS``, ``shapes`` and ``states``.
+    """A layer over graphs. Subclasses define ``WEIGHTS``, ``shapes`` and ``states``.
 
-    The graphs of all members are disjoint copies in one; see ``couplings``. Padded nodes have no edges. Where the
-    graph as a whole is asked, the read-out sees the sum over its nodes.
+    The graphs of all members are disjoint copies in one; see ``couplings``. Padded nodes have no edges. If targets are
+    per graph, the read-out sees the sum over its nodes.
     """
 
     READS = Graphs
@@ -54,21 +54,21 @@ class GraphLayer(Layer[W], Generic[W]):
     layers: int
 
     def states(self, x: Tensor, links: Links, w: W, generators: Generators) -> Iterator[Tensor]:
-        """Yield what a read-out would see, (M, N, d), after each layer; before the first too if that has d.
+        """Yield the read-out's input, (M, N, d), after each layer, and before the first if that has d features.
 
         Args:
             x: Features of all nodes of each member's graphs, (M, N, p).
             links: Their edges.
             w: The weights.
-            generators: One a member, for dropout in training.
+            generators: One per member, for dropout in training.
         """
         raise NotImplementedError
 
     def trace(self, batch: Graphs, generators: Generators = None) -> Iterator[Tensor]:
-        """Yield ``states`` of a batch, (M, B, V, d) each, without a members axis where the layer has none.
+        """Yield ``states`` of a batch, (M, B, V, d) each, without a members axis if the layer has none.
 
         Raises:
-            ValueError: The batch has not the members or the features of the layer.
+            ValueError: The batch differs from the layer in members or features.
         """
         lone, wanted = self.members is None, self.members or 1
         fed = batch.shared(1) if lone else batch
@@ -85,7 +85,7 @@ class GraphLayer(Layer[W], Generic[W]):
             yield seen.squeeze(0) if lone else seen
 
     def features(self, batch: Batch, state: State | None = None, generators: Generators = None) -> tuple[Tensor, State]:
-        """Return what a read-out sees, (M, B, V, d) of nodes or (M, B, d) of graphs, and no state; see ``Layer``."""
+        """Return the read-out's input, (M, B, V, d) for nodes or (M, B, d) for graphs, and no state; see ``Layer``."""
         if not isinstance(batch, Graphs):
             raise ValueError(f"{type(self).__name__} reads Graphs, got {type(batch).__name__}.")
         for seen in self.trace(batch, generators):
@@ -93,12 +93,12 @@ class GraphLayer(Layer[W], Generic[W]):
         return last if batch.of_nodes else (last * batch.real.unsqueeze(-1)).sum(-2), ()
 
     def dropped(self, x: Tensor, generators: Generators) -> Tensor:
-        """Return x, (M, N, d), with a share set to zero in training, where there is a ``dropout``."""
+        """Return x, (M, N, d), with a share set to zero in training if there is a ``dropout``."""
         rate = getattr(self, "dropout", None) if self.training else None
         return x if rate is None else dropped(x, rate.to(x.dtype), generators, per_step=True)
 
     def _linked(self, batch: Graphs) -> Links:
-        """Return the batch's edges; those of the call before where they are the same, as of one graph all along."""
+        """Return the batch's links, reused from the previous call if the edges are the same."""
         held = _links.get(self)
         if held is None or held[0].device != batch.edges.device or not torch.equal(held[0], batch.edges):
             _links[self] = held = (batch.edges, Links.of(batch))
@@ -108,7 +108,7 @@ class GraphLayer(Layer[W], Generic[W]):
 class EncodedLayer(GraphLayer[W], Generic[W]):
     """A graph layer whose layers all have d channels, after an encoder e = We x + be of each node.
 
-    Subclasses give ``conv_kinds``: the kind of convolution by the prefix of its weights.
+    Subclasses define ``conv_kinds``: the kind of convolution by the prefix of its weights.
     """
 
     shared: bool
@@ -118,7 +118,7 @@ class EncodedLayer(GraphLayer[W], Generic[W]):
         raise NotImplementedError
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return We (d, p), be (d,) and the weights of the convolutions: one, or one a layer."""
+        """Return We (d, p), be (d,) and the weights of the convolutions: one, or one per layer."""
         p, d, n = self.input_size, self.hidden_size, 1 if self.shared else self.layers
         shapes: dict[str, tuple[int, ...]] = {"We": (d, p), "be": (d,)}
         for prefix, kind in self.conv_kinds().items():
@@ -126,7 +126,7 @@ class EncodedLayer(GraphLayer[W], Generic[W]):
         return shapes
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
-        """Fill ``weight``: the encoder as torch.nn.Linear, convolutions as PyG does."""
+        """Fill ``weight``: the encoder as torch.nn.Linear, convolutions as in PyG."""
         for prefix, kind in self.conv_kinds().items():
             if name.startswith(prefix) and name.removeprefix(prefix) in Conv.__annotations__:
                 return draw_conv(kind, name.removeprefix(prefix), weight, self.hidden_size, generator)
@@ -134,6 +134,6 @@ class EncodedLayer(GraphLayer[W], Generic[W]):
         nn.init.uniform_(weight, -bound, bound, generator=generator)
 
     def weights(self, given: Mapping[str, Tensor]) -> W:
-        """Return what the mathematics reads, each convolution's weights as one ``Conv`` by its prefix."""
+        """Return the weights for the equations, those of each convolution as one ``Conv``, by prefix."""
         convs: dict[str, Any] = {prefix.rstrip("_"): Conv.of(given, prefix) for prefix in self.conv_kinds()}
         return super().weights({**given, **convs})

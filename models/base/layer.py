@@ -1,4 +1,4 @@
-"""What all layers share: sizes, members, parameters and their checks, weights and their start."""
+"""Base of all layers: sizes, members, parameters and their checks, weights and their initialisation."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from longwave.models.kernels import Route
 from longwave.tasks.base.batch import Batch
 
 State = tuple[Tensor, ...]
-"""What a layer carries from one call to the next."""
+"""State that a layer carries from one call to the next."""
 Generators = Sequence[Generator] | None
-"""One a member, for random numbers in training."""
+"""One per member, for random numbers in training."""
 
 
 class Layer(nn.Module, Generic[W]):
-    """A layer for one model, or for all members of a pack. Subclasses give ``WEIGHTS``, ``shapes`` and ``features``.
+    """A layer for one model, or for all members of a pack. Subclasses define ``WEIGHTS``, ``shapes`` and ``features``.
 
-    A subclass writes its mathematics for tensors with a members axis M in front; a layer without members has one of
-    length 1 there, and its weights have none.
+    A subclass writes its equations for tensors with a leading members axis M; in a layer without members that axis has
+    length 1, and its weights have none.
 
     Args:
-        input_size, hidden_size: Features p that are read and d that are given.
+        input_size, hidden_size: Features p of the input and d of the output.
         members: ``None`` for one layer, or the number M of members of a pack. With members every weight and
-            hyper-parameter carries a leading axis M.
+        hyper-parameter has a leading axis M.
         t_max: T_max ≥ 1, the longest memory expected, in input steps; some initialisations need it.
-        chosen: Options, and hyper-parameters: a number, one a member, or a tensor (kept in the graph; an
-            ``nn.Parameter`` is trained).
+        chosen: Options, and hyper-parameters: a number, one per member, or a tensor (kept in the graph; an
+        ``nn.Parameter`` is trained).
 
     Raises:
         ValueError: A size below 1, an unknown option or hyper-parameter, or one that is missing or not valid; the
@@ -42,17 +42,17 @@ class Layer(nn.Module, Generic[W]):
     """
 
     WEIGHTS: ClassVar[type[Any]] = NoWeights
-    """W, a frozen dataclass: what the mathematics reads, by name."""
+    """W, a frozen dataclass of the weights in the equations, by name."""
     READS: ClassVar[type[Batch]]
     """The kind of batch that ``features`` takes."""
     PARAMS: ClassVar[tuple[Param, ...]] = ()
     """The layer's hyper-parameters."""
     OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = {}
-    """Static choices by name, the default first; a layer holds its own as attributes."""
+    """Static choices by name, the default first; the chosen ones are attributes of the layer."""
     GROUPS: ClassVar[Mapping[str, WeightGroup]] = {}
-    """Weights that are trained by a rule of their own, by the group's name."""
+    """Groups of weights with their own training rule, by name."""
     SURROGATE: ClassVar[bool] = False
-    """Whether its gradient is not the slope of what it computes, as with a straight-through estimator."""
+    """Whether its gradient deliberately differs from the derivative, as with a straight-through estimator."""
 
     def __init__(
         self, input_size: int, hidden_size: int, *, members: int | None = None, t_max: int = 1, **chosen: Any
@@ -76,7 +76,7 @@ class Layer(nn.Module, Generic[W]):
 
     @classmethod
     def relevant(cls, options: Mapping[str, OptionValue]) -> tuple[Param, ...]:
-        """Return the hyper-parameters that mean something under ``options``."""
+        """Return the hyper-parameters that have an effect under ``options``."""
         return cls.PARAMS
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -84,7 +84,7 @@ class Layer(nn.Module, Generic[W]):
         return {}
 
     def parts(self) -> dict[str, Callable[[], nn.Module]]:
-        """Return what makes each module of torch.nn's kind of which every member has its own; see ``Owned``."""
+        """Return factories of the modules, like those of torch.nn, of which every member has its own; see ``Owned``."""
         return {}
 
     def looped(self) -> frozenset[str]:
@@ -92,11 +92,11 @@ class Layer(nn.Module, Generic[W]):
         return frozenset()
 
     def untrained(self) -> frozenset[str]:
-        """Return the weights that stay as drawn."""
+        """Return the names of weights that are not trained."""
         return frozenset()
 
     def statistics(self) -> list[str]:
-        """Return the untrained weights that training steps change, such as running averages of a norm."""
+        """Return the names of untrained weights that training steps change, such as running averages of a norm."""
         return []
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
@@ -111,17 +111,17 @@ class Layer(nn.Module, Generic[W]):
         nn.init.uniform_(bias, -bound, bound, generator=generator)
 
     def weights(self, given: Mapping[str, Tensor]) -> W:
-        """Return what the mathematics reads, by ``held``'s names; what follows from the weights is added here."""
+        """Return the weights for the equations, by the names of ``held``; derived quantities are added here."""
         made: W = typed(self.WEIGHTS, given)
         return made
 
     def features(self, batch: Batch, state: State | None = None, generators: Generators = None) -> tuple[Tensor, State]:
-        """Return what a read-out sees, (M, ..., d), at the positions that are read out, and the state to carry on.
+        """Return the read-out's input, (M, ..., d), at the positions that are read out, and the next state.
 
         Args:
-            batch: One of ``READS``, its inputs features.
-            state: What the call before gave; by default the zero state.
-            generators: One a member, for random numbers in training; torch's own by default.
+            batch: One of ``READS``, with features as inputs.
+            state: That of the previous call; by default the zero state.
+            generators: One per member, for random numbers in training; torch's own by default.
 
         Raises:
             ValueError: The batch is of another kind, or does not fit.
@@ -129,14 +129,14 @@ class Layer(nn.Module, Generic[W]):
         raise NotImplementedError
 
     def taken_up(self, state: State) -> State:
-        """Return the state of these members as they carry it, from what they carried among others."""
+        """Return the state of these members alone, from one that they carried among others."""
         return state
 
     def constrain(self) -> None:
-        """Put the weights back, in place, where the layer's definition wants them; called after each update."""
+        """Project the weights, in place, onto the layer's constraints; called after each update."""
 
     def groups(self) -> dict[str, WeightGroup]:
-        """Return ``GROUPS`` with the names of the trained parameters that are here."""
+        """Return ``GROUPS`` with the names of this layer's trained parameters."""
         names = [name for name, _ in self.named_parameters()]
         return {
             key: replace(group, weights=tuple(n for n in names if {n, self.kind(n)} & set(group.weights)))
@@ -144,32 +144,32 @@ class Layer(nn.Module, Generic[W]):
         }
 
     def kind(self, name: str) -> str:
-        """Return the name under which a parameter stands in ``GROUPS``: of a part's, the part's."""
+        """Return the name of a parameter in ``GROUPS``: for a part's parameter, that of the part."""
         return name.partition(".")[0]
 
     def why(self) -> Route:
-        """Return which way the layer is computed where the weights are, and why."""
+        """Return how the layer is computed on the weights' device, and why."""
         return Route("reference", "this layer has no time loop to fuse")
 
     @property
     def output_size(self) -> int:
-        """Features that a read-out sees."""
+        """Features of the read-out's input."""
         return self.hidden_size
 
     @property
     def dtype(self) -> torch.dtype:
         """The weights' dtype."""
-        weights = chain(self._parameters.values(), self.parameters())  # numbers may be of another
+        weights = chain(self._parameters.values(), self.parameters())  # hyper-parameters may differ
         return next(t for t in chain(weights, self._buffers.values(), self.buffers()) if t is not None).dtype
 
     def held(self, own: Mapping[str, Tensor] | None = None) -> dict[str, Tensor]:
-        """Return all weights and hyper-parameters by name, with a members axis, as ``lifted`` says.
+        """Return all weights and hyper-parameters by name, with a members axis, as ``lifted`` does.
 
         Args:
-            own: What to take in place of the layer's own, ``raw``, of the same names and shapes.
+            own: Tensors to use in place of the layer's own, ``raw``, with the same names and shapes.
 
         Raises:
-            ValueError: A weight has another dtype than the others, or none of real numbers.
+            ValueError: A weight has another dtype than the others, or not a real floating-point one.
         """
         dtype, shapes, out = self.dtype, self.shapes(), {}
         for name, tensor in (self.raw() if own is None else own).items():
@@ -184,13 +184,13 @@ class Layer(nn.Module, Generic[W]):
         return out
 
     def raw(self) -> dict[str, Tensor]:
-        """Return weights and hyper-parameters by name, as they are held; those of parts are not among them."""
-        # Not by named_parameters(), which walks the modules: this is asked for at every step of a training.
+        """Return weights and hyper-parameters by name, as stored, without those of parts."""
+        # Not by named_parameters(), which visits all modules: this runs at every training step.
         held = chain(self._parameters.items(), self._buffers.items())
         return {name: tensor for name, tensor in held if tensor is not None}
 
     def reset_parameters(self, generators: Generators = None) -> None:
-        """Draw all weights anew; member k from its own generator, so it starts like the same trial alone."""
+        """Draw all weights again; member k from its own generator, so it starts like the same trial alone."""
         tensors = self.raw()
         for k in range(self.members or 1):
             generator = generators[k] if generators else None

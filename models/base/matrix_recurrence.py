@@ -21,7 +21,7 @@ from longwave.models.kernels.matrix.plan import MatrixPlan, plan
 
 
 class KnownPlan(NamedTuple):
-    """The outcome of a layer's last request for a plan, valid while its axes and what the step reads stay the same."""
+    """The result of a layer's last request for a plan, valid while axes and values read by the step are the same."""
 
     axes: tuple[object, ...]
     unchanged: Check
@@ -32,28 +32,28 @@ _known: WeakKeyDictionary[object, KnownPlan] = WeakKeyDictionary()
 
 
 class MatrixRecurrence(SequenceLayer[W], Generic[W]):
-    """A recurrent layer of H heads with states (I, J). Subclasses give ``STATE``, ``form``, ``shapes``, ``drive`` and
+    """A recurrent layer of H heads with states (I, J). Subclasses define ``STATE``, ``form``, ``shapes``, ``drive`` and
     ``step``.
 
-    The step reads a state by sums over i alone, so that its columns j are independent. Everything else, such as
-    projections, norms and gates, stands in ``drive`` and ``finish``, which see all steps at once.
+    The step reads a state only by sums over i, so that its columns j are independent. Everything else, such as
+    projections, norms and gates, goes into ``drive`` and ``finish``, which see all steps at once.
 
     Args: see ``SequenceLayer``.
     """
 
     OUTPUTS: ClassVar[int] = 1
-    """The output has d numbers, as that of a ``Recurrence`` with one state that is put out."""
+    """The output has d features, like that of a ``Recurrence`` that outputs one state."""
 
     def form(self) -> Form:
         """Return H, I and J, and the axes of states, of drives and of constants, by name."""
         raise NotImplementedError
 
     def drive(self, x: Tensor, w: W) -> tuple[Tensor, ...]:
-        """Return what each step reads, (M, T, B, H, ·) each, with the axes of ``form().drives``; x is (M, T, B, p)."""
+        """Return the step's inputs, (M, T, B, H, ·) each, with the axes of ``form().drives``; x is (M, T, B, p)."""
         raise NotImplementedError
 
     def constants(self, w: W) -> tuple[Tensor, ...]:
-        """Return what all steps read, (M, 1, H, ·) each, with the axes of ``form().constants``."""
+        """Return the constants of all steps, (M, 1, H, ·) each, with the axes of ``form().constants``."""
         return ()
 
     def step(self, u: tuple[Tensor, ...], state: State, constants: tuple[Tensor, ...]) -> tuple[Tensor, State]:
@@ -61,7 +61,7 @@ class MatrixRecurrence(SequenceLayer[W], Generic[W]):
         raise NotImplementedError
 
     def finish(self, outputs: Tensor, x: Tensor, w: W) -> Tensor:
-        """Return the layer's output (M, T, B, d) from that of all steps, (M, T, B, H, J): by default side by side."""
+        """Return the layer's output (M, T, B, d) from that of all steps, (M, T, B, H, J): by default heads joined."""
         return outputs.flatten(-2)
 
     def state_shapes(self) -> dict[str, tuple[int, ...]]:
@@ -70,10 +70,11 @@ class MatrixRecurrence(SequenceLayer[W], Generic[W]):
         return {name: (form.heads, *form.shape(axes)) for name, axes in form.states.items()}
 
     def plan(self) -> MatrixPlan:
-        """Return the plan of the step, the same for all layers that are alike.
+        """Return the plan of the step, shared by all equal layers.
 
         Raises:
-            Unsupported: The step does what the compiler does not know; the message names it, and the line.
+            Unsupported: The step uses an operation that the compiler does not support; the message names it and its
+            line.
         """
         form, known = self.form(), _known.get(self)
         axes = (tuple(form.states.values()), tuple(form.drives.values()), tuple(form.constants.values()))
@@ -84,15 +85,15 @@ class MatrixRecurrence(SequenceLayer[W], Generic[W]):
         if known is None or known.axes != axes or not known.unchanged():
             known = _known[self] = KnownPlan(axes, *compiled_once(type(self), axes, {"self": self}, compiled))
         if isinstance(known.outcome, Unsupported):
-            raise type(known.outcome)(*known.outcome.args)  # anew, for an exception that was raised keeps the layer
+            raise type(known.outcome)(*known.outcome.args)  # a new one: a raised exception would keep the layer alive
         return known.outcome
 
     def why(self) -> kernels.Route:
-        """Return which way the time loop takes where the weights are, and why."""
+        """Return how the time loop is computed on the weights' device, and why."""
         return self._way()[0]
 
     def scan(self, x: Tensor, state: State, w: W, generators: Generators) -> tuple[Tensor, State]:
-        """Return the outputs (M, T, B, d) and the last state for x (M, T, B, p), by the fused loop where it can run."""
+        """Return the outputs (M, T, B, d) and the last state for x (M, T, B, p), by the fused loop if it can run."""
         advance = self._way()[1] or self.loop
         outputs, last = advance(self.drive(x, w), state, self.constants(w))
         return self.finish(outputs, x, w), last

@@ -19,11 +19,11 @@ from longwave.tasks.base.batch import Batch
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What tokens become: one-hot features where there are as many as tokens, else an embedding that is trained.
+    """How tokens are encoded: one-hot if there are as many features as tokens, else by a trained embedding.
 
     Attributes:
-        tokens: Their number V; 0 where inputs are numbers.
-        start: The embedding's start, (V, p); N(0, 1) by default.
+        tokens: Their number V; 0 if inputs are numbers.
+        start: The initial embedding, (V, p); N(0, 1) by default.
     """
 
     tokens: int = 0
@@ -31,21 +31,21 @@ class Vocabulary:
 
 
 class Network(nn.Module):
-    """M networks in one tensor program: from a batch to outputs (M, ..., q) wherever it asks for them.
+    """M networks in one tensor program: from a batch to outputs (M, ..., q) wherever it has targets.
 
     The read-out is o = W_o s + b_o of the layer's output s (LEM and coRNN: y, LSTM and GRU: h). Its weights start as
-    torch.nn.Linear's unless the layer says otherwise.
+    torch.nn.Linear's unless the layer defines others.
 
     Args:
         spec: The model.
-        sizes: Features, and positions of an example.
-        hyper: One value a member for each of the model's parameters.
-        seeds: One seed a member; member k's weights depend on ``seeds[k]`` alone.
+        sizes: Numbers of features, and of positions of an example.
+        hyper: One value per member for each of the model's parameters.
+        seeds: One seed per member; member k's weights depend on ``seeds[k]`` only.
         options: The model's static choices.
         dtype: Of weights and hyper-parameters. Weights are drawn in float32, so a seed gives the same in any.
-        vocabulary: What tokens become.
-        dropouts: One rate a member of ``input_dropout``, on the numbers that the layer is fed, and of
-            ``output_dropout``, on the features that are read out. What is not named is not drawn.
+        vocabulary: How tokens are encoded.
+        dropouts: One rate per member of ``input_dropout``, on the layer's input features, and of ``output_dropout``, on
+        the read-out's. Those not named are off.
     """
 
     def __init__(
@@ -89,8 +89,8 @@ class Network(nn.Module):
 
         Args:
             batch: With a members axis.
-            state: The layer's start state; zeros by default.
-            step: Number of the training step: member k's dropout depends on that and ``seeds[k]`` alone.
+            state: The layer's initial state; zeros by default.
+            step: Number of the training step: member k's dropout depends only on it and ``seeds[k]``.
         """
         generators = None
         if step is not None:
@@ -106,7 +106,7 @@ class Network(nn.Module):
         return len(self.bias)
 
     def parameter_count(self) -> int:
-        """Return the number of trainable numbers of one member, an embedding not counted, as in the papers."""
+        """Return the number of trainable parameters of one member, without an embedding, as in the papers."""
         return sum(p.shape[1:].numel() for name, p in self.named_parameters() if name != "embedding")
 
     def groups(self) -> dict[str, WeightGroup]:
@@ -124,11 +124,11 @@ class Network(nn.Module):
         return [f"layer.{name}" for name in self.layer.statistics()]
 
     def constrain(self) -> None:
-        """Put the layer's weights back where its definition wants them; called after each update."""
+        """Project the layer's weights onto its constraints; called after each update."""
         self.layer.constrain()
 
     def _embedded(self, x: Tensor) -> Tensor:
-        """Return the features of tokens, (..., p); numbers stay as they are."""
+        """Return the features of tokens, (..., p); numbers are returned unchanged."""
         if x.is_floating_point():
             return x
         if self.embedding is None:

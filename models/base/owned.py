@@ -1,4 +1,4 @@
-"""A module that owns its parameters, of torch.nn or of another library, for all members of a pack."""
+"""Modules with their own parameters, of torch.nn or another library, for all members of a pack."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 
 class Owned(nn.Module):
-    """Of one kind of module a copy for each member.
+    """A copy of a module for each member.
 
-    The members' parameters are held stacked, with the members axis in front, inside one module that is called with
-    one member's at a time (``torch.func.functional_call``): for all members at once under ``torch.func.vmap``, or,
-    ``looped``, member by member. Member k starts as the module does after ``torch.manual_seed(s)``, with s the next
-    number of its own generator.
+    The members' parameters are stacked, with a leading members axis, inside one module that is called with one member's
+    at a time (``torch.func.functional_call``): for all members at once under ``torch.func.vmap``, or, ``looped``,
+    member by member. Member k starts as the module does after ``torch.manual_seed(s)``, with s the next number of its
+    own generator.
 
-    vmap takes what has a batching rule, without random numbers; attention goes by plain products then. The loop takes
-    any module, dropout included, which then draws from the member's own generator. What each costs, in ms forward and
-    backward, best of 7, on one thread of an AMD EPYC, torch 2.15, other work beside it, for (M, B, T, d); by hand is
-    a layer with weights of its own and batched products, as all models here are::
+    vmap supports operations with a batching rule and no random numbers; attention is then computed by plain products.
+    The loop supports any module, dropout included, which then draws from the member's own generator. Cost in ms,
+    forward and backward, best of 7, on one thread of an AMD EPYC, torch 2.15, under other load, for (M, B, T, d); by
+    hand is a layer with its own weights and batched products, as all models here are::
 
                                       (64, 4, 8, 16)        (16, 16, 64, 32)      (1, 16, 64, 32)
                                       vmap  loop  by hand   vmap  loop  by hand   vmap  loop  by hand
@@ -31,11 +31,11 @@ class Owned(nn.Module):
         MultiheadAttention, 4 heads    8.7    36      4.8     74    71       55    6.6   4.7      4.9
         TransformerEncoderLayer         10    62        -     67    63        -    5.6   4.4        -
 
-    So vmap is for many small members, and weights by hand are for what matters. It was not measured on a GPU.
-    Disjoint copies in one large graph serve copies that share their weights; members share none.
+    So use vmap for many small members, and weights by hand where speed matters. It was not measured on a GPU. Disjoint
+    copies in one large graph suit copies that share their weights; members share none.
 
     Args:
-        make: Makes one member's module.
+        make: Returns one member's module.
         members: Their number M; None for a layer without members.
         looped: Whether the members run one after another.
 
@@ -45,13 +45,13 @@ class Owned(nn.Module):
 
     def __init__(self, make: Callable[[], nn.Module], members: int | None, looped: bool = False) -> None:
         super().__init__()
-        with torch.random.fork_rng(devices=[]):  # what is drawn here is drawn again, by each member
+        with torch.random.fork_rng(devices=[]):  # each member draws its own later
             self.module = make()
         self.make, self.lone, self.looped = make, members is None, looped
         for name, part in self.module.named_modules():
             what = f"{type(part).__name__}{f' ({name})' if name else ''}"
             if getattr(part, "track_running_stats", False):
-                raise ValueError(f"{what} keeps statistics of its batches, which no checkpoint holds; turn them off.")
+                raise ValueError(f"{what} keeps statistics of its batches, which no checkpoint saves; turn them off.")
             if any(p.is_complex() for p in part.parameters(recurse=False)):
                 raise ValueError(f"{what} has complex parameters; a layer's own weights may be Complex.")
         lead = () if members is None else (members,)
@@ -59,7 +59,7 @@ class Owned(nn.Module):
             tensor.data = tensor.data.expand((*lead, *tensor.shape)).clone()
 
     def draw(self, k: int, generator: Generator | None) -> None:
-        """Start the parameters of member ``k`` anew."""
+        """Initialise the parameters of member ``k``."""
         with drawn_from(generator):
             own = self.make()
         drawn = {**dict(own.named_parameters()), **dict(own.named_buffers())}
@@ -67,11 +67,11 @@ class Owned(nn.Module):
             (tensor.data if self.lone else tensor.data[k]).copy_(drawn[name].detach())
 
     def forward(self, *inputs: Any, generators: Sequence[Generator] | None = None, **fixed: Any) -> Any:
-        """Return what the module gives, its tensors stacked by member.
+        """Return the module's outputs, its tensors stacked by member.
 
         Args:
-            inputs: Tensors (M, ...), each member's own; None is handed on.
-            generators: One a member, for a module with random numbers.
+            inputs: Tensors (M, ...), each member's own; None is passed on.
+            generators: One per member, for a module with random numbers.
             fixed: Arguments that are the same for all members.
 
         Raises:
@@ -90,7 +90,7 @@ class Owned(nn.Module):
                 outputs = self._mapped(one, weights, inputs)
         if [b._version for b in self.module.buffers()] != buffers:
             name = type(self.module).__name__
-            raise ValueError(f"{name} changes its own buffers in training, and no checkpoint holds them.")
+            raise ValueError(f"{name} changes its own buffers in training, which no checkpoint saves.")
         return outputs
 
     def _tensors(self) -> dict[str, Tensor]:
@@ -135,16 +135,14 @@ class Owned(nn.Module):
 
 @contextmanager
 def drawn_from(generator: Generator | None) -> Iterator[None]:
-    """Let torch's own generators begin, inside the block, with a number of ``generator``; with None leave them."""
+    """Seed torch's own generators, inside the block, with a number from ``generator``; do nothing if it is None."""
     if generator is None:
         yield
         return
     gpus = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
     with torch.random.fork_rng(devices=gpus):
         number = int(torch.randint(2**62, (), generator=generator))
-        torch.default_generator.manual_seed(
-            number
-        )  # torch.manual_seed keeps a trace of each call where there is no GPU
+        torch.default_generator.manual_seed(number)  # without a GPU torch.manual_seed stores a stack trace of each call
         if gpus:
             torch.cuda.manual_seed_all(number)
         yield
@@ -152,7 +150,7 @@ def drawn_from(generator: Generator | None) -> Iterator[None]:
 
 @contextmanager
 def _by_plain_products() -> Iterator[None]:
-    """Keep torch from fused attention, which vmap does not know on every device."""
+    """Disable torch's fused attention, which vmap does not support on every device."""
     before = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:
@@ -163,7 +161,7 @@ def _by_plain_products() -> Iterator[None]:
 
 
 def _stacked(parts: list[Any]) -> Any:
-    """Return members' outputs, tensors or tuples of them, as one with a members axis."""
+    """Return members' outputs, tensors or tuples of them, stacked with a members axis."""
     if isinstance(parts[0], Tensor):
         return torch.stack(parts)
     return None if parts[0] is None else tuple(_stacked(list(part)) for part in zip(*parts, strict=True))

@@ -1,4 +1,4 @@
-"""A number that a sweep may vary, or a static choice: what a layer takes beside its sizes."""
+"""Hyper-parameters that a sweep may vary, and static choices: a layer's arguments besides its sizes."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 OptionValue = str | int | bool
-"""A static choice of a model: a word, a number of layers, or yes and no."""
+"""A static choice of a model: a name, a number of layers, or true and false."""
 
 
 @dataclass(frozen=True)
 class Param:
-    """One number a sweep may vary, and the range a random search draws it from.
+    """A hyper-parameter, and the range from which a random search draws it.
 
     Attributes:
-        name: Key in a trial's ``params``, as the code spells it: ``dt``.
-        symbol: As the paper and the board write it: ``Δt``.
+        name: Key in a trial's ``params``, as in the code: ``dt``.
+        symbol: As in the paper and on the board: ``Δt``.
         low, high: Bounds of the draw, both included, in ``unit``.
         log: Draw uniformly in log(value); needs ``low > 0``.
         unit: ``"steps"`` of a model's time that one step of the data lasts, ``"1/step"``, ``"steps back"`` of a delay,
-            ``"1"`` (a pure number).
+            ``"1"`` (dimensionless).
         meaning: One sentence.
-        published: Where the range comes from; empty when no paper prints one.
+        published: Source of the range; empty if no paper gives one.
         zero: Whether the value 0 is allowed. Negative values never are.
         most: The largest value allowed.
         whole: Whether the value must be a whole number.
-        searched: Whether a search draws it unasked. If not, a sweep's file has to name it.
-        default: What holds where no value is given: a number, or the name of the parameter whose value it shares.
-            With None a searched one must be given, and any other is absent: what it stands for does not happen.
+        searched: Whether a search draws it by default. If not, a sweep's file has to name it.
+        default: Value if none is given: a number, or the name of the parameter whose value it shares. With None a
+        searched one must be given, and any other is absent and has no effect.
 
     Raises:
         ValueError: ``low > high``, a bound outside the valid values, or ``log`` with ``low <= 0``.
@@ -58,7 +58,7 @@ class Param:
             self.check(bound)
 
     def check(self, value: float) -> None:
-        """Do nothing for a valid value.
+        """Check a value.
 
         Raises:
             ValueError: The value is not finite, negative, zero where zero is not allowed, above ``most``, or not
@@ -70,14 +70,14 @@ class Param:
 
     @property
     def rule(self) -> str:
-        """Which values are valid, in words: ``a finite number > 0``."""
+        """The valid values, in words: ``a finite number > 0``."""
         kind = "whole" if self.whole else "finite"
         return f"a {kind} number {'≥' if self.zero else '>'} 0" + (
             f" and ≤ {self.most:g}" if self.most < math.inf else ""
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data, in which no upper bound is None; ``from_dict`` restores it."""
+        """Return plain JSON data, with None for a missing upper bound; ``from_dict`` restores it."""
         return {**asdict(self), "most": self.most if self.most < math.inf else None}
 
     @classmethod
@@ -88,9 +88,9 @@ class Param:
     def in_time(self, time_scale: int) -> Param:
         """Return the parameter with the range that follows from a task's time scale τ, in steps, if its unit has steps.
 
-        A step of the data is between 1/τ and 3 units of a model's time, so that one unit is at most as long as the data
-        remember and some steps long; rates are from 0.1/τ to 10/τ, and delays from one step to 4τ. Other parameters,
-        and the learning rate, stay as they are.
+        A step of the data lasts between 1/τ and 3 time units of a model, so that one unit is at most as long as the
+        memory of the data; rates are from 0.1/τ to 10/τ, and delays from one step to 4τ. Other parameters, and the
+        learning rate, stay as they are.
         """
         ranges = {
             "steps": (1 / time_scale, 3.0),
@@ -103,19 +103,19 @@ class Param:
         return self.between(low, min(high, self.most), f"the task's time scale, {time_scale} steps", log=True)
 
     def between(self, low: float, high: float, published: str = "", log: bool | None = None) -> Param:
-        """Return the same parameter with another range of the draw."""
+        """Return the same parameter with another range."""
         return replace(self, low=low, high=high, published=published, log=self.log if log is None else log)
 
 
 def ranges_on_task(
     params: Sequence[Param], ranges: Mapping[str, tuple[float, float]], source: str, time_scale: int | None
 ) -> tuple[Param, ...]:
-    """Return parameters with the ranges that a search on a task has for them.
+    """Return parameters with their search ranges on a task.
 
     Args:
-        params: With the ranges of other tasks.
+        params: With their default ranges.
         ranges: Published for the task, by name, in ``source``.
-        time_scale: Of the task, in steps, where ranges follow from it; None where those published hold.
+        time_scale: Of the task, in steps, if ranges follow from it; None to use the published ones.
     """
     if time_scale is not None:
         return tuple(p.in_time(time_scale) for p in params)

@@ -1,4 +1,4 @@
-"""Sequences of different lengths through one layer: padded behind, or packed as torch packs them."""
+"""Sequences of different lengths through one layer: padded at the end, or packed as in torch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def checked_lengths(lengths: Tensor | Sequence[int], x: Tensor) -> Tensor:
     """Return the lengths (B,) int64 of padded sequences x (B, T, p).
 
     Raises:
-        ValueError: They are not one whole number a sequence, from 1 to T.
+        ValueError: They are not one whole number per sequence, from 1 to T.
     """
     given = torch.as_tensor(lengths)
     whole = not (given.is_floating_point() or given.is_complex() or given.dtype == torch.bool)
@@ -30,15 +30,15 @@ def checked_lengths(lengths: Tensor | Sequence[int], x: Tensor) -> Tensor:
 def run_ragged(
     layer: SequenceLayer[Any], x: Tensor, state: State | None, lengths: Tensor | None
 ) -> tuple[Tensor, State]:
-    """Return the outputs (B, T, d), zero behind each sequence's end, and the state at each end.
+    """Return the outputs (B, T, d), zero after each sequence's end, and the state at each end.
 
-    Sequences that have not ended go on together from one length to the next.
+    Sequences that have not ended run together from one length to the next.
 
     Args:
         layer: Batch first, without members.
-        x: (B, T, p), padded behind.
-        state: Where it starts; zeros by default.
-        lengths: (B,); None where all have T steps.
+        x: (B, T, p), padded at the end.
+        state: Initial state; zeros by default.
+        lengths: (B,); None if all have T steps.
     """
     if lengths is None:
         made: tuple[Tensor, State] = layer(x, state)
@@ -62,7 +62,7 @@ def run_ragged(
 
 
 def reversed_in_time(x: Tensor, lengths: Tensor | None) -> Tensor:
-    """Return sequences (B, T, p) backwards, each within its own length; what is padded stays behind."""
+    """Return sequences (B, T, p) reversed, each within its own length; the padding stays at the end."""
     if lengths is None:
         return x.flip(1)
     steps = torch.arange(x.shape[1], device=x.device).expand(x.shape[:2])
@@ -79,7 +79,7 @@ def ends_of(outputs: Tensor, lengths: Tensor | None) -> Tensor:
 
 
 def unpacked(x: PackedSequence) -> tuple[Tensor, Tensor]:
-    """Return packed sequences as x (B, T, p), padded by zeros, and their lengths, in the order before packing."""
+    """Return packed sequences as x (B, T, p), zero-padded, and their lengths, in the order before packing."""
     padded, lengths = torch.nn.utils.rnn.pad_packed_sequence(x, batch_first=True)
     return padded, lengths
 

@@ -1,4 +1,4 @@
-"""Recurrences: layers that go through time step by step."""
+"""Recurrences: layers that process time step by step."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from longwave.models.kernels.compiler.trace import Recurrent
 
 
 class Recurrence(Fusable[W], Generic[W]):
-    """A recurrent layer. Subclasses give ``STATE``, ``WEIGHTS``, ``shapes``, ``drive`` and ``step``.
+    """A recurrent layer. Subclasses define ``STATE``, ``WEIGHTS``, ``shapes``, ``drive`` and ``step``.
 
-    The first tensor of the state is the output, or the first ``OUTPUTS`` side by side.
+    The output is the first tensor of the state, or the first ``OUTPUTS`` concatenated.
 
     Args: see ``SequenceLayer``.
     """
 
     OUTPUTS: ClassVar[int] = 1
-    """How many tensors of the state are the output, such as real and imaginary part."""
+    """Number of state tensors in the output, such as real and imaginary part."""
 
     @property
     def output_size(self) -> int:
-        """Features of the output, d for each state that is put out."""
+        """Features of the output, d for each state in it."""
         return self.OUTPUTS * self.hidden_size
 
     def drive(self, x: Tensor, w: W) -> tuple[Tensor, ...]:
-        """Return the parts of the step that depend on the input alone, (M, T, B, d) each, from x (M, T, B, p)."""
+        """Return the parts of the step that depend only on the input, (M, T, B, d) each, from x (M, T, B, p)."""
         raise NotImplementedError
 
     def step(self, u: tuple[Tensor, ...], state: State, w: W) -> State:
@@ -42,7 +42,7 @@ class Recurrence(Fusable[W], Generic[W]):
         """Return ``drive`` and ``step``, to be compiled; see ``Fusable``."""
         d = self.hidden_size
         if any(shape != (d,) for shape in self.state_shapes().values()):
-            raise Unsupported(f"a state that is not made of vectors of d = {d} numbers")
+            raise Unsupported(f"a state that does not consist of vectors of d = {d} numbers")
 
         def step(u: tuple[Tensor, ...], state: State, late: Tensor, w: W) -> State:
             return self.step(u, state, w)
@@ -50,7 +50,7 @@ class Recurrence(Fusable[W], Generic[W]):
         return Recurrent(self.drive, step, len(self.STATE), d, inputs, outputs=self.OUTPUTS)
 
     def readout(self, outputs: Tensor, state: State) -> Tensor:
-        """Return what a read-out of the last step sees, (M, B, OUTPUTS d)."""
+        """Return the read-out's input at the last step, (M, B, OUTPUTS d)."""
         return self._output(state)
 
     def scan(self, x: Tensor, state: State, w: W, generators: Generators) -> tuple[Tensor, State]:

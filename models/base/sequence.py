@@ -13,7 +13,7 @@ from longwave.tasks.base.sequences import Sequences
 
 
 class SequenceLayer(Layer[W], Generic[W]):
-    """A layer over time. Subclasses give ``WEIGHTS``, ``shapes`` and ``scan``; those with a state, ``STATE`` too.
+    """A layer over time. Subclasses define ``WEIGHTS``, ``shapes`` and ``scan``; those with a state, ``STATE`` too.
 
     Args:
         batch_first: Take and return (B, T, ·) in place of (T, B, ·).
@@ -22,14 +22,14 @@ class SequenceLayer(Layer[W], Generic[W]):
 
     READS = Sequences
     STATE: ClassVar[tuple[str, ...]] = ()
-    """Names of the tensors that are carried from step to step, in a stack those of one layer."""
+    """Names of the tensors carried from step to step; in a stack, those of one layer."""
 
     def __init__(self, input_size: int, hidden_size: int, *, batch_first: bool = False, **more: Any) -> None:
         super().__init__(input_size, hidden_size, **more)
         self.batch_first = batch_first
 
     def state_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return the shape of each tensor of the state, of one sequence, by name."""
+        """Return the shape of each state tensor of one sequence, by name."""
         return dict.fromkeys(self.STATE, (self.hidden_size,))
 
     def scan(self, x: Tensor, state: State, w: W, generators: Generators) -> tuple[Tensor, State]:
@@ -41,15 +41,15 @@ class SequenceLayer(Layer[W], Generic[W]):
         return self.scan(x, state, self.weights(self.held()), generators)
 
     def readout(self, outputs: Tensor, state: State) -> Tensor:
-        """Return what a read-out of the last step sees, (M, B, d)."""
+        """Return the read-out's input at the last step, (M, B, d)."""
         return outputs[..., -1, :, :]
 
     def features(self, batch: Batch, state: State | None = None, generators: Generators = None) -> tuple[Tensor, State]:
-        """Return what a read-out sees, and the last state; see ``Layer``.
+        """Return the read-out's input, and the last state; see ``Layer``.
 
         Returns:
-            The outputs (M, T, B, d) if every step is read out, else those of the last step (M, B, d), which in a
-            ragged batch is each sequence's own.
+            The outputs (M, T, B, d) if every step is read out, else those of the last step (M, B, d), in a ragged batch
+            of each sequence's own.
         """
         if not isinstance(batch, Sequences):
             raise ValueError(f"{type(self).__name__} reads Sequences, got {type(batch).__name__}.")
@@ -65,8 +65,8 @@ class SequenceLayer(Layer[W], Generic[W]):
 
         Args:
             x: (T, B, p), or (B, T, p) if ``batch_first``; with members (M, T, B, p) or (M, B, T, p).
-            state: Start state, a tensor (B, ·) or (M, B, ·) for each of ``state_shapes()``; zeros by default.
-            generators: One a member, for dropout in training; torch's own by default.
+            state: Initial state, a tensor (B, ·) or (M, B, ·) for each of ``state_shapes()``; zeros by default.
+            generators: One per member, for dropout in training; torch's own by default.
 
         Returns:
             The outputs, like x with ``output_size`` in place of p, and the last state. A sequence run through a
@@ -78,7 +78,7 @@ class SequenceLayer(Layer[W], Generic[W]):
         """
         self._check(x, state)
         if generators is not None and len(generators) != (self.members or 1):
-            raise ValueError(f"{type(self).__name__}: one generator a member is needed, got {len(generators)}.")
+            raise ValueError(f"{type(self).__name__}: one generator per member is needed, got {len(generators)}.")
         if self.batch_first:
             x = x.transpose(-3, -2)
         lone = self.members is None

@@ -1,4 +1,4 @@
-"""What a model file declares: its layer, its published ranges and settings, its source."""
+"""Declaration in a model file: its layer, its published ranges and settings, its source."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from longwave.models.base.param import OptionValue, Param, ranges_on_task
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sizes that a task and a trial fix.
+    """Sizes set by a task and a trial.
 
     Attributes:
         inputs, hidden, outputs: Features p, d, q.
         length: Positions of an example, steps T of a sequence; chrono initialisation needs it.
-        width: Features that residual blocks hand on; by default ``hidden``.
+        width: Features between residual blocks; by default ``hidden``.
     """
 
     inputs: int
@@ -31,13 +31,13 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Best:
-    """The setting a paper found best on one task.
+    """The best setting in a paper for one task.
 
     Attributes:
-        task: Task, with its form where there are several: ``"adding N=5000"``.
+        task: Task, with its variant if there are several: ``"adding N=5000"``.
         hidden: Hidden size d.
         values: Learning rate ``lr`` and the model's parameters, and options that differ from the default.
-        note: What the sources leave open.
+        note: What the sources leave unclear.
     """
 
     task: str
@@ -48,24 +48,24 @@ class Best:
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """One model of the benchmark. A model file binds exactly one of these to ``MODEL``.
+    """One model of the benchmark. A model file assigns exactly one to ``MODEL``.
 
     Attributes:
         name: Unique key, equal to the file name: ``models/lem.py`` declares ``"lem"``.
-        title: As the board prints it.
-        family: The idea it stands for: ``"oscillator"``, ``"gated"``, ``"delay"``, ...
+        title: Name on the board.
+        family: The idea behind it: ``"oscillator"``, ``"gated"``, ``"delay"``, ...
         source: Paper and equation numbers.
         layer: The layer, a recurrence or any other. Its docstring states equation, initialisation and what is read out.
         lr: The learning rate's range.
-        count: ``count(p, d, q, **options)``: trainable numbers of the bare layer, its affine read-out's included; see
-            ``parameters``.
+        count: ``count(p, d, q, **options)``: trainable parameters of the bare layer, its affine read-out included; see
+        ``parameters``.
         ranges: Published ranges that differ by task: ``{task: {parameter: (low, high)}}``.
         best: Published best settings, from ``best_source``.
-        printed: Names that published tables give to forms of the model, and the options each stands for; none for
-            a name that says a size, a source or a parameter's value. The plain name, ``""``, stands for the defaults.
+        printed: Names of forms of the model in published tables, with their options; none for a name that gives a size,
+        a source or a parameter's value. The plain name, ``""``, means the defaults.
         looped: Whether a pack trains its members one after another, so that a larger pack saves no time.
-        lacks: Says in one line how to get what the model needs and is not installed; empty where all is here.
-        version: Bumped when the same settings begin to give another result.
+        lacks: Returns in one line how to install what the model needs; empty if all is installed.
+        version: Bumped when the same settings give another result.
     """
 
     name: str
@@ -108,25 +108,25 @@ class ModelSpec:
         return [name for name, form in {"": {}, **self.printed}.items() if self.defaults | {**form} == chosen]
 
     def check(self, options: Mapping[str, OptionValue], width: int | None = None) -> None:
-        """Do nothing for options, one by one valid, and a width that go together.
+        """Check that options, each valid alone, and a width are compatible.
 
         Raises:
-            ValueError: They do not; the message names one of them.
+            ValueError: They are not; the message names one of them.
         """
         check_block(options, width)
 
     def relevant(self, options: Mapping[str, OptionValue]) -> tuple[Param, ...]:
-        """Return the parameters that mean something under ``options``."""
+        """Return the parameters that have an effect under ``options``."""
         own = self.layer.relevant({**self.defaults, **options})
         return (*own, DROPOUT) if options.get("block", "none") != "none" else own
 
     def parameters(
         self, p: int, d: int, q: int, width: int | None = None, options: Mapping[str, OptionValue] | None = None
     ) -> int:
-        """Return the trainable numbers of a network, read-out and residual blocks included.
+        """Return the number of trainable parameters of a network, read-out and residual blocks included.
 
         Args:
-            p, d, q: Features that are read, hidden size, outputs.
+            p, d, q: Input features, hidden size, outputs.
             width: Of blocks; by default d.
             options: Static choices.
         """
@@ -142,7 +142,7 @@ class ModelSpec:
         """Return the layer for a pack of ``members``, from hyper-parameters and options by name.
 
         Raises:
-            ValueError: What ``check`` says, or what the layer does.
+            ValueError: As raised by ``check`` or by the layer.
         """
         self.check(chosen, sizes.width)
         features = (sizes.inputs, sizes.hidden)
@@ -156,7 +156,7 @@ class ModelSpec:
 
     @property
     def papers_tasks(self) -> frozenset[str]:
-        """The tasks for which its paper prints ranges or best settings."""
+        """The tasks for which its paper gives ranges or best settings."""
         return frozenset([*self.ranges, *(best.task.split()[0] for best in self.best)])
 
     def space(
@@ -168,12 +168,12 @@ class ModelSpec:
     ) -> tuple[Param, ...]:
         """Return the search space: the learning rate, then the parameters, with the ranges published for ``task``.
 
-        On a task that is none of its paper's, parameters in units of steps have ranges that follow from ``time_scale``.
+        On a task that is not in its paper, ranges of parameters in units of steps follow from ``time_scale``.
 
         Args:
             task: Registry key of the task.
-            options: Static choices; parameters that mean nothing under them are left out.
-            requested: Names of parameters to include although they are not ``searched`` by themselves.
+            options: Static choices; parameters without effect under them are left out.
+            requested: Names of parameters to include although they are not ``searched`` by default.
             time_scale: Of the task, in steps; None leaves all ranges as they were published.
         """
         relevant = [p for p in self.relevant(options or {}) if p.searched or p.name in requested]

@@ -29,11 +29,11 @@ DROPOUT = Param(
 
 
 class Stacked(Recurrence[W], Generic[W]):
-    """``layers`` layers of equal width. Subclasses give what a recurrence of one layer does, and ``layer_shapes``
-    and ``draw_layer`` for ``shapes`` and ``draw``.
+    """``layers`` layers of equal width. Subclasses define what a single-layer recurrence does, with ``layer_shapes``
+    and ``draw_layer`` in place of ``shapes`` and ``draw``.
 
-    A weight called ``V`` is held as ``V1`` … ``VL``; inside a layer it is ``V`` again. Dropout is variational (Gal and
-    Ghahramani 2016): one mask a sequence and layer, on the outputs and not on the recursion.
+    A weight ``V`` is stored as ``V1`` … ``VL``; inside a layer it is ``V``. Dropout is variational (Gal and
+    Ghahramani 2016): one mask per sequence and layer, on the outputs and not on the recurrence.
     """
 
     layers: int
@@ -52,7 +52,7 @@ class Stacked(Recurrence[W], Generic[W]):
         raise NotImplementedError
 
     def inputs(self, layer: int) -> int:
-        """Return the features that a layer, from 1, reads."""
+        """Return the number of input features of a layer, counted from 1."""
         return self.input_size if layer == 1 else self.output_size
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -61,7 +61,7 @@ class Stacked(Recurrence[W], Generic[W]):
         return {f"{name}{k}": shape for k in layers for name, shape in self.layer_shapes(k).items()}
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
-        """Fill ``weight`` as its layer says."""
+        """Fill ``weight`` as its layer does."""
         kind = self.kind(name)
         self.draw_layer(kind, int(name[len(kind) :]), weight, generator)
 
@@ -76,15 +76,15 @@ class Stacked(Recurrence[W], Generic[W]):
         return weights | ({"dt": given[f"dt_{layer}"]} if f"dt_{layer}" in given else {})
 
     def reads(self, below: list[Tensor], layer: int) -> Tensor:
-        """Return what a layer's V reads, (M, T, B, ·), of the input and the outputs of all layers below it."""
+        """Return the input of a layer's V, (M, T, B, ·), from the input and the outputs of all layers below."""
         return below[-1]
 
     def readout(self, outputs: Tensor, state: State) -> Tensor:
-        """Return the last layer's output after the last step: its state, but for dropout."""
+        """Return the last layer's output after the last step: its state, up to dropout."""
         return outputs[..., -1, :, :] if self._rate() is not None else self._output(state[-len(self.STATE) :])
 
     def loops(self) -> list[int]:
-        """Return the features that each layer reads."""
+        """Return the number of input features of each layer."""
         below, sizes = [torch.empty(1, 1, 1, self.input_size, device="meta")], list[int]()
         for k in range(1, self.layers + 1):
             sizes.append(self.reads(below, k).shape[-1])
@@ -92,7 +92,7 @@ class Stacked(Recurrence[W], Generic[W]):
         return sizes
 
     def loop_weights(self, given: Mapping[str, Tensor], loop: int = 0) -> W:
-        """Return what one layer reads."""
+        """Return the inputs of one layer."""
         return self.weights(self.own(given, loop + 1))
 
     def run(self, x: Tensor, state: State, generators: Generators) -> tuple[Tensor, State]:
@@ -107,5 +107,5 @@ class Stacked(Recurrence[W], Generic[W]):
         return outputs[-1], tuple(last)
 
     def _rate(self) -> Tensor | None:
-        """Return the rate of dropout; None where nothing is dropped."""
+        """Return the dropout rate, or None."""
         return getattr(self, "dropout", None) if self.training else None

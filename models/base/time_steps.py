@@ -1,4 +1,4 @@
-"""Time steps Δ = softplus(b) of state-space layers, and where they start."""
+"""Time steps Δ = softplus(b) of state-space layers, and their initialisation."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import torch
 from torch import Generator, Tensor, nn
 
 LEAST, MOST = 0.001, 0.1
-"""Between which time steps start, uniform in their logarithm."""
+"""Range of the initial time steps, uniform in their logarithm."""
 FLOOR = 1e-4
-"""Smallest time step that is drawn."""
+"""Smallest initial time step."""
 
 
 def draw_log_steps(weight: Tensor, generator: Generator | None) -> None:

@@ -1,4 +1,4 @@
-"""Layers that torch has an operator for: its weights and its names; where no loop is fused, one call a member."""
+"""Layers with an operator in torch, with its weights and names; without a fused loop, one call per member."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ T = TypeVar("T", bound=TorchWeights)
 class TorchNamed(Recurrence[T], Generic[T]):
     """A recurrence with torch's weights.
 
-    They carry torch's names without the layer's number: ``weight_ih`` (k d, p), ``weight_hh`` (k d, d), and the
+    They have torch's names without the layer's number: ``weight_ih`` (k d, p), ``weight_hh`` (k d, d), and the
     biases (k d,), for k gates. All start as U(−1/√d, 1/√d), as in torch. With ``biases=1``, as some papers count,
     there is no ``bias_hh``.
     """
@@ -56,7 +56,7 @@ class TorchNamed(Recurrence[T], Generic[T]):
 
 
 class TorchRecurrence(TorchNamed[TorchWeights]):
-    """A layer whose reference is torch's own operator, once a member. Subclasses give ``step`` and ``one``."""
+    """A layer whose reference is torch's own operator, called per member. Subclasses define ``step`` and ``one``."""
 
     WEIGHTS = TorchWeights
 
@@ -79,5 +79,5 @@ class TorchRecurrence(TorchNamed[TorchWeights]):
 
 
 def count(p: int, d: int, q: int, biases: int = 2, gates: int = 4, **_: OptionValue) -> int:
-    """Return the trainable numbers of a layer of torch's form and its read-out."""
+    """Return the trainable parameters of a layer of torch's form and its read-out."""
     return gates * (d * d + d * p + d * biases) + (d + 1) * q

@@ -1,4 +1,4 @@
-"""torchrecurrent, an optional package: each of its cells as a model, called as it is, step by step."""
+"""torchrecurrent, an optional package: each of its cells as a model, called unchanged, step by step."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from longwave.models.base.spec import ModelSpec
 from longwave.models.kernels import Route
 
 FAMILY = "torchrecurrent"
-"""Of all its cells, whatever idea each stands for."""
+"""Family of all its cells, whatever the idea behind each."""
 SQUARE = "IntersectionRNNCell"
-"""The cell that has as many neurons as it reads features, which tasks do not have: it is no model."""
+"""The cell that needs as many neurons as input features, so it fits no task and is not a model."""
 
 
 def lacks() -> str:
-    """Return how to get torchrecurrent, in one line; empty where it is here."""
+    """Return how to install torchrecurrent, in one line; empty if it is installed."""
     return "" if find_spec("torchrecurrent") else "torchrecurrent is not installed: pip install 'longwave[cells]'"
 
 
 @cache
 def cell_specs() -> dict[str, ModelSpec]:
-    """Return the cells as models, by torchrecurrent's names in small letters without ``Cell``: ``lem``, ``taugru``.
+    """Return the cells as models, by torchrecurrent's names in lower case without ``Cell``: ``lem``, ``taugru``.
 
     Raises:
-        ValueError: torchrecurrent is not installed; the message says how to get it.
+        ValueError: torchrecurrent is not installed; the message says how to install it.
     """
     if missing := lacks():
         raise ValueError(missing)
@@ -52,7 +52,7 @@ class CellLoop(nn.Module):
 
     Args:
         cell: Of torchrecurrent.
-        numbers: Names of its hyper-parameters, which it holds as plain numbers.
+        numbers: Names of its hyper-parameters, which it stores as plain numbers.
     """
 
     def __init__(self, cell: nn.Module, numbers: tuple[str, ...]) -> None:
@@ -60,8 +60,8 @@ class CellLoop(nn.Module):
         self.cell, self.numbers = cell, numbers
 
     def forward(self, x: Tensor, *given: Tensor) -> tuple[Tensor, ...]:
-        """Return the outputs (T, B, d) and the last state, from x (T, B, p), the numbers and the state."""
-        cell, count = copy(self.cell), len(self.numbers)  # its weights are the same ones
+        """Return the outputs (T, B, d) and the last state, from x (T, B, p), the hyper-parameters and the state."""
+        cell, count = copy(self.cell), len(self.numbers)  # it shares the weights
         vars(cell).update(zip(self.numbers, given[:count], strict=True))
         outputs, state = [], given[count:]
         for now in x:
@@ -71,9 +71,9 @@ class CellLoop(nn.Module):
 
 
 class CellLayer(SequenceLayer[dict[str, Tensor]]):
-    """A cell of torchrecurrent, (T, B, p) to (T, B, d). Subclasses give ``CELL``.
+    """A cell of torchrecurrent, (T, B, p) to (T, B, d). Subclasses define ``CELL``.
 
-    Weights start as torchrecurrent starts them.
+    Weights are initialised by torchrecurrent.
 
     Args: see ``SequenceLayer``.
     """
@@ -87,20 +87,20 @@ class CellLayer(SequenceLayer[dict[str, Tensor]]):
         super().__init__(input_size, hidden_size, **more)
 
     def parts(self) -> dict[str, Callable[[], nn.Module]]:
-        """Return what makes the cell."""
+        """Return the factory of the cell."""
         numbers = tuple(param.name for param in self.PARAMS)
         return {"loop": lambda: CellLoop(self.CELL(self.input_size, self.hidden_size), numbers)}
 
     def looped(self) -> frozenset[str]:
-        """Return the cell: no cell of another library needs to know of vmap."""
+        """Return the cell: cells of another library need not support vmap."""
         return frozenset({"loop"})
 
     def untrained(self) -> frozenset[str]:
-        """Return what the cell holds beside its parameters, such as zeros for a bias that it has not."""
+        """Return the cell's tensors besides its parameters, such as zeros for an absent bias."""
         return frozenset(name for name, _ in self.named_buffers() if "." in name)
 
     def state_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return the shapes that the cell's own zero state has."""
+        """Return the shapes of the cell's own zero state."""
         return dict(zip(self.STATE, self._state, strict=True))
 
     def weights(self, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -108,8 +108,8 @@ class CellLayer(SequenceLayer[dict[str, Tensor]]):
         return dict(given)
 
     def why(self) -> Route:
-        """Return that the cell is called as it is."""
-        return Route("reference", "torchrecurrent's cell is called as it is")
+        """Return that the cell is called unchanged."""
+        return Route("reference", "torchrecurrent's cell is called unchanged")
 
     def scan(self, x: Tensor, state: State, w: dict[str, Tensor], generators: Generators) -> tuple[Tensor, State]:
         """Return the outputs (M, T, B, d) and the last state, member by member."""
@@ -119,10 +119,10 @@ class CellLayer(SequenceLayer[dict[str, Tensor]]):
 
 
 def step(cell: nn.Module, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
-    """Return a cell's output and its next state for x (B, p); no state is zeros.
+    """Return a cell's output and its next state for x (B, p); without a state, from zeros.
 
-    A cell gives its output as the state or the first part of it, or beside it. τ-GRU reads the state before the last,
-    too, its delay of one step by default.
+    A cell's output is its state, the first part of it, or separate. τ-GRU also reads the state before the last, by its
+    default delay of one step.
     """
     kind: Any = type(cell)
     if _reads_late(kind):
@@ -147,7 +147,7 @@ def first_state(cell: Callable[..., nn.Module], p: int, d: int) -> State:
 
 
 def make_cell(cell: Callable[..., nn.Module], p: int, d: int) -> nn.Module:
-    """Return a cell, and leave torch's own generator as it was."""
+    """Return a cell, without changing torch's own generator."""
     with torch.random.fork_rng(devices=[]):
         return cell(p, d)
 
@@ -182,7 +182,7 @@ def _cell_spec(cell: type[nn.Module]) -> ModelSpec:
 
 
 def _numbers(cell: type[nn.Module]) -> dict[str, float]:
-    """Return the hyper-parameters of a cell with their defaults: numbers of its constructor that it holds untrained."""
+    """Return the hyper-parameters of a cell with their defaults: untrained numbers from its constructor."""
     held = vars(make_cell(cell, 1, 1))
     given = {name: parameter.default for name, parameter in inspect.signature(cell).parameters.items()}
     return {

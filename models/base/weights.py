@@ -1,4 +1,4 @@
-"""How weights are held, and how a layer's mathematics reads them: shapes, complex numbers, the members axis, groups."""
+"""How weights are stored, and how a layer's equations read them: shapes, complex numbers, members axis, groups."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ W = TypeVar("W")
 
 
 class Complex(tuple[int, ...]):
-    """The shape of a weight of complex numbers: ``Complex((d, p))``. It is held as real pairs, (d, p, 2).
+    """The shape of a complex weight: ``Complex((d, p))``. It is stored as real pairs, (d, p, 2).
 
-    Optimiser, clipping and checkpoints meet real numbers alone; the mathematics reads a complex tensor.
+    Optimiser, clipping and checkpoints see only real numbers; the equations read a complex tensor.
     """
 
     __slots__ = ()
@@ -26,12 +26,12 @@ class Complex(tuple[int, ...]):
 
 @dataclass(frozen=True)
 class WeightGroup:
-    """Weights that are trained by a rule of their own.
+    """Weights with their own training rule.
 
     Attributes:
-        weights: Their names. One of a stack's, or of a part's, stands for those of all its layers: ``V`` for ``V1``.
+        weights: Their names. In a stack or a part, a name means the weights of all its layers: ``V`` for ``V1``.
         rate: Factor of the learning rate.
-        decay: Whether weight decay acts on them.
+        decay: Whether they have weight decay.
     """
 
     weights: tuple[str, ...]
@@ -41,19 +41,19 @@ class WeightGroup:
 
 @dataclass(frozen=True)
 class NoWeights:
-    """What a layer reads that has no weights but those of its parts."""
+    """Weights of a layer that has none but those of its parts."""
 
 
 def held_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape of the real tensor that holds a weight of ``shape``."""
+    """Return the shape of the real tensor that stores a weight of ``shape``."""
     return (*shape, 2) if isinstance(shape, Complex) else shape
 
 
 def lifted(weight: Tensor, shape: tuple[int, ...], lone: bool) -> Tensor:
-    """Return a weight of ``shape`` of M members, (M, ...), or of a ``lone`` layer without, as the mathematics reads it.
+    """Return a weight of ``shape`` of M members, (M, ...), or of a ``lone`` layer, in the form that the equations read.
 
-    Numbers and vectors become (M, 1, n), to be broadcast over a batch; matrices are (M, k, p), and what has more axes
-    keeps them.
+    Numbers and vectors become (M, 1, n), to broadcast over a batch; matrices are (M, k, p), and tensors with more axes
+    keep them.
     """
     if isinstance(shape, Complex):
         weight = complex_of(weight)
@@ -63,16 +63,17 @@ def lifted(weight: Tensor, shape: tuple[int, ...], lone: bool) -> Tensor:
 
 
 def typed(kind: type[W], given: Mapping[str, Any]) -> W:
-    """Return the dataclass ``kind`` with what ``given`` has for its fields; a field that is absent has its default."""
+    """Return the dataclass ``kind`` filled from ``given``; absent fields get their defaults."""
     return kind(**{f.name: given[f.name] for f in fields(cast("Any", kind)) if f.name in given})
 
 
 def hyper_tensor(param: Param, value: Any, lead: tuple[int, ...]) -> Tensor:
-    """Return a hyper-parameter as a layer holds it, of shape ``lead``: (M,), or () without members.
+    """Return a hyper-parameter as a layer stores it, of shape ``lead``: (M,), or () without members.
 
     Args:
-        param: What it is.
-        value: A number, one a member, or a real tensor, which is kept; a ``nn.Parameter`` must have the shape already.
+        param: Its declaration.
+        value: A number, one per member, or a real tensor, which is kept; a ``nn.Parameter`` must have the shape
+        already.
         lead: The shape.
 
     Raises:

@@ -160,7 +160,7 @@ class ChronoLSTM(SequenceModule):
     def biases(self) -> Literal[1, 2]: ...
 
 class CitationGraphCON(GraphModule):
-    """GraphCON as the authors' code has it for Cora, Citeseer and Pubmed, at the head of its repository."""
+    """GraphCON as in the latest commit of the authors' code, for Cora, Citeseer and Pubmed."""
 
     def __init__(
         self,
@@ -894,7 +894,7 @@ class LrcSSM(SequenceModule):
     def elastance(self) -> Literal["asymmetric", "symmetric"]: ...
 
 class MLP(GraphModule):
-    """Perceptron at each node, which sees no edge."""
+    """Perceptron at each node, without edges."""
 
     def __init__(
         self,
@@ -911,7 +911,7 @@ class MLP(GraphModule):
     def layers(self) -> Literal[1, 2, 3, 4, 5, 6, 8, 10, 13, 14, 16, 22, 32, 64, 100, 128, 1000]: ...
 
 class MLSTM(SequenceModule):
-    """LSTM with matrices for memory and exponential gates, (B, T, p) to (B, T, d)."""
+    """LSTM with matrix memories and exponential gates, (B, T, p) to (B, T, d)."""
 
     def __init__(
         self,
@@ -1144,7 +1144,7 @@ class ParaGRU(SequenceModule):
     ) -> None: ...
 
 class ParaLSTM(SequenceModule):
-    """LSTM with diagonal recurrent weights and one gate for input and forgetting, (B, T, p) to (B, T, d)."""
+    """LSTM with diagonal recurrent weights and coupled input and forget gates, (B, T, p) to (B, T, d)."""
 
     def __init__(
         self,
@@ -1210,7 +1210,7 @@ class RWKV7(SequenceModule):
     def heads(self) -> Literal[1, 2, 4, 8]: ...
 
 class ResidualUnICORNN(SequenceModule):
-    """UnICORNN with skipped connections, (B, T, p) to (B, T, d)."""
+    """UnICORNN with skip connections, (B, T, p) to (B, T, d)."""
 
     def __init__(
         self,

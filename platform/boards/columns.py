@@ -138,7 +138,7 @@ COLUMNS: tuple[Column, ...] = (
            write=lambda row: texts.plain(row.hidden or None)),
     Column("layers", "layers", "Layers of the model.", "whole", DATA,
            write=lambda row: texts.plain(row.layers or None)),
-    Column("parameters", "parameters", "Trainable numbers; of published rows, as printed.", "whole", ("page", *LAB)),
+    Column("parameters", "parameters", "Trainable parameters; of published rows, as printed.", "whole", ("page", *LAB)),
     Column("valid", "validation", "Median over all seeds of the best validation metric, a diverged one worst: what a"
            " model's best row is chosen by.", "number", DATA, PAGE, METRIC),
     Column("train_seconds", "time to train", "Time of all retrainings together.", "number", LAB, PAGE, "s",

@@ -58,7 +58,7 @@ class Row:
         departures: How the trial differs from that recipe.
         known: How the recipe's paper is known to differ from the task, beside ``departures``.
         loses_to: Best trivial predictor if it is better than the median, or than the published number; else empty.
-        parameters: Trainable numbers.
+        parameters: Trainable parameters.
         train_seconds, find_seconds: Time of the retrainings, and of the search.
         published: Numbers the papers print for this model on this task; of a published row, that number. See
             ``pairing.pair_number`` for the keys.

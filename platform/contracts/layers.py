@@ -177,13 +177,13 @@ def check_seeded(case: Case) -> None:
 
 
 def check_count(case: Case) -> None:
-    """Check the formula of the number of trainable numbers at several sizes."""
+    """Check the formula of the number of trainable parameters at several sizes."""
     for p, d, q in ((1, 1, 1), (2, 4, 3), (3, 7, 2)):
         network = case.network([1], Sizes(p, d, q, 7))
         actual = network.parameter_count()
         for options in (case.options, {**case.spec.defaults, **case.options}):
             stated = case.spec.count(p, d, q, **options)
-            require(stated == actual, f"count({p}, {d}, {q}) is {stated}, but it has {actual} trainable numbers")
+            require(stated == actual, f"count({p}, {d}, {q}) is {stated}, but it has {actual} trainable parameters")
         output = network(make_batch(draw_normal(1, 1, 1, p)))
         require(output.shape == (1, 1, q) and output.isfinite().all(), f"it does not run at the sizes {p}, {d}, {q}")
 

@@ -22,7 +22,7 @@ NARROW, WIDE = 230, 620
 LETTER, NAME = 14, 210
 """Pixels that a line of text is high, and that a name may take."""
 COSTS: dict[str, tuple[str, Callable[[Row], float | None], Callable[[float | None], str]]] = {
-    "parameters": ("trainable numbers", lambda row: row.parameters, plain),
+    "parameters": ("trainable parameters", lambda row: row.parameters, plain),
     "train": (
         "time to train a seed [s]",
         lambda row: row.train_seconds / row.seed_count if row.seed_count else None,

@@ -85,7 +85,7 @@ class Run:
         test: Test metric at the selected epoch; only for retrainings that ended ``ok``.
         seconds: The trial's share of its pack's time.
         members: Trials the pack started with.
-        parameters: Trainable numbers.
+        parameters: Trainable parameters.
         environment: Where it ran: machine, versions, commit, kernel path. ``diff`` names the patch, if any.
         joules: The trial's share of the energy its pack took; ``None`` where nothing measured it.
         patch: How the code differed from its commit, as ``git apply`` takes it; the store keeps it once, under the

@@ -103,11 +103,11 @@ def _print_space(spec: ModelSpec, task: TaskSpec, format: Format) -> None:
 
 
 def _print_sizes(spec: ModelSpec) -> None:
-    """Print how many trainable numbers it has under the recipe of each task."""
+    """Print how many trainable parameters it has under the recipe of each task."""
     sizes = [(t, t.recipe(spec.name).hidden) for t in all_tasks().values()]
     counts = [(t.title, d, f"{spec.parameters(t.inputs, d, t.outputs):,}") for t, d in sizes]
     print_table(
-        ["task", "hidden", "trainable numbers"],
+        ["task", "hidden", "trainable parameters"],
         counts,
         title="Size under each task's recipe, read-out included",
         prose=[0],

@@ -191,7 +191,7 @@ def test_only_a_recurrence_of_one_layer_fits() -> None:
     assert {"lem", "gru", "cornn", "tau_gru", "deltanet", "mamba"} <= FITTING.keys()
     assert not FITTING.keys() & {"unicornn", "indrnn", "graphcon", "mlp"}
     assert FITTING.keys() <= sequence_models().keys()
-    with pytest.raises(ValueError, match=r"^IndRNN cannot stand in a block: it is no recurrence of one layer\.$"):
+    with pytest.raises(ValueError, match=r"^IndRNN cannot be used in a block: it is not a recurrence of one layer\.$"):
         Blocks(IndRNN, 2, 3)
 
 

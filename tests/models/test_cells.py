@@ -87,7 +87,7 @@ def test_a_cell_keeps_every_rule_of_models(name: str) -> None:
     found = [*model_findings(cell_specs()[name])]
     assert not [(rule.words, rule.broken) for rule in found if rule.broken]
     assert [rule.skipped for rule in found if rule.skipped] == [
-        "its loop is not fused: torchrecurrent's cell is called as it is"
+        "its loop is not fused: torchrecurrent's cell is called unchanged"
     ]
 
 

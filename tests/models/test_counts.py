@@ -29,7 +29,7 @@ def required(spec: ModelSpec, options: Options, members: int = 1) -> dict[str, l
 
 
 def network_count(name: str, options: Options, p: int, d: int, q: int, members: int = 1) -> int:
-    """The trainable numbers of a built network, read-out included."""
+    """The trainable parameters of a built network, read-out included."""
     spec = get_model(name)
     sizes = Sizes(p, d, q, 9)
     return Network(spec, sizes, required(spec, options, members), range(members), options).parameter_count()
@@ -41,7 +41,7 @@ def layer(name: str, options: Options, p: int, d: int) -> Recurrence:
 
 
 def cell_count(name: str, options: Options, p: int, d: int) -> int:
-    """The trainable numbers of a built layer alone."""
+    """The trainable parameters of a built layer alone."""
     return sum(w.numel() for w in layer(name, options, p, d).parameters())
 
 
@@ -303,7 +303,7 @@ FORMULAS: dict[str, Callable[[int, int, Any], int | None]] = {
     "al_rnn": lambda p, d, o: d**2 + d * p + 2 * d,
     "lrcssm": lambda p, d, o: 2 * d * p + 2 * p + (9 if o["elastance"] == "symmetric" else 8) * d,
 }
-"""Trainable numbers of the layer without the read-out, as the papers and the thesis give them; not of every model, and
+"""Trainable parameters of the layer without the read-out, as given in papers and thesis; not of every model, and
 None where heads do not divide d."""
 CASES = [
     pytest.param(name, dict(zip(spec.layer.OPTIONS, chosen, strict=True)), id="-".join([name, *map(str, chosen)]))

@@ -352,7 +352,7 @@ def test_a_state_that_is_no_tuple_of_tensors_and_generators_for_other_members_ar
     for state in (torch.zeros(6, 4), (1,), 3):
         with pytest.raises(ValueError, match=r"^GRU: state must be a tuple of tensors, got "):
             layer(x, state)
-    with pytest.raises(ValueError, match=r"^GRU: one generator a member is needed, got 2\.$"):
+    with pytest.raises(ValueError, match=r"^GRU: one generator per member is needed, got 2\.$"):
         layer(x, None, [torch.Generator()] * 2)
 
 

@@ -24,7 +24,7 @@ GRAPH_MODELS = "gcn gat graphsage mlp graphcon g2".split()
 
 
 def sizes(file: SweepFile) -> dict[str, tuple[int, int]]:
-    """Return units and trainable numbers of each model of a file, of its first cell."""
+    """Return units and trainable parameters of each model of a file, of its first cell."""
     [name] = file.variant_by_task
     task, known = get_task(name), {}
     for model in map(get_model, file.models):

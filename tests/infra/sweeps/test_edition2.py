@@ -31,7 +31,7 @@ REAL = {"digits", "pdigits", "karate"}
 
 
 def parameters(file: SweepFile) -> dict[str, int]:
-    """Return the trainable numbers of each model of a file."""
+    """Return the trainable parameters of each model of a file."""
     [name] = file.variant_by_task
     task, numbers = get_task(name), {}
     for model in map(get_model, file.models):

@@ -81,7 +81,7 @@ class Blocks(SequenceLayer[NoWeights]):
         **chosen: Any,
     ) -> None:
         if not fits(cell):
-            raise ValueError(f"{cell.__name__}  cannot be used in a block: it is not a recurrence of one layer.")
+            raise ValueError(f"{cell.__name__} cannot be used in a block: it is not a recurrence of one layer.")
         self._width, self._given = width or hidden_size, cell.OUTPUTS * hidden_size
         own = {name: chosen.pop(name) for name in ("dropout", *OPTIONS) if name in chosen}
         super().__init__(input_size, hidden_size, batch_first=batch_first, members=members, t_max=t_max, **own)

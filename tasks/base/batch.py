@@ -1,6 +1,6 @@
-"""What a task feeds, a pack stacks, a network reads and a loss compares with: examples and what is asked of them.
+"""Batches: examples and their targets, from the task through pack and network to the loss.
 
-Everything that trains and scores knows batches by the methods here alone. A kind of batch is a frozen dataclass of
+Training and scoring use batches only through the methods here. A kind of batch is a frozen dataclass of
 tensors; a task with another kind of example declares its own, in its file.
 """
 
@@ -16,27 +16,27 @@ import torch
 from torch import Tensor
 
 NOT_ASKED = -100
-"""Class at a place where nothing is asked; a value is NaN there."""
+"""Class at a position without a target; values are NaN there."""
 Answer = tuple[Tensor, tuple[Tensor, ...]]
-"""Outputs in the order of ``ordered_targets``, and what is carried to the next call: empty where nothing is."""
+"""Outputs in the order of ``ordered_targets``, and the state carried to the next call, which may be empty."""
 Answerer = Callable[[Any, Sequence[Tensor] | None], Answer]
-"""A network: from a batch and what is carried, zeros by default, to its answer."""
+"""A network: from a batch and a state, zeros by default, to its answer."""
 
 
 class Batch(ABC):
-    """Examples and what is asked of them. Subclasses are frozen dataclasses with a field ``targets``.
+    """Examples and their targets. Subclasses are frozen dataclasses with a field ``targets``.
 
-    The first axis of every tensor counts examples; what is no tensor holds for all of them. A batch that ``take``,
+    The first axis of every tensor counts examples; other fields apply to all of them. A batch that ``take``,
     ``stacked`` or ``shared`` made for a pack has the members axis M in front; a whole split has none.
 
     The targets are classes, an integer type, of the shape of the outputs without their last axis; or float values of
-    the outputs' shape. Where nothing is asked, at a padded node or step, they are ``NOT_ASKED`` or NaN.
+    the outputs' shape. Positions without a target, such as padded nodes or steps, have ``NOT_ASKED`` or NaN.
     """
 
     INPUTS: ClassVar[tuple[str, ...]] = ("inputs",)
     """Fields with the features that a layer reads; tokens, an integer type, are embedded for it."""
     CARRIED: ClassVar[bool] = False
-    """Whether each batch goes on where the one before it ended, so that a layer's state is carried over."""
+    """Whether each batch continues the previous one, so that a layer's state is carried over."""
 
     targets: Tensor
 
@@ -61,43 +61,43 @@ class Batch(ABC):
         return self.targets
 
     def order_outputs(self, outputs: Tensor) -> Tensor:
-        """Return outputs of a whole split, (N, positions, q) or (N, q), in the order of ``ordered_targets``."""
+        """Return outputs of a whole split, (N, positions, q) or (N, q), reordered as ``ordered_targets``."""
         return outputs
 
     @property
     def rule(self) -> str:
-        """What of the batch decides results and is no tensor; part of the data's version. Empty by default."""
+        """Fields that are not tensors but affect results; part of the data's version. Empty by default."""
         return ""
 
     def numbers(self, outputs: int) -> int:
-        """Return about how many numbers training keeps of one example of a whole split, beside a layer's states."""
+        """Return about how many numbers training stores per example of a whole split, besides a layer's states."""
         own: int = sum(getattr(self, name)[0].numel() for name in self.INPUTS)
         return own + self._read_out(outputs)
 
     def content(self) -> Iterator[str | Tensor]:
-        """Yield what is fed, in a fixed order, for the data's version."""
+        """Yield the inputs and targets, in a fixed order, for the data's version."""
         yield from self._tensors().values()
 
     def told_by(self) -> tuple[Tensor, ...]:
-        """Return what tells two examples apart, whatever their answers: ``INPUTS`` by default."""
+        """Return the fields by which examples differ, apart from targets: ``INPUTS`` by default."""
         return tuple(getattr(self, name) for name in self.INPUTS)
 
     def take(self, index: Tensor) -> Self:
-        """Return the examples ``index``, (...), as they are fed: each tensor is then (..., ·)."""
+        """Return the examples ``index``, (...), as a network takes them: each tensor is then (..., ·)."""
         return self._with(**{name: tensor[index] for name, tensor in self._tensors().items()})
 
     @classmethod
     def stacked(cls, batches: Sequence[Self]) -> Self:
-        """Return batches of one shape, one a member, as one with a members axis in front."""
+        """Return batches of one shape, one per member, as one with a leading members axis."""
         names = batches[0]._tensors()
         return batches[0]._with(**{name: torch.stack([getattr(b, name) for b in batches]) for name in names})
 
     def shared(self, members: int) -> Self:
-        """Return the batch for ``members`` that all meet the same examples; nothing is copied."""
+        """Return the batch for ``members`` that all see the same examples, without a copy."""
         return self._with(**{name: t.expand(members, *t.shape) for name, t in self._tensors().items()})
 
     def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Self:
-        """Return the batch on ``device``, its floats in ``dtype``; what is so already is not copied."""
+        """Return the batch on ``device``, its floats in ``dtype``, without copies where not needed."""
 
         def moved(tensor: Tensor) -> Tensor:
             return tensor.to(device, dtype) if tensor.is_floating_point() else tensor.to(device)
@@ -109,23 +109,23 @@ class Batch(ABC):
         return self._with(**{name: change(getattr(self, name)) for name in self.INPUTS})
 
     def answers(self, run: Answerer, state: Sequence[Tensor] | None = None) -> Answer:
-        """Return the outputs at all that is asked, in the order of ``ordered_targets``, and the last state.
+        """Return the outputs at all targets, in the order of ``ordered_targets``, and the last state.
 
-        Training and scoring let a network answer by this alone.
+        Training and scoring run a network only through this.
 
         Args:
             run: The network.
-            state: The network's start state; zeros by default.
+            state: The network's initial state; zeros by default.
         """
         return run(self, state)
 
     def pieces(self, size: int) -> Iterator[Self]:
-        """Yield a whole split in order, ``size`` examples at a time, as they are fed, without a members axis."""
+        """Yield a whole split in order, ``size`` examples at a time, without a members axis."""
         for index in torch.arange(len(self), device=self.targets.device).split(size):
             yield self.take(index)
 
     def batches(self, size: int) -> int:
-        """Return how many batches of ``size`` examples a pass over a whole split has."""
+        """Return the number of batches of ``size`` examples in a pass over a whole split."""
         return -(-len(self) // size)
 
     def epoch(self, orders: Tensor, size: int, skip: int = 0) -> Iterator[Self]:
@@ -133,21 +133,21 @@ class Batch(ABC):
 
         Args:
             orders: (M, N): each member's order of the examples.
-            size: Examples a batch; the last may have fewer.
-            skip: Batches that are not wanted.
+            size: Examples per batch; the last may have fewer.
+            skip: Number of batches to skip.
         """
         for index in orders.to(self.targets.device).split(size, 1)[skip:]:
             yield self.take(index)
 
     def _with(self, **changes: Any) -> Self:
-        """Return the batch with other fields. They follow from fields that were checked, so none is checked again."""
+        """Return the batch with other fields, without checks: they are derived from checked ones."""
         other = copy.copy(self)
         for name, value in changes.items():
             object.__setattr__(other, name, value)
         return other
 
     def _read_out(self, outputs: int) -> int:
-        return 4 * outputs * self.read_positions  # outputs, their gradient, and what a softmax keeps
+        return 4 * outputs * self.read_positions  # outputs, their gradient, and buffers of a softmax
 
     def _tensors(self) -> dict[str, Tensor]:
         values = {f.name: getattr(self, f.name) for f in fields(cast("Any", self))}

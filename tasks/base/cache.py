@@ -14,7 +14,7 @@ from longwave.files import atomic_file
 from longwave.tasks.base.variants import FRESH
 
 SEED, FRESH_SEED = 1234, 4321
-"""Of generated data, and of those whose test split is the fresh one."""
+"""Of generated data, and of data with the fresh test split."""
 
 
 def folder() -> Path:
@@ -23,12 +23,12 @@ def folder() -> Path:
 
 
 def cached(key: str, make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """Return ``make()``, from disk if some process has made it before; a damaged file is made anew.
+    """Return ``make()``, from disk if some process has stored it before; a damaged file is replaced.
 
-    Two processes that start at once may both make it. Where the folder cannot be written it is made each time.
+    Two processes that start at once may both compute it. If the folder is not writable it is computed each time.
 
     Args:
-        key: Names the content: everything that decides it, version included.
+        key: Everything that determines the content, version included.
         make: The generator.
     """
     path = folder() / f"{key}.npz"
@@ -48,7 +48,7 @@ def generated(key: str, make: Callable[[int], dict[str, np.ndarray]], fresh: boo
 
     Args:
         key: As there.
-        make: The generator, from a seed; names of what it makes begin with those of the splits.
+        make: The generator, from a seed; names of its arrays begin with those of the splits.
         fresh: Whether the test split is that of ``make(FRESH_SEED)``.
     """
     arrays = cached(key, lambda: make(SEED))

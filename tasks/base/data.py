@@ -1,4 +1,4 @@
-"""What a task hands out: its training, validation and test examples, batches of one kind."""
+"""Data of a task: its training, validation and test examples, batches of one kind."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ B_co = TypeVar("B_co", bound=Batch, covariant=True)
 
 @dataclass(frozen=True)
 class Data(Generic[B_co]):
-    """Everything a task feeds: fixed splits, or a stream of fresh training batches.
+    """The data of a task: fixed splits, or a stream of fresh training batches.
 
     Attributes:
         valid, test: The same for every training seed.
         train: The training split; ``None`` for a stream.
-        stream: ``stream(seed, n)`` gives n fresh training examples, of one shape whatever the seed; equal arguments
-            give equal examples.
-        embedding: Start of the token embedding, (V, p), or None for N(0, 1).
+        stream: ``stream(seed, n)`` gives n fresh training examples, of the same shape for every seed; equal arguments
+        give equal examples.
+        embedding: Initial token embedding, (V, p), or None for N(0, 1).
     """
 
     valid: B_co
@@ -44,7 +44,7 @@ class Data(Generic[B_co]):
 
     @cached_property
     def version(self) -> str:
-        """First 12 hex digits of the SHA-256 of what is fed and by which rule; a stream counts with one sample."""
+        """First 12 hex digits of the SHA-256 of the data and of the rule that feeds it; of a stream, of one sample."""
         splits = (self.training(16), self.valid, self.test)
         digest = hashlib.sha256("".join(dict.fromkeys(split.rule for split in splits)).encode())
         for part in (part for split in splits for part in split.content()):
@@ -54,7 +54,7 @@ class Data(Generic[B_co]):
         return digest.hexdigest()[:12]
 
     def repeated(self) -> dict[tuple[str, str], int]:
-        """Return how many examples of one split another feeds too, by names: ``{("test", "train"): 2, ...}``."""
+        """Return how many examples of one split are also in another, by names: ``{("test", "train"): 2, ...}``."""
         splits = {"train": self.train, "valid": self.valid, "test": self.test}
         fed = {name: mark_inputs(split) for name, split in splits.items() if split is not None}
         pairs = [("valid", "train"), ("test", "train"), ("test", "valid")]
@@ -74,7 +74,7 @@ class Data(Generic[B_co]):
 
 
 def mark_inputs(split: Batch) -> list[bytes]:
-    """Return a mark of each example's inputs; examples that differ only in their answers have the same."""
+    """Return a hash of each example's inputs, which ignores the targets."""
     inputs = [part.numpy() for part in split.told_by()]
     rows = (b"".join(part[k].tobytes() for part in inputs) for k in range(len(split)))
     return [hashlib.sha256(row).digest() for row in rows]

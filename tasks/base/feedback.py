@@ -1,4 +1,4 @@
-"""Free runs: sequences of which a beginning is given, after which each input is the output before it."""
+"""Free runs: sequences with a given beginning, after which each input is the previous output."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from longwave.tasks.base.sequences import Sequences
 
 @dataclass(frozen=True)
 class FreeRuns(Sequences):
-    """Sequences (N, W, p) that are given, and the values (N, H, p) that follow them, which nothing is shown of.
+    """Given sequences (N, W, p), and the values (N, H, p) that follow them, which are not shown.
 
-    The first output answers the last given value; from there on the input of each step is the output before it. A
-    recurrence reads the given steps at once, and then one step at a time from the state it carries; a layer without a
-    state reads all that there is so far, each time anew.
+    The first output is at the last given value; from there on the input of each step is the previous output. A
+    recurrence reads the given steps in one call, and then one step at a time from its state; a layer without a state
+    reads the whole sequence so far at each step.
 
     Attributes:
         inputs: (N, W, p) float32, or as taken for a pack (M, B, W, p).
@@ -40,7 +40,7 @@ class FreeRuns(Sequences):
             got = f"{tuple(shapes[0])} and {tuple(shapes[1])}"
             raise ValueError(f"Free runs need values (N, W, p) and the values (N, H, p) after them, got {got}.")
         if self.tail is not None or self.lengths is not None:
-            raise ValueError("Free runs take no tail and no lengths: their steps follow each other without a gap.")
+            raise ValueError("Free runs have no tail and no lengths: their steps follow each other without a gap.")
 
     @property
     def horizon(self) -> int:
@@ -49,21 +49,21 @@ class FreeRuns(Sequences):
 
     @property
     def positions(self) -> int:
-        """Steps that a layer goes through: the given ones, and all outputs but the last."""
+        """Steps that a layer processes: the given ones, and all outputs but the last."""
         return self._steps + self.horizon - 1
 
     @property
     def every_step(self) -> bool:
-        """True: every step of the free run is asked for."""
+        """True: every step of the free run has a target."""
         return True
 
     @property
     def rule(self) -> str:
-        """That outputs are fed back, and how many."""
+        """That outputs are fed back, and their number."""
         return f"free {self.horizon}"
 
     def answers(self, run: Answerer, state: Sequence[Tensor] | None = None) -> Answer:
-        """Return the outputs of the free run, (M, H, B, p), and the state before the last of them is fed back."""
+        """Return the outputs of the free run, (M, H, B, p), and the state before the last one is fed back."""
         seen = self.inputs
         output, last = run(self._at_last_step(seen), state)
         outputs = [output]
@@ -75,5 +75,5 @@ class FreeRuns(Sequences):
         return torch.stack(outputs, -3), last
 
     def _at_last_step(self, inputs: Tensor) -> Sequences:
-        """Return these inputs, asked at the last step."""
+        """Return these inputs, with the target at the last step."""
         return Sequences(inputs, self.targets[..., 0, :])

@@ -1,4 +1,4 @@
-"""Graphs: nodes with features and edges between them, of which each node or the graph as a whole is asked."""
+"""Graphs: nodes with features and edges between them, with targets per node or per graph."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Graphs(Batch):
     sizes, ``pad_graphs``.
 
     Attributes:
-        nodes: (N, V, p) float, what is known of each node; or kinds of nodes, tokens (N, V) of an integer type.
-        real: (N, V) bool, whether a node is there.
-        edges: (N, E, 2) int64: from a node to the node that hears of it; V at both ends stands for none. An undirected
-            edge is there twice, once each way; self-loops and repeated edges are kept as they are.
+        nodes: (N, V, p) float features; or kinds of nodes, tokens (N, V) of an integer type.
+        real: (N, V) bool, False for padding.
+        edges: (N, E, 2) int64: source and receiving node; V at both ends is padding. An undirected edge is listed
+        twice, once each way; self-loops and repeated edges are kept.
         targets: Of the nodes, (N, V) int64 classes or (N, V, q) float32 values; or of the graphs, (N,) or (N, q).
 
     Raises:
-        ValueError: Shapes do not fit, an edge ends at no node, or something is asked of padding.
+        ValueError: Shapes do not fit, an edge ends at no node, or padding has a target.
     """
 
     INPUTS: ClassVar[tuple[str, ...]] = ("nodes",)
@@ -60,19 +60,19 @@ class Graphs(Batch):
 
     @property
     def of_nodes(self) -> bool:
-        """Whether nodes are asked, and not the graph as a whole."""
+        """Whether targets are per node, not per graph."""
         return self.targets.ndim - self.targets.is_floating_point() == self.real.ndim
 
     def numbers(self, outputs: int) -> int:
-        """Return about how many numbers training keeps of one graph, beside a layer's states."""
+        """Return about how many numbers training stores per graph, besides a layer's states."""
         return super().numbers(outputs) + 4 * self.edges[0].numel()
 
     def told_by(self) -> tuple[Tensor, ...]:
-        """Return nodes, edges and which nodes are asked: one graph whose nodes are split repeats nothing."""
+        """Return nodes, edges and which nodes have targets: splits of one graph's nodes then count as different."""
         return (self.nodes, self.edges, self._scored)
 
     def take(self, index: Tensor) -> Self:
-        """Return the graphs ``index``, (...), as they are fed; of a lone graph nothing is copied."""
+        """Return the graphs ``index``, (...), as a network takes them; a single graph is not copied."""
         if len(self) > 1:
             batch = super().take(index)
         else:
@@ -80,7 +80,7 @@ class Graphs(Batch):
         return batch if self.nodes.is_floating_point() else batch._with(nodes=batch.nodes.long())
 
     def _check_edges(self, v: int) -> None:
-        """Raise ValueError where an edge has an end that is no node of its graph."""
+        """Raise ValueError if an end of an edge is not a node of its graph."""
         ends = self.edges.flatten(1)
         if ends.numel() and (ends.min() < 0 or ends.max() > v):
             got = f"{int(ends.min())} to {int(ends.max())}"
@@ -110,7 +110,7 @@ def one_graph(
         nodes: (V, p) features.
         edges: (2, E) int64, in PyTorch Geometric's form: row 0 from, row 1 to.
         targets: (V,) classes or (V, q) values.
-        train, valid, test: (V,) bool, which nodes are asked.
+        train, valid, test: (V,) bool, which nodes have targets.
     """
     real = torch.ones(1, len(nodes), dtype=torch.bool)
     none = torch.nan if targets.is_floating_point() else NOT_ASKED

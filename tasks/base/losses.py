@@ -1,7 +1,7 @@
-"""Losses and metrics of all tasks, one number a member, for outputs (M, ..., q).
+"""Losses and metrics of all tasks, one value per member, for outputs (M, ..., q).
 
-Steps where nothing is asked do not count. A metric is a ratio of two sums, so that a split can be scored in pieces:
-see ``Metric``.
+Steps without a target do not count. A metric is a ratio of two sums, so that a split can be scored in parts: see
+``Metric``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from longwave.tasks.base.batch import NOT_ASKED
 from longwave.tasks.base.metric import Further, Metric
 
 Sums = tuple[Tensor, Tensor]
-"""What a metric adds up, (M,), and what it divides by, (M,)."""
+"""Numerator and denominator of a metric, (M,) each."""
 
 
 def _squares(outputs: Tensor, targets: Tensor) -> Sums:
@@ -39,7 +39,7 @@ def _nats(outputs: Tensor, targets: Tensor) -> Sums:
 
 
 def _even_nats(outputs: Tensor, targets: Tensor) -> Sums:
-    """Return the cross-entropy at each place against all classes alike, and where it is asked."""
+    """Return the cross-entropy at each position against the uniform distribution, and which have a target."""
     scored = (targets != NOT_ASKED).expand(outputs.shape[:-1])
     return torch.where(scored, outputs.logsumexp(-1) - outputs.mean(-1), 0.0), scored
 
@@ -63,18 +63,18 @@ def _relative_squares(outputs: Tensor, targets: Tensor) -> Sums:
 
 
 def _sums(values: Tensor, scored: Tensor) -> Sums:
-    """Return what a metric adds up and divides by, in float64."""
+    """Return numerator and denominator of a metric, in float64."""
     return values.double().flatten(1).sum(1), scored.flatten(1).sum(1)
 
 
 def mean_squared_error(outputs: Tensor, targets: Tensor) -> Tensor:
-    """Return the mean over all that is asked of (output − target)², (M,)."""
+    """Return the mean over all targets of (output − target)², (M,)."""
     total, count = _squares(outputs, targets)
     return total / count
 
 
 def mean_absolute_error(outputs: Tensor, targets: Tensor) -> Tensor:
-    """Return the mean over all that is asked of |output − target|, (M,)."""
+    """Return the mean over all targets of |output − target|, (M,)."""
     total, count = _distances(outputs, targets)
     return total / count
 
@@ -85,7 +85,7 @@ def cross_entropy(outputs: Tensor, targets: Tensor, smoothing: Tensor | None = N
     Args:
         outputs: The logits.
         targets: The classes.
-        smoothing: (M,): the share of a target's probability that is spread evenly over all q classes, Szegedy et al.
+        smoothing: (M,): share of the target probability spread uniformly over all q classes, Szegedy et al.
             2016 (arXiv:1512.00567), section 7, as torch.nn.functional.cross_entropy's.
     """
     total, count = _nats(outputs, targets)
@@ -101,7 +101,7 @@ def binary_cross_entropy(outputs: Tensor, targets: Tensor, smoothing: Tensor | N
     Args:
         outputs: The logits.
         targets: The classes.
-        smoothing: (M,): the share of a target's probability that is spread evenly over the two classes.
+        smoothing: (M,): share of the target probability spread uniformly over the two classes.
     """
     total, count = _binary_nats(outputs, targets)
     if smoothing is None:
@@ -127,11 +127,11 @@ NRMSE = Metric(
     _relative_squares,
     torch.sqrt,
 )
-MAE = Metric("mae", "1", "min", "mean absolute error over all that is asked of all test graphs", _distances)
+MAE = Metric("mae", "1", "min", "mean absolute error over all targets of all test graphs", _distances)
 ACCURACY = Metric(
-    "accuracy", "%", "max", "100 × correct / number asked, argmax over the logits, or a single logit above 0", _hits
+    "accuracy", "%", "max", "100 × correct / all targets, argmax over the logits, or a single logit above 0", _hits
 )
-CROSS_ENTROPY = Metric("cross_entropy", "nats", "min", "mean cross-entropy over all that is asked", _nats)
+CROSS_ENTROPY = Metric("cross_entropy", "nats", "min", "mean cross-entropy over all targets", _nats)
 BITS = Metric("bpc", "bits", "min", "mean cross-entropy / ln 2", _nats, lambda nats: nats / math.log(2))
 PERPLEXITY = Metric("perplexity", "1", "min", "exp(mean cross-entropy)", _nats, torch.exp)
 FREE_RMSE = Metric(
@@ -143,7 +143,7 @@ FREE_RMSE = Metric(
     torch.sqrt,
 )
 VALID = 0.4
-"""Root mean square of the features' errors, in standard deviations, up to which a step of a free run is valid, as in
+"""Largest root mean square error over features, in standard deviations, of a valid step of a free run, as in
 Pathak et al. 2018 (Chaos 28, 041101), there relative to the root mean square of the signal."""
 
 
@@ -153,7 +153,7 @@ def ahead(metric: Metric, step: int) -> Further:
     def sums(outputs: Tensor, targets: Tensor) -> Sums:
         return metric.sums(outputs[:, step - 1], targets[..., step - 1, :, :])
 
-    definition = f"{metric.definition}; of the one that many steps ahead alone"
+    definition = f"{metric.definition}; only at that many steps ahead"
     return Further(replace(metric, definition=definition, sums=sums), "steps ahead", float(step))
 
 
@@ -161,7 +161,7 @@ def valid_time(a_step: float, unit: str) -> Further:
     """Return the mean time until a free run first errs by more than ``VALID``.
 
     Args:
-        a_step: Time of a step.
+        a_step: Duration of a step.
         unit: Of that time.
     """
 
@@ -171,5 +171,5 @@ def valid_time(a_step: float, unit: str) -> Further:
             errors[:, 0, 0], errors.shape[2]
         )
 
-    definition = f"mean time before the first step whose error, the root mean square of all features', exceeds {VALID}"
+    definition = f"mean time before the first step whose root mean square error over features exceeds {VALID}"
     return Further(Metric("valid_time", unit, "max", definition, sums))

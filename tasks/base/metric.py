@@ -1,4 +1,4 @@
-"""How predictions are scored: metrics add up over pieces of a split; further ones come beside the headline one."""
+"""How predictions are scored: metrics add up over parts of a split; further ones accompany the headline metric."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ PIECE = 1024
 
 @dataclass(frozen=True)
 class Metric:
-    """How predictions are scored: ``finish`` of a ratio of two sums, which add up over pieces of a split.
+    """How predictions are scored: ``finish`` of a ratio of two sums, which add up over parts of a split.
 
     Attributes:
         name: As in the published tables: ``"accuracy"``, ``"l2_error"``, ``"mse"``.
-        unit: ``"%"``, or ``"1"`` for the target's own unit.
+        unit: ``"%"``, or ``"1"`` for the unit of the target.
         goal: Whether larger (``"max"``) or smaller (``"min"``) is better.
         definition: The exact formula in words.
         sums: ``sums(outputs, targets)``: numerator and denominator, (M,) each, for outputs (M, ..., q).
         finish: From the ratio to the metric.
-        whole: Whether ``sums`` takes the batch in place of its targets, as what looks at the edges of a graph does.
+        whole: Whether ``sums`` takes the batch in place of its targets, as metrics that need the edges of a graph do.
     """
 
     name: str
@@ -38,11 +38,11 @@ class Metric:
     whole: bool = False
 
     def of(self, outputs: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Return numerator and denominator, (M,) each, of outputs in the order of what ``batch`` asks."""
+        """Return numerator and denominator, (M,) each, of outputs in the order of ``batch``'s targets."""
         return self.sums(outputs, batch if self.whole else batch.ordered_targets)
 
     def score(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Return the metric, (M,), of outputs (M, ..., q), added up in pieces: a text has many outputs a step."""
+        """Return the metric, (M,), of outputs (M, ..., q), summed in parts: a text has many outputs per step."""
         pieces = zip(
             outputs.split(PIECE, -2), targets.split(PIECE, -2 if targets.is_floating_point() else -1), strict=True
         )
@@ -51,7 +51,7 @@ class Metric:
         return self.finish(total / count)
 
     def floor(self, targets: Tensor) -> float:
-        """Return the least error that a split can show: half an item of an accuracy in %, 0 of any other metric."""
+        """Return the resolution of a split: half an example of an accuracy in %, 0 for any other metric."""
         if self.unit != "%":
             return 0.0
         _, count = self.sums(torch.zeros(1, *targets.shape, 1), targets)
@@ -60,12 +60,12 @@ class Metric:
 
 @dataclass(frozen=True)
 class Further:
-    """A metric measured beside the headline one, on the test split.
+    """A metric measured besides the headline one, on the test split.
 
     Attributes:
-        metric: Its sums take outputs and targets in the order of ``Batch.ordered_targets``: of sequences time-major,
+        metric: Its sums take outputs and targets in the order of ``Batch.ordered_targets``: for sequences time-major,
             (M, T, B, q) and (T, B, q).
-        x_name, x: Where along an axis, if anywhere: ``("steps ahead", 50.0)``.
+        x_name, x: Its position on an axis, if it has one: ``("steps ahead", 50.0)``.
     """
 
     metric: Metric
@@ -73,11 +73,11 @@ class Further:
     x: float = 0.0
 
     def score(self, outputs: Tensor, split: Batch) -> float:
-        """Return it for outputs (N, positions, q) of a split."""
+        """Return the metric of outputs (N, positions, q) of a split."""
         total, count = self.metric.of(split.order_outputs(outputs).unsqueeze(0), split)
         return self.metric.finish(total / count).item()
 
     @property
     def label(self) -> str:
-        """Name, and where: ``free_rmse, steps ahead 50``."""
+        """Name and position: ``free_rmse, steps ahead 50``."""
         return f"{self.metric.name}, {self.x_name} {self.x:g}" if self.x_name else self.metric.name

@@ -1,4 +1,4 @@
-"""Trivial predictors as tasks declare them, and what is measured of each: its score, its time and its size."""
+"""Trivial predictors of tasks, and the measurement of each: score, time and size."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.metric import Further, Metric
 
 Baseline = Callable[[Data[Any]], Tensor]
-"""A predictor that learns nothing deep: from the data to outputs for the test split, (N, q) or (N, positions, q)."""
+"""A simple predictor: from the data to outputs for the test split, (N, q) or (N, positions, q)."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class Fitted:
 
     Attributes:
         outputs: From a split to its outputs, (N, q) or (N, positions, q).
-        numbers: How many numbers it keeps: weights, or the examples that neighbours are looked up in.
-        chosen: What the validation split chose, in words; empty where nothing was to choose.
+        numbers: How many numbers it stores: weights, or the examples among which it searches neighbours.
+        chosen: The choice made on the validation split, in words; empty if there was none.
     """
 
     outputs: Callable[[Any], Tensor]
@@ -40,18 +40,18 @@ class Fitted:
 
 
 class Predictor(ABC):
-    """A ``Baseline`` that says its size and what it chose, and is measured once for the same data.
+    """A ``Baseline`` that reports its size and its choice, and is measured once per version of the data.
 
-    Subclasses are frozen dataclasses: class, fields and the code beside the class name what is kept on disk, so each
-    field has a ``repr`` that tells its value.
+    Subclasses are frozen dataclasses: class, fields and the code in its folder form the key on disk, so the ``repr`` of
+    each field must show its value.
     """
 
     @abstractmethod
     def fit(self, data: Data[Any]) -> Fitted:
-        """Return it fitted to the training split, with what is to choose chosen on the validation split."""
+        """Return it fitted to the training split, with all choices made on the validation split."""
 
     def lacks(self) -> str:
-        """Return how to get what it needs and is not installed, in one line; empty where all is here."""
+        """Return how to install what it needs, in one line; empty if all is installed."""
         return ""
 
     def __call__(self, data: Data[Any]) -> Tensor:
@@ -61,14 +61,14 @@ class Predictor(ABC):
 
 @dataclass(frozen=True)
 class Measured:
-    """What is measured of a trivial predictor.
+    """Measurement of a trivial predictor.
 
     Attributes:
         score: Metric on the test split.
         seconds: Time of the fit, the choice and the test together, where and when it was first measured.
-        numbers: As of ``Fitted``; None for a plain function, which does not say.
-        chosen: As of ``Fitted``.
-        further: What the task measures beside its metric, in its order.
+        numbers: As in ``Fitted``; None for a plain function, which does not report it.
+        chosen: As in ``Fitted``.
+        further: The task's further metrics, in its order.
     """
 
     score: float
@@ -79,14 +79,14 @@ class Measured:
 
 
 def measure(predict: Baseline, data: Data[Any], metric: Metric, task: str, further: Sequence[Further] = ()) -> Measured:
-    """Return what is measured of a predictor; of a ``Predictor`` it is read from disk if it was measured before.
+    """Return the measurement of a predictor; that of a ``Predictor`` is read from disk if it was measured before.
 
     Args:
-        predict: The predictor. A plain function is measured each time: nothing says when it changes.
-        data: What it is fitted to and tested on.
+        predict: The predictor. A plain function is measured each time, since its changes cannot be detected.
+        data: The data to fit and test on.
         metric: Of the task.
-        task: Name and version of the task: with the data's version and the predictor they name what is kept.
-        further: What is measured beside the metric.
+        task: Name and version of the task, part of the key on disk, like the data's version and the predictor.
+        further: Further metrics.
     """
     if not isinstance(predict, Predictor):
         start = time.perf_counter()
@@ -109,14 +109,14 @@ def measure(predict: Baseline, data: Data[Any], metric: Metric, task: str, furth
 
 
 def _code_digest(kind: type) -> str:
-    """Return the digest of the modules in the folder of a class: a score is measured anew when one of them changes."""
+    """Return the digest of the modules in the folder of a class: a score is measured again when one of them changes."""
     modules = sorted(Path(inspect.getfile(kind)).parent.glob("*.py"))
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in modules)).hexdigest()
 
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Let torch use one thread: these problems are so small that several take two to three times as long."""
+    """Restrict torch to one thread: on problems this small, several take two to three times as long."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -1,4 +1,4 @@
-"""Data sets on disk: where their files lie, what must be there, and the error when something is not."""
+"""Data sets on disk: where their files are, which are required, and the error if one is missing."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from longwave.files import atomic_file
 from longwave.tasks.base.cache import folder
 
 SHIPPED = Path(__file__).resolve().parents[2] / "raw"
-"""Where ``longwave sweep submit --ship`` lays data sets, inside the package."""
+"""Where ``longwave sweep submit --ship`` puts data sets, inside the package."""
 SUMS = "MD5SUMS"
-"""File beside the data that lists their MD5, as ``md5sum`` writes it."""
+"""File next to the data that lists their MD5, as written by ``md5sum``."""
 
 
 class DataError(Exception):
@@ -30,9 +30,9 @@ class Remote:
 
     Attributes:
         url: Where it is.
-        name: File name to keep it under, without a folder.
-        md5: Its MD5, as its publisher prints it; empty where none is known.
-        unpack: Whether it is an archive (.gz of one file, .tar.gz, .zip) to be unpacked beside itself.
+        name: File name to store it under, without a folder.
+        md5: Its MD5, as given by its publisher; empty if unknown.
+        unpack: Whether it is an archive (.gz of one file, .tar.gz, .zip) to be unpacked in the same folder.
     """
 
     url: str
@@ -47,12 +47,12 @@ class Source:
 
     Attributes:
         name: Its folder's name: ``"mnist"``.
-        title: As people call it.
+        title: Its common name.
         licence: Terms of use, in one sentence.
-        needs: Files that must be there, and folders, whose names end in a slash; relative to the folder.
-        remotes: What to download; empty where that is not allowed.
+        needs: Required files, and folders, whose names end in a slash; relative to the folder.
+        remotes: Files to download; empty if that is not allowed.
         by_hand: How to get it by hand, in one sentence.
-        counts: How many of each thing the original holds: ``{"series": 259}``.
+        counts: Number of each kind of item in the original: ``{"series": 259}``.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Source:
 
     @property
     def foreign(self) -> bool:
-        """Whether others keep the files, so that nothing is fetched, linked or written beside them."""
+        """Whether the files belong to others, so that nothing is fetched, linked or written next to them."""
         return False
 
     def command(self, task: str) -> str:
@@ -79,7 +79,7 @@ class Source:
 
     @property
     def root(self) -> Path:
-        """The folder that the names of the files start from."""
+        """The folder to which file names are relative."""
         return self.folder
 
     def missing(self, folder: Path | None = None) -> list[str]:
@@ -87,11 +87,11 @@ class Source:
         return [name for name in self.needs if not ((folder or self.folder) / name).exists()]
 
     def locate(self, task: str) -> Path:
-        """Return the folder with the files. Those listed in its MD5SUMS are checked against it, once a process.
+        """Return the folder with the files. Those listed in its MD5SUMS are checked against it, once per process.
 
         Raises:
-            DataError: Some file is missing; the message says which, where it was looked for, and what to do. Or it
-                is a folder, or not the file that was fetched.
+            DataError: A file is missing, and the message says which, where it was searched, and what to do; or it is a
+            folder, or differs from the file that was fetched.
         """
         if absent := self.missing():
             what = f"{task} needs {self.title}: {absent[0]} is not in {self.folder}."
@@ -105,15 +105,15 @@ class Source:
         return self.root
 
     def check_count(self, what: str, count: int, at_least: bool = False) -> None:
-        """Do nothing where the files hold as many of ``what`` as the original does, or ``at_least`` as many.
+        """Check that the files have as many of ``what`` as the original, or ``at_least`` as many.
 
         Raises:
-            DataError: They do not: one is cut short, holds something twice, or is another.
+            DataError: They do not: one is truncated, has duplicates, or is another file.
         """
         known = self.counts[what]
         if count < known or (count > known and not at_least):
             rule = f"there must be {known}{' or more' if at_least else ''} {what}, as in the original"
-            raise DataError(f"{self.root}: {rule}, got {count}. Is a file cut short, or something there twice?")
+            raise DataError(f"{self.root}: {rule}, got {count}. Is a file truncated, or does it have duplicates?")
 
     def write_sums(self) -> None:
         """Write the MD5 of each needed file into MD5SUMS, so that a file that changes later is noticed."""
@@ -124,7 +124,7 @@ class Source:
 
 @cache
 def _check_sums(folder: Path, names: tuple[str, ...]) -> None:
-    """Check the files ``names`` that MD5SUMS lists. It may list others, and lines of other forms."""
+    """Check those of the files ``names`` that MD5SUMS lists; it may have other files and other lines."""
     if not (folder / SUMS).is_file():
         return
     lines = (folder / SUMS).read_text(encoding="utf-8", errors="replace")
@@ -143,7 +143,7 @@ def md5_of(path: Path) -> str:
 
 
 def check_md5(path: Path, md5: str) -> None:
-    """Do nothing for a file with this MD5.
+    """Check the MD5 of a file.
 
     Raises:
         DataError: The file has another MD5.
@@ -153,7 +153,7 @@ def check_md5(path: Path, md5: str) -> None:
 
 
 def fingerprint(paths: Iterable[Path]) -> str:
-    """Return 12 hex digits of the SHA-256 of the files' contents, in order: the key of what is made from them."""
+    """Return 12 hex digits of the SHA-256 of the files' contents, in order: the cache key of data derived from them."""
     digest = hashlib.sha256()
     for path in paths:
         digest.update(f"{path.stat().st_size}:".encode())
@@ -163,10 +163,10 @@ def fingerprint(paths: Iterable[Path]) -> str:
 
 
 def open_bytes(path: Path) -> BinaryIO:
-    """Return a file to read bytes from.
+    """Return a file opened for reading bytes.
 
     Raises:
-        DataError: It is a folder, a pipe or a device, or may not be read.
+        DataError: It is a folder, a pipe or a device, or not readable.
     """
     _check_has_end(path)
     try:
@@ -176,13 +176,13 @@ def open_bytes(path: Path) -> BinaryIO:
 
 
 def _check_has_end(path: Path) -> None:
-    """Raise DataError for a pipe, a socket or a device: to read one may take for ever."""
+    """Raise DataError for a pipe, a socket or a device: reading one may never end."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise DataError(f"{path}: it must be a file, got a pipe or a device. Write its content to a file.")
 
 
 def check_ended(path: Path) -> None:
-    """Do nothing for a text whose last line has its end: without it the last number or word may be cut.
+    """Check that the last line of a text has a line end: without it the last number or word may be cut off.
 
     Raises:
         DataError: It has none.

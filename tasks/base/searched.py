@@ -1,4 +1,4 @@
-"""What models reached in a declared search, where no paper says."""
+"""Results of models in a declared search, for tasks without published numbers."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Searched:
-    """What the best of a few models reached in a declared short search, for a task that no paper prints numbers of.
+    """The best result of a few models in a declared short search, for a task without published numbers.
 
     Attributes:
         models: Names of the models, the best first.
         score: The best model's test metric, the median over seeds.
-        low, high: The least and the largest of the seeds.
+        low, high: The smallest and the largest over seeds.
         seeds: Retrainings.
         sweep: The sweep file, from the repository's root.
-        remark: What else was measured of it, in a sentence; empty for nothing.
+        remark: Further measurements, in a sentence; empty for none.
     """
 
     models: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Sequences: of numbers, pixels or tokens, of equal or of ragged length, asked at the last step or at every one."""
+"""Sequences of numbers, pixels or tokens, of equal or ragged length, with targets at the last or at every step."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from torch import Tensor
 from longwave.tasks.base.batch import NOT_ASKED, Batch
 
 STRANDS = 10
-"""Strands a text is folded into for scoring."""
+"""Segments into which a text is split for scoring, run in parallel."""
 
 
 @dataclass(frozen=True)
 class Tail:
-    """Steps of noise that follow every sequence. They are never held once a sequence.
+    """Steps of noise that follow every sequence. They are never stored per sequence.
 
     Attributes:
-        values: (S, p): the shape, and with ``law="fixed"`` the noise itself, one block for all sequences.
-        law: ``"fixed"``, or ``"normal"``: fresh N(0, 1) for each sequence, always the same for the same sequence.
-        seed: Decides the fresh noise, below 256; another for each split. torch reads the low 32 bits of a seed.
+        values: (S, p): the shape and, with ``law="fixed"``, the noise itself, one block for all sequences.
+        law: ``"fixed"``, or ``"normal"``: N(0, 1) noise for each sequence, reproducible per sequence.
+        seed: Of the noise per sequence, below 256, different for each split. torch uses the low 32 bits of a seed.
     """
 
     values: Tensor
@@ -43,20 +43,20 @@ class Tail:
 
 @dataclass(frozen=True)
 class Sequences(Batch):
-    """Sequences and what is asked of them.
+    """Sequences and their targets.
 
     Attributes:
-        inputs: (N, T, p) float32; or uint8, fed as value / 255; or tokens (N, T) of an integer type. As taken for a
+        inputs: (N, T, p) float32; or uint8, scaled to value / 255; or tokens (N, T) of an integer type. As taken for a
             pack (M, B, T, p) floats, or (M, B, T) int64.
-        targets: (N,) int64 classes or (N, q) float32 values asked at the last step; or, where every step is read
-            out, (N, T) int64 classes or (N, T, q) float32 values, with −100 or NaN at steps where nothing is asked.
+        targets: (N,) int64 classes or (N, q) float32 values at the last step; or, if every step is read out, (N, T)
+        int64 classes or (N, T, q) float32 values, with −100 or NaN at steps without a target.
         tail: Noise that follows the inputs.
-        lengths: (N,) int64, steps of each sequence where they are ragged: what comes after is padding. The last step
-            then is the last of its own, and nothing may be asked after it.
-        dtype: What bytes are fed as.
+        lengths: (N,) int64, steps of each sequence if they are ragged: the rest is padding, has no targets, and the
+        last step is that before it.
+        dtype: Type to which bytes are converted.
 
     Raises:
-        ValueError: Shapes do not fit, a length is not within 1 … T, or something is asked of padding.
+        ValueError: Shapes do not fit, a length is not within 1 … T, or padding has a target.
     """
 
     inputs: Tensor
@@ -88,7 +88,7 @@ class Sequences(Batch):
 
     @property
     def every_step(self) -> bool:
-        """Whether every step is read out, and not the last alone."""
+        """Whether every step is read out, not only the last."""
         axes = self.targets.ndim - (1 if self.targets.is_floating_point() else 0)
         return axes == self.inputs.ndim - (0 if self.tokens else 1)
 
@@ -99,13 +99,13 @@ class Sequences(Batch):
 
     @property
     def ordered_targets(self) -> Tensor:
-        """The targets in the order of the outputs: time-major, (M, T, B, q) or (M, T, B), where every step is read."""
+        """The targets in the order of the outputs: time-major, (M, T, B, q) or (M, T, B), if every step is read."""
         if not self.every_step:
             return self.targets
         return self.targets.transpose(-3, -2) if self.targets.is_floating_point() else self.targets.transpose(-2, -1)
 
     def order_outputs(self, outputs: Tensor) -> Tensor:
-        """Return outputs of a whole split time-major, (T, N, q), where every step is read."""
+        """Return outputs of a whole split time-major, (T, N, q), if every step is read."""
         return outputs.transpose(0, 1) if self.every_step else outputs
 
     def ends(self, outputs: Tensor) -> Tensor:
@@ -115,7 +115,7 @@ class Sequences(Batch):
         return outputs.take_along_dim((self.lengths - 1)[..., None, :, None], -3).squeeze(-3)
 
     def numbers(self, outputs: int) -> int:
-        """Return about how many numbers training keeps of one sequence, beside a layer's states."""
+        """Return about how many numbers training stores per sequence, besides a layer's states."""
         return self.positions * (1 if self.tokens else self.inputs.shape[-1]) + self._read_out(outputs)
 
     def content(self) -> Iterator[str | Tensor]:
@@ -127,7 +127,7 @@ class Sequences(Batch):
             yield self.tail.values
 
     def take(self, index: Tensor) -> Self:
-        """Return the sequences ``index``, (...), as they are fed: (..., T, p) floats or (..., T) int64."""
+        """Return the sequences ``index``, (...), as a network takes them: (..., T, p) floats or (..., T) int64."""
         batch = super().take(index)
         x = batch.inputs
         if self.tokens:
@@ -139,12 +139,12 @@ class Sequences(Batch):
         return batch._with(inputs=x, tail=None)
 
     def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Self:
-        """Return the batch on ``device``, its floats and the tail's in ``dtype``; what is so already is not copied."""
+        """Return the batch on ``device``, its floats and the tail's in ``dtype``, without copies where not needed."""
         tail = self.tail and replace(self.tail, values=self.tail.values.to(device, dtype))
         return super().to(device, dtype)._with(tail=tail, dtype=dtype or self.dtype)
 
     def fed(self, change: Callable[[Tensor], Tensor]) -> Self:
-        """Return the batch with ``change`` of its inputs, which gets and gives them time-major."""
+        """Return the batch with ``change`` of its inputs, from time-major to time-major."""
         return self._with(inputs=change(self.x).transpose(-3, -2))
 
     @property
@@ -152,10 +152,10 @@ class Sequences(Batch):
         return self.inputs.shape[-1 if self.tokens else -2] + (len(self.tail.values) if self.tail else 0)
 
     def _check_lengths(self, lengths: Tensor, rows: torch.Size) -> None:
-        """Raise ValueError where a sequence ends outside its T steps, or is asked after its end."""
+        """Raise ValueError if a sequence ends outside its T steps, or has a target after its end."""
         steps = self._steps
         if self.tail:
-            raise ValueError("Ragged sequences take no tail: it would follow their padding.")
+            raise ValueError("Ragged sequences have no tail: it would follow their padding.")
         if lengths.shape != rows or lengths.is_floating_point():
             got = f"{lengths.dtype} {tuple(lengths.shape)}"
             raise ValueError(f"Lengths must be whole numbers {tuple(rows)}, got {got}.")
@@ -172,16 +172,16 @@ class Sequences(Batch):
 
 @dataclass(frozen=True)
 class Text(Sequences):
-    """One long text, (1, T), learned by truncated backpropagation.
+    """One long text, (1, T), for truncated backpropagation.
 
-    It is folded into as many strands as a batch has rows, and the state is carried from segment to segment. All
+    It is split into as many parallel strands as a batch has rows, and the state is carried from segment to segment. All
     members of a pack read it in the same order.
 
     Attributes:
         segment: Steps of a segment.
 
     Raises:
-        ValueError: It is not one sequence of tokens that is asked at every step, or a segment has no step.
+        ValueError: It is not one sequence of tokens with targets at every step, or a segment has no step.
     """
 
     CARRIED: ClassVar[bool] = True
@@ -196,7 +196,7 @@ class Text(Sequences):
 
     @property
     def positions(self) -> int:
-        """Steps of a segment, all that is held at a time."""
+        """Steps of a segment, the only ones in memory at a time."""
         return self.segment
 
     @property
@@ -210,22 +210,22 @@ class Text(Sequences):
         return f"{self.segment}"
 
     def pieces(self, size: int) -> Iterator[Self]:
-        """Yield the segments of the text, folded into ``STRANDS``."""
+        """Yield the segments of the text, split into ``STRANDS`` strands."""
         yield from self.segments(min(STRANDS, self.inputs.shape[1]))
 
     def batches(self, size: int) -> int:
-        """Return the number of segments of the text, folded into ``size`` strands."""
+        """Return the number of segments of the text, split into ``size`` strands."""
         return -(-(self.inputs.shape[1] // size) // self.segment)
 
     def epoch(self, orders: Tensor, size: int, skip: int = 0) -> Iterator[Self]:
-        """Yield the segments of the text, folded into ``size`` strands, for as many members as there are orders."""
+        """Yield the segments of the text, split into ``size`` strands, for as many members as there are orders."""
         for segment in islice(self.segments(size), skip, None):
             yield segment.shared(len(orders))
 
     def segments(self, strands: int) -> Iterator[Self]:
-        """Yield the text folded into ``strands`` of equal length, as segments (strands, length) in order.
+        """Yield the text split into ``strands`` of equal length, as segments (strands, length) in order.
 
-        What does not fill a whole strand is left out; the last segment may be shorter.
+        An incomplete strand is dropped; the last segment may be shorter.
 
         Raises:
             ValueError: The text has fewer steps than there are strands.

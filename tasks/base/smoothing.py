@@ -12,11 +12,11 @@ from longwave.tasks.base.metric import Further, Metric
 def dirichlet_sums(x: Tensor, batch: Graphs) -> tuple[Tensor, Tensor]:
     """Return Σ_i Σ_j ‖x_i − x_j‖² over all edges from j to i, and the number of nodes, (M,) each, float64.
 
-    Their ratio is the energy of Rusch et al. 2022 (thesis, eq. 6.2). Its square root, not it, is a seminorm. Of an
-    undirected graph each edge counts twice, once each way.
+    Their ratio is the energy of Rusch et al. 2022 (thesis, eq. 6.2); its square root is a seminorm. Each edge of an
+    undirected graph counts twice, once each way.
 
     Args:
-        x: (M, B, V, d), one set of vectors a node.
+        x: (M, B, V, d), one vector per node.
         batch: The graphs (B, ·), or (M, B, ·).
     """
     begin, end, there = _read_ends(x, batch)
@@ -25,10 +25,11 @@ def dirichlet_sums(x: Tensor, batch: Graphs) -> tuple[Tensor, Tensor]:
 
 
 def distance_sums(x: Tensor, batch: Graphs) -> tuple[Tensor, Tensor]:
-    """Return Σ_i of the mean over edges from j to i of 1 − cos(x_i, x_j), and the number of nodes that hear, (M,) each.
+    """Return Σ_i of the mean over edges from j to i of 1 − cos(x_i, x_j), and the number of nodes with incoming edges,
+    (M,) each.
 
     Their ratio is MAD over neighbours of Chen et al. 2020 (arXiv:1909.03211, eqs. 1 to 3), in which a distance of 0
-    counts as any other. It is 0 where all point the same way, whatever their length; two vectors 0 are at distance 0.
+    counts like any other. It is 0 if all vectors are parallel, whatever their length; two zero vectors have distance 0.
 
     Args:
         x, batch: See ``dirichlet_sums``.
@@ -36,7 +37,7 @@ def distance_sums(x: Tensor, batch: Graphs) -> tuple[Tensor, Tensor]:
     exact = x.double()
     length = torch.linalg.vector_norm(exact, dim=-1, keepdim=True)
     begin, end, there = _read_ends(torch.where(length > 0, exact / length, 0.0), batch)
-    apart = (begin - end).square().sum(-1) / 2  # 1 − cos of unit vectors, without its cancellation
+    apart = (begin - end).square().sum(-1) / 2  # 1 − cos of unit vectors, without cancellation
     index = batch.edges[..., 1].expand(apart.shape)
     zeros = apart.new_zeros(*x.shape[:2], x.shape[2] + 1)
     total = zeros.scatter_add(2, index, apart * there)[..., :-1]
@@ -45,7 +46,7 @@ def distance_sums(x: Tensor, batch: Graphs) -> tuple[Tensor, Tensor]:
 
 
 def _read_ends(x: Tensor, batch: Graphs) -> tuple[Tensor, Tensor, Tensor]:
-    """Return what stands at both ends of each edge, (M, B, E, d) float64, and whether it is there, (M, B, E)."""
+    """Return the vectors at both ends of each edge, (M, B, E, d) float64, and whether the edge is real, (M, B, E)."""
     edges = batch.edges.expand(len(x), *batch.edges.shape[-3:])
     there = (edges < batch.positions).all(-1)
     rows = edges.clamp_max(batch.positions - 1)
@@ -68,7 +69,7 @@ MAD = Further(
         "mad",
         "1",
         "max",
-        "1 − cosine of the outputs at a node and at what it hears, mean over these, then over nodes",
+        "1 − cosine of the outputs at a node and at its neighbours, mean over these, then over nodes",
         distance_sums,
         whole=True,
     )

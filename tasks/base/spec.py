@@ -1,4 +1,4 @@
-"""What a task file declares: its data, its sizes, its loss and metric, its published recipes."""
+"""Declaration in a task file: its data, its sizes, its loss and metric, its published recipes."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ NO_SCORES: Mapping[str, float] = {}
 
 
 def check_variant(task: str, variant: str, known: Collection[str] = ("",)) -> None:
-    """Do nothing for a variant that ``task`` has.
+    """Check that ``task`` has a variant.
 
     Raises:
-        ValueError: It has no such variant; the message says which ones it has.
+        ValueError: It has not; the message lists those that it has.
     """
     if variant not in known:
         names = " or ".join(name or "''" for name in known)
@@ -39,18 +39,18 @@ class Recipe:
 
     Attributes:
         hidden: Hidden size d, features.
-        width: Features that residual blocks hand on; ``None`` for the hidden size.
-        batch: Examples a step.
+        width: Features between residual blocks; ``None`` for the hidden size.
+        batch: Examples per step.
         epochs: Passes over the training split, or blocks of ``steps`` of a stream.
-        drops: Epochs after which the learning rate is divided by 10, or falls to ``drop_factor`` of what it was.
+        drops: Epochs after which the learning rate is divided by 10, or multiplied by ``drop_factor``.
         clip: Largest gradient norm of a member; ``None`` means no clipping.
-        steps: Steps an epoch of a stream; ``None`` for a training split.
-        optimiser, schedule: Words of the training rules.
-        numbers: Every other number of training by name, where it is not the rules' own default:
+        steps: Steps per epoch of a stream; ``None`` for a training split.
+        optimiser, schedule: Names in the training rules.
+        numbers: All other hyper-parameters of training by name, if they differ from the defaults:
             ``{"input_dropout": 0.03}``.
         source: Paper and table.
-        paper: Key of that paper, as published numbers name it; empty where the recipe is ours.
-        unstated: Fields that the paper does not state, so that they are ours.
+        paper: Key of that paper, as in published numbers; empty if the recipe is ours.
+        unstated: Fields that the paper does not state, and that are ours.
     """
 
     hidden: int
@@ -84,15 +84,15 @@ class _Stated(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Changes:
-    """How a model's recipe differs from the one that holds for all others; see ``changes``."""
+    """How a model's recipe differs from the general one; see ``changes``."""
 
     source: str
     stated: Mapping[str, Any]
 
     def of(self, recipe: Recipe) -> Recipe:
-        """Return ``recipe`` with what is stated here in its place; a number None is not there.
+        """Return ``recipe`` with these changes; a hyper-parameter None is removed.
 
-        The source always is of its own, and of another paper no field is unstated but those named here.
+        The source is always replaced; if it is another paper, only fields named here are unstated.
         """
         numbers = {**recipe.numbers, **self.stated.get("numbers", {})}
         stated = {name: value for name, value in numbers.items() if value is not None}
@@ -111,9 +111,9 @@ class ProtocolNote:
 
     Attributes:
         text: One sentence.
-        papers: Keys of the papers it is about, as published numbers name them; none: all.
-        minor: Whether it changes nothing that is measured, as a larger test split of the same law or a fixed seed of a
-            random split. A number whose paper has another protocol in any other way is compared as such.
+        papers: Keys of the papers it is about, as in published numbers; none means all.
+        minor: Whether it does not affect results, like a larger test split of the same distribution or a fixed seed of
+        a random split. Published numbers with any other difference get the verdict "other protocol".
     """
 
     text: str
@@ -128,43 +128,42 @@ def note(text: str, *papers: str, minor: bool = False) -> ProtocolNote:
 
 @dataclass(frozen=True)
 class TaskSpec:
-    """One task of the benchmark. A task file binds exactly one of these to ``TASK``.
+    """One task of the benchmark. A task file assigns exactly one to ``TASK``.
 
     Attributes:
         name: Unique key, equal to the file name.
-        title: As the board prints it.
+        title: Name on the board.
         family: The kind of task it is: ``"recall"``, ``"images"``, ``"dynamics"``, ...; never a family of models.
         summary: One sentence: what it tests.
-        inputs, outputs: Features p and q. For tokens p is the size of their embedding; where it equals ``tokens``
-            they are fed one-hot and nothing is embedded.
-        loss: ``loss(outputs, targets) -> (M,)``, the mean for each member; differentiable. One that can smooth labels
-            takes ``smoothing``, (M,), too.
+        inputs, outputs: Features p and q. For tokens p is the size of their embedding; if it equals ``tokens`` they are
+        one-hot and not embedded.
+        loss: ``loss(outputs, targets) -> (M,)``, the mean for each member; differentiable. With label smoothing it also
+        takes ``smoothing``, (M,).
         metric: The headline metric.
-        chance: The metric of a predictor that ignores its inputs, by the law of the data: a number, or a function of
-            the variant where that decides; ``None`` where the data alone tell. See ``chance_at``.
-        load: ``load(variant) -> Data``. Raises ValueError for a variant that does not exist, DataError for files that
-            are missing or break a rule.
-        recipes: Published recipe by model; ``""`` holds for all other models, and the others state only what differs.
+        chance: The metric of a predictor that ignores its inputs, from the distribution of the data: a number, or a
+        function of the variant; ``None`` if only the data give it. See ``chance_at``.
+        load: ``load(variant) -> Data``. Raises ValueError for an unknown variant, DataError for files that are missing
+        or break a rule.
+        recipes: Published recipe by model; ``""`` applies to all other models, and the others state only differences.
         source: Where the task comes from: paper, equation, generator or data set.
         licence: Of the data.
-        length: Steps of a sequence, in words where they vary.
-        lag: How far back the needed information lies, in words.
-        asked: At which steps or nodes outputs are read, in words; the batch itself knows.
-        variant: The default variant; empty for a task that has one form.
-        variants: What a variant may be, in words; protocols that differ between papers are variants.
+        length: Steps of a sequence, in words if they vary.
+        lag: How far back the relevant information is, in words.
+        asked: At which steps or nodes outputs are read, in words, for display only.
+        variant: The default variant; empty if there is only one.
+        variants: The possible variants, in words; protocols that differ between papers are variants.
         protocols: How the papers' protocols differ from this one.
-        tokens: Size V of the vocabulary, 0 where inputs are numbers.
-        version: Bumped when loss, metric, split rules or what is asked change, so that results do. The data have their
-            own hash beside it.
+        tokens: Size V of the vocabulary, 0 if inputs are numbers.
+        version: Bumped when loss, metric, split rules or targets change, and so results. The data have their own hash.
         horizon: Steps ahead, for forecasting.
         files: The data set to fetch; None for generated data.
-        baselines: Trivial predictors by name, measured beside the models.
-        margin: Ratio of errors within which a printed number counts as met.
-        further: What is measured of the test split beside the metric.
-        time_scales: Of a series that is forecast, by variant, or under ``""`` for all: the first lag, in steps, at
-            which the absolute autocorrelation of the training inputs, averaged over features, falls below 1/e. Empty
-            where nothing is forecast: what must be kept there is the sequence.
-        searched: What models reached in a declared short search, where no paper prints a number; None without one.
+        baselines: Trivial predictors by name, measured alongside the models.
+        margin: Ratio of errors within which a published number counts as reproduced.
+        further: Further metrics on the test split.
+        time_scales: Of forecasting tasks, by variant, or under ``""`` for all: the first lag, in steps, at which the
+        absolute autocorrelation of the training inputs, averaged over features, falls below 1/e. Empty otherwise: the
+        memory needed is then the sequence.
+        searched: Results of models in a declared short search, if there are no published numbers; else None.
     """
 
     name: str
@@ -207,14 +206,14 @@ class TaskSpec:
         return "smoothing" in inspect.signature(self.loss).parameters
 
     def recipe(self, model: str) -> Recipe:
-        """Return the published recipe of ``model``, or the one that holds for all others."""
+        """Return the published recipe of ``model``, or the general one."""
         own, general = self.recipes.get(model, self.recipes[""]), self.recipes[""]
         if isinstance(general, Changes):
-            raise TypeError(f"{self.name}: the recipe that holds for all others must be whole.")
+            raise TypeError(f"{self.name}: the general recipe must be complete.")
         return own.of(general) if isinstance(own, Changes) else own
 
     def time_scale(self, variant: str) -> int | None:
-        """Return the time scale of a variant, in steps; None where nothing is forecast."""
+        """Return the time scale of a variant, in steps; None unless it is a forecast."""
         return self.time_scales.get(split_fresh(variant)[0], self.time_scales.get(""))
 
     def chance_at(self, variant: str, scores: Mapping[str, float] = NO_SCORES) -> float | None:
@@ -222,20 +221,21 @@ class TaskSpec:
 
         Args:
             variant: One that the task has.
-            scores: What ``trivial`` gives, for a task whose data alone tell; without them it is None there.
+            scores: Result of ``trivial``, for a task whose chance level comes from the data; without it None is
+            returned there.
         """
         if self.chance is not None:
             return self.chance(variant) if callable(self.chance) else self.chance
         return next((scores[name] for name in BLIND if name in scores), None)
 
     def measured(self, data: Data[Any]) -> dict[str, Measured]:
-        """Return by name what is measured on the test split of each trivial predictor that can run here."""
+        """Return by name the test measurement of each trivial predictor that can run here."""
         lacking = self.lacking()
         here = {name: each for name, each in self.baselines.items() if name not in lacking}
         return {name: measure(each, data, self.metric, self.id, self.further) for name, each in here.items()}
 
     def lacking(self) -> dict[str, str]:
-        """Return by name, of each trivial predictor that cannot run here, how to get what it needs, in one line."""
+        """Return by name, for each trivial predictor that cannot run here, how to install its packages, in one line."""
         missing = {name: each.lacks() for name, each in self.baselines.items() if isinstance(each, Predictor)}
         return {name: line for name, line in missing.items() if line}
 

@@ -1,9 +1,9 @@
 """Data of your own: a card (TOML) beside CSV, Parquet, NPZ or .ts files becomes a task.
 
-The card says everything that the shape of a task depends on, so a task is there without a look at its data; what the
-data hold is checked against the card when they are read. Nothing here is imported before there is a card.
+The card states everything that determines the shape of a task, so it is known without reading the data, which are
+checked against the card when they are read. Nothing here is imported unless there is a card.
 
 May import: torch, numpy, pydantic, pyarrow, pandas, longwave.tasks.base, longwave.tasks.formats,
 longwave.tasks.trivial, longwave.tasks.cards, longwave.files.
-To add a format: a reader in arrays.py, its word in ``card.ENDINGS`` and ``Card.format``, and in ``reading.READERS``.
+To add a format: a reader in arrays.py, its name in ``card.ENDINGS`` and ``Card.format``, and in ``reading.READERS``.
 """

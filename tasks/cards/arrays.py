@@ -17,7 +17,7 @@ from longwave.tasks.formats.ts_files import read_ts, read_ts_header
 
 
 def read_npz(card: Card, path: Path) -> Examples:
-    """Return the examples of an NPZ: inputs (N, T, p) or (N, T), answers (N,), (N, q), (N, T) or (N, T, q)."""
+    """Return the examples of an NPZ: inputs (N, T, p) or (N, T), targets (N,), (N, q), (N, T) or (N, T, q)."""
     arrays = _read_arrays(card, path)
     x = _to_numbers(path, card.inputs, arrays[card.inputs])
     x = x[..., None] if x.ndim == 2 else x
@@ -68,10 +68,10 @@ def read_series(card: Card, path: Path) -> Examples:
 
 
 def load_arrays(path: Path, needed: Sequence[str] = ()) -> dict[str, np.ndarray]:
-    """Return the arrays of an NPZ by name: those that are needed, by default all.
+    """Return the arrays of an NPZ by name: the needed ones, by default all.
 
     Raises:
-        DataError: It is no NPZ, or has not all of them.
+        DataError: It is not an NPZ, or lacks one of them.
     """
     try:
         with open_bytes(path) as file, np.load(file, allow_pickle=False) as stored:
@@ -109,7 +109,7 @@ def _to_numbers(path: Path, name: str, array: np.ndarray) -> np.ndarray:
 
 
 def to_words(array: np.ndarray) -> list[str]:
-    """Return entries (n,) as words; a whole number is one without a point, and a missing one is empty."""
+    """Return entries (n,) as strings; whole numbers have no decimal point, and missing ones are empty."""
     if array.dtype.kind == "f":
         return ["" if v != v else str(int(v)) if v == int(v) else repr(v) for v in array.tolist()]
     return [str(word).strip() for word in array.astype(str).tolist()]
@@ -122,7 +122,7 @@ def _check_shape(path: Path, name: str, array: np.ndarray, n: int) -> np.ndarray
 
 
 def _read_lengths(card: Card, path: Path, arrays: dict[str, np.ndarray], x: np.ndarray) -> list[int]:
-    """Return the steps of each example: as the card's array says, else up to an end where nothing is."""
+    """Return the steps of each example: from the card's array, else without missing values at the end."""
     if not card.lengths:
         return [count_steps(row) for row in x]
     lengths = _check_shape(path, card.lengths, arrays[card.lengths], len(x))
@@ -134,7 +134,7 @@ def _read_lengths(card: Card, path: Path, arrays: dict[str, np.ndarray], x: np.n
 def _read_answers(
     card: Card, path: Path, arrays: dict[str, np.ndarray], lengths: list[int], steps: int
 ) -> list[np.ndarray]:
-    """Return what is asked of each example."""
+    """Return the targets of each example."""
     name = card.target[0]
     y: np.ndarray[Any, Any] = arrays[name]
     lead = (len(lengths), steps) if card.every_step else (len(lengths),)

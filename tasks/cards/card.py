@@ -1,4 +1,4 @@
-"""A data card: which files, how they are laid out, what is asked, how they are split; and what may not be."""
+"""A data card: its files, their layout, the targets and the split, and the rules for them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ METRICS = {
 }
 """By kind of task; the first is the default."""
 ALLOWABLE = ("duplicates", "groups", "target")
-"""Leaks that ``allow`` can name: what is refused otherwise is only told then."""
+"""Leaks that ``allow`` can name: they are then reported, not refused."""
 
 
 def default_stride(window: int) -> int:
-    """Return the stride of a new card, a quarter of the window: each step lies in four windows."""
+    """Return the stride of a new card, a quarter of the window: each step is in four windows."""
     return max(1, window // 4)
 
 
@@ -42,7 +42,7 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 
 
 class CardPart(BaseModel):
-    """A part of a card: no key but its own, each of its type, described by the text beneath it."""
+    """A part of a card: it has only its own keys, each of its type and described by the text below it."""
 
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
@@ -53,79 +53,80 @@ class SplitRule(CardPart):
     """How examples are split."""
 
     by: Literal["seed", "group", "time", "column", "file"] = "seed"
-    """seed: drawn, each class alike; group: drawn, all of a group in one split; time: the last are tested; column: a
-    column says train, valid or test; file: the first to train, the last to test, one between them to validate, else
-    that is drawn from the first. One long series is split by time unless a column is given."""
+    """seed: at random, stratified by class; group: at random, each group in one split; time: the last are for testing;
+    column: a column contains train, valid or test; file: the first is for training, the last for testing, one between
+    them for validation, else that is drawn from the first. One long series is split by time unless a column is
+    given."""
     column: str = ""
-    """Column that says train, valid or test."""
+    """Column that contains train, valid or test."""
     valid: Share = 0.15
-    """Share of all examples to validate, where no column and no file says."""
+    """Share of all examples for validation, unless a column or file gives it."""
     test: Share = 0.15
-    """Share of all examples to test, where no column and no file says."""
+    """Share of all examples for testing, unless a column or file gives it."""
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
-    """Seed of what is drawn."""
+    """Seed of the random split."""
 
 
 class Card(CardPart):
     """A data card."""
 
     files: Annotated[Words, Field(min_length=1)]
-    """One or more, from the card's folder."""
+    """One or more, relative to the card's folder."""
     format: Literal["csv", "parquet", "npz", "ts"] | None = None
-    """By default what the first file's name ends in."""
+    """By default from the ending of the first file's name."""
     delimiter: Annotated[str, Field(min_length=1, max_length=1)] = ","
     """Of a CSV."""
     layout: Literal["long", "wide", "series"] = "long"
-    """Of a table: long: a row a step; wide: a row an example, a column a step; series: a row a step of one long series,
-    which is cut into windows."""
+    """Of a table: long: one row per step; wide: one row per example, one column per step; series: one row per step of
+    one long series, which is cut into windows."""
     series: str = ""
-    """Column that says which example a row is of."""
+    """Column that identifies the example of a row."""
     time: str = ""
-    """Column of the times of a long table or a series; of an example's date in a wide one; an array of an NPZ."""
+    """Column with the times of a long table or a series, or the dates of examples in a wide one; an array of an NPZ."""
     channels: Annotated[Words, Field(min_length=1)]
-    """What is fed: columns of a long table; patterns of columns of a wide one (t*), one a channel; names of the
+    """The inputs: columns of a long table; patterns of columns of a wide one (t*), one per channel; names of the
     features of an array or a .ts file."""
     inputs: str = "inputs"
     """Array of an NPZ, (N, T, p) or (N, T)."""
     lengths: str = ""
     """Array of an NPZ: steps of each example."""
     steps: PositiveInt | None = None
-    """Steps of each example of a .ts file; left out where they differ."""
+    """Steps of each example of a .ts file; omit it if they differ."""
     window: PositiveInt | None = None
-    """Steps of an example that is cut out of one long series."""
+    """Steps of an example cut from one long series."""
     stride: PositiveInt | None = None
     """Steps from the start of one window to the start of the next; by default the window, so that none overlap."""
     gap: Annotated[float, Field(gt=0)] | None = None
-    """Longest time from one row with values to the next within a window, in seconds between dates, else in the unit of
-    the time column, or in rows; by default any."""
+    """Longest time between two rows with values in a window, in seconds for dates, else in the unit of the time column,
+    or in rows; by default unlimited."""
     task: Literal["classification", "regression", "forecasting"]
-    """What is asked."""
+    """The kind of task."""
     every_step: bool = False
-    """Whether it is asked at every step and not once an example."""
+    """Whether there is a target at every step, not one per example."""
     target: Words = []
-    """Column or array of what is asked; columns, for several values; of a forecast some of the channels, by default
+    """Column or array of the target; several columns for several values; of a forecast some of the channels, by default
     all. A .ts file has its own."""
     classes: Annotated[list[CardWord], BeforeValidator(_as_classes)] = []
-    """Names of the classes, in order of their numbers."""
+    """Names of the classes, in the order of their indices."""
     horizon: PositiveInt | None = None
     """Steps ahead of a forecast."""
     group: str = ""
-    """Column or array of what must lie in one split: a person, a machine."""
+    """Column or array of groups that must not be split: a person, a machine."""
     split: SplitRule = SplitRule()
     """How examples are split."""
     metric: Literal["accuracy", "cross_entropy", "rmse", "mse", "mae"] | None = None
     """Of a classification accuracy (default) or cross_entropy; else rmse (default), mse or mae."""
     normalise: Literal["standard", "none"] = "standard"
-    """standard: channels, and values asked, less their mean and over their standard deviation in the training split."""
+    """standard: channels and target values are standardised by mean and standard deviation of the training split."""
     missing: Literal["refuse", "hold", "mask"] | float = "refuse"
-    """hold: the last value before; mask: 0, and a channel beside each that is 1 where its value was there; or a number
-    that stands there."""
+    """hold: the last value before; mask: 0, and an extra channel for each that is 1 where it has a value; or a number
+    to fill in."""
     allow: list[Literal["duplicates", "groups", "target"]] = []
-    """Leaks between splits that are told and not refused."""
+    """Leaks between splits that are reported, not refused."""
     title: str = ""
     """For readers."""
     source: str = ""
-    """For readers: where the data are from."""
+    """For readers: source of the data."""
     licence: str = "not stated"
     """For readers."""
 
@@ -142,12 +143,12 @@ class Card(CardPart):
 
     @property
     def targets(self) -> list[str]:
-        """Names of the values asked, or of the class."""
+        """Names of the target values, or of the class."""
         return self.target or (self.channels if self.task == "forecasting" else ["label"])
 
     @property
     def fed(self) -> list[str]:
-        """The channels as they are fed: of a forecast those that are asked first."""
+        """The input channels in order; in a forecast, targets come first."""
         first = self.targets if self.task == "forecasting" else []
         return [*first, *(name for name in self.channels if name not in first)]
 
@@ -174,7 +175,7 @@ class Card(CardPart):
 
 
 def _check_rules(card: Card) -> Iterator[tuple[bool, str]]:
-    """Yield whether a rule is broken, and the rule in words; without a format the rest cannot be judged."""
+    """Yield whether a rule is broken, and the rule in words; without a format the rest cannot be checked."""
     given, table, by = card.model_fields_set, card.table, card.by
     kind = card.kind
     endings = ", ".join(ENDINGS)

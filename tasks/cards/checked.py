@@ -1,4 +1,4 @@
-"""Read a data card: TOML in, a checked ``Card`` out, or a line for all that is wrong, each with its place."""
+"""Reading of a data card: from TOML to a checked ``Card``, or one line per error with its place."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from longwave.tasks.base.raw import DataError
 from longwave.tasks.cards.card import Card, SplitRule
 
 DECIDING = {"files", "format", "layout", "channels", "task", "split"}
-"""Keys that say which others there must be: where one of them is wrong, rules between keys are not checked."""
+"""Keys that determine which others are required: if one of them is wrong, rules between keys are not checked."""
 
 
 class CardError(DataError):
@@ -35,7 +35,7 @@ def read_card(path: Path) -> Card:
     """Return the card in a file.
 
     Raises:
-        DataError: It cannot be read, or is no TOML.
+        DataError: It cannot be read, or is not TOML.
         CardError: It breaks rules; the message has a line for each, with file, key and rule.
     """
     try:
@@ -58,7 +58,7 @@ def check_card(content: Mapping[str, Any], origin: str) -> Card:
     except ValidationError as error:
         found = error.errors()
     wrong = {str(each["loc"][0]) for each in found if each["loc"]}
-    first = {_name_key(each): each for each in reversed(found)}  # of a key that may be of two kinds, pydantic has two
+    first = {_name_key(each): each for each in reversed(found)}  # for a key of two possible types pydantic reports two
     lines = [line for each in reversed(first.values()) for line in _describe_error(each)]
     if wrong and not wrong & DECIDING:
         lines += [line for line in _check_rest(content, wrong) if re.split("[.:]", line)[0] not in wrong]
@@ -66,7 +66,7 @@ def check_card(content: Mapping[str, Any], origin: str) -> Card:
 
 
 def _check_rest(content: Mapping[str, Any], wrong: set[str]) -> list[str]:
-    """Return which rules are broken by what is left without the keys that are wrong; none where too little is left."""
+    """Return the rules broken by the card without its wrong keys; none if too few keys are left."""
     try:
         Card.model_validate({key: value for key, value in content.items() if key not in wrong})
     except ValidationError as error:
@@ -75,7 +75,7 @@ def _check_rest(content: Mapping[str, Any], wrong: set[str]) -> list[str]:
 
 
 def _describe_error(error: ErrorDetails) -> list[str]:
-    """Return an error of pydantic's in a line: key, rule and value; of rules between keys a line each."""
+    """Return an error of pydantic's in one line: key, rule and value; for rules between keys, one line each."""
     key = _name_key(error)
     if error["type"] == "rules":
         return [*error["ctx"]["rules"]]
@@ -89,5 +89,5 @@ def _describe_error(error: ErrorDetails) -> list[str]:
 
 
 def _name_key(error: ErrorDetails) -> str:
-    """Return the key that an error is of, without pydantic's names of kinds."""
+    """Return the key of an error, without pydantic's type names."""
     return ".".join(str(part) for part in error["loc"] if not str(part).startswith(("literal", "float")))

@@ -1,4 +1,4 @@
-"""Columns of a CSV or Parquet file, as numbers, words or times; what is none is refused with its row and column."""
+"""Columns of a CSV or Parquet file, as numbers, strings or times; other values are refused with row and column."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ import pyarrow.parquet  # type: ignore[import-untyped]
 from longwave.tasks.base.raw import DataError, open_bytes
 
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?")
-"""What stands for a missing value, in small letters."""
+"""Strings for a missing value, in lower case."""
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 LARGEST = float(np.finfo(np.float32).max)
-"""What is fed is in single precision."""
+"""Largest value: inputs are in single precision."""
 PIECE = 2**16
 """Longest header."""
 
@@ -34,7 +34,7 @@ class Columns:
 
     Attributes:
         path: Of the file.
-        table: Words of a CSV, or what Parquet holds.
+        table: Strings of a CSV, or the content of a Parquet file.
     """
 
     path: Path
@@ -50,19 +50,19 @@ class Columns:
 
     @property
     def dates(self) -> list[str]:
-        """Names of the columns that Parquet says are dates, or dates and times."""
+        """Names of the columns that are dates, or dates and times, in Parquet."""
         kinds = zip(self.names, self.table.schema.types, strict=True)
         return [name for name, kind in kinds if pa.types.is_timestamp(kind) or pa.types.is_date(kind)]
 
     def at(self, row: int, name: str) -> str:
-        """Return where a value stands, for people; ``row`` counts from 0."""
+        """Return the position of a value in words; ``row`` counts from 0."""
         return f"{self.path}: row {row + 1}, column {name}"
 
     def check(self, names: Sequence[str]) -> None:
-        """Do nothing where all these columns are there, and rows.
+        """Check that all these columns exist, and that there are rows.
 
         Raises:
-            DataError: One is not.
+            DataError: One does not, or there are no rows.
         """
         if absent := [name for name in dict.fromkeys(names) if name not in self.names]:
             none = f"there is no column {', '.join(map(repr, absent))}"
@@ -71,10 +71,10 @@ class Columns:
             raise DataError(f"{self.path}: there must be rows below the header, got none.")
 
     def words(self, name: str) -> list[str]:
-        """Return a column as words without spaces around them; a missing one is empty.
+        """Return a column as stripped strings; missing ones are empty.
 
         Raises:
-            DataError: It holds lists, bytes or the like.
+            DataError: It contains lists, bytes or the like.
         """
         column = self.table.column(name)
         kind = column.type
@@ -94,7 +94,7 @@ class Columns:
         """Return a column as (rows,) float64, NaN where a value is missing.
 
         Raises:
-            DataError: A value is no number, is infinite, or too large for single precision.
+            DataError: A value is not a number, infinite, or too large for single precision.
         """
         column = self.table.column(name)
         if pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_boolean(column.type):
@@ -114,7 +114,7 @@ class Columns:
         """Return a column of numbers, or of dates and times by ISO 8601, as (rows,) float64: numbers, or seconds.
 
         Raises:
-            DataError: A time is missing, or is none.
+            DataError: A time is missing or invalid.
         """
         import pandas as pd
 
@@ -131,10 +131,10 @@ class Columns:
         return ((dates - start) / pd.Timedelta(seconds=1)).to_numpy(np.float64)
 
     def _parsed(self, name: str, words: list[str], missing: np.ndarray) -> np.ndarray:
-        """Return the words that are there as float64."""
+        """Return the non-missing strings as float64."""
         try:
             return np.asarray(pc.cast(pa.array([word for word in words if word]), pa.float64()))
-        except pa.ArrowInvalid:  # some of what is a number to people is none to Arrow: +1
+        except pa.ArrowInvalid:  # Arrow does not parse all numbers: +1
             pass
         for row in np.flatnonzero(~missing).tolist():
             if not NUMBER.fullmatch(words[row]):
@@ -146,7 +146,7 @@ def read_columns(path: Path, kind: str, delimiter: str = ",") -> Columns:
     """Return the columns of a file.
 
     Raises:
-        DataError: It cannot be read as such: a folder, empty, cut short, with rows of other lengths, not UTF-8.
+        DataError: It cannot be read: a folder, empty, truncated, with rows of different lengths, or not UTF-8.
     """
     open_bytes(path).close()
     try:
@@ -165,7 +165,7 @@ def read_columns(path: Path, kind: str, delimiter: str = ",") -> Columns:
 
 
 def read_header(path: Path, delimiter: str = ",") -> list[str]:
-    """Return the names in the first line of a CSV, as they are there.
+    """Return the names in the first line of a CSV, unchanged.
 
     Raises:
         DataError: It cannot be read, is empty, or has no first line.
@@ -186,7 +186,7 @@ def read_header(path: Path, delimiter: str = ",") -> list[str]:
 
 
 def _read_csv(path: Path, delimiter: str) -> pa.Table:
-    """Return a table of words."""
+    """Return a table of strings."""
     names = read_header(path, delimiter)
     if len(set(names)) < len(names) or "" in names:
         return pa.table([pa.array([], pa.string())] * len(names), names=names)

@@ -1,4 +1,4 @@
-"""Drafts of a card: what a file tells of it, and what is to be asked, whatever its format."""
+"""Drafts of a card: what is known from a file, and what to ask, for any format."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from longwave.tasks.cards.guess_arrays import ArraysDraft, SeriesDraft
 
 
 class Draft(Protocol):
-    """A file that a card is to be written for."""
+    """A file for which to write a card."""
 
     @property
     def names(self) -> Sequence[str]:
-        """What a question may be answered with: its columns or arrays."""
+        """Possible answers to a question: its columns or arrays."""
 
     def guess_roles(self, given: Mapping[str, str]) -> tuple[dict[str, str], list[Open]]:
-        """Return what is known by now, as given or as names and values tell, and what is open.
+        """Return what is known so far, given or inferred from names and values, and what is open.
 
         Raises:
-            DataError: An answer is none of the choices, or nothing that the file has.
+            DataError: An answer is not among the choices, or not in the file.
         """
 
     def card_content(self, known: Mapping[str, str], channels: Sequence[str]) -> dict[str, Any]:
@@ -37,7 +37,7 @@ class Draft(Protocol):
 
 
 class TableDraft:
-    """A CSV or Parquet file; the delimiter of a CSV is the one by which its header has most columns."""
+    """A CSV or Parquet file; the delimiter of a CSV is the one that gives its header most columns."""
 
     def __init__(self, file: Path, kind: str) -> None:
         self.delimiter = "," if kind == "parquet" else max(",;\t|", key=lambda sign: len(read_header(file, sign)))
@@ -60,7 +60,7 @@ class TableDraft:
 
 
 def split_ending(name: str) -> tuple[str, str]:
-    """Return a file's name without its ending, and the format that this stands for; empty where it is none."""
+    """Return a file's name without its ending, and the format of that ending, empty if unknown."""
     plain = re.sub(r"(?i)(\.csv|\.tsv)\.gz$", r"\1", name)
     stem, dot, ending = plain.rpartition(".")
     kind = ENDINGS.get(f"{dot}{ending}".lower(), "")
@@ -68,10 +68,10 @@ def split_ending(name: str) -> tuple[str, str]:
 
 
 def read_draft(file: Path) -> Draft:
-    """Return what is to become a card.
+    """Return the draft for a file.
 
     Raises:
-        DataError: The file cannot be read as what its name ends in.
+        DataError: The file cannot be read as the format of its ending.
     """
     _, kind = split_ending(file.name)
     if kind == "npz":

@@ -1,4 +1,4 @@
-"""Examples as files hold them: values, what is asked, and what splits go by; a NaN is a missing value."""
+"""Examples as read from files: values, targets, and the data for splits; NaN is a missing value."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Examples:
 
     Attributes:
         values: Of each (T, p) float64, in the order of ``Card.fed``.
-        answers: Of each (q,) float64, or (T, q) where every step is asked: values, or the number of the class.
-        at: ``at(example, step, channel)`` says where a value stands, for people; of the channel None, the answer.
-        groups, marks: Of each its group, and its word in the column of the split; empty where there is none.
-        times: (N, 2) float64: its first and its last time; NaN where there is none.
-        files: Of each the number of its file.
+        answers: Targets of each, (q,) float64, or (T, q) with targets at every step: values, or the index of the class.
+        at: ``at(example, step, channel)`` gives the position of a value in words; with channel None, of the target.
+        groups, marks: Of each its group, and its entry in the split column; empty if there is none.
+        times: (N, 2) float64: its first and its last time; NaN if there is none.
+        files: Of each the index of its file.
     """
 
     values: list[np.ndarray]
@@ -56,15 +56,15 @@ def join_examples(parts: Sequence[Examples]) -> Examples:
 
 
 def number_classes(card: Card, words: Sequence[str], at: Callable[[int], str]) -> np.ndarray:
-    """Return the numbers of classes, (n,) float64; NaN where a word is empty and may be.
+    """Return the indices of classes, (n,) float64; NaN for missing ones where allowed.
 
     Args:
-        card: Its ``classes`` count.
+        card: Its ``classes`` give the order.
         words: Names of classes.
-        at: Where the k-th stands, for people.
+        at: Position of the k-th, in words.
 
     Raises:
-        DataError: One is none of the card's classes.
+        DataError: One is not among the card's classes.
     """
     number = {name: float(k) for k, name in enumerate(card.classes)}
     numbers = np.full(len(words), np.nan)
@@ -78,6 +78,6 @@ def number_classes(card: Card, words: Sequence[str], at: Callable[[int], str]) -
 
 
 def count_steps(values: np.ndarray) -> int:
-    """Return how many steps of (T, p) there are before an end where nothing is."""
+    """Return the steps of (T, p) without missing ones at the end."""
     there = np.flatnonzero(~np.isnan(values).all(-1))
     return int(there[-1]) + 1 if len(there) else 0

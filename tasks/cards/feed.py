@@ -1,4 +1,4 @@
-"""From examples to what is fed: normalised by the training split alone, filled, padded."""
+"""From examples to inputs and targets: normalised by the training split, filled, padded."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from longwave.tasks.cards.examples import Examples
 from longwave.tasks.cards.split import SPLITS, Parts
 
 Spread = tuple[np.ndarray, np.ndarray]
-"""What is taken off, and what that is divided by then, (p,) each."""
+"""Mean to subtract and standard deviation to divide by, (p,) each."""
 
 
 def make_arrays(card: Card, examples: Examples, splits: Parts) -> dict[str, np.ndarray]:
-    """Return inputs, targets and, where they differ, lengths of each split by name, as ``make_data`` takes them."""
+    """Return inputs, targets and, if they differ, lengths of each split by name, for ``make_data``."""
     values = examples.values
     if isinstance(card.missing, float | int):
         values = [np.where(np.isnan(x), float(card.missing), x) for x in values]
@@ -40,7 +40,7 @@ def make_arrays(card: Card, examples: Examples, splits: Parts) -> dict[str, np.n
 
 
 def make_data(arrays: Mapping[str, np.ndarray]) -> Data[Sequences]:
-    """Return what ``make_arrays`` gave, as a task hands it out."""
+    """Return the arrays of ``make_arrays`` as the data of a task."""
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
 
     def split(name: str) -> Sequences:
@@ -50,7 +50,7 @@ def make_data(arrays: Mapping[str, np.ndarray]) -> Data[Sequences]:
 
 
 def _find_scale(card: Card, train: list[np.ndarray]) -> Spread:
-    """Return mean and standard deviation of what is there in training, or 0 and 1; of what never changes 1."""
+    """Return mean and standard deviation (1 for constants) of the non-missing training values, or 0 and 1."""
     every = np.concatenate(train)
     if card.normalise == "none":
         return np.zeros(every.shape[1]), np.ones(every.shape[1])
@@ -62,7 +62,7 @@ def _find_scale(card: Card, train: list[np.ndarray]) -> Spread:
 
 
 def _scale_answers(card: Card, examples: Examples, splits: Parts, values: list[np.ndarray]) -> list[np.ndarray]:
-    """Return what is asked, values less mean and over standard deviation of training."""
+    """Return the targets, values standardised by the training split."""
     if card.task == "classification":
         return examples.answers
     if card.task == "forecasting":
@@ -73,7 +73,7 @@ def _scale_answers(card: Card, examples: Examples, splits: Parts, values: list[n
 
 
 def _fill_gaps(card: Card, x: np.ndarray, scale: Spread) -> np.ndarray:
-    """Return (T, p) without a gap; with a mask (T, 2p)."""
+    """Return (T, p) without missing values; with a mask (T, 2p)."""
     gone = np.isnan(x)
     if card.missing == "hold":
         steps = np.where(gone, -1, np.arange(len(x))[:, None])
@@ -89,7 +89,7 @@ def _pad_steps(x: np.ndarray, steps: int, value: float) -> np.ndarray:
 
 
 def _make_targets(card: Card, answers: list[np.ndarray], longest: int) -> np.ndarray:
-    """Return classes (N,) or (N, T) int64, or values (N, q) or (N, T, q) float32; padding is not asked."""
+    """Return classes (N,) or (N, T) int64, or values (N, q) or (N, T, q) float32; padding has no target."""
     each = [_pad_steps(y, longest, np.nan) if y.ndim == 2 else y for y in answers]
     stacked = np.stack(each)
     if card.task != "classification":

@@ -1,9 +1,9 @@
-"""What is wrong with data and their splits, in words, before anything is trained on them.
+"""Problems of data and their splits, in words, before anything is trained on them.
 
-Refused is what makes a test score worthless for certain: equal examples or one group in two splits, and an answer that
-is fed. Where a card's ``allow`` names the rule, it is only reported. The rest is only reported, too: channels that
-never change, splits that overlap in time, classes that are nowhere tested, missing values, unequal lengths, windows
-that do not overlap or that lie across a gap.
+Problems that certainly invalidate a test score are refused: equal examples or one group in two splits, and a target
+among the inputs. If a card's ``allow`` names the rule, they are only reported. All others are only reported: constant
+channels, splits that overlap in time, untested classes, missing values, unequal lengths, windows that do not overlap or
+that span a gap.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from longwave.tasks.cards.examples import Examples
 from longwave.tasks.cards.split import Parts
 
 EQUAL = 1e-9
-"""Part of an answer's variance that a channel may leave, up to which it is the answer itself."""
+"""Share of a target's variance that a channel leaves unexplained, up to which it is the target itself."""
 FEW = 8
-"""Fewest answers of which a perfect agreement says something."""
+"""Fewest targets for which a perfect match is informative."""
 SUMMARIES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "its first value": lambda x: x[0],
     "its last value": lambda x: x[-1],
@@ -35,9 +35,9 @@ class Remark:
     """A problem of the data or their splits.
 
     Attributes:
-        rule: One word; of ``ALLOWABLE`` it can be allowed.
+        rule: Its name; one in ``ALLOWABLE`` can be allowed.
         text: A sentence.
-        refused: Whether it keeps the data from being fed.
+        refused: Whether the data are refused for it.
     """
 
     rule: str
@@ -46,7 +46,7 @@ class Remark:
 
 
 def find_remarks(card: Card, examples: Examples, splits: Parts) -> list[Remark]:
-    """Return all problems of examples and their splits, what is refused first."""
+    """Return all problems of examples and their splits, refused ones first."""
     findings = [
         *_missing_classes(card, examples, splits),
         *_duplicates(examples, splits),
@@ -63,10 +63,10 @@ def find_remarks(card: Card, examples: Examples, splits: Parts) -> list[Remark]:
 
 
 def check_remarks(findings: Sequence[Remark], origin: str) -> None:
-    """Raise DataError where something is refused.
+    """Raise DataError if there is a problem to refuse.
 
     Raises:
-        DataError: Something is; the message says how to allow it, if it can be.
+        DataError: There is; the message says how to allow it, if possible.
     """
     for remark in findings:
         if remark.refused:
@@ -110,7 +110,7 @@ def _shared_groups(card: Card, examples: Examples, splits: Parts) -> Iterator[Re
 
 
 def _fed_answers(card: Card, examples: Examples) -> Iterator[Remark]:
-    """Tell where a channel, or one number of it, is the answer."""
+    """Yield channels, or statistics of them, that are the target."""
     ahead = card.horizon or 0
     for c, name in enumerate(card.fed):
         if card.task == "forecasting":
@@ -135,7 +135,7 @@ def _fed_answers(card: Card, examples: Examples) -> Iterator[Remark]:
 
 
 def _gives_answer(card: Card, x: np.ndarray, y: np.ndarray) -> bool:
-    """Return whether x (n,) tells one of the answers (n, q): a line for a value, one number for each class."""
+    """Return whether x (n,) determines one of the targets (n, q): linearly, or by one constant per class."""
     for answer in y.T:
         there = ~np.isnan(x) & ~np.isnan(answer)
         a, b = x[there], answer[there]
@@ -191,7 +191,7 @@ def _gaps(card: Card, examples: Examples) -> Iterator[Remark]:
 
 
 def _window_remarks(card: Card, examples: Examples) -> Iterator[Remark]:
-    """Tell of windows that do not overlap, and of those that last far longer than most."""
+    """Yield remarks on windows that do not overlap, and on those that last far longer than most."""
     if not card.one_series or not card.window:
         return
     if card.stride is None and card.window > 1:

@@ -1,4 +1,4 @@
-"""From a table and a few answers to the content of a card: what names and values tell is not asked."""
+"""From a table and a few answers to the content of a card: only what names and values do not show is asked."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ SERIES = ("id", "series", "series_id", "sample", "sample_id", "case", "example",
 TIME = ("t", "time", "date", "datetime", "ds", "timestamp", "step", "day", "month", "year")
 TARGET = ("label", "class", "target", "category", "outcome")
 GROUP = ("subject", "patient", "person", "participant", "user", "machine", "device", "site")
-"""Names, in small letters, that columns of each kind have."""
+"""Common names, in lower case, of columns of each kind."""
 ID = re.compile(r"(?:^|[ _.-])(?:id|uid|uuid|key|no|nr|number|code)$|[a-z](?:Id|ID)$", re.IGNORECASE)
-"""Ends of names of columns that tell one thing from another."""
+"""Endings of names of identifier columns."""
 CLASSES = ("label", "class", "category")
-"""Names of targets whose values are classes even where they are numbers."""
+"""Names of targets whose values are classes even if they are numbers."""
 FEW, MOST = 20, 1000
-"""Distinct numbers that may be classes, and most classes."""
+"""Most distinct numbers taken as classes, and most classes."""
 SPLITS = {"train", "valid", "test"}
 ROLES = ("layout", "series", "time", "task", "target", "group", "horizon", "window", "stride")
-"""What may be said of a table, beside its channels."""
+"""Roles in a table besides its channels."""
 CHOICES = {
     "layout": ("long", "wide", "series"),
     "task": ("classification", "regression", "forecasting"),
@@ -38,12 +38,12 @@ CHOICES = {
 
 @dataclass(frozen=True)
 class Open:
-    """A question that the table does not answer.
+    """A question that the table leaves open.
 
     Attributes:
         name: Of the option that answers it.
         text: The question.
-        choices: What may be answered; empty where any word may.
+        choices: Possible answers; empty if any is possible.
     """
 
     name: str
@@ -59,7 +59,7 @@ def guess_roles(table: Columns, given: Mapping[str, str]) -> tuple[dict[str, str
         given: Answers by name: those of ``ROLES``.
 
     Raises:
-        DataError: An answer is none of the choices, or no column.
+        DataError: An answer is not among the choices, or not a column.
     """
     check_choices(table.path, given, ROLES)
     table.check([given[name] for name in ("series", "time", "target", "group") if name in given])
@@ -85,7 +85,7 @@ def guess_roles(table: Columns, given: Mapping[str, str]) -> tuple[dict[str, str
 
 
 def check_choices(path: Path, given: Mapping[str, str], roles: Sequence[str]) -> None:
-    """Do nothing where each answer is to something that is said of such a file, and one of its choices.
+    """Check that each answer has a role in such a file, and is among its choices.
 
     Raises:
         DataError: One is not.
@@ -141,11 +141,11 @@ def card_content(table: Columns, known: Mapping[str, str], channels: Sequence[st
 
 
 def _find_series(table: Columns, time: str, named: str, used: set[str]) -> str:
-    """Return the column that says which example a row is of, or an empty word.
+    """Return the column that identifies the example of a row, or an empty string.
 
-    It is the one that is named so, unless that has another value in each row of a table whose times repeat. Else it is
-    one whose values repeat: where times repeat, one within each value of which no time comes twice, named like an
-    identifier or a group, or of words; where they do not, one named so whose rows stand together.
+    It is the one with such a name, unless its values are all distinct in a table whose times repeat. Else its values
+    must repeat: if times repeat, no time may occur twice within a value, and it is named like an identifier or a group,
+    or contains strings; if they do not, it is named so and its rows are contiguous.
     """
     times = table.words(time) if time else []
     repeated = len(set(times)) < len(times)
@@ -163,17 +163,17 @@ def _find_series(table: Columns, time: str, named: str, used: set[str]) -> str:
 
 
 def _repeats(words: Sequence[str]) -> bool:
-    """Return whether there are two values or more, and two rows or more of each in the mean."""
+    """Return whether there are two values or more, with two rows or more of each on average."""
     return 1 < len(set(words)) <= len(words) / 2
 
 
 def _come_in_runs(words: Sequence[str]) -> bool:
-    """Return whether all rows of a value stand together."""
+    """Return whether all rows of a value are contiguous."""
     return 1 + sum(a != b for a, b in pairwise(words)) == len(set(words))
 
 
 def _looks_wide(table: Columns) -> bool:
-    """Return whether most columns have one name with different numbers at its end."""
+    """Return whether most columns share a name with different numbers at its end."""
     stems = [re.sub(r"\d+$", "", name) for name in table.names]
     return len(table.names) > 3 and max(map(stems.count, stems)) > len(stems) / 2
 
@@ -186,8 +186,8 @@ def _guess_layout(table: Columns, known: Mapping[str, str]) -> str:
 
 
 def _find_gap(table: Columns, time: str, fed: Sequence[str], steps: int) -> float:
-    """Return the longest time between rows of a window, 1.5 of the median; 0 where none is longer, or most windows
-    would be cut by it, as of rows on working days alone.
+    """Return the longest time between rows of a window, 1.5 times the median; 0 if no gap is longer, or if it would cut
+    most windows, as with rows only on working days.
     """
     there = np.array([any(words) for words in zip(*(table.words(name) for name in fed), strict=True)])
     times = (table.times(time) if time else np.arange(len(table)))[there]
@@ -250,12 +250,14 @@ def _are_numbers(words: Sequence[str] | set[str]) -> bool:
 
 
 def _name_pattern(fed: Sequence[str], free: Sequence[str]) -> str:
-    """Return the pattern that names what is fed, and nothing else that is free."""
+    """Return the pattern that matches the input columns, and no other free ones."""
     start = re.sub(r"[\[\]?*]", "", os.path.commonprefix([*fed]))
     if {name for name in free if name.startswith(start)} == {*fed}:
         return f"{start}*"
     other = next(name for name in free if name not in fed and name.startswith(start))
-    raise DataError(f"{other!r} is no number, and no pattern can select the input columns without it: --channels 't*'.")
+    raise DataError(
+        f"{other!r} is not a number, and no pattern can select the input columns without it: --channels 't*'."
+    )
 
 
 def _target_varies(table: Columns, series: str, target: str) -> bool:

@@ -17,13 +17,13 @@ from longwave.tasks.formats.ts_files import read_ts_header
 INPUTS = ("inputs", "x", "data", "values", "series", "x_train")
 ANSWERS = (*TARGET, "targets", "labels", "y", "answers", "outputs", "classes", "y_train")
 LENGTHS = ("lengths", "length", "steps", "seq_lens")
-"""Names, in small letters, that arrays of each kind have."""
+"""Common names, in lower case, of arrays of each kind."""
 OPTIONS = ("task", "horizon")
-"""What is said of an array and of a .ts file alike."""
+"""Roles in an NPZ and in a .ts file alike."""
 
 
 class ArraysDraft:
-    """An NPZ: inputs (N, T, p) or (N, T), and arrays of N entries beside them."""
+    """An NPZ: inputs (N, T, p) or (N, T), and other arrays of N entries."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -35,7 +35,7 @@ class ArraysDraft:
         return [*self.arrays]
 
     def guess_roles(self, given: Mapping[str, str]) -> tuple[dict[str, str], list[Open]]:
-        """Return which array is what, and what is open."""
+        """Return the roles of the arrays, and what is open."""
         check_choices(self.file, given, (*OPTIONS, "inputs", "target", "group", "time"))
         for role in ("inputs", "target", "group", "time"):
             if given.get(role, self.names[0]) not in self.arrays:
@@ -105,18 +105,18 @@ class ArraysDraft:
         return "classification" if few else "regression"
 
     def _find(self, names: Sequence[str], sizes: Sequence[int], used: set[str]) -> str:
-        """Return the array of one of these names, the first first, and of so many axes."""
+        """Return the array with the first of these names that exists, and with so many axes."""
         by_name = {name.lower(): name for name, array in self.arrays.items() if array.ndim in sizes}
         return next((by_name[name] for name in names if name in by_name and by_name[name] not in used), "")
 
     def _beside(self, inputs: str) -> list[str]:
-        """Return the arrays that have an entry an example."""
+        """Return the arrays with one entry per example."""
         many = len(self.arrays[inputs])
         return [name for name, array in self.arrays.items() if name != inputs and array.ndim and len(array) == many]
 
 
 class SeriesDraft:
-    """A .ts file, and where its name ends in _TRAIN the _TEST beside it, on which is tested."""
+    """A .ts file and, if its name ends in _TRAIN, the _TEST file next to it as the test split."""
 
     def __init__(self, file: Path) -> None:
         open_bytes(file).close()
@@ -126,11 +126,11 @@ class SeriesDraft:
 
     @property
     def names(self) -> Sequence[str]:
-        """What the header says."""
+        """Content of the header."""
         return [*self.header]
 
     def guess_roles(self, given: Mapping[str, str]) -> tuple[dict[str, str], list[Open]]:
-        """Return what the header tells, and what is open."""
+        """Return what is known from the header, and what is open."""
         check_choices(self.file, given, OPTIONS)
         known = {**given}
         if "task" not in known:

@@ -1,4 +1,4 @@
-"""The keys of a data card in words, as its model declares them."""
+"""The keys of a data card in words, from its model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KINDS = {"string": "word", "integer": "whole number", "number": "number", "boole
 
 
 def list_keys() -> list[tuple[str, str, str]]:
-    """Return of each key its name, what it may hold with its default, and what it means; ``split.by`` for a part's."""
+    """Return each key's name, its allowed values with the default, and its meaning; ``split.by`` for a part's."""
     schema = Card.model_json_schema()
     return [*_list_properties(schema, schema.get("$defs", {}), "")]
 
@@ -30,7 +30,7 @@ def _list_properties(part: Mapping[str, Any], parts: Mapping[str, Any], above: s
 
 
 def _describe_kind(key: Mapping[str, Any]) -> str:
-    """Return what a value may be."""
+    """Return the allowed values of a key."""
     if "anyOf" in key:
         return " or ".join(_describe_kind(each) for each in key["anyOf"] if each.get("type") != "null")
     if "enum" in key:

@@ -1,4 +1,4 @@
-"""What the files of a card hold, whatever their format, with what may not be missing there."""
+"""Reading of a card's files in any format, with a check for missing values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LAYOUTS = {"long": read_long, "wide": read_wide, "series": cut_windows}
 
 
 def read_examples(card: Card, paths: Sequence[Path]) -> Examples:
-    """Return what the card's files hold.
+    """Return the examples in the card's files.
 
     Raises:
         DataError: A file cannot be read, or breaks a rule; the message names file, row and column.
@@ -31,7 +31,7 @@ def read_examples(card: Card, paths: Sequence[Path]) -> Examples:
 
 
 def _check_examples(card: Card, examples: Examples) -> None:
-    """Raise DataError for a value that is missing and may not be, and for an example that is too short."""
+    """Raise DataError for a value that must not be missing, and for an example that is too short."""
     shortest = 1 + (card.horizon or 0)
     for k, (values, answer) in enumerate(zip(examples.values, examples.answers, strict=True)):
         if len(values) < shortest:

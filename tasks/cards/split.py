@@ -1,4 +1,4 @@
-"""Which examples train, validate and test."""
+"""Splits into training, validation and test examples."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from longwave.tasks.cards.examples import Examples
 
 SPLITS = ("train", "valid", "test")
 Parts = dict[str, np.ndarray]
-"""The numbers of the examples of each of SPLITS, ascending."""
+"""The indices of the examples of each of SPLITS, ascending."""
 
 
 def split_examples(card: Card, examples: Examples, origin: str) -> Parts:
-    """Return which examples are of which split; each of these has one or more.
+    """Return the examples of each split, at least one each.
 
     Raises:
-        DataError: A column says something else, a split has no example, or there are too few groups; ``origin`` is
-            named.
+        DataError: A column has another entry, a split has no example, or there are too few groups; ``origin`` is in the
+        message.
     """
     if card.one_series or card.by == "column":
         splits = _split_by_column(card, examples, origin)
@@ -57,7 +57,7 @@ def _split_by_file(card: Card, examples: Examples) -> Parts:
 
 
 def _split_by_order(order: np.ndarray, card: Card) -> Parts:
-    """Return the first of an order to train, and the last to test."""
+    """Return the first of an order for training, and the last for testing."""
     last = round(len(order) * (1 - card.split.test))
     first = round(len(order) * (1 - card.split.test - card.split.valid))
     return {"train": order[:first], "valid": order[first:last], "test": order[last:]}
@@ -80,7 +80,7 @@ def _split_by_group(card: Card, examples: Examples, origin: str) -> Parts:
 
 
 def _split_at_random(card: Card, examples: Examples, of: np.ndarray, valid: float, test: float) -> Parts:
-    """Return shares of some examples, drawn by the seed; of a class of an example, the same share of each."""
+    """Return random shares of some examples, stratified if there is one class per example."""
     random, once = np.random.RandomState(card.split.seed), card.task == "classification" and not card.every_step
     kinds = np.array([examples.answers[k][0] for k in of]) if once else np.zeros(len(of))
     drawn: dict[str, list[np.ndarray]] = {name: [] for name in SPLITS}
@@ -94,5 +94,5 @@ def _split_at_random(card: Card, examples: Examples, of: np.ndarray, valid: floa
 
 
 def _share_of(n: int, share: float) -> int:
-    """Return a share of n examples: one or more where there are three and one is asked for."""
+    """Return a share of n examples: at least one if n ≥ 3 and the share is above 0."""
     return max(round(n * share), 1 if n >= 3 and share else 0)

@@ -1,4 +1,4 @@
-"""Examples from tables: a row a step, a row an example, or windows of one long series."""
+"""Examples from tables: one row per step, one row per example, or windows of one long series."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from longwave.tasks.cards.examples import Examples, count_steps, number_classes
 
 
 def read_long(card: Card, path: Path) -> Examples:
-    """Return the examples of a table that has a row a step."""
+    """Return the examples of a table with one row per step."""
     table = _open_columns(card, path, [card.series, *card.channels])
     words = table.words(card.series)
     if "" in words:
@@ -43,7 +43,7 @@ def read_long(card: Card, path: Path) -> Examples:
 
 
 def read_wide(card: Card, path: Path) -> Examples:
-    """Return the examples of a table that has a row an example; empty cells at its end make it shorter."""
+    """Return the examples of a table with one row per example; empty cells at its end shorten it."""
     table = _open_columns(card, path, [name for name in (card.series,) if name])
     columns = [_match_columns(card, table, pattern) for pattern in card.fed]
     if len({len(names) for names in columns}) > 1:
@@ -63,7 +63,7 @@ def read_wide(card: Card, path: Path) -> Examples:
 
 
 def cut_windows(card: Card, path: Path) -> Examples:
-    """Return windows of one long series: each as long as the card says, and none across two splits or a gap."""
+    """Return windows of one long series, of the card's length, none across two splits or a gap."""
     table = _open_columns(card, path, card.channels)
     values = np.stack([table.numbers(name) for name in card.fed], 1)
     answers = _read_answers(card, table)
@@ -104,7 +104,7 @@ def cut_windows(card: Card, path: Path) -> Examples:
 
 
 def _number_stretches(card: Card, values: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """Return the number of the stretch without a gap that each row is of, (rows,); -1 of a row within a gap."""
+    """Return the index of each row's gapless segment, (rows,); -1 for a row within a gap."""
     if card.gap is None:
         return np.zeros(len(values), int)
     there = np.flatnonzero(~np.isnan(values).all(1))
@@ -124,14 +124,14 @@ def _open_columns(card: Card, path: Path, needed: Sequence[str]) -> Columns:
 
 
 def _column_of(card: Card, step: int, channel: int | None) -> str:
-    """Return the column of a channel, or of what is asked."""
+    """Return the column of a channel, or of the target."""
     if channel is not None:
         return card.fed[channel]
     return card.targets[0 if card.every_step else min(step, len(card.targets) - 1)]
 
 
 def _read_answers(card: Card, table: Columns) -> np.ndarray:
-    """Return what is asked in each row, (rows, q) float64."""
+    """Return the targets in each row, (rows, q) float64."""
     if card.task == "classification":
         name = card.targets[0]
         return number_classes(card, table.words(name), lambda row: table.at(row, name))[:, None]
@@ -139,7 +139,7 @@ def _read_answers(card: Card, table: Columns) -> np.ndarray:
 
 
 def _one_each(table: Columns, name: str, rows: Sequence[np.ndarray]) -> list[str]:
-    """Return the one word that each example has in a column, in all its rows; empty words for no column."""
+    """Return each example's entry in a column, the same in all its rows; empty strings without a column."""
     if not name:
         return [""] * len(rows)
     words = table.words(name)
@@ -167,7 +167,7 @@ def _checked_times(card: Card, table: Columns, rows: Sequence[np.ndarray]) -> np
 
 
 def _match_columns(card: Card, table: Columns, pattern: str) -> list[str]:
-    """Return the columns that a channel's pattern names, in order, but for those with a role of their own."""
+    """Return the columns that match a channel's pattern, in order, except those with another role."""
     other = {
         card.series,
         card.time,

@@ -40,7 +40,7 @@ from longwave.tasks.trivial.neighbours import Nearest
 from longwave.tasks.trivial.whole import SummaryRidge
 
 READER = "1"
-"""Bumped when the same files are fed in another way."""
+"""Bumped when the same files give other inputs or targets."""
 HIDDEN, BATCH, EPOCHS = 32, 32, 30
 RMSE = replace(L2_ERROR, name="rmse", definition="root of the mean squared error over all targets of all test examples")
 UNIT = ", in standard deviations of the training split"
@@ -55,30 +55,30 @@ METRICS: Mapping[str, Metric] = {
 
 @dataclass(frozen=True)
 class CardFiles(Source):
-    """The files of a card: where it says, else where ``longwave data fetch NAME --path FOLDER`` found them later.
+    """The files of a card: in its own place, else where ``longwave data fetch NAME --path FOLDER`` found them later.
 
     Attributes:
-        paths: As the card says.
+        paths: As in the card.
     """
 
     paths: tuple[Path, ...] = ()
 
     def missing(self, folder: Path | None = None) -> list[str]:
-        """Return the files that are neither there nor where the card says."""
+        """Return the files that are in neither place."""
         if folder is None and all(path.exists() for path in self.locations):
             return []
         return super().missing(folder)
 
     @property
     def locations(self) -> list[Path]:
-        """Where the files are to be read."""
+        """Paths from which to read the files."""
         return [self.folder / name for name in self.needs] if self.folder.exists() else [*self.paths]
 
     def locate(self, task: str) -> Path:
         """Return the folder of the first file.
 
         Raises:
-            DataError: One is not there; the message says what to do.
+            DataError: One does not exist; the message says what to do.
         """
         for path in self.locations:
             if not path.exists():
@@ -87,11 +87,11 @@ class CardFiles(Source):
         return self.locations[0].parent
 
     def write_sums(self) -> None:
-        """Do nothing: the files are their owner's and may change, which makes them another version."""
+        """Do nothing: the files belong to the user and may change, which gives another version of the data."""
 
 
 def card_task(path: Path) -> TaskSpec:
-    """Return the task that a card describes, named as the file. Its data are read when it loads them.
+    """Return the task described by a card, named like the file. Its data are read when it loads them.
 
     Raises:
         DataError: The card cannot be read or breaks a rule.
@@ -127,7 +127,7 @@ def card_task(path: Path) -> TaskSpec:
 
 
 def card_files(card: Card, path: Path) -> CardFiles:
-    """Return the files of a card that lies at ``path``."""
+    """Return the files of the card at ``path``."""
     paths = tuple(path.parent / name for name in card.files)
     return CardFiles(
         f"my-{path.stem}", card.title or path.stem, card.licence, tuple(p.name for p in paths), paths=paths
@@ -135,7 +135,7 @@ def card_files(card: Card, path: Path) -> CardFiles:
 
 
 def load_with_remarks(path: Path) -> tuple[Data[Sequences], list[Remark]]:
-    """Return what a card's task feeds, and all that is to say of it. Nothing is cached.
+    """Return the data of a card's task, and all remarks on them. Nothing is cached.
 
     Raises:
         DataError: The card or a file breaks a rule, or a leak is refused.
@@ -146,7 +146,7 @@ def load_with_remarks(path: Path) -> tuple[Data[Sequences], list[Remark]]:
 
 
 def _make_loader(card: Card, path: Path) -> Callable[[str], Data[Sequences]]:
-    """Return what loads a card's data: anew where a file has changed since the last time."""
+    """Return a loader of a card's data, which reads again when a file has changed."""
     files, loaded = card_files(card, path), dict[str, Data[Sequences]]()
     content = card.model_dump_json(exclude={"files", "title", "source", "licence"})
 

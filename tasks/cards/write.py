@@ -10,7 +10,7 @@ from typing import Any
 
 
 def to_toml(content: Mapping[str, Any]) -> str:
-    """Return words, numbers, lists of words, and tables of them, as TOML, tables last; tables in these are inline."""
+    """Return strings, numbers, lists of strings, and tables of them, as TOML, tables last; nested tables are inline."""
     plain = {name: value for name, value in content.items() if not isinstance(value, Mapping)}
     lines = [f"{_to_key(name)} = {_to_value(value)}" for name, value in plain.items()]
     for name, table in content.items():
@@ -24,12 +24,12 @@ def to_toml(content: Mapping[str, Any]) -> str:
 
 
 def _to_key(name: str) -> str:
-    """Return a name as it stands before a value or at the head of a table."""
+    """Return a name as a key or a table header."""
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _to_value(name)
 
 
 def _to_value(value: Any) -> str:
-    """Return a value; JSON's strings and lists are TOML's but for DEL, which TOML wants escaped."""
+    """Return a value; JSON strings and lists are TOML except for DEL, which TOML requires to be escaped."""
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{_to_key(key)} = {_to_value(part)}" for key, part in value.items()) + " }"
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Readers of real file formats and makers of sequences that several tasks use.
+"""Readers of file formats, and generators of sequences for several tasks.
 
 May import: torch, torchvision (where it is used), numpy, scipy, longwave.tasks.base, longwave.tasks.formats,
 longwave.files; never a task.

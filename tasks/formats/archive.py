@@ -1,4 +1,4 @@
-"""Classification sets of the UCR and UEA archives that arrive with aeon: on the archive's split, and on ten others."""
+"""Classification sets of the UCR and UEA archives shipped with aeon: on the archive's split, and on ten others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from longwave.tasks.trivial.rocket import MiniRocket
 VARIANTS = ("", *(f"resample={k}" for k in range(10)))
 """The archive's split, then ten stratified ones of the same sizes; k is the seed."""
 HELD_OUT = 0.2
-"""Share of the training series that validate, stratified; seed 0 with the archive's split, else k."""
+"""Share of the training series for validation, stratified; seed 0 with the archive's split, else k."""
 RECIPE = Recipe(hidden=32, batch=16, epochs=100, source="ours: no paper of these models has this set")
 
 
@@ -32,7 +32,7 @@ def from_aeon(name: str, title: str, train_md5: str, test_md5: str, series: int)
     """Return the files of a set of the archive, as aeon 1.6 ships them.
 
     Args:
-        name, title: Of the task, and of the archive.
+        name, title: In Longwave, and in the archive.
         train_md5, test_md5: Of both files.
         series: In both.
     """
@@ -57,13 +57,13 @@ def archive_task(
     """Return the task of a set of the archive.
 
     Args:
-        files: As ``from_aeon`` gives them.
+        files: As returned by ``from_aeon``.
         summary: One sentence: what it tests.
-        steps: Of a series; 0 where they are of unequal length.
+        steps: Of a series; 0 if they are of unequal length.
         features, classes: Of a series.
         train: Series of the archive's training split.
-        donor: Who gave the set.
-        facts: Of ``TaskSpec``: ``length`` and ``lag``, in words, and what else differs.
+        donor: Donor of the set.
+        facts: Fields of ``TaskSpec``: ``length`` and ``lag``, in words, and others that differ.
     """
     equal: Mapping[str, Any] = {"1-NN": Nearest(classes), "MiniRocket": MiniRocket(classes)} if steps else {}
     return TaskSpec(
@@ -96,10 +96,10 @@ def _load(files: Packaged, steps: int, features: int, classes: int, train: int, 
 
 
 def split_archive(arrays: Mapping[str, np.ndarray], train: int, variant: str, ragged: bool) -> Data[Sequences]:
-    """Return the splits of a variant, each channel less its mean and over its deviation in training.
+    """Return the splits of a variant, each channel standardised by the training split.
 
     Args:
-        arrays: As ``both_parts`` gives them.
+        arrays: As returned by ``both_parts``.
         train: Series of the archive's training split, which come first.
         variant: One of ``VARIANTS``.
         ragged: Whether series differ in length.
@@ -124,7 +124,7 @@ def split_archive(arrays: Mapping[str, np.ndarray], train: int, variant: str, ra
 
 
 def split_stratified(index: np.ndarray, labels: np.ndarray, held_out: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``index`` in two parts, the second of ``held_out``, each with the classes as they are in both."""
+    """Return ``index`` in two stratified parts, the second with ``held_out`` entries."""
     from sklearn.model_selection import train_test_split  # type: ignore[import-untyped]
 
     train, out = train_test_split(index, test_size=held_out, random_state=seed, stratify=labels[index])

@@ -1,4 +1,4 @@
-"""Sound files and what is computed from them: spectra, mel bands, and features kept on disk."""
+"""Sound files, their spectra and mel bands, and features cached on disk."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from longwave.tasks.base.cache import folder
 from longwave.tasks.base.raw import DataError, open_bytes
 
 FULL_SCALE = 32768
-"""Of 16-bit samples: they are read as numbers in [−1, 1)."""
+"""Scale of 16-bit samples: they are read as numbers in [−1, 1)."""
 
 
 def read_sound(path: Path, rate: int) -> np.ndarray:
-    """Return the samples of a file of one channel of 16 bits, (S,) float32 in [−1, 1).
+    """Return the samples of a 16-bit mono file, (S,) float32 in [−1, 1).
 
     Args:
-        path: A RIFF file or, as TIMIT has them, a NIST SPHERE file without compression.
-        rate: Samples a second.
+        path: A RIFF file or, as in TIMIT, a NIST SPHERE file without compression.
+        rate: Samples per second.
 
     Raises:
         DataError: The file is neither, has another format, is shorter than its header says, or has no samples.
@@ -48,7 +48,7 @@ def read_sound(path: Path, rate: int) -> np.ndarray:
 
 
 def _read_sphere(path: Path, rate: int) -> np.ndarray:
-    """Return the samples of a SPHERE file: a text header of some size that its second line gives, then samples."""
+    """Return the samples of a SPHERE file: a text header, whose second line gives its size, then samples."""
     content = path.read_bytes()
     lines = [line.split(None, 2) for line in content[:1024].decode("ascii", "replace").splitlines()]
     fields = {line[0]: line[2] for line in lines if len(line) == 3}
@@ -82,9 +82,9 @@ def spectrum(x: np.ndarray, size: int, hop: int) -> np.ndarray:
     """Return the magnitudes of the short-time Fourier transform of x, (frames, size / 2 + 1) float64.
 
     Args:
-        x: (S,); pad it before, frames lie inside it.
+        x: (S,); pad it beforehand, as frames lie inside it.
         size: Samples of a frame, weighted by a periodic Hann window.
-        hop: Samples from frame to frame.
+        hop: Samples between frames.
     """
     window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(size) / size)
     frames = np.lib.stride_tricks.sliding_window_view(x, size)[::hop]
@@ -92,7 +92,7 @@ def spectrum(x: np.ndarray, size: int, hop: int) -> np.ndarray:
 
 
 def mel_filters(rate: int, size: int, bands: int, low: float, high: float) -> np.ndarray:
-    """Return triangles of equal area, equally spaced in Slaney's mel scale, (bands, size / 2 + 1).
+    """Return triangular filters of equal area, equally spaced on Slaney's mel scale, (bands, size / 2 + 1).
 
     The scale is linear to 1000 Hz, 3 mel for 200 Hz, and logarithmic above, 27 mel for a factor of 6.4.
     """
@@ -110,14 +110,14 @@ def mel_filters(rate: int, size: int, bands: int, low: float, high: float) -> np
 
 
 def decibels(power: np.ndarray, least: float = 1e-10, span: float = 80.0) -> np.ndarray:
-    """Return 10 log10(power / its maximum), with powers below ``least`` raised to it, and at least −``span``."""
+    """Return 10 log10(power / its maximum), with powers clipped below at ``least`` and results at −``span``."""
     levels = 10 * np.log10(np.maximum(power, least))
     below: np.ndarray = np.maximum(levels - levels.max(), -span)
     return below
 
 
 def list_digest(root: Path, paths: Iterable[Path]) -> str:
-    """Return 12 hex digits for many files by name, size and time, in order: reading them all would take minutes."""
+    """Return 12 hex digits for many files by name, size and time: reading them all would take minutes."""
     digest = hashlib.sha256()
     for path in paths:
         status = path.stat()
@@ -126,25 +126,25 @@ def list_digest(root: Path, paths: Iterable[Path]) -> str:
 
 
 def map_rows(key: str, n: int, rows: Iterable[np.ndarray]) -> np.ndarray:
-    """Return rows of float32 as one array that stays on disk, made once and shared by all processes.
+    """Return rows of float32 as one memory-mapped array, computed once and shared by all processes.
 
     Args:
-        key: Names the content: everything that decides it, version included.
+        key: Everything that determines the content, version included.
         n: Number of rows.
-        rows: Gives them one at a time, all of one shape; not touched where the file is there and whole.
+        rows: Yields them one at a time, all of one shape; not used if the file exists and is complete.
 
     Raises:
         DataError: The file cannot be written.
     """
     path = folder() / f"{key}.npy"
-    with suppress(OSError, EOFError, ValueError):  # absent, or cut short
+    with suppress(OSError, EOFError, ValueError):  # absent, or truncated
         return _open_rows(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_file(path) as partial:
             _write_rows(partial, n, rows)
     except OSError as error:
-        raise DataError(f"{path}: the features must be kept on disk, which failed: {error}.") from None
+        raise DataError(f"{path}: the features must be cached on disk, which failed: {error}.") from None
     return _open_rows(path)
 
 

@@ -1,4 +1,4 @@
-"""Free runs from paths of dynamical systems: noise on what is shown, the noiseless path as what is asked."""
+"""Free runs from paths of dynamical systems: noise on the inputs, the noiseless path as the target."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class FreeProtocol:
     """How a path becomes a free run.
 
     Attributes:
-        centre, spread: What is taken off every value, and what it is divided by then: about the mean and the standard
-            deviation of all series, so that errors and noise are in standard deviations.
-        noise: Standard deviation of the noise on all that is shown.
-        warm: Steps that are shown.
+        centre, spread: Subtracted from every value, and divisor of the result: about mean and standard deviation of all
+        series, so that errors and noise are in standard deviations.
+        noise: Standard deviation of the noise on the inputs.
+        warm: Given steps.
         horizon: Steps of the free run.
     """
 
@@ -41,7 +41,7 @@ class FreeProtocol:
         return self.warm + self.horizon
 
     def arrays(self, path: States, random: np.random.RandomState) -> dict[str, np.ndarray]:
-        """Return what is shown and asked of a path (steps, N, p) of all series, by name, float32."""
+        """Return inputs and targets from a path (steps, N, p) of all series, by name, float32."""
         clean = (path.swapaxes(0, 1) - self.centre) / self.spread
         noisy = clean + self.noise * draw_normal(random, clean.shape)
         ends = np.cumsum(list(SIZES.values()))[:-1]
@@ -54,7 +54,7 @@ class FreeProtocol:
 
 
 def draw_normal(random: np.random.RandomState, shape: tuple[int, ...]) -> States:
-    """Return about normal numbers of mean 0 and variance 1: sums of 12 uniform ones, the same bits on any machine."""
+    """Return nearly normal numbers of mean 0 and variance 1: sums of 12 uniform ones, bit-identical on any machine."""
     total = np.full(shape, -6.0)
     for _ in range(12):
         total += random.uniform(0, 1, shape)
@@ -62,7 +62,7 @@ def draw_normal(random: np.random.RandomState, shape: tuple[int, ...]) -> States
 
 
 def free_runs(arrays: Mapping[str, np.ndarray]) -> Data[Sequences]:
-    """Return data that train on the next noisy value at each step, and score free runs against the noiseless path."""
+    """Return data to train on the next noisy value at each step, and to score free runs against the noiseless path."""
     tensors = {name: torch.from_numpy(values) for name, values in arrays.items()}
     seen = tensors["train-shown"]
     return Data(

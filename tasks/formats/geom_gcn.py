@@ -1,4 +1,4 @@
-"""Reader of the graphs of Geom-GCN (Pei et al. 2020, arXiv:2002.05287): two texts, and ten splits of the nodes."""
+"""Reader of the graphs of Geom-GCN (Pei et al. 2020, arXiv:2002.05287): two text files, and ten splits of the nodes."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ CLASSES, SPLITS = 5, 10
 NODES, EDGES = "out1_node_feature_label.txt", "out1_graph_edges.txt"
 ORIGIN = "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/f1fc0d14b3b019c562737240d06ec83b07d16a8f"
 PARTS = {"train": "train_mask", "valid": "val_mask", "test": "test_mask"}
-"""Of a split: our names, and those in the files."""
+"""Names of a split: ours, and those in the files."""
 VARIANTS = {"": 0, **{f"split={k}": k for k in range(1, SPLITS)}}
 TOLD = "empty: split 0 of the ten of Pei et al. 2020; split=1 to split=9: the others"
 KINDS = {"film": ("Actor", "raw")}
-"""By name: the class in PyTorch Geometric and where it looks for files. All others follow their names."""
+"""By name: the class in PyTorch Geometric and its folder of files. All others follow their names."""
 
 
 def split_files(name: str) -> tuple[str, ...]:
-    """Return the names of the files of a graph's ten splits; they say 60 and 20 %, and hold 48, 32 and 20."""
+    """Return the file names of a graph's ten splits; they say 60 and 20 %, but contain 48, 32 and 20."""
     return tuple(f"{name}_split_0.6_0.2_{k}.npz" for k in range(SPLITS))
 
 
 def split_remotes(name: str) -> tuple[Remote, ...]:
-    """Return where the files of a graph's ten splits are."""
+    """Return the remotes of a graph's ten splits."""
     return tuple(Remote(f"{ORIGIN}/splits/{split}", split) for split in split_files(name))
 
 
 def source(name: str, title: str, cite: str, nodes: int, edges: int) -> Source:
-    """Return the files of a graph; ``edges`` are directed, without those that are there twice."""
+    """Return the files of a graph; ``edges`` are directed, without duplicates."""
     texts = (NODES, EDGES)
     return Source(
         name=name,
@@ -66,10 +66,10 @@ def node_classes(files: Source, features: int, variant: str) -> Data[Graphs]:
 
 
 def read_split(path: Path, nodes: int) -> dict[str, np.ndarray]:
-    """Return which nodes are of which part, (V,) bool each, by ``train``, ``valid`` and ``test``.
+    """Return the nodes of each split, (V,) bool each, by ``train``, ``valid`` and ``test``.
 
     Raises:
-        DataError: A part is missing, empty, of another size or no mask, or two share a node.
+        DataError: A split is missing, empty, of another size or not a mask, or two share a node.
     """
     try:
         with open_bytes(path) as file, np.load(file, allow_pickle=False) as stored:
@@ -90,7 +90,7 @@ def read_split(path: Path, nodes: int) -> dict[str, np.ndarray]:
 
 
 def _parse(files: Source, features: int) -> dict[str, np.ndarray]:
-    """Return ``x`` (V, p), ``edge_index`` (2, E) and ``y`` (V,), a node's number being what the files call it."""
+    """Return ``x`` (V, p), ``edge_index`` (2, E) and ``y`` (V,), nodes numbered as in the files."""
     single = files.name in KINDS
     ids = _checked_nodes(files.root / NODES, features, as_indices=single)
     _checked_edges(files.root / EDGES, len(ids))
@@ -103,13 +103,13 @@ def _parse(files: Source, features: int) -> dict[str, np.ndarray]:
     else:
         graph = through_dataset(files, "WebKB", f"{files.name}/raw", files.name)
     check_size(files, graph, features)
-    if not single:  # numbered there by line
+    if not single:  # numbered by line there
         graph |= {name: graph[name][np.argsort(ids)] for name in ("x", "y")}
     return {name: graph[name] for name in ("x", "edge_index", "y")}
 
 
 def _read_rows(path: Path, columns: int) -> Iterator[tuple[str, list[str]]]:
-    """Yield where a line is and what it holds, without the first, a header."""
+    """Yield position and cells of each line after the header."""
     with path.open(encoding="utf-8", errors="replace") as file:
         for k, line in enumerate(file, 1):
             cells = line.rstrip("\n").split("\t")
@@ -125,7 +125,7 @@ def _read_rows(path: Path, columns: int) -> Iterator[tuple[str, list[str]]]:
 
 
 def _parse_number(cell: str, where: str, what: str, below: int) -> int:
-    """Return a number of 0 to ``below`` − 1."""
+    """Return a whole number from 0 to ``below`` − 1."""
     if not (cell.isascii() and cell.isdecimal() and len(cell) < 10 and int(cell) < below):
         raise DataError(f"{where}: {what} must be a whole number of 0 to {below - 1}, got {cell[:40]!r}.")
     return int(cell)

@@ -1,4 +1,4 @@
-"""PyTorch Geometric's readers of graph data sets, an optional package, and what tasks on one graph share."""
+"""PyTorch Geometric's readers of graph data sets, an optional package, and shared code of tasks on one graph."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def import_geometric(part: str, wanted_for: str) -> Any:
     """Return a module of PyTorch Geometric.
 
     Args:
-        part: Its name, as ``"datasets"``.
+        part: Its name, like ``"datasets"``.
         wanted_for: The data set, for the message.
 
     Raises:
@@ -38,16 +38,16 @@ def import_geometric(part: str, wanted_for: str) -> Any:
 
 
 def through_dataset(files: Source, kind: str, inside: str, *named: str) -> dict[str, np.ndarray]:
-    """Return what a data set of PyTorch Geometric makes of the files of a graph, by its own names.
+    """Return the fields that PyTorch Geometric's data set reads from the files of a graph, by its own names.
 
-    It writes beside what it reads, and would download what is missing: so it gets a folder of its own, with a link to
-    the files, all of which are there.
+    It writes next to its input and would download missing files, so it gets a separate folder with a link to the files,
+    all of which exist.
 
     Args:
         files: The files, located and checked.
         kind: Class of the data set: ``"WebKB"``.
-        inside: Where it looks for its files.
-        named: What its class is given beside the folder.
+        inside: Folder in which it expects its files.
+        named: Arguments of its class besides the folder.
     """
     made = getattr(import_geometric("datasets", files.title), kind)
     with TemporaryDirectory() as folder, redirect_stderr(StringIO()), as_one_graph(files):
@@ -60,7 +60,7 @@ def through_dataset(files: Source, kind: str, inside: str, *named: str) -> dict[
 
 @contextmanager
 def as_one_graph(files: Source) -> Iterator[None]:
-    """Turn what PyTorch Geometric raises for files that do not fit together, each sound by itself, into a DataError."""
+    """Turn errors of PyTorch Geometric for files that are valid one by one, but inconsistent, into a DataError."""
     try:
         yield
     except (IndexError, KeyError, TypeError, ValueError, RuntimeError) as error:
@@ -69,10 +69,10 @@ def as_one_graph(files: Source) -> Iterator[None]:
 
 
 def check_size(files: Source, arrays: Mapping[str, np.ndarray], features: int) -> None:
-    """Do nothing for a graph of the original's size.
+    """Check that a graph has the size of the original.
 
     Args:
-        files: Their counts say how many ``nodes`` and directed ``edges`` there must be.
+        files: Their counts give the numbers of ``nodes`` and directed ``edges``.
         arrays: ``x`` (V, p) and ``edge_index`` (2, E).
         features: p.
 

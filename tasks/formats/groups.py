@@ -1,4 +1,4 @@
-"""Groups of permutations, numbered, and words in them: sequences of elements and their products so far."""
+"""Permutation groups with numbered elements, and words: sequences of elements and their running products."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def alternating(points: int) -> list[tuple[int, ...]]:
 
 
 def product_table(elements: list[tuple[int, ...]]) -> Tensor:
-    """Return the number of a ∘ b, which does b first, at [a, b], (G, G) int64."""
+    """Return the number of a ∘ b, b applied first, at [a, b], (G, G) int64."""
     number = {p: k for k, p in enumerate(elements)}
     return torch.tensor([[number[tuple(a[i] for i in b)] for b in elements] for a in elements])
 
@@ -44,7 +44,7 @@ def words(table: Tensor, length: int, seed: int, n: int) -> Sequences:
 
 
 def word_problem(elements: list[tuple[int, ...]]) -> Data[Sequences]:
-    """Return a stream of short words, and long ones to validate and test on."""
+    """Return a stream of short words, and long ones for validation and test."""
     make = partial(words, product_table(elements))
     return Data(
         valid=make(LONG, VALID_SEED, HELD_OUT), test=make(LONG, TEST_SEED, HELD_OUT), stream=partial(make, SHORT)

@@ -1,4 +1,4 @@
-"""MNIST and CIFAR-10 as torchvision reads them, originals alone, divided once for all: shared by the image tasks."""
+"""MNIST and CIFAR-10 as read by torchvision, originals only, with fixed splits shared by the image tasks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MD5 = {
     "t10k-images-idx3-ubyte": "2646ac647ad5339dbf082846283269ea",
     "t10k-labels-idx1-ubyte": "27ae3e4e09519cfbb04c329615203637",
 }
-"""Of MNIST's unpacked files, which torchvision reads unchecked: it knows the packed ones, and all of CIFAR-10's."""
+"""MD5 of MNIST's unpacked files, which torchvision does not check, unlike the packed ones and CIFAR-10's."""
 
 
 def _describe_remote(name: str, md5: str) -> Remote:
@@ -103,10 +103,10 @@ def split_images(
     arrange: Callable[[Tensor], Tensor],
     tails: Sequence[Tail | None] = (None, None, None),
 ) -> Data[Sequences]:
-    """Return the three splits, fed in bytes.
+    """Return the three splits, as bytes.
 
-    One in ``share`` training images validates: the last of the permutation that numpy's RandomState(1234) gives, as
-    in the released code of Lipschitz RNN.
+    One in ``share`` training images is for validation: the last of a permutation by numpy's RandomState(1234), as in
+    the released code of Lipschitz RNN.
 
     Args:
         images: Training and test images.

@@ -1,4 +1,4 @@
-"""One long monthly series, divided by time: what is forecast, and what that is compared with."""
+"""One long monthly series, split by time, as a forecasting task with trivial predictors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from longwave.tasks.formats.packaged import Packaged
 from longwave.tasks.trivial.forecasts import FORECASTS
 
 STRIDES = {"train": 8, "valid": 2, "test": 2}
-"""Windows that begin within the length of one."""
+"""Overlap: windows that begin within the length of one."""
 
 
 def from_statsmodels(name: str, title: str, file: str, md5: str, months: int, licence: str) -> Packaged:
@@ -49,11 +49,11 @@ def monthly_task(
     """Return the task of a monthly series, one month ahead or ``ahead``, which is the default.
 
     Args:
-        files: As ``from_statsmodels`` gives them.
-        read: Gives the months of the file.
+        files: As returned by ``from_statsmodels``.
+        read: Returns the monthly values of the file.
         first, window: As for ``by_time``.
         ahead: Months.
-        facts: Of ``TaskSpec``: ``title``, ``summary``, ``source`` and ``lag``.
+        facts: Fields of ``TaskSpec``: ``title``, ``summary``, ``source`` and ``lag``.
     """
     variant = f"h={ahead}"
     return TaskSpec(
@@ -91,15 +91,15 @@ def _load(
 
 
 def by_time(series: np.ndarray, first: Mapping[str, int], window: int, horizon: int) -> Data[Sequences]:
-    """Return windows that lie within their split and ask, at each step, for the month ``horizon`` months later.
+    """Return windows within their split whose target, at each step, is the value ``horizon`` months later.
 
-    They begin half a window apart, in training an eighth. Values are less the mean and over the standard deviation of
-    the training months.
+    They begin half a window apart, in training an eighth. Values are standardised by mean and standard deviation of the
+    training months.
 
     Args:
         series: (T,) months.
         first: First month of each split; splits follow each other.
-        window: Months of a window that are asked at.
+        window: Months of a window with targets.
         horizon: Months ahead.
     """
     ends = [*(first[name] for name in STRIDES)][1:] + [len(series)]

@@ -1,4 +1,4 @@
-"""Wikipedia graphs as MUSAE holds them (Rozemberczki et al. 2021), with the traffic of each page as its target."""
+"""Wikipedia graphs of MUSAE (Rozemberczki et al. 2021), with the traffic of each page as its target."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ORIGIN = "https://raw.githubusercontent.com/benedekrozemberczki/MUSAE/master/inp
 
 
 def source(animal: str, nodes: int, edges: int) -> Source:
-    """Return the files of the pages on an animal; ``edges`` are the least that there must be, once each way."""
+    """Return the files of the pages on an animal; ``edges`` is their least number, counted once each way."""
     names = {part: f"{animal}_{part}" for part in ("edges.csv", "target.csv", "features.json")}
     return Source(
         name=f"{animal}_regression",

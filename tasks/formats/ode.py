@@ -1,4 +1,4 @@
-"""Dynamical systems: solvers of fourth order for many paths at once, and paths as forecasting data."""
+"""Dynamical systems: fourth-order solvers for many paths at once, and paths as forecasting data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from scipy.integrate import RK45
 
 States = NDArray[np.float64]
-"""States of many paths at one time, of any shape, or at many times, with one axis more in front."""
+"""States of many paths at one time, of any shape, or at many times, with an extra leading axis."""
 Slope = Callable[[States], States]
 """x' of the states x."""
 DelayedSlope = Callable[[States, States], States]
@@ -34,7 +34,7 @@ def solve(slope: Slope, start: States, step: float, steps: int, substeps: int = 
         start: States at time 0, of any shape.
         step: Time between two states returned.
         steps: States returned after the first.
-        substeps: Runge-Kutta steps in each of them.
+        substeps: Runge-Kutta steps per returned step.
     """
     path = np.empty((steps + 1, *start.shape))
     path[0] = x = start
@@ -48,19 +48,19 @@ def solve(slope: Slope, start: States, step: float, steps: int, substeps: int = 
 def solve_delayed(slope: DelayedSlope, start: States, delay: float | States, step: float, steps: int) -> States:
     """Return the states at the times 0, step, ..., steps·step of a delay equation, (steps + 1, *start.shape), float64.
 
-    The classical Runge-Kutta method. In the middle of a step the delayed state is read from the cubic Hermite
-    interpolant of the stored states and slopes, which keeps the fourth order: the path is smooth between the times
-    0, delay, 2·delay, ..., and these are all ends of steps.
+    The classical Runge-Kutta method. In the middle of a step the delayed state is taken from the cubic Hermite
+    interpolant of the stored states and derivatives, which preserves the fourth order: the path is smooth between the
+    times 0, delay, 2·delay, ..., which are all ends of steps.
 
     Args:
         slope: The equation, x'(t) = slope(x(t − delay), x(t)).
         start: States at time 0 and at all times before, of any shape.
-        delay: A multiple of ``step``, one at least; or one for each path, along the first axis.
-        step: Time of a step.
+        delay: A multiple of ``step``, at least one; or one for each path, along the first axis.
+        step: Duration of a step.
         steps: Number of steps.
 
     Raises:
-        ValueError: The delay is no multiple of the step.
+        ValueError: The delay is not a multiple of the step.
     """
     lags = np.rint(np.asarray(delay) / step).astype(np.int64)
     if (lags < 1).any() or (np.abs(lags * step - delay) > 1e-9 * np.abs(delay)).any():
@@ -78,13 +78,13 @@ def solve_delayed(slope: DelayedSlope, start: States, delay: float | States, ste
 def dormand_prince(
     slope: Callable[[float, Any], Sequence[float]], start: Sequence[float], times: States, rtol: float, atol: float
 ) -> States:
-    """Return the state at ``times``, (d, len(times)), float64, by scipy's RK45 with the same bits on any processor.
+    """Return the state at ``times``, (d, len(times)), float64, by scipy's RK45, bit-identical on any processor.
 
     Args:
         slope: The equation, x' = slope(t, x), for x as an array of Python's floats.
         start: State at the first of the times, (d,).
-        times: Where to return it, rising.
-        rtol, atol: Tolerances of a step's error.
+        times: Increasing times at which to return it.
+        rtol, atol: Error tolerances of a step.
     """
     from scipy.integrate import solve_ivp
 
@@ -96,8 +96,8 @@ def dormand_prince(
 def _make_portable() -> type[RK45]:
     """Return RK45 with sums in Python's floats.
 
-    BLAS, which scipy leaves them to, rounds them differently on each kind of processor. Where steps follow the error,
-    as they do here, the last bit of one sum grows to 0.1 within a few hundred steps, and the data to other data.
+    BLAS, which scipy uses, rounds them differently on each kind of processor. With adaptive steps, as here, a
+    difference in the last bit of one sum grows to 0.1 within a few hundred steps, and the data differ.
     """
     from scipy.integrate import RK45
 
@@ -106,13 +106,13 @@ def _make_portable() -> type[RK45]:
 
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **options)
-            self.h_abs = round(self.h_abs, 9)  # from a norm that BLAS computes
+            self.h_abs = round(self.h_abs, 9)  # comes from a norm computed by BLAS
 
     return Portable
 
 
 def _advance(x: States, first: States, middle: Slope, last: Slope, step: float) -> States:
-    """Return the states one Runge-Kutta step later, for the slopes at its start and the equations further on."""
+    """Return the states after one Runge-Kutta step, from the slopes at its start and the equation at later stages."""
     second = middle(x + step / 2 * first)
     third = middle(x + step / 2 * second)
     return x + step / 6 * (first + 2 * (second + third) + last(x + step * third))
@@ -126,7 +126,7 @@ def split_path(path: States, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
 
 
 def forecast_data(paths: Mapping[str, np.ndarray], horizon: int) -> Data[Sequences]:
-    """Return data that ask, at each of the first T − horizon steps, for the state ``horizon`` steps later.
+    """Return data whose target, at each of the first T − horizon steps, is the state ``horizon`` steps later.
 
     Args:
         paths: Sequences of states (n, T, p) of the splits train, valid and test.

@@ -1,4 +1,4 @@
-"""Pickles of data sets. Nothing that they name is run, but for what builds arrays and tensors of numbers."""
+"""Pickles of data sets. They may call nothing but constructors of numeric arrays and tensors."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from torch import Tensor
 from longwave.tasks.base.raw import DataError, open_bytes
 
 Nameable = Mapping[tuple[str, str], Any]
-"""What a pickle may name, by module and name, and what it gets."""
+"""Names that a pickle may use, by module and name, and the object that each resolves to."""
 BROKEN = (
     pickle.UnpicklingError, EOFError, ValueError, TypeError, KeyError, IndexError, AttributeError, ImportError,
     ArithmeticError, MemoryError, RuntimeError,
 )  # fmt: skip
-"""What reading a damaged pickle raises."""
+"""Exceptions raised by damaged pickles."""
 
 
 @dataclass(frozen=True)
 class PickledTensor:
-    """A tensor whose numbers are still packed: of 220,000 molecules a task may want 10,000.
+    """A tensor that is not unpacked yet: a task may need 10,000 of 220,000 molecules.
 
     Attributes:
-        storage: As torch packs a storage.
+        storage: A storage as saved by torch.
         offset, size, stride: Of the tensor in it.
     """
 
@@ -39,7 +39,7 @@ class PickledTensor:
     stride: tuple[int, ...]
 
     def tensor(self) -> Tensor:
-        """Return the tensor; a ValueError where its numbers are not what torch packs."""
+        """Return the tensor. Raises ValueError if the storage is not in torch's format."""
         try:
             storage = torch.load(io.BytesIO(self.storage), weights_only=True)
             rebuilt: Tensor = torch._utils._rebuild_tensor_v2(
@@ -60,17 +60,17 @@ TENSORS: Nameable = {
     ("collections", "OrderedDict"): OrderedDict,
     ("_codecs", "encode"): lambda text, _: text.encode("latin1"),
 }
-"""What tensors are pickled by; they come as ``PickledTensor``."""
+"""Names in pickled tensors; they are read as ``PickledTensor``."""
 
 
 def array_types() -> Nameable:
-    """Return what numpy's arrays, SciPy's sparse matrices and dictionaries of lists are pickled by, old or new."""
+    """Return the names in pickles of numpy arrays, SciPy sparse matrices and dictionaries of lists, old or new."""
     import copyreg
 
     import numpy as np
     from scipy.sparse import csr_matrix
 
-    made = np.ndarray.__reduce__(np.zeros(0))[0]  # _reconstruct, which lies where numpy likes
+    made = np.ndarray.__reduce__(np.zeros(0))[0]  # _reconstruct, whose module depends on numpy's version
     return {
         **{(f"numpy.{core}.multiarray", "_reconstruct"): made for core in ("core", "_core")},
         ("numpy", "ndarray"): np.ndarray,
@@ -85,10 +85,10 @@ def array_types() -> Nameable:
 
 
 def unpickle(path: Path, known: Nameable) -> Any:
-    """Return what a file holds, strings of Python 2 as latin-1.
+    """Return the content of a file, with strings of Python 2 as latin-1.
 
     Raises:
-        DataError: It is no whole pickle, or names anything else than what is ``known``.
+        DataError: It is not a complete pickle, or uses a name that is not in ``known``.
     """
     with open_bytes(path) as file:
         try:
@@ -99,14 +99,14 @@ def unpickle(path: Path, known: Nameable) -> Any:
 
 
 class _Plain(pickle.Unpickler):
-    """Builds what is known, and refuses all else."""
+    """Unpickler that resolves only known names."""
 
     def __init__(self, file: Any, known: Nameable) -> None:
         super().__init__(file, encoding="latin1")
         self._known = known
 
     def find_class(self, module: str, name: str) -> Callable[..., Any]:
-        """Return what stands for a name; an UnpicklingError for one that is not known."""
+        """Return the object for a name. Raises UnpicklingError if it is not known."""
         if (module, name) not in self._known:
             raise pickle.UnpicklingError(f"it names {module}.{name}")
         known: Callable[..., Any] = self._known[module, name]
@@ -114,5 +114,5 @@ class _Plain(pickle.Unpickler):
 
 
 def _describe(error: BaseException) -> str:
-    """Return what went wrong in a few words of one line."""
+    """Return the error in a few words on one line."""
     return ascii(str(error).strip().partition("\n")[0][:120]).strip("'\"") or type(error).__name__

@@ -1,6 +1,6 @@
-"""Citation graphs as Planetoid holds them (Yang et al. 2016, arXiv:1603.08861), divided as in Shchur et al. 2018.
+"""Citation graphs of Planetoid (Yang et al. 2016, arXiv:1603.08861), split as in Shchur et al. 2018.
 
-The files are pickles: what they name is checked before PyTorch Geometric reads them.
+The files are pickles: the names in them are checked before PyTorch Geometric reads them.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from longwave.tasks.formats.pickles import array_types, unpickle
 
 PARTS = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
 DEVELOPMENT, EACH = 1500, 20
-"""Nodes to train and to validate, and training nodes of a class."""
+"""Nodes for training and validation together, and training nodes per class."""
 SEEDS = {"": 12345, "seed=1": 1, "seed=2": 2, "seed=3": 3, "seed=4": 4}
-TOLD = "empty: the split of seed 12345, as GraphCON's code draws it; seed=1 to seed=4: others by the same law"
+TOLD = "empty: the split of seed 12345, as GraphCON's code draws it; seed=1 to seed=4: others drawn the same way"
 
 
 def source(name: str, title: str, nodes: int, edges: int) -> Source:
-    """Return the files of a graph; ``edges`` are directed, without self-loops and those that are there twice."""
+    """Return the files of a graph; ``edges`` are directed, without self-loops and duplicates."""
     needs = tuple(f"ind.{name}.{part}" for part in PARTS)
     return Source(
         name=name,
@@ -56,9 +56,10 @@ def load_papers(files: Source, features: int, classes: int, variant: str) -> Dat
 
 
 def draw_split(classes: np.ndarray, seed: int) -> dict[str, np.ndarray]:
-    """Return which nodes train, validate and test, (V,) bool each, as GraphCON's code draws them.
+    """Return the nodes for training, validation and test, (V,) bool each, drawn as in GraphCON's code.
 
-    Of ``DEVELOPMENT`` random nodes ``EACH`` of a class train and the rest validate; all others test.
+    Of ``DEVELOPMENT`` random nodes, ``EACH`` per class are for training and the rest for validation; all others are for
+    testing.
 
     Raises:
         DataError: There are too few nodes, or too few of a class among those drawn.
@@ -118,7 +119,7 @@ def _parse(files: Source, features: int, classes: int) -> dict[str, np.ndarray]:
 
 
 def _checked_rows(path: Path, table: Any, columns: int) -> int:
-    """Return how many rows a table has, dense or sparse, of finite numbers; a table of classes has a 1 in each."""
+    """Return the number of rows of a table, dense or sparse, of finite numbers; one of classes has a 1 in each row."""
     from scipy.sparse import csr_matrix
 
     shape: tuple[int, ...] = ()
@@ -138,7 +139,7 @@ def _checked_rows(path: Path, table: Any, columns: int) -> int:
 
 
 def _checked_links(path: Path, links: Any) -> int:
-    """Return how many nodes a dictionary names the neighbours of."""
+    """Return the number of nodes whose neighbours are in a dictionary."""
     nodes = len(links) if isinstance(links, dict) else 0
     if not nodes or set(links) != set(range(nodes)):
         raise DataError(f"{path}: there must be the neighbours of nodes 0, 1, 2, ..., without a gap, got others.")
@@ -149,7 +150,7 @@ def _checked_links(path: Path, links: Any) -> int:
 
 
 def _check_test(path: Path, first: int, count: int, nodes: int) -> None:
-    """Raise a DataError where the test nodes are not ``count`` of those that follow the ``first``."""
+    """Raise a DataError unless the test nodes are ``count`` of those after the ``first``."""
     words = path.read_text(encoding="utf-8", errors="replace").split()
     named = {int(word) for word in words if word.isascii() and word.isdecimal() and len(word) < 10}
     if len(words) != count or len(named) != count or min(named) != first or max(named) != nodes - 1:

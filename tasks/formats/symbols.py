@@ -1,4 +1,4 @@
-"""What tasks over symbols share: seeds, draws, and sequences of many lengths with one answer at their end."""
+"""Shared code of tasks over symbols: seeds, draws, and sequences of many lengths with one target at the end."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from longwave.tasks.base.spec import check_variant
 from longwave.tasks.base.variants import with_fresh
 
 PAD = 0
-"""Symbol after the end of a sequence that is shorter than others."""
+"""Padding symbol after the end of a shorter sequence."""
 VALID_SEED, TEST_SEED, FRESH_SEED = 2**31 + 1, 2**31 + 2, 2**31 + 3
-"""Above all seeds of training, which are below 2^31, and among the 2^32 that torch tells apart."""
+"""Seeds above all those of training, which are below 2^31, and within the 2^32 that torch distinguishes."""
 SHORT, LONG = (3, 40), (40, 256)
-"""Shortest and longest sequence in training, and in validation and test, where lengths generalise."""
+"""Shortest and longest sequence in training, and in validation and test, of tasks on length generalisation."""
 VALID, TEST = 1024, 8192
-"""Sequences of the validation and of the test split, where lengths generalise."""
+"""Sequences of the validation and of the test split, of tasks on length generalisation."""
 
 LENGTHS = (39, 64, 96, 128, 160, 192, 224, 256)
-"""Between them lie the groups of lengths that are scored by themselves, the upper end included."""
+"""Bounds of the groups of lengths that are scored separately, upper ones included."""
 
 Language = Callable[[int, int, int, int], Sequences]
 """From shortest, longest, seed and n: n sequences with lengths uniform between the two, both included."""
 
 
 def seeded_generator(seed: int) -> torch.Generator:
-    """Return a generator of its own."""
+    """Return a new generator."""
     return torch.Generator().manual_seed(seed)
 
 
 def ask_last(symbols: Tensor, answers: Tensor, lengths: Tensor) -> Sequences:
-    """Return sequences cut off at ``lengths`` that ask for the answer at their last symbol alone.
+    """Return sequences cut off at ``lengths``, with the target at their last symbol only.
 
     Args:
         symbols: (n, T), from 1 to 127.
@@ -53,16 +53,16 @@ def ask_last(symbols: Tensor, answers: Tensor, lengths: Tensor) -> Sequences:
 
 
 def draw_distinct(n: int, k: int, weights: Tensor, g: torch.Generator) -> Tensor:
-    """Return n rows of k distinct numbers below len(weights), (n, k), drawn one after the other by weight.
+    """Return n rows of k distinct numbers below len(weights), (n, k), drawn without replacement by weight.
 
-    The k largest of log-weights with Gumbel noise are such a draw (Yellott 1977).
+    The k largest log-weights with Gumbel noise are such a draw (Yellott 1977).
     """
     noise = -torch.rand(n, len(weights), dtype=torch.float64, generator=g).log()
     return (weights.double().log() - noise.log()).topk(k).indices
 
 
 def length_generalisation(task: str, variant: str, language: Language) -> Data[Sequences]:
-    """Return a stream of short sequences, and long ones to validate and test on.
+    """Return a stream of short sequences, and long ones for validation and test.
 
     Raises:
         ValueError: The task has no such variant: it has a plain one and one with fresh test data.
@@ -76,13 +76,13 @@ def length_generalisation(task: str, variant: str, language: Language) -> Data[S
 
 
 def up_to(metric: Metric, shorter: int, longest: int) -> Further:
-    """Return a metric of the sequences alone that have more than ``shorter`` steps and at most ``longest``."""
+    """Return a metric restricted to sequences of more than ``shorter`` and at most ``longest`` steps."""
 
     def sums(outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         steps = torch.arange(1, len(targets) + 1, device=targets.device).unsqueeze(1)
         return metric.sums(outputs, torch.where((steps > shorter) & (steps <= longest), targets, NOT_ASKED))
 
-    definition = f"{metric.definition}; of sequences of {shorter + 1} to {longest} steps alone"
+    definition = f"{metric.definition}; only for sequences of {shorter + 1} to {longest} steps"
     return Further(replace(metric, definition=definition, sums=sums), "length", float(longest))
 
 

@@ -1,4 +1,4 @@
-"""Texts: how they are read, cut into tokens and numbered, and the predictors that only count."""
+"""Texts: reading, tokenisation, vocabularies, and predictors that only count."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from longwave.tasks.base.raw import DataError, Remote, Source, check_ended, fing
 from longwave.tasks.base.sequences import Sequences, Text
 
 RATINGS = {"neg": range(1, 5), "pos": range(7, 11)}
-"""Stars of the reviews in each folder of aclImdb, class 0 before class 1; 5 and 6 are neutral and absent."""
+"""Ratings of the reviews in each folder of aclImdb, class 0 before class 1; 5 and 6 are neutral and absent."""
 GLOVE = "glove.6B.100d.txt"
-"""Optional file beside the reviews; a line is a word and its 100 numbers."""
+"""Optional file next to the reviews; a line is a word and its 100 numbers."""
 TOKEN = re.compile(r"\w+?(?=n't)|n't|'(?:s|m|re|ve|ll|d)\b|\w+|[^\w\s]")
 
 
 @dataclass(frozen=True)
 class Unpacked(Source):
-    """A data set whose files lie in a folder of its archive, or without that folder where a person put them.
+    """A data set whose files are in a folder of its archive, or directly in the folder where a user put them.
 
     Attributes:
         inside: That folder.
@@ -42,7 +42,7 @@ class Unpacked(Source):
 
     @property
     def root(self) -> Path:
-        """The folder that holds the files themselves."""
+        """The folder with the files themselves."""
         return self.folder / self.inside if super().missing() else self.folder
 
 
@@ -86,7 +86,7 @@ def read_text(path: Path) -> str:
     """Return the text of a file.
 
     Raises:
-        DataError: It is not UTF-8, or no file.
+        DataError: It is not UTF-8, or not a file.
     """
     try:
         with TextIOWrapper(open_bytes(path), encoding="utf-8") as file:
@@ -96,19 +96,19 @@ def read_text(path: Path) -> str:
 
 
 def tokenise(text: str) -> list[str]:
-    """Return the tokens of an English text, much as GloVe's: "It isn't." gives it, is, n't and a full stop.
+    """Return the tokens of an English text, similar to GloVe's: "It isn't." gives it, is, n't and a full stop.
 
-    Everything is in lower case and HTML line breaks go. A token is a run of letters and digits, one of the endings
-    n't, 's, 'm, 're, 've, 'll and 'd, or any other character that is not a space.
+    Everything is lower-cased and HTML line breaks are removed. A token is a run of letters and digits, one of the
+    endings n't, 's, 'm, 're, 've, 'll and 'd, or any other character that is not a space.
     """
     return TOKEN.findall(text.lower().replace("<br />", " "))
 
 
 def number_texts(texts: Iterable[Iterable[str]], learnt: Sequence[int]) -> tuple[list[np.ndarray], list[str]]:
-    """Return each text as numbers, int32, and the vocabulary that they count through.
+    """Return each text as token numbers, int32, and the vocabulary.
 
-    The vocabulary is what occurs in the texts ``learnt``, the most frequent first, equally frequent in alphabetical
-    order; anything else is −1.
+    The vocabulary has the tokens of the texts ``learnt``, the most frequent first, ties in alphabetical order; other
+    tokens are −1.
     """
     first: dict[str, int] = {}
     rows = [np.array([first.setdefault(token, len(first)) for token in text], np.int32) for text in texts]
@@ -121,17 +121,17 @@ def number_texts(texts: Iterable[Iterable[str]], learnt: Sequence[int]) -> tuple
 
 
 def penn_treebank(task: str, units: Callable[[list[str]], Iterable[str]], limit: int, segment: int) -> Data[Text]:
-    """Return the corpus as three texts, each one sequence of tokens that asks for the next one at every step.
+    """Return the corpus as three texts, each one sequence of tokens with the next token as target at every step.
 
     Args:
-        task: Who asks.
+        task: Its name, for messages.
         units: The tokens of a line, given its words. Lines follow one another; blank ones do not count.
         limit: Largest vocabulary allowed, that of the training text.
         segment: Steps of truncated backpropagation.
 
     Raises:
-        DataError: A file is missing, empty or not UTF-8; the vocabulary is larger; or a later text has a token that
-            the training text lacks, and there is no <unk> to stand for it.
+        DataError: A file is missing, empty or not UTF-8; the vocabulary is larger; or a later text has a token that the
+        training text lacks, and there is no <unk> to replace it.
     """
     folder = PTB.locate(task)
     paths = [folder / name for name in PTB.needs]
@@ -145,7 +145,7 @@ def penn_treebank(task: str, units: Callable[[list[str]], Iterable[str]], limit:
 def _read_corpus(
     task: str, paths: Sequence[Path], units: Callable[[list[str]], Iterable[str]], limit: int
 ) -> dict[str, np.ndarray]:
-    """Return the tokens of each text by the name of its file, int16."""
+    """Return the tokens of each text by file name, int16."""
     rows, vocabulary = number_texts((_read_units(path, units) for path in paths), [0])
     if len(vocabulary) > limit:
         raise DataError(f"{paths[0]}: {task} takes at most {limit} different tokens, got {len(vocabulary)}.")
@@ -153,7 +153,7 @@ def _read_corpus(
     rows = [np.where(row < 0, unknown, row).astype(np.int16) for row in rows]
     for path, row in zip(paths, rows, strict=True):
         if row.min() < 0:
-            raise DataError(f"{path}: has a token that {paths[0].name} lacks, and no <unk> is there to stand for it.")
+            raise DataError(f"{path}: has a token that {paths[0].name} lacks, and there is no <unk> to replace it.")
     return {path.stem: row for path, row in zip(paths, rows, strict=True)}
 
 
@@ -171,7 +171,8 @@ def read_reviews(folder: Path) -> list[Path]:
     """Return the reviews NUMBER_RATING.txt of a folder ``neg`` or ``pos``, in the order of their numbers.
 
     Raises:
-        DataError: There is none; a name has another form or a number twice; or a rating belongs elsewhere.
+        DataError: There is none; a name has another form, a number occurs twice, or a rating belongs to the other
+        folder.
     """
     paths: dict[int, Path] = {}
     for path in sorted(folder.glob("*.txt")):
@@ -183,7 +184,7 @@ def read_reviews(folder: Path) -> list[Path]:
             span = f"{allowed[0]} to {allowed[-1]}"
             raise DataError(f"{path}: a rating in {folder.name} must be {span}, got {rating}.")
         if number in paths:
-            raise DataError(f"{path}: review {number} must be there once, got {paths[number].name} too.")
+            raise DataError(f"{path}: review {number} must occur once, got {paths[number].name} too.")
         paths[number] = path
     if not paths:
         raise DataError(f"{folder}: must hold reviews NUMBER_RATING.txt, got none.")
@@ -191,7 +192,7 @@ def read_reviews(folder: Path) -> list[Path]:
 
 
 def read_glove(path: Path, rows: Mapping[str, int], shape: tuple[int, int]) -> np.ndarray:
-    """Return a start of the embedding, ``shape`` (V, p) float32: GloVe's vectors, and N(0, 1) in all other rows.
+    """Return an initial embedding, ``shape`` (V, p) float32: GloVe's vectors, and N(0, 1) in all other rows.
 
     Args:
         path: GloVe's file; a line is a word and its p numbers.
@@ -199,7 +200,7 @@ def read_glove(path: Path, rows: Mapping[str, int], shape: tuple[int, int]) -> n
         shape: V and p.
 
     Raises:
-        DataError: A line has not p numbers, or a word's are not finite numbers; or no word is there.
+        DataError: A line does not have p numbers, a word's are not finite, or no word is found.
     """
     wanted = {word.encode(): row for word, row in rows.items()}
     vectors = np.random.RandomState(1234).standard_normal(shape).astype(np.float32)
@@ -221,13 +222,13 @@ def read_glove(path: Path, rows: Mapping[str, int], shape: tuple[int, int]) -> n
 
 
 def unigram_logits(data: Data[Sequences], tokens: int) -> Tensor:
-    """Return log-frequencies in the training text, one added to each count, as logits at every step."""
+    """Return log-frequencies of tokens in the training text, with add-one smoothing, as logits at every step."""
     counts = torch.bincount(data.training(1).targets.flatten(), minlength=tokens) + 1
     return counts.double().log().expand(*data.test.targets.shape, tokens)
 
 
 def bigram_logits(data: Data[Sequences], tokens: int) -> Tensor:
-    """Return log-frequencies of what follows the present token in the training text, one added to each count."""
+    """Return log-frequencies of the token after the present one in the training text, with add-one smoothing."""
     train = data.training(1)
     pairs = train.inputs.long() * tokens + train.targets
     counts = torch.bincount(pairs.flatten(), minlength=tokens**2).view(tokens, tokens) + 1

@@ -1,4 +1,4 @@
-"""Reader of the .ts files of the UEA and TSER archives: header lines that begin with @, then one series a line."""
+"""Reader of the .ts files of the UEA and TSER archives: header lines that begin with @, then one series per line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Series:
     """The content of a .ts file.
 
     Attributes:
-        values: (N, T, p) float32; after a series that is shorter than the longest stand zeros.
+        values: (N, T, p) float32, zero-padded after shorter series.
         lengths: (N,) int64, the steps of each series.
         labels: (N,) int64, indices into ``classes``; or (N, 1) float32 values for a regression.
         classes: The sorted names of the classes; empty for a regression.
@@ -30,10 +30,10 @@ class Series:
 
 
 def both_parts(files: Source, steps: int, features: int, classes: int = 0) -> dict[str, np.ndarray]:
-    """Return ``values``, ``lengths`` and ``labels`` of the series of TRAIN, then of TEST, as ``Series`` has them.
+    """Return ``values``, ``lengths`` and ``labels`` of the series of TRAIN, then of TEST, as in ``Series``.
 
     Args:
-        files: Of TRAIN and TEST; its counts say how many ``series`` both hold.
+        files: Of TRAIN and TEST; its counts give their total number of ``series``.
         steps, features, classes: As for ``read_ts``.
 
     Raises:
@@ -53,13 +53,13 @@ def both_parts(files: Source, steps: int, features: int, classes: int = 0) -> di
     return {**arrays, "values": np.concatenate(values)}
 
 
-@np.errstate(over="ignore")  # what is too large becomes infinite, and is refused
+@np.errstate(over="ignore")  # too large values become infinite, and are refused
 def read_ts(path: Path, steps: int, features: int, classes: int = 0) -> Series:
-    """Return the series of a file ``v,v,v:v,v,v:label``, one dimension after the other.
+    """Return the series of a file ``v,v,v:v,v,v:label``, dimension by dimension.
 
     Args:
         path: The file.
-        steps: Values T of every dimension; 0 where series are of unequal length.
+        steps: Values T of every dimension; 0 if series are of unequal length.
         features: Dimensions p.
         classes: Number of classes; 0 for a regression.
 
@@ -85,7 +85,7 @@ def read_ts(path: Path, steps: int, features: int, classes: int = 0) -> Series:
 
 
 def read_ts_header(path: Path) -> dict[str, list[str]]:
-    """Return the words after each name of the header, in small letters; after ``@data`` the first series, if any.
+    """Return the values of each header tag, tags in lower case, and under ``@data`` the first series, if any.
 
     Raises:
         DataError: There is no line @data.
@@ -96,14 +96,14 @@ def read_ts_header(path: Path) -> dict[str, list[str]]:
 
 
 def _number_lines(file: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Yield the lines that say something, with their numbers."""
+    """Yield the lines that are not blank or comments, with their numbers."""
     for k, text in enumerate(file, 1):
         if (line := text.strip()) and not line.startswith("#"):
             yield k, line
 
 
 def _take_header(lines: Iterator[tuple[int, str]], path: Path) -> dict[str, list[str]]:
-    """Return the header, after which ``lines`` goes on with the data."""
+    """Return the header, after which ``lines`` continues with the data."""
     header: dict[str, list[str]] = {}
     for _, line in lines:
         name, *words = line.split()
@@ -114,7 +114,7 @@ def _take_header(lines: Iterator[tuple[int, str]], path: Path) -> dict[str, list
 
 
 def _check_header(header: dict[str, list[str]], path: Path, steps: int, features: int, classes: int) -> tuple[str, ...]:
-    """Return the sorted names of the classes, or raise a DataError where the header declares another data set."""
+    """Return the sorted names of the classes. Raises DataError if the header declares another data set."""
     numbers = {"@dimensions": features, **({"@serieslength": steps} if steps else {})}
     rules = {name: [str(number)] for name, number in numbers.items()}
     rules |= {"@equallength": ["true" if steps else "false"], "@timestamps": ["false"]}
@@ -148,7 +148,7 @@ def _parse_values(parts: list[str], where: str, steps: int, features: int) -> np
 
 
 def _parse_label(label: str, where: str, names: tuple[str, ...]) -> float:
-    """Return the index of a class, or the value asked."""
+    """Return the index of a class, or the target value."""
     if names:
         if label not in names:
             raise DataError(f"{where}: the label must be one of {', '.join(names)}, got {label!r}.")

@@ -1,4 +1,4 @@
-"""Trivial predictors, measured beside the models: what a task is worth is what they miss.
+"""Trivial predictors, measured alongside the models: a task is informative only as far as they fail.
 
 Fits are on the training split, in float64; lags, degrees, penalties and neighbours are chosen on the validation split.
 May import: torch, numpy, scipy, scikit-learn, aeon, longwave.tasks.base, longwave.tasks.trivial; never a task or a

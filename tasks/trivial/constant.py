@@ -1,4 +1,4 @@
-"""Predictors that learn next to nothing: the commonest class, the mean, the present value."""
+"""Constant predictors and persistence: the most frequent class, the mean, the present value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from longwave.tasks.base.predictor import Fitted, Predictor
 from longwave.tasks.base.sequences import Sequences
 
 SAMPLE = 2000
-"""Examples drawn from a stream to learn from."""
+"""Training examples drawn from a stream."""
 
 
 @dataclass(frozen=True)
@@ -22,13 +22,13 @@ class Majority(Predictor):
     """The most frequent class of the training split, as logits.
 
     Attributes:
-        outputs: Classes, or 1 for two classes told apart by the sign of one logit.
+        outputs: Number of classes, or 1 for two classes by the sign of one logit.
     """
 
     outputs: int
 
     def fit(self, data: Data[Any]) -> Fitted:
-        """Return the class's logits for every place; it keeps one number."""
+        """Return the class's logits at every position; it stores one number."""
         classes = data.training(SAMPLE).targets
         classes = classes[classes != NOT_ASKED]
         if self.outputs == 1:
@@ -44,7 +44,7 @@ class Mean(Predictor):
     """The mean of the training targets."""
 
     def fit(self, data: Data[Any]) -> Fitted:
-        """Return the mean of each output for every place."""
+        """Return the mean of each output at every position."""
         targets = data.training(SAMPLE).targets
         mean: Tensor = targets.flatten(0, -2).nanmean(0)
 
@@ -56,10 +56,10 @@ class Mean(Predictor):
 
 @dataclass(frozen=True)
 class Persistence(Predictor):
-    """The present input as the prediction; inputs and targets are the same quantities."""
+    """The present input as the prediction, if inputs and targets are the same quantities."""
 
     def fit(self, data: Data[Any]) -> Fitted:
-        """Return the inputs; nothing is kept."""
+        """Return the inputs; nothing is stored."""
 
         def outputs(split: Sequences) -> Tensor:
             return split.inputs.double()
@@ -69,16 +69,16 @@ class Persistence(Predictor):
 
 @dataclass(frozen=True)
 class Held(Predictor):
-    """The present values of the first channels as the prediction, where those are what is forecast.
+    """The present values of the first channels as the prediction, if those are the forecast targets.
 
     Attributes:
-        outputs: How many.
+        outputs: Number of these channels.
     """
 
     outputs: int
 
     def fit(self, data: Data[Any]) -> Fitted:
-        """Return these inputs; nothing is kept."""
+        """Return these inputs; nothing is stored."""
 
         def outputs(split: Sequences) -> Tensor:
             return split.inputs[..., : self.outputs].double()

@@ -1,4 +1,4 @@
-"""Laws of a few past values: a delay embedding, how a law is learnt at every step, and how both are chosen."""
+"""Regression on a delay embedding: the embedding, the fit at every step, and the selection of both."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.trivial.constant import SAMPLE
 
 CHUNK = 8
-"""Sequences whose embeddings are held at once."""
+"""Sequences whose embeddings are in memory at once."""
 LOOKED_AT = 16
-"""Validation sequences, evenly drawn, that a choice is made on."""
+"""Validation sequences, evenly spaced, used for selection."""
 FIRST_LAGS = 4
-"""Values of the past at which the first spacing is chosen."""
+"""Number of lags with which the spacing is selected."""
 
 Law = Callable[[Tensor], Tensor]
 """From embeddings (n, k) to outputs (n, q), float64."""
 Learnt = tuple["Delays", Law, int]
-"""An embedding, the law learnt on it, and how many numbers that keeps."""
+"""An embedding, the law fitted to it, and the number of values that it stores."""
 
 
 @dataclass(frozen=True)
 class Delays:
-    """Which past values an embedding has.
+    """The past values in an embedding.
 
     Attributes:
-        lags: Values, the present one included.
+        lags: Number of values, the present one included.
         spacing: Steps between two of them.
     """
 
@@ -49,12 +49,12 @@ class Delays:
         return (self.lags - 1) * self.spacing
 
     def at(self, step: int) -> Delays:
-        """Return those of a step: as many values as it has, up to ``lags``, as far apart as they can be."""
+        """Return the lags available at a step: up to ``lags`` values, as far apart as possible."""
         lags = min(self.lags, step + 1)
         return self if step >= self.reach else Delays(lags, max(1, step // max(1, lags - 1)))
 
     def embedded(self, x: Tensor, first: int, last: int) -> Tensor:
-        """Return (N, t, lags·p) float64: the embeddings of the steps ``first`` to ``last``; none may be too early."""
+        """Return (N, t, lags·p) float64: the embeddings of the steps ``first`` to ``last``, all with enough past."""
         parts = [x[:, first - k * self.spacing : last + 1 - k * self.spacing] for k in range(self.lags)]
         return torch.cat(parts, -1).double()
 
@@ -64,16 +64,16 @@ C = TypeVar("C")
 
 @dataclass(frozen=True)
 class DelayEmbedded(Predictor, Generic[C]):
-    """A law learnt on a delay embedding, at each step of a task that asks at every step.
+    """A regression on a delay embedding, at each step of a task with targets at every step.
 
-    Chosen by the mean squared error on validation: first the spacing, at ``FIRST_LAGS`` values, then how many values,
-    then what else the law has to choose; each on the steps that have the past of all that are compared. A step nearer
-    to the start has an embedding of its own, as far as its past goes; whether it learns from that step of the training
-    sequences alone or from all their steps is chosen as well, for each such step.
+    Selected by the mean squared error on validation: first the spacing, with ``FIRST_LAGS`` values, then the number of
+    values, then the law's own choices; each on the steps that have enough past for all candidates. A step nearer to the
+    start has its own embedding, as far as its past goes; whether it is fitted to that step of the training sequences
+    only or to all their steps is selected as well, for each such step.
 
     Attributes:
-        lags: How many values to choose from.
-        spacings: Which spacings; both as far as the past reaches back no more than a quarter of a sequence.
+        lags: Candidate numbers of values.
+        spacings: Candidate spacings; both are limited to embeddings of at most a quarter of a sequence.
     """
 
     lags: tuple[int, ...] = (1, 2, 3, 4, 6, 8)
@@ -81,23 +81,23 @@ class DelayEmbedded(Predictor, Generic[C]):
 
     @abstractmethod
     def learn(self, x: Tensor, y: Tensor, rests: Sequence[C]) -> list[tuple[Law, int]]:
-        """Return for each of ``rests`` a law from rows x (n, k) to y (n, q), and how many numbers it keeps."""
+        """Return for each of ``rests`` a law from rows x (n, k) to y (n, q), and the number of values it stores."""
 
     @abstractmethod
     def rests(self) -> Sequence[tuple[str, C]]:
-        """Return what else there is to choose, each with its name; the first is what the rest is chosen with."""
+        """Return the law's own candidates by name; the first is used while lags and spacing are selected."""
 
     @abstractmethod
     def fits(self, features: int) -> bool:
-        """Return whether an embedding of so many features can be learnt from."""
+        """Return whether the law can use an embedding of so many features."""
 
     @property
     @abstractmethod
     def rows(self) -> tuple[int, int]:
-        """Most training rows of a law while it is chosen, and in the end."""
+        """Most training rows of a law, during selection and for the final fit."""
 
     def fit(self, data: Data[Any]) -> Fitted:
-        """Return the chosen laws."""
+        """Return the selected laws."""
         train: Sequences = data.training(SAMPLE)
         name, delays, rest = self._choice(train, data.valid)
         [main] = _learn_laws(self, train, delays, [rest], self.rows[1])
@@ -113,7 +113,7 @@ class DelayEmbedded(Predictor, Generic[C]):
         return Fitted(lambda split: _apply_laws(laws, split), sum(used.values()), f"{delays}, {name}")
 
     def _choice(self, train: Sequences, valid: Sequences) -> tuple[str, Delays, C]:
-        """Return what is chosen for all steps but the first."""
+        """Return the selection for all steps but the first ones."""
         shown = valid.take(torch.arange(0, len(valid), max(1, len(valid) // LOOKED_AT)))
         longest, rests = train.positions // 4, self.rests()
         lags = [k for k in self.lags if k == 1 or (self.fits(k * train.inputs.shape[-1]) and k <= longest + 1)]
@@ -138,7 +138,7 @@ class DelayEmbedded(Predictor, Generic[C]):
 def _learn_laws(
     by: DelayEmbedded[C], train: Sequences, delays: Delays, rests: Sequence[C], limit: int, at: int | None = None
 ) -> list[Learnt]:
-    """Return laws learnt from ``limit`` rows at most: of all steps that have the past, or of the step ``at`` alone."""
+    """Return laws fitted to ``limit`` rows at most: of all steps with enough past, or of the step ``at`` only."""
     first, last = (delays.reach, train.positions - 1) if at is None else (at, at)
     x = delays.embedded(train.inputs, first, last).flatten(0, 1)
     y = train.targets[:, first : last + 1].double().flatten(0, 1)
@@ -149,21 +149,21 @@ def _learn_laws(
 
 
 def _apply_law(learnt: Learnt, x: Tensor, first: int, last: int) -> Tensor:
-    """Return what a law says at some steps of inputs (n, T, p), (n, t, q)."""
+    """Return a law's predictions at some steps of inputs (n, T, p), (n, t, q)."""
     delays, law, _ = learnt
     rows = delays.embedded(x, first, last)
     return law(rows.flatten(0, 1)).view(*rows.shape[:2], -1)
 
 
 def _mean_error(learnt: Learnt, split: Sequences, first: int, last: int) -> float:
-    """Return the mean squared error of a law at some steps; infinite where it is no number."""
+    """Return the mean squared error of a law at some steps; infinite if it is NaN."""
     wanted = split.targets[:, first : last + 1].double()
     error = (_apply_law(learnt, split.inputs, first, last) - wanted).square().nanmean().item()
     return error if error == error else float("inf")
 
 
 def _apply_laws(laws: Mapping[int, Learnt], split: Sequences) -> Tensor:
-    """Return what the laws say of a split: each at its step, that of the greatest from there on."""
+    """Return the laws' predictions for a split: each at its step, the last one from its step on."""
     main = max(laws)
     outputs = torch.empty(split.targets.shape, dtype=torch.float64)
     for some, out in zip(split.inputs.split(CHUNK), outputs.split(CHUNK), strict=True):

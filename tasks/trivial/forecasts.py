@@ -1,4 +1,4 @@
-"""The predictors of every task that forecasts its own input."""
+"""The trivial predictors of all forecasting tasks."""
 
 from __future__ import annotations
 
@@ -18,4 +18,4 @@ FORECASTS: dict[str, Baseline] = {
     "cubic AR": Polynomial(degree=3),
     "neighbours": Neighbours(),
 }
-"""By their earlier names, and those that a board had not: a row keeps the scores it was recorded with."""
+"""By name, earlier names included: a row keeps the scores with which it was recorded."""

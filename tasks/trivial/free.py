@@ -1,6 +1,6 @@
-"""Trivial predictors of free runs: what is predicted is fed back, as it is to a model.
+"""Trivial predictors of free runs: predictions are fed back, as for a model.
 
-Lags, degrees, penalties and neighbours are chosen by the free runs of the validation split.
+Lags, degrees, penalties and neighbours are selected on the free runs of the validation split.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from longwave.tasks.trivial.constant import Mean
 from longwave.tasks.trivial.least_squares import powers, triangle, weights
 
 OneStep = Callable[[Tensor], Tensor]
-"""From the last values (N, lags p), oldest first, to the next (N, p), or to all that follow."""
+"""From the last values (N, lags p), oldest first, to the next (N, p), or to all later ones."""
 FreeRun = Callable[[Tensor], Tensor]
-"""From what is given (N, W, p) to a free run (N, H, p)."""
+"""From the given values (N, W, p) to a free run (N, H, p)."""
 Candidate = tuple[FreeRun, int, str]
-"""A free run, how many numbers it keeps, and its name."""
+"""A free run, the number of values that it stores, and its name."""
 LAGS = {1: (1, 2, 8, 16, 32, 64), 2: (1, 2, 4, 8, 12), 3: (1, 2, 4, 6)}
-"""Lags that are tried, by degree."""
+"""Candidate lags, by degree."""
 LARGEST = 300
 """Most monomials."""
 PENALTIES = (1e-8, 1e-5, 1e-3, 1e-2)
-"""Ridge penalties that are tried, relative to the mean square of the monomials."""
+"""Candidate ridge penalties, relative to the mean square of the monomials."""
 EMBEDDINGS, NEIGHBOURS = (8, 16, 32, 64), (1, 4, 16)
-"""Lags of the delay embedding, and neighbours whose successors are averaged, that are tried."""
+"""Candidate lags of the delay embedding, and candidate numbers of neighbours to average."""
 LIBRARY, FEW = 10_000, 32
-"""Most windows among which neighbours are looked for anew at each step, and validation series that decide on them."""
+"""Most windows among which neighbours are searched at each step, and number of validation series for the selection."""
 
 
 @dataclass(frozen=True)
 class LastGiven(Predictor):
-    """The last value that is given, at every step."""
+    """The last given value, at every step."""
 
     def fit(self, data: Data[Any]) -> Fitted:
-        """Return the last given value; nothing is kept."""
+        """Return the last given value; nothing is stored."""
 
         def outputs(split: Sequences) -> Tensor:
             return split.inputs[:, -1:].expand_as(split.targets)
@@ -55,17 +55,17 @@ class LastGiven(Predictor):
 
 @dataclass(frozen=True)
 class Chosen(Predictor):
-    """The free run of several that errs least, squared, on the validation split."""
+    """The free run with the least squared error on the validation split, of several."""
 
     few = 0
-    """Validation series that decide; 0 for all."""
+    """Number of validation series for the selection; 0 for all."""
 
     @abstractmethod
     def candidates(self, data: Data[Sequences]) -> Iterator[Candidate]:
-        """Yield the free runs, one at a time: a library of stretches is large."""
+        """Yield the free runs, one at a time: a library of windows is large."""
 
     def fit(self, data: Data[Any]) -> Fitted:
-        """Return the best free run. Raises ValueError where none is a number."""
+        """Return the best free run. Raises ValueError if all are NaN."""
         shown = data.valid.take(torch.arange(self.few)) if 0 < self.few < len(data.valid) else data.valid
         given, wanted = shown.inputs.double(), shown.targets.double()
         least = math.inf
@@ -74,14 +74,14 @@ class Chosen(Predictor):
             if (error := (candidate[0](given) - wanted).square().mean().item()) < least:
                 least, best = error, candidate
         if best is None:
-            raise ValueError("No candidate reads as few steps as are given, or all of them predict what is no number.")
+            raise ValueError("No candidate works with so few given steps, or all of them predict NaN.")
         run, numbers, name = best
         return Fitted(lambda split: run(split.inputs.double()).to(split.targets), numbers, name)
 
 
 @dataclass(frozen=True)
 class FreePolynomial(Chosen):
-    """A polynomial of the last values, fitted to one step by ridge regression.
+    """A polynomial of the last values, fitted one step ahead by ridge regression.
 
     Attributes:
         degree: 1, 2 or 3.
@@ -90,7 +90,7 @@ class FreePolynomial(Chosen):
     degree: int
 
     def candidates(self, data: Data[Sequences]) -> Iterator[Candidate]:
-        """Yield those of all lags and penalties."""
+        """Yield the free runs of all lags and penalties."""
         train, (given, features) = data.training(1), data.test.inputs.shape[1:]
         for lags in LAGS[self.degree]:
             if lags > given or comb(lags * features + self.degree, self.degree) > LARGEST:
@@ -105,12 +105,12 @@ class FreePolynomial(Chosen):
 
 @dataclass(frozen=True)
 class FreeNeighbours(Chosen):
-    """The mean next value of the nearest stretches of training series, sought at each step."""
+    """The mean next value after the nearest windows of training series, searched at each step."""
 
     few = FEW
 
     def candidates(self, data: Data[Sequences]) -> Iterator[Candidate]:
-        """Yield those of all embeddings and numbers of neighbours."""
+        """Yield the free runs of all embeddings and numbers of neighbours."""
         train, given = data.training(1), data.test.inputs.shape[1]
         for lags in (lags for lags in EMBEDDINGS if lags <= given):
             windows = _windows(train.inputs, lags).flatten(0, 1)
@@ -125,10 +125,10 @@ class FreeNeighbours(Chosen):
 
 @dataclass(frozen=True)
 class Analogues(Chosen):
-    """The mean of how the training series went on after the stretches nearest to the last given values."""
+    """The mean continuation of the training windows nearest to the last given values."""
 
     def candidates(self, data: Data[Sequences]) -> Iterator[Candidate]:
-        """Yield those of all embeddings and numbers of neighbours."""
+        """Yield the free runs of all embeddings and numbers of neighbours."""
         train, (given, horizon) = data.training(1), (data.test.inputs.shape[1], data.test.targets.shape[1])
         for lags in (lags for lags in EMBEDDINGS if lags <= given):
             after = train.targets[:, lags - 1 :].double().unfold(1, horizon, 1).mT
@@ -155,11 +155,11 @@ def run_free(inputs: Tensor, step: OneStep, lags: int, horizon: int, reach: Tens
     """Return the free run (N, H, p) of a one-step predictor after inputs (N, W, p).
 
     Args:
-        inputs: What is given.
+        inputs: The given values.
         step: The predictor.
-        lags: Values it reads.
+        lags: Number of values that it reads.
         horizon: Steps H.
-        reach: The least and the largest value of each feature, (2, p): no prediction leaves them.
+        reach: The smallest and the largest value of each feature, (2, p), to which predictions are clipped.
     """
     seen, outputs = inputs[:, -lags:], list[Tensor]()
     for _ in range(horizon):
@@ -183,7 +183,7 @@ def _polynomial(seen: Tensor, degree: int, weights: Tensor) -> Tensor:
 
 
 def _windows(x: Tensor, lags: int) -> Tensor:
-    """Return the last values at each step that has so many, oldest first: x (N, T, p) as (N, T − lags + 1, lags p)."""
+    """Return the last values at each step with enough past, oldest first: x (N, T, p) as (N, T − lags + 1, lags p)."""
     return x.double().unfold(1, lags, 1).mT.flatten(2)
 
 
@@ -192,7 +192,7 @@ def _replay(inputs: Tensor, step: OneStep, lags: int) -> Tensor:
 
 
 def _make_library(windows: Tensor, after: Tensor) -> Callable[..., Tensor]:
-    """Return what gives, of ``seen``, (N, ...), the mean of what came after the ``count`` windows nearest to it."""
+    """Return a function from ``seen``, (N, ...), to the mean continuation of the ``count`` windows nearest to it."""
     sizes, rows = windows.square().sum(1), windows.mT
 
     def successor(seen: Tensor, count: int) -> Tensor:

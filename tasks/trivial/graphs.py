@@ -1,4 +1,4 @@
-"""Predictors for graphs: classes from edges alone, values from features alone or from counts of what is there."""
+"""Predictors for graphs: classes from edges only, values from features only or from counts of nodes and edges."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from longwave.tasks.trivial.nodes import RIDGES, NodeRidge
 STEPS = 50
 """Of label propagation."""
 FeaturesAndValues = tuple[np.ndarray, np.ndarray]
-"""What a fit reads, (n, k), and what is asked of it, (n,)."""
+"""Features of a fit, (n, k), and its targets, (n,)."""
 
 
 @dataclass(frozen=True)
 class LabelPropagation(Predictor):
-    """Classes of training nodes spread along edges, both ways: Zhou et al. 2004, with the share chosen on validation.
+    """Label propagation along edges, both ways: Zhou et al. 2004, with the share selected on validation.
 
     It reads no features.
 
@@ -36,7 +36,7 @@ class LabelPropagation(Predictor):
     classes: int
 
     def fit(self, data: Data[Any]) -> Fitted:
-        """Return what reaches each node of the one graph whose nodes are split; it keeps the known classes."""
+        """Return the propagated labels of all nodes of the graph; the fit stores the known classes."""
         train: Graphs = data.training(1)
         step, known = _propagation(train), torch.zeros(train.positions, self.classes, dtype=torch.float64)
         labelled = train.targets[0] != NOT_ASKED
@@ -55,7 +55,7 @@ class LabelPropagation(Predictor):
 
 @dataclass(frozen=True)
 class FeatureRidge(Predictor):
-    """Ridge regression of a node's value on its own features, with the penalty chosen on validation."""
+    """Ridge regression of a node's value on its own features, with the penalty selected on validation."""
 
     def fit(self, data: Data[Any]) -> Fitted:
         """Return the map of least error on the validation split."""
@@ -64,10 +64,10 @@ class FeatureRidge(Predictor):
 
 @dataclass(frozen=True)
 class CountRidge(Predictor):
-    """Ridge regression of a graph's value on how many nodes of each kind it has, and how many edges.
+    """Ridge regression of a graph's value on its number of nodes of each kind and of edges.
 
     Attributes:
-        kinds: Of nodes, which are tokens.
+        kinds: Number of kinds of nodes, which are tokens.
     """
 
     kinds: int
@@ -84,7 +84,7 @@ class CountRidge(Predictor):
 
 
 def _fit_ridge(x: FeaturesAndValues, held: FeaturesAndValues, rows: Callable[[Graphs], np.ndarray]) -> Fitted:
-    """Return a ridge regression with an intercept, whose penalty has the least squared error on ``held``."""
+    """Return a ridge regression with an intercept, whose penalty gives the least squared error on ``held``."""
     from sklearn.linear_model import Ridge  # type: ignore[import-untyped]
 
     tried = {ridge: Ridge(alpha=ridge).fit(*x) for ridge in RIDGES}
@@ -102,7 +102,7 @@ def _all_rows(split: Graphs) -> np.ndarray:
 
 
 def _scored_nodes(split: Graphs) -> FeaturesAndValues:
-    """Return features and values of the nodes that are asked."""
+    """Return features and values of the nodes with targets."""
     scored = split.targets[..., 0].isfinite()
     return split.nodes[scored].double().numpy(), split.targets[scored][:, 0].numpy()
 

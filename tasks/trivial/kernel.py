@@ -1,4 +1,4 @@
-"""Kernel ridge for data so few that all pairs fit into memory."""
+"""Kernel ridge for data sets so small that all pairs fit into memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from longwave.tasks.trivial.constant import SAMPLE
 from longwave.tasks.trivial.whole import flat_rows, logits, most_right
 
 WIDTHS, PENALTIES = (0.25, 1.0, 4.0), (1e-4, 1e-2, 1.0)
-"""Inverse squared width over that of the mean squared distance between examples; ridge penalty."""
+"""Candidate inverse squared widths, relative to the inverse mean squared distance of examples; ridge penalties."""
 
 
 @dataclass(frozen=True)
@@ -24,13 +24,13 @@ class KernelRidge(Predictor):
     """Ridge regression of ±1 on the classes, with a Gaussian kernel of whole sequences.
 
     Attributes:
-        outputs: Logits: one a class, or 1 for two classes.
+        outputs: Logits: one per class, or 1 for two classes.
     """
 
     outputs: int
 
     def fit(self, data: Data[Any]) -> Fitted:
-        """Return the fit whose width and penalty are right most often on the validation split."""
+        """Return the fit with the width and penalty of the best validation accuracy."""
         from sklearn.kernel_ridge import KernelRidge as Ridge  # type: ignore[import-untyped]
 
         train: Sequences = data.training(SAMPLE)

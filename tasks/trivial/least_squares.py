@@ -1,4 +1,4 @@
-"""Least squares in float64 on features of chunks of rows, with a ridge penalty, and the monomials that maps are of."""
+"""Least squares in float64 on features computed in chunks of rows, with a ridge penalty, and monomials as features."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import torch
 from torch import Tensor
 
 Features = Callable[[Tensor], Tensor]
-"""From float64 inputs (..., p) to what a fit is linear in, (..., k)."""
+"""From float64 inputs (..., p) to the features of a linear fit, (..., k)."""
 ROUNDING = 1e-14
-"""Ridge penalty: about the rounding of float32 inputs, squared, relative to their mean square."""
+"""Ridge penalty: about the squared rounding error of float32 inputs, relative to their mean square."""
 CHUNK = 16
-"""Sequences whose features are held at once."""
+"""Sequences whose features are in memory at once."""
 
 
 def triangle(x: Tensor, y: Tensor, features: Features, chunk: int = CHUNK) -> Tensor:
-    """Return R, (k + q, k + q), of a QR decomposition of [``features(x)``, y]; rows that ask nothing do not count.
+    """Return R, (k + q, k + q), of a QR decomposition of [``features(x)``, y]; rows without a target do not count.
 
-    By QR: the normal equations would square the condition, which is 10⁸ for smooth series.
+    By QR: the normal equations would square the condition number, which is 10⁸ for smooth series.
 
     Args:
         x: (N, ..., p).
-        y: (N, ..., q), NaN where nothing is asked.
+        y: (N, ..., q), NaN without a target.
         features: Of x.
-        chunk: How many of the N are worked on at once.
+        chunk: How many of the N are processed at once.
     """
     reduced = torch.empty(0)
     for some, wanted in zip(x.split(chunk), y.split(chunk), strict=True):
@@ -34,7 +34,7 @@ def triangle(x: Tensor, y: Tensor, features: Features, chunk: int = CHUNK) -> Te
 
 
 def weights(triangle: Tensor, outputs: int, penalty: float = 0.0) -> Tensor:
-    """Return the weights (k, q) of least error, of a ``triangle``; of several the smallest.
+    """Return the least-squares weights (k, q) from a ``triangle``; the minimum-norm ones if not unique.
 
     Args:
         triangle: Of features and targets.
@@ -53,7 +53,8 @@ def powers(x: Tensor, degree: int) -> Tensor:
     channels = x.shape[-1]
     parts, last, starts = [torch.ones_like(x[..., :1])], [torch.ones_like(x[..., :1])], [0] * channels
     for _ in range(degree):
-        # A monomial begins with its least channel: x_c times all those of one degree less that begin at c or later.
+        # A monomial begins with its lowest channel: x_c times all monomials of one degree less that begin at c or
+        # later.
         before = torch.cat(last, -1)
         last = [x[..., c : c + 1] * before[..., starts[c] :] for c in range(channels)]
         ends = [part.shape[-1] for part in last]

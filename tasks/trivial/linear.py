@@ -1,4 +1,4 @@
-"""Linear predictors: autoregression from the last inputs, and a map of one step that is applied again and again."""
+"""Linear predictors: autoregression on the last inputs, and an iterated one-step map."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from longwave.tasks.trivial.least_squares import CHUNK, powers, triangle, weight
 
 @dataclass(frozen=True)
 class Linear(Predictor):
-    """The linear prediction from the last inputs; near the start each step has a fit of its own.
+    """The linear prediction from the last inputs; near the start each step has its own fit.
 
     Attributes:
-        lags: Inputs seen, the present one included: AR(lags) for one channel.
+        lags: Number of inputs, the present one included: AR(lags) for one channel.
         penalty: Ridge penalty, relative to the mean square of the features.
     """
 
@@ -29,7 +29,7 @@ class Linear(Predictor):
     penalty: float = 0.0
 
     def fit(self, data: Data[Any]) -> Fitted:
-        """Return the fit to a task that asks at every step."""
+        """Return the fit to a task with targets at every step."""
         train: Sequences = data.training(SAMPLE)
         fits = []
         for seen in range(1, min(self.lags, train.positions) + 1):
@@ -49,7 +49,7 @@ class Linear(Predictor):
 
 @dataclass(frozen=True)
 class Iterated(Predictor):
-    """Steps of a polynomial map of one step, fitted to consecutive inputs, for a task that shows the whole state.
+    """An iterated polynomial one-step map, fitted to consecutive inputs, for a task whose inputs are the whole state.
 
     Attributes:
         horizon: Steps ahead.
@@ -60,7 +60,7 @@ class Iterated(Predictor):
     degree: int
 
     def fit(self, data: Data[Any]) -> Fitted:
-        """Return the map, whose states stay within ten times the largest in training."""
+        """Return the map, with states clipped to ten times the largest in training."""
         states = data.training(SAMPLE).inputs.double()
         upper = triangle(states[:, :-1], states[:, 1:], partial(powers, degree=self.degree))
         step, largest = weights(upper, states.shape[-1]), 10 * states.abs().max()
@@ -75,6 +75,6 @@ class Iterated(Predictor):
 
 
 def _stack_lags(x: Tensor, lags: int) -> Tensor:
-    """Return (N, T − lags + 1, lags·p + 1): the last inputs and a one, from the first full history on."""
+    """Return (N, T − lags + 1, lags·p + 1): the last inputs and a 1, from the first step with enough past."""
     windows = x.unfold(1, lags, 1).flatten(2)
     return torch.cat([windows, torch.ones_like(windows[..., :1])], -1)

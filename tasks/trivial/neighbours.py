@@ -18,30 +18,30 @@ from longwave.tasks.trivial.delays import DelayEmbedded, Law
 from longwave.tasks.trivial.whole import flat_rows, logits
 
 MOST = 16
-"""Dimensions of an embedding, at most."""
+"""Largest dimension of an embedding."""
 TINY = 1e-30
-"""Least squared distance: what is met again exactly decides alone."""
+"""Smallest squared distance: an exact match then dominates."""
 BLOCK = 2**24
-"""Distances that are held at once."""
+"""Number of distances in memory at once."""
 
 
 @dataclass(frozen=True)
 class Neighbours(DelayEmbedded[tuple[int, bool]]):
-    """What followed the most similar pasts in training: the nearest, four weighed by 1/distance², or sixteen."""
+    """Continuation of the most similar pasts in training: the nearest, four weighted by 1/distance², or sixteen."""
 
     spacings: tuple[int, ...] = (1, 2, 4, 8, 16)
     rows = (2**16, 2**18)
 
     def rests(self) -> Sequence[tuple[str, tuple[int, bool]]]:
-        """Return how many neighbours there may be, and whether 1/distance² weighs them or all count alike."""
+        """Return the candidate numbers of neighbours, and whether 1/distance² weights them or all count equally."""
         return [("the nearest", (1, False)), ("the nearest 4, weighed", (4, True)), ("the nearest 16", (16, False))]
 
     def fits(self, features: int) -> bool:
-        """Return whether a tree is faster than trying all: in not too many dimensions."""
+        """Return whether a tree is faster than brute force: in few dimensions."""
         return features <= MOST
 
     def learn(self, x: Tensor, y: Tensor, rests: Sequence[tuple[int, bool]]) -> list[tuple[Law, int]]:
-        """Return the means over the neighbours; each keeps all rows."""
+        """Return the means over the neighbours; each stores all rows."""
         from scipy.spatial import cKDTree
 
         tree, workers = cKDTree(x.numpy(), leafsize=32), torch.get_num_threads()
@@ -59,16 +59,16 @@ class Neighbours(DelayEmbedded[tuple[int, bool]]):
 
 @dataclass(frozen=True)
 class Nearest(Predictor):
-    """The class of the training sequence at the least Euclidean distance, of equal lengths: 1-NN.
+    """The class of the training sequence at the smallest Euclidean distance, for equal lengths: 1-NN.
 
     Attributes:
-        outputs: Logits: one a class, or 1 for two classes.
+        outputs: Logits: one per class, or 1 for two classes.
     """
 
     outputs: int
 
     def fit(self, data: Data[Any]) -> Fitted:
-        """Return the training split; all of it is kept."""
+        """Return the training split; all of it is stored."""
         train: Sequences = data.training(SAMPLE)
         x, classes = flat_rows(train), train.targets
 

@@ -1,4 +1,4 @@
-"""Least squares on a node's features and the means over its neighbours: what a graph gives to no network at all."""
+"""Least squares on a node's features and the means over its neighbours: what a graph provides without a network."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from longwave.tasks.base.graphs import Graphs
 from longwave.tasks.base.predictor import Fitted, Predictor
 
 RIDGES = tuple(10.0**k for k in range(-3, 4))
-"""Penalties that the validation split chooses from."""
+"""Candidate penalties, selected on the validation split."""
 
 
 @dataclass(frozen=True)
 class NodeRidge(Predictor):
-    """Ridge regression of the classes, one-hot, on x, P x, ..., P^hops x, with P the mean over what a node hears.
+    """Ridge regression of the classes, one-hot, on x, P x, ..., P^hops x, with P the mean over a node's incoming edges.
 
     Attributes:
         classes: Their number.
-        hops: 0 looks at no edge.
+        hops: 0 uses no edges.
     """
 
     classes: int
     hops: int
 
     def fit(self, data: Data[Any]) -> Fitted:
-        """Return it with the penalty of the best validation accuracy, the largest of those."""
+        """Return the fit with the penalty of the best validation accuracy, the largest in a tie."""
         train, valid = data.training(1), data.valid
         x, y = self._asked(train)
         held, answers = self._asked(valid)
@@ -45,7 +45,7 @@ class NodeRidge(Predictor):
         return self._seen(split)[scored], split.targets[scored]
 
     def _seen(self, split: Graphs) -> Tensor:
-        """Return what the regression reads of each node, (N, V, (hops + 1) p + 1)."""
+        """Return the regression's features of each node, (N, V, (hops + 1) p + 1)."""
         features = [split.nodes.double().masked_fill(~split.real.unsqueeze(-1), 0.0)]
         for _ in range(self.hops):
             held = torch.cat([features[-1], torch.zeros_like(features[-1][:, :1])], 1)

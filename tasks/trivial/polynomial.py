@@ -13,18 +13,18 @@ from longwave.tasks.trivial.delays import DelayEmbedded, Law
 from longwave.tasks.trivial.least_squares import powers, triangle, weights
 
 MOST = 300
-"""Monomials of a polynomial, at most."""
+"""Largest number of monomials of a polynomial."""
 EXAMPLES = 2
-"""Rows that a monomial needs: where they are fewer, as near the start, the degree falls."""
+"""Rows needed per monomial: with fewer, as near the start, the degree is reduced."""
 PENALTIES = (1e-14, 1e-11, 1e-8, 1e-5)
-"""Relative to the mean square of the monomials; the first is about the rounding of float32, squared."""
+"""Ridge penalties, relative to the mean square of the monomials; the first is about float32's error squared."""
 BLOCK = 4096
-"""Rows whose monomials are held at once."""
+"""Rows whose monomials are in memory at once."""
 
 
 @dataclass(frozen=True)
 class Polynomial(DelayEmbedded[float]):
-    """The polynomial of a few past values that errs least in training.
+    """The polynomial of a few past values with the least training error.
 
     Attributes:
         degree: 2 or 3; 1 would be linear.
@@ -38,11 +38,11 @@ class Polynomial(DelayEmbedded[float]):
         return [(f"penalty {penalty:g}", penalty) for penalty in PENALTIES]
 
     def fits(self, features: int) -> bool:
-        """Return whether the monomials are not too many."""
+        """Return whether there are not too many monomials."""
         return comb(features + self.degree, self.degree) <= MOST
 
     def learn(self, x: Tensor, y: Tensor, rests: Sequence[float]) -> list[tuple[Law, int]]:
-        """Return the polynomials of inputs over their largest size."""
+        """Return the polynomials of inputs divided by their largest magnitude."""
         largest = x.abs().max().clamp_min(1e-300)
         fitting = (d for d in range(self.degree, 0, -1) if EXAMPLES * comb(x.shape[1] + d, d) <= len(x))
         features = partial(powers, degree=next(fitting, 1))

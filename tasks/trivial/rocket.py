@@ -25,7 +25,7 @@ class MiniRocket(Predictor):
     """Ridge classification of MiniRocket features: Dempster et al. 2021, arXiv:2012.08791, by aeon.
 
     Attributes:
-        outputs: Logits: one a class, or 1 for two classes.
+        outputs: Logits: one per class, or 1 for two classes.
         kernels: Features, rounded down to a multiple of 84.
     """
 
@@ -33,13 +33,13 @@ class MiniRocket(Predictor):
     kernels: int = 9996
 
     def lacks(self) -> str:
-        """Return how to get aeon, which decides versions of numpy and pandas and is not installed by itself."""
+        """Return how to install aeon, which pins numpy and pandas and is therefore optional."""
         return (
             "" if find_spec("aeon") and find_spec("numba") else "MiniRocket needs aeon: pip install 'longwave[rocket]'"
         )
 
     def fit(self, data: Data[Any]) -> Fitted:
-        """Return the fit whose penalty is right most often on the validation split."""
+        """Return the fit with the penalty of the best validation accuracy."""
         from aeon.transformations.collection.convolution_based import (  # type: ignore[import-not-found]
             MiniRocket as Features,
         )
@@ -68,5 +68,5 @@ class MiniRocket(Predictor):
 
 
 def _series(split: Sequences) -> NDArray[np.float32]:
-    """Return the sequences as they are fed, (N, p, T) float32."""
+    """Return the input sequences, (N, p, T) float32."""
     return torch.cat([piece.inputs.float() for piece in split.pieces(1024)]).transpose(1, 2).contiguous().numpy()

@@ -1,4 +1,4 @@
-"""What predictors of whole sequences share: rows, logits, a penalty; and ridge on a few numbers of each."""
+"""Shared code of predictors of whole sequences: rows, logits, a penalty; and ridge on summary statistics."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from longwave.tasks.trivial.least_squares import triangle, weights
 
 K = TypeVar("K")
 PENALTIES = (1e-8, 1e-4, 1e-2, 1.0)
-"""Of ``SummaryRidge``, relative to the mean square of what it reads."""
+"""Penalties of ``SummaryRidge``, relative to the mean square of its features."""
 
 
 def flat_rows(split: Sequences) -> Tensor:
-    """Return the sequences as they are fed, (N, T·p) float32."""
+    """Return the input sequences, (N, T·p) float32."""
     return torch.cat([piece.inputs.flatten(1).float() for piece in split.pieces(1024)])
 
 
 def logits(classes: Tensor, outputs: int) -> Tensor:
-    """Return logits (N, outputs) that say ``classes``, (N,) int64; of one output the sign."""
+    """Return logits (N, outputs) that predict ``classes``, (N,) int64; with one output by its sign."""
     if outputs == 1:
         return (2.0 * classes - 1.0).unsqueeze(-1)
     return torch.nn.functional.one_hot(classes, outputs).float()
 
 
 def most_right(tried: Iterable[K], outputs: Callable[[K], Tensor], classes: Tensor) -> K:
-    """Return the first that is right most often: ``outputs`` gives logits (N, q), or (N, 1), for ``classes`` (N,)."""
+    """Return the first of the best accuracy: ``outputs`` gives logits (N, q), or (N, 1), for ``classes`` (N,)."""
 
     def hits(each: K) -> int:
         scores = outputs(each)
@@ -46,13 +46,13 @@ def most_right(tried: Iterable[K], outputs: Callable[[K], Tensor], classes: Tens
 
 @dataclass(frozen=True)
 class SummaryRidge(Predictor):
-    """Ridge regression on first, last, least, largest and mean value and standard deviation of each channel.
+    """Ridge regression on first, last, smallest, largest and mean value and standard deviation of each channel.
 
-    The penalty is the one that errs least, squared, on the validation split.
+    The penalty is that of the least squared error on the validation split.
     """
 
     def fit(self, data: Data[Any]) -> Fitted:
-        """Return the fit to values asked once a sequence; of ragged ones the padding does not count."""
+        """Return the fit to target values per sequence; padding does not count."""
         train: Sequences = data.training(SAMPLE)
         upper, wanted = triangle(_summarise(train), train.targets, lambda x: x, len(train)), data.valid.targets.double()
 
@@ -70,7 +70,7 @@ class SummaryRidge(Predictor):
 
 
 def _summarise(split: Sequences) -> Tensor:
-    """Return six numbers a channel and a one, (N, 6 p + 1) float64."""
+    """Return six numbers per channel and a 1, (N, 6 p + 1) float64."""
     x = split.inputs.double()
     steps = torch.full((len(x),), x.shape[1]) if split.lengths is None else split.lengths
     there = (torch.arange(x.shape[1]) < steps[:, None])[..., None]

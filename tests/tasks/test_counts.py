@@ -99,7 +99,7 @@ def test_worms_of_the_true_number_load_and_one_less_or_more_is_refused() -> None
     ):
         change(test, edit)
         refused(
-            eigenworms.TASK, rf"there must be 259 series, as in the original, got {count}\. Is a file cut short, or"
+            eigenworms.TASK, rf"there must be 259 series, as in the original, got {count}\. Is a file truncated, or"
         )
         test.write_text(whole)
     change(train, lambda rows: rows[:100])

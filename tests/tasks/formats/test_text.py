@@ -198,7 +198,7 @@ def test_a_word_that_training_lacks_counts_as_unknown_where_there_is_such_a_word
     data = load(ptb_word.TASK)
     assert whole(data.valid) == [unknown, film, end] and whole(data.test) == [film, unknown, end]
     write_ptb(raw / "ptb", texts={**texts, "train": [["film"]]})
-    with pytest.raises(DataError, match=r"ptb.valid.txt: has a token that ptb.train.txt lacks, and no <unk> is there"):
+    with pytest.raises(DataError, match=r"ptb.valid.txt: has a token that ptb.train.txt lacks, and there is no <unk>"):
         load(ptb_word.TASK)
     with pytest.raises(DataError, match=r"ptb.valid.txt: has a token that ptb.train.txt lacks"):
         load(ptb_char.TASK)

@@ -22,8 +22,8 @@ def describe_successor(rows: Sequence[Row], folders: EditionFolders) -> str:
     one, two = folders.number, folders.next_edition.number
     return (
         f"Edition {two} replaces {len(again)} of these boards: {listed(titles, len(titles))}. Edition {one} has shown "
-        "results on their test data, which are drawn anew there unless they are measured; winners there come from a "
-        "race with fresh seeds; and models of 2024 to 2026 stand beside these."
+        "results on their test data, so generated ones are drawn again there; winners come from a race with fresh "
+        "seeds; and models of 2024 to 2026 are added."
     )
 
 

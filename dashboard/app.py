@@ -1,4 +1,4 @@
-"""The Lab: its pages and their order. Run by ``longwave dashboard``; the store is at the URL in LONGWAVE_STORE."""
+"""The Lab: its pages in order. Run by ``longwave dashboard``; the URL of the store is in LONGWAVE_STORE."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import streamlit as st
 from longwave.dashboard.page_frame import PAGES
 
 st.set_page_config(page_title="Longwave", page_icon="〰️", layout="wide")
-if os.environ.get("LONGWAVE_LOGIN") and not st.user.get("is_logged_in"):  # where nothing is set up, nobody comes in
+if os.environ.get("LONGWAVE_LOGIN") and not st.user.get("is_logged_in"):  # without a configured log-in, nobody gets in
     st.title("Longwave", anchor=False)
     st.button("Log in", on_click=st.login, type="primary")
     st.stop()

@@ -1,4 +1,4 @@
-"""The figures of a board, one at a time: which one, on which axis, and with which printed numbers says the address."""
+"""The figures of a board, one at a time; the URL sets which one, its axis, and whether it has published numbers."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ MOST = 10
 
 
 def board_figures(url: str, rows: Sequence[Row], task_rows: Sequence[Row], printed: bool) -> dict[str, Figure | None]:
-    """Draw one figure of a board with its controls; return it by name, for who takes it along.
+    """Draw one figure of a board with its controls; return it by name, for export.
 
     Args:
         url: Of the store.
-        rows: Of the board, as shown.
-        task_rows: Of all variants of its task.
-        printed: Whether printed numbers are drawn.
+        rows: Rows of the board, as shown.
+        task_rows: Rows of all variants of its task.
+        printed: Whether published numbers are drawn.
     """
     bar = st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center")
     names = [name for name in NAMES if name != "depth" or stacked_rows(rows)]
@@ -76,12 +76,12 @@ def board_figures(url: str, rows: Sequence[Row], task_rows: Sequence[Row], print
 
 
 def draw_log_switch(row: Row, bar: object) -> bool:
-    """Draw the switch of the axis, and return whether it is logarithmic; of an accuracy its error is shown then."""
+    """Draw the axis switch, and return whether it is logarithmic; an accuracy is then shown as an error."""
     return state.draw_switch("Log error" if has_errors(row) else "Log axis", "log", row.goal == "min", bar)
 
 
 def make_figure(url: str, name: str, rows: Sequence[Row], task_rows: Sequence[Row], log: bool, printed: bool) -> Make:
-    """Return what makes the figure of a name."""
+    """Return the function that draws a figure, by name."""
     if log:
         rows, task_rows = ([in_errors(row) for row in some] for some in (rows, task_rows))
     names = table_frames.row_labels(rows)
@@ -98,7 +98,7 @@ def make_figure(url: str, name: str, rows: Sequence[Row], task_rows: Sequence[Ro
 
 
 def by_depth(url: str, rows: Sequence[Row], bar: object) -> Make:
-    """Draw the choice of what is shown against depth, and return what makes that figure."""
+    """Draw the choice of the quantity against depth, and return the function that draws that figure."""
     trials = cached_reads.read_trials(url, tuple(k for row in stacked_rows(rows) for k in row.trials))
     labels = [metric_of(rows), *measures_of(trials)]
     shown = state.draw_buttons("Shown by depth", "depth", labels, container=bar) if len(labels) > 1 else labels[0]
@@ -113,7 +113,7 @@ def draw_pairwise(rows: Sequence[Row], names: Sequence[str]) -> Figure | None:
 
 
 def draw_budgets(url: str, rows: Sequence[Row], log: bool) -> Figure | None:
-    """Return the expected bests of the searches behind the models that are shown."""
+    """Return the expected best scores of the searches behind the models shown."""
     shown = {row.config for row in rows}
     models = {row.model: row.model_title for row in rows}
     curves = [

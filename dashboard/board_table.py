@@ -1,4 +1,4 @@
-"""The table of a board: columns, texts and colours, computed once for all that draw it. Streamlit is not needed."""
+"""The table of a board: columns, texts and colours, shared by all its renderings. Needs no Streamlit."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import DASH, marked_median, result
 
 DOT = " "
-"""Key of the column that shows the model's colour; it says nothing of the row."""
+"""Key of the column with the model's colour, which has no data."""
 RED, GREY = "#D9483B", "#868E97"
 """Colours of diverged shares and of provisional rows; readable on white and on black."""
 BEST_COLOUR = "rgba(23, 105, 170, 0.14)"
-"""Behind the medians that no other is surely better than; never behind a provisional one."""
+"""Background of medians in the best tie group; never of a provisional one."""
 ORDER = (
     "title", "median", "rank_low", DOT, "mean", "n", "share", "superseded", "verification", "parameters", "searched",
     "verdict", "published", "train_seconds", "find_seconds",
 )  # fmt: skip
-"""Keys of the columns that stand first, name and score before all: a phone shows these."""
+"""Keys of the first columns, beginning with name and score: a phone shows these."""
 ALWAYS = ("title", "median", "rank_low")
 """Keys of the columns that every board has."""
 STAR = "★ "
-"""Stands before the name of a pinned row."""
+"""Mark before the name of a pinned row."""
 IF_ANY = ("published", "verdict")
-"""Keys of the columns that stand only where some row has something there."""
+"""Keys of the columns that are shown only if some row has an entry."""
 
 
 @dataclass(frozen=True)
 class BoardView:
-    """The table of a board, computed once for all that draw it.
+    """The table of a board, shared by all its renderings.
 
     Attributes:
         rows: In order.
-        columns: Those that the table has, in order.
-        texts: What each says of each row, by its key.
-        power: Of ten, in units of which medians and means are written.
+        columns: Its columns, in order.
+        texts: Cells of each column, by key.
+        power: Power of ten by which medians and means are scaled.
     """
 
     rows: Sequence[Row]
@@ -60,7 +60,7 @@ class BoardView:
 
 
 def shown_columns(rows: Sequence[Row], keys: Sequence[str] = ()) -> list[Column]:
-    """Return the columns that the table of ``rows`` has, in order: those of ``keys`` beside ``ALWAYS``, if any."""
+    """Return the columns of the table of ``rows``, in order: ``ALWAYS`` and, if given, those of ``keys``."""
     if keys:
         return columns.named_columns([*ALWAYS, *keys])
     chosen = columns.standing("dashboard", rows)
@@ -73,8 +73,8 @@ def view_board(rows: Sequence[Row], keys: Sequence[str] = (), pinned: Collection
 
     Args:
         rows: In order.
-        keys: Of its columns; none for those that say something of some row.
-        pinned: Rows with a star before their name.
+        keys: Of its columns; if empty, those in which some row has an entry.
+        pinned: Rows marked with a star.
     """
     stand = shown_columns(rows, keys)
     power = column_power(rows)
@@ -86,7 +86,7 @@ def view_board(rows: Sequence[Row], keys: Sequence[str] = (), pinned: Collection
 
 
 def board_frame(made: BoardView) -> pd.DataFrame:
-    """Return the board's values by key of their column, one line a row. Numbers stay numbers: columns sort by size."""
+    """Return the board's values by column key, one line per row. Numbers stay numbers, so columns sort by value."""
     frame: dict[str, Any] = {}
     for column in made.columns:
         texts = made.texts[column.key]
@@ -100,9 +100,9 @@ def board_frame(made: BoardView) -> pd.DataFrame:
 
 
 def sort_value(column: Column, row: Row, text: str) -> float | None:
-    """Return what a cell of numbers sorts by: where its text is words in place of a number, worse than any.
+    """Return the sort key of a numeric cell: if its text is not a number, worse than any.
 
-    A browser prints nothing but a dash over no number at all.
+    For a missing number a browser can only print a dash.
     """
     if text == DASH:
         return None
@@ -113,7 +113,7 @@ def sort_value(column: Column, row: Row, text: str) -> float | None:
 
 
 def styled_board(made: BoardView, colours: Sequence[str]) -> Styler:
-    """Return ``board_frame`` as the page prints it: numbers as their column writes them, colours of the models."""
+    """Return ``board_frame`` with the page's formatting: numbers in their column's format, colours of the models."""
     table, rows = board_frame(made).style, made.rows
     table = table.format({column.key: _in_turn(made.texts[column.key]) for column in made.numbers})
     table = table.apply(lambda _: [f"color: {colour}" for colour in colours], subset=[DOT])
@@ -126,7 +126,7 @@ def styled_board(made: BoardView, colours: Sequence[str]) -> Styler:
 
 
 def column_headings(made: BoardView) -> dict[str, tuple[str, str, Align]]:
-    """Return heading, meaning and side of each column of ``board_frame``, by its key."""
+    """Return heading, meaning and alignment of each column of ``board_frame``, by key."""
     unit = f", × {power_text(made.power)}" if made.power else ""
     names = {c.key: c.heading + unit * (c.key in ("median", "mean")) for c in made.columns}
     headings = {c.key: (names[c.key], c.meaning, c.align) for c in made.columns}
@@ -134,6 +134,6 @@ def column_headings(made: BoardView) -> dict[str, tuple[str, str, Align]]:
 
 
 def _in_turn(texts: Sequence[str]) -> Callable[[object], str]:
-    """Return what writes the cells of a column, which are asked for from the first row to the last."""
+    """Return a formatter of a column's cells, called from the first row to the last."""
     turn = cycle(texts)
     return lambda _: next(turn)

@@ -1,4 +1,4 @@
-"""What pages read of the store. It is opened to read alone, and what was read is shared for some seconds."""
+"""Reads of the store for pages: read-only, and cached for some seconds for all visitors."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from longwave.platform.sweeps.plan.stored import draws_are_dependent, search_cur
 from longwave.platform.sweeps.run.status import PackStatus, SweepStatus, running_packs, sweep_status
 
 SECONDS_SHARED = 8
-"""Seconds for which all open pages share one look: nothing that is read is ever changed."""
+"""Seconds for which all open pages share one read; results are never modified."""
 
 
 SECONDS_OF_IMPORTANCE = 600
 
 
 def configured_store() -> str:
-    """Return the URL of the store: in LONGWAVE_STORE, else the one of the data folder."""
+    """Return the URL of the store: LONGWAVE_STORE, else the one in the data folder."""
     return os.environ.get("LONGWAVE_STORE") or store_url(None)
 
 
 @st.cache_resource(show_spinner=False)
 def open_store(url: str) -> Store:
-    """Return the store at ``url``, opened once, to read."""
+    """Return the store at ``url``, opened once, read-only."""
     return Store(url, create=False, read_only=True)
 
 
@@ -50,7 +50,7 @@ def read_board_rows(url: str, task: str | None = None, pool: Pool = EVERYBODY) -
 
 @st.cache_resource(ttl=SECONDS_SHARED, refresh_mode="background", show_spinner=False)
 def read_diagrams(url: str) -> Sequence[Diagram | None]:
-    """Return the critical-difference diagram of each overview; None where too few models or boards are in it."""
+    """Return the critical-difference diagram of each overview; None if it has too few models or boards."""
     return [_diagram_of(part) for part in overviews(read_board_rows(url))]
 
 
@@ -90,14 +90,14 @@ def read_growing_curves(url: str, ids: tuple[str, ...]) -> Sequence[Point]:
 def read_importance(
     url: str, sweep: str, cell: tuple[str, str, str], evaluator: str, ended: int
 ) -> Mapping[str, float]:
-    """Return how much each setting mattered that a sweep searched, by Optuna; empty where few ended.
+    """Return Optuna's importance of each hyper-parameter that a sweep searched; empty if few trials ended.
 
     Args:
         url: Of the store.
-        sweep: Which.
+        sweep: Its name.
         cell: Model, task and variant.
         evaluator: Of ``EVALUATORS``.
-        ended: Search trials that have ended: with another one it is computed anew.
+        ended: Number of search trials that have ended, part of the cache key.
     """
     try:
         searches = read_searches(open_store(url), sweep, cell[0])
@@ -109,12 +109,12 @@ def read_importance(
 
 @st.cache_resource(ttl=SECONDS_SHARED, refresh_mode="background", show_spinner=False)
 def read_catalogue(url: str) -> Sequence[CatalogueEntry]:
-    """Return what the store knows of models and tasks."""
+    """Return the store's records of models and tasks."""
     return open_store(url).catalogue()
 
 
 def task_title(url: str) -> Callable[[str], str]:
-    """Return what gives a task's name in print."""
+    """Return a function from a task to its title."""
     titles = {row.task: row.task_title for row in read_board_rows(url)}
     return lambda task: titles.get(task) or task
 
@@ -127,31 +127,31 @@ def read_sweep_names(url: str) -> Sequence[str]:
 
 @st.cache_resource(ttl=2, show_spinner=False)
 def read_sweep_status(url: str, sweep: str) -> SweepStatus:
-    """Return how a sweep stands."""
+    """Return the status of a sweep."""
     return sweep_status(open_store(url), sweep)
 
 
 def read_live_sweeps(url: str) -> list[SweepStatus]:
-    """Return how the sweeps stand that a driver runs now."""
+    """Return the status of the sweeps that a driver runs now."""
     names = dict.fromkeys(driver.sweep for driver in read_live_drivers(url))
     return [read_sweep_status(url, name) for name in names]
 
 
 @st.cache_resource(ttl=2, show_spinner=False)
 def read_live_drivers(url: str) -> Sequence[Driver]:
-    """Return the drivers that live."""
+    """Return the live drivers."""
     return [driver for driver in read_drivers(open_store(url)) if driver.alive]
 
 
 @st.cache_resource(ttl=2, show_spinner=False)
 def read_running_packs(url: str, sweep: str) -> Sequence[PackStatus]:
-    """Return how far the packs of a sweep are that are trained now."""
+    """Return the progress of the packs of a sweep in training."""
     return running_packs(open_store(url), sweep)
 
 
 @st.cache_resource(ttl=SECONDS_SHARED, refresh_mode="background", show_spinner=False)
 def are_draws_dependent(url: str, sweep: str) -> bool:
-    """Return whether the trials of a sweep are no draws of one law."""
+    """Return whether the trials of a sweep are not independent draws from one distribution."""
     return draws_are_dependent(open_store(url), sweep)
 
 
@@ -163,15 +163,15 @@ def read_trials_of_sweep(url: str, sweep: str) -> Sequence[Trial]:
 
 @st.cache_resource(ttl=SECONDS_SHARED, refresh_mode="background", show_spinner=False)
 def read_search_curves(url: str, task: str) -> Sequence[SearchCurve]:
-    """Return what the searches behind a task's rows were expected to find."""
+    """Return the expected best scores of the searches behind a task's rows."""
     return search_curves(open_store(url), read_board_rows(url, task))
 
 
 def find_row(url: str, name: str) -> Row:
-    """Return the row that a link names, by its name or its first digits.
+    """Return the row of a link, by its key or its first digits.
 
     Raises:
-        ConfigError: No row has the name, or several.
+        ConfigError: No row has the key, or several do.
     """
     matches = [row for row in read_board_rows(url) if row.key.startswith(name)]
     if len(matches) == 1:

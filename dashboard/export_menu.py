@@ -1,4 +1,4 @@
-"""A board as tables to download: what the page shows, in its order."""
+"""A board as tables to download, as shown on the page and in its order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REFERENCES = ("kind", "model", "number", "parameters")
 
 
 def board_as_table(made: BoardView, pool: Pool = EVERYBODY) -> Table:
-    """Return the board as the page shows it, to download; its records hold more, at full precision."""
+    """Return the board as shown on the page, for download; its records have more fields, at full precision."""
     index = [column.key for column in made.columns]
     return replace(
         as_text.board_table(made.rows, pool),
@@ -29,6 +29,6 @@ def board_as_table(made: BoardView, pool: Pool = EVERYBODY) -> Table:
 
 
 def references_as_table(rows: Sequence[Row]) -> Table:
-    """Return one line a number that nobody trained here: kind, name, the number, its size."""
+    """Return one line per number that was not trained here: kind, name, the number, its size."""
     lines = [(r.kind, r.title, plain(r.mean) if r.trivial else published(r), plain(r.parameters)) for r in rows]
     return of_texts(f"{rows[0].board}: not trained here", REFERENCES, lines)

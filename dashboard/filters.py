@@ -1,4 +1,4 @@
-"""Which rows are ranked against each other, which of them are shown, and in which order: from the address to rows."""
+"""Pool, filters and order: which rows are ranked together, which are shown, and how sorted, from the URL."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEYS = {
     "protocol": "protocol", "size": "equal size", "budget": "equal search", "sort": "order", "largest": "largest first",
     "columns": "columns",
 }  # fmt: skip
-"""What the address says of them, and how it is called."""
+"""Their keys in the URL, and their names."""
 EQUAL_WITHIN = 1.25
 """Factor within which sizes and budgets count as equal."""
 OfRow = Callable[[Row], float | str | None]
@@ -36,11 +36,11 @@ SORTS: dict[str, tuple[str, OfRow]] = {
     "find": ("time to find", lambda row: row.find_seconds),
     "energy": ("energy", lambda row: row.joules),
 }
-"""What a table may be sorted by: heading, and the number or text."""
+"""Sort keys of a table: heading, and the number or text."""
 
 
 def describe_filters() -> str:
-    """Return which pickers of pool, filters and order the address has moved, as the end of a sentence."""
+    """Return which pickers of pool, filters and order are not at their default, as the end of a sentence."""
     moved = [name for key, name in KEYS.items() if state.address_value(key)]
     return f"; set: {', '.join(moved)}." if moved else "."
 
@@ -88,12 +88,12 @@ def draw_row_filters(rows: Sequence[Row]) -> list[Row]:
 def draw_similarity_filter(
     label: str, key: str, rows: Sequence[Row], names: dict[str, str], number: OfRow, container: Any
 ) -> Callable[[Row], bool]:
-    """Draw a picker of a row; return a test of whether another has as much of something, within ``EQUAL_WITHIN``."""
+    """Draw a picker of a row; return a test of whether another has an equal quantity, within ``EQUAL_WITHIN``."""
     of = {row.key: float(value) for row in rows if (value := number(row))}
     options = ["", *of]
     if (
         state.address_value(key) and state.address_value(key) not in of
-    ):  # a row that has none, or that the pool left out
+    ):  # a row without this quantity, or outside the pool
         state.write_address(key, "")
     chosen = state.draw_choice(label, key, options, lambda name: names.get(name, "any"), container)
     if not chosen:
@@ -108,7 +108,7 @@ def draw_column_choice() -> list[str]:
 
 
 def draw_sort_order(rows: Sequence[Row], container: Any = st) -> list[Row]:
-    """Draw what decides the order, and return the rows in it; those without the number stand last, ties by rank."""
+    """Draw the choice of order, and return the sorted rows; those without the number come last, ties by rank."""
     key = state.draw_choice("Sort by", "sort", list(SORTS), lambda name: SORTS[name][0], container)
     largest = state.draw_switch("Largest first", "largest", container=container)
     if key == "rank":

@@ -1,7 +1,7 @@
-"""The first thing a browser gets: Streamlit's own page, which says where the server is and what is needed soon.
+"""The first response to a browser: Streamlit's own page, with the server's address and preloads added.
 
-Streamlit looks for its server below each page's own address first, and a browser hears of the code that draws tables
-and figures only once it has been told to draw one.
+Streamlit searches its server below each page's own URL first, and a browser loads the code for tables and figures only
+when the first one is drawn.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 STATIC = Path(st.__file__).parent / "static"
 COMMON_WIDGETS = ("Html", "Selectbox", "Checkbox", "DataFrame", "ButtonGroup", "ArrowVegaLiteChart")
-"""What most pages draw, as Streamlit calls it."""
+"""Elements on most pages, by Streamlit's names."""
 SERVER = '<script>window.__streamlit = {BACKEND_BASE_URL: new URL(".", location.href).href}</script>'
 IMPORTED = re.compile(r"""(?:from|import)\s*["'`]\./([\w.-]+\.js)["'`]""")
 
 
 def index_html() -> str:
-    """Return Streamlit's page with what it is to know."""
+    """Return Streamlit's page with the server's address and preload links."""
     page = (STATIC / "index.html").read_text(encoding="utf-8")
     wanted = dict.fromkeys(
         path.name for name in COMMON_WIDGETS for path in sorted((STATIC / "static/js").glob(f"{name}.*.js"))
@@ -34,7 +34,7 @@ def index_html() -> str:
 
 
 class IndexPage:
-    """Answers for ``pages`` with ``page``, as ``index_html`` returns it, and hands everything else on."""
+    """Serves ``page``, as returned by ``index_html``, for ``pages``, and passes all other requests on."""
 
     def __init__(self, app: ASGIApp, page: str, pages: frozenset[str]) -> None:
         self.app, self.pages = app, pages

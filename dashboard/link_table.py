@@ -1,4 +1,4 @@
-"""Tables of texts whose names are links: they open in the same tab, and a reader can copy and search them."""
+"""Tables of texts with links: these open in the same tab, and texts can be copied and searched."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ BEST = ' class="best"'
 
 @dataclass(frozen=True)
 class Link:
-    """A text that leads to a page of the Lab.
+    """A text with a link to a page of the Lab.
 
     Attributes:
-        text: What is read.
+        text: The visible text.
         page: Name of the page.
-        query: What its address says.
+        query: Query of its URL.
     """
 
     text: str

@@ -1,4 +1,4 @@
-"""What all pages share: their frame, what stands where there is nothing, and how a view is taken along."""
+"""Shared parts of all pages: frame, placeholders for missing content, and export of a view."""
 
 from __future__ import annotations
 
@@ -57,19 +57,19 @@ hr { margin: 0.25rem 0 !important; }
   .st-key-landmarks td:nth-child(n+5), .st-key-landmarks th:nth-child(n+5) { display: none; }
 }
 </style>""".replace("BEST_COLOUR", BEST_COLOUR)
-"""Of all pages. What app.py draws is lost to a visitor whose first page is not home."""
+"""Style of all pages. A visitor whose first page is not home does not get what app.py draws."""
 ENDINGS = {Format.csv: "csv", Format.markdown: "md", Format.latex: "tex", Format.json: "json"}
 Draw = Callable[[str], None]
-"""Draws a page, given the store's URL."""
+"""A function that draws a page, given the store's URL."""
 
 
 def draw_page(title: str, draw: Draw, least: int = refresh_rate.LEAST) -> None:
-    """Draw a page, and again every few seconds while it is open; what is wrong stands there in a sentence.
+    """Draw a page, and redraw it every few seconds while it is open; an error is shown as a sentence.
 
     Args:
-        title: What stands above it.
-        draw: What draws it.
-        least: Seconds between two looks where the server has little to do.
+        title: Its title.
+        draw: The function that draws it.
+        least: Seconds between two redraws on a server with little load.
     """
     st.html(STYLE + pages_bar())
     st.title(title, anchor=False)
@@ -94,17 +94,17 @@ def draw_page(title: str, draw: Draw, least: int = refresh_rate.LEAST) -> None:
 
 
 def pages_bar() -> str:
-    """Return links to all pages, which a phone shows: there Streamlit hides its own behind a button."""
+    """Return links to all pages, for phones, where Streamlit hides its own behind a button."""
     pages = {name: title for section in PAGES.values() for name, title in section.items()}
     links = "".join(f'<a href="{escape_text(page_address(name, {}))}">{title}</a>' for name, title in pages.items())
     return f'<nav class="phone-pages" aria-label="Pages">{links}</nav>'
 
 
 def draw_head(width: int = 640) -> tuple[Any, Any]:
-    """Draw the line above a page's numbers; return the place of its pickers, and that of what takes the view along.
+    """Draw the line above a page's numbers; return the containers of its pickers and of its export menu.
 
     Args:
-        width: Pixels that the pickers take at most; on a phone they take what there is.
+        width: Largest width of the pickers in pixels; on a phone they use the available width.
     """
     row = st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom")
     left = row.container(horizontal=True, vertical_alignment="bottom", width=width)
@@ -112,24 +112,24 @@ def draw_head(width: int = 640) -> tuple[Any, Any]:
 
 
 def draw_foot(every: int) -> None:
-    """Draw when the page looked, and the picker of its theme."""
+    """Draw the time of the last read, and the theme picker."""
     bar = st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="foot")
     bar.caption(describe_freshness(every), width="content")
     theme.draw_theme_choice(bar)
 
 
 def draw_link(container: Any, name: str, label: str, **query: str) -> None:
-    """Draw a link to another page, with what its address is to say."""
+    """Draw a link to another page, with its query."""
     container.page_link(f"views/{name}.py", label=in_streamlit(label), query_params=_query_params(query))
 
 
 def page_address(name: str, query: Mapping[str, str]) -> str:
-    """Return the address of another page, beside this one's."""
+    """Return the URL of another page, relative to this one."""
     return f"{'.' if name == 'overview' else name}?{urlencode(_query_params(query))}"
 
 
 def draw_live_sweeps(url: str) -> bool:
-    """Draw a line a sweep that is running, with a link to its page; return whether there is any."""
+    """Draw one line per running sweep, with a link to its page; return whether there is any."""
     live = cached_reads.read_live_sweeps(url)
     for status in live:
         bar = st.container(horizontal=True, vertical_alignment="center")
@@ -139,22 +139,22 @@ def draw_live_sweeps(url: str) -> bool:
 
 
 def draw_command(why: str, text: str) -> None:
-    """Draw a command to copy, and what it is good for."""
+    """Draw a command to copy, and its purpose."""
     st.markdown(in_streamlit(why))
     st.code(text, language=None, wrap_lines=True)
 
 
 def draw_figure(made: Callable[[], Figure | None], key: str, lacking: str = "") -> Figure | None:
-    """Draw a figure and return it; one that cannot be drawn becomes a sentence, and None.
+    """Draw a figure and return it; if it fails, show a sentence and return None.
 
     Args:
-        made: Gives it, or None where there is nothing to draw.
+        made: Returns the figure, or None if there is nothing to draw.
         key: Its name on the page.
-        lacking: What is said where there is nothing.
+        lacking: Sentence shown if there is nothing.
     """
     try:
         drawn = made()
-    except Exception as error:  # a figure must never take its page along
+    except Exception as error:  # a failing figure must not break its page
         st.info(in_streamlit(f"This figure cannot be drawn: {error}"))
         return None
     if drawn is None:
@@ -162,7 +162,7 @@ def draw_figure(made: Callable[[], Figure | None], key: str, lacking: str = "") 
             st.caption(lacking)
         return None
     spec = drawn.spec()
-    spec["config"]["text"] = {"color": FAINT}  # without one a page's texts are black, on dark ground too
+    spec["config"]["text"] = {"color": FAINT}  # without it texts are black, even on a dark background
     st.vega_lite_chart(spec, key=key, alt=drawn.title)
     return drawn
 
@@ -170,11 +170,11 @@ def draw_figure(made: Callable[[], Figure | None], key: str, lacking: str = "") 
 def draw_share_menu(
     name: str, tables: Sequence[Table] = (), figures: Mapping[str, Figure | None] | None = None
 ) -> None:
-    """Draw what takes a view along: its link, how it is cited, its tables and figures as files.
+    """Draw the export menu of a view: its link, its citation, its tables and figures as files.
 
     Args:
         name: Of the view, for its files.
-        tables: What is on screen.
+        tables: Those on screen.
         figures: By name; None is left out.
     """
     with st.popover("Share", help="Link, citation, tables and figures of this view"):
@@ -201,24 +201,24 @@ def draw_share_menu(
 
 
 def view_address() -> str:
-    """Return the address of this view."""
+    """Return the URL of this view."""
     parts = urlsplit(str(st.context.url or ""))
     query = {**dict(st.query_params.items()), **theme.theme_params(), **stars.star_params()}
     return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(query), ""))
 
 
 def cite_view(name: str) -> str:
-    """Return how a view is cited: what, of which store, read when, where."""
+    """Return the citation of a view: name, store, time of reading, URL."""
     return f"{name}. Longwave leaderboard, read {datetime.now(UTC):%d %b %Y, %H:%M} UTC. {view_address()}"
 
 
 def describe_freshness(every: int) -> str:
-    """Return when the page looked, and when it will again."""
+    """Return the time of the last read and the interval to the next."""
     return f"read at {datetime.now(UTC):%H:%M:%S} UTC, again every {every} s"
 
 
 def _query_params(query: Mapping[str, str]) -> dict[str, str]:
-    """Return what an address is to say: nothing that is empty, the theme, and the pinned rows."""
+    """Return the query of a URL: non-empty values, the theme, and the pinned rows."""
     return {k: v for k, v in query.items() if v} | theme.theme_params() | stars.star_params()
 
 

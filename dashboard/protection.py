@@ -1,4 +1,4 @@
-"""What every answer of the Lab says to a browser, and what a visitor who has not logged in may not ask for."""
+"""Security headers of all responses of the Lab, and paths forbidden to visitors who have not logged in."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 INTERNAL = "_stcore"
-"""In the paths of what Streamlit serves for itself: metrics, uploads, programs that run pages."""
+"""Parts of the paths of Streamlit's own services: metrics, uploads, programs that run pages."""
 OPEN = ("/_stcore/health", "/_stcore/host-config", "/_stcore/stream")
-"""What a page needs before its visitor has logged in: the last runs ``app.py``, which asks for the log-in."""
+"""Paths that a page needs before log-in: the last one runs ``app.py``, which shows the log-in."""
 INLINE = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 
 
 def content_policy(html: str) -> str:
-    """Return the Content-Security-Policy that allows the scripts of this server and those written out in ``html``.
+    """Return the Content-Security-Policy that allows the scripts of this server and those inlined in ``html``.
 
-    Vega compiles the expressions of a figure, for which it needs ``unsafe-eval``; Streamlit writes styles into the
-    page.
+    Vega compiles the expressions of a figure, which needs ``unsafe-eval``; Streamlit inlines styles.
     """
     own = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in INLINE.findall(html)]
     rules = {
@@ -40,12 +39,12 @@ def content_policy(html: str) -> str:
 
 
 class Protection:
-    """Adds headers to every answer; with a log-in, hides what is Streamlit's own.
+    """Adds headers to every response; with a log-in, blocks Streamlit's own services.
 
     Args:
-        app: What answers.
+        app: The application.
         policy: The Content-Security-Policy.
-        login: Whether visitors are asked to log in.
+        login: Whether visitors must log in.
     """
 
     def __init__(self, app: ASGIApp, policy: str, login: bool) -> None:

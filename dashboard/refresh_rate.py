@@ -1,4 +1,4 @@
-"""How often open pages look at the store: the more pages are open, and the longer a look takes, the more seldom."""
+"""How often open pages redraw: less often with more open pages and slower reads."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import uuid
 import streamlit as st
 
 LEAST, MOST = 10, 160
-"""Seconds between two looks of a page."""
+"""Seconds between two redraws of a page."""
 SHARE_OF_CORE = 0.25
-"""Of one core's time that looks of themselves may take."""
+"""Share of one core's time for automatic redraws."""
 SECONDS_OPEN = 2 * MOST
-"""Seconds after which a page that has not looked is taken for closed."""
+"""Seconds without a redraw after which a page counts as closed."""
 SMOOTHING = 0.8
-"""Weight of earlier looks in how long one takes."""
+"""Weight of earlier redraws in the mean duration."""
 
 
 class RefreshRate:
-    """What the server's pages take; all sessions share one."""
+    """Time that the server's pages take; shared by all sessions."""
 
     def __init__(self) -> None:
         self._seen: dict[str, float] = {}
@@ -35,7 +35,7 @@ class RefreshRate:
             self._seen = {name: at for name, at in self._seen.items() if at > now - SECONDS_OPEN}
 
     def every(self, least: int = LEAST) -> int:
-        """Return the seconds between two looks: ``least``, doubled until all pages keep within ``SHARE_OF_CORE``."""
+        """Return the seconds between two redraws: ``least``, doubled until all pages stay within ``SHARE_OF_CORE``."""
         need = len(self._seen) * self._took / SHARE_OF_CORE
         while least < min(need, MOST):
             least *= 2
@@ -44,10 +44,10 @@ class RefreshRate:
 
 @st.cache_resource(show_spinner=False)
 def shared_rate() -> RefreshRate:
-    """Return the one of this server."""
+    """Return the instance of this server."""
     return RefreshRate()
 
 
 def visitor_id() -> str:
-    """Return the name of this session."""
+    """Return the id of this session."""
     return str(st.session_state.setdefault("visitor", uuid.uuid4().hex))

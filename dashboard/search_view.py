@@ -1,4 +1,4 @@
-"""What a sweep's search has found so far: its best, its settings, and how to train a setting once more."""
+"""Results of a sweep's search so far: best trial, settings, and how to retrain a setting."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from longwave.platform.search.studies import EVALUATORS
 from longwave.platform.statistics.verdict import ENOUGH
 
 SLIDER_STOPS = 60
-"""Values that a slider stops at."""
+"""Number of stops of a slider."""
 
 
 def draw_search(url: str, sweep: str, trials: Sequence[Trial]) -> dict[str, Figure | None]:
-    """Draw what the search has found, model by model: its best and its settings. Return the figures by name."""
+    """Draw the results of the search, model by model: best trial and settings. Return the figures by name."""
     cells = {(t.config.model, t.config.task, t.config.variant): False for t in trials}
     cells |= {(t.config.model, t.config.task, t.config.variant): True for t in trials if t.config.phase == "search"}
     st.subheader("The search so far", anchor=False)
@@ -72,7 +72,7 @@ def draw_search(url: str, sweep: str, trials: Sequence[Trial]) -> dict[str, Figu
 
 
 def describe_best(so_far: SearchProgress, rows: Sequence[Row], metric: str) -> str:
-    """Return the best so far in a sentence: of the search, of what half of it would find, of the retrainings."""
+    """Return the best so far in a sentence: of the search, the expected best of half of it, of the retrainings."""
     if not so_far.winner or not so_far.winner.run:
         return "No search trial has ended with a metric yet."
     value, ended = so_far.winner.run.valid, len(so_far.ended)
@@ -95,9 +95,9 @@ def describe_best(so_far: SearchProgress, rows: Sequence[Row], metric: str) -> s
 def draw_settings(
     url: str, sweep: str, cell: tuple[str, str, str], trials: Sequence[Trial]
 ) -> dict[str, Figure | None]:
-    """Draw the settings: ranges to pick trials by, lines through all settings, a surface of two, and the trials.
+    """Draw the settings: range filters, parallel coordinates, a surface over two of them, and the trials.
 
-    How much each setting mattered stands beside the lines.
+    Hyper-parameter importance is next to the parallel coordinates.
     """
     goal, metric = trials[0].about.goal, trials[0].about.metric
     names = varied_settings(trials)
@@ -127,7 +127,7 @@ def draw_settings(
             lambda: surface(ended, across, up, goal, metric), "surface", "Too few trials have ended."
         )
     draw_retraining(sorted(kept, key=lambda t: rank_key(t, goal)), names)
-    with right:  # it takes longest, and pedanova, which is first, least of that
+    with right:  # the slowest part; pedanova, the default, is the fastest evaluator
         evaluator = state.draw_buttons("Importance by", "importance", sorted(EVALUATORS, reverse=True))
         rated = cached_reads.read_importance(url, sweep, cell, evaluator, len(ended))
         drawn["importance"] = page_frame.draw_figure(
@@ -137,7 +137,7 @@ def draw_settings(
 
 
 def draw_range_sliders(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
-    """Draw a slider a setting, and return the trials that lie in all of them."""
+    """Draw one slider per setting, and return the trials within all ranges."""
     kept = list(trials)
     columns = st.columns(min(3, len(names)))
     for k, name in enumerate(names):
@@ -176,7 +176,7 @@ def draw_retraining(trials: Sequence[Trial], names: Sequence[str]) -> None:
 
 
 def retraining_file(trial: Trial) -> str:
-    """Return a sweep file that trains one trial's settings with fresh seeds: all of them fixed, nothing searched."""
+    """Return a sweep file that retrains one trial's settings with fresh seeds, without a search."""
     config = trial.config
     settings: dict[str, Any] = {"name": f"again-{config.id[:8]}", "task": config.task, "variant": config.variant}
     settings |= {"models": [config.model], "trials": 1, "retrain": ENOUGH}

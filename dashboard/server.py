@@ -1,4 +1,4 @@
-"""The Lab as a server: what its first visitor would wait for is done before it answers."""
+"""The Lab as a server: slow first-time work is done before it serves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAGES = Path(__file__).parent / "views"
 
 
 def imported_modules() -> set[str]:
-    """Return the modules that pages import; pages themselves are scripts, run for each visitor."""
+    """Return the modules that pages import; the pages are scripts, run for each visitor."""
     trees = [ast.parse(page.read_text(encoding="utf-8")) for page in PAGES.glob("*.py")]
     imports = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
     return {node.module for node in imports if node.module}
@@ -31,13 +31,13 @@ def imported_modules() -> set[str]:
 
 @asynccontextmanager
 async def ready(_: st.App) -> AsyncIterator[None]:
-    """Import what pages need and read the boards once; pages tell what is wrong with the store."""
+    """Import the modules of pages and read the boards once; pages report errors of the store."""
     for module in sorted(imported_modules()):
         importlib.import_module(module)
     with suppress(LongwaveError):
         cached_reads.read_board_rows(cached_reads.configured_store())
     gc.collect()
-    gc.freeze()  # Streamlit looks for garbage after each run of a page: what stays need not be looked through
+    gc.freeze()  # Streamlit collects garbage after each run of a page: exclude permanent objects
     yield
 
 

@@ -1,4 +1,4 @@
-"""Rows that a reader has pinned with a star: the link holds them, and they stay while other pages are opened."""
+"""Rows pinned with a star: they are in the URL, and stay pinned on other pages."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from longwave.dashboard.board_table import STAR
 from longwave.platform.boards.row import SHORT, Row
 
 KEY = "star"
-"""Of the address; of the session, too."""
+"""Key in the URL and in the session."""
 
 
 def pinned_names() -> list[str]:
-    """Return the first digits of the pinned rows: those of the address, else of the last page that had some."""
+    """Return the first digits of the pinned rows: from the URL, else from the last page with some."""
     if named := state.address_list(KEY):
         st.session_state[KEY] = named
     return list(st.session_state.get(KEY, ()))
 
 
 def star_params() -> dict[str, str]:
-    """Return what an address says of the pinned rows: nothing where there are none."""
+    """Return the pinned rows for a URL's query: empty if there are none."""
     return {KEY: ",".join(names)} if (names := pinned_names()) else {}
 
 
@@ -33,7 +33,7 @@ def is_pinned(row: Row) -> bool:
 
 
 def pinned_first(rows: Sequence[Row], hidden: Sequence[Row]) -> list[Row]:
-    """Return rows with the pinned ones first, also those of ``hidden``, which a filter left out."""
+    """Return rows with the pinned ones first, including those of ``hidden``, which a filter left out."""
     names = pinned_names()
     pinned = [row for row in [*rows, *(row for row in hidden if row not in rows)] if row.key[:SHORT] in names]
     return [*pinned, *(row for row in rows if row not in pinned)]

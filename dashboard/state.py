@@ -1,6 +1,6 @@
-"""What the address says. Every picker writes it: each view is a link, and back undoes the last click.
+"""State in the URL. Every picker writes to it: each view has a link, and Back undoes the last click.
 
-Streamlit binds widgets to the address as well, but replaces the browser's last entry in place of adding one.
+Streamlit can also bind widgets to the URL, but it replaces the last history entry instead of adding one.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ Writer = Callable[[str], str]
 
 
 def address_value(key: str) -> str:
-    """Return what the address says under ``key``, empty if nothing."""
+    """Return the URL's value of ``key``, or an empty string."""
     return str(st.query_params.get(key, ""))
 
 
 def address_list(key: str) -> list[str]:
-    """Return the parts of a list in the address."""
+    """Return the items of a list in the URL."""
     return [part for part in address_value(key).split(",") if part]
 
 
 def write_address(key: str, value: str | Iterable[str], usual: str = "") -> None:
-    """Write a value or a list into the address; what is usual is left out."""
+    """Write a value or a list into the URL; defaults are left out."""
     text = value if isinstance(value, str) else ",".join(value)
     if text == usual:
         st.query_params.pop(key, None)
@@ -40,7 +40,7 @@ def draw_choice(label: str, key: str, options: Sequence[str], say: Writer = str,
     """Draw a picker of one of ``options`` and return the choice: that of the address, else the first.
 
     Raises:
-        ConfigError: The address names none of them; the picker stands there all the same.
+        ConfigError: The URL has another value; the picker is drawn all the same.
     """
     now = address_value(key) or options[0]
     st.session_state[_widget_key(key)] = now if now in options else None
@@ -53,7 +53,7 @@ def draw_choice(label: str, key: str, options: Sequence[str], say: Writer = str,
 
 
 def draw_buttons(label: str, key: str, options: Sequence[str], say: Writer = str, container: Any = st) -> str:
-    """Draw buttons for a few ``options`` and return the choice: that of the address, else the first."""
+    """Draw buttons for a few ``options`` and return the choice: from the URL, else the first."""
     now = address_value(key) if address_value(key) in options else options[0]
     st.session_state[_widget_key(key)] = now
     container.segmented_control(
@@ -72,7 +72,7 @@ def draw_choices(
     usual: Sequence[str] = (),
     most: int | None = None,
 ) -> list[str]:
-    """Draw a picker of any of ``options``, ``most`` of them, and return the choice; none is ``usual``."""
+    """Draw a picker of up to ``most`` of ``options``, and return the choice; if empty, ``usual``."""
     now = [part for part in address_list(key) if part in options][:most] or list(usual)
     st.session_state[_widget_key(key)] = now
     container.multiselect(
@@ -97,14 +97,14 @@ def draw_switch(label: str, key: str, usual: bool = False, container: Any = st) 
 
 
 def draw_text_field(label: str, key: str, container: Any = st, hint: str = "") -> str:
-    """Draw a field of text and return what is in it."""
+    """Draw a text field and return its content."""
     st.session_state[_widget_key(key)] = address_value(key)
     container.text_input(label, key=_widget_key(key), on_change=_write_choice, args=(key,), placeholder=hint)
     return address_value(key)
 
 
 def draw_number_field(label: str, key: str, low: int, high: int, container: Any = st) -> int:
-    """Draw a field of a whole number and return it, ``low`` if the address says nothing that may stand there."""
+    """Draw a field for a whole number and return it, or ``low`` if the URL has no valid one."""
     text = address_value(key)
     now = min(max(int(text), low), high) if text.isascii() and text.isdigit() else low
     st.session_state[_widget_key(key)] = now
@@ -115,11 +115,11 @@ def draw_number_field(label: str, key: str, low: int, high: int, container: Any 
 
 
 def draw_range_slider(label: str, key: str, options: Sequence[float], container: Any = st) -> tuple[float, float]:
-    """Draw a slider over ``options``, in order and two at least, and return both ends of what is kept."""
+    """Draw a slider over ``options``, at least two and in order, and return both ends of the selection."""
     ends = [_nearest_option(part, options) for part in address_value(key).split("..")]
     known = sorted(value for value in ends if value is not None)
     low, high = known if len(known) == len(ends) == 2 else (options[0], options[-1])
-    # A slider has one end or two by what it is given, not by the session.
+    # Whether a slider has one end or two depends on its arguments, not on the session.
     name = f"{_widget_key(key)} {_format_span(low, high)}"
     container.select_slider(
         label, options, (low, high), key=name, format_func=lambda value: f"{value:.3g}", on_change=_write_range,
@@ -129,7 +129,7 @@ def draw_range_slider(label: str, key: str, options: Sequence[float], container:
 
 
 def _nearest_option(text: str, options: Sequence[float]) -> float | None:
-    """Return the option nearest to what a text says; None where it says no number."""
+    """Return the option nearest to the number in a text, or None."""
     try:
         value = float(text)
     except ValueError:
@@ -142,17 +142,17 @@ def _format_span(low: float, high: float) -> str:
 
 
 def _write_choice(key: str, usual: str = "") -> None:
-    """Write what a picker was moved to into the address."""
+    """Write a picker's new value into the URL."""
     value = st.session_state[_widget_key(key)]
     text = "yes" if value is True else "no" if value is False else value
     write_address(key, text if isinstance(text, list) else str("" if text is None else text), usual)
 
 
 def _write_range(key: str, name: str, usual: str) -> None:
-    """Write what a slider was moved to into the address."""
+    """Write a slider's new range into the URL."""
     write_address(key, _format_span(*st.session_state[name]), usual)
 
 
 def _widget_key(key: str) -> str:
-    """Return the key of a picker among Streamlit's, which is not the address's."""
+    """Return a picker's key in Streamlit, which differs from that in the URL."""
     return f"pick {key}"

@@ -1,4 +1,4 @@
-"""A board as a table on a page: as many lines as it has rows, each a click away from its seeds."""
+"""A board as a table on a page: one line per row; selecting one shows its seeds."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ WIDTHS = {
 }  # fmt: skip
 """Pixels."""
 SIGN, NAME = 7.5, (90, 200)
-"""Pixels of a character, and the least and most that a column takes which is as wide as what stands in it."""
+"""Pixels per character, and smallest and largest width of a column fitted to its content."""
 
 
 def draw_board(made: BoardView) -> list[Row]:
-    """Draw the table of one board; return those that are selected, which the address names."""
+    """Draw the table of one board; return the selected rows, which are in the URL."""
     linked, rows = state.address_list("select"), made.rows
     start = [k for k, row in enumerate(rows) if any(row.key.startswith(name) for name in linked)]
     key = f"{table_frames.board_key(rows)} {start}"
@@ -47,12 +47,12 @@ def draw_board(made: BoardView) -> list[Row]:
 
 
 def text_width(texts: Sequence[str]) -> int:
-    """Return the pixels of a column that is as wide as what stands in it."""
+    """Return the width in pixels of a column fitted to its content."""
     return round(min(max(SIGN * max(map(len, texts), default=0) + 20, NAME[0]), NAME[1]))
 
 
 def table_headings(made: BoardView) -> dict[str, Any]:
-    """Return the table's headings, widths in pixels, sides and definitions."""
+    """Return the table's headings, widths in pixels, alignments and definitions."""
     column = st.column_config.Column
     widths = {**WIDTHS, "title": text_width(made.texts["title"]), "n": text_width(made.texts.get("n", ()))}
     return {

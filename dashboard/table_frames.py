@@ -1,4 +1,4 @@
-"""From board rows, trials and environments to the text and data frames on the page. Pure; Streamlit is not needed."""
+"""From board rows, trials and environments to texts and data frames on pages. Needs no Streamlit."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from longwave.platform.statistics.verdict import ENOUGH
 
 
 def ranked_how(row: Row, selections: Iterable[str]) -> str:
-    """Return the line that says what is ranked and how.
+    """Return the line on what is ranked and how.
 
     Args:
         row: Any row of the board.
-        selections: The epochs its retrainings are scored at: ``best`` by validation, or ``last``.
+        selections: Epochs at which its retrainings are scored: ``best`` by validation, or ``last``.
     """
     epochs = {"best": "the epoch best on validation", "last": "its last epoch"}
     scored = " or ".join(epochs[s] for s in sorted(set(selections)))
@@ -39,12 +39,12 @@ def ranked_how(row: Row, selections: Iterable[str]) -> str:
 
 
 def list_variants(rows: Iterable[Row]) -> list[str]:
-    """Return the variants of ``rows``, the numbers in them by size: ``N=500`` before ``N=2000``."""
+    """Return the variants of ``rows``, sorted with numbers by value: ``N=500`` before ``N=2000``."""
     return sorted({row.variant for row in rows}, key=lambda name: [(len(p), p) for p in re.split(r"(\d+)", name)])
 
 
 def row_labels(rows: Sequence[Row]) -> list[str]:
-    """Return one label a row, as people may see it: the model, and what else it takes to tell it apart."""
+    """Return one label per row for display: the model, and what else makes it unique."""
     return [escape_invisible(row.label) for row in rows]
 
 
@@ -65,7 +65,7 @@ def short_text(row: Row) -> str:
 
 
 def seeds_frame(trials: Sequence[Trial]) -> pd.DataFrame:
-    """Return one line a retraining: seed, how it ended, best epoch, metrics, time; reasons if there are any."""
+    """Return one line per retraining: seed, outcome, best epoch, metrics, time, and reasons if any."""
     runs = [trial.run for trial in trials]
     frame = pd.DataFrame(
         {
@@ -83,7 +83,7 @@ def seeds_frame(trials: Sequence[Trial]) -> pd.DataFrame:
 
 
 def published_frame(row: Row) -> pd.DataFrame:
-    """Return one line a published number of the row: as printed, and how ours stands to it."""
+    """Return one line per published number of the row: as printed, and compared with ours."""
     lines = [_published_line(number) for number in row.published]
     return pd.DataFrame([{name: in_streamlit(text) for name, text in line.items()} for line in lines])
 
@@ -105,7 +105,7 @@ def _published_line(number: Mapping[str, Any]) -> dict[str, str]:
 
 
 def config_frame(row: Row, trial: Trial) -> pd.DataFrame:
-    """Return the row's settings, one a line: parameters, options, sizes, recipe, versions."""
+    """Return the row's settings, one per line: parameters, options, sizes, recipe, versions."""
     config = trial.config
     settings: dict[str, Any] = {name: f"{value:.4g}" for name, value in row.params.items()}
     settings |= row.options
@@ -127,14 +127,14 @@ def config_frame(row: Row, trial: Trial) -> pd.DataFrame:
 
 
 def choice_frame(row: Row) -> pd.DataFrame:
-    """Return how the row's setting was chosen, a column of boards a line; what is not known is left out."""
+    """Return how the row's setting was chosen, one board column per line; unknown ones are left out."""
     chosen = [column for column in columns.COLUMNS if column.key in columns.OF_CHOICE]
     texts = {column.heading: text for column in chosen if (text := column.text(row)) != DASH}
     return pd.DataFrame({"column": list(texts), "value": list(map(in_streamlit, texts.values()))})
 
 
 def provenance_frame(environments: Sequence[Mapping[str, str]]) -> pd.DataFrame:
-    """Return facts by line and environments by column; a dash where one lacks a fact."""
+    """Return facts by line and environments by column; a dash for a missing fact."""
     first = ("commit", "dirty", "device", "kernel", "tf32", "threads", "system", "python")
     known = [name for name in first if any(name in facts for facts in environments)]
     names = known + sorted({name for facts in environments for name in facts} - set(known))
@@ -149,5 +149,5 @@ def provenance_frame(environments: Sequence[Mapping[str, str]]) -> pd.DataFrame:
 
 
 def board_key(rows: Sequence[Row]) -> str:
-    """Return the table's widget key: another one when rows come, go or change places, for selections are places."""
+    """Return the table's widget key, which changes when rows are added, removed or moved: selections are positions."""
     return "board " + digest([row.config or row.title for row in rows])

@@ -1,4 +1,4 @@
-"""Light or dark, as the address says: a link opens in the theme in which it was copied."""
+"""Light or dark, from the URL: a link opens in the theme in which it was copied."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from longwave.dashboard import state
 
 THEMES = ("system", "light", "dark")
 KEPT, WHERE = "theme", "theme's page"
-"""Of the session: the theme, and the page whose address named it."""
-# Where Streamlit's own menu keeps the choice, by page; it is read when a page is loaded.
+"""Session keys: the theme, and the page whose URL set it."""
+# Where Streamlit's own menu stores the choice, by page; it is read when a page is loaded.
 SCRIPT = """<script>{
 const key = `stActiveTheme-${location.pathname}-v2`, wanted = %s;
 if ((localStorage.getItem(key) || '"System"') !== wanted) { localStorage.setItem(key, wanted); location.reload(); }
@@ -21,35 +21,33 @@ if ((localStorage.getItem(key) || '"System"') !== wanted) { localStorage.setItem
 
 
 def current_theme() -> str:
-    """Return the theme of the address; of the last address that named one, where another page was opened since."""
+    """Return the theme of the URL, or of the last URL with one if another page was opened since."""
     page, requested = urlsplit(str(st.context.url or "")).path, state.address_value("theme")
     if requested in THEMES:
         st.session_state[KEPT], st.session_state[WHERE] = requested, page
-    elif st.session_state.get(WHERE) == page:  # the way back from the click that named it
+    elif st.session_state.get(WHERE) == page:  # Back undid the click that set it
         st.session_state[KEPT] = THEMES[0]
     return str(st.session_state.get(KEPT, THEMES[0]))
 
 
 def theme_params() -> dict[str, str]:
-    """Return what an address says of the theme: nothing where it is the system's."""
+    """Return the theme for a URL's query: empty for the system's."""
     return {} if (now := current_theme()) == THEMES[0] else {"theme": now}
 
 
 def theme_script(theme: str) -> str:
-    """Return the element that brings a page into a theme."""
+    """Return the element that sets a page's theme."""
     return SCRIPT % json.dumps(json.dumps(theme.capitalize()))
 
 
 def draw_theme_choice(container: Any) -> None:
-    """Draw the picker of the theme, and bring the page into the one that is asked for."""
+    """Draw the theme picker, and set the page to the chosen theme."""
     now = current_theme()
     st.session_state["pick theme"] = now
     container.segmented_control(
         "Theme", THEMES, key="pick theme", on_change=_write_theme, required=True, label_visibility="collapsed"
     )
-    if now == THEMES[0] or state.address_value(
-        "theme"
-    ):  # on pages opened since it stays as it is, until they are loaded anew
+    if now == THEMES[0] or state.address_value("theme"):  # pages opened since keep theirs until reloaded
         st.html(theme_script(now), unsafe_allow_javascript=True)
 
 

@@ -1,4 +1,4 @@
-"""Up to five models, or rows, side by side: each against the first, board by board, with the verdict in a sentence."""
+"""Up to five models, or rows: each against the first, board by board, with the verdict in a sentence."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from longwave.platform.render.export import Table
 from longwave.platform.render.harmless import in_streamlit
 
 MOST = 5
-"""Models, or rows, that stand side by side."""
+"""Largest number of models, or rows."""
 
 
 def draw(url: str) -> None:
-    """Draw the comparison of the rows, or of the models, that the address names."""
+    """Draw the comparison of the rows, or of the models, in the URL."""
     rows = cached_reads.read_board_rows(url)
     pickers, corner = page_frame.draw_head(1000)
     chosen = [cached_reads.find_row(url, name) for name in state.address_list("rows")[:MOST]]
@@ -51,7 +51,7 @@ def pick_models(rows: Sequence[Row], container: object) -> list[str]:
     """Draw the picker of models and return the choice: by default the two best of the boards that share models.
 
     Raises:
-        ConfigError: There are no two models, or the address names one that is not there.
+        ConfigError: There are fewer than two models, or the URL has an unknown one.
     """
     titles = {row.model: row.model_title for row in rows if row.current}
     if len(titles) < 2:
@@ -70,7 +70,7 @@ def pick_models(rows: Sequence[Row], container: object) -> list[str]:
 def draw_ratios(
     comparisons: Sequence[Comparison], families: dict[str, str], models: Sequence[str]
 ) -> dict[str, Figure | None]:
-    """Draw the ratios of errors board by board, a figure for each model beside the first; return them by name."""
+    """Draw the error ratios board by board, one figure per model after the first; return them by name."""
     figures: dict[str, Figure | None] = {}
     columns = st.columns(min(2, len(comparisons)), gap="medium")
     for k, (each, model) in enumerate(zip(comparisons, models[1:], strict=True)):

@@ -1,4 +1,4 @@
-"""What results cost: hours and energy by model and board, of the search and of the retrainings; cost against score."""
+"""Cost of results: hours and energy by model and board, of the search and of the retrainings; cost against score."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HEAD = (
     "parameters",
 )
 TABLE = 420
-"""Pixels of the table, which scrolls."""
+"""Height of the table in pixels; it scrolls."""
 BY = {"model": "by model", "place": "by board"}
 
 

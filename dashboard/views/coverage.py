@@ -1,4 +1,4 @@
-"""Which models were run on which boards, with how many seeds, and the command that fills a hole."""
+"""Which models were run on which boards, with how many seeds, and the command for a missing cell."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from longwave.platform.statistics.verdict import ENOUGH
 
 
 def draw(url: str) -> None:
-    """Draw the matrix of models and boards, and the command that fills one of its cells."""
+    """Draw the matrix of models and boards, and the command for one of its cells."""
     rows = [row for row in cached_reads.read_board_rows(url) if row.current]
     if not rows:
         raise ConfigError("The store holds no retrainings yet. Finished cells will appear here.")
@@ -63,7 +63,7 @@ def draw(url: str) -> None:
 
 
 def make_square(title: str, board: str, row: Row | None) -> Square:
-    """Return what a cell is: its state in a colour and in a word."""
+    """Return the state of a cell, as a colour and a word."""
     where = f"{title} on {board}"
     if row is None:
         return Square(title, board, "not run", "·", f"{where}: not run")

@@ -1,4 +1,4 @@
-"""One model: its equation and paper, how it stands to a baseline on each board, what its settings do."""
+"""One model: its equation and paper, its comparison with a baseline on each board, the effect of its settings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from longwave.platform.render.harmless import in_streamlit
 
 
 def draw(url: str) -> None:
-    """Draw the model that the address names."""
+    """Draw the model in the URL."""
     rows = [row for row in cached_reads.read_board_rows(url) if row.kind == "reproduced"]
     models = sorted({row.model for row in rows})
     if not models:
@@ -58,7 +58,7 @@ def draw(url: str) -> None:
 
 
 def draw_rows(rows: Sequence[Row]) -> None:
-    """Draw one line a row of the model: where it stands on which board, with links to both."""
+    """Draw one line per row of the model: its rank on each board, with links to both."""
     lines: list[list[str | Link]] = [
         [
             Link(row.board, "task", {"task": row.task, "variant": row.variant}),
@@ -73,7 +73,7 @@ def draw_rows(rows: Sequence[Row]) -> None:
 
 
 def draw_standing(comparison: Comparison, family: str) -> Figure | None:
-    """Draw how a model stands to another, board by board: below 1 its errors are smaller."""
+    """Draw a model's error ratios to another, board by board: below 1 its errors are smaller."""
     st.markdown(f"**{in_streamlit(comparison.verdict)}**")
     lines = [
         Ratio(
@@ -95,7 +95,7 @@ def draw_standing(comparison: Comparison, family: str) -> Figure | None:
 
 
 def draw_searches(url: str, model: str, tasks: list[str]) -> Figure | None:
-    """Draw what the settings of its search trials did, two at a time, and return that."""
+    """Draw the effect of the settings of its search trials, two at a time, and return it."""
     st.subheader("Effect of its settings", anchor=False)
     bar, _ = page_frame.draw_head()
     task = state.draw_choice("Task", "task", tasks, cached_reads.task_title(url), bar)

@@ -1,4 +1,4 @@
-"""Home: what this is, which boards tell models apart, which model is best on each, and all models by all boards."""
+"""Home: what this is, which boards separate models, which model is best on each, and all models by all boards."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BOARDS = ("board", "separates", "best network", "median [95 %]", "how sure")
 
 
 def draw(url: str) -> None:
-    """Draw what this is, the heat maps, and both tables."""
+    """Draw the introduction, the heat maps, and both tables."""
     rows = cached_reads.read_board_rows(url)
     if not any(row.kind == "reproduced" for row in rows):
         raise ConfigError("The store holds no retrainings yet. They appear once a sweep has retrained its winners.")
@@ -62,7 +62,7 @@ def draw(url: str) -> None:
 
 
 def draw_boards(boards: Sequence[Sequence[Row]]) -> None:
-    """Draw one line a board: whether it separates, its best row, and how sure that is."""
+    """Draw one line per board: whether it separates, its best row, and how certain that is."""
     lines: list[list[str | Link]] = []
     for rows in boards:
         best, of = answer(rows), rows[0]
@@ -77,7 +77,7 @@ def draw_boards(boards: Sequence[Sequence[Row]]) -> None:
 
 
 def draw_models(url: str, part: Overview, k: int) -> None:
-    """Draw one line a model over the boards of an overview: score, mean rank, and folded its medians."""
+    """Draw one line per model over the boards of an overview: score, mean rank and, folded, its medians."""
     if len(part.tasks) < 2:
         return
     st.subheader(in_streamlit(f"Models on {len(part.tasks)} boards"), anchor=False)
@@ -116,7 +116,7 @@ def _linked_cells(line: ModelLine, texts: Sequence[str]) -> list[str | Link]:
 
 
 def draw_told_apart(drawing: Diagram | None) -> None:
-    """Draw the critical-difference figure where its tests can tell models apart; else say why there is none."""
+    """Draw the critical-difference figure if its tests can distinguish models; else say why there is none."""
     if drawing is None:
         return
     if drawing.limits:

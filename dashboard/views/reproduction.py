@@ -1,4 +1,4 @@
-"""Published numbers beside ours: how far our errors are from what was printed, and what follows from it."""
+"""Published numbers and ours: error ratios, and the verdicts that follow."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from longwave.platform.render.export import of_texts
 from longwave.platform.render.harmless import in_streamlit
 
 TABLE = 420
-"""Pixels of the table, which scrolls and breaks long reasons into lines."""
+"""Height of the table in pixels; it scrolls and wraps long reasons."""
 HEAD = ("board", "model", "published", "verdict", "our error over it", "why")
 
 
 def draw(url: str) -> None:
-    """Draw every published number that has a row to compare with."""
+    """Draw every published number with a row to compare."""
     pairs = [(row, number) for row in cached_reads.read_board_rows(url) for number in row.published if row.current]
     if not pairs:
         raise ConfigError(
@@ -67,7 +67,7 @@ def draw(url: str) -> None:
 
 
 def table_line(row: Row, number: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return one line: what was printed, the verdict, and its reason in a sentence."""
+    """Return one line: the published number, the verdict, and its reason in a sentence."""
     why = "; ".join(number["departures"]) or str(number["why"])
     return (row.board, row.label, quoted(number), str(number["verdict"]), ratio(number), why)
 

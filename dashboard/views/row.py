@@ -1,4 +1,4 @@
-"""One row: its seeds, curves, settings, where it ran, and the command that trains it once more."""
+"""One row: its seeds, curves, settings, environments, and the command that trains it again."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from longwave.platform.render import board as as_text
 from longwave.platform.render.harmless import in_streamlit
 
 SEEN, MOST_SEEN = "rows seen", 5
-"""Of the session: keys of the rows that were looked at, the last one first; and how many are remembered."""
+"""Session key of the rows last seen, the latest first; and how many are remembered."""
 
 
 def draw(url: str) -> None:
-    """Draw the row that the address names."""
+    """Draw the row in the URL."""
     name = state.address_value("row")
     if not name:
         draw_offers(url)
@@ -70,7 +70,7 @@ def draw(url: str) -> None:
 
 
 def draw_offers(url: str) -> None:
-    """Draw rows to choose from: those last seen, and the best of each board."""
+    """Draw a choice of rows: those last seen, and the best of each board."""
     boards: dict[str, list[Row]] = {}
     for row in cached_reads.read_board_rows(url):
         boards.setdefault(row.board, []).append(row)

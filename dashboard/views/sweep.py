@@ -1,4 +1,4 @@
-"""One sweep while it runs: how far it is, who runs it, what failed, what was found so far, the commands that steer."""
+"""One sweep while it runs: progress, drivers, failures, results so far, and commands to control it."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ STATES = {
 }
 """Heading and meaning of each state, by its name in the store."""
 MOST = 64
-"""Trials in training whose curves are drawn."""
+"""Largest number of trials in training with a curve."""
 LEAST = 5
-"""Seconds between two looks."""
+"""Seconds between two redraws."""
 
 
 def draw(url: str) -> None:
-    """Draw the sweep that the address names."""
+    """Draw the sweep in the URL."""
     names = list(cached_reads.read_sweep_names(url))
     if not names:
         raise ConfigError("The store holds no sweep yet.")
@@ -67,7 +67,7 @@ def draw(url: str) -> None:
 
 
 def draw_counts(status: SweepStatus) -> Table:
-    """Draw how many trials stand how, in all and by cell; return that as a table."""
+    """Draw the number of trials in each state, in total and by cell; return it as a table."""
     row = st.container(horizontal=True)
     for key, (heading, meaning) in STATES.items():
         row.metric(heading, status.counts.get(key, 0), border=True, help=meaning, width=112)
@@ -82,7 +82,7 @@ def draw_counts(status: SweepStatus) -> Table:
 
 
 def draw_drivers(status: SweepStatus) -> None:
-    """Draw which driver runs it and its last heartbeat, and what it took and was expected to take."""
+    """Draw its driver with the last heartbeat, and its elapsed and expected time."""
     for driver in status.drivers:
         seen = f"last heartbeat {duration_text(driver.silent) or '0 s'} ago"
         words = f"runs since {duration_text(driver.seconds)}" if driver.alive else "is gone"
@@ -94,7 +94,7 @@ def draw_drivers(status: SweepStatus) -> None:
 
 
 def draw_packs(url: str, name: str, status: SweepStatus) -> None:
-    """Draw the packs that are trained now, on which machine and devices: progress, time left, last epoch."""
+    """Draw the packs in training, with machine and devices: progress, time left, last epoch."""
     hosts = {d.owner: f"{d.host}, process {d.process}" for d in status.drivers}
     kinds = {d.owner: ", ".join(d.devices) for d in status.drivers}
     lines = [
@@ -122,7 +122,7 @@ def draw_packs(url: str, name: str, status: SweepStatus) -> None:
 
 
 def draw_running_trials(url: str, trials: Sequence[Trial]) -> dict[str, Figure | None]:
-    """Draw the learning curves of the trials in training, of the task that has most of them; return that by name."""
+    """Draw the learning curves of the trials in training, of the task with most of them; return the figure by name."""
     by_task: dict[tuple[str, str], list[Trial]] = {}
     for trial in trials:
         if trial.status == "running":
@@ -150,7 +150,7 @@ def draw_failures(status: SweepStatus) -> None:
 
 
 def draw_commands(status: SweepStatus) -> None:
-    """Draw the commands that steer it now."""
+    """Draw the commands that control it now."""
     verbs = [*STEER.get(status.state, ()), *(["retry"] if status.failures else [])]
     if verbs:
         bar = st.container(horizontal=True)

@@ -1,4 +1,4 @@
-"""One board: what the task is, what its rows are read against, the rows, and the figures behind them."""
+"""One board: the task, its reference numbers, the rows, and their figures."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from longwave.platform.figures.curves import curves
 from longwave.platform.render.harmless import in_streamlit
 
 MOST = 5
-"""Selected rows that are linked and compared."""
+"""Largest number of selected rows that are linked and compared."""
 LANDMARKS = ("", "model", "median [94–95 %]", "rank", "parameters", "searched")
 
 
 def draw(url: str) -> None:
-    """Draw the pickers, the board of what is picked, and the figures of its rows."""
+    """Draw the pickers, the chosen board, and the figures of its rows."""
     if not (tasks := cached_reads.read_tasks(url)):
         raise ConfigError("The store holds no retrainings yet. They appear once a sweep has retrained its winners.")
     pickers, corner = page_frame.draw_head()
@@ -85,7 +85,7 @@ def draw(url: str) -> None:
 
 
 def draw_about(url: str, task: str, variant: str) -> None:
-    """Draw what the task tests, how long its sequences are, and what chance reaches."""
+    """Draw what the task tests, the length of its sequences, and the chance level."""
     known = [k for k in cached_reads.read_catalogue(url) if k.kind == "task" and k.name == task]
     facts = next((k.facts for k in known if k.variant == variant), None)
     if not facts:
@@ -101,7 +101,7 @@ def draw_about(url: str, task: str, variant: str) -> None:
 
 
 def draw_baselines(rows: Sequence[Row]) -> None:
-    """Draw what the board is read against: best row, baselines, best printed number, best trivial predictor."""
+    """Draw the reference numbers: best row, baselines, best published number, best trivial predictor."""
     lines = [list(asdict(line).values()) for line in landmarks(rows)]
     shown = pd.DataFrame(lines, columns=list(LANDMARKS)).map(in_streamlit)
     with st.container(key="landmarks"):
@@ -109,7 +109,7 @@ def draw_baselines(rows: Sequence[Row]) -> None:
 
 
 def draw_detail(url: str, chosen: Sequence[Row]) -> None:
-    """Draw the row that was selected last: its number, its curves and its command; and where all of them lead."""
+    """Draw the last selected row: its number, its curves and its command; and links for all selected rows."""
     if not chosen:
         return
     row = chosen[-1]
@@ -132,7 +132,7 @@ def draw_detail(url: str, chosen: Sequence[Row]) -> None:
 
 
 def draw_references(rows: Sequence[Row]) -> None:
-    """Draw what nobody trained here, best first: it is ranked with nobody."""
+    """Draw the numbers not trained here, best first, without ranks."""
     if rows:
         st.markdown("**Not trained here**: published numbers without a row, and trivial predictors")
         table = export_menu.references_as_table(rows)

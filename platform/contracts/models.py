@@ -47,7 +47,7 @@ RULES: Sequence[Rule[Case]] = (
             ("Every weight is used and gets a gradient.", gradients.weights_used),
             ("Every hyper-parameter matters.", gradients.numbers_matter),
             ("Parameters at the ends of their ranges give finite numbers.", gradients.ends_of_ranges),
-            ("The stated number of trainable parameters is right.", layers.check_count),
+            ("The stated number of parameters is right.", layers.check_count),
             ("float32 agrees with float64.", layers.of_dtype),
             ("The fused loop agrees with the plain one.", loops.check_fused),
             ("Training reduces its loss.", layers.check_learns),

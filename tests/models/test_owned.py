@@ -162,7 +162,9 @@ def test_a_module_that_keeps_something_of_its_batches_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^BatchNorm1d \(1\) keeps statistics of its batches, which no checkpoint"):
         Owned(lambda: nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8)), 3)
     Owned(lambda: nn.BatchNorm1d(8, track_running_stats=False), 3)
-    with pytest.raises(ValueError, match=r"^ParametrizedLinear changes its own buffers in training, which no checkpoint"):
+    with pytest.raises(
+        ValueError, match=r"^ParametrizedLinear changes its own buffers in training, which no checkpoint"
+    ):
         owned(lambda: spectral_norm(nn.Linear(8, 8)), 3, looped=True)(torch.randn(3, 4, 8))
 
 

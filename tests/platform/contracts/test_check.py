@@ -35,7 +35,7 @@ BROKEN = {
     "a weight that is not used": (DRIVE, "return (affine(w.V, x),)",
         {"Every weight is used and gets a gradient.": "b gets no gradient: nothing depends on it, or it is detached"}),
     "a wrong count": ("d * p + d * d + d +", "d * p + d * d +",
-        {"The stated number of trainable parameters is right.": "count(1, 1, 1) is 4, but it has 5 trainable parameters"}),
+        {"The stated number of parameters is right.": "count(1, 1, 1) is 4, but it has 5 trainable parameters"}),
     "a state of the call before": (
         STEP, "self.n = getattr(self, 'n', 0) + 1; " + STEP.replace("w.dt", "w.dt / (1 + self.n % 2)"),
         {"A sequence in pieces or step by step gives the same as in one call.": "in pieces of 3 steps the outputs"}),
@@ -111,7 +111,7 @@ def test_the_command_ends_with_1_and_a_line_a_rule(tmp_path: Path, capsys: pytes
     path = written(tmp_path / "leaky.py", LEAKY.replace("d * p + d * d + d +", "d * p + d +"))
     assert main(["check", str(path)]) == 1
     out = capsys.readouterr().out
-    assert "  ✗ The stated number of trainable parameters is right.\n      count(1, 1, 1) is 4, but it has 5" in out
+    assert "  ✗ The stated number of parameters is right.\n      count(1, 1, 1) is 4, but it has 5" in out
     assert "  ✓ No member affects another, whatever happens to it.\n" in out
     assert out.endswith("model my-leaky: 1 of 19 rules fails.\n")
     assert main(["check", str(tmp_path / "gone.py")]) == 2

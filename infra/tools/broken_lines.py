@@ -1,4 +1,4 @@
-"""Mutants: one place of a file broken, drawn from cosmic-ray's operators or listed by hand."""
+"""Mutants: one change in a file, drawn from cosmic-ray's operators or listed by hand."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ FOLDERS = (
 )  # fmt: skip
 LEFT_OUT = ("tasks/cards/", "tasks/trivial/")
 SEED, A_FOLDER = 36, 43
-"""Of the draw, and the mutants of a folder."""
+"""Seed of the draw, and number of mutants per folder."""
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One place of a file, broken.
+    """One broken place in a file.
 
     Attributes:
-        folder, file: Of ``FOLDERS``, and the file in it.
-        line: Where.
-        before, after: The lines that differ, each as one.
+        folder, file: One of ``FOLDERS``, and a file in it.
+        line: Its line.
+        before, after: The lines that differ, joined into one.
         text: The whole file, broken.
-        first: Name of the file of tests to run before its others; empty for the one that is named after it.
+        first: Name of the test file to run first; empty for the one named after it.
     """
 
     folder: str
@@ -48,7 +48,7 @@ class Mutant:
 
     @property
     def id(self) -> str:
-        """What it is: any change of its file makes it another."""
+        """Its id, which depends on the whole file."""
         return _digest(self.file, self.text)
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class Mutant:
 
 
 def drawn(folder: str, count: int = A_FOLDER) -> list[Mutant]:
-    """Return ``count`` mutants of a folder: one of each module, then a second of each, as far as they go."""
+    """Return up to ``count`` mutants of a folder: one of each module, then a second of each, and so on."""
     paths = [str(path.relative_to(ROOT)) for path in (ROOT / folder).rglob("*.py")]
     modules = sorted((p for p in paths if not p.startswith(LEFT_OUT)), key=lambda p: _digest(SEED, p))
     turns = zip_longest(*(_mutants(folder, module) for module in modules))
@@ -64,11 +64,11 @@ def drawn(folder: str, count: int = A_FOLDER) -> list[Mutant]:
 
 
 def listed(folder: str, path: Path) -> list[Mutant]:
-    """Return the mutants that a file lists: ``[[mutant]]`` with ``file``, ``line``, what ``broken`` puts there, and
+    """Return the mutants that a file lists: ``[[mutant]]`` with ``file``, ``line``, its ``broken`` replacement, and
     ``first``.
 
     Raises:
-        ValueError: The file does not hold the line, or more than once.
+        ValueError: The line does not occur in the file exactly once.
     """
     mutants = []
     for one in tomllib.loads(path.read_text(encoding="utf-8"))["mutant"]:
@@ -82,7 +82,7 @@ def listed(folder: str, path: Path) -> list[Mutant]:
 
 
 def _mutants(folder: str, module: str) -> Iterator[Mutant]:
-    """Yield one mutant of each place of a module that has any, in an order that is drawn."""
+    """Yield one mutant per place of a module, in random order."""
     source = (ROOT / module).read_text(encoding="utf-8")
     nodes, by_position = list(ast_nodes(get_ast(source))), dict[tuple[int, int], list[tuple[str, int]]]()
     for name in operator_names():
@@ -98,11 +98,11 @@ def _mutants(folder: str, module: str) -> Iterator[Mutant]:
 
 
 def _does_another_thing(source: str, text: str) -> bool:
-    """Return whether a mutant differs by more than what joins the types of an annotation, which nobody reads."""
+    """Return whether a mutant differs by more than the operator in a type annotation, which has no effect."""
     try:
         with warnings.catch_warnings(action="error", category=SyntaxWarning):
             compile(text, "mutant", "exec")
-    except SyntaxError:  # it breaks whatever imports it, and shows nothing
+    except SyntaxError:  # it breaks every import of it, and shows nothing
         return False
     return _with_plain_types(source) != _with_plain_types(text)
 
@@ -117,7 +117,7 @@ def _with_plain_types(source: str) -> str:
 
 
 def _changed(source: str, text: str) -> tuple[str, str]:
-    """Return the lines of each that are not the other's, as one line."""
+    """Return the lines that differ, joined into one, for both texts."""
     old, new = source.splitlines(), text.splitlines()
     steps = [step for step in SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if step[0] != "equal"]
     before = [line for _, start, stop, _, _ in steps for line in old[start:stop]]

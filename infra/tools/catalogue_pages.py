@@ -1,4 +1,4 @@
-"""Pages of models and tasks: equation, ranges, recipes, what papers print, and our results of edition 1."""
+"""Pages of models and tasks: equation, ranges, recipes, published numbers, and our results in edition 1."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OWN = ("rank_low", "title", "median", "mean", "searched", "config")
 
 
 def catalogue_pages() -> dict[str, str]:
-    """Return the text of each page by its name."""
+    """Return the text of each page by name."""
     models, tasks = shipped_models(), shipped_tasks()
     pages = {f"models/{name}": model_page(spec) for name, spec in sorted(models.items())}
     pages |= {f"tasks/{name}": task_page(spec) for name, spec in sorted(tasks.items())}
@@ -134,7 +134,7 @@ def _recipe(spec: TaskSpec, model: str) -> str:
 
 
 def _our_results(rows: Sequence[Row], by_board: bool) -> str:
-    """Return tables of results of edition 1: of a task a board each, of a model one with the board in each line."""
+    """Return tables of edition 1's results: for a task one per board, for a model one with the board in each line."""
     columns = named_columns(OWN)
     if by_board:
         parts = []

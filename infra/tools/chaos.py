@@ -1,10 +1,10 @@
-"""Chaos: sweeps whose drivers, workers, nodes, checkpoints, database and disks fail, and what is wrong in the end.
+"""Fault injection: sweeps whose drivers, workers, nodes, checkpoints, database and disks fail, and the damage found.
 
-``make chaos WORDS="[--short] [case ...]"`` runs the cases, or those named, and prints a table. It exits with
-1 if anything was lost, duplicated, silently wrong, bricked or left over, or a result is not an undisturbed run's.
-What was done lies in a folder (``--folder``, by default ``.chaos``) and is not done again. A run of all cases writes
-the table to ``infra/chaos.md``, with the counts there are. The control, the usual wiring, has lines of its own and
-fails nothing.
+``make chaos WORDS="[--short] [case ...]"`` runs the cases, or those named, and prints a table. It exits with 1 if
+anything was lost, duplicated, silently wrong, unusable or left over, or a result differs from an undisturbed run's.
+Finished episodes are stored in a folder (``--folder``, by default ``.chaos``) and are not repeated. A run of all cases
+writes the table to ``infra/chaos.md``. The control, the usual combination of libraries, has its own lines and does not
+affect the exit status.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ epochs = {epochs}
 pack = 6
 halving = {{ first = 3, eta = 2 }}
 """
-"""Search trials in cohorts, and retrainings; a pack each, so that packs are the same after a resume."""
+"""Search trials in cohorts, and retrainings; one pack each, so that packs are the same after a resume."""
 FULL = {"models": '["lem", "cornn"]', "trials": 6, "retrain": 2, "epochs": 80}
 SHORT = {"models": '["lem"]', "trials": 4, "retrain": 1, "epochs": 60}
 WRONG = ("lost", "duplicated", "wrong", "bricked", "orphans")
 IDLE = 5
-"""Sweeps without a single fault after which a case cannot be meant."""
+"""Sweeps without a fault after which a case is given up."""
 HEAD = ("case", "sweeps", "faults", "lost", "duplicated", "silently wrong", "bricked", "orphans", "equal", "to the bit")
 
 
 @dataclass(frozen=True)
 class Case:
-    """A kind of fault: how it is done, how many there are in all and in one sweep, in a full run or in a short one."""
+    """A kind of fault: its function, and how many there are in total and per sweep, in a full or a short run."""
 
     name: str
     fault: faults.Fault
@@ -103,7 +103,7 @@ class Line:
                                  for name, value in ours.items()})  # fmt: skip
 
     def cells(self) -> list[str]:
-        """Return what the table shows."""
+        """Return the cells of the line."""
         f = self.findings
         counts = [str(len(getattr(f, name))) for name in WRONG]
         equal = [f"{f.equal} of {f.trials}", str(f.to_the_bit)] if self.case.ours else ["-", "-"]
@@ -114,7 +114,7 @@ class Harness:
     """Runs cases in a folder.
 
     Args:
-        folder: Where what was done is kept.
+        folder: Where finished episodes are stored.
         short: One short sweep, without MLflow, with one fault of each kind.
     """
 
@@ -124,7 +124,7 @@ class Harness:
         self.ground = self._ground()
 
     def run(self, case: Case, most: int) -> Line:
-        """Disturb sweeps until there were so many faults; return what is wrong in all of them."""
+        """Disturb sweeps until the number of faults is reached; return the findings of all of them."""
         line, number = Line(case), 0
         while line.faults < most or not line.sweeps:
             done = self.folder / "done" / f"{case.name.replace(': ', '-').replace(' ', '-')}-{number}.json"
@@ -159,7 +159,7 @@ class Harness:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _ground(self) -> faults.Ground:
-        """Return what the episodes share; an undisturbed run gives it."""
+        """Return the shared reference of the episodes, from an undisturbed run."""
         file, ready, blank = self.folder / "sweep.toml", self.folder / "reference/whole", self.folder / "blank.db"
         file.write_text(SWEEP.format(**SHORT if self.short else FULL))
         if not ready.exists():
@@ -183,7 +183,7 @@ class Harness:
 
 
 def describe_commit() -> str:
-    """Return the commit of the tree, with ``+`` where it was changed."""
+    """Return the commit of the tree, with ``+`` if it has changes."""
     done = subprocess.run(["git", "describe", "--always", "--dirty=+"], cwd=ROOT, capture_output=True, text=True)
     return done.stdout.strip() or "unknown"
 
@@ -210,7 +210,7 @@ def markdown_report(lines: Sequence[Line], harness: Harness) -> str:
         "Written by `make chaos`. Each sweep has 12 search trials in two cohorts of successive halving and 4",
         "retrainings; faults come after shares of its epochs that are drawn uniformly, some while it starts again. An",
         "auditor compares store, MLflow and each trial's own log. Results equal those of an undisturbed run to the bit",
-        "where a trial was trained in the same pack, else within 1e-4; the retrained trials, so the winners, are the",
+        "if a trial was trained in the same pack, else within 1e-4; the retrained trials, and so the winners, are the",
         "same.",
         "", f"{os.cpu_count()} cores, {memory}; {time.strftime('%d %b %Y')}; {hours:.1f} hours;"
         f" commits {', '.join(sorted({d['commit'] for d in done}))}.", "",

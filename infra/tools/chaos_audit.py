@@ -1,6 +1,7 @@
-"""The auditor of chaos: pure functions that compare what a store, MLflow and each trial's own log tell of a sweep.
+"""The auditor of chaos: pure functions that compare the records of a sweep in a store, in MLflow and in each trial's
+own log.
 
-What is to be is what an undisturbed run gave. What is compared is plain data, so that any wiring can be audited.
+The reference is an undisturbed run. They compare plain data, so that any combination of libraries can be audited.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 CLOSE = 1e-4
-"""Largest relative difference of a result whose trial was trained in another pack than without any fault."""
+"""Largest relative difference of a result whose trial was trained in another pack than in the reference."""
 Curve = Mapping[int, tuple[float, float]]
 """Loss and validation metric by epoch."""
 OPEN = ("", "planned", "running", "RUNNING")
@@ -20,12 +21,12 @@ OPEN = ("", "planned", "running", "RUNNING")
 
 @dataclass(frozen=True)
 class TrialRecord:
-    """What a store, a log or MLflow holds of one trial.
+    """The record of one trial in a store, a log or MLflow.
 
     Attributes:
-        status: How it ended; one of ``OPEN`` while it has not.
+        status: Its outcome; one of ``OPEN`` until it has ended.
         curve: Its epochs.
-        ends: Numbers of its end by name: ``epochs``, ``best_epoch``, ``valid``, ``test``.
+        ends: Final numbers by name: ``epochs``, ``best_epoch``, ``valid``, ``test``.
         pack: Trials that are trained together have the same.
     """
 
@@ -37,16 +38,16 @@ class TrialRecord:
 
 @dataclass(frozen=True)
 class Scene:
-    """All that is left of a sweep that was disturbed.
+    """The final state of a disturbed sweep.
 
     Attributes:
-        expected: What an undisturbed run's store tells, by trial.
-        store: What this one's store tells.
-        copies: MLflow's runs that show: the trial, its words, and how many values it has too many.
-        logs: Each trial's own log, in its order.
+        expected: Records in an undisturbed run's store, by trial.
+        store: Records in this one's store.
+        copies: MLflow's visible runs: trial, record, and number of duplicate values.
+        logs: Each trial's own log, in order.
         again: Trials that were trained again after they had ended.
-        broken: What bricked it: a store that is damaged, a sweep that does not come to its end.
-        left: What is left over: processes, leases, attempts that nobody ends.
+        broken: Fatal damage: a damaged store, a sweep that does not finish.
+        left: Leftovers: processes, leases, attempts without an end.
     """
 
     expected: Mapping[str, TrialRecord]
@@ -61,7 +62,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class Findings:
-    """What is wrong, a line each, and how many results equal those of an undisturbed run, and to the bit."""
+    """Errors, one per line, and how many results equal those of an undisturbed run, and how many bit for bit."""
 
     lost: Sequence[str] = ()
     duplicated: Sequence[str] = ()
@@ -81,7 +82,7 @@ class Findings:
 
 
 def audit(scene: Scene) -> Findings:
-    """Return what is wrong in a scene."""
+    """Return the errors in a scene."""
     equal, bits = _count_equal(scene)
     return Findings(
         [*_find_lost(scene), *_find_lost_copies(scene)],
@@ -96,7 +97,7 @@ def audit(scene: Scene) -> Findings:
 
 
 def record_of_log(log: Sequence[Mapping[str, Any]]) -> TrialRecord:
-    """Return what a trial's own log tells: its newest session's words, on what stood when that began."""
+    """Return the record in a trial's own log: that of its newest session, after the epochs from which it started."""
     curve: dict[int, tuple[float, float]] = {}
     status, ends, session = "", dict[str, float | None](), ""
     for line in log:
@@ -147,7 +148,7 @@ def _find_duplicated(scene: Scene) -> Iterator[str]:
 
 
 def _find_wrong(scene: Scene) -> Iterator[str]:
-    """Compare the store with the logs, to the bit, and with what is to be."""
+    """Compare the store with the logs, bit for bit, and with the reference."""
     for trial, record in scene.store.items():
         if trial in scene.logs:
             own = record_of_log(scene.logs[trial])
@@ -175,7 +176,7 @@ def _find_wrong_copies(scene: Scene) -> Iterator[str]:
 
 
 def _count_equal(scene: Scene) -> tuple[int, int]:
-    """Return how many results equal those of an undisturbed run as they must, and how many to the bit."""
+    """Return how many results equal those of an undisturbed run within tolerance, and how many bit for bit."""
     must = bits = 0
     for trial, wanted in scene.expected.items():
         if (record := scene.store.get(trial)) and record.status not in OPEN:

@@ -1,6 +1,6 @@
-"""The control of chaos: the usual wiring of Ray Tune, OptunaSearch and MLflow's callback, under the same faults.
+"""The control of fault injection: the usual combination of Ray Tune, OptunaSearch and MLflow's callback.
 
-``chaos_control.py FOLDER`` runs or restores it, as its manuals say; the rest disturbs and audits it.
+``chaos_control.py FOLDER`` runs or restores it, as in their documentation; the rest disturbs and audits it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from chaos_sweep import Running, kill_process, read_copies, read_logs
 
 TRIALS, EPOCHS = 12, 12
 SECONDS = 25.0
-"""About what it takes undisturbed."""
+"""About its duration when undisturbed."""
 LIMIT = 240.0
 
 
 def train_lstm(config: Mapping[str, float]) -> None:
-    """Train an LSTM on the adding problem, with a checkpoint each epoch, and keep a log of its own."""
+    """Train an LSTM on the adding problem, with a checkpoint each epoch, and write its own log."""
     import time
 
     import torch
@@ -77,7 +77,7 @@ def append_log(trial: str, session: str, line: Mapping[str, Any]) -> None:
 
 
 def main(folder: Path) -> None:
-    """Run it, or restore it where it was interrupted, and write what Tune says of its trials."""
+    """Run it, or restore it after an interruption, and write Tune's records of its trials."""
     import ray
     from ray import tune
     from ray.air.integrations.mlflow import MLflowLoggerCallback
@@ -113,7 +113,7 @@ def main(folder: Path) -> None:
 
 
 class Control(Running):
-    """One sweep of the usual wiring."""
+    """One sweep of the control."""
 
     def start(self) -> subprocess.Popen[bytes]:
         with (self.folder / "said.log").open("ab") as log:

@@ -1,4 +1,4 @@
-"""The faults of chaos. Each episode disturbs one sweep several times, lets it come to its end, and gives the scene."""
+"""Faults to inject. Each episode disturbs one sweep several times, lets it finish, and returns the scene."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from longwave.platform.training.journal import VARIABLE
 
 WAYS = {"here": ("--here", "--workers", "2"), "ray": ("--workers", "2")}
 Fault = Callable[["Ground", Path, random.Random, int], tuple[int, Scene]]
-"""Disturbs a sweep in a folder so many times at most; returns how often it did, and what is left."""
+"""Disturbs a sweep in a folder, up to a number of times; returns the number of faults, and the final scene."""
 
 
 class Impossible(Exception):
-    """This machine has not what the fault needs."""
+    """The fault is not possible on this machine."""
 
 
 @dataclass(frozen=True)
 class Ground:
-    """What all episodes share.
+    """Shared settings of all episodes.
 
     Attributes:
         file: The sweep.
-        expected: What an undisturbed run gave.
-        ways: Ways to run a sweep that take turns.
-        blank: An MLflow file with nothing in it.
-        soon: A fault comes at most so many seconds after its share of the work is done.
+        expected: Results of an undisturbed run.
+        ways: Ways to run a sweep, used in turn.
+        blank: An empty MLflow file.
+        soon: Largest delay of a fault after its share of the work is done, in seconds.
     """
 
     file: Path
@@ -57,16 +57,16 @@ class Ground:
         return Running(folder, self.file, WAYS[way], blank=self.blank, epochs=epochs, **more)
 
     def moments(self, draw: random.Random, most: int) -> list[tuple[float, float]]:
-        """Return when faults come: after which share of a sweep's epochs, in order, and how many seconds after that.
+        """Return the times of faults: after which share of a sweep's epochs, in order, and with which delay in seconds.
 
-        Shares are uniform; some are alike, so that faults come also while a sweep starts again.
+        Shares are uniform; some are equal, so that faults also occur while a sweep restarts.
         """
         shares = [draw.uniform(0, 0.95) for _ in range((most + 1) // 2)]
         return [(share, draw.uniform(0, self.soon)) for share in sorted(draw.choices(shares, k=most))]
 
 
 def no_fault(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
-    """Run on Ray without any fault: that the harness itself disturbs nothing."""
+    """Run on Ray without faults, to show that the harness itself disturbs nothing."""
     sweep = ground.sweep(folder, "ray")
     sweep.finish()
     return 0, sweep.scene(ground.expected)
@@ -87,7 +87,7 @@ def driver_kills(ground: Ground, folder: Path, draw: random.Random, most: int) -
 
 
 def worker_kills(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
-    """Kill -9 workers of Ray that train; the next only after another has trained: three in a row are a pack's end."""
+    """Kill -9 Ray workers in training; the next only after another has trained, as three in a row fail a pack."""
     sweep, faults = ground.sweep(folder, "ray"), 0
     driver = sweep.start()
     for moment in ground.moments(draw, most):
@@ -104,7 +104,7 @@ def worker_kills(ground: Ground, folder: Path, draw: random.Random, most: int) -
 
 
 def node_kills(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
-    """Kill -9 all processes of the node that works, one of two of a real cluster."""
+    """Kill -9 all processes of the working node, one of two in a real cluster."""
     faults, own = 0, {**ENV, VARIABLE: str(folder / "journal")}
     with Nodes(own) as nodes:
         sweep = ground.sweep(folder, "ray", env=LOOPBACK)
@@ -120,7 +120,7 @@ def node_kills(ground: Ground, folder: Path, draw: random.Random, most: int) -> 
 
 
 def corrupt_checkpoints(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
-    """Flip bits of checkpoints, or cut them off, between the end of a driver and its next start."""
+    """Flip bits of checkpoints, or truncate them, between the end of a driver and its next start."""
     sweep, faults = ground.sweep(folder, draw.choice(ground.ways)), 0
     for moment in ground.moments(draw, most):
         driver = sweep.start()
@@ -140,7 +140,7 @@ def corrupt_checkpoints(ground: Ground, folder: Path, draw: random.Random, most:
 
 
 def damage_file(file: Path, draw: random.Random) -> None:
-    """Flip 1 to 64 bits of a file, or cut it off."""
+    """Flip 1 to 64 bits of a file, or truncate it."""
     content = bytearray(file.read_bytes())
     if draw.random() < 0.1:
         file.write_bytes(content[: draw.randrange(len(content))])
@@ -206,7 +206,7 @@ def full_disks(ground: Ground, folder: Path, draw: random.Random, most: int) -> 
 
 
 def one_of_each(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
-    """Disturb one sweep on a cluster by each kind of fault that this machine can have, in an order that is drawn."""
+    """Disturb one sweep on a cluster by each kind of fault possible on this machine, in random order."""
     faults, disk, own = 0, folder / "disk", {**ENV, VARIABLE: str(folder / "journal")}
     with ExitStack() as stack:
         server, small = (_where_possible(stack, context) for context in (_server_process(), _small_disk(disk)))
@@ -239,7 +239,7 @@ def _where_possible(stack: ExitStack, context: AbstractContextManager[Any]) -> A
 
 
 def _begin_anew(sweep: Running, driver: subprocess.Popen[bytes], draw: random.Random) -> subprocess.Popen[bytes]:
-    """Kill a driver, damage all checkpoints once nothing writes them, and start the next driver."""
+    """Kill a driver, damage all checkpoints when nothing writes them any more, and start the next driver."""
     kill_process(driver)
     while sweep.workers():
         time.sleep(LOOK)
@@ -255,7 +255,7 @@ def _fill_disk(disk: Path, seconds: float) -> None:
 
 
 def fill_file(file: Path) -> None:
-    """Write a file until its disk has no room."""
+    """Write a file until its disk is full."""
     with file.open("wb", buffering=0) as other:
         try:
             while True:

@@ -1,4 +1,4 @@
-"""A sweep under chaos: its processes, which are started and killed, and what the auditor is to know of it."""
+"""A sweep under fault injection: starting and killing its processes, and its records for the auditor."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ from longwave.platform.sweeps.trackers.tracker import TrackerName
 from longwave.platform.training.journal import VARIABLE
 
 LIMIT = 900.0
-"""Seconds in which a driver that is let alone must end."""
+"""Seconds in which an undisturbed driver must end."""
 LOOK = 0.2
-"""Seconds between two looks at how far a sweep is."""
+"""Seconds between two checks of a sweep's progress."""
 GRACE = 60.0
-"""Seconds after which nothing may be left of what was killed."""
+"""Seconds after which nothing of a killed process may remain."""
 ENV = {
     "OMP_NUM_THREADS": "1",
     "RAY_worker_niceness": "0",
     "LONGWAVE_CHECKPOINT_SECONDS": "0.3",
-    "LONGWAVE_LEASE_SECONDS": "12",  # what a killed driver leased is free after a third of it
+    "LONGWAVE_LEASE_SECONDS": "12",  # leases of a killed driver expire after a third of it
     "PYTHONWARNINGS": "ignore",
 }
 
 
 @dataclass
 class Running:
-    """A sweep in a folder of its own.
+    """A sweep in its own folder.
 
     Attributes:
         folder: Of all its files.
@@ -57,9 +57,9 @@ class Running:
         options: Of ``sweep run``: ``--here``, ``--workers 2``, ``--ray ADDRESS``.
         url: Its store.
         storage: Folder of checkpoints.
-        env: More of its environment.
-        blank: An MLflow file with nothing in it; without one nothing is copied.
-        epochs: Of all its trials, without any fault.
+        env: Further environment variables.
+        blank: An empty MLflow file; without one, MLflow is not used.
+        epochs: Of all its trials, without faults.
     """
 
     folder: Path
@@ -93,7 +93,7 @@ class Running:
         return {**os.environ, **ENV, **own, **self.env}
 
     def start(self) -> subprocess.Popen[bytes]:
-        """Start a driver; it does what is missing."""
+        """Start a driver, which trains what is missing."""
         no_copy = [] if self.blank else ["--mlflow", "off"]
         command = [sys.executable, "-m", "longwave", "sweep", "run", str(self.file), *self.options, *no_copy]
         with (self.folder / "said.log").open("ab") as log:
@@ -106,7 +106,7 @@ class Running:
             )
 
     def ended(self, driver: subprocess.Popen[bytes], seconds: float, allowed: Sequence[int] = ()) -> bool:
-        """Wait for a driver; return whether it is over, and note it if it ended in another way than it should."""
+        """Wait for a driver; return whether it has ended, and note an unexpected exit."""
         try:
             code = driver.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -116,25 +116,25 @@ class Running:
         return True
 
     def over_at(self, driver: subprocess.Popen[bytes], share: float, seconds: float) -> bool:
-        """Wait until the trials' own logs hold this share of all epochs, then some seconds; return as ``ended``."""
+        """Wait until the trials' logs have this share of all epochs, then some seconds; return as ``ended``."""
         return self.over_before(driver, lambda: self._trained() >= share * self.epochs) or self.ended(driver, seconds)
 
     def over_before(self, driver: subprocess.Popen[bytes], condition: Callable[[], Any]) -> bool:
-        """Wait until something holds; return whether the driver was over before it did."""
+        """Wait for a condition; return whether the driver ended before."""
         while not condition():
             if self.ended(driver, LOOK):
                 return True
         return False
 
     def sessions(self) -> set[str]:
-        """Return the trainings that have said an epoch."""
+        """Return the trainings that have reported an epoch."""
         return {line["session"] for log in read_logs(self.journal).values() for line in log if "epoch" in line}
 
     def _trained(self) -> int:
         return len({(trial, line.get("epoch")) for trial, log in read_logs(self.journal).items() for line in log})
 
     def finish(self, driver: subprocess.Popen[bytes] | None = None) -> None:
-        """Let the sweep come to its end."""
+        """Let the sweep finish."""
         driver = driver or self.start()
         if driver.returncode is None and not self.ended(driver, LIMIT):
             self.broken.append(f"a driver did not end in {LIMIT:g} s: {self.last_words()}")
@@ -145,7 +145,7 @@ class Running:
         return lines[-1][:300]
 
     def processes(self) -> list[psutil.Process]:
-        """Return all living processes of this sweep: told by their environment, by who started them, or seen before."""
+        """Return all live processes of this sweep: by environment, by parent, or seen before."""
         for process in psutil.process_iter():
             if _episode_variable(process) == str(self.journal):
                 with suppress(psutil.NoSuchProcess):
@@ -153,18 +153,18 @@ class Running:
         return living_processes(self._seen)
 
     def quiet(self) -> list[psutil.Process]:
-        """Wait until nothing of the sweep lives; return what does after a minute."""
+        """Wait until no process of the sweep is left; return those left after a minute."""
         end = time.monotonic() + GRACE
         while (left := self.processes()) and time.monotonic() < end:
             time.sleep(0.2)
         return left
 
     def workers(self) -> list[psutil.Process]:
-        """Return Ray's workers that train."""
+        """Return Ray's workers in training."""
         return [p for p in self.processes() if "ray::ImplicitFunc" in _command_line(p)]
 
     def scene(self, expected: Mapping[str, TrialRecord]) -> Scene:
-        """Return all that is left of the sweep."""
+        """Return the final state of the sweep."""
         left = self._left()
         if self.blank:
             self._send()
@@ -197,7 +197,7 @@ class Running:
 
 
 def clear_episode(folder: Path) -> None:
-    """End what a harness that was killed left of an episode, and delete its files."""
+    """Kill processes that a killed harness left behind, and delete its files."""
     for process in Running(folder, folder, ()).processes():
         kill_process(process)
     if os.path.ismount(folder / "disk"):
@@ -215,19 +215,19 @@ def kill_process(process: psutil.Process | subprocess.Popen[Any]) -> None:
 
 
 def read_store(store: Store) -> dict[str, TrialRecord]:
-    """Return what a store holds of its trials."""
+    """Return a store's records of its trials."""
     with store.reading() as connection:
         rows = connection.execute(sa.select(TrialRow.__table__)).mappings().all()
     curves: dict[str, dict[int, tuple[float, float]]] = defaultdict(dict)
     for point in store.curves([row["id"] for row in rows]):
         curves[point.trial][point.epoch] = (point.loss, point.valid)
     names = ("epochs", "best_epoch", "valid", "test")
-    packs = {r["id"]: f"{r['members']} of {r['pack']}" for r in rows}  # a rest of a pack may train as the pack
+    packs = {r["id"]: f"{r['members']} of {r['pack']}" for r in rows}  # the rest of a pack may train as the pack
     return {r["id"]: TrialRecord(r["status"], curves[r["id"]], {n: r[n] for n in names}, packs[r["id"]]) for r in rows}
 
 
 def _trained_again(store: Store) -> list[str]:
-    """Return the trials that have an attempt begun after their end, or more than one that came to an end."""
+    """Return the trials with an attempt begun after their end, or with more than one finished attempt."""
     late = sa.select(AttemptRow.trial).join(TrialRow, TrialRow.id == AttemptRow.trial)
     ended = sa.select(AttemptRow.trial).where(AttemptRow.status.in_(("ok", "stopped", "diverged", "failed")))
     with store.reading() as connection:
@@ -237,15 +237,15 @@ def _trained_again(store: Store) -> list[str]:
 
 
 def _open_work(store: Store) -> list[str]:
-    """Return drivers and attempts that the store takes for alive."""
+    """Return drivers and attempts that are still alive according to the store."""
     with store.reading() as connection:
         attempts = connection.scalars(sa.select(AttemptRow.trial).where(AttemptRow.ended.is_(None))).all()
     drivers = [f"driver {d.process} of {d.sweep}" for d in read_drivers(store) if d.alive and not d.gone]
-    return drivers + [f"an attempt at {trial} that nobody ended" for trial in attempts]
+    return drivers + [f"an unfinished attempt at {trial}" for trial in attempts]
 
 
 def read_logs(folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return each trial's own log; a line that a kill cut off is none."""
+    """Return each trial's own log, without lines cut off by a kill."""
     trial_logs: dict[str, list[dict[str, Any]]] = {}
     for file in folder.glob("*.jsonl"):
         lines = trial_logs.setdefault(file.stem, [])
@@ -258,7 +258,7 @@ def read_logs(folder: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 def read_copies(file: Path, tag: str = "trial", loss: str = "train/loss", valid: str = "valid/%") -> Iterator[Any]:
-    """Give the runs that show in MLflow's file: trial, what is there of it, values too many."""
+    """Yield the visible runs in MLflow's file: trial, record, number of duplicate values."""
     with closing(sqlite3.connect(file)) as connection:
         runs = connection.execute(
             "SELECT t.value, r.run_uuid, r.status FROM runs r JOIN tags t USING (run_uuid) "

@@ -1,4 +1,4 @@
-"""What a simulation says of a claim: the line that ``make honesty`` prints of each case."""
+"""Result of a simulation for a claim: the line that ``make honesty`` prints for each case."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ class Line:
     """One simulated case.
 
     Attributes:
-        case: What was drawn, of which shape.
-        claimed: What is promised of it, as text: ``"<= .05 (± .01)"``.
-        simulated: What came out, as text: ``".043"``.
-        held: Whether the promise held.
+        case: Distribution and shape.
+        claimed: The claim, as text: ``"<= .05 (± .01)"``.
+        simulated: The result, as text: ``".043"``.
+        held: Whether the claim holds.
     """
 
     case: str

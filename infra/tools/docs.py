@@ -1,7 +1,7 @@
 """The documentation site: ``make docs`` writes the reference from the code, then has Sphinx build all pages.
 
-A warning is an error; so is a link to a page or a heading that is not there. Addresses elsewhere are not asked. Beside
-the pages it draws those of the edition that ships.
+A warning is an error; so is a link to a missing page or heading. External links are not checked. It also writes the
+pages of the shipped edition.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BUILT = ROOT / "build/docs"
 
 
 def write_reference(folder: Path) -> None:
-    """Write the pages that the code gives to a folder; what has not changed is not written, what is gone is removed."""
+    """Write the pages generated from code to a folder; unchanged ones are not rewritten, obsolete ones are removed."""
     pages = reference_pages() | catalogue_pages()
     files = {folder / f"{name}.md": text for name, text in pages.items()}
     for old in set(folder.rglob("*.md")) - files.keys():
@@ -38,14 +38,14 @@ def write_reference(folder: Path) -> None:
 
 
 def draw_edition(folder: Path) -> None:
-    """Write the pages of the edition that ships to a folder."""
+    """Write the pages of the shipped edition to a folder."""
     edition = read_shipped()
     lacks = "they lie in infra/board/edition-1/results of the repository."
     write(folder, edition, draw_files(edition, rows_of(edition), None, lacks, {}))
 
 
 class Links(HTMLParser):
-    """What a page links, and the places in it that can be linked."""
+    """The links of a page, and its anchors."""
 
     def __init__(self, file: Path) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Links(HTMLParser):
 
 
 def list_dead_links(site: Path) -> list[str]:
-    """Return a line for each link of a page to a file of the site, or to a place in one, that is not there."""
+    """Return a line for each broken link of a page to a file of the site, or to an anchor in one."""
     pages = {file.resolve(): Links(file) for file in sorted(site.rglob("*.html")) if "_static" not in file.parts}
     dead = []
     for file, links in pages.items():
@@ -73,7 +73,7 @@ def list_dead_links(site: Path) -> list[str]:
             there = (file.parent / unquote(address.path)).resolve() if address.path else file
             place = unquote(address.fragment)
             known = pages[there].places if there in pages else set()
-            drawn = "edition-1" in there.parts  # its script makes places of rows
+            drawn = "edition-1" in there.parts  # its script creates the anchors of rows
             if not there.exists() or (place and not drawn and place not in known):
                 dead.append(f"{file.relative_to(site.resolve())}: {target} leads nowhere.")
     return dead
@@ -81,7 +81,7 @@ def list_dead_links(site: Path) -> list[str]:
 
 def build_site(out: Path = BUILT) -> int:
     """Write the reference, build the site in ``out`` with the edition's pages, and return Sphinx's exit status."""
-    shutil.rmtree(out, ignore_errors=True)  # whatever was there, of pages that are gone too
+    shutil.rmtree(out, ignore_errors=True)  # including obsolete pages
     write_reference(SOURCE / "reference")
     draw_edition(out / "edition-1")
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]

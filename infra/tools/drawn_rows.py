@@ -1,7 +1,7 @@
-"""Draws rows of an edition at random and trains each once more: how many fall inside their 95 % prediction intervals?
+"""Draws rows of an edition at random and trains each again: how many fall inside their 95 % prediction intervals?
 
 ``make drawn`` draws eight of ``infra/board/edition-1`` and prints the seed. The same seed draws the same rows of the
-same edition. Rows are drawn among those with at least two scores; none is drawn again because of how it ended.
+same edition. Rows are drawn among those with at least two scores; none is redrawn because of its result.
 
     drawn_rows.py [--seed N] [--rows 8] [--edition FOLDER] [--list]
 """
@@ -30,7 +30,7 @@ OUTCOMES = {0: "inside", 1: "outside", 3: "undecided"}
 
 
 def draw_rows(rows: Sequence[Mapping[str, Any]], count: int, seed: int) -> list[Mapping[str, Any]]:
-    """Return so many rows, each once, of those that a further training can be compared with."""
+    """Return distinct random rows with which a further training can be compared."""
     candidates = sorted((row for row in rows if is_comparable(row)), key=lambda row: row["key"])
     return random.Random(seed).sample(candidates, min(count, len(candidates)))
 
@@ -41,13 +41,13 @@ def is_comparable(row: Mapping[str, Any]) -> bool:
 
 
 def reproduce_row(row: Mapping[str, Any], store: str) -> str:
-    """Train a row of the store once more and return how its score stands to its interval."""
+    """Train a row of the store again and return where its score lies relative to the interval."""
     done = subprocess.run([*LONGWAVE, "reproduce", row["key"], "--store", store])
     return OUTCOMES.get(done.returncode, "not run")
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Draw, print, and train unless the rows are to be listed alone; exit with 1 if fewer than 3 in 4 are inside."""
+    """Draw, print, and train unless the rows are only to be listed; exit with 1 if fewer than 3 in 4 are inside."""
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**31), help="default: a fresh one")
     parser.add_argument("--rows", type=int, default=8)

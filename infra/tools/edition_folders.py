@@ -1,4 +1,4 @@
-"""Where the parts of an edition lie, and Longwave's commands for its store."""
+"""Paths of an edition, and Longwave's commands for its store."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ SHOWN = 1
 
 @dataclass(frozen=True)
 class EditionFolders:
-    """Where the parts of an edition lie.
+    """Paths of an edition.
 
     Attributes:
         sweeps: Folder of the sweep files.
         board: Folder of the edition, and of what is being trained.
         home: Data folder of the training, with its store.
-        trust: List of hashes that ship.
-        readme: Shows the edition's answer.
-        shipped: The edition as the package has it.
-        submissions: Folder of what others submitted.
+        trust: List of trusted hashes in the package.
+        readme: The README, which shows the edition's answer.
+        shipped: The edition in the package.
+        submissions: Folder of submissions by others.
         number: Of the edition.
     """
 
@@ -58,7 +58,7 @@ class EditionFolders:
 
     @property
     def command(self) -> str:
-        """What trains and publishes it: ``make edition EDITION=2``."""
+        """The command that trains and publishes it: ``make edition EDITION=2``."""
         return "make edition" + (f" EDITION={self.number}" if self.number != SHOWN else "")
 
     @property
@@ -84,24 +84,24 @@ class EditionFolders:
 
     @property
     def surprises(self) -> Path:
-        """What people write of it, for its report."""
+        """What people wrote about it, for its report."""
         return self.board / f"surprises-{self.number}.md"
 
     @property
     def results(self) -> list[Path]:
-        """The bundles of finished sweeps, none of which is ever written anew."""
+        """The bundles of finished sweeps, none of which is ever rewritten."""
         return sorted((self.edition / FOLDER).glob(f"*{ENDING}"))
 
     @property
     def submitted(self) -> list[Path]:
-        """The bundles of submissions that are trusted, as those are that were replayed."""
+        """The bundles of trusted submissions, such as replayed ones."""
         paths = sorted(self.submissions.glob(f"*/*{ENDING}"))
         hashes = set(shipped(self.trust).values())
         return [path for path in paths if hashlib.sha256(path.read_bytes()).hexdigest() in hashes]
 
     @property
     def carried(self) -> list[Path]:
-        """The bundles that the edition is made of; of a submission's the one that lies there now."""
+        """The bundles in the edition; of a submission, its current one."""
         return list({path.name: path for path in (*self.results, *self.submitted)}.values())
 
     @property
@@ -111,11 +111,11 @@ class EditionFolders:
 
     @property
     def unfinished(self) -> list[Path]:
-        """The bundles of sweeps that are being trained, one a sweep."""
+        """The bundles of unfinished sweeps, one per sweep."""
         return sorted(self.unfinished_at("*").parent.glob(f"*{ENDING}"))
 
     def unfinished_at(self, sweep: str) -> Path:
-        """Return where the bundle of a sweep lies that is being trained."""
+        """Return the path of the bundle of an unfinished sweep."""
         return self.board / f"unfinished-{self.number}" / f"{sweep}{ENDING}"
 
     @property
@@ -124,23 +124,23 @@ class EditionFolders:
         return f"sqlite:///{self.home / 'longwave.db'}"
 
     def sweep_files(self, words: Sequence[str] = ()) -> list[Path]:
-        """Return the sweep files whose names hold any of ``words``, in order."""
+        """Return the sweep files whose names contain any of ``words``, in order."""
         files = sorted(self.sweeps.glob("*.toml"), key=lambda file: file.stem)
         return [file for file in files if not words or any(word in file.stem for word in words)]
 
     def known_bundles(self) -> dict[str, str]:
-        """Return the names of the bundles that the store's trials came in or went out in, with their files' names."""
+        """Return the names of the bundles imported into or exported from the store, with their file names."""
         listed = self.home / "bundles.json"
         return dict(json.loads(listed.read_text())) if listed.exists() else {}
 
     def note_bundle(self, name: str, file: str) -> None:
-        """Write that the store holds a bundle."""
+        """Note that the store contains a bundle."""
         with atomic_file(self.home / "bundles.json") as listed:
             listed.write_text(json.dumps(self.known_bundles() | {name: file}))
 
 
 def trust_bundle(trust: Path, name: str, sha256: str, why: str) -> None:
-    """Add a bundle's name and its file's hash to the list of those that are trusted, unless it is there."""
+    """Add a bundle's name and its file's hash to the list of trusted ones, unless it is listed."""
     text = trust.read_text(encoding="utf-8")
     if name not in text:
         with atomic_file(trust) as written:
@@ -148,10 +148,10 @@ def trust_bundle(trust: Path, name: str, sha256: str, why: str) -> None:
 
 
 def longwave(folders: EditionFolders, *arguments: object) -> None:
-    """Run a command of Longwave; a signal that ends this process ends it in order first.
+    """Run a command of Longwave; a signal that ends this process first stops it cleanly.
 
     Raises:
-        SystemExit: It did not end well; with its status.
+        SystemExit: It failed; with its status.
     """
     command = [*LONGWAVE, *map(str, arguments), "--store", folders.store]
     child = subprocess.Popen(command, env={**os.environ, "LONGWAVE_HOME": str(folders.home)})
@@ -166,11 +166,11 @@ def longwave(folders: EditionFolders, *arguments: object) -> None:
 
 
 def read_state(folders: EditionFolders, name: str) -> dict[str, Any]:
-    """Return how a sweep stands; nothing for one that the store does not know."""
+    """Return the status of a sweep; empty if it is not in the store."""
     done = query(folders, "sweep", "status", name, "--format", "json")
     return dict(json.loads(done.stdout)) if done.returncode == 0 else {}
 
 
 def query(folders: EditionFolders, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Return what a command says that only reads the store."""
+    """Return the output of a command that only reads the store."""
     return subprocess.run([*LONGWAVE, *arguments, "--store", folders.store], capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""The report of an edition, REPORT.md: verdicts, tasks to retire, what is undecided, what it cost, what surprised.
+"""The report of an edition, REPORT.md: answers, verdicts, tasks to remove, cost, surprises.
 
 All but the last part is computed from the rows. People write the surprises, in ``surprises-N.md`` beside edition N.
 """
@@ -39,7 +39,7 @@ OF_RETRAININGS = (
     "ten retrainings that selected it are not counted: its row shows ten others, with new seeds."
 )
 Board = tuple[str, Sequence[Row], Mapping[str, str]]
-"""Its name, its rows, and a link to each of them by key."""
+"""Name, rows, and a link to each row by key."""
 
 
 def write_report(

@@ -1,6 +1,6 @@
-"""Runs of pytest in a copy of the tree, each in a child of one process that has imported the large libraries already.
+"""Runs of pytest in a copy of the tree, each forked from one process that has already imported the large libraries.
 
-Starting Python and importing torch takes longer than most modules' own tests do.
+Starting Python and importing torch takes longer than most modules' tests.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ LARGE = (
     "pydantic", "typer", "rich.console", "hypothesis", "pandas", "psutil", "safetensors.torch", "ray", "torchvision",
     "networkx", "altair", "jinja2",
 )  # fmt: skip
-"""What is imported before the first run. Nothing of the tree is: each run imports that from its copy."""
+"""Modules imported before the first run, none of the tree: each run imports those from its copy."""
 CACHES = {"LONGWAVE_CACHE": "longwave", "TORCH_EXTENSIONS_DIR": "torch_extensions"}
-"""Folders of generated data and of compiled cells: a copy has its own, which begin as the user's are."""
+"""Folders of generated data and of compiled cells: a copy has its own, initially copied from the user's."""
 OPTIONS = (
     "-q", "-x", "-p", "no:cacheprovider", "-p", "no:faulthandler", "-p", "no:processor_times",
     "-W", "ignore::pytest.PytestAssertRewriteWarning",  # of plugins that are imported already
@@ -40,7 +40,7 @@ UNIMPORTABLE = "ImportError while loading conftest"
 
 
 def import_large_libraries() -> None:
-    """Import them once, with the switches that tests/conftest.py sets before it imports them."""
+    """Import them once, with the settings that tests/conftest.py makes before importing them."""
     os.environ |= {"OMP_NUM_THREADS": "1", "RAY_worker_niceness": "0", "RAY_AUTH_MODE": "token"}
     for name in LARGE:
         importlib.import_module(name)
@@ -48,17 +48,17 @@ def import_large_libraries() -> None:
 
 @dataclass(frozen=True)
 class Copy:
-    """A copy of the tree, in whose files one may break lines.
+    """A copy of the tree in which lines may be broken.
 
     Attributes:
-        folder: Where it lies.
+        folder: Its path.
     """
 
     folder: Path
 
     @classmethod
     def of_tree(cls, folder: Path) -> Copy:
-        """Return a copy in ``folder`` of all files that are, or may be, committed; there they are."""
+        """Return a copy in ``folder`` of all files that are, or may be, committed, and commit them there."""
         for name in _git(ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0"):
             if name and (ROOT / name).exists():
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -75,7 +75,7 @@ class Copy:
 
     @property
     def own(self) -> Path:
-        """The folder of what is no part of the tree: caches, temporary files, what pytest says."""
+        """The folder of files outside the tree: caches, temporary files, output of pytest."""
         return self.folder / ".mutants"
 
     def first_failure(self, words: Sequence[str], longest: int, generate: bool = False) -> str:
@@ -83,8 +83,8 @@ class Copy:
 
         Args:
             words: Files of tests and options.
-            longest: Seconds of processor that a test may take.
-            generate: Whether data are generated anew, whatever there is in the cache.
+            longest: CPU seconds that a test may take.
+            generate: Whether to generate data again, ignoring the cache.
         """
         log, running, temporary = self.own / "log", self.own / "running", self.own / "tmp"
         temporary.mkdir()
@@ -98,7 +98,7 @@ class Copy:
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         finally:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(child, 9)  # what the tests left behind, or all of them where this process is interrupted
+                os.killpg(child, 9)  # processes left by the tests, or all of them if this process is interrupted
         shutil.rmtree(temporary, ignore_errors=True)
         text = log.read_text(encoding="utf-8", errors="replace")
         if status in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR) and UNIMPORTABLE not in text:
@@ -130,14 +130,14 @@ class Copy:
 
 
 class _Watch:
-    """Writes down the test that runs, and ends the process if the test does not end."""
+    """Records the running test, and kills the process if the test does not end."""
 
     def __init__(self, running: Path, longest: int) -> None:
         self.running, self.longest = running, longest
         self._allow()
 
     def _allow(self) -> None:
-        """Give what runs next its seconds of processor, and many more of a machine that has other work to do."""
+        """Set a CPU time limit for the next test, and a far longer wall-clock limit for a busy machine."""
         resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time()) + self.longest, resource.RLIM_INFINITY))
         faulthandler.dump_traceback_later(20 * self.longest, exit=True)
 
@@ -160,5 +160,5 @@ def _is_ours(module: object) -> bool:
 
 
 def _is_in_tree(path: Path) -> bool:
-    """Return whether a path is of the tests or the programs that run here, not of the copy."""
+    """Return whether a path belongs to the running tests or programs, not to the copy."""
     return path.is_relative_to(ROOT / "tests") or path.is_relative_to(ROOT / "infra")

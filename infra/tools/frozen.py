@@ -1,7 +1,7 @@
-"""Frozen identities and results: one of each at least for every model, every task and the training rules.
+"""Frozen identities and results: at least one of each for every model, every task and the training rules.
 
-``make freeze`` records what is new or has a new version, and refuses what changed under an old one. The tests compare
-with what is recorded in ``tests/platform/records/frozen.json``.
+``make freeze`` records new ones and new versions, and refuses changes under an old version. The tests compare with the
+record in ``tests/platform/records/frozen.json``.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ PLAIN = TrialConfig(
     "adding", "N=20", "0" * 12, "lem", {}, {"lr": 0.01}, 8, 4, 3, "retrain", 7, task_version="1", model_version="1",
     protocol="1",
 )  # fmt: skip
-"""A configuration that says nothing but what it has to."""
+"""A minimal configuration."""
 Frozen = dict[str, Any]
 
 
 def present_record() -> Frozen:
-    """Return what the code gives now: versions, ids, results."""
+    """Return the current versions, ids and results."""
     with using("reference"):
         return {
             "defaults": {f.name: default_of(f) for f in fields(TrialConfig) if isinstance(default_of(f), _JSON)},
@@ -61,7 +61,7 @@ def present_record() -> Frozen:
 
 
 def list_changes(before: Frozen, now: Frozen) -> list[str]:
-    """Return, a line each, what changed although its version is the one recorded, or is gone."""
+    """Return, one per line, what changed without a new version, or is gone."""
     changes = []
     for name, value in before["defaults"].items():
         if now["defaults"].get(name, "gone") != value:
@@ -78,7 +78,7 @@ def list_changes(before: Frozen, now: Frozen) -> list[str]:
 
 
 def list_unrecorded(before: Frozen, now: Frozen) -> list[str]:
-    """Return, a line each, what has no record of its present version."""
+    """Return, one per line, what has no record of its present version."""
     return [
         f"{name} of version {new['version']} is not recorded: make freeze"
         for kind in ("rules", "models", "tasks")
@@ -88,7 +88,7 @@ def list_unrecorded(before: Frozen, now: Frozen) -> list[str]:
 
 
 def merge_records(before: Frozen, now: Frozen) -> Frozen:
-    """Return what is to be recorded: what is new, and what is the same with the digits that it has already."""
+    """Return the new record: new results, and unchanged ones with their recorded digits."""
     merged = deepcopy(now)
     for kind in ("rules", "models", "tasks"):
         for name, new in merged[kind].items():
@@ -99,7 +99,7 @@ def merge_records(before: Frozen, now: Frozen) -> Frozen:
 
 
 def read_record() -> Frozen:
-    """Return what is recorded."""
+    """Return the record."""
     record: Frozen = json.loads(FILE.read_text(encoding="utf-8"))
     return record
 
@@ -112,7 +112,7 @@ def _plain_ids() -> dict[str, str]:
 
 
 def _freeze_model(spec: ModelSpec) -> Frozen:
-    """Return ids of a model, with each option that is not the default, and what its layer computes."""
+    """Return ids of a model, with each non-default option, and results of its layer."""
     params = {p.name: 0.5 for p in spec.space("")}
     base = replace(PLAIN, model=spec.name, model_version=spec.version, params=params)
     chosen: dict[str, dict[str, Any]] = {"plain": {}}
@@ -124,7 +124,7 @@ def _freeze_model(spec: ModelSpec) -> Frozen:
 
 
 def _run_layer(spec: ModelSpec, options: Mapping[str, Any]) -> list[float]:
-    """Return a few numbers that depend on all a layer does: its start, its equation, in training and after."""
+    """Return a few numbers that depend on all of a layer: initialisation and equation, in training and evaluation."""
     hyper = {p.name: p.low if p.whole else (p.low + p.high) / 2 for p in spec.space("", options)[1:]}
     layer = spec.build(Sizes(2, 4, 1, 9), **options, **hyper).double()
     layer.reset_parameters([torch.Generator().manual_seed(3)])
@@ -138,7 +138,7 @@ def _run_layer(spec: ModelSpec, options: Mapping[str, Any]) -> list[float]:
 
 
 def _apply_layer(layer: Layer[Any], x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Return the outputs and the last state for x as sequences, or as the nodes of graphs in which each hears two."""
+    """Return the outputs and the last state for x as sequences, or as nodes of graphs with two incoming edges each."""
     generators = [torch.Generator().manual_seed(5)]
     if not isinstance(layer, GraphLayer):
         return layer(x, None, generators)
@@ -149,7 +149,7 @@ def _apply_layer(layer: Layer[Any], x: Tensor) -> tuple[Tensor, tuple[Tensor, ..
 
 
 def _freeze_task(spec: TaskSpec) -> Frozen:
-    """Return the id of a trial on a task, and what its loss and metric say of made-up outputs."""
+    """Return the id of a trial on a task, and its loss and metric on made-up outputs."""
     config = replace(PLAIN, task=spec.name, task_version=spec.version, variant=spec.variant)
     outputs = torch.linspace(-2.0, 2.0, 5 * 4 * spec.outputs, dtype=torch.float64).view(1, 5, 4, spec.outputs).sin()
     try:
@@ -169,7 +169,7 @@ def _freeze_task(spec: TaskSpec) -> Frozen:
 
 
 def declared_numbers(spec: TaskSpec) -> Frozen:
-    """Return the numbers that a task declares and its data do not tell: sizes, recipes, counts of its files."""
+    """Return the numbers that a task declares apart from its data: sizes, recipes, counts of its files."""
     recipes = {model: {k: v for k, v in asdict(spec.recipe(model)).items() if v} for model in spec.recipes}
     sizes = {name: getattr(spec, name) for name in ("inputs", "outputs", "tokens", "horizon", "margin")}
     minor = [note.minor for note in spec.protocols]
@@ -179,7 +179,7 @@ def declared_numbers(spec: TaskSpec) -> Frozen:
 
 
 def training_numbers() -> Frozen:
-    """Return what every number of training may be and is by default, by its name."""
+    """Return range and default of every hyper-parameter of training, by name."""
     words = [(optimiser, schedule) for optimiser in optimisers() for schedule in schedules()]
     params = {p.name: p for pair in words for p in training_params(*pair)}
     names = ("low", "high", "log", "zero", "most", "whole", "searched", "default")
@@ -222,7 +222,7 @@ def _train_small() -> dict[str, list[float]]:
 
 
 def _is_same(new: Any, old: Any) -> bool:
-    """Return whether an id is the same, or numbers are but for what another processor can do to float64."""
+    """Return whether ids are equal, or numbers are up to float64 differences between processors."""
     if isinstance(old, list):
         pairs = zip(new or [], old, strict=False)
         return len(new or []) == len(old) and all(abs(a - b) <= 1e-9 * max(1.0, abs(b)) for a, b in pairs)
@@ -230,7 +230,7 @@ def _is_same(new: Any, old: Any) -> bool:
 
 
 def main(file: Path = FILE) -> int:
-    """Record what is new; return 1, and record nothing, where something changed under an old version."""
+    """Record what is new; return 1, and record nothing, if something changed under an old version."""
     now = present_record()
     before = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     if before and (wrong := list_changes(before, now)):

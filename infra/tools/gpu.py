@@ -1,9 +1,9 @@
-"""Is everything right on this GPU, and how fast is it? ``make gpu`` asks, and ends non-zero on any miss.
+"""``make gpu``: checks correctness and speed on this GPU, and exits non-zero on any failure.
 
-``make gpu`` tries the faults of ``gpu_faults``, measures every cell by every schedule, and every loop over matrix
-states, against float64, on all cores; then alone ``longwave bench kernels`` with packs of 1 to 64, the loop of every
-model, and short sweeps in both precisions. It writes ``infra/benchmarks/<gpu>.json``, anew after each part.
-``gpu.py FILE`` does the same at small sizes in Triton's interpreter, where TRITON_INTERPRET is 1.
+It tries the faults of ``gpu_faults`` and measures, on all cores, every cell by every schedule and every loop over
+matrix states against float64; then, one at a time, ``longwave bench kernels`` with packs of 1 to 64, the loop of every
+model, and short sweeps in both precisions. It rewrites ``infra/benchmarks/<gpu>.json`` after each part. ``gpu.py FILE``
+does the same at small sizes in Triton's interpreter, if TRITON_INTERPRET is 1.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ from longwave.platform.training import environment
 from longwave.tasks import adding
 
 PLAIN = 100
-"""Steps of a plain loop that is timed."""
+"""Steps for timing a plain loop."""
 HALVED = 1e-2
-"""Largest relative change of a gradient by rows in bfloat16."""
+"""Largest relative change of a gradient due to rows in bfloat16."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is measured.
+    """The extent of the measurements.
 
     Attributes:
         cases: Names of ``every_model``.
@@ -62,7 +62,7 @@ class Scale:
         matrices: Names of models whose states have two axes, and their hidden sizes.
         steps, batch: Of each case.
         halves: Cases and schedules of which rows are stored in bfloat16.
-        lags: Of the two members of a layer that looks back.
+        lags: Of the two members of a layer with a delay.
         faults: Of ``gpu_faults``.
         agenda: What ``bench kernels`` measures.
         speeds: Models whose loop is timed, at which size.
@@ -83,7 +83,7 @@ class Scale:
 
 
 def whole_scale() -> Scale:
-    """Return what a GPU is asked."""
+    """Return the measurements for a GPU."""
     packs = [PackSize(2**k, FITZHUGH) for k in range(7)] + [PackSize(64, EIGENWORMS)]
     return Scale(
         tuple(CASES),
@@ -101,7 +101,7 @@ def whole_scale() -> Scale:
 
 
 def small_scale() -> Scale:
-    """Return what the interpreter is asked."""
+    """Return the measurements for the interpreter."""
     size = Size(2, 1, 1, 3)
     agenda = plan_benchmark("cpu", ["lem"], ["2,1,1,3"], repeats=1, seconds=0.0, compile=False)
     settings = {"task": "adding", "variant": "N=2", "models": ["lem"], "trials": 2, "retrain": 1, "hidden": 3}
@@ -121,13 +121,13 @@ def small_scale() -> Scale:
 
 
 class Findings:
-    """What was found, and what was missed: a failure is a result like any other."""
+    """Findings, and misses: a failure is a result like any other."""
 
     def __init__(self) -> None:
         self.misses: list[str] = []
 
     def attempt(self, what: str, run: Callable[[], Any]) -> list[Any]:
-        """Return what ``run`` returns, in a list; an empty one, and a miss, if it fails."""
+        """Return the result of ``run`` in a list; if it fails, note a miss and return an empty list."""
         print(what, file=sys.stderr)
         try:
             return [run()]
@@ -143,7 +143,7 @@ class Findings:
 
 @contextmanager
 def workers(device: str) -> Iterator[Executor]:
-    """Give what runs checks side by side: a process a core where a GPU compiles and waits, else this one."""
+    """Return a pool to run checks in parallel: one process per core if a GPU compiles and waits, else this one."""
     if device == "cpu":
         with ThreadPoolExecutor(1) as pool:
             yield pool
@@ -153,7 +153,7 @@ def workers(device: str) -> Iterator[Executor]:
 
 
 def check_correctness(scale: Scale, device: str, findings: Findings) -> dict[str, Any]:
-    """Return what the faults gave, and how far each case is from float64 by each schedule, at each size."""
+    """Return the results of the faults, and the distance of each case from float64 by each schedule, at each size."""
     with workers(device) as pool:
         faults = {name: pool.submit(try_fault, name, *arguments) for name, (_, arguments) in scale.faults.items()}
         cells = {what: pool.submit(*call) for what, call in plan_cells(scale, device).items()}
@@ -167,13 +167,13 @@ def check_correctness(scale: Scale, device: str, findings: Findings) -> dict[str
 
 
 def try_fault(name: str, *arguments: Any) -> dict[str, Any]:
-    """Return what a check of ``gpu_faults`` gives, by its name: a process of its own looks it up."""
+    """Return the result of a check of ``gpu_faults``, by name, so that another process can look it up."""
     with gpu_faults.poisoned():
         return gpu_faults.checks()[name][0](*arguments)
 
 
 def plan_cells(scale: Scale, device: str) -> dict[str, tuple[Any, ...]]:
-    """Return, by its name, the call that measures each case by each schedule at each size."""
+    """Return, by name, the call that measures each case by each schedule at each size."""
     calls: dict[str, tuple[Any, ...]] = {}
     for case, schedule in itertools.product(scale.cases, SCHEDULES):
         if schedule not in schedules(case):
@@ -189,13 +189,13 @@ def plan_cells(scale: Scale, device: str) -> dict[str, tuple[Any, ...]]:
 def far_with_lags(
     lags: list[int], case: str, schedule: str, d: int, steps: int, batch: int, device: str
 ) -> dict[str, tuple[float, float]]:
-    """Return how far a case is from float64, with these lags where it looks back."""
+    """Return the distance of a case from float64, with these lags if it has a delay."""
     with patch.object(every_model, "TAU", lags or every_model.TAU):
         return far(case, schedule, d, steps, batch, device=device)
 
 
 def judge(futures: Mapping[str, Future[dict[str, tuple[float, float]]]], findings: Findings) -> list[dict[str, Any]]:
-    """Return the worst distance of each; note those too far as misses."""
+    """Return the worst distance of each; note too large ones as misses."""
     lines = []
     for what, future in futures.items():
         for errors in findings.attempt(what, future.result):
@@ -205,14 +205,14 @@ def judge(futures: Mapping[str, Future[dict[str, tuple[float, float]]]], finding
 
 
 def _fits_width(case: str, schedule: str, d: int) -> bool:
-    """Return whether the schedule is one for this width."""
+    """Return whether the schedule supports this width."""
     from longwave.models.kernels.triton.run import supports
 
     return schedule == "graph" or supports(build(case, 2).cell_on("triton"), d)[0] == "row"
 
 
 def check_halves(scale: Scale, device: str, findings: Findings) -> list[dict[str, Any]]:
-    """Return what rows in bfloat16 change."""
+    """Return the effect of rows in bfloat16."""
     lines = []
     for case, schedule in scale.halves:
         what = f"{case}, {schedule}, rows in bfloat16"
@@ -235,7 +235,7 @@ def check_kernels(scale: Scale, findings: Findings) -> dict[str, Any]:
 
 
 def check_speeds(scale: Scale, device: str, findings: Findings) -> list[dict[str, Any]]:
-    """Return µs a step, forward and backward, of every model's loop and of its plain one."""
+    """Return µs per step, forward and backward, of every model's loop and of its plain one."""
     lines = []
     for case, size in scale.speeds.items():
         for best in findings.attempt(f"timing {case}, {size}", lambda: _time_model(case, size, device)):  # noqa: B023
@@ -244,7 +244,7 @@ def check_speeds(scale: Scale, device: str, findings: Findings) -> list[dict[str
 
 
 def _time_model(case: str, size: Size, device: str) -> dict[str, Any]:
-    """Return our loop's times, and over its first steps the plain loop's."""
+    """Return the times of our loop, and of the plain loop over its first steps."""
     layer = (
         build(case, size.hidden, size.inputs, None)
         if case in MATRIX_CASES
@@ -258,7 +258,7 @@ def _time_model(case: str, size: Size, device: str) -> dict[str, Any]:
 
 
 def check_sweeps(scale: Scale, findings: Findings) -> list[dict[str, Any]]:
-    """Return how the trials of a short sweep ended, in each precision that Triton's loops have."""
+    """Return the outcomes of a short sweep's trials, in each precision of Triton's loops."""
     lines = []
     for precision, path in STORED.items():
         settings = {**scale.sweep, "precision": precision}
@@ -282,7 +282,7 @@ def _run_sweep(settings: dict[str, Any]) -> list[Any]:
 
 
 def examine_device(scale: Scale, device: str, path: Path) -> int:
-    """Write all that was found, and the misses, anew after each part; return 1 if there are any misses, else 0."""
+    """Rewrite all findings and misses after each part; return 1 if there are any misses, else 0."""
     findings, report = Findings(), {"versions": environment.describe()}
     parts: tuple[Callable[[], dict[str, Any]], ...] = (
         lambda: check_correctness(scale, device, findings),
@@ -306,7 +306,7 @@ def main(arguments: Sequence[str]) -> int:
             return examine_device(small_scale(), "cpu", Path(arguments[0]))
     if torch.cuda.is_available():
         name = re.sub(r"[^a-z0-9]+", "-", torch.cuda.get_device_name().lower()).strip("-")
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # products that are the same in every run
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # reproducible matrix products
         return examine_device(whole_scale(), "cuda", ROOT / f"infra/benchmarks/{name}.json")
     print("make gpu needs a CUDA device, and there is none here.", file=sys.stderr)
     return 2

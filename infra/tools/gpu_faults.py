@@ -1,8 +1,8 @@
-"""Faults that others met on GPUs, each tried here: ``gpu`` runs them, and what one returns stands in its report.
+"""Known faults on GPUs, each tried here: ``gpu`` runs them and reports their results.
 
-A check raises AssertionError with what is wrong. Buffers are filled with NaN before they are written throughout, so
-that what a kernel leaves out is seen. ``python infra/tools/gpu_faults.py`` alone runs small launches of every kind,
-for NVIDIA's compute-sanitizer to watch.
+A check raises AssertionError with the error. All buffers are filled with NaN first, so that elements not written by a
+kernel show. ``python infra/tools/gpu_faults.py`` alone runs small launches of every kind, for NVIDIA's
+compute-sanitizer to watch.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from longwave.models.kernels.triton import graph, row
 
 CUDA = "cuda"
 RUNS = 50
-"""Runs that must agree to the bit."""
+"""Runs that must agree bit for bit."""
 MATRICES = ("deltanet", "mamba", "s4d", "mlstm")
 """Models over matrix states that differ in their loops: outer products, diagonals, complex numbers, a normaliser."""
 SANITIZERS = ("memcheck", "racecheck", "synccheck")
-"""Of NVIDIA's four: initcheck reports what is read and not used, and NaN in new buffers shows what is used."""
+"""Three of NVIDIA's four: initcheck also reports unused reads, and NaN in new buffers shows used ones."""
 SANITIZED = 150
 """Seconds that a sanitizer may take."""
 PROCESSES = 8
@@ -69,7 +69,7 @@ def lags_at_the_ends(form: str) -> dict[str, Any]:
 
 
 def runs_that_agree(form: str) -> dict[str, Any]:
-    """Return how many runs agreed to the bit, at a width of each schedule."""
+    """Return how many runs agreed bit for bit, at a width of each schedule."""
     for d in (32, 128, 256):
         layer, given = _on_gpu(form, d, 100, 130)
         first = outcome(layer, *given)
@@ -79,7 +79,7 @@ def runs_that_agree(form: str) -> dict[str, Any]:
 
 
 def other_warps(form: str) -> dict[str, Any]:
-    """Return the worst error of the row schedule with twice as many warps for a program."""
+    """Return the worst error of the row schedule with twice as many warps per program."""
     worst = 0.0
     with patch.object(row, "WARPS", {16: 2, 32: 2, 64: 8, 128: 8}):
         for d in (16, 32, 60):
@@ -90,7 +90,7 @@ def other_warps(form: str) -> dict[str, Any]:
 
 
 def graphs_that_others_evict() -> dict[str, Any]:
-    """Return how many replays gave the same bits after other shapes took their places, and threads and streams ran.
+    """Return how many replays gave the same bits after eviction by other shapes, and in other threads and streams.
 
     pytorch#193402: dropping one graph may free the workspace of the products of all others.
     """
@@ -132,7 +132,7 @@ def run_together(threads: list[threading.Thread]) -> None:
 
 
 def autograd_around_loops(form: str) -> dict[str, Any]:
-    """Return what of autograd and torch.compile was tried with a layer."""
+    """Return the features of autograd and torch.compile that were tried with a layer."""
     for d in (60, 256):
         layer, (x, state) = _on_gpu(form, d, 100, 4)
         plain = layer(x, state)[0].detach()
@@ -175,7 +175,7 @@ def autograd_around_loops(form: str) -> dict[str, Any]:
 
 
 def numbers_beyond_32_bits() -> dict[str, Any]:
-    """Return the sizes of tensors with more than 2³¹ numbers whose parts equal runs of their own."""
+    """Return the sizes of tensors with more than 2³¹ elements whose parts equal separate runs."""
     found: dict[str, Any] = {}
     for form, d, batch, steps, each in (
         ("lem", 128, 2048, 8300, 36),
@@ -206,7 +206,7 @@ def numbers_beyond_32_bits() -> dict[str, Any]:
 
 
 def widest_layers() -> dict[str, Any]:
-    """Return for loops over matrix states, and for rows far above the schedules' width, what ran or was refused."""
+    """Return for loops over matrix states, and for rows far above the schedules' width, which ran or were refused."""
     found = {}
     for case, d in (("lem", 1024), ("indrnn", 4096), ("lru", 2048), *((case, 512) for case in MATRICES)):
         layer, given = _on_gpu(case, d, 20, 2)
@@ -216,7 +216,7 @@ def widest_layers() -> dict[str, Any]:
 
 
 def one_cold_cache() -> dict[str, Any]:
-    """Return how many processes compiled the same kernels at once into one empty cache."""
+    """Return the number of processes that compiled the same kernels concurrently into one empty cache."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "TRITON_CACHE_DIR": folder}
         command = [sys.executable, __file__]
@@ -228,7 +228,7 @@ def one_cold_cache() -> dict[str, Any]:
 
 
 def sanitizer(tool: str) -> dict[str, Any]:
-    """Return the last words of NVIDIA's compute-sanitizer about small launches of every kind."""
+    """Return the last lines of NVIDIA's compute-sanitizer on small launches of every kind."""
     command = ["compute-sanitizer", "--tool", tool, "--target-processes", "all", "--error-exitcode", "9"]
     environment = {**os.environ, "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
     done = subprocess.run(
@@ -258,7 +258,7 @@ def another_ptxas(path: str) -> dict[str, Any]:
 
 
 def checks() -> Mapping[str, tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]]:
-    """Return every check by name, and what it is given; those that take longest come first."""
+    """Return every check by name, with its arguments, the slowest first."""
     found: dict[str, tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]] = {}
     for tool in SANITIZERS:
         found[f"sanitizer, {tool}"] = (sanitizer, (tool,))
@@ -293,7 +293,7 @@ def poisoned() -> Iterator[None]:
 
 
 def _on_gpu(case: str, d: int, steps: int, batch: int) -> tuple[Any, tuple[Tensor, tuple[Tensor, ...]]]:
-    """Return a layer, its input and its start state on the GPU."""
+    """Return a layer, its input and its initial state on the GPU."""
     layer = build(case, d).to(CUDA)
     x, state = inputs(layer, steps, batch)
     return layer, (x.to(CUDA), tuple(s.to(CUDA) for s in state))
@@ -305,7 +305,7 @@ def _assert_equal(one: Mapping[str, Tensor], other: Mapping[str, Tensor], what: 
 
 
 def launch_small() -> None:
-    """Launch each kind of kernel once, at sizes that a sanitizer can follow."""
+    """Launch each kind of kernel once, at sizes small enough for a sanitizer."""
     for form in FORMS:
         for schedule in schedules(form):
             with scheduled(schedule):

@@ -1,7 +1,7 @@
-"""How often the platform is wrong, claimed and simulated: ``make honesty`` draws all cases and writes a table.
+"""Error rates of the platform, claimed and simulated: ``make honesty`` draws all cases and writes a table.
 
-It takes about 20 minutes of one core and writes ``infra/honesty.md``; ``make honesty WORDS="ranks pairs"`` runs these
-parts alone, of ``PARTS``, and leaves the others as they are written. The default tests run the same cases on few
+It takes about 20 minutes of one core and writes ``infra/honesty.md``; ``make honesty WORDS="ranks pairs"`` runs only
+these parts, of ``PARTS``, and leaves the others in the file unchanged. The default tests run the same cases on few
 boards.
 """
 
@@ -23,7 +23,7 @@ from tree import ROOT
 FILE = ROOT / "infra/honesty.md"
 PARTS = ("ranks", "few-seeds", "intervals", "overall", "pairs", "verdicts", "selection")
 BOARDS = 300
-"""Boards a case of ranks, half as many with 20 models: the standard error of a share of .05 is .013 (.018)."""
+"""Boards per case of ranks, half as many with 20 models: the standard error of a share of .05 is .013 (.018)."""
 CASES = 1000
 """Cases of the other parts."""
 HEADER = """# What is claimed, and what came out
@@ -51,7 +51,7 @@ def list_cases(name: str) -> list[Case]:
 
 
 def run_case(name: str, index: int) -> list[Line]:
-    """Return the lines of one case of a part, by its place: laws themselves do not travel between processes."""
+    """Return the lines of one case of a part, by index: distributions cannot be pickled."""
     return list_cases(name)[index]()
 
 
@@ -64,7 +64,7 @@ def markdown_table(lines: Sequence[Line]) -> str:
 
 
 def main(parts: Sequence[str]) -> None:
-    """Run parts, print their tables, and write them in place of what the file has of them."""
+    """Run parts, print their tables, and replace them in the file."""
     unknown = sorted(set(parts) - set(PARTS))
     if unknown:
         sys.exit(f"There is no part {unknown[0]!r}: {', '.join(PARTS)}.")
@@ -83,7 +83,7 @@ def main(parts: Sequence[str]) -> None:
 
 
 def read_sections(text: str) -> dict[str, str]:
-    """Return the tables of the file by their titles."""
+    """Return the tables of the file by title."""
     parts = (part.partition("\n\n") for part in text.split("\n## ")[1:])
     return {title.strip(): f"{table.rstrip()}\n" for title, _, table in parts}
 

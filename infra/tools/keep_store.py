@@ -1,8 +1,8 @@
-"""Keep a store of this version for ever, and what is read of it; run once a release that has a new schema:
+"""Save a store of this version for tests, and what is read from it; run once per release with a new schema:
 
     PYTHONPATH=tests/support .venv/bin/python infra/tools/keep_store.py 0.2.0
 
-It writes ``tests/platform/storage/kept/0.2.0.sqlite.xz`` and ``0.2.0.json``. What is there is never written again.
+It writes ``tests/platform/storage/kept/0.2.0.sqlite.xz`` and ``0.2.0.json``. Existing files are never overwritten.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def fill(store: Store) -> None:
 
 
 def content(store: Store) -> dict[str, Any]:
-    """Return what is read of a store, as JSON: boards, trials with their curves, and all beside them."""
+    """Return everything read from a store, as JSON: boards, trials with their curves, and the rest."""
     sweeps = [sparse_fields(store.sweep(name)) for name in store.sweeps()]
     trials = {sweep["name"]: store.trials(sweep["name"]) for sweep in sweeps}
     ids = sorted({t.config.id for part in trials.values() for t in part})
@@ -115,7 +115,7 @@ def _plain(trial: Trial) -> dict[str, Any]:
 def main(version: str) -> int:
     file = KEPT / f"{version}.sqlite.xz"
     if file.exists():
-        print(f"{file} is kept for ever: nothing is written.", file=sys.stderr)
+        print(f"{file} exists and is never overwritten.", file=sys.stderr)
         return 1
     with tempfile.TemporaryDirectory() as folder:
         with Store(f"sqlite:///{folder}/store.db") as store:

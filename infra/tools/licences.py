@@ -1,7 +1,7 @@
-"""Are the licences of all that is installed ones that we allow? Run as a program it says which are not.
+"""Check that the licences of all installed packages are allowed; as a program it prints those that are not.
 
-pyproject.toml lists them: ``allow``, as SPDX or as packages call them, and ``reviewed``, the packages whose metadata
-say nothing or need a reason.
+pyproject.toml lists them: ``allow``, as SPDX or by the packages' names for them, and ``reviewed``, packages without
+licence metadata or with a reason.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TROVE = "License :: "
 
 
 def read_licences(package: Distribution) -> list[str]:
-    """Return the licences of a package, as its metadata say them; all of them hold."""
+    """Return the licences of a package from its metadata; all of them apply."""
     metadata = package.metadata
     if expression := metadata.get("License-Expression"):
         return [expression]
@@ -30,7 +30,7 @@ def read_licences(package: Distribution) -> list[str]:
 
 
 def is_allowed(expression: str, allow: frozenset[str]) -> bool:
-    """Return whether we may use what has this licence: any one joined by OR, all of those joined by AND."""
+    """Return whether a licence is allowed: any one joined by OR, all of those joined by AND."""
     if expression in allow:
         return True
     plain = expression.replace("(", " ").replace(")", " ")
@@ -49,7 +49,7 @@ def list_refused(packages: Iterator[Distribution], allow: frozenset[str], review
 
 
 def main() -> int:
-    """Print what is not allowed and return the exit status."""
+    """Print packages that are not allowed and return the exit status."""
     rules = RULES["licences"]
     refused = list_refused(distributions(), frozenset(rules["allow"]), rules["reviewed"])
     for line in refused:

@@ -1,7 +1,7 @@
-"""Runs a program that nobody knows: without the variables of this environment, with limits on time and memory.
+"""Runs an untrusted program without this environment's variables, with limits on time and memory.
 
-Passwords that stand in variables stay hidden from it, and the machine keeps going. It is no prison: what this user may
-read and write, the program may, too. So read its code before you run it anywhere but on a machine without secrets.
+Passwords in variables stay hidden from it, and it cannot exhaust the machine. It is not a sandbox: the program may read
+and write whatever this user may. So read its code before you run it on a machine with secrets.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from pathlib import Path
 from longwave.tasks.base.cache import folder as data_folder
 
 SHOWN = 2**16
-"""Bytes of what a program printed that are read: its last."""
+"""Bytes of a program's output that are read, from its end."""
 
 
 class LimitError(Exception):
-    """A program ran into one of its limits; the message says which."""
+    """A program exceeded one of its limits; the message says which."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a program may take.
+    """Limits of a program.
 
     Attributes:
-        seconds: Of time, from start to end.
-        memory: Bytes that it may address.
-        written: Bytes of a file that it writes.
+        seconds: Wall-clock time.
+        memory: Bytes of address space.
+        written: Bytes of a file that it may write.
     """
 
     seconds: float = 600.0
@@ -41,16 +41,16 @@ class Limits:
 
 
 def run_limited(command: Sequence[str], folder: Path, limits: Limits, threads: int = 0) -> tuple[int, str]:
-    """Run a program in ``folder``, which is its home, and return its exit status and the end of what it printed.
+    """Run a program in ``folder``, its home, and return its exit status and the end of its output.
 
     Args:
         command: The program and its arguments.
-        folder: Where it runs, and may leave files.
-        limits: What it may take.
-        threads: On how many threads torch works; 0: on as many as there are cores.
+        folder: Where it runs and may write files.
+        limits: Its limits.
+        threads: Number of torch's threads; 0: one per core.
 
     Raises:
-        LimitError: It took more, or a signal ended it.
+        LimitError: It exceeded a limit, or a signal ended it.
     """
     cores = os.cpu_count() or 1
 
@@ -68,24 +68,24 @@ def run_limited(command: Sequence[str], folder: Path, limits: Limits, threads: i
             start_new_session=True,
         )
         for what, count in most.items():
-            resource.prlimit(process.pid, what, (count, count))  # long before Python has started there
+            resource.prlimit(process.pid, what, (count, count))  # well before Python has started there
         try:
             status = process.wait(limits.seconds)
         except subprocess.TimeoutExpired:
             raise LimitError(f"it takes more than {limits.seconds:g} s") from None
         finally:
             with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # with all that it started
+                os.killpg(process.pid, signal.SIGKILL)  # with all its children
             process.wait()
     if status < 0:
-        raise LimitError(f"{signal.Signals(-status).name} ended it, as where it takes more than its limits")
+        raise LimitError(f"{signal.Signals(-status).name} ended it, probably because it exceeded a limit")
     with printed.open("rb") as log:
         log.seek(max(printed.stat().st_size - SHOWN, 0))
         return status, log.read().decode(errors="replace")
 
 
 def environment_of(folder: Path, threads: int) -> Mapping[str, str]:
-    """Return all variables that a program sees whose home is ``folder``. It trains on the CPU."""
+    """Return the environment of a program whose home is ``folder``. It trains on the CPU."""
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "LANG": "C.UTF-8",

@@ -1,4 +1,4 @@
-"""Markdown as the documentation's generated pages are made of it: escaped text, tables, docstrings."""
+"""Parts of the documentation's generated Markdown pages: escaped text, tables, docstrings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ATTRIBUTE = re.compile(r"^    (\w[\w, ]*): (.*)$")
 
 
 def escape(text: str) -> str:
-    """Return a text on one line that Markdown shows as it is; what stands between double backticks becomes code."""
+    """Return a text on one line, escaped for Markdown; text between double backticks becomes code."""
     parts = " ".join(text.split()).split("``")
     return "".join(f"`{part}`" if k % 2 else SPECIAL.sub(r"\\\1", part) for k, part in enumerate(parts))
 
@@ -24,36 +24,36 @@ def code(text: str) -> str:
 
 
 def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """Return a table of cells that are Markdown already; empty where it has no line."""
+    """Return a table of Markdown cells; empty if it has no lines."""
     rows = [f"| {' | '.join(UNESCAPED.sub(PIPE, cell) for cell in line)} |" for line in lines]
     return "\n".join([f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}", *rows]) if rows else ""
 
 
 def join(*parts: str) -> str:
-    """Return the parts of a page, each after an empty line, those that are empty left out."""
+    """Return the parts of a page, separated by blank lines, without empty ones."""
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def contents(pages: Iterable[str], depth: int = 1, hidden: bool = False) -> str:
-    """Return the directive that lists pages."""
+    """Return the table-of-contents directive for pages."""
     options = [f":maxdepth: {depth}", *([":hidden:"] if hidden else [])]
     return "\n".join(["```{toctree}", *options, "", *pages, "```"])
 
 
 def flow(text: str) -> str:
-    """Return a docstring's text as Markdown: what is set in, such as an equation, stays as it is."""
+    """Return a docstring's text as Markdown; indented blocks, such as equations, are kept."""
     parts = (part.strip("\n") for part in re.split(r"\n\n+", text))
     return "\n\n".join(f"```text\n{dedent(part)}\n```" if part[:1] == " " else escape(part) for part in parts)
 
 
 def lead(kind: type) -> str:
-    """Return what a class's docstring says before its attributes, as Markdown."""
+    """Return a class's docstring up to its attributes, as Markdown."""
     text = (inspect.getdoc(kind) or "").partition("\nAttributes:")[0]
     return flow(text)
 
 
 def attributes(kind: type) -> Mapping[str, str]:
-    """Return what the docstring of a class says of each attribute, by name; several may share a text."""
+    """Return the description of each attribute in a class's docstring, by name; several may share one."""
     found: dict[str, list[str]] = {}
     said: list[str] = []
     for line in (inspect.getdoc(kind) or "").partition("\nAttributes:\n")[2].splitlines():

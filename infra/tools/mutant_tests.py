@@ -1,4 +1,4 @@
-"""Which tests are those of a broken file: a rule over folders and imports, so that nobody keeps a list."""
+"""Selection of the tests of a broken file, by folders and imports, without a list to maintain."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from changed import distances, used_files
 from tree import ROOT
 
 FOUND_BY_NAME = ("models", "tasks")
-"""Folders whose modules the registry finds by name: what tests one says its name and imports nothing."""
+"""Folders whose modules the registry finds by name: their tests contain the name and import nothing."""
 TESTED_TOGETHER = {"models/kernels/compiler": "models/kernels"}
-"""A folder whose tests are those of a folder above: what the compiler prints is tested where it runs."""
+"""Folders whose tests are those of a parent folder: generated code is tested where it runs."""
 
 
 class OwnTests:
-    """The tests of the files of a folder that are to be broken, one at a time."""
+    """The tests of the files of a folder, which are broken one at a time."""
 
     def __init__(self, folder: str, files: Iterable[str]) -> None:
         self.used = used_files({ROOT / file for file in files})
@@ -24,11 +24,11 @@ class OwnTests:
             self.mirror = self.mirror.parent
 
     def nearest(self, file: str, first: str = "") -> list[str]:
-        """Return the words that make pytest run a file's own tests.
+        """Return the pytest arguments for a file's own tests.
 
-        They are those of the folder that mirrors its own which are the fewest imports away from it, ``first`` before
-        the others, or the file that is named after it; all of that folder where none is. Of a module that is found by
-        name they are those of the folder that say its name.
+        They are the test files in the mirrored folder with the fewest imports between them and the file, ``first`` or
+        the one named after it before the others; or all of that folder if none imports it. For a module found by name
+        they are those of the folder that contain its name.
         """
         if _is_found_by_name(file):
             return [*_names(sorted(self.mirror.glob("test_*.py"))), "-k", Path(file).stem]
@@ -39,7 +39,7 @@ class OwnTests:
         )
 
     def others(self, file: str) -> list[str]:
-        """Return other tests that import the file, and of that folder those that are one import further away."""
+        """Return other tests that import the file, and those of that folder that are one import further away."""
         near = self._away(file, self.mirror)
         least = min(near.values(), default=0) if not _is_found_by_name(file) else 0
         further = [path for path, steps in near.items() if steps == least + 1]
@@ -48,7 +48,7 @@ class OwnTests:
         return [name for name in dict.fromkeys(_names([*sorted(further), *sorted(importing)])) if name not in nearest]
 
     def _away(self, file: str, folder: Path) -> dict[Path, int]:
-        """Return how many imports each test file of a folder is away from a file."""
+        """Return the number of imports between each test file of a folder and a file."""
         steps = distances({ROOT / file}, self.used)
         return {path: n for path, n in steps.items() if path.name.startswith("test_") and folder in path.parents}
 

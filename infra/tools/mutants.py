@@ -1,9 +1,9 @@
-"""Breaks lines one at a time in a copy of the tree, and tells which test notices.
+"""Mutation testing: breaks lines one at a time in a copy of the tree, and reports which test fails.
 
 ``make mutants`` draws mutants of cosmic-ray's operators from each of ``FOLDERS`` with a fixed seed, adds those of C++
-that ``infra/mutants/cpp.toml`` lists, and writes ``infra/mutants/result.md``. It ends with 1 if one survives all tests
-without a reason in ``infra/mutants/excused.toml``. What noticed a mutant is kept in ``.mutants`` until its file
-changes, so a run that was interrupted goes on. With WORDS:
+that ``infra/mutants/cpp.toml`` lists, and writes ``infra/mutants/result.md``. It exits with 1 if one survives all tests
+without a reason in ``infra/mutants/excused.toml``. Results are cached in ``.mutants`` until the mutant's file changes,
+so an interrupted run continues. With WORDS:
 
     platform/boards ...     those of these folders alone
     --survivors             those that survived are run again
@@ -33,7 +33,7 @@ QUICK = "not slow and not integration"
 
 
 class Tier(NamedTuple):
-    """Tests that run for a mutant: which, and how many seconds of processor each may take before it has failed."""
+    """Tests to run for a mutant, and the CPU seconds after which each counts as failed."""
 
     name: str
     own: bool
@@ -46,10 +46,10 @@ TIERS = (
     Tier("the next", False, QUICK, 30),
     Tier("its own long ones", True, "integration", 300),
 )
-"""They run one after another until a test fails."""
+"""Tiers, run in order until a test fails."""
 UNNOTICED, NOT_RUN = "unnoticed", "not run"
 NONE = ""
-"""Stands for the tier and the test that noticed a mutant where none did."""
+"""Tier and test of a mutant that survived."""
 HEAD = """# Mutants, and which tests notice them
 
 Made by `make mutants`, which breaks one line at a time; `infra/tools/mutants.py` tells how. In each column are the
@@ -69,10 +69,10 @@ class Runner:
         self.unreliable: set[str] = set()
 
     def noticed_by(self, mutant: Mutant) -> tuple[str, str]:
-        """Return which tier notices a mutant, and its first test that does; ``NONE`` both if none does.
+        """Return the tier that detects a mutant, and its first failing test; ``NONE`` for both if none does.
 
-        A test that fails without the mutant, too, or that passes when it runs once more, as on a machine that is busy
-        with other work, is left out from then on.
+        A test that also fails without the mutant, or that passes when repeated, as on a busy machine, is left out from
+        then on.
         """
         path = self.copy.folder / mutant.file
         source = path.read_text(encoding="utf-8")
@@ -88,7 +88,7 @@ class Runner:
 
     def _first_failure(self, mutant: Mutant) -> tuple[str, str]:
         tests = self.tests[mutant.folder]
-        generate = mutant.folder == "tasks"  # or what a task made before it was broken would serve
+        generate = mutant.folder == "tasks"  # or data generated before the change would be used
         for tier in TIERS:
             files = tests.nearest(mutant.file, mutant.first) if tier.own else tests.others(mutant.file)
             while files and (test := self.copy.first_failure(self._words(files, tier), tier.longest, generate)):
@@ -119,17 +119,17 @@ class Runner:
     def _write(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
         for file in path.parent.glob(f"__pycache__/{path.stem}.*.pyc"):
-            file.unlink()  # Python tells sources apart by their size and the second they were written in
+            file.unlink()  # Python detects changed sources by size and modification time in seconds
 
 
 def known() -> dict[str, tuple[str, str]]:
-    """Return which tier and test noticed the mutants that have been run, by id."""
+    """Return the tier and test that detected each finished mutant, by id."""
     lines = KNOWN.read_text(encoding="utf-8").splitlines() if KNOWN.exists() else []
     return {record["id"]: (record["tier"], record["test"]) for record in map(json.loads, lines)}
 
 
 def run(mutants: Sequence[Mutant]) -> None:
-    """Try mutants, and write down what noticed each as soon as it is known."""
+    """Run mutants, and save the result of each as soon as it is known."""
     if not mutants:
         return
     KNOWN.parent.mkdir(exist_ok=True)
@@ -143,10 +143,10 @@ def run(mutants: Sequence[Mutant]) -> None:
 
 
 def check_excuses(excused: Iterable[Mapping[str, Any]]) -> None:
-    """Do nothing if the line of each excuse stands in its file; in one of ``FOLDERS``, if it names none.
+    """Check that the line of each excuse is in its file, or in one of ``FOLDERS`` if it names none.
 
     Raises:
-        ValueError: One does not.
+        ValueError: One is not.
     """
     for one in excused:
         named = (
@@ -161,7 +161,7 @@ def check_excuses(excused: Iterable[Mapping[str, Any]]) -> None:
 
 
 def reason(mutant: Mutant, excused: Iterable[Mapping[str, Any]]) -> str:
-    """Return why no test need notice a mutant; empty if one must. An excuse without a file holds in every file."""
+    """Return why no test needs to detect a mutant; empty if one must. An excuse without a file applies to all files."""
     for one in excused:
         if (one.get("file", mutant.file), one["before"], one["after"]) == (mutant.file, mutant.before, mutant.after):
             return str(one["reason"])
@@ -176,7 +176,7 @@ def outcome(mutant: Mutant, noticed: Mapping[str, tuple[str, str]], reasons: Map
 
 
 def result(mutants: Sequence[Mutant], outcomes: Mapping[str, str], reasons: Mapping[str, str]) -> str:
-    """Return how many mutants of each folder were noticed by what, and those that no test notices, with reasons."""
+    """Return the number of mutants per folder that each tier detected, and the survivors, with reasons."""
     columns = [*(tier.name for tier in TIERS), "excused", UNNOTICED, NOT_RUN]
     counts = Counter((folder, outcomes[m.id]) for m in mutants for folder in (m.folder, "all"))
     lines = [HEAD, f"| folder | mutants | {' | '.join(columns)} |", "|---|" + "---:|" * (len(columns) + 1)]
@@ -189,7 +189,7 @@ def result(mutants: Sequence[Mutant], outcomes: Mapping[str, str], reasons: Mapp
 
 
 def main(words: list[str]) -> int:
-    """Run what the words say, and return the exit status."""
+    """Run the command line, and return the exit status."""
     folders = [word for word in words if not word.startswith("--")]
     mutants = [*(m for folder in FOLDERS for m in drawn(folder)), *listed(CPP, LISTED)]
     chosen = [m for m in mutants if m.folder in folders or not folders]

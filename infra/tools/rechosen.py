@@ -1,7 +1,7 @@
-"""Choose between the winners of a first and a second search by the retrainings of both, and train the better one anew.
+"""Choose between the winners of a first and a second search by their retrainings, and train the better one again.
 
-The median validation score of the retrainings decides; no test score is looked at. As the seeds of these retrainings
-chose the winner, it is trained with others, by a sweep file NAME-again.toml that fixes its setting.
+The median validation score of the retrainings decides; test scores are not used. As these retrainings selected the
+winner, it is trained again with other seeds, by a sweep file NAME-again.toml that fixes its setting.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from longwave.platform.sweeps.plan.trials import fixed_trial
 from longwave.tasks.cards.write import to_toml
 
 OF_A_SEARCH = {"name", "models", "trials", "halving", "race", "rounds", "sampler", "warm", "grid", "model", "space"}
-"""Keys of a sweep file that say how it searches, or what each model takes."""
+"""Keys of a sweep file about the search, or about single models."""
 
 
 def list_rechosen(groups: Sequence[Group]) -> list[tuple[Group, Group]]:
     """Return each row of a first search that validates better than that of the second, with the second's.
 
-    Choices that were applied before are left out.
+    Choices applied before are left out.
     """
     by_row = {group.row: group for group in groups}
     pairs = [(first, by_row[row]) for first in groups for row in first.succeeded_by]
@@ -38,10 +38,10 @@ def list_rechosen(groups: Sequence[Group]) -> list[tuple[Group, Group]]:
 
 
 def write_files(pairs: Sequence[tuple[Group, Group]], folder: Path) -> list[Path]:
-    """Write a sweep file for each first search with rows that were chosen anew, and return the files.
+    """Write a sweep file for each first search with rechosen rows, and return the files.
 
     Args:
-        pairs: Each row that was chosen anew, with the one that gives way.
+        pairs: Each rechosen row, with the one that it replaces.
         folder: Of the sweep files of the first searches.
     """
     named = {tomllib.loads(path.read_text("utf-8"))["name"]: path for path in folder.glob("*.toml")}
@@ -53,9 +53,9 @@ def write_files(pairs: Sequence[tuple[Group, Group]], folder: Path) -> list[Path
 
 
 def _median_error(group: Group) -> float:
-    """Return the median validation score of a row's retrainings, negated where more is better.
+    """Return the median validation score of a row's retrainings, negated if larger is better.
 
-    A retraining that did not end ok counts as infinitely bad.
+    A retraining that did not succeed counts as infinitely bad.
     """
     sign = -1.0 if group.about.goal == "max" else 1.0
     return median(math.inf if run.status != "ok" or run.valid is None else sign * run.valid for run in group.runs)
@@ -87,7 +87,7 @@ def _write_file(path: Path, pairs: Sequence[tuple[Group, Group]]) -> Path:
 
 
 def _options(group: Group, first_search: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the first search fixed for a row's model, with its options and what a grid varied."""
+    """Return the first search's fixed settings for a row's model, with its options and grid choices."""
     table = first_search.get("model", {}).get(group.config.model, {})
     varied = {**first_search.get("grid", {}), **table.get("grid", {})}.keys() & FIELDS
     fixed = {key: value for key, value in table.items() if key != "grid"}
@@ -95,7 +95,7 @@ def _options(group: Group, first_search: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_same_rows(file: SweepFile, chosen: Mapping[str, Group]) -> None:
-    """Raise ValueError unless the file trains the rows that were chosen."""
+    """Raise ValueError unless the file trains the rechosen rows."""
     for cell in resolve(file).cells:
         if (row := fixed_trial(cell).row) != chosen[cell.base.model].row:
             raise ValueError(f"{file.name} trains row {row} of {cell.base.model}, not {chosen[cell.base.model].row}.")

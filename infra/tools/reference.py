@@ -1,4 +1,4 @@
-"""Pages of the reference: commands, keys of files, columns of boards, Python. All of it is read from the code."""
+"""Pages of the reference: commands, keys of files, columns of boards, Python. All are generated from the code."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from longwave.tasks.base.spec import Recipe
 from longwave.tasks.cards.keys import KINDS, list_keys
 
 TABLES: tuple[type[BaseModel], ...] = (Range, Halving, Race, Wider, Budget, KnownStudy)
-"""Tables of a sweep file, each with keys of its own."""
+"""Tables of a sweep file, each with its own keys."""
 UNSAID: Mapping[str, str] = {"array": "list", "object": "table", "null": "", "const": ""}
 
 
 def reference_pages() -> dict[str, str]:
-    """Return the text of each page by its name."""
+    """Return the text of each page by name."""
     return {
         "commands": command_page(),
         "sweep_file": sweep_page(),
@@ -41,7 +41,7 @@ def reference_pages() -> dict[str, str]:
 
 
 def list_commands() -> Iterator[tuple[str, Any]]:
-    """Yield each command with the words that it is called by, ``longwave`` itself first."""
+    """Yield each command with its full name, ``longwave`` itself first."""
     yield "longwave", app
     for name, one in sorted(app.commands.items()):
         yield f"longwave {name}", one.load() if isinstance(one, LazyCommand) else one
@@ -51,11 +51,11 @@ def list_commands() -> Iterator[tuple[str, Any]]:
 
 def command_page() -> str:
     """Return the page of all commands and options."""
-    return join("# Commands", "As `--help` says it, of every command.", *(_command(*pair) for pair in list_commands()))
+    return join("# Commands", "The `--help` of every command.", *(_command(*pair) for pair in list_commands()))
 
 
 def _command(words: str, command: Any) -> str:
-    context = Context(command, info_name=words, **app.context_settings)  # commands keep the names of their help option
+    context = Context(command, info_name=words, **app.context_settings)  # for the names of the help option
     text, _, example = (command.help or "").partition("\n\nExample: ")
     records = filter(None, (param.get_help_record(context) for param in command.params))
     below = sorted(getattr(command, "commands", {}))
@@ -76,15 +76,15 @@ def sweep_page() -> str:
     said |= {name: text for name, text in attributes(Recipe).items() if name in RecipeChanges.model_fields}
     return join(
         "# Keys of a sweep file",
-        "A sweep file is TOML. [Write a sweep](../sweeps.md) begins with a short one. Whatever it does not say is as"
-        " the task's published recipe has it.",
+        "A sweep file is TOML. [Write a sweep](../sweeps.md) begins with a short one. Whatever it omits" 
+        " comes from the task's published recipe.",
         "## At the top",
         _keys(schema, said),
         *(f"## {part.__name__}\n\n{join(lead(part), _keys(schema['$defs'][part.__name__], attributes(part)))}".rstrip()
           for part in TABLES),
         "## Training numbers",
-        "What `[recipe]` may fix and `[space.MODEL]` may search, beside `lr` and the model's own parameters, which"
-        " stand on [its page](models/index.md). `rate_readout` and the like multiply η for one group of weights.",
+        "What `[recipe]` may fix and `[space.MODEL]` may search, besides `lr` and the model's own parameters, which"
+        " are on [its page](models/index.md). `rate_readout` and the like multiply η for one group of weights.",
         join(*_training_numbers()).rstrip(),
     )  # fmt: skip
 
@@ -110,7 +110,7 @@ def _default(key: Mapping[str, Any]) -> str:
 
 
 def _kind(key: Mapping[str, Any]) -> str:
-    """Return what a value may be, in words."""
+    """Return the allowed values, in words."""
     if choices := key.get("anyOf") or key.get("oneOf"):
         return " or ".join(dict.fromkeys(filter(None, map(_kind, choices))))
     if "$ref" in key:
@@ -149,7 +149,7 @@ def card_page() -> str:
 
 
 def column_page() -> str:
-    """Return the page of what every column of a board says."""
+    """Return the page of the columns of a board."""
     lines = ((code(c.key), escape(c.heading), escape(c.unit), escape(c.meaning)) for c in COLUMNS)
     return join(
         "# Columns of a board",
@@ -159,7 +159,7 @@ def column_page() -> str:
 
 
 def python_page() -> str:
-    """Return the page of the Python interface, whose parts autodoc fills in."""
+    """Return the page of the Python interface, filled in by autodoc."""
     parts = []
     for name, file in sorted(longwave.DOORS.items()):
         module = importlib.import_module(f"longwave.platform.api.{file}")
@@ -174,7 +174,7 @@ def python_page() -> str:
         "## Functions",
         *(f"```{{eval-rst}}\n{part}\n```" for part in dict.fromkeys(parts)),
         "## Layers",
-        "Each layer is a module of torch; its own numbers and choices stand on [its page](models/index.md).",
+        "Each layer is a module of torch; its hyper-parameters and options are on [its page](models/index.md).",
         *(f"```{{eval-rst}}\n{part}\n```" for part in layers),
     )
 
@@ -188,6 +188,6 @@ def licence_page() -> str:
     )  # fmt: skip
     return join(
         "# Licences of data",
-        "As each task declares it. [Licences](../licences.md) says what the package itself holds.",
+        "As declared by each task. For the package itself see [Licences](../licences.md).",
         table(("task", "data are", "licence", "source"), lines),
     )

@@ -1,6 +1,6 @@
-"""What commands print in terminals of several widths, as texts that a person has read: ``make screens`` writes them.
+"""Output of commands in terminals of several widths, reviewed by a person: ``make screens`` writes it.
 
-Read what changed before you commit it: a number that is cut, a column that goes too early, a line nobody needs.
+Read the changes before you commit them: truncated numbers, columns dropped too early, superfluous lines.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ def make_rows() -> list[Group]:
 
 
 def protocol_facts(model: str) -> dict[str, object]:
-    """Return what a row's ``About`` says of its protocol."""
+    """Return the protocol fields of a row's ``About``."""
     changed = ("hidden 32 (published 128)", "epochs 40 (published 300)")
     return {"departures": changed, "recipe": "LEM, Table 8: 30,000 steps"} if model != "cornn" else {}
 
 
 def one_board() -> None:
-    """Print the board of rows that papers print numbers for."""
+    """Print the board of rows with published numbers."""
     mine = [group for group in make_rows() if group.config.task == "adding"]
     numbers = [
         printed("lem", 0.0125, task="adding", std=0.0004, n=5, printed="0.0125", sources="LEM, Table 3 (this paper)"),
@@ -80,7 +80,7 @@ def one_board() -> None:
 
 
 def print_kernel_lines() -> None:
-    """Print the first lines of a benchmark that is kept."""
+    """Print the first lines of a stored benchmark."""
     stored = json.loads((ROOT / "infra/benchmarks/cpu-avx512.json").read_text())
     lines = [{k: v for k, v in line.items() if k not in ("ratios", "roofline")} for line in stored["lines"][:4]]
     timings = [Timing(**{**line, "size": Size(**line["size"])}) for line in lines]
@@ -90,7 +90,7 @@ def print_kernel_lines() -> None:
 
 
 def print_benchmarks() -> None:
-    """Print what the other benchmarks print, of made-up numbers."""
+    """Print the output of the other benchmarks, for made-up numbers."""
     path = "cpu: the fused LEM loop, C++ for AVX512"
     lines = [Measurement(f"{m} members", f"M={m} T=1000 B=32 p=1 d=16", path, 100.0 * m, m, 100.0) for m in (1, 16)]
     ways = [Throughput(way, 16, 2, 2, 3.21, 17944.0, 1.0) for way in ("packs", "plain Ray Tune, plain loops")]
@@ -102,14 +102,14 @@ def print_benchmarks() -> None:
 
 
 def print_findings() -> None:
-    """Print what the doctor might find."""
+    """Print possible findings of the doctor."""
     packages = "torch 2.15.0, ray 2.60.0, optuna 5.0.0, mlflow 3.17.2, sqlalchemy 2.1.9, streamlit 1.67.0"
     store = "sqlite:////home/somebody/.local/share/longwave/longwave.db: file is not a database"
     doctor.print_findings([Finding("packages", True, packages), Finding("store", False, store)])
 
 
 def make_command(words: str) -> Callable[[], None]:
-    """Return what runs a command line; ROW is the best row of adding, TRIAL one of its retrainings."""
+    """Return a function that runs a command line; ROW is the best row of adding, TRIAL one of its retrainings."""
 
     def run() -> None:
         best = make_rows()[0]
@@ -152,14 +152,14 @@ def store_search(store: Store, group: Group) -> None:
 
 
 def make_probes(wanted: Sequence[tuple[str, Sequence[TrialConfig]]], *_: object) -> Iterator[Probe]:
-    """Yield made-up probes of packs: a second an epoch of eight members."""
+    """Yield made-up probes of packs: one second per epoch of eight members."""
     for kind, configs in wanted:
         yield Probe(kind, load_key(configs[0]), len(configs), 2**20, 2**34, 0.01, len(configs) / 8)
 
 
 @contextlib.contextmanager
 def stage_commands() -> Iterator[None]:
-    """Inside the block commands have a store of their own, few tasks, and paths that are the same everywhere."""
+    """Inside the block commands use a separate store, few tasks, and fixed paths."""
     few = {name: spec for name, spec in registry.all_tasks().items() if name in TASKS}
     timed = mock.patch.object(tasks, "duration", lambda _: "0.1 s")
     known = mock.patch.object(models, "all_tasks", lambda: few)
@@ -182,7 +182,7 @@ def stage_commands() -> Iterator[None]:
 
 
 def print_screen(name: str, width: int) -> str:
-    """Return what a command prints in a terminal of that width, without spaces at the ends of lines."""
+    """Return the output of a command in a terminal of that width, without trailing spaces."""
     out = io.StringIO()
     with mock.patch.dict(os.environ, {"COLUMNS": str(width)}), contextlib.redirect_stdout(out):
         SCREENS[name]()
@@ -190,7 +190,7 @@ def print_screen(name: str, width: int) -> str:
 
 
 def print_page(name: str) -> str:
-    """Return what a command prints in terminals of all widths, one below the other."""
+    """Return the output of a command in terminals of all widths, one below the other."""
     return "\n".join(RULER.format(width).ljust(width, "─") + "\n" + print_screen(name, width) for width in WIDTHS)
 
 

@@ -18,11 +18,11 @@ WINDOWS = {"desktop": DESKTOP, "phone": PHONE}
 
 
 def take_shots(url: str, folder: Path) -> list[Path]:
-    """Write a picture a page, theme and window, named ``task-dark-phone.png``; return them, and raise what is wrong.
+    """Write a picture per page, theme and window, named ``task-dark-phone.png``; return them, or raise page errors.
 
     Args:
         url: Of the store; its first row and that row's board are shown.
-        folder: Is made where it is not there.
+        folder: Created if missing.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with Store(url, create=False, read_only=True) as store:
@@ -35,7 +35,7 @@ def take_shots(url: str, folder: Path) -> list[Path]:
                 visitor = Visitor(browser, address, viewport=size, color_scheme=theme)
                 for name in PAGES:
                     page = visitor.open(name, **{k: v for k, v in query.items() if k == name})
-                    page.wait_for_timeout(1500)  # a figure draws itself after the page has said that it is done
+                    page.wait_for_timeout(1500)  # figures are drawn after the page reports that it is done
                     made.append(folder / f"{name}-{theme}-{window}.png")
                     page.screenshot(path=made[-1])
                 assert not visitor.wrong and not visitor.strangers(), (visitor.wrong, visitor.strangers())

@@ -1,4 +1,4 @@
-"""``platform/api/layers.pyi``: what editors and type checkers read of the layers' modules, as the layers declare it."""
+"""Writes ``platform/api/layers.pyi``, the layers' modules for editors and type checkers, from the layers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 
 def stub_text() -> str:
-    """Return the file as it should be now, formatted."""
+    """Return the current content of the file, formatted."""
     known = sorted(modules().values(), key=lambda kind: kind.__name__)
     made = HEAD.replace("{names}", ", ".join(f'"{kind.__name__}"' for kind in known)) + "".join(map(_class_text, known))
     command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(FILE), "-"]
@@ -34,7 +34,7 @@ def stub_text() -> str:
 
 
 def _class_text(kind: type[LoneModule]) -> str:
-    """Return one class: how it is made, then what was chosen."""
+    """Return one class: its constructor, then its properties."""
     doc = (kind.__doc__ or "").splitlines()[0]
     made = list(inspect.signature(kind).parameters.values())
     given = ["self", *(_argument_text(p) for p in made if p.kind is not p.KEYWORD_ONLY)]
@@ -53,7 +53,7 @@ def _argument_text(p: inspect.Parameter) -> str:
 
 
 def _attribute_type(kind: Any) -> str:
-    """Return the type of what a module holds of a parameter: a number is a float there."""
+    """Return the type of a module's property for a parameter: numbers are floats there."""
     return _class_body(kind).replace("Hyper", "float")
 
 

@@ -21,7 +21,7 @@ from longwave.models.kernels import Route
 EPSILON = 1e-5
 """Epsilon of the norms, added to a variance or to a mean square."""
 KEEP = {"batch": 0.9, "running": 0.99}
-"""How much of a running average stays at each training step: torch's, and Equinox's."""
+"""Share of a running average kept at each training step: torch's, and Equinox's."""
 
 
 class Blocks(SequenceLayer[NoWeights]):
@@ -39,7 +39,7 @@ class Blocks(SequenceLayer[NoWeights]):
     bias; the last inputs of a call are carried to the next. By default there is none.
 
     E, W₁, W₂ and biases start as torch.nn.Linear's, the convolution as torch.nn.Conv1d's, C as the cell's own read-out,
-    D as N(0, 1), a norm's scale as 1 and shift as 0. Trainable numbers: see ``block_options.count_blocks``.
+    D as N(0, 1), a norm's scale as 1 and shift as 0. Trainable parameters: see ``block_options.count_blocks``.
 
     Args:
         cell: The kind of recurrence.

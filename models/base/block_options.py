@@ -1,4 +1,4 @@
-"""Options of residual blocks: which there are, which layers fit into a block, and how many numbers blocks train."""
+"""Options of residual blocks, which layers fit into a block, and the number of trainable parameters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from longwave.models.base.stack import DROPOUT as STACK_DROPOUT
 from longwave.models.base.stack import Stacked
 
 Cell: TypeAlias = Recurrence[Any] | MatrixRecurrence[Any]
-"""What can stand in a block."""
+"""Layers that fit into a block."""
 DROPOUT = replace(
     STACK_DROPOUT, meaning="Share of a residual block's features set to zero, the same at every step of a sequence."
 )
@@ -37,11 +37,11 @@ OPTIONS: Mapping[str, tuple[OptionValue, ...]] = {
     "glu": tuple(GATES),
     "conv": (0, 4, 2, 3),
 }
-"""Static choices of every model whose layer fits into a block; without one, ``"none"``, the others mean nothing."""
+"""Static choices of every model whose layer fits into a block; with ``"none"`` the others have no effect."""
 
 
 def fits(layer: type[Any]) -> TypeGuard[type[Cell]]:
-    """Return whether a kind of layer can stand in a block.
+    """Return whether a kind of layer fits into a block.
 
     It can if it is a recurrence that stacks no layers itself, and if no option or parameter has the name of a block's.
     """
@@ -51,10 +51,10 @@ def fits(layer: type[Any]) -> TypeGuard[type[Cell]]:
 
 
 def check_block(options: Mapping[str, OptionValue], width: int | None) -> None:
-    """Do nothing for options and width of a block, or for neither.
+    """Check that options and width of blocks are given only with a block.
 
     Raises:
-        ValueError: There is no block, and another of its options is not the default, or a width is given.
+        ValueError: There is no block, but a width or an option that differs from its default.
     """
     if options.get("block", "none") != "none":
         return
@@ -66,11 +66,11 @@ def check_block(options: Mapping[str, OptionValue], width: int | None) -> None:
 
 
 def count_blocks(cell: int, p: int, width: int, given: int, options: Mapping[str, OptionValue]) -> int:
-    """Return the trainable numbers of an encoder and its blocks, without a read-out.
+    """Return the number of trainable parameters of an encoder and its blocks, without a read-out.
 
     Args:
-        cell: Those of one cell that reads ``width`` features.
-        p, width, given: Features that are read, that blocks hand on, and that a cell gives.
+        cell: Parameters of one cell that reads ``width`` features.
+        p, width, given: Features of the input, between blocks, and of a cell's output.
         options: Of the blocks.
     """
     chosen = {name: options.get(name, default) for name, (default, *_) in OPTIONS.items()}

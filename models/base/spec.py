@@ -85,14 +85,14 @@ class ModelSpec:
 
     @property
     def params(self) -> tuple[Param, ...]:
-        """What a sweep may vary beside the learning rate, in drawing order; append new ones at the end."""
+        """Hyper-parameters besides the learning rate, in the order of drawing; append new ones at the end."""
         return (*self.layer.PARAMS, DROPOUT) if fits(self.layer) else self.layer.PARAMS
 
     @property
     def options(self) -> Mapping[str, tuple[OptionValue, ...]]:
         """Static choices by name; the first value is the default: ``{"damping": ("explicit", "implicit")}``.
 
-        They are the layer's, and where it fits into a residual block those of ``Blocks``.
+        They are the layer's and, if it fits into a residual block, those of ``Blocks``.
         """
         return {**self.layer.OPTIONS, **OPTIONS} if fits(self.layer) else self.layer.OPTIONS
 
@@ -102,7 +102,7 @@ class ModelSpec:
         return {name: choices[0] for name, choices in self.options.items()}
 
     def called(self, options: Mapping[str, OptionValue]) -> list[str]:
-        """Return the names that published tables give to the model with these options, of any layers, in any block."""
+        """Return the model's names in published tables with these options, of any number of layers, in any block."""
         others = {"layers", *(OPTIONS if fits(self.layer) else ())}
         chosen = self.defaults | {name: value for name, value in options.items() if name not in others}
         return [name for name, form in {"": {}, **self.printed}.items() if self.defaults | {**form} == chosen]

@@ -1,11 +1,11 @@
 """Fused time loops: a whole sequence, forward and backward, in one call.
 
-``compiler`` makes a plan of a layer's own ``step``, which stays the definition; ``cells`` lists what was planned, and
-what Triton has by hand; ``dispatch`` chooses how a loop runs and says why, ``op`` is the operator that torch sees, and
-``cpu`` and ``triton`` compute it. ``matrix`` does the same for steps whose state has two axes.
+``compiler`` makes a plan from a layer's own ``step``, which remains the definition; ``cells`` lists the plans and
+Triton's hand-written cell; ``dispatch`` chooses how a loop runs and says why, ``op`` is the operator that torch sees,
+and ``cpu`` and ``triton`` compute it. ``matrix`` does the same for steps whose state has two axes.
 
 May import: torch, longwave.models.kernels, longwave.files; a folder imports its own compiler, and only when called.
-To add a fused model: nothing, beside its ``drive`` and ``step``. To add a way to compute loops: a folder here whose
+To add a fused model: nothing besides its ``drive`` and ``step``. To add a backend: a folder here whose
 run.py has cpu/run.py's functions, and its name in ``dispatch`` and ``op``.
 """
 

@@ -1,4 +1,4 @@
-"""The recurrent cells that have a fused time loop, and what one call of them carries."""
+"""The recurrent cells that have a fused time loop."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from longwave.models.kernels.compiler.plan import Plan
 
 Marked = TypeVar("Marked", bound=Callable[..., Any])
 ONCE = "A fused time loop has first derivatives only; for second ones set LONGWAVE_KERNEL=reference, or use float64."
-"""What is said where a second derivative is asked for."""
+"""The message if a second derivative is requested."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """The anatomy of a cell. Its equations are the layer's that uses it.
+    """The structure of a cell. Its equations are those of the layer that uses it.
 
     Attributes:
         name: Key.
-        states: Tensors that travel from step to step, the output first.
+        states: Tensors carried from step to step, the output first.
         gates: Parts of the drive, in the order of its features.
         matrices: Recurrent matrices, (d, d) each.
-        scalars: Hyper-parameters, one number a member.
-        vectors: Numbers that each unit has of its own.
-        plan: What was compiled; None for a cell that is written by hand.
+        scalars: Hyper-parameters, one number per member.
+        vectors: Parameters with one number per unit.
+        plan: The compiled plan; None for a hand-written cell.
     """
 
     name: str
@@ -37,14 +37,14 @@ class Cell:
 
     @property
     def outputs(self) -> int:
-        """How many of the first states are put out, side by side."""
+        """How many of the first states are output, concatenated."""
         return 1 if self.plan is None else self.plan.outputs
 
 
 OSCILLATOR = Cell("unicornn", ("y", "z"), ("a",), scalars=("alpha",), vectors=("s", "w"))
-"""UnICORNN's, by hand in Triton: it loads many steps ahead, and computes z back instead of keeping it."""
+"""UnICORNN's, hand-written in Triton: it loads many steps ahead, and recomputes z backward instead of storing it."""
 CELLS = {OSCILLATOR.name: OSCILLATOR}
-"""All cells by name; those that were compiled from a layer's step come here by ``planned``."""
+"""All cells by name; ``planned`` adds those compiled from a layer's step."""
 
 
 def find(name: str) -> Cell:
@@ -53,7 +53,7 @@ def find(name: str) -> Cell:
 
 
 def by_hand(cell: Cell) -> Callable[[Marked], Marked]:
-    """Return a decorator that says of a step that Triton computes it by ``cell``, with the operands of its plan."""
+    """Return a decorator for a step that Triton computes by ``cell``, with the operands of its plan."""
 
     def marked(step: Marked) -> Marked:
         step.cell = cell  # type: ignore[attr-defined]
@@ -63,7 +63,7 @@ def by_hand(cell: Cell) -> Callable[[Marked], Marked]:
 
 
 def planned(name: str, plan: Plan) -> Cell:
-    """Return the cell of a plan, which ``CELLS`` has from now on."""
+    """Return the cell of a plan, and add it to ``CELLS``."""
     if name in CELLS:
         return CELLS[name]
     parts = {"states": plan.states, "gates": len(plan.gates), "matrices": len(plan.matrices)}

@@ -1,4 +1,4 @@
-"""Which way a layer's time loop runs: compiled for this processor or GPU where that is possible, else the reference."""
+"""How a layer's time loop runs: compiled for this processor or GPU if possible, else by the reference."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from longwave.models.kernels.op import backend, direct, matrix_backend, scan, tr
 
 PATHS = ("reference", "cpu", "triton")
 STORED = {"float32": "triton", "bfloat16": "triton-bfloat16"}
-"""Paths of Triton by the type that it stores drives and kept rows in."""
+"""Paths of Triton by the type in which it stores drives and kept rows."""
 T = TypeVar("T")
 MatrixAdvance = Callable[
     [tuple[Tensor, ...], tuple[Tensor, ...], tuple[Tensor, ...]], tuple[Tensor, tuple[Tensor, ...]]
@@ -33,7 +33,7 @@ _wish: ContextVar[str] = ContextVar("longwave_kernel", default="")
 
 @dataclass(frozen=True)
 class Route:
-    """Which way a time loop takes: one of ``PATHS`` or of ``STORED``, and why."""
+    """How a time loop runs: one of ``PATHS`` or of ``STORED``, and why."""
 
     path: str
     reason: str
@@ -44,10 +44,9 @@ class Route:
 
 @contextmanager
 def using(path: str | None) -> Iterator[None]:
-    """Ask for one of ``PATHS`` inside the block, whatever LONGWAVE_KERNEL asks for; the innermost block counts.
+    """Request one of ``PATHS`` inside the block, overriding LONGWAVE_KERNEL; the innermost block counts.
 
-    None, or an empty text, has no wish: there LONGWAVE_KERNEL counts. Other threads, and other processes, hear
-    nothing of it.
+    None, or an empty string, requests nothing: then LONGWAVE_KERNEL counts. It applies to this thread only.
 
     Raises:
         ValueError: ``path`` is none of these.
@@ -62,9 +61,9 @@ def using(path: str | None) -> Iterator[None]:
 def choose(
     name: str, cell: Callable[[str], str], hidden: int, device: torch.device, dtype: torch.dtype, storage: str
 ) -> tuple[Route, str]:
-    """Return the way that the loop of the layer ``name`` takes, and the key of its cell; empty for the reference.
+    """Return the path of the loop of the layer ``name``, and the key of its cell; empty for the reference.
 
-    ``cell`` returns that key for a path, or raises ``Unsupported``; the others are as for ``choose_path``.
+    ``cell`` returns that key for a path, or raises ``Unsupported``; other arguments are as in ``choose_path``.
     """
 
     def fused(path: str) -> tuple[Route, str]:
@@ -79,11 +78,11 @@ def choose(
 def choose_path(
     fused: Callable[[str], tuple[Route, T]], device: torch.device, dtype: torch.dtype, storage: str, otherwise: T
 ) -> tuple[Route, T]:
-    """Return what ``fused`` returns for the path to take; for the reference, why, and ``otherwise``.
+    """Return the result of ``fused`` for the chosen path; for the reference, the reason, and ``otherwise``.
 
-    A block ``using`` asks for one of ``PATHS``, else the environment variable LONGWAVE_KERNEL, read once a process.
-    Where the one asked for, or the one that fits, cannot run the loop, for which ``fused`` raises ``Unsupported``, the
-    reference does. ``storage`` is one of ``STORED``.
+    A block ``using`` requests one of ``PATHS``, else the environment variable LONGWAVE_KERNEL, read once per process.
+    If the requested or suitable one cannot run the loop, for which ``fused`` raises ``Unsupported``, the reference
+    does. ``storage`` is one of ``STORED``.
 
     Raises:
         ValueError: LONGWAVE_KERNEL is none of these.
@@ -106,9 +105,9 @@ def choose_path(
 def choose_matrix(
     name: str, plan: Callable[[], MatrixPlan], form: Form, device: torch.device, dtype: torch.dtype
 ) -> tuple[Route, MatrixAdvance | None]:
-    """Return the way that the loop over matrix states of the layer ``name`` takes, and what runs it if it is fused.
+    """Return the path of the loop over matrix states of the layer ``name``, and the function that runs it if fused.
 
-    ``plan`` returns the step's plan, or raises ``Unsupported``; ``form`` has the layer's sizes.
+    ``plan`` returns the step's plan, or raises ``Unsupported``; ``form`` gives the layer's sizes.
     """
 
     def fused(path: str) -> tuple[Route, MatrixAdvance | None]:
@@ -127,7 +126,7 @@ def advance(
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
     """Return the outputs (M, T, B, d) and the last state of a fused loop over x (M, T, B, p).
 
-    Behind the states of the cell there may be one tensor more, (M, B, m, d): the m outputs before the start.
+    After the states of the cell there may be one more tensor, (M, B, m, d): the m outputs before the start.
     """
     M, d, count = len(x), state[0].shape[-1], len(find(cell).states)
     past = state[count].transpose(1, 2) if len(state) > count else x.new_empty(M, 0, x.shape[2], d)
@@ -158,7 +157,7 @@ def advance_from(
     x: Tensor,
     state: tuple[Tensor, ...],
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Return the same from what ``loop`` makes its operands of."""
+    """Return the same from the sources of the operands of ``loop``."""
     if path != "cpu" or traced():
         return advance(path, cell, loop.operands(weights, lags), x, state)
     result: tuple[Tensor, tuple[Tensor, ...]] = direct().advance(find(cell), loop, weights, lags, x, state)
@@ -172,7 +171,7 @@ def _fused(path: str, name: str, key: str, hidden: int) -> Route:
 
 @cache
 def _environment() -> str:
-    """Return what LONGWAVE_KERNEL asks for; empty if it asks for nothing."""
+    """Return the path requested by LONGWAVE_KERNEL, or an empty string."""
     return _checked("LONGWAVE_KERNEL", os.environ.get("LONGWAVE_KERNEL", ""))
 
 
@@ -184,7 +183,7 @@ def _checked(what: str, path: str) -> str:
 
 
 def _check(path: str, device: torch.device, dtype: torch.dtype, storage: str) -> None:
-    """Raise Unsupported where ``path`` cannot run any loop."""
+    """Raise Unsupported if ``path`` cannot run any loop."""
     if dtype != torch.float32:
         raise Unsupported(f"fused loops compute in float32, not in {str(dtype).removeprefix('torch.')}")
     if path == "cpu" and storage != "float32":

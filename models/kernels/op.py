@@ -4,9 +4,9 @@ A call runs one layer over a whole sequence, for M members at once, in float32:
 
 * ``x`` (M, T, B, p) is the input and ``V`` (M, G d, p), ``b`` (M, G d) the drive's weights, gate after gate.
 * ``W`` (M, N, d, d) are the recurrent matrices, ``P`` (M, H) the scalars and ``U`` (M, K, d) the vectors of the cell.
-* The outputs (M, T, B, k d) are the first k states after each step, for most cells the first alone.
-* ``state`` (S, M, B, d) is where it starts, and ``past`` (M, m, B, d) what lies before, for a cell that looks back
-  ``lags`` steps; for others m = 0.
+* * The outputs (M, T, B, k d) are the first k states after each step, for most cells only the first.
+* * ``state`` (S, M, B, d) is the initial state, and ``past`` (M, m, B, d) the outputs before it, for a cell with delays
+* ``lags``; for others m = 0.
 
 Gradients are exact and the same on every run: no sum depends on the order of threads.
 """
@@ -50,14 +50,14 @@ def matrix_backend(path: str) -> ModuleType:
 
 @cache
 def direct() -> ModuleType:
-    """Return the module that computes the path ``"cpu"`` from weights as they are held."""
+    """Return the module that computes the path ``"cpu"`` from stored weights."""
     from longwave.models.kernels.cpu import direct as module
 
     return module
 
 
 def traced() -> bool:
-    """Return whether torch looks on, by a transform or a compiler, and has to see an operator."""
+    """Return whether a transform or compiler of torch is active, which needs an operator."""
     return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
 
 
@@ -75,7 +75,7 @@ def _scan(
     lags: list[int],
     keep: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return the outputs (M, T, B, k d), the last state (S, M, B, d), and what the way back wants if ``keep``."""
+    """Return the outputs (M, T, B, k d), the last state (S, M, B, d), and for ``keep`` values for the backward pass."""
     result: tuple[Tensor, Tensor, Tensor, Tensor] = backend(path).forward(
         find(cell), x, V, b, W, P, U, state, past, lags, keep
     )
@@ -152,7 +152,7 @@ def _setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> Non
     Y, _, *kept = output
     ctx.save_for_backward(x, V, W, P, U, Y, state, past, *kept)
     ctx.cell, ctx.path, ctx.lags = cell, path, lags
-    # An adjoint that is absent reaches the loop as None, not as a tensor of zeros to read.
+    # A missing adjoint reaches the loop as None, not as a tensor of zeros.
     ctx.set_materialize_grads(False)
     ctx.mark_non_differentiable(*kept)
 
@@ -189,7 +189,7 @@ def _fold(info: Any, in_dims: tuple[int | None, ...], cell: str, path: str, *res
 
 
 for _name, _compute, _shapes in (("scan", _scan, _scan_shapes), ("scan_backward", _scan_backward, _backward_shapes)):
-    # torch.library.custom_op would do the same in one call, but loads torch._dynamo, 1.5 s a process
+    # torch.library.custom_op would do the same in one call, but loads torch._dynamo, 1.5 s per process
     torch.library.define(f"longwave::{_name}", torch.library.infer_schema(_compute, mutates_args=()))
     torch.library.impl(f"longwave::{_name}", "CompositeExplicitAutograd", _compute)
     torch.library.register_fake(f"longwave::{_name}", _shapes)
@@ -212,10 +212,10 @@ class _Direct(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gY: Tensor | None, glast: Tensor | None, *_: Any) -> tuple[Any, ...]:
-        return _backward(ctx, gY, glast, direct=not torch.is_grad_enabled())  # it is where second ones are asked for
+        return _backward(ctx, gY, glast, direct=not torch.is_grad_enabled())  # enabled for second derivatives
 
 
 def scan(*inputs: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return the outputs, the last state, and two tensors for the way back; see ``_scan`` for the arguments."""
+    """Return the outputs, the last state, and two tensors for the backward pass; see ``_scan`` for the arguments."""
     result: tuple[Tensor, Tensor, Tensor, Tensor] = scan_op(*inputs) if traced() else _Direct.apply(*inputs)
     return result

@@ -101,7 +101,7 @@ class Products:
             torch.mm(state, W.T, out=product)
 
     def backward(self) -> None:
-        """Multiply as the way back does: step by step, then one product a weight gradient."""
+        """Multiply as the backward pass does: step by step, then one product a weight gradient."""
         for W, _, product, adjoint in self.steps:
             torch.mm(product, W, out=adjoint)
         for a, b in self.whole:

@@ -150,7 +150,7 @@ ON_PROCESSOR = {
 """Ratios asked for on one thread; ``gemm`` and ``floor`` are upper bounds."""
 SIZES = {size for _, size in ON_PROCESSOR} | {SHORT_ADDING}
 LAST = 1.15
-"""Most that the way back from a loss on the last step may take, in times of that from a loss on all steps."""
+"""Largest time of the backward pass for a loss on the last step, relative to a loss on all steps."""
 ON_GPU = {
     ("lem", PSMNIST): {"eager": 150.0, "lstm": 2.0, "peer": 30.0},
     ("lem", EIGENWORMS): {"eager": 400.0, "lstm": 2.0, "peer": 80.0},
@@ -187,7 +187,7 @@ def judge_targets(report: KernelReport) -> list[Target]:
             what = f"{one.cell}, {one.size}, loss on the last step: {NAMES['eager']}"
             judged.append(Target(what, one.ratios["eager"], least))
     if backs := [one.ratios["last"] for one in report.vanishing if one.cell != OTHER and one.size in SIZES]:
-        what = "the slowest way back from a loss on the last step: times that from all steps"
+        what = "slowest backward pass, loss on the last step over loss on all steps"
         judged.append(Target(what, max(backs), LAST, at_most=True))
     for pack in report.packs:
         if limit := PACKS.get((kind, pack.members, pack.size)):

@@ -1,4 +1,4 @@
-"""Loops whose loss reads the last step alone: their gradient vanishes on the way back, through subnormal numbers."""
+"""Loops whose loss reads only the last step: their gradient vanishes backward in time, through subnormal numbers."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Vanishing:
     Attributes:
         cell, size: What runs.
         forward, backward: Its loop.
-        whole: The way back from a loss on all steps.
-        kept: The way back where subnormal numbers are kept.
+        whole: The backward pass from a loss on all steps.
+        kept: The backward pass with subnormal numbers kept.
         eager, fused: The plain loop, and ours in turns with it, forward and backward; None for torch's own and for
             a model that has no plain loop here.
         capped: Steps that ``eager`` ran. Where it is below T its time is scaled.
@@ -46,7 +46,7 @@ class Vanishing:
 
     @property
     def ratios(self) -> dict[str, float]:
-        """The way back over that from all steps, that with subnormal numbers over it, and the plain loop over ours."""
+        """Backward pass over that from all steps, with subnormal numbers over without, and the plain loop over ours."""
         known = {"last": self.backward / self.whole, "kept": self.kept / self.backward}
         return known | ({"eager": self.eager / self.fused} if self.eager and self.fused else {})
 
@@ -112,4 +112,4 @@ def gain_text(lines: Sequence[Vanishing]) -> str:
     """Return in words what flushing gains on this machine."""
     kept = [line.ratios["kept"] for line in lines]
     times = f"from {min(kept):.2f} to {max(kept):.2f} times as long as with them flushed"
-    return f"With subnormal numbers kept, the way back takes {times}, {median(kept):.2f} in the middle."
+    return f"With subnormal numbers kept, the backward pass takes {times}, median {median(kept):.2f}."

@@ -52,7 +52,7 @@ class TrialConfig:
         clip: Largest gradient norm; ``None`` means no clipping.
         optimiser: How a step is taken: ``"adam"``, ``"sgd"``, ...
         precision: ``"float32"``, ``"float64"``, or ``"bfloat16"``: float32 but for what a fused loop on a GPU stores,
-            which is the drive and the rows kept for the way back.
+            which is the drive and the rows saved for the backward pass.
         selection: The epoch a retraining is scored at: ``"best"`` by validation, or ``"last"``.
         halving: ``{"eta", "first", "cohort"}`` of successive halving, or ``None``. The cohort names the trials it
             competes with: the other members decide whether it is stopped. With ``"gate"``, a validation score, and

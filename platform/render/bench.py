@@ -83,8 +83,8 @@ def _print_vanishing(report: KernelReport) -> None:
         rows.append([line.cell, line.size, *us, *(f"{line.ratios[name]:.2f}" for name in ("last", "kept")), eager])
     print_table(columns, rows, title="Loss on the last step alone, µs a step", drop=(2, 4, 3))
     print_line(
-        "  from all: the way back from a loss on all steps; last / all: the way back, of that.\n"
-        "  kept / flushed: the way back with subnormal numbers kept, of that with them flushed.\n"
+        "  from all: backward pass of a loss on all steps; last / all: backward over from all.\n"
+        "  kept / flushed: backward pass with subnormal numbers kept, over that with them flushed.\n"
         f"  {gain_text(report.vanishing)}"
     )
 

@@ -203,7 +203,7 @@ def _matrix_plan(title: str, layer: MatrixRecurrence[Any]) -> str:
     for places, of in (("before, after, adjoint", form.states), ("drive", form.drives), ("constant", form.constants)):
         named = ", ".join(f"{k}: {name} ({axes or 'a number'})" for k, (name, axes) in enumerate(of.items()))
         texts += [f"# {places}: {named}."] if named else []
-    texts.append(f"# kept: {len(plan.kept)} values of a step that its way back reads. part_j is a sum over columns j.")
+    texts.append(f"# kept: {len(plan.kept)} values saved for the backward pass. part_j is a sum over columns j.")
     return "\n".join([head, *texts, listing(plan), "// The same for the CPU:", emit(plan)])
 
 
@@ -212,8 +212,8 @@ def _legend(plan: Plan, states: Sequence[str]) -> str:
     named = ", ".join(f"{k}: {name}" for k, name in enumerate(states[: plan.states]))
     meant = {
         "before, after": f"the states before and after a step ({named})",
-        "kept": f"{plan.kept} rows of d numbers that a step keeps, first the drive's {len(plan.gates)}",
-        "slot": f"{plan.slots} rows of adjoints that its way back fills",
+        "kept": f"{plan.kept} rows of d numbers that a step saves, first the drive's {len(plan.gates)}",
+        "slot": f"{plan.slots} rows of adjoints written by the backward pass",
         "adjoint": "those of the states",
         "W, P, U": f"the step's {len(plan.matrices)} matrices, {len(plan.nums)} scalars and {len(plan.vecs)} vectors",
         "sum, unit": "the gradients of P and of U",

@@ -1,4 +1,4 @@
-"""Cut a direction into blocks, one stage of products each, and give every value that outlives its block a home."""
+"""Split a direction into blocks, one stage of products each, and locations to values that outlive their block."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from longwave.models.kernels.compiler.nodes import Node, ordered
 
 MOST = 4
-"""Sums that a block holds in registers beside each other."""
+"""Sums that a block holds in registers at once."""
 FOREVER = 10**9
 Home = tuple[str, int]
-"""Where a value lies: state ``before`` or ``after`` the step, ``late`` outputs, a ``kept`` row, an incoming
+"""Location of a value: state ``before`` or ``after`` the step, ``late`` outputs, a ``kept`` row, an incoming
 ``adjoint``, a ``slot``; and where a value is added: the ``sum`` of a scalar's gradient, a ``unit`` vector's, the
 ``ring`` of the adjoints of late outputs."""
 
 
 @dataclass
 class Block:
-    """Sums that read the same rows, and what is stored once they are done; the first block has no sums."""
+    """Sums that read the same rows, and the values stored afterwards; the first block has no sums."""
 
     sums: list[Node]
     targets: list[tuple[Node, Home]] = field(default_factory=list)
@@ -26,7 +26,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Assign:
-    """One line of a block: ``node`` is loaded from ``home``, or its operation is done."""
+    """One line of a block: ``node`` is loaded from ``home``, or computed."""
 
     node: Node
     home: Home | None = None
@@ -36,11 +36,11 @@ class Program:
     """One direction of a step.
 
     Args:
-        inputs: Where what is there at the beginning lies.
-        targets: What is stored, and where.
-        extra: The array that takes values which outlive their block: ``"kept"`` or ``"slot"``.
-        rows: Homes of what products read, where a target provides it.
-        wanted: Values to be stored in any case.
+        inputs: Locations of the initial values.
+        targets: Values to store, and their locations.
+        extra: The array for values that outlive their block: ``"kept"`` or ``"slot"``.
+        rows: Locations of rows that products read, if a target provides them.
+        wanted: Values to store in any case.
         costly: Operations whose results are stored rather than computed again in a later block.
     """
 
@@ -63,11 +63,11 @@ class Program:
             pass
 
     def row(self, n: Node) -> Home:
-        """Return where a product finds the row ``n``."""
+        """Return the location from which a product reads the row ``n``."""
         return self.rows.get(n) or self.homes[n]
 
     def lines(self, k: int) -> list[Assign]:
-        """Return what block ``k`` does for a row once its sums are done, in order, before it stores its targets."""
+        """Return the operations of block ``k`` on a row after its sums, in order, before it stores its targets."""
         done: dict[Node, Assign] = {}
 
         def visit(n: Node) -> None:
@@ -85,7 +85,7 @@ class Program:
         return list(done.values())
 
     def _cut(self) -> list[Block]:
-        """Return the blocks, by the number of products that must come before; ``at`` is where a value is ready."""
+        """Return the blocks, by the number of products that must come before; ``at`` gives when a value is ready."""
         nodes = ordered([n for n, _ in self.targets] + list(self.stored), lambda n: n in self.inputs)
         level: dict[Node, int] = {}
         for n in nodes:
@@ -109,10 +109,10 @@ class Program:
         return blocks
 
     def _assigned(self) -> bool:
-        """Give targets to blocks; return whether every value that a block needs can be had by then."""
+        """Assign targets to blocks; return whether every value that a block needs is available by then."""
         count = len(self.stored)
         late: dict[Home, int] = {}
-        for _ in range(3):  # an adjoint may be overwritten only once nobody reads what came in
+        for _ in range(3):  # an adjoint may be overwritten only after its incoming value is read for the last time
             self.reads = {}
             for b in self.blocks:
                 b.targets = []
@@ -149,16 +149,17 @@ class Program:
         self.reads[n] = max(self.reads.get(n, 0), k)
 
     def _loaded(self, n: Node, k: int) -> bool:
-        """Return whether block ``k`` finds ``n`` in memory."""
+        """Return whether ``n`` is in memory at block ``k``."""
         return n in self.inputs or ((n in self.stored or n in self.rows) and self.at[n] < k)
 
     def settle(self, held: int, forever: frozenset[Node], again: bool) -> int:
-        """Give homes to stored values, ``again`` in place of dead ones; return how many rows ``extra`` has then.
+        """Assign locations to stored values, with ``again`` those of dead ones too; return the number of rows of
+        ``extra``.
 
         Args:
-            held: How many it has already.
-            forever: What lives on when the direction is through.
-            again: Whether a row whose value nobody reads any more may be used again.
+            held: Number of rows that it already has.
+            forever: Values that outlive the direction.
+            again: Whether rows of dead values may be reused.
         """
         ends = [-1] * held
         for n, (array, j) in self.inputs.items():

@@ -1,4 +1,4 @@
-"""How weights become operands where their numbers need only be copied or added: from which numbers to which."""
+"""How weights become operands by mere copies and sums: from which entries to which."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class Piece:
 
 @dataclass(frozen=True)
 class CopiedBlock:
-    """Rows and columns of one source, times ``factor``, that are added to the block ``block`` of an operand.
+    """Rows and columns of one source, times ``factor``, to add to the block ``block`` of an operand.
 
     Attributes:
         operand: ``"V"``, ``"b"``, ``"W"``, ``"P"`` or ``"U"``.
-        block: Which d rows of V or W, which d numbers of b or U, which number of P.
-        source: Place among ``Copies.sources``.
-        at, row, column: Where a member's numbers begin, and how far its rows and columns are apart.
-        shared: Whether all members have the same.
-        rows, columns: How many; vectors and numbers have one row.
+        block: Index of d rows of V or W, of d entries of b or U, or of an entry of P.
+        source: Index in ``Copies.sources``.
+        at, row, column: Offset of a member's entries, and strides of its rows and columns.
+        shared: Whether all members share it.
+        rows, columns: Their numbers; vectors and scalars have one row.
     """
 
     operand: str
@@ -53,15 +53,15 @@ class Copies:
     """All blocks of a loop's operands.
 
     Args:
-        invariants: What the operands are made of.
+        invariants: Those of which the operands consist.
         members, d, inputs: M, d, p.
-        pieces: By operand, in its order.
+        pieces: By operand, in order.
 
     Attributes:
         needed: Numbers of the weights that the operands depend on.
-        sources: Shapes (M, ...) of what blocks are taken from: of weights, then of ``computed``, then the number 1.
+        sources: Shapes (M, ...) of the sources of blocks: weights, then ``computed``, then the number 1.
         direct, wide: Numbers of the weights among them, and whether these are in float64.
-        computed: Numbers of invariants that torch has to compute.
+        computed: Numbers of the invariants that torch has to compute.
         blocks: The blocks.
     """
 
@@ -89,14 +89,14 @@ class Copies:
         ]
 
     def made(self, weights: Mapping[int, Tensor]) -> list[Tensor]:
-        """Return what torch has to compute, from the weights by number."""
+        """Return the invariants that torch has to compute, from the weights by number."""
         if not self.computed:
             return []
         values = self.replay(weights)
         return [values[n].to(torch.float32).reshape(_three(values[n].shape)).contiguous() for n in self.computed]
 
     def _terms(self, number: int) -> tuple[Term, ...] | None:
-        """Return the terms of a tensor with three axes, of weights that have its members; None where torch computes."""
+        """Return the terms of a tensor with three axes, of weights that have its members; None if torch computes it."""
         terms, shape = self._found.get(number), self._shapes[number]
         if terms is None or len(shape) != 3:
             return None
@@ -134,12 +134,12 @@ class Copies:
 
 
 def _three(shape: Sequence[int]) -> tuple[int, int, int]:
-    """Return the shape with axes for members and rows; what has no members axis is shared by all."""
+    """Return the shape with axes for members and rows; without a members axis it is shared by all."""
     return (shape[0], shape[1], shape[2]) if len(shape) == 3 else (1, 1, math.prod(shape))
 
 
 def _placed(pieces: Sequence[Piece]) -> list[tuple[int, Piece]]:
-    """Return each single block of the pieces with its place."""
+    """Return each single block of the pieces with its index."""
     single = [
         Piece(p.number, p.flipped, p.first + k if p.number is not None else 0, p.column)
         for p in pieces

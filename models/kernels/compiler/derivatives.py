@@ -1,4 +1,4 @@
-"""The way back: the derivative of each operation, and the adjoints of a whole step. Kinks are as torch has them."""
+"""The backward pass: the derivative of each operation, and the adjoints of a whole step. Kinks are as in torch."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from longwave.models.kernels.compiler.nodes import FLAT, UNFIT, Node, ordered
 
 PRODUCTS = {"mm": "mmT", "mmT": "mm"}
-"""Products, and what takes an adjoint back through each."""
+"""Products, and the operation that propagates an adjoint through each."""
 
 
 @dataclass(frozen=True)
 class Use:
-    """A matrix that multiplied a row, and the adjoint of the product: their outer product is the matrix's gradient."""
+    """A matrix, the row that it multiplied, and the adjoint of the product: their outer product is the gradient."""
 
     matrix: int
     row: Node
@@ -22,10 +22,10 @@ class Use:
 
 
 def partials(n: Node, d: Node) -> Sequence[tuple[Node, Node]]:
-    """Return (argument, adjoint) of each argument of ``n``, whose own adjoint is ``d``.
+    """Return (argument, adjoint) for each argument of ``n``, whose adjoint is ``d``.
 
     Raises:
-        NotImplementedError: An operation that is not of the intermediate form.
+        NotImplementedError: The operation is not in the intermediate form.
     """
     g, (x, y, z) = n.graph, (*n.args, n, n, n)[:3]
     if n.op in FLAT:
@@ -51,7 +51,7 @@ def partials(n: Node, d: Node) -> Sequence[tuple[Node, Node]]:
 
 
 def _share(d: Node, x: Node, y: Node) -> Node:
-    """Return what ``x`` gets of the adjoint ``d`` of the larger of ``x`` and ``y``."""
+    """Return the share of ``x`` in the adjoint ``d`` of max(x, y)."""
     g = d.graph
     if all(n.op not in UNFIT or n.args[-1].kind == "num" for n in ordered([d])):
         return d * g("above", x, y)
@@ -89,9 +89,9 @@ def _slope(n: Node, x: Node, d: Node) -> Node:
 
 @dataclass(frozen=True)
 class Adjoints:
-    """What the adjoints of the new states, ``incoming``, become: ``total`` of each source, and the uses of matrices.
+    """Result of propagating ``incoming``, the adjoints of the new states: ``total`` of each source, and matrix uses.
 
-    The adjoint of a vec or num is the row whose sum over rows (and units) it is.
+    The adjoint of a vec or num is the row to be summed over rows (and units).
     """
 
     incoming: list[Node]
@@ -100,7 +100,7 @@ class Adjoints:
 
 
 def way_back(after: list[Node]) -> tuple[list[Node], Adjoints]:
-    """Return the new states and their way back, both without the stops: these are the same numbers."""
+    """Return the new states and their backward pass, both without stops, which do not change values."""
     incoming = [after[0].graph.node("adjoint", attr=(i,), kind="row") for i in range(len(after))]
     total, uses = _adjoints(after, incoming)
     total = {n: d for n, d in total.items() if not n.args}
@@ -110,7 +110,7 @@ def way_back(after: list[Node]) -> tuple[list[Node], Adjoints]:
 
 
 def without_stops(roots: list[Node]) -> dict[Node, Node]:
-    """Return, for each node that ``roots`` are made of, the same number without stops."""
+    """Return, for each node below ``roots``, the equal node without stops."""
     plain: dict[Node, Node] = {}
     for n in ordered(roots):
         args = [plain[a] for a in n.args]
@@ -122,9 +122,9 @@ def without_stops(roots: list[Node]) -> dict[Node, Node]:
 
 
 def _adjoints(after: list[Node], incoming: list[Node]) -> tuple[dict[Node, Node], list[Use]]:
-    """Return the adjoint of every node that ``after`` is made of, and the uses of matrices."""
+    """Return the adjoint of every node below ``after``, and the uses of matrices."""
     total, uses = dict[Node, Node](), list[Use]()
-    for n, own in zip(after, incoming, strict=True):  # a node that is two states has both
+    for n, own in zip(after, incoming, strict=True):  # a node may be two states
         total[n] = total[n] + own if n in total else own
     for n in reversed(ordered(after)):
         d = total.get(n)
@@ -138,7 +138,7 @@ def _adjoints(after: list[Node], incoming: list[Node]) -> tuple[dict[Node, Node]
 
 
 def _through(n: Node, d: Node, uses: list[Use]) -> list[tuple[Node, Node]]:
-    """Return (argument, adjoint) of a sum's arguments; ``uses`` gets its products."""
+    """Return (argument, adjoint) of a sum's arguments; its products are added to ``uses``."""
     parts = [] if n.start is None else [(n.start, d)]
     for op, matrix, row in n.factors:
         uses.append(Use(matrix, row, d))

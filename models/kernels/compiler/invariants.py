@@ -1,4 +1,4 @@
-"""The calls that follow from the weights alone, and how torch computes them again at each call of a layer."""
+"""The calls that depend only on the weights, and their recomputation in torch at each call of a layer."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from longwave.models.kernels.compiler.recorder import Recorded, flat, leaves
 
 
 class Invariants:
-    """The part of a trace that follows from the weights: it is computed again in torch, with autograd, at each call.
+    """The part of a trace that depends only on the weights: torch recomputes it, with autograd, at each call.
 
-    A tensor of it is known by a number. Equal calls on equal tensors give one number.
+    Each tensor in it has a number. Equal calls on equal tensors share one number.
 
     Args:
         given: The weights that the layer was traced with.
@@ -34,12 +34,12 @@ class Invariants:
         return id(t) in self.numbers
 
     def add(self, call: Recorded) -> None:
-        """Take in a call, all of whose tensors are known.
+        """Add a call whose tensors are all known.
 
         Raises:
-            Unsupported: It reads a tensor from elsewhere, or numbers that a trace does not have.
+            Unsupported: It reads an unknown tensor, or values that a trace does not have.
         """
-        if call.name == "lift_fresh":  # a tensor that the layer's code makes of Python's numbers
+        if call.name == "lift_fresh":  # a tensor made from Python numbers in the layer's code
             if call.results[0].is_meta:
                 raise call.refused(" of numbers on another tensor's device")
         elif not all(t in self for t in call.tensors):
@@ -57,7 +57,7 @@ class Invariants:
             self.count += len(call.results)
 
     def origin(self, number: int, flipped: bool) -> tuple[int, bool]:
-        """Return the tensor that a transpose is of, with ``flipped`` turned; the same where it is no transpose."""
+        """Return the tensor under a transpose, with ``flipped`` inverted; unchanged if it is not a transpose."""
         for call, first in self.calls:
             turns = call.name == "transpose" and {a % 3 for a in call.args[1:]} == {1, 2} and call.results[0].ndim == 3
             if first == number and turns and call.differentiated:
@@ -65,7 +65,7 @@ class Invariants:
         return number, flipped
 
     def replay(self, wanted: Sequence[int]) -> Replay:
-        """Return what computes the tensors of these numbers from weights."""
+        """Return the function that computes the tensors of these numbers from weights."""
         needed, calls = set(wanted), list[tuple[Recorded, int]]()
         for call, first in reversed(self.calls):
             if any(first + k in needed for k in range(len(call.results))):
@@ -82,14 +82,14 @@ class Invariants:
 
 
 class Replay:
-    """Computes invariants again, from the weights of the numbers ``needed``; see ``Invariants``."""
+    """Recomputes invariants from the weights of the numbers ``needed``; see ``Invariants``."""
 
     def __init__(self, of: Invariants, needed: set[int], calls: tuple[tuple[Recorded, int], ...]) -> None:
         self.of, self.needed, self.calls = of, needed, calls
 
     def __call__(self, weights: Mapping[int, Tensor]) -> dict[int, Tensor]:
-        """Return the wanted tensors, by number, from the weights by number, and these too."""
-        # What was traced lay in one piece, and a view of it may need that.
+        """Return the requested tensors and the weights, by number."""
+        # The traced tensor was contiguous, which a view of it may require.
         values = {k: t.contiguous() for k, t in weights.items()}
         device = next(iter(values.values())).device if values else None
 
@@ -102,8 +102,8 @@ class Replay:
         return values
 
     def _of(self, values: Mapping[int, Tensor], value: Any) -> Any:
-        """Return an argument of a call with the tensors that were found in place of those traced."""
-        # A nested function that calls itself would keep the graph alive until Python looks for cycles.
+        """Return an argument of a call with actual tensors in place of the traced ones."""
+        # A recursive nested function would keep the graph alive until Python collects cycles.
         if isinstance(value, Tensor):
             return values.get(self.of.numbers.get(id(value), -1), value)
         return type(value)(self._of(values, v) for v in value) if isinstance(value, (list, tuple)) else value

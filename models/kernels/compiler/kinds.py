@@ -1,4 +1,4 @@
-"""Kinds of values that code may read: which are numbers and texts, which hold others, and which hide what they hold."""
+"""Kinds of values that code may read: numbers and texts, containers, and objects whose content is hidden."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ ATOMS = frozenset(
     (*NUMBERS, bool, type(None), type(...), type(NotImplemented), range, slice)
     + (torch.dtype, torch.device, torch.layout, torch.memory_format)
 )
-"""Types whose values say all in their text."""
+"""Types whose repr determines the value."""
 CONTAINERS = (list, tuple, set, frozenset, deque, dict, MappingProxyType)
 BUILTINS = (BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType, MethodWrapperType)
-"""Functions made in C."""
+"""Functions implemented in C."""
 PLAIN = (CodeType, GetSetDescriptorType, MemberDescriptorType)
-"""What is the same as long as it is the same object."""
+"""Types compared by identity."""
 WRAPPED: Mapping[type, tuple[str, ...]] = {
     functools.partial: ("func", "args", "keywords"),
     functools.cached_property: ("func",),
@@ -44,22 +44,22 @@ WRAPPED: Mapping[type, tuple[str, ...]] = {
     staticmethod: ("__func__",),
     classmethod: ("__func__",),
 }
-"""What is in an object that wraps functions."""
+"""Attributes of an object that wraps functions."""
 GETTERS = (operator.attrgetter, operator.methodcaller)
 SEEN = (object, *NUMBERS, *CONTAINERS, OrderedDict, defaultdict, SimpleNamespace)
-"""Types made in C all of whose values can be seen, so that a class may derive from them."""
+"""Types implemented in C whose content is fully visible, so that classes may derive from them."""
 IMMUTABLE = 1 << 8
-"""The flag of types made in C: Py_TPFLAGS_IMMUTABLETYPE."""
+"""The flag of types implemented in C: Py_TPFLAGS_IMMUTABLETYPE."""
 
 
 HELD = frozenset(("_parameters", "_buffers", "_modules"))
-"""Where a module of torch's kind holds what has a place of its own."""
+"""The dictionaries of a torch module with separate treatment."""
 HOOKS = frozenset(("_forward_hooks", "_forward_pre_hooks"))
-"""What torch reads of a module that is called."""
+"""Attributes that torch reads when a module is called."""
 
 
 class Same:
-    """Stands for one object: equal to what stands for the same."""
+    """Identity of an object: equal for the same object."""
 
     __slots__ = ("value",)
 
@@ -74,7 +74,7 @@ class Same:
 
 
 def is_made_in_c(value: Any) -> bool:
-    """Return whether a value is a function or a descriptor of a library, made in C, and keeps nothing."""
+    """Return whether a value is a stateless function or descriptor of a library, implemented in C."""
     kind = type(value)
     used = callable(value) or hasattr(kind, "__get__")
     known = is_fixed(str(kind.__module__)) and kind is not functools._lru_cache_wrapper
@@ -82,14 +82,14 @@ def is_made_in_c(value: Any) -> bool:
 
 
 def is_followed(owner: Any) -> bool:
-    """Return whether what a method made in C returns follows from what its owner holds, or from code of the owner."""
+    """Return whether the result of a C method depends only on its owner's content, or on the owner's code."""
     if isinstance(owner, type):
-        return issubclass(owner, torch.autograd.Function)  # the recorder says what is wrong with its ``apply``
+        return issubclass(owner, torch.autograd.Function)  # the recorder reports what is wrong with its ``apply``
     return owner is not None and not isinstance(owner, ModuleType)
 
 
 def hides(kind: type) -> bool:
-    """Return whether an object of a class may hold what cannot be seen."""
+    """Return whether an object of a class may have hidden content."""
     return any(
         (is_library(c.__module__) and not is_fixed(c.__module__)) or (c.__flags__ & IMMUTABLE and c not in SEEN)
         for c in kind.__mro__
@@ -97,12 +97,12 @@ def hides(kind: type) -> bool:
 
 
 def is_named_only(module: nn.Module) -> bool:
-    """Return whether the code that reads a module's attributes is followed: torch's own is not."""
+    """Return whether code that reads a module's attributes is followed: torch's own is not."""
     return not any(c.__module__.startswith("torch.") and c is not nn.Module for c in type(module).__mro__)
 
 
 def functions_in(value: Any) -> Iterator[FunctionType]:
-    """Return the functions of Python in a class's attribute: in a property up to three."""
+    """Return the Python functions in a class's attribute: in a property up to three."""
     if isinstance(value, FunctionType):
         yield value
     for name in WRAPPED.get(type(value), ()):

@@ -1,4 +1,4 @@
-"""A plan as text that people and Python read: two functions, block by block."""
+"""A plan as readable Python: two functions, block by block."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ FORMS = {
     "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}", "neg": "-{0}",
     "gt": "flag({0} > {1})", "ge": "flag({0} >= {1})", "eq": "flag({0} == {1})", "where": "where({0}, {1}, {2})",
 }  # fmt: skip
-"""Operations that are not written as functions of their own name."""
+"""Operations that are not printed as functions of the same name."""
 
 
 def listing(plan: Plan) -> str:
     """Return the plan as the text of Python functions ``forward`` and ``back``.
 
     Each takes lists of rows: ``before`` and ``after`` the step, ``kept``, ``adjoint``, ``slot``, and ``late`` and
-    ``ring`` for delayed outputs; matrices ``W``, scalars ``P`` and vectors ``U``, and for the way back the totals
+    ``ring`` for delayed outputs; matrices ``W``, scalars ``P`` and vectors ``U``, and in the backward pass the sums
     ``sum`` and ``unit`` of their gradients. ``mm(W, x)`` is W x, ``mmT(W, x)`` is Wᵀ x.
     """
     late = ", late, ring" if plan.looks_back else ""
@@ -27,7 +27,7 @@ def listing(plan: Plan) -> str:
     lines += [f"    kept[{g}] = kept[{g}] + mm(W[{m}], late[0])  # for a chunk of steps" for g, m in plan.delays]
     lines += _direction(plan, plan.forward)
     if plan.outputs > 1:
-        lines.append(f"    # put out are after[0] to after[{plan.outputs - 1}]")
+        lines.append(f"    # outputs are after[0] to after[{plan.outputs - 1}]")
     lines += ["", "", f"def back(before, after, kept, adjoint, slot, sum, unit, W, P, U{late}):"]
     lines += _direction(plan, plan.back)
     lines += [f"    ring[0] = ring[0] + mmT(W[{m}], slot[{g}])  # for a chunk of steps" for g, m in plan.delays]
@@ -38,7 +38,7 @@ def listing(plan: Plan) -> str:
 
 
 def digest(plan: Plan) -> str:
-    """Return a name of the plan: plans of equal text have equal names."""
+    """Return a name of the plan, the same for plans of equal text."""
     return hashlib.sha256(listing(plan).encode()).hexdigest()[:16]
 
 

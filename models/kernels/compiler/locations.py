@@ -1,4 +1,4 @@
-"""Places that a layer's code reads from: whether what is there is what was there, and how it is put back."""
+"""Locations from which a layer's code reads: whether their values changed, and how to restore them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from types import MappingProxyType
 from typing import Any
 
 ABSENT = object()
-"""What stands in a place where nothing is."""
+"""Value of an empty location."""
 
 
 @dataclass(frozen=True)
 class Location:
-    """One place, and what was in it.
+    """A location, and its value when recorded.
 
     Attributes:
-        label: As the code calls it: ``self.scale``.
+        label: Its name in the code: ``self.scale``.
         owner: A dictionary or a class (``NamedItem``, ``Keys``), a container (``Contents``), or another object.
-        key: The name there, if there are several.
-        value: What was there; a list of the keys, or of the contents.
+        key: The name in the owner, if there are several.
+        value: Its value; a list of the keys, or of the contents.
     """
 
     label: str
@@ -31,19 +31,19 @@ class Location:
 
     @property
     def current(self) -> Any:
-        """What is there now."""
+        """Its current value."""
         raise NotImplementedError
 
     def changed(self) -> bool:
-        """Return whether another object is there now."""
+        """Return whether it has another object now."""
         return self.current is not self.value
 
     def named(self) -> str:
-        """Return what to call a change in it."""
+        """Return the label of a change in it."""
         return self.label
 
     def restore(self) -> None:
-        """Put back what was there."""
+        """Restore the value."""
         raise NotImplementedError
 
 
@@ -56,12 +56,12 @@ class NamedItem(Location):
         return space(self.owner).get(self.key, ABSENT)
 
     def restore(self) -> None:
-        """Put the value back."""
+        """Restore the value."""
         _write(self.owner, self.key, self.value)
 
 
 class Attribute(Location):
-    """An attribute that is no item of a dictionary: of a function, a cell, an object with slots."""
+    """An attribute that is not in a dictionary: of a function, a cell, an object with slots."""
 
     @property
     def current(self) -> Any:
@@ -72,7 +72,7 @@ class Attribute(Location):
             return ABSENT
 
     def restore(self) -> None:
-        """Put the value back."""
+        """Restore the value."""
         if self.value is ABSENT:
             delattr(self.owner, self.key)
         else:
@@ -80,20 +80,20 @@ class Attribute(Location):
 
 
 class Contents(Location):
-    """All that is in a list, a set, a deque or a dictionary, with its keys first."""
+    """The content of a list, a set, a deque or a dictionary, keys first."""
 
     @property
     def current(self) -> list[Any]:
-        """What is in it."""
+        """Its content."""
         return contents(self.owner)
 
     def changed(self) -> bool:
-        """Return whether anything else is in it."""
+        """Return whether the content changed."""
         now = self.current
         return len(now) != len(self.value) or not all(map(is_, now, self.value))
 
     def restore(self) -> None:
-        """Put the contents back."""
+        """Restore the content."""
         if isinstance(self.owner, MappingProxyType):
             return
         half = len(self.value) // 2
@@ -107,7 +107,7 @@ class Contents(Location):
 
 
 class Keys(Location):
-    """The names in a dictionary, or in a class, whatever their values are."""
+    """The names in a dictionary or a class, without their values."""
 
     @property
     def current(self) -> list[str]:
@@ -115,16 +115,16 @@ class Keys(Location):
         return [*space(self.owner)]
 
     def changed(self) -> bool:
-        """Return whether there are others now."""
+        """Return whether they changed."""
         return bool(self.current != self.value)
 
     def named(self) -> str:
-        """Return the first name that is new, or the object's where names went."""
+        """Return the label of the first new name, or of the object if names were removed."""
         new = [key for key in self.current if key not in self.value]
         return f"{self.label}.{new[0]}" if new else self.label
 
     def restore(self) -> None:
-        """Take away the names that were not there."""
+        """Remove the new names."""
         for key in set(self.current) - set(self.value):
             _write(self.owner, key, ABSENT)
 
@@ -139,17 +139,17 @@ def _write(owner: Any, key: str, value: Any) -> None:
 
 
 def space(owner: Any) -> Mapping[str, Any]:
-    """Return the names and values of a class, or of what is a dictionary itself."""
+    """Return the names and values of a class or a dictionary."""
     return vars(owner) if isinstance(owner, type) else owner
 
 
 def contents(owner: Any) -> list[Any]:
-    """Return what is in a container; of a dictionary the keys, then the values."""
+    """Return the content of a container; of a dictionary the keys, then the values."""
     return [*owner, *owner.values()] if isinstance(owner, Mapping) else [*owner]
 
 
 class Check:
-    """Says of many locations at once, in few steps of Python, whether each has what it had."""
+    """Checks many locations at once, in few Python operations, for changes."""
 
     def __init__(self, locations: Iterable[Location]) -> None:
         present, absent, rest = list[Location](), dict[int, tuple[Any, list[str]]](), list[Attribute]()
@@ -185,5 +185,5 @@ class Check:
                 and all(keys.isdisjoint(names) for keys, names in self._absent)
                 and all(len(c) == len(own) and all(map(is_, c, own)) for c, own in self._contents)
             )
-        except (KeyError, ValueError, RuntimeError):  # no such name, an empty cell, another thread at work
+        except (KeyError, ValueError, RuntimeError):  # no such name, an empty cell, a concurrent change
             return False

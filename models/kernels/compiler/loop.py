@@ -1,4 +1,4 @@
-"""A layer's step, compiled: its plan, and how weights become what the loop takes."""
+"""A layer's step, compiled: its plan, and how weights become the loop's operands."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from longwave.models.kernels.compiler.trace import SMALL, Recurrent, trace
 
 @dataclass(frozen=True)
 class Operands:
-    """What a layer hands to its fused loop, in the order of the cell.
+    """The operands of a layer's fused loop, in the order of the cell.
 
     Attributes:
-        V, b: Weights (M, d, p) and bias (M, 1, d) of the drive, one a gate, or several gates in one tensor.
+        V, b: Weights (M, d, p) and bias (M, 1, d) of the drive, one per gate, or several gates in one tensor.
         W: Recurrent matrices, (M, d, d) each, or several in one tensor.
         P: Scalars, (M, 1, 1) each.
         U: Vectors, (M, 1, d) each.
-        lags: Steps that each member looks back, where the cell looks back at all.
+        lags: Delay of each member in steps, if the cell has one.
     """
 
     V: Sequence[Tensor]
@@ -40,16 +40,17 @@ class Operands:
 
 
 class Loop:
-    """What is known of a layer's loop for weights of certain shapes.
+    """A layer's compiled loop for weights of certain shapes.
 
-    ``plan`` keeps what is dear to compute; ``lean`` keeps sums alone, for a GPU, where memory is dearer.
+    ``plan`` stores values that are expensive to compute; ``lean`` stores only sums, for a GPU, where memory traffic
+    costs more.
 
     Args:
         of: The layer's drive and step.
-        given: What the layer hands over, tensors in mappings and dataclasses, of these shapes.
+        given: The layer's tensors in mappings and dataclasses, of these shapes.
 
     Raises:
-        Unsupported: The compiler does not know what the layer does.
+        Unsupported: The layer does something that the compiler does not support.
     """
 
     def __init__(self, of: Recurrent, given: Any) -> None:
@@ -64,7 +65,7 @@ class Loop:
         if of.outputs > 1 and self.plan.looks_back:
             raise Unsupported(f"delayed outputs of {of.outputs} states")
         self.name = digest(self.plan)
-        # Made second, and always, so that its nodes are numbered alike in every process.
+        # Always made, and second, so that its nodes have the same numbers in every process.
         self.lean: Plan = plan(traced.before, traced.after, lean=True, outputs=of.outputs)
         self.lean_name = digest(self.lean)
         origin = traced.invariants.origin
@@ -82,7 +83,7 @@ class Loop:
         self._invariants = traced.invariants
 
     def operands(self, weights: Sequence[Tensor], lags: Sequence[int] = ()) -> Operands:
-        """Return what the loop takes, in the graph, from what the layer gives as ``leaves`` has it."""
+        """Return the loop's operands, in the autograd graph, from the layer's tensors in the order of ``leaves``."""
         values, d, M = self._replay(dict(enumerate(weights))), self.d, self.M
         like = next((values[p.number] for p in self._V if p.number is not None), weights[0])
 
@@ -95,7 +96,7 @@ class Loop:
             return _cut(t, 2, piece.column * width, width)
 
         def vector(piece: Piece) -> Tensor:
-            """(M, 1, count d), of which the tensor has members and units, or one number for all of them."""
+            """(M, 1, count d), from a tensor with members and units, or with one number for all of them."""
             if piece.number is None:
                 return like.new_zeros(M, 1, piece.count * d)
             t = values[piece.number].to(like.dtype)
@@ -114,7 +115,7 @@ class Loop:
 
     @cached_property
     def copies(self) -> Copies:
-        """Which numbers of the weights go where in the operands."""
+        """The mapping from entries of the weights to entries of the operands."""
         parts = {"V": self._V, "b": self._b, "W": self._W, "P": [Piece(k, True, 0) for k in self._P], "U": self._U}
         return Copies(self._invariants, self.M, self.d, self.inputs, parts)
 
@@ -132,7 +133,7 @@ def _matrix(m: Matrix, invariants: Invariants) -> Piece:
 
 
 def _joined(pieces: list[Piece]) -> list[Piece]:
-    """Return the same with neighbours of one tensor as one piece."""
+    """Return the pieces with neighbours of one tensor merged."""
     joined: list[Piece] = []
     for p in pieces:
         last = joined[-1] if joined else None

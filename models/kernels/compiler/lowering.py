@@ -1,4 +1,4 @@
-"""The operations of torch that a step may use, in terms of the intermediate form's own."""
+"""The operations of torch that a step may use, expressed in the intermediate form."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from longwave.models.kernels.compiler.nodes import Node
 
 Formula = Callable[..., Node]
 SAME = frozenset(("detach", "clone", "alias", "expand", "view", "_unsafe_view"))
-"""Operations that give the same rows, if they give the same shape."""
+"""Operations that are the identity on rows, if the shape does not change."""
 
 
 STRICT = torch.__version__ >= "2.15"
-"""Whether torch lets no gradient of a clamp pass on a bound that is a number, and shares it with one that varies."""
+"""Whether torch's clamp has no gradient at a constant bound, and shares it with a variable one."""
 
 
 def _own(op: str) -> Formula:
@@ -28,10 +28,12 @@ def _where(mask: Node, x: Node | float, y: Node | float) -> Node:
 
 
 def _clamp(x: Node, low: Node | None = None, high: Node | None = None) -> Node:
-    """Return min(max(x, low), high); NaN stays, and lets no gradient pass."""
+    """Return min(max(x, low), high); NaN is kept, with zero gradient."""
     g, bounds = x.graph, [b for b in (low, high) if b is not None]
     if any(b.value is None for b in bounds):
-        if len(bounds) == 2 or not STRICT:  # where numbers are equal, torch then follows neither maximum nor minimum
+        if (
+            len(bounds) == 2 or not STRICT
+        ):  # for equal numbers torch's gradient then matches neither maximum nor minimum
             raise NotImplementedError(" by tensors")
         return g("min" if low is None else "max", x, *bounds)
     value, inside, within = x, g.const(1.0), "gt" if STRICT else "ge"
@@ -58,7 +60,7 @@ def _power(x: Node, exponent: Node) -> Node:
 
 
 def _lerp(x: Node, y: Node, t: Node) -> Node:
-    if t.value is not None and abs(t.value) >= 0.5:  # as torch, which begins from what is nearer
+    if t.value is not None and abs(t.value) >= 0.5:  # as torch, which starts from the nearer end
         return y - (y - x) * (1.0 - t)
     return x + t * (y - x)
 
@@ -117,8 +119,8 @@ FORMULAS: Mapping[str, Formula] = {
     "ones_like": lambda x: x.graph.const(1.0),
     "full_like": lambda x, value: value,
 }
-"""What an operation on rows, unit by unit, is: of nodes, of the weights' numbers and of constants."""
+"""Elementwise operations on rows, as functions of nodes, of entries of weights and of constants."""
 COMPARED = frozenset(("gt", "ge", "eq", "lt", "le", "ne"))
-"""Those of them that give truths."""
+"""Those with boolean results."""
 EXTRA = frozenset(("dtype", "layout", "device", "pin_memory", "memory_format"))
-"""Arguments that change no value here."""
+"""Arguments without effect on values here."""

@@ -1,4 +1,4 @@
-"""Which names stand in a function's code, and which libraries give equal results for equal arguments."""
+"""The names in a function's code, and the libraries that give equal results for equal arguments."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 LAYERS, KERNELS = (__name__.replace("kernels.compiler.names", folder) for folder in ("base", "kernels"))
-"""Where the layers' own classes are, and the compiler: nobody changes them while they run."""
+"""Packages of the layers' base classes and of the compiler: they do not change at run time."""
 PURE = frozenset(
     "abc builtins cmath collections contextlib copy dataclasses enum fractions functools itertools math "
     "numbers numpy operator torch types typing".split()
 )
-"""Libraries whose functions give equal results for equal arguments, and change nothing."""
+"""Libraries of pure functions."""
 MOVING = ("numpy.random", "torch.backends", "torch.cuda", "torch.distributed", "torch.jit", "torch.mps", "torch.random")
-"""Their modules of which that is not so."""
+"""Their modules that are not pure."""
 STATEFUL = frozenset(
     "__import__ breakpoint compile eval exec globals hash id initial_seed input locals manual_seed open print seed "
     "lru_cache cache".split()
 )
-"""Their functions of which it is not so; nor is it of those whose names begin or end as here."""
+"""Their functions that are not pure, like those whose names begin or end as listed here."""
 STATEFUL_NAMES = (("get_", "set_"), ("_enabled",))
 COMPUTED = frozenset("__getattr__ __getattribute__ dir getattr hasattr vars".split())
-"""Their functions that read attributes by names that the code does not spell out."""
+"""Their functions that read attributes by computed names."""
 
 
 class Names(NamedTuple):
-    """What stands in a function's code, and in that of the functions inside it.
+    """The names in a function's code, and in that of nested functions.
 
     Attributes:
-        globals: Names of the module, or of Python.
-        all: All names, and all texts.
-        imports: Modules that it imports when it runs.
-        codes: Its own code, and that of the functions inside it.
+        globals: Names of the module, or builtins.
+        all: All names, and all strings.
+        imports: Modules imported when it runs.
+        codes: Its own code, and that of nested functions.
     """
 
     globals: frozenset[str]
@@ -47,13 +47,13 @@ class Names(NamedTuple):
 
 @dataclass(frozen=True)
 class Reads:
-    """What the code that ran can name.
+    """What the executed code can name.
 
     Attributes:
         codes: The functions' code.
-        names: All names and texts in it.
-        computed: Whether it reads attributes by names that it computes.
-        ignored: Labels of what is left out: what the code itself changes.
+        names: All names and strings in it.
+        computed: Whether it reads attributes by computed names.
+        ignored: Labels to leave out, as the code itself changes their values.
     """
 
     codes: frozenset[CodeType] = frozenset()
@@ -86,13 +86,13 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def is_ours(home: str) -> bool:
-    """Return whether a module is of the layers' own classes, or of the compiler."""
+    """Return whether a module belongs to the layers' base classes or to the compiler."""
     return home.startswith((LAYERS, KERNELS))
 
 
 def is_fixed(home: str) -> bool:
-    """Return whether nothing in a module depends on what happened before."""
-    pure = home.partition(".")[0].removeprefix("_") in PURE  # what is made in C has an underscore
+    """Return whether a module is free of state."""
+    pure = home.partition(".")[0].removeprefix("_") in PURE  # C implementations have an underscore
     return is_ours(home) or (pure and not home.startswith(MOVING))
 
 
@@ -103,7 +103,7 @@ def is_library(home: str) -> bool:
 
 
 def is_stateful(home: str, name: str) -> bool:
-    """Return whether what a library's function returns may depend on what happened before, or whether it changes it."""
+    """Return whether a library's function may read or change state."""
     starts, ends = STATEFUL_NAMES
     named = name in STATEFUL or (home.startswith("torch") and (name.startswith(starts) or name.endswith(ends)))
     return is_library(home) and (named or not is_fixed(home))

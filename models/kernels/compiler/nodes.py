@@ -1,4 +1,4 @@
-"""The intermediate form: every value of a step is a node, made once, so that equal expressions are one node."""
+"""The intermediate form: every value of a step is a node, and equal expressions share one node."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 
 KINDS = ("num", "vec", "row")
 COSTLY = frozenset(("sigmoid", "tanh", "exp", "log", "sin", "cos", "sqrt", "softplus", "erf"))
-"""Operations whose results are stored rather than computed again."""
+"""Operations whose results are stored rather than recomputed."""
 FLAT = frozenset(("const", "stop", "sign", "gt", "ge", "eq", "above"))
 """Operations through which no gradient passes."""
 FOLDED = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv}
-"""What is done at once with two constants."""
+"""Operations that are folded for two constants."""
 UNFIT = frozenset(("div", "exp", "log", "sqrt"))
-"""Operations that may give infinity or NaN for the zeros of the padding."""
+"""Operations that may give infinity or NaN on the zeros of the padding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,13 +25,13 @@ class Node:
     """One value.
 
     Attributes:
-        graph: What made it.
+        graph: The graph that made it.
         op: An operation on ``args``, ``"mm"`` or ``"mmT"`` (a matrix, or its transpose, times a row), ``"sum"`` (of
             such products), or a source: ``"state"``, ``"drive"``, ``"late"``, ``"adjoint"``, ``"num"``, ``"vec"``,
             ``"const"``.
-        attr: What else says which value it is.
+        attr: Further data that identify the value.
         kind: ``"row"``, d numbers of each sequence; ``"vec"``, d numbers of a member; ``"num"``, one of a member.
-        number: Its place in the order in which nodes were made.
+        number: Its index in order of creation.
     """
 
     graph: Graph
@@ -73,12 +73,12 @@ class Node:
 
     @property
     def value(self) -> float | None:
-        """The number that it always is, None if it varies."""
+        """Its constant value, or None if it varies."""
         return float(self.attr[0]) if self.op == "const" else None
 
     @property
     def literal(self) -> str:
-        """The number that it always is, as Python reads it."""
+        """Its constant value as Python source."""
         value = str(self.attr[0])
         return value if isfinite(float(value)) else f"float('{value}')"
 
@@ -89,7 +89,7 @@ class Node:
 
     @property
     def start(self) -> Node | None:
-        """Of a sum: the drive that it begins with, if any."""
+        """Of a sum: the drive with which it begins, if any."""
         return self.args[0] if self.attr[0] else None
 
     @property
@@ -99,7 +99,7 @@ class Node:
 
 
 class Graph:
-    """Makes nodes; folds constants, x · 1, x / 1, x − 0 and −(−x). Nothing is folded that might give another number.
+    """Makes nodes; folds constants, x · 1, x / 1, x − 0 and −(−x), and nothing that might change a value.
 
     Attributes:
         number: The kind of a constant.
@@ -112,7 +112,7 @@ class Graph:
         self._next = count()
 
     def node(self, op: str, *args: Node, attr: tuple[Any, ...] = (), kind: str | None = None) -> Node:
-        """Return the node of this operation, of the widest kind of its arguments if none is given."""
+        """Return the node of this operation, by default of the widest kind of its arguments."""
         kind = self.widest(args) if kind is None else kind
         key = (op, args, attr, kind)
         if key not in self._made:
@@ -120,11 +120,11 @@ class Graph:
         return self._made[key]
 
     def const(self, value: float) -> Node:
-        """Return a constant, known by its text: −0 is not 0, and NaN is itself."""
+        """Return a constant, identified by its text: −0 differs from 0, and NaN equals itself."""
         return self.node("const", attr=(repr(float(value)),), kind=self.number)
 
     def widest(self, args: Sequence[Node]) -> str:
-        """Return the kind of an operation, entry by entry, on ``args``."""
+        """Return the kind of an elementwise operation on ``args``."""
         return max((a.kind for a in args), key=KINDS.index)
 
     def __call__(self, op: str, *given: Node | float) -> Node:
@@ -151,7 +151,7 @@ class Graph:
 
 
 def ordered(roots: Iterable[Node], stop: Callable[[Node], bool] = lambda n: False) -> list[Node]:
-    """Return all nodes that ``roots`` are made of, arguments first; nothing that only a node of ``stop`` is made of."""
+    """Return all nodes below ``roots``, arguments first, except those only below nodes of ``stop``."""
     seen: dict[Node, None] = {}
 
     def visit(n: Node) -> None:
@@ -168,7 +168,7 @@ def ordered(roots: Iterable[Node], stop: Callable[[Node], bool] = lambda n: Fals
 
 
 def terms(n: Node, whole: Callable[[Node], bool] = lambda n: False) -> list[Node]:
-    """Return what a tree of additions adds; a node of ``whole`` is not taken apart."""
+    """Return the terms of a tree of additions; nodes of ``whole`` are not split."""
     if n.op != "add":
         return [n]
     return [t for a in n.args for t in ([a] if whole(a) else terms(a, whole))]

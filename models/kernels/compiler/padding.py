@@ -1,4 +1,4 @@
-"""What becomes of the padding: units from d to the next whole vector, whose drive, vectors and matrices are zeros."""
+"""Check of the padding: units from d to the next whole vector, whose drive, vectors and matrices are zeros."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from longwave.models.kernels.compiler.plan import Plan
 
 
 def rests(plan: Plan) -> bool:
-    """Return whether zeros in the padding stay zeros, and meet no division, whatever the hyper-parameters."""
+    """Return whether zeros in the padding stay zeros, and are never divided, for all hyper-parameters."""
     zero: dict[Node, bool] = {}
     nodes = ordered([n for n, _ in (*plan.forward.targets, *plan.back.targets)])
     for n in nodes:

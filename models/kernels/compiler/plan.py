@@ -1,4 +1,4 @@
-"""From a step's nodes to the plan of both directions: blocks, what is kept for the way back, which gradients."""
+"""From a step's nodes to the plan of both directions: blocks, values saved for the backward pass, gradients."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class Plan:
     """Both directions of a step.
 
     Attributes:
-        forward, back: What each does, block by block.
-        states: How many states there are.
-        gates: Of each part of the drive, in order: which of the layer's it is (None for zeros), and the matrices whose
-            products of delayed outputs belong to it.
-        matrices: Those of the loop, as the trace numbers them.
+        forward, back: The blocks of each.
+        states: Number of states.
+        gates: For each part of the drive, in order: its index in the layer (None for zeros), and the matrices of its
+        products with delayed outputs.
+        matrices: Those of the loop, by their numbers in the trace.
         nums, vecs: Scalars and vectors, in order.
-        kept: Rows that a step keeps, the gates' first.
-        slots: Rows of adjoints that a step of the way back yields, the gates' first.
+        kept: Number of rows that a step saves, the gates' first.
+        slots: Number of adjoint rows from a backward step, the gates' first.
         gradients: How the matrices' gradients follow from the slots.
-        outputs: How many of the first states are put out.
+        outputs: How many of the first states are output.
     """
 
     forward: Program
@@ -66,9 +66,9 @@ def plan(before: list[Node], after: list[Node], lean: bool = False, outputs: int
     Args:
         before: State nodes.
         after: As many nodes of the same graph, before sums are fused.
-        lean: Whether sums alone are kept for the way back, and no state after a step is read there but by products:
-            for a GPU, where arithmetic is cheaper than memory. Else what is dear is kept too.
-        outputs: How many of the first states are put out.
+        lean: Whether only sums are saved for the backward pass, and states after a step are read there only by
+        products: for a GPU, where arithmetic is cheaper than memory. Otherwise other expensive values are saved too.
+        outputs: How many of the first states are output.
     """
     stored = frozenset(("sum",)) | (frozenset() if lean else COSTLY)
     fused = fuse(after)
@@ -117,7 +117,7 @@ def _order(nodes: list[Node], inputs: dict[Node, Home], after: list[Node]) -> tu
 
 
 class _Return:
-    """The way back before it is cut: slots, and what each direction stores."""
+    """The backward pass before it is split into blocks: slots, and the values that each direction stores."""
 
     def __init__(
         self, before: list[Node], adjoints: Adjoints, gates: list[Node], matrices: list[int], nodes: list[Node]
@@ -126,7 +126,7 @@ class _Return:
         self.own, self.incoming = own, adjoints.incoming
         total, uses = adjoints.total, adjoints.uses
         position = {n: i for i, n in enumerate(nodes)}
-        # Neighbours in W are neighbours in the slots, so that one outer product serves them.
+        # Neighbours in W are neighbours in the slots, so that they share one outer product.
         uses.sort(key=lambda use: (position[use.row], matrices.index(use.matrix)))
         self.nums, self.vecs = (tuple(n for n in nodes if n.op == kind) for kind in ("num", "vec"))
         self.matrices = matrices
@@ -145,14 +145,14 @@ class _Return:
         ]
 
     def _sums(self, total: dict[Node, Node], nodes: list[Node]) -> list[tuple[Node, Home]]:
-        """Return what is added where: the gradients of scalars and vectors, term by term, and of late outputs."""
+        """Return the values to accumulate: gradients of scalars and vectors, term by term, and of late outputs."""
         homes: dict[Node, Home] = {n: ("sum", i) for i, n in enumerate(self.nums)}
         homes |= {n: ("unit", i) for i, n in enumerate(self.vecs)}
         sums = [(t, home) for n, home in homes.items() if n in total for t in terms(total[n])]
         return sums + [(total[n], ("ring", 0)) for n in nodes if n.op == "late" and n in total]
 
     def _fill_slots(self, driven: list[Node]) -> None:
-        """Give a slot to the adjoint of each gate, and of each sum that has no gate's."""
+        """Assign a slot to the adjoint of each gate, and of each sum without a gate's."""
         self.slots: dict[Node, int] = {}
         self.slot_targets: list[tuple[Node, Home]] = []
         for n in [*driven, *(use.adjoint for use in self.uses)]:
@@ -161,7 +161,7 @@ class _Return:
                 self.slot_targets.append((n, ("slot", len(self.slot_targets))))
 
     def kept(self, known: dict[Node, Home], stored: frozenset[str]) -> list[Node]:
-        """Return the values of the step that the way back needs: those that are not cheap to have again."""
+        """Return the values of the step that the backward pass needs and that are not cheap to recompute."""
         kept = {use.row: None for use in self.uses if use.row not in known}
 
         def again(n: Node) -> bool:
@@ -183,7 +183,7 @@ class _Return:
         return list(kept)
 
     def gradients(self, back: Program) -> list[Gradient]:
-        """Return the outer products, those of neighbouring matrices and slots as one."""
+        """Return the outer products, merged for neighbouring matrices and slots."""
         single = [(self.matrices.index(u.matrix), back.inputs[u.row], self.slots[u.adjoint]) for u in self.uses]
         single += [(self.matrices.index(m), ("late", 0), j) for n, j in self.gates for m in n.attr[1:]]
         gradients: list[Gradient] = []

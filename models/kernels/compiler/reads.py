@@ -1,19 +1,18 @@
-"""What a layer's code reads besides its arguments, by value: a compiled loop stands as long as none of it changes.
+"""What a layer's code reads besides its arguments, by value: a compiled loop is valid as long as none of it changes.
 
-Python code names what it reads. Of every function that ran while a layer was traced the names are known: those of its
-globals, its cells and defaults, and all others, with all texts in it, which may be attributes. A ``Snapshot`` holds
-each value that these names lead to, from the layer on:
+Python code names what it reads. For every function that ran while a layer was traced the names are known: those of its
+globals, its cells and defaults, and all others, with all strings in it, which may be attributes. A ``Snapshot`` holds
+each value that these names lead to, starting from the layer:
 
-* numbers, texts and the like by value; lists, tuples, sets and mappings by what is in them;
-* functions that ran by their code, defaults, cells and globals; a function that did not run does not matter;
-* layers, classes and Python modules by their attributes of these names, or by all of them where code asks for
-  attributes by names that it computes (``COMPUTED``); other objects by all their attributes;
-* torch, and the few libraries whose functions keep nothing from call to call (``PURE``), as they are;
-* a tensor by its shape and type, for its numbers enter no loop: the recorder refuses a tensor from elsewhere;
-* the type that torch gives to tensors of which code does not say it.
+* numbers, texts and the like by value; lists, tuples, sets and mappings by their content;
+* * executed functions by their code, defaults, cells and globals; functions that did not run are ignored;
+* layers, classes and Python modules by their attributes of these names, or by all of them if code reads attributes by
+* computed names (``COMPUTED``); other objects by all their attributes; * torch, and the few libraries of stateless
+* functions (``PURE``), are assumed constant; * tensors by shape and type, as their values enter no loop: the recorder
+* refuses tensors from elsewhere; * torch's default dtype.
 
-Whatever is none of these cannot be compared, be it an array, an iterator, a file, a clock, the environment or a random
-number: the loop is refused, and the reference runs the layer.
+Anything else cannot be compared, such as an array, an iterator, a file, a clock, the environment or a random number:
+the loop is refused, and the reference runs the layer.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ from longwave.models.kernels.compiler.locations import ABSENT, Check, Location
 from longwave.models.kernels.compiler.names import COMPUTED, Reads, is_fixed, is_library, is_ours, is_stateful, names_of
 
 LIMIT = 10_000
-"""Values that are compared at each call, at most."""
+"""Largest number of values compared at each call."""
 
 
 class _Torch:
-    """What torch keeps for all code."""
+    """Global settings of torch."""
 
     @property
     def default_dtype(self) -> torch.dtype:
@@ -54,16 +53,16 @@ class Snapshot:
     """All values that ``reads`` lead to.
 
     Args:
-        reads: What can be named.
-        roots: Where the names begin, by label.
+        reads: The names that code can read.
+        roots: Objects from which names start, by label.
 
     Attributes:
-        form: The values, to be compared with another snapshot's: equal forms of the same reads give equal loops.
-        locations: Where they are.
-        held: Places of weights, whose shapes are compared elsewhere.
-        obstacle: What cannot be compared; empty if everything can.
-        computed: Whether there is a function that reads attributes by names that are computed.
-        functions: Those that were seen, by their code.
+        form: The values, to compare with another snapshot's: equal forms of the same reads give equal loops.
+        locations: Their locations.
+        held: Locations of weights, whose shapes are compared elsewhere.
+        obstacle: What cannot be compared; empty if everything can be.
+        computed: Whether a function reads attributes by computed names.
+        functions: Those found, by their code.
     """
 
     def __init__(self, reads: Reads, roots: Mapping[str, Any]) -> None:
@@ -73,7 +72,7 @@ class Snapshot:
         self.functions: dict[CodeType, FunctionType] = {}
         self._form: list[Any] = []
         self._seen: dict[int, int] = {}
-        self._alive: list[Any] = []  # so that an id stays a name
+        self._alive: list[Any] = []  # so that ids stay unique
         self._first = next(iter(roots.values()))
         for label, root in roots.items():
             self._visit(label, root)
@@ -81,7 +80,7 @@ class Snapshot:
         self.form = tuple(self._form)
 
     def check(self) -> Check:
-        """Return what says whether all locations still have what they had; it does not keep the roots alive."""
+        """Return a check that no location has changed; it does not keep the roots alive."""
         return Check(self.locations)
 
     def _visit(self, label: str, value: Any) -> None:
@@ -179,7 +178,7 @@ class Snapshot:
             self._container(label, vars(f), "{}.{}")
         if f.__code__ not in self.reads.codes:
             return None
-        # Defaults that a function has not had, no call has needed.
+        # If a function has no defaults, no call needed any.
         for name in ("__code__", *(n for n in ("__defaults__", "__kwdefaults__") if getattr(f, n))):
             self._attribute(f"{f.__name__}.{name}", f, name)
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
@@ -224,7 +223,7 @@ class Snapshot:
         return self._visit(label, type(kind))
 
     def _own(self, c: type) -> None:
-        """Look at the attributes that a class has itself."""
+        """Visit the attributes of the class itself."""
         self.locations.append(locations.Keys(c.__name__, c, "", [*vars(c)]))
         for name in sorted(vars(c)):
             inner = [*kinds.functions_in(vars(c)[name])]
@@ -253,7 +252,7 @@ class Snapshot:
         return None
 
     def _layer(self, label: str, layer: nn.Module) -> None:
-        """Look at a module of torch's kind: all that the layer's code does not name is left out."""
+        """Visit a torch module, leaving out all that the layer's code does not name."""
         own, parts = vars(layer), layer._modules
         self.locations.append(locations.Keys(label, own, "", [*own]))
         names = {*own, *parts} if self.reads.computed else {*self.reads.names}

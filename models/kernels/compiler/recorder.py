@@ -1,4 +1,4 @@
-"""What torch runs while a layer's own code does, call by call."""
+"""A recorder of torch's calls while a layer's own code runs."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from longwave.models.kernels.compiler.lowering import COMPARED, FORMULAS
 
 OURS = Path(__file__).parents[2]
 SKIPPED = (str(Path(torch.__file__).parent), str(OURS / "kernels"), str(OURS / "base"))
-"""Folders whose lines say nothing about the layer."""
+"""Folders whose lines are not part of the layer."""
 W = TypeVar("W")
 T = TypeVar("T")
 
 
 class Unsupported(Exception):
-    """An operation that the compiler does not know; the reference runs the layer."""
+    """An operation that the compiler does not support; the reference runs the layer."""
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """One call: the operation, its arguments, its results, and the line of the layer that made it.
+    """One call: the operation, its arguments, its results, and the line of the layer.
 
     ``differentiated`` says whether gradients pass: not under ``torch.no_grad()``.
     """
@@ -56,7 +56,7 @@ class Recorded:
 
 
 class Recorder(TorchDispatchMode):
-    """Records every call that torch runs; the tensors stay alive, so that an id is a name."""
+    """Records every call of torch; the tensors stay alive, so that ids are unique."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -65,7 +65,7 @@ class Recorder(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Return False: torch would import its compiler to keep it away from here."""
+        """Return False; otherwise torch would import its compiler to disable it here."""
         return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -73,21 +73,21 @@ class Recorder(TorchDispatchMode):
         if func._schema.is_mutable or torch.Tag.nondeterministic_seeded in func.tags:
             raise call.refused(", which changes a tensor or draws random numbers,")
         if _saving_hooks() != self._hooks:
-            raise call.refused(" under torch.utils.checkpoint, or other hooks on what the way back needs,")
+            raise call.refused(" under torch.utils.checkpoint, or other hooks on tensors saved for the backward pass,")
         try:
             made = _shaped(call)
             out = made[0] if made else func(*args, **call.kwargs)
-        except Exception as error:  # without numbers it cannot be done; were it a mistake, the reference would say so
+        except Exception as error:  # impossible without values; a real mistake would also fail in the reference
             raise call.refused() from error
         self.calls.append(replace(call, results=tuple(flat(out))))
         return out
 
 
 def record(run: Callable[[], T]) -> tuple[T, list[Recorded]]:
-    """Return what ``run`` returns, and its calls, whose ``differentiated`` is ``run``'s own choice, not the caller's.
+    """Return the result of ``run``, and its calls, whose ``differentiated`` depends on ``run``, not on the caller.
 
     Raises:
-        Unsupported: It does what cannot be recorded, or it gives an operation another gradient than torch does.
+        Unsupported: It cannot be recorded, or it changes the gradient of an operation.
     """
     with torch.inference_mode(False), torch.enable_grad(), Recorder() as recorder:
         result = run()
@@ -96,7 +96,7 @@ def record(run: Callable[[], T]) -> tuple[T, list[Recorded]]:
     for call in recorder.calls:
         _check_gradients(call)
     used = {id(t) for call in recorder.calls for t in call.tensors} | {id(t) for t in leaves(result)[0]}
-    # Torch itself detaches what it saves for its own way back, and nothing reads that here.
+    # Torch itself detaches tensors that it saves for its backward pass, and nothing reads them here.
     return result, [call for call in recorder.calls if call.name != "detach" or id(call.results[0]) in used]
 
 
@@ -117,8 +117,8 @@ def _saving_hooks() -> Any:
 def _shaped(call: Recorded) -> tuple[Tensor, ...]:
     """Return the result of a product, unit by unit, of no tensor, of ``index_put``, or like a tensor.
 
-    There is none where torch has to say it: it does so in Python, for which it first imports its compiler, and that
-    takes longer than to import torch.
+    In other cases torch has to infer it, for which it first imports its compiler, which takes longer than importing
+    torch.
     """
     tensors, kind = call.tensors, torch.bool if call.name in COMPARED else None
     if not tensors and "device" in call.kwargs:
@@ -137,7 +137,7 @@ def _shaped(call: Recorded) -> tuple[Tensor, ...]:
 
 
 def line() -> str:
-    """Return the file and the line of the layer's code that runs."""
+    """Return file and line of the running layer code."""
     frame = sys._getframe(2)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(SKIPPED):
         frame = frame.f_back
@@ -152,7 +152,7 @@ def flat(value: Any) -> list[Tensor]:
 
 
 def leaves(w: Any) -> tuple[list[Tensor], tuple[Any, ...]]:
-    """Return the tensors that a layer's weights hold, in mappings and sequences too, and all else that they say."""
+    """Return the tensors in a layer's weights, including mappings and sequences, and the other values in them."""
     tensors, form = list[Tensor](), list[Any]()
     _walk(w, tensors, form)
     return tensors, tuple(form)
@@ -179,13 +179,13 @@ def _walk(value: Any, tensors: list[Tensor], form: list[Any]) -> None:
 
 
 def on_meta(w: W) -> W:
-    """Return the same weights as tensors that have shapes but no numbers."""
+    """Return the same weights as tensors with shapes but no values."""
     made: W = _changed(w, lambda t: unnumbered(t.shape, t.dtype))
     return made
 
 
 def unnumbered(shape: Sequence[int], dtype: torch.dtype) -> Tensor:
-    """Return a tensor without numbers that another was made of, so that it may be changed and has a gradient."""
+    """Return a tensor without values computed from another one, so that it may be modified and has a gradient."""
     return torch.empty(shape, dtype=dtype, device="meta", requires_grad=dtype.is_floating_point).clone()
 
 

@@ -19,7 +19,7 @@ LAST = (-1, 2)
 
 @dataclass(frozen=True)
 class Matrix:
-    """The block (row, column) of d times d numbers of an invariant Wᵀ that rows meet; None stands for 1/d each."""
+    """The d × d block (row, column) of an invariant Wᵀ that multiplies rows; None means 1/d in every entry."""
 
     number: int | None
     row: int = 0
@@ -27,15 +27,15 @@ class Matrix:
 
 
 class Rows:
-    """Lowers calls on tensors (M, B, k d), which are k rows of d units side by side.
+    """Lowers calls on tensors (M, B, k d), which are k concatenated rows of d units.
 
     Args:
-        invariants: What follows from the weights; calls on nothing else are added there.
-        like: A weight, which has the members and the dtype.
+        invariants: Values that depend only on the weights; calls on nothing else are added there.
+        like: A weight, for the number of members and the dtype.
         batch, d: B, d.
 
     Attributes:
-        matrices: The blocks of matrices that rows were multiplied by, as products number them.
+        matrices: The blocks of matrices that multiply rows, as numbered in products.
     """
 
     def __init__(self, invariants: Invariants, like: Tensor, batch: int, d: int) -> None:
@@ -43,7 +43,7 @@ class Rows:
         self.g = Graph()
         self.matrices: list[Matrix] = []
         self.values: dict[int, list[Node]] = {}
-        self._sources: list[Tensor] = []  # alive, so that their ids stay theirs
+        self._sources: list[Tensor] = []  # kept alive, so that their ids stay unique
 
     def source(self, op: str, count: int, first: int = 0) -> Tensor:
         """Return a tensor of ``count`` new sources of the kind ``op``, numbered from ``first`` on."""
@@ -53,7 +53,7 @@ class Rows:
         return t
 
     def lower(self, call: Recorded) -> None:
-        """Take in a call.
+        """Add a call.
 
         Raises:
             Unsupported: The intermediate form has no such operation.
@@ -67,7 +67,7 @@ class Rows:
             results = self._results(call)
         except NotImplementedError as error:
             raise call.refused(str(error)) from None
-        except TypeError:  # a formula knows no such argument
+        except TypeError:  # the formula has no such argument
             raise call.refused() from None
         stopped = call.name == "detach" or not call.differentiated
         for t, nodes in zip(call.results, results, strict=True):
@@ -92,13 +92,13 @@ class Rows:
         return [self._row(call.args[0], call)]
 
     def _copied(self, call: Recorded) -> list[list[Node]]:
-        """Return the same rows in the layer's dtype; truths are 0 and 1 already."""
+        """Return the same rows in the layer's dtype; booleans are already 0 and 1."""
         if call.results[0].dtype != self._like.dtype:
             raise NotImplementedError
         return self._same(call)
 
     def _multiplied(self, call: Recorded) -> list[list[Node]]:
-        """Return a row times a matrix, and what ``baddbmm`` adds."""
+        """Return a row times a matrix, plus the term of ``baddbmm``."""
         *added, row, weight = call.args
         if call.kwargs or not isinstance(weight, Tensor):
             raise NotImplementedError
@@ -112,7 +112,7 @@ class Rows:
         return [[n for t in tensors for n in self._row(t, call, whole=True)]]
 
     def _reduced(self, call: Recorded) -> list[list[Node]]:
-        """Return the mean or the sum over the units, beside all units: a product with equal numbers everywhere."""
+        """Return the mean or the sum over the units, at every unit: a product with a constant matrix."""
         row, axes = (*call.args, None)[:2]
         if axes not in ([-1], [2]):
             raise NotImplementedError
@@ -139,7 +139,7 @@ class Rows:
         return [total * (1.0 / len(row)) if mean else total * float(self.d)]
 
     def _normalised(self, call: Recorded) -> list[list[Node]]:
-        """Return a row brought to mean 0 and variance 1, times weight, plus bias; the mean; 1/√(variance + ε)."""
+        """Return a row normalised to mean 0 and variance 1, times weight, plus bias; the mean; 1/√(variance + ε)."""
         (x, shape, weight, bias, epsilon), d = call.args, self.d
         row = self._row(x, call, whole=True)
         if list(shape) != [len(row) * d]:
@@ -178,7 +178,7 @@ class Rows:
         return [self.g.const(value)] if isinstance(value, (int, float)) else value
 
     def _wide(self, formula: Callable[..., Node], given: list[Any], more: dict[str, Any] | None = None) -> list[Node]:
-        """Return a formula of the pieces of rows, piece by piece; a single piece goes with all."""
+        """Return a formula applied to the pieces of rows, piece by piece; a single piece is broadcast."""
         lists = [v for v in (*given, *(more or {}).values()) if isinstance(v, list)]
         count = max(len(v) for v in lists)
         if any(len(v) not in (1, count) for v in lists):
@@ -193,14 +193,14 @@ class Rows:
         ]
 
     def _row(self, t: Tensor, call: Recorded, whole: bool = False) -> list[Node]:
-        """Return the pieces of a tensor that meets rows; if ``whole``, with as many pieces as it is wide."""
+        """Return the pieces of a tensor combined with rows; if ``whole``, with as many pieces as it is wide."""
         if id(t) in self.values:
             nodes = self.values[id(t)]
             if whole and len(nodes) * self.d != t.shape[-1]:
                 raise NotImplementedError
             return nodes
         if t not in self.invariants:
-            self.invariants.add(call)  # says what is wrong with it
+            self.invariants.add(call)  # raises the specific error
         last = t.shape[-1] if t.ndim else 1
         if t.numel() not in (last, self.members * last) or (last != 1 and last % self.d) or t.ndim not in (0, 1, 3):
             raise call.refused(f" with a weight of shape {tuple(t.shape)} beside rows (M, B, {self.d})")
@@ -210,7 +210,7 @@ class Rows:
         return [self.g.node("vec", attr=(number, j), kind="vec") for j in range(last // self.d)]
 
     def state(self, t: Tensor, calls: list[Recorded]) -> list[Node]:
-        """Return the row that a new state is."""
+        """Return the row of a new state."""
         if t.shape != (self.members, self.batch, self.d) or t.dtype != self._like.dtype:
             raise Unsupported(f"a state of shape {tuple(t.shape)} and {str(t.dtype).removeprefix('torch.')}")
         if id(t) in self.values:
@@ -229,4 +229,4 @@ OF_ROWS: Mapping[str, Callable[[Rows, Recorded], list[list[Node]]]] = {
     "cat": Rows._joined,
     "native_layer_norm": Rows._normalised,
 }
-"""What operations do that are not a formula of each unit."""
+"""Handlers of operations that are not elementwise."""

@@ -1,4 +1,4 @@
-"""A layer's code while it is traced: what it asks of tensors that have shapes but no numbers."""
+"""Access to tensors without values while a layer's code is traced."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from longwave.models.kernels.compiler.recorder import SKIPPED, Unsupported, line
 NUMBERS = frozenset(
     "data_ptr item numpy storage tolist untyped_storage __array__ __dlpack__ __float__ __index__ __int__".split()
 )
-"""What gives the numbers of a tensor to Python."""
+"""Attributes that give a tensor's values to Python."""
 UNKNOWN = frozenset("grad grad_fn is_cpu is_cuda is_leaf is_meta is_mps is_xpu requires_grad".split())
-"""What is known of a tensor of a call alone."""
+"""Attributes known only in an actual call."""
 SHAPES = frozenset("shape size numel nelement stride".split())
 TAKES_SIZES = frozenset(
     "view reshape expand broadcast_to unflatten new_zeros new_ones new_empty new_full zeros ones empty full".split()
 )
-"""What takes sizes as such."""
+"""Operations that take sizes as arguments."""
 
 
 class TracedLength(int):
-    """The length of a batch or of its sequences, or a product with it: not a number to compute or to branch with."""
+    """The length of a batch or of its sequences, or a multiple: not a number to compute or to branch with."""
 
     def refuse(self, *_: object) -> NoReturn:
         """Raise Unsupported."""
@@ -47,7 +47,7 @@ class TracedLength(int):
 
 
 class TracedDevice(str):
-    """Where a tensor is: another may be made there, but the code of a layer may not depend on it."""
+    """A tensor's device: tensors may be created on it, but a layer's code must not depend on it."""
 
     __slots__ = ()
 
@@ -60,10 +60,10 @@ class TracedDevice(str):
 
 
 class ShapesOnly(TorchFunctionMode):
-    """Lets the shapes of tensors be read as shapes alone, and nothing that a tensor has in a call only.
+    """Allows the shapes of tensors only as shapes, and no attribute that exists only in an actual call.
 
     Args:
-        lengths: Sizes that are others in each call: primes that nothing else is a multiple of.
+        lengths: Sizes that differ between calls: primes of which no other size is a multiple.
     """
 
     def __init__(self, lengths: Collection[int]) -> None:
@@ -71,7 +71,7 @@ class ShapesOnly(TorchFunctionMode):
         self.lengths = lengths
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Return what torch does; to the layer's code, with lengths as ``TracedLength``."""
+        """Return torch's result; for the layer's code, with lengths as ``TracedLength``."""
         if not _asked_by_layer():
             return func(*args, **(kwargs or {}))
         access = func.__name__ in ("__get__", "__set__")
@@ -102,8 +102,8 @@ class ShapesOnly(TorchFunctionMode):
 
 
 def _asked_by_layer() -> bool:
-    """Return whether the layer's code calls torch here, and not torch itself."""
+    """Return whether the caller is the layer's code, not torch itself."""
     frame = sys._getframe(2)
-    if frame.f_code is handle_torch_function.__code__ and frame.f_back is not None:  # in a method written in Python
+    if frame.f_code is handle_torch_function.__code__ and frame.f_back is not None:  # in a Python method
         frame = frame.f_back.f_back or frame
     return not frame.f_code.co_filename.startswith(SKIPPED)

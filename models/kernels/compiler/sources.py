@@ -1,4 +1,4 @@
-"""Which invariants are weights, views or sums of them: numbers that need only be copied."""
+"""Which invariants are weights, views or sums of them, so that their entries need only be copied."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from longwave.models.kernels.compiler.recorder import Recorded
 
 @dataclass(frozen=True)
 class Term:
-    """``factor`` times a tensor's numbers, read from place ``at`` on in ``strides``; ``number`` is the tensor's."""
+    """``factor`` times a tensor's entries, read from offset ``at`` with ``strides``; ``number`` is the tensor's."""
 
     number: int
     factor: float
@@ -28,7 +28,7 @@ ZEROS = ("zeros", "zeros_like", "new_zeros")
 def copied(of: Invariants) -> dict[int, Terms]:
     """Return the terms of each invariant that is a view of a weight, or a sum of such views, by its number.
 
-    Zeros have no terms. A weight in float64 is read as float32, the only dtype in which sums are known.
+    Zeros have no terms. A weight in float64 is read as float32, the only dtype of sums here.
     """
     finder = _Finder(of)
     for call, first in of.calls:
@@ -44,7 +44,7 @@ class _Finder:
         self.of = of
         self.terms_of: dict[int, Terms] = {}
         self.owners: dict[int, tuple[Tensor, Terms]] = {}
-        """The tensor that a memory was made for."""
+        """The tensor for which a storage was allocated."""
         for k, t in enumerate(of.roots):
             if t.dtype in (torch.float32, torch.float64):
                 self.enter(k, t, (Term(k, 1.0, 0, t.stride()),))
@@ -54,7 +54,7 @@ class _Finder:
         self.owners.setdefault(_memory(t), (t, terms))
 
     def terms(self, call: Recorded, t: Tensor) -> Terms | None:
-        """Return the terms of a result; None where it is no such sum, or where no gradient passes."""
+        """Return the terms of a result; None if it is not such a sum, or has no gradient."""
         if call.name in ZEROS:
             return ()
         given = [self.terms_of.get(self.of.numbers[id(a)]) if a in self.of else None for a in call.tensors]

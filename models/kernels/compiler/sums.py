@@ -1,4 +1,4 @@
-"""Sums of products: all products of a step are brought into the form [drive +] Σ W x, which one loop computes."""
+"""Sums of products: all products of a step are rewritten as [drive +] Σ W x, which one loop computes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from longwave.models.kernels.compiler.nodes import Node, ordered, terms
 
 
 def fuse(roots: list[Node], known: Callable[[Node], bool] = lambda n: False) -> dict[Node, Node]:
-    """Return, for each root, the same with ``sum`` nodes in place of products; what is ``known`` stays.
+    """Return each root with ``sum`` nodes in place of products; ``known`` nodes are unchanged.
 
-    In a tree of additions all products that nothing else uses become one sum. One drive among the other terms is its
-    start. The rest is added last: a sum that began with the largest number would round every term to it.
-    Products of delayed outputs are not in the sum but in its drive, where a whole chunk of steps has them at once.
+    In a tree of additions all products that nothing else uses become one sum. It starts with one drive among the other
+    terms. The rest is added last: a sum that began with the largest term would round all others to it. Products of
+    delayed outputs are not in the sum but in its drive, computed for a whole chunk of steps at once.
     """
     fusing = _Fusing(roots, known)
     return {root: fusing.new(root) for root in roots}
@@ -28,7 +28,7 @@ class _Fusing:
         self.done: dict[Node, Node] = {}
 
     def new(self, n: Node) -> Node:
-        """Return ``n`` made anew."""
+        """Return ``n`` rebuilt."""
         if n not in self.done:
             self.done[n] = self._made(n)
         return self.done[n]
@@ -56,7 +56,7 @@ class _Fusing:
         g = products[0].graph
         late = tuple(p.attr[0] for p in products if p.args[0].op == "late")
         if late:
-            # A drive of its own, of zeros if there was none; what else uses the drive keeps the one without products.
+            # A separate drive, zero if there was none; other users of the drive keep the one without products.
             start = g.node("drive", attr=(None if start is None else start.attr[0], *late), kind="row")
             products = [p for p in products if p.args[0].op != "late"]
             if not products:

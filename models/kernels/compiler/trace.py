@@ -1,4 +1,4 @@
-"""From a layer's own ``drive`` and ``step`` to nodes: they are run once, on tensors that have shapes but no numbers."""
+"""From a layer's own ``drive`` and ``step`` to nodes: they run once, on tensors with shapes but no values."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from longwave.models.kernels.compiler.sizes import ShapesOnly
 
 LARGE = (1013, 1019, 1021, 1031, 1033, 1039, 1049, 1051, 1061, 1063)
 SMALL = (101, 103, 107, 109, 113, 127, 131, 137, 139, 149)
-"""Primes: two of each are sizes that nothing else has."""
+"""Primes, used as sizes that occur nowhere else."""
 
 
 @dataclass(frozen=True)
 class Recurrent:
-    """What is compiled: the drive of a whole sequence, and one step.
+    """The functions to compile: the drive of a whole sequence, and one step.
 
     Attributes:
         drive: Of x (M, T, B, p) and the weights: its parts, (M, T, B, k d) each.
         step: Of the drive at one step, the states, the delayed outputs (M, B, d) and the weights: the next states.
-        states: How many there are.
+        states: Their number.
         hidden: d.
         inputs: p, for these weights.
-        weights: Of what the loop is given, tensors in mappings and dataclasses: what drive and step read.
-        outputs: How many of the first states are put out, side by side.
+        weights: From the loop's arguments, tensors in mappings and dataclasses, to the weights of drive and step.
+        outputs: How many of the first states are output, concatenated.
     """
 
     drive: Callable[[Tensor, Any], Sequence[Tensor]]
@@ -46,7 +46,7 @@ class Recurrent:
 
 @dataclass(frozen=True)
 class Gate:
-    """A part of the drive, d units of it: invariants V (transposed) and b, and which block of units."""
+    """A part of the drive, d units of it: invariants V (transposed) and b, and the index of its block."""
 
     V: int
     b: int | None
@@ -55,9 +55,10 @@ class Gate:
 
 @dataclass
 class Trace:
-    """What a layer computes: ``gates`` of the drive, and nodes of the states before and after a step.
+    """A traced layer: ``gates`` of the drive, and nodes of the states before and after a step.
 
-    A node ``num`` or ``vec`` has an invariant's number, a ``vec`` also the block; a product, a place in ``matrices``.
+    A node ``num`` or ``vec`` has an invariant's number, a ``vec`` also the block; a product has an index into
+    ``matrices``.
     """
 
     invariants: Invariants
@@ -68,10 +69,10 @@ class Trace:
     after: list[Node] = field(default_factory=list)
 
     def check_same(self, other: Trace) -> None:
-        """Do nothing if a trace with batches and sequences of other lengths gives the same loop.
+        """Check that a trace with other batch and sequence lengths gives the same loop.
 
         Raises:
-            Unsupported: It gives another.
+            Unsupported: It does not.
         """
         for (call, _), (theirs, _) in zip(self._calls(), other._calls(), strict=False):
             if _form(self.invariants, call) != _form(other.invariants, theirs):
@@ -80,7 +81,7 @@ class Trace:
             raise Unsupported("the length of a batch or of its sequences as a number")
 
     def _calls(self) -> tuple[tuple[Recorded, int], ...]:
-        """Return the calls that the invariants need which a loop takes."""
+        """Return the calls needed for the invariants that a loop uses."""
         nodes = ordered((*self.before, *self.after))
         used = [g.V for g in self.gates] + [g.b for g in self.gates if g.b is not None]
         used += [m.number for m in self.matrices if m.number is not None]
@@ -94,10 +95,10 @@ class Trace:
 
 
 def trace(of: Recurrent, given: Any, primes: Sequence[int] = LARGE) -> Trace:
-    """Return what a layer computes from tensors of the shapes of ``given``, of batches and lengths among ``primes``.
+    """Trace a layer on tensors of the shapes of ``given``, with batch and length from ``primes``.
 
     Raises:
-        Unsupported: It does what the compiler does not know; the message names the operation and the line.
+        Unsupported: It uses an operation that the compiler does not support; the message names it and its line.
     """
     with torch.inference_mode(False), torch.enable_grad():
         invariants = Invariants(on_meta(given))
@@ -114,7 +115,7 @@ def trace(of: Recurrent, given: Any, primes: Sequence[int] = LARGE) -> Trace:
 
 
 def _form(invariants: Invariants, call: Recorded) -> tuple[Any, ...]:
-    """Return an invariant's call with tensors by number; those that the layer makes of its own numbers by these."""
+    """Return an invariant's call with tensors by number; constant tensors made by the layer, by value."""
 
     def named(value: Any) -> Any:
         if isinstance(value, Tensor):
@@ -128,7 +129,7 @@ def _form(invariants: Invariants, call: Recorded) -> tuple[Any, ...]:
 
 
 class _Tracing:
-    """The work of ``trace``: the drive first, which has to be affine, then the step."""
+    """Implementation of ``trace``: first the drive, which must be affine, then the step."""
 
     def __init__(self, of: Recurrent, w: Any, invariants: Invariants, like: Tensor, batch: int, steps: int) -> None:
         self.d, self.trace = of.hidden, Trace(invariants, len(like))
@@ -178,12 +179,12 @@ class _Tracing:
             self.trace.gates += [Gate(number[id(V)], bias, k) for k in range(part.shape[-1] // self.d)]
 
     def _is_affine(self, call: Recorded, views: set[int]) -> bool:
-        """Return whether a product is V x, or V x + b, of V and b that follow from the weights alone."""
+        """Return whether a product is V x, or V x + b, with V and b that depend only on the weights."""
         *added, left, right = call.args
         return not call.kwargs and id(left) in views and all(t in self.trace.invariants for t in (*added, right))
 
     def _once(self, weight: Tensor, x: Tensor) -> Tensor:
-        """Return the weight (M, p, k d) of which a product has a copy for each step of x; the same if it has none."""
+        """Return the weight (M, p, k d) that a product repeats for each step of x; unchanged if it does not."""
         made = {id(t): call for call in self.trace.invariants.recorded for t in call.results}
         (members, steps), last, base = x.shape[:2], weight.shape[-2:], weight
         while base.shape != (members, *last):

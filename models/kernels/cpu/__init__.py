@@ -1,6 +1,6 @@
 """The fused time loop in C++, compiled at first use for this processor.
 
-``emit`` prints a plan of the compiler as one struct, which ``driver.h`` takes through time; ``build`` compiles it.
+``emit`` prints a plan of the compiler as one struct, which ``driver.h`` runs over time; ``build`` compiles it.
 
 May import: torch, numpy, filelock, longwave.models.kernels, longwave.files.
 To add an operation: a line in ``emit.FORMS``, and its function in ``vector.h``.

@@ -23,33 +23,33 @@ VECTORS = {
     "AVX512": ("-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mfma"),
     "AVX2": ("-mavx2", "-mfma"),
 }
-"""Compiler flags by the vector instructions that torch finds; other processors get the compiler's own choice."""
+"""Compiler flags by the vector instructions that torch detects; other processors get the compiler's default."""
 
 
 @cache
 def library(text: str) -> ctypes.CDLL | None:
-    """Return the library of a cell's text; None, with a warning, where there is none.
+    """Return the library of a cell's text; None, with a warning, if it cannot be built.
 
-    It is compiled, a few seconds a cell, into the folder of torch's extensions (TORCH_EXTENSIONS_DIR), under a name
-    made of the text, the headers, the flags and the compiler.
+    It is compiled, in a few seconds per cell, into the folder of torch's extensions (TORCH_EXTENSIONS_DIR), under a
+    hash of the text, the headers, the flags and the compiler.
     """
     try:
         return ctypes.CDLL(str(_compiled(text)))
-    except Exception as error:  # a missing compiler shows itself in many ways; the reference serves all of them
+    except Exception as error:  # a missing compiler fails in many ways; the reference handles all of them
         line = next(iter(str(error).splitlines()), type(error).__name__)
         warnings.warn(f"No fused CPU kernel: {line}. The reference, several times slower, is used.", stacklevel=2)
         return None
 
 
 def _compiled(text: str) -> Path:
-    """Return the shared library of a cell, built beside its place and then moved there; processes wait for another."""
+    """Return the shared library of a cell, built in a temporary file and then renamed; one process builds at a time."""
     compiler, flags = os.environ.get("CXX", "c++"), (*FLAGS, *VECTORS.get(level(), ()))
     made = _folder() / f"{_key(compiler, flags, text)}.so"
     if not _sound(made):
         if shutil.which(compiler) is None:
             raise RuntimeError(f"there is no C++ compiler ({compiler}) on PATH")
         made.parent.mkdir(parents=True, exist_ok=True)
-        # The system's lock goes with the process, also with one that is killed.
+        # The system releases the lock with the process, even if it is killed.
         with FileLock(made.with_suffix(".lock")), tempfile.TemporaryDirectory(dir=made.parent) as build:
             if not _sound(made):
                 if made.exists() and _sum(made).exists():
@@ -68,7 +68,7 @@ def _compiled(text: str) -> Path:
 
 
 def _sound(made: Path) -> bool:
-    """Return whether a library is there as it was built: to load one that was cut short can end the process."""
+    """Return whether a library is intact: loading a truncated one can crash the process."""
     if not made.exists() or not _sum(made).exists():
         return False
     return hashlib.sha256(made.read_bytes()).hexdigest() == _sum(made).read_text()
@@ -80,7 +80,7 @@ def _sum(made: Path) -> Path:
 
 @cache
 def level() -> str:
-    """Return the vector instructions that torch finds here: ``"AVX512"``, ``"AVX2"``, or another name."""
+    """Return the vector instructions that torch detects here: ``"AVX512"``, ``"AVX2"``, or another name."""
     capability: str = torch.backends.cpu.get_cpu_capability()
     return capability
 

@@ -1,7 +1,7 @@
-// One call of a cell: what Python hands over, and what a step, a chunk of steps and a task see of it.
+// One call of a cell: the arguments from Python, and the views of a step, a chunk of steps and a task.
 //
-// A task is one member and a block of its rows; it runs through the whole sequence by itself, chunk by chunk, so that
-// what it works on stays in the cache and no two tasks wait for each other.
+// A task is one member and a block of its rows; it runs through the whole sequence on its own, chunk by chunk, so that
+// its data stay in the cache and tasks never wait for each other.
 #pragma once
 
 #include <algorithm>
@@ -13,10 +13,10 @@
 
 namespace longwave {
 
-// What the forward pass keeps for a backward pass: nothing, rows that wait in the cache, or more than it holds.
+// What the forward pass saves for a backward pass: nothing, rows that stay in the cache, or more than it holds.
 enum Keep : int64_t { NOTHING, NEAR, FAR };
 
-// Tensors are contiguous. `kept` and `states` lie one task after the other, all else as Python sees it.
+// Tensors are contiguous. `kept` and `states` are laid out task by task, all others as in Python.
 struct Call {
   int64_t M, T, B, p, d, m;      // members, steps, rows, features, units, steps of history
   int64_t rows, chunk;           // rows of a block, steps of a chunk
@@ -44,7 +44,7 @@ struct Scratch {
   operator float*() const { return memory.get(); }
 };
 
-// What all steps of a task share.
+// Data shared by all steps of a task.
 struct Task {
   const Call& call;
   int64_t member, first, n;  // rows first … first + n of the member
@@ -63,7 +63,7 @@ inline Task task_of(const Call& c, int64_t index, int64_t vectors, const float* 
           c.P + member * scalars, units + member * vectors * c.padded()};
 }
 
-// Copies n rows of d numbers, `from_width` and `to_width` apart, and fills up to `to_width` with zeros if asked.
+// Copies n rows of d numbers with strides `from_width` and `to_width`, optionally zero-padded to `to_width`.
 inline void copy_rows(float* to, int64_t to_width, const float* from, int64_t from_width, int64_t d, int64_t n, int64_t fill = 0) {
   for (int64_t r = 0; r < n; ++r, to += to_width, from += from_width) {
     std::memcpy(to, from, d * sizeof(float));
@@ -71,7 +71,7 @@ inline void copy_rows(float* to, int64_t to_width, const float* from, int64_t fr
   }
 }
 
-// One step: from states `s[i]` to `s[i] + row`. `kept` holds the drive and then what the backward pass wants of it.
+// One step: from states `s[i]` to `s[i] + row`. `kept` holds the drive and then the values for the backward pass.
 // late() are the outputs of as many steps ago as the member's lag.
 template <int States>
 struct Step : Task {
@@ -84,8 +84,8 @@ struct Step : Task {
   const float* late() const { return s[0] - lag() * row; }
 };
 
-// The same step backward. `adjoint[i]` holds the adjoint of state i after the step, and then before it; `slots` takes
-// the adjoints that gradients are made of, `ring` those of late().
+// The same step backward. `adjoint[i]` holds the adjoint of state i after the step, and then before it; `slots` gets
+// the adjoints for the gradients, `ring` those of late().
 template <int States, int Scalars>
 struct Back : Task {
   const float* s[States];

@@ -1,14 +1,12 @@
-// What the cells share. A cell is one struct that the compiler prints (emit.py). Its constants say how many states,
-// how many of them are put out,
-// gates, matrices, scalars and vectors there are, how many vectors a row keeps (`kept`, the drive first), how many
-// adjoints a step yields (`slots`, those of the drive first), and how many packed matrices it reads (`panels`). Its
-// functions:
+// Shared code of the cells. A cell is one struct printed by the compiler (emit.py). Its constants are the numbers of
+// states, of output states, gates, matrices, scalars and vectors, of vectors saved per row (`kept`, the drive first),
+// of adjoints per step (`slots`, those of the drive first), and of packed matrices (`panels`). Its functions:
 //
-//   pack_forward, pack_backward   put the matrices into the order in which step and back read them
+//   pack_forward, pack_backward   pack the matrices in the order in which step and back read them
 //   delay                         adds the products of delayed outputs to the drive of a chunk of steps
-//   step                          one step for all rows of a block: states, and what `kept` holds for the way back
+//   step                          one step for all rows of a block: states, and the values saved in `kept`
 //   back                          the same step backward: adjoints of the states, slots, sums of the scalars' gradients
-//   delay_back                    adds what delay sends back to the adjoints of the delayed outputs
+//   delay_back                    propagates adjoints through delay to the delayed outputs
 //   weights                       calls gradient(matrix, rows that it multiplied, first slot, slots, width of the rows)
 #pragma once
 

@@ -5,8 +5,8 @@
 
 namespace longwave {
 
-// A block of an operand's numbers, (row, column), is `factor` times one of a source's; gradients lie as tasks leave
-// them. Offsets are in numbers, and `member` is the distance of members.
+// A block of an operand's numbers, (row, column), is `factor` times one of a source's; gradients are laid out as by
+// tasks. Offsets are in numbers, and `member` is the distance of members.
 struct Block {
   struct Place {
     int64_t array, at, member, row, column;

@@ -1,7 +1,7 @@
-"""A call from a layer's weights as they are held to their gradients: one node in torch's graph, few calls of torch.
+"""A call from a layer's stored weights to their gradients: one node in torch's graph, few calls of torch.
 
-Operands are copied together, and gradients taken apart, in C++ (copies.h): a small layer's loop of twenty steps takes
-less time than torch needs for one node a weight.
+Operands are assembled, and gradients split, in C++ (copies.h): a small layer's loop of twenty steps takes less time
+than torch needs for one node per weight.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ BLOCK = struct.Struct("3qd17q")
 """``struct Block`` of copies.h."""
 OPERANDS = ("V", "b", "W", "P", "U")
 GRADIENTS = {"V": 0, "b": 0, "W": 1, "P": 2, "U": 3}
-"""Where tasks leave the gradients of each operand: among dV, dW, dP, dU."""
+"""Index of each operand's gradient in a task's outputs dV, dW, dP, dU."""
 
 
 class CopyTable:
-    """What of a loop's copies does not change from call to call, as copies.h reads it."""
+    """The constant part of a loop's copies, in the format of copies.h."""
 
     def __init__(self, cell: Cell, loop: Loop) -> None:
         self.copies, self.cell = loop.copies, cell
@@ -41,7 +41,7 @@ class CopyTable:
         starts = list(accumulate((self.M * n for n in self.sizes.values()), initial=0))
         self.starts, self.total = dict(zip(OPERANDS, starts, strict=False)), starts[-1]
         self.gradients = ((p + 1) * G * D, d * N * D, H, K * D)
-        # By operand: where block `block` begins in a task's gradients, and how far its rows and columns are apart.
+        # By operand: the offset of block `block` in a task's gradients, and the strides of its rows and columns.
         self.back = {"V": (D, 1, G * D), "b": (D, 0, 1), "W": (D, 1, N * D), "P": (1, 0, 1), "U": (D, 0, 1)}
         self.back_start = {"b": p * G * D}
         shapes = self.copies.sources[:-1]
@@ -90,7 +90,7 @@ def gathered(t: CopyTable, weights: Sequence[Tensor], made: Sequence[Tensor]) ->
             sources[k] = source = source.contiguous()
             own = source.stride()
         members.append(0 if lone else own[0])
-    operands = torch.full((t.total,), -0.0, dtype=torch.float32)  # 0 would take the sign of a −0 that is added to it
+    operands = torch.full((t.total,), -0.0, dtype=torch.float32)  # adding −0 to 0 would lose its sign
     pointers = t.pointers.pack(*[s.data_ptr() for s in sources], ONE.data_ptr())
     library = compiled(t.cell)
     library.gather(t.blocks, t.count, t.M, pointers, t.pointers.pack(*members, 0), operands.data_ptr())
@@ -98,7 +98,7 @@ def gathered(t: CopyTable, weights: Sequence[Tensor], made: Sequence[Tensor]) ->
 
 
 class Direct(torch.autograd.Function):
-    """The outputs and the last states of a loop, of the weights as they are held."""
+    """The outputs and the last states of a loop, from the stored weights."""
 
     @staticmethod
     def forward(ctx: Any, t: CopyTable, lags: Tensor | None, x: Tensor, past: Tensor | None, *rest: Tensor) -> Any:
@@ -120,7 +120,7 @@ class Direct(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gY: Tensor | None, *glast: Tensor | None) -> tuple[Any, ...]:
-        """Return the gradients of what ``forward`` takes."""
+        """Return the gradients of the arguments of ``forward``."""
         t, needs, (x, operands, states, kept, *past) = ctx.table, ctx.needs_input_grad[2:], ctx.saved_tensors
         with torch.no_grad():
             saved = (x, operands, states, kept, past[0] if past else None)
@@ -136,7 +136,7 @@ class Direct(torch.autograd.Function):
 
 
 class _Once(torch.autograd.Function):
-    """Gradients that have none themselves."""
+    """Gradients without second derivatives."""
 
     @staticmethod
     def forward(ctx: Any, count: int, *given: Tensor) -> Any:
@@ -177,7 +177,7 @@ def forward(
     made: Sequence[Tensor],
     keep: bool,
 ) -> tuple[Tensor, tuple[Tensor, ...], tuple[Tensor, ...]]:
-    """Return the outputs, the last states, and what the way back wants: operands, states, kept rows."""
+    """Return the outputs, the last states, and the values for the backward pass: operands, states, kept rows."""
     (M, T, B, _), d, m = x.shape, t.d, 0 if past is None else past.shape[1]
     operands = gathered(t, weights, made)
     first, second = kept_shapes(t.cell, M, T, B, d, m)
@@ -204,7 +204,7 @@ def _backward(
     glast: Sequence[Tensor | None],
     needs: Sequence[bool],
 ) -> tuple[list[Tensor | None], Sequence[Tensor]]:
-    """Return the gradients of x, past and the states, where they are wanted, and of the sources."""
+    """Return the gradients of x, past and the states, if needed, and of the sources."""
     (M, T, B, p), d, count = x.shape, t.d, len(t.cell.states)
     x, past = x.contiguous(), None if past is None else past.contiguous()
     m, tasks = 0 if past is None else past.shape[1], blocked(B, d)[1]
@@ -226,7 +226,7 @@ def _backward(
 
 
 def _of_weights(t: CopyTable, parts: Sequence[Tensor], through: Any, needs: Sequence[bool]) -> list[Tensor | None]:
-    """Return the gradients of the weights: what was copied, and what came through invariants that torch computed."""
+    """Return the gradients of the weights: of copied ones, and through invariants that torch computed."""
     direct = len(t.copies.direct)
     by_number = dict(zip(t.copies.direct, parts, strict=False))
     if through is not None:

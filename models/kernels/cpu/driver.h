@@ -13,7 +13,7 @@ struct Loop {
   Scratch weights, units;
   int64_t size;
 
-  // Packs the weights of the members that tasks `from` to `to` belong to.
+  // Packs the weights of the members of tasks `from` to `to`.
   Loop(const Call& call, bool forward, int64_t from, int64_t to)
       : c(call), weights(call.M * room()), units(call.M * std::max(1, C::vectors) * call.padded()), size(room()) {
     for (int64_t k = from / c.blocks(); k * c.blocks() < to; ++k) pack(k, forward);
@@ -42,7 +42,7 @@ struct Loop {
     }
   }
 
-  // Copies the input of some steps of a task, [step][row][p + 1]: a 1 behind each row carries the bias.
+  // Copies the input of some steps of a task, [step][row][p + 1]: a 1 after each row multiplies the bias.
   void gather(const Task& t, int64_t first, int64_t steps, float* to) const {
     for (int64_t i = 0; i < steps; ++i) {
       const float* x = c.x + ((t.member * c.T + first + i) * c.B + t.first) * c.p;
@@ -70,10 +70,10 @@ struct Loop {
     arrive();
   }
 
-  // Unless rows wait in the cache for the way back, `own_kept` and `own_states` serve one chunk after the other.
+  // Unless rows stay in the cache for the backward pass, all chunks reuse `own_kept` and `own_states`.
   void forward_task(int64_t index, float* x, float* own_kept, float* own_states) {
     const Task t = task_of(c, index, C::vectors, weights, size, units, C::scalars);
-    const bool whole = c.keep == NEAR || c.m;  // delayed outputs are read where they stay
+    const bool whole = c.keep == NEAR || c.m;  // delayed outputs are read in place
     Step<C::states> s{t, {}, nullptr, kept_width};
     float* base[C::states];
     for (int i = 0; i < C::states; ++i) {
@@ -86,7 +86,7 @@ struct Loop {
     for (int64_t first = 0, steps; first < c.T; first += steps) {
       steps = std::min(length(t), c.T - first);
       float* kept = c.keep == NEAR ? kept_at(index, first, t) : own_kept;
-      // The input waits for no state, so a whole chunk is driven by one product.
+      // The input does not depend on states, so one product drives a whole chunk.
       drive(t, first, steps, x, kept);
       for (int i = 0; i < C::states; ++i) s.s[i] = base[i] + (whole ? first * t.row : 0);
       if constexpr (C::delayed) C::delay(s, kept, steps);
@@ -101,7 +101,7 @@ struct Loop {
         else for (int i = 0; i < outputs; ++i)
           copy_rows(Y + i * c.d, outputs * c.d, s.s[i], D, c.d, t.n);
       }
-      // Where the memory of one chunk serves all, the next begins where it ended.
+      // If all chunks share memory, the next begins with the last states of the previous one.
       if (!whole)
         for (int i = 0; i < C::states; ++i) std::memcpy(base[i], s.s[i], t.row * sizeof(float));
     }
@@ -109,7 +109,7 @@ struct Loop {
       copy_rows(c.last + at_start(i, t), c.d, s.s[i], D, c.d, t.n);
   }
 
-  // Sends the states after so many steps, and what the last of these kept, to where the way back reads them.
+  // Copies the states after so many steps, and the values saved by the last one, to the memory of the backward pass.
   void leave(const Step<C::states>& s, int64_t index, int64_t steps) const {
     for (int i = 0; i < C::states && !c.m; ++i) send(states_at(index, i, steps, s), s.s[i], s.row);
     if (steps) send(kept_at(index, steps - 1, s), s.kept, s.n * kept_width);
@@ -145,7 +145,7 @@ struct Loop {
     std::memset(dV, 0, inputs * C::gates * D * sizeof(float));
     Late ring{late, c.m + c.chunk + 1, c.m, t.row};
     if constexpr (C::delayed) std::memset(late, 0, ring.slots * t.row * sizeof(float));
-    // In double: one number takes the terms of all steps, rows and units.
+    // In double: one number accumulates the terms of all steps, rows and units.
     double scalars[C::scalars + 1] = {};
     for (int64_t end = c.T, steps; end > 0; end -= steps) {
       steps = std::min(length(t), end);
@@ -172,14 +172,14 @@ struct Loop {
     finish(s, ring, scalars, index);
   }
 
-  // The adjoints of states that were fed back later, by step; only the last m + chunk + 1 of them can be pending.
+  // The adjoints of states from later delayed reads, by step; at most the last m + chunk + 1 of them are pending.
   struct Late {
     float* memory;
     int64_t slots, m, row;
     float* at(int64_t step) const { return memory + (step + m) % slots * row; }
   };
 
-  // Adds to the adjoint of the state after step k what the outputs and later steps send.
+  // Adds the contributions of outputs and later steps to the adjoint of the state after step k.
   void receive(Back<C::states, C::scalars>& s, int64_t k, const Late& late) const {
     if (c.gY) {
       constexpr int outputs = C::outputs;
@@ -228,7 +228,7 @@ struct Loop {
 
   int64_t at_start(int state, const Task& t) const { return ((state * c.M + t.member) * c.B + t.first) * c.d; }
 
-  // Steps of a chunk; no more than the lag, so that what a chunk looks back to is known when it begins.
+  // Steps of a chunk; at most the lag, so that all its delayed outputs are known when it begins.
   int64_t length(const Task& t) const {
     if constexpr (C::delayed) return std::min(c.chunk, std::max<int64_t>(t.lag(), 1));
     return c.chunk;

@@ -18,19 +18,19 @@ FORMS = {
     "ge": "flag({0} >= {1})", "eq": "flag({0} == {1})", "where": "({0} != 0.0f ? {1} : {2})",
 }  # fmt: skip
 ADDED = ("sum", "unit", "ring")
-"""Places that take a sum of terms."""
+"""Locations that accumulate sums of terms."""
 FETCHED = ("kept", "before", "after")
-"""Homes that the way back asks for a step ahead; processors expect no reader that goes backwards."""
+"""Locations that the backward pass prefetches a step ahead; processors do not predict backward reads."""
 
 
 NUMBERS = {"inf": "INFINITY", "-inf": "-INFINITY", "nan": "NAN"}
-"""Those that C++ writes in words."""
+"""Constants that C++ spells as names."""
 
 
 def emit(plan: Plan) -> str:
     """Return the text of the cell's library.
 
-    The struct's name is made of the text: the dynamic linker gives cells of one name one another's tables.
+    The struct's name is a hash of the text: the dynamic linker merges the tables of equal names.
     """
     text = _struct(plan)
     return text.replace("CELL", f"Cell{hashlib.sha256(text.encode()).hexdigest()[:16]}")
@@ -71,7 +71,7 @@ def _gradients(plan: Plan) -> list[str]:
 
 
 def _delays(plan: Plan, forward: _Direction, back: _Direction) -> str:
-    """Return what a chunk of steps does with delayed outputs: one product each way, for all of its steps."""
+    """Return the code of a chunk of steps for delayed outputs: one product per direction, for all of its steps."""
     count, there, again = plan.states, list[str](), list[str]()
     for k, (gate, _) in enumerate(plan.delays):
         there += _chunk("s.late(), s.D, w + s.d * u, s.d", f"kept + r * s.width + {gate} * s.D + u", forward, k)
@@ -123,7 +123,7 @@ class _Direction:
         self.panels += len(plan.delays)
 
     def _sources(self, block: Block) -> list[tuple[Home, list[list[int]]]]:
-        """Return runs of neighbouring rows: the home of the first, and the matrices of each row by sum."""
+        """Return runs of neighbouring rows: the location of the first, and the matrices of each row by sum."""
         factors = [n.factors for n in block.sums]
         rows = [
             (self.program.row(row), [self.plan.matrices.index(f[i][1]) for f in factors])
@@ -139,7 +139,7 @@ class _Direction:
         return runs
 
     def packing(self) -> list[str]:
-        """Return the lines that pack the matrices; blocks of equal matrices have them once."""
+        """Return the lines that pack the matrices; blocks with equal matrices share them."""
         lines, seen = list[str](), set[str]()
         for k, sources in self.sources.items():
             key = str([m for _, m in sources])
@@ -163,7 +163,7 @@ class _Direction:
         return ["const int64_t D = s.D, d = s.d;", "(void)D, (void)d;", *self.top.values(), *lines]
 
     def _array(self, home: Home) -> tuple[str, str]:
-        """Return the first row of a home and the distance of rows, as names: `s` would be read again at each store."""
+        """Return names for the first row of a location and its row stride: `s` would be reread at each store."""
         name, stride = f"{home[0]}{home[1]}", {"kept": "width", "slot": "slots_width"}.get(home[0], "D")
         self.top.setdefault(home, f"const auto {name} = {_pointer(home)};")
         if stride != "D":
@@ -176,7 +176,7 @@ class _Direction:
         return f"{name} + i" if home[0] == "unit" else f"{name} + r * {stride} + i"
 
     def _step(self, home: Home) -> str:
-        """Return how far a home is from that of the step before, the next of the way back."""
+        """Return the distance of a location from that of the preceding step, the next in the backward pass."""
         name, length = ("kept_step", "s.n * s.width") if home[0] == "kept" else ("state_step", "s.row")
         self.top.setdefault((name, 0), f"const int64_t {name} = {length};")
         return name

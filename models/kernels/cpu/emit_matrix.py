@@ -10,11 +10,11 @@ from longwave.models.kernels.cpu.emit import FORMS, NUMBERS
 from longwave.models.kernels.matrix.plan import MatrixPlan, MatrixProgram, Pass
 
 TOTALLED = ("drive_gradient",)
-"""Homes whose values are summed over columns where they have none."""
+"""Locations whose values are summed over columns if they have no columns."""
 
 
 def emit(plan: MatrixPlan) -> str:
-    """Return the text of the step's library; the struct's name is made of the text, as in ``cpu.emit``."""
+    """Return the text of the step's library; the struct's name is a hash of the text, as in ``cpu.emit``."""
     axes = {"states": plan.states, "drives": plan.drives, "constants": plan.constants, "kept": plan.kept}
     lists = [
         f"  static constexpr std::array<Axes, {len(kinds)}> {name} = {{{', '.join(map(_axes, kinds))}}};"
@@ -59,7 +59,7 @@ class _Direction:
         return lines
 
     def _hold(self, form: str) -> list[str]:
-        """Return the lines that move a matrix between memory and registers, where it fits in these."""
+        """Return the lines that move a matrix between memory and registers, if it fits into these."""
         place = f"offset<CELL>(CELL::states, {self.matrix}, c.I, N) + i * L"
         begins = ["V held[I ? I * N : 1];"] if "load" in form else []
         return [
@@ -74,7 +74,7 @@ class _Direction:
         return list(dict.fromkeys([*self.program.inputs.values(), *(home for _, home in self.program.targets)]))
 
     def _pointers(self) -> list[str]:
-        """Return the lines that say where what does not move with time lies."""
+        """Return the lines that set the pointers to time-independent values."""
         lines = []
         for name, k in self._homes():
             if name in ("constant", "constant_gradient"):
@@ -84,7 +84,7 @@ class _Direction:
         return list(dict.fromkeys(lines))
 
     def _step_pointers(self) -> list[str]:
-        """Return the lines that say where what a step reads and writes lies; what is read soon is asked for."""
+        """Return the lines that set the pointers to a step's inputs and outputs, and prefetch inputs."""
         lines = ["const int64_t at = c.at(tile.task, tile.first + t);"]
         ahead = "- AHEAD" if self.name == "back" else "+ AHEAD"
         for name, k in self._homes():
@@ -135,7 +135,7 @@ class _Direction:
         return lines
 
     def _assigned(self, n: Node) -> str:
-        """Return the line that makes a value: of each vector of columns, or one for all of them."""
+        """Return the line that computes a value: for each vector of columns, or one for all of them."""
         name = f"v{n.number}"
         if n.op == "part_j":
             value = self._name(n.args[0])
@@ -161,7 +161,7 @@ class _Direction:
         return name + {"ij": " + (i * N + n) * L", "i": " + i * L", "j": " + n * L", "": ""}[kind]
 
     def _outside(self, home: Home) -> str:
-        """Return the address in a tensor, whose columns lie side by side."""
+        """Return the address in a tensor, whose columns are contiguous."""
         name, kind = f"{home[0]}{home[1]}", self.plan.axes(home)
         return name + {"ij": " + i * c.J + n * L", "i": " + i", "j": " + n * L", "": ""}[kind]
 

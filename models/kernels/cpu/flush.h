@@ -1,13 +1,13 @@
-// Subnormal numbers count as zeros in the time loops. A gradient that vanishes passes through them, and on Intel's
-// processors an operation that meets one takes many times as long.
+// Subnormal numbers count as zeros in the time loops. A vanishing gradient passes through them, and on Intel's
+// processors an operation on one takes many times as long.
 #pragma once
 
 #include <cstdint>
 
 namespace longwave {
 
-// While one of these lives, its thread reads subnormal numbers as zeros and gives zeros for them. The thread's setting
-// is then as it was before. Processors other than x86 and AArch64 keep subnormals.
+// While an instance exists, its thread treats subnormal inputs and results as zeros. Its destructor restores the
+// thread's setting. Processors other than x86 and AArch64 keep subnormals.
 class Flush {
 #if defined(__SSE__)
   static constexpr uint64_t ZEROS = 0x8040;  // of MXCSR: flush to zero, denormals are zeros
@@ -27,7 +27,7 @@ class Flush {
   static void set(uint64_t) {}
 #endif
 
-  // Nothing that is read or written in memory is moved across: the compiler does not know what the setting changes.
+  // No memory access may be moved across this: the compiler does not know the effect of the setting.
   static void change(uint64_t value) {
     asm volatile("" : : : "memory");
     set(value);

@@ -1,6 +1,6 @@
-// The time loop of a step on matrix states (I, J). A task is one head of one sequence; its columns are cut into tiles,
-// and a tile runs through a whole chunk of steps by itself. The forward pass keeps the states before each chunk; the
-// way back computes the states of a chunk again, and then goes through it backward.
+// The time loop of a step on matrix states (I, J). A task is one head of one sequence; its columns are split into
+// tiles, and a tile runs through a whole chunk of steps on its own. The forward pass saves the states before each
+// chunk; the backward pass recomputes the states of a chunk, and then runs through it backward.
 //
 // A cell is one struct that the compiler prints (emit.py): the axes of its states, drives, constants and kept values,
 // and three functions, forward, again and back, each of which takes a tile through a chunk.
@@ -19,14 +19,14 @@
 
 namespace longwave::matrix {
 
-constexpr int64_t AHEAD = 6;  // steps that memory is asked for before it is read
+constexpr int64_t AHEAD = 6;  // steps by which memory is prefetched
 
 struct Axes { bool i, j; };
 
-// Sums that one sum is split into: one multiply-add waits for the one before.
+// Partial sums of one sum: each multiply-add waits for the previous one in its chain.
 template <int N> constexpr int SPLIT = N == 1 ? 4 : N == 2 ? 2 : 1;
 
-// Numbers of a value in memory of a tile of N vectors: all lanes are there, also where they are equal.
+// Size of a value in memory of a tile of N vectors: all lanes are stored, even if they are equal.
 inline int64_t numbers(Axes a, int64_t I, int64_t N) { return (a.i ? I : 1) * (a.j ? N : 1) * L; }
 
 template <class Cell, size_t K>
@@ -43,8 +43,9 @@ inline int64_t size(const std::array<Axes, K>& axes, int64_t I, int64_t N) {
   return sum;
 }
 
-// What Python hands over. Drives and their gradients are (M, T, B, H, ·), states (M, B, H, ·), constants (M, H, ·), their
-// gradients one a task, (M, B, H, ·); `chunks` are the states before each chunk as tiles have them. Null adjoints are zeros.
+// Arguments from Python. Drives and their gradients are (M, T, B, H, ·), states (M, B, H, ·), constants (M, H, ·),
+// their gradients one per task, (M, B, H, ·); `chunks` are the states before each chunk in the layout of tiles. Null
+// adjoints are zeros.
 template <class Cell>
 struct Call {
   static constexpr size_t S = Cell::states.size(), D = Cell::drives.size(), C = Cell::constants.size();
@@ -80,10 +81,10 @@ struct Tile {
   float* end() const { return before + (state_step ? steps * state_step : 0); }
 };
 
-constexpr int64_t NEAR = 2 << 12;  // numbers of a tile that stay close: 32 KiB, the smallest first cache of today
+constexpr int64_t NEAR = 2 << 12;  // numbers of a tile that fit into 32 KiB, the smallest L1 cache of current processors
 
-// Calls f(vectors, ragged, first column) for each tile; the last one may have less columns than lanes. A tile has four
-// vectors, which read a number of a row once, where what a step of the way back reads and writes of them stays close.
+// Calls f(vectors, ragged, first column) for each tile; the last one may have fewer columns than lanes. A tile has four
+// vectors, which share the reads of a row, if the working set of a backward step then fits into the L1 cache.
 template <class Cell, class F>
 inline void tiles(int64_t I, int64_t J, F f) {
   using std::integral_constant;
@@ -111,7 +112,7 @@ inline void give(V v, float* to, int64_t left) {
   else store(v, to);
 }
 
-// A vector's part of a sum over columns: what lies beyond the last one does not count.
+// A vector's part of a sum over columns, without lanes beyond the last column.
 template <bool Ragged>
 inline V part(V v, int64_t left) { return Ragged ? inside(v, 0, left) : v; }
 
@@ -192,8 +193,8 @@ struct Scratch {
   operator float*() const { return memory.get(); }
 };
 
-// A value of one task into memory of a tile. `spread`: what has no columns is the same in all lanes; else it is an
-// adjoint, of which the first lane of the first tile has all.
+// A value of one task into memory of a tile. `spread`: a value without columns is equal in all lanes; else it is an
+// adjoint, held in the first lane of the first tile.
 template <int N>
 inline void to_tile(Axes a, const float* from, float* to, int64_t I, int64_t J, int64_t column, bool spread) {
   for (int64_t i = 0; i < (a.i ? I : 1); ++i)
@@ -206,7 +207,7 @@ inline void to_tile(Axes a, const float* from, float* to, int64_t I, int64_t J, 
     }
 }
 
-// And back; what has no columns is the first lane, or of an adjoint the sum over all lanes of all tiles.
+// And back; a value without columns is the first lane, or for an adjoint the sum over all lanes of all tiles.
 template <int N>
 inline void from_tile(Axes a, const float* from, float* to, int64_t I, int64_t J, int64_t column, bool spread) {
   for (int64_t i = 0; i < (a.i ? I : 1); ++i)
@@ -240,7 +241,7 @@ inline int64_t all_tiles(const std::array<Axes, K>& axes, int64_t I, int64_t J) 
   return sum;
 }
 
-// Rows that fit into registers beside one vector of columns.
+// Rows that fit into registers together with one vector of columns.
 template <class F>
 inline void with_rows(int64_t I, F f) {
   if (L == 16 && I == 16) f(std::integral_constant<int, 16>());

@@ -1,4 +1,4 @@
-"""Large buffers that are used again: memory fresh from the system costs more to touch than the loop itself."""
+"""Reuse of large buffers: first access to fresh memory from the system costs more than the loop itself."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import torch
 from torch import Tensor
 
 KEPT = 2**30
-"""Bytes that wait for their next use at most."""
+"""Most bytes kept for reuse."""
 SMALL = 2**18
-"""Numbers below which the system's allocator does as well."""
+"""Numbers below which the system's allocator is as good."""
 LINE = 16
-"""Numbers of a line of the cache."""
+"""Numbers per cache line."""
 _spare: list[np.ndarray] = []
 
 
 def empty(*shape: int) -> Tensor:
-    """Return a float32 tensor, not initialised; its memory comes back here when the last view of it is gone."""
+    """Return a float32 tensor, not initialised; its memory is returned here when its last view is deleted."""
     size = math.prod(shape)
     if size < SMALL:
         return torch.empty(shape, dtype=torch.float32)
@@ -33,7 +33,7 @@ def empty(*shape: int) -> Tensor:
 
 
 def _fresh(size: int) -> np.ndarray:
-    """Return a block that begins where a line of the cache does: a vector across two lines costs both."""
+    """Return a block aligned to a cache line: a vector across two lines needs both."""
     try:
         block = np.empty(size + LINE, np.float32)
     except MemoryError:

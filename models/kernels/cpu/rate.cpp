@@ -1,8 +1,8 @@
-// How fast this processor multiplies and adds, on one thread.
+// The multiply-add rate of this processor, on one thread.
 #include "vector.h"
 
-// Multiplies and adds `rounds` times in twelve vectors, none of which waits for another, and returns how many numbers
-// that were. No product can be faster. Twelve hide the latency, and fit the registers with both factors.
+// Multiplies and adds `rounds` times in twelve independent vectors, and returns the number of operations. No product
+// can be faster. Twelve hide the latency, and fit into the registers with both factors.
 extern "C" double multiply_adds(int64_t rounds) {
   using namespace longwave;
   volatile float seed = 1e-30f;

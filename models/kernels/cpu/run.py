@@ -1,4 +1,4 @@
-"""The CPU backend: hand tensors to the compiled loops and give their results back. Shapes as in ``kernels.op``."""
+"""The CPU backend: calls of the compiled loops on tensors. Shapes as in ``kernels.op``."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from longwave.models.kernels.cpu.emit import emit
 from longwave.models.kernels.cpu.memory import empty
 
 WIDEST = 512
-"""Hidden size above which the weights leave the cache and torch's own products are as fast."""
+"""Hidden size above which the weights exceed the cache and torch's own products are as fast."""
 LANES = 16
 """Rows are padded to a multiple of this, as in call.h."""
 ROWS = 32
-"""Rows that one task takes through time: enough to use a panel of weights often, few enough to stay in the cache."""
+"""Rows of one task: enough to reuse a panel of weights often, few enough to stay in the cache."""
 NEAR = 2**21
-"""Numbers that a call keeps, 8 MiB, above which they leave the cache before the way back reads them."""
+"""Numbers saved by a call, 8 MiB, above which they leave the cache before the backward pass reads them."""
 SIZES = ("M", "T", "B", "p", "d", "m", "rows", "chunk", "keep", "flush")
 INPUTS = ("x", "V", "b", "W", "P", "U", "state", "past", "lags")
 OUTPUTS = ("Y", "last", "states", "kept")
@@ -39,15 +39,15 @@ _libraries: dict[str, ctypes.CDLL | None] = {}
 _flush = True
 
 
-# A pool a process: a fork has its parent's pool but none of its threads.
+# One pool per process: a fork has its parent's pool but none of its threads.
 @cache
 def threads(process: int) -> ThreadPoolExecutor:
-    """Return the pool of a process that loops run in."""
+    """Return this process's thread pool for loops."""
     return ThreadPoolExecutor(os.cpu_count())
 
 
 def kept_shapes(cell: Cell, M: int, T: int, B: int, d: int, m: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the shapes of what the forward pass keeps: states, and what else the way back wants."""
+    """Return the shapes of the values saved by the forward pass: states, and others for the backward pass."""
     rows, blocks, width = blocked(B, d)
     return (M * blocks, len(cell.states), m + T + 1, rows, width), (M * blocks, T, rows, _kept(cell), width)
 
@@ -65,14 +65,14 @@ def forward(
     lags: Sequence[int],
     keep: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return the outputs, the last state, and what the way back wants."""
+    """Return the outputs, the last state, and the values for the backward pass."""
     inputs = _inputs(x, V, b, W, P, U, state, past, lags)
     (M, T, B), d, m = x.shape[:3], state.shape[-1], past.shape[1]
     first, second = kept_shapes(cell, M, T, B, d, m)
     outputs = {
         "Y": empty(M, T, B, cell.outputs * d),
         "last": x.new_empty(state.shape),
-        # A cell that looks back reads old states even where no backward pass follows.
+        # A cell with a delay reads old states even without a backward pass.
         "states": empty(*first if keep or m else (0,)),
         "kept": empty(*second if keep else (0,)),
     }
@@ -123,7 +123,7 @@ def backward(
 
 
 def obstacle(cell: Cell, hidden: int, device: torch.device) -> str:
-    """Return why the loop cannot run here; empty if it can. Compiles it where that has not been done."""
+    """Return why the loop cannot run here; empty if it can. Compiles it if necessary."""
     if hidden > WIDEST:
         return f"d = {hidden} is above {WIDEST}, where torch's own products are as fast"
     return "" if _library(cell) else "it could not be compiled; see the warning"
@@ -135,7 +135,7 @@ def flavour(cell: Cell, hidden: int) -> str:
 
 
 def multiply_add_rate(rounds: int = 10**6) -> float | None:
-    """Return the multiply-adds a second of one thread, the fastest that a product can be; None if nothing compiles."""
+    """Return the multiply-adds per second of one thread, an upper bound for products; None if nothing compiles."""
     compiled_rate = library((SOURCES / "rate.cpp").read_text())
     if compiled_rate is None:
         return None
@@ -152,7 +152,7 @@ def flushes() -> bool:
 
 @contextmanager
 def keeping_subnormals() -> Iterator[None]:
-    """Have loops keep subnormal numbers inside the block, to measure what it costs."""
+    """Make loops keep subnormal numbers inside the block, to measure their cost."""
     global _flush
     _flush = False
     try:
@@ -163,14 +163,14 @@ def keeping_subnormals() -> Iterator[None]:
 
 def blocked(B: int, d: int) -> tuple[int, int, int]:
     """Return the rows of a block, the number of blocks, and the padded hidden size."""
-    # Blocks of equal size: 33 rows are 17 and 16, not 32 and one that leaves its tiles empty.
+    # Blocks of equal size: 33 rows are 17 and 16, not 32 and 1, which would leave tiles empty.
     blocks = -(-B // ROWS)
     rows = -(-B // blocks)
     return rows, -(-B // rows), -(-d // LANES) * LANES
 
 
 def chunk(cell: Cell, T: int, B: int, d: int) -> int:
-    """Return the steps of a chunk: it keeps about 2^16 numbers, 256 KiB, so that a step finds them in the cache."""
+    """Return the steps of a chunk: it stores about 2^16 numbers, 256 KiB, so that they stay in the cache."""
     rows, _, width = blocked(B, d)
     numbers = min(max(2**16 // (_kept(cell) * width), 128), 1024)
     return min(T, max(1, numbers // rows))
@@ -189,14 +189,14 @@ def _library(cell: Cell) -> ctypes.CDLL | None:
 
 
 def compiled(cell: Cell) -> ctypes.CDLL:
-    """Return the library of a cell that has been asked for before."""
+    """Return the library of a cell that has been loaded before."""
     loaded = _library(cell)
     assert loaded is not None, "the dispatcher asks for a library before it chooses this path"
     return loaded
 
 
 def address(t: Tensor | None) -> int:
-    """Return where a tensor's numbers lie, 0 for none."""
+    """Return the address of a tensor's data, 0 for None."""
     return 0 if t is None else t.data_ptr()
 
 
@@ -221,13 +221,13 @@ def launch(direction: str, cell: Cell, sizes: Sequence[int], keep: bool, address
 
     Args:
         direction: ``"forward"`` or ``"backward"``.
-        cell: What to run.
+        cell: The cell.
         sizes: M, T, B, p, d, m.
-        keep: Whether a way back follows.
+        keep: Whether a backward pass follows.
         addresses: Addresses of ``INPUTS``, ``OUTPUTS`` and ``BACKWARD``; 0 for none.
 
     Raises:
-        MemoryError: There is no memory for what it works on.
+        MemoryError: There is not enough memory for scratch space.
     """
     M, T, B, _, d, _ = sizes
     rows, blocks, width = blocked(B, d)

@@ -1,4 +1,4 @@
-"""Run the C++ time loop of a step on matrix states: memory, threads, and the way back."""
+"""Run the C++ time loop of a step on matrix states: memory, threads, and the backward pass."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from longwave.models.kernels.matrix.plan import MatrixPlan
 from longwave.models.kernels.matrix.sizes import CallSizes, divided, sizes_of
 
 MOST = 256
-"""Rows or columns above which the states of a chunk leave the cache."""
+"""Rows or columns above which the states of a chunk exceed the cache."""
 
 
 def advance(
@@ -41,7 +41,7 @@ def advance(
 
 
 def obstacle(plan: MatrixPlan, form: Form, device: torch.device) -> str:
-    """Return why the loop cannot run here; empty if it can. Compiles it where that has not been done."""
+    """Return why the loop cannot run here; empty if it can. Compiles it if necessary."""
     if form.rows > MOST:
         return f"{form.rows} rows are above {MOST}, where the states of a step leave the cache"
     return "" if _library(plan) else "it could not be compiled; see the warning"
@@ -69,7 +69,7 @@ def _compiled(plan: MatrixPlan) -> ctypes.CDLL:
 
 
 class _Loop(torch.autograd.Function):
-    """A fused loop and its way back."""
+    """A fused loop and its backward pass."""
 
     @staticmethod
     def forward(ctx: Any, plan: MatrixPlan, *tensors: Tensor) -> tuple[Tensor, ...]:
@@ -109,10 +109,10 @@ class _Loop(torch.autograd.Function):
 
 
 def _launch(plan: MatrixPlan, direction: str, sizes: CallSizes, given: Mapping[str, Sequence[Tensor | None]]) -> None:
-    """Run a direction on the tensors of ``Call`` in matrix.h, by name, none where they are absent; threads share tasks.
+    """Run a direction on the tensors of ``Call`` in matrix.h, by name, None if absent; threads share tasks.
 
     Raises:
-        MemoryError: There is no memory for what it works on.
+        MemoryError: There is not enough memory for scratch space.
     """
     D, S, C = len(plan.drives), len(plan.states), max(len(plan.constants), 1)
     counts = {"drive": D, "start": S, "constant": C, "output": 1, "last": S, "chunks": 1, "output_adjoint": 1}

@@ -1,7 +1,7 @@
 // Vectors, products and weight gradients on small tiles held in registers. Single precision.
 //
-// A row holds the numbers of one sequence at one step; a vector holds L neighbouring units of a row. Rows are padded
-// to whole vectors; what lies in the padding counts nowhere.
+// A row holds the numbers of one sequence at one step; a vector holds L neighbouring units of a row. Rows are padded to
+// whole vectors; the padding has no effect.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ static_assert(16 % L == 0, "rows are padded to 16 numbers");
 // registers.
 constexpr int SUMS = REGISTERS == 32 ? 16 : 12;
 
-// Rows of a tile of so many vectors; of a single one fewer, since each of its rows costs a load a multiply-add.
+// Rows of a tile of so many vectors; fewer for a single one, where each row costs one load per multiply-add.
 constexpr int tile_rows(int vectors) { return vectors == 1 ? 8 : vectors == 3 ? 4 : SUMS / vectors; }
 
 // Vectors of units that a tile takes at most, of so many sums each.
@@ -35,7 +35,7 @@ struct Source {
 template <int R, int N>
 inline __attribute__((always_inline)) void product(V (&sum)[R][N], const Source& s, int64_t row) {
   const float *a = s.rows + row * s.width, *w = s.panel;
-  // k outside: a weight, once loaded, serves all R rows, and the panel is read in the order in which it lies.
+  // k is the outer loop: a loaded weight is used for all R rows, and the panel is read in memory order.
   for (int64_t k = 0; k < s.depth; ++k, w += N * L) {
     V b[N];
     for (int n = 0; n < N; ++n) b[n] = load(w + n * L);
@@ -46,8 +46,8 @@ inline __attribute__((always_inline)) void product(V (&sum)[R][N], const Source&
   }
 }
 
-// Adds the products of `count` rows, R at a time, then of what is left half as many at a time. A function of its own:
-// inside a longer one the sums would not stay in registers.
+// Adds the products of `count` rows, R at a time, then half as many at a time for the rest. A separate function: inside
+// a longer one the sums would not stay in registers.
 template <int R, int N, size_t S>
 __attribute__((noinline)) void tiles(V (*to)[N], const std::array<Source, S>& sources, int64_t row, int64_t count) {
   for (; count >= R; count -= R, row += R, to += R) {
@@ -61,18 +61,18 @@ __attribute__((noinline)) void tiles(V (*to)[N], const std::array<Source, S>& so
   if constexpr (R > 1) tiles<(R + 1) / 2, N>(to, sources, row, count);
 }
 
-// For each row: `start` fills N vectors, the products of all sources are added, `done` takes the sums.
+// For each row: `start` fills N vectors, the products of all sources are added, `done` gets the sums.
 template <int N, size_t S, class Start, class Done>
 inline void stage(int64_t rows, const std::array<Source, S>& sources, Start start, Done done) {
   constexpr int R = tile_rows(N);
-  // A tile at a time in wide layers, for the processor ends one while it multiplies the next; in others calls count.
+  // One tile at a time in wide layers, as the processor overlaps tiles; in narrow ones the calls would dominate.
   const int64_t block = sources[0].depth > 64 ? R : 4 * R;
   V sums[4 * R][N];
   for (int64_t row = 0; row < rows; row += block) {
     const int64_t count = rows - row < block ? rows - row : block;
     for (int64_t r = 0; r < count; ++r) start(row + r, sums[r]);
     tiles<R, N>(sums, sources, row, count);
-#pragma GCC unroll 1  // copies of so long a body only fill the cache of instructions
+#pragma GCC unroll 1  // copies of such a long body only fill the instruction cache
     for (int64_t r = 0; r < count; ++r) done(row + r, sums[r]);
   }
 }
@@ -86,7 +86,7 @@ inline void groups(int64_t vectors, F f) {
   for (; u < vectors; ++u) f(std::integral_constant<int, 1>{}, u);
 }
 
-// Packs value(k, column) for `depth` k and `vectors` vectors of columns in the order in which groups() asks for them.
+// Packs value(k, column) for `depth` k and `vectors` vectors of columns in the order in which groups() reads them.
 template <class Value>
 inline float* pack_groups(float* to, int64_t depth, int64_t vectors, Value value) {
   groups(vectors, [&](auto number, int64_t first) {
@@ -110,7 +110,7 @@ inline __attribute__((always_inline)) void outer_tile(
       for (int n = 0; n < N; ++n) sum[r][n] += x * y[n];
     }
   }
-  // Summed apart before it is added: a long sum that began with the number in `to` would round each term to that.
+  // Summed separately before it is added: a long sum that began with the value in `to` would round each term to it.
   for (int r = 0; r < R; ++r)
     for (int n = 0; n < N; ++n) add(sum[r][n], to + r * width + n * L);
 }

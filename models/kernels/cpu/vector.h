@@ -1,4 +1,4 @@
-// Vectors of L neighbouring floats, of the compiler's own type: no header of a library is parsed. Single precision.
+// Vectors of L neighbouring floats, of the compiler's built-in type, without library headers. Single precision.
 // A build for another processor differs in L alone; the compiler knows the instructions.
 #pragma once
 
@@ -36,7 +36,8 @@ inline void store(V v, float* to, int64_t count) {
   for (int64_t i = 0; i < count; ++i) to[i] = lanes[i];
 }
 
-// As store(), past the cache: what is not read soon would only be in the way, and first be fetched. `to` is aligned.
+// As store(), bypassing the cache: data that are not read soon would displace others and be fetched first. `to` is
+// aligned.
 inline void send(V v, float* to) {
 #if defined(__clang__)
   __builtin_nontemporal_store(v, reinterpret_cast<V*>(to));
@@ -53,14 +54,14 @@ inline void send(float* to, const float* from, int64_t n) {
   for (int64_t i = 0; i < n; i += L) send(load(from + i), to + i);
 }
 
-// Waits until what was sent has arrived.
+// Waits until such stores are complete.
 inline void arrive() {
 #if defined(__AVX__)
   __builtin_ia32_sfence();
 #endif
 }
 
-// Asks for what will be read soon; any address will do.
+// Prefetches; any address is allowed.
 inline void fetch(const float* from) { __builtin_prefetch(from); }
 
 inline void add(V v, float* to) { store(load(to) + v, to); }
@@ -109,7 +110,7 @@ inline double total(V x) {
   return sum;
 }
 
-// Lane by lane, for what is rare.
+// Lane by lane, for rare cases.
 template <class F>
 inline V each(V x, F f) {
   V y;
@@ -131,7 +132,7 @@ inline V significand(V x, Whole& n) {
   return e;
 }
 
-// Relative error below 2 units in the last place. What is too large is infinite, and what is too small is 0.
+// Relative error below 2 units in the last place. Too large results are infinite, too small ones 0.
 inline V exponential(V x) {
   Whole n;
   const V e = significand(at_most(at_least(x, all(-105.0f)), all(89.0f)), n);
@@ -139,7 +140,7 @@ inline V exponential(V x) {
   return e * power(half) * power(n - half);
 }
 
-// As exponential(), but no less than e^-87 and no more than e^88: where 1 is added, more makes no difference.
+// As exponential(), clipped to [e^-87, e^88]: if 1 is added, larger values make no difference.
 inline V bounded_exponential(V x) {
   Whole n;
   const V e = significand(at_most(at_least(x, all(-87.0f)), all(88.0f)), n);
@@ -148,7 +149,7 @@ inline V bounded_exponential(V x) {
 
 inline V sigmoid(V x) { return 1.0f / (1.0f + bounded_exponential(-x)); }
 
-// Near 0 the quotient would lose relative accuracy, where small time steps live; there it is the Taylor series.
+// Near 0, where small time steps are, the quotient would lose relative accuracy; there it is the Taylor series.
 inline V hyperbolic_tangent(V x) {
   const V size = absolute(x), t = bounded_exponential(size * -2.0f), x2 = x * x;
   V series = all(-1382.0f / 155925);

@@ -1,4 +1,4 @@
-"""The axes of what a step with matrix states reads and gives."""
+"""The axes of inputs and outputs of a step with matrix states."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Form:
-    """Sizes, and axes by name: ``"ij"`` for a matrix (I, J), ``"i"`` or ``"j"`` for a vector, ``""`` for one number.
+    """Sizes, and axes by name: ``"ij"`` for a matrix (I, J), ``"i"`` or ``"j"`` for a vector, ``""`` for a scalar.
 
     Attributes:
-        heads: H, matrices side by side.
+        heads: H, number of matrices.
         rows: I, over which a step sums.
         columns: J, over which it does not.
-        states: What is carried from step to step.
-        drives: What a step reads of its own.
-        constants: What all steps read.
+        states: Tensors carried from step to step.
+        drives: Inputs of each step.
+        constants: Inputs shared by all steps.
     """
 
     heads: int
@@ -27,7 +27,7 @@ class Form:
     constants: Mapping[str, str] = field(default_factory=dict)
 
     def shape(self, axes: str) -> tuple[int, ...]:
-        """Return the sizes of axes."""
+        """Return the sizes of all axes."""
         return shape_of(axes, self.rows, self.columns)
 
 

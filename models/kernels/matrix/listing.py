@@ -1,4 +1,4 @@
-"""A plan of a step on matrix states as text that people read: three functions, pass by pass over the rows."""
+"""A plan of a step on matrix states as readable text: three functions, pass by pass over the rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from longwave.models.kernels.matrix.plan import MatrixPlan, MatrixProgram
 
 
 def listing(plan: MatrixPlan) -> str:
-    """Return the plan as text in the manner of Python; ``[i]`` is a row of what has rows, all columns at once."""
+    """Return the plan as Python-like text; ``[i]`` is a row of a value with rows, all columns at once."""
     parts = {"forward": plan.forward, "again": plan.again, "back": plan.back}
     return "\n\n".join("\n".join(_direction(plan, name, program)) for name, program in parts.items()) + "\n"
 

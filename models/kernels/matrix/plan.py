@@ -1,4 +1,4 @@
-"""From a step on matrix states to the plan of both directions: what each pass over the rows does, and what is kept."""
+"""From a step on matrix states to the plan of both directions: each pass over the rows, and the values saved."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ goes: ``drive_gradient``, ``constant_gradient``, ``adjoint``."""
 
 @dataclass
 class Pass:
-    """What is done before a pass over the rows, and in it, row by row.
+    """The operations before a pass over the rows, and in it, row by row.
 
     Attributes:
-        single: Values without rows, in order, and ``single_targets`` what of them is stored.
-        rows: Values of one row, in order, and ``targets`` what of them is stored.
-        sums: Sums over rows that this pass makes.
+        single: Values without rows, in order, and ``single_targets`` those to store.
+        rows: Values of one row, in order, and ``targets`` those to store.
+        sums: Sums over rows computed in this pass.
     """
 
     single: list[Node] = field(default_factory=list)
@@ -35,13 +35,13 @@ class Pass:
 
 
 class MatrixProgram:
-    """One direction of a step, pass by pass: a value without rows is known once the sums that it is made of are.
+    """One direction of a step, pass by pass: a value without rows is available once the sums that it needs are.
 
     Args:
-        inputs: Where what is there at the beginning lies.
-        targets: What is stored, and where.
-        rows: Which homes have rows.
-        overwrites: Of homes with rows that a target is stored in, whose place they take: that is read no later.
+        inputs: Locations of the initial values.
+        targets: Values to store, and their locations.
+        rows: Which locations have rows.
+        overwrites: For target locations with rows, the location that they overwrite, which must not be read later.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class MatrixProgram:
             late = {home: max(p, reads.get(overwrites[home], 0)) for home, p in late.items()}
 
     def _place(self, late: Mapping[Home, int]) -> None:
-        """Fill the passes; targets come no earlier than ``late`` says."""
+        """Fill the passes; targets come no earlier than given by ``late``."""
         self._singles, self._reads = dict[Node, None](), dict[Node, int]()
         self._in_rows: list[dict[Node, None]] = [{} for _ in self.passes]
         for n, home in self.targets:
@@ -81,7 +81,7 @@ class MatrixProgram:
             own.rows = list(values)
 
     def _row(self, n: Node, p: int) -> None:
-        """Have the value of each row in pass ``p``."""
+        """Compute the value of each row in pass ``p``."""
         if "i" not in n.kind:
             self._single(n)
         elif n not in self._in_rows[p]:
@@ -93,7 +93,7 @@ class MatrixProgram:
             self._in_rows[p][n] = None
 
     def _single(self, n: Node) -> None:
-        """Have a value without rows, as soon as it can be had."""
+        """Compute a value without rows, as early as possible."""
         if n in self._singles or n.op == "const":
             return
         at = self._at[n]
@@ -116,7 +116,7 @@ class MatrixPlan:
     Attributes:
         states, drives, constants, kept: The axes of each.
         forward: From the states before to those after, and the output.
-        again: The same without the output, and with what ``back`` wants that is dear to have again.
+        again: The same without the output, saving values for ``back`` that are expensive to recompute.
         back: From the adjoints of states and output to those of the states before, and to gradients.
         driven, fixed: Which drives and which constants have a gradient.
     """
@@ -132,7 +132,7 @@ class MatrixPlan:
     fixed: tuple[bool, ...]
 
     def axes(self, home: Home) -> str:
-        """Return the axes of a place."""
+        """Return the axes of a location."""
         return _axes(self.states, self.drives, self.constants, self.kept)[home[0]][home[1]]
 
 
@@ -140,7 +140,7 @@ def plan(step: MatrixStep, form: Form) -> MatrixPlan:
     """Return the plan of a step.
 
     Raises:
-        Unsupported: The step does what no loop over matrices can; the message names it, and the line.
+        Unsupported: The step does something that no loop over matrices can; the message names it and its line.
     """
     states, drives, constants = (tuple(of.values()) for of in (form.states, form.drives, form.constants))
     way = way_back(trace(step, form))
@@ -182,7 +182,7 @@ def plan(step: MatrixStep, form: Form) -> MatrixPlan:
 def _axes(
     states: tuple[str, ...], drives: tuple[str, ...], constants: tuple[str, ...], kept: tuple[str, ...]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the axes of all places, by name."""
+    """Return the axes of all locations, by name."""
     axes = {**dict.fromkeys(("before", "after", "adjoint"), states), "kept": kept}
     axes |= dict.fromkeys(("output", "output_adjoint"), ("j",))
     axes |= dict.fromkeys(("drive", "drive_gradient"), drives)
@@ -190,7 +190,7 @@ def _axes(
 
 
 def _kept(roots: Sequence[Node], known: Mapping[Node, Home], step: set[Node]) -> list[Node]:
-    """Return the values of the step that ``roots`` are made of and that are dear: sums, exponentials and their like."""
+    """Return the expensive values of the step below ``roots``: sums, exponentials and the like."""
     kept = dict[Node, None]()
 
     def visit(n: Node) -> None:

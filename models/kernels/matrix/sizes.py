@@ -1,4 +1,4 @@
-"""Sizes of one call of a loop over matrix states, and its tensors by what they are."""
+"""Sizes of one call of a loop over matrix states, and its tensors by role."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from longwave.models.kernels.matrix.form import shape_of
 from longwave.models.kernels.matrix.plan import MatrixPlan
 
 SHORTEST = 16
-"""Steps of a chunk at least: what begins and ends one costs as much as some steps."""
+"""Smallest number of steps of a chunk: its start and end cost as much as some steps."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class CallSizes:
 
     @property
     def chunk(self) -> int:
-        """Steps of a chunk: of about √T chunks, each as long as there are chunks."""
+        """Steps of a chunk: about √T, so that there are as many chunks as steps in one."""
         return min(self.T, max(SHORTEST, math.isqrt(self.T)))
 
     @property
@@ -38,7 +38,7 @@ class CallSizes:
 
     @property
     def lead(self) -> tuple[int, ...]:
-        """Sizes that all drives and the output begin with."""
+        """Leading sizes of all drives and the output."""
         return self.M, self.T, self.B, self.H
 
     @property

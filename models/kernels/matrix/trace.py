@@ -1,4 +1,4 @@
-"""From a step on matrix states to nodes: it is run once, on tensors whose sizes tell their axes apart."""
+"""From a step on matrix states to nodes: it runs once, on tensors whose sizes identify their axes."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from longwave.models.kernels.matrix.form import Form
 SIZES = {"m": 1013, "b": 1019, "h": 1021, "i": 1031, "j": 1033}
 """Sizes of members, sequences, heads, rows and columns while a step is traced: primes."""
 LEAD = "mbh"
-"""Axes that all states have; each of their entries is computed by itself."""
+"""Axes of all states; their entries are independent."""
 Dims = tuple[str, ...]
-"""The axes of each dimension of a tensor, ``""`` for one of length 1, ``"mb"`` for two in one."""
+"""The axes of each dimension of a tensor, ``""`` for length 1, ``"mb"`` for two axes merged."""
 MatrixStep = Callable[[tuple[Tensor, ...], tuple[Tensor, ...], tuple[Tensor, ...]], tuple[Tensor, Sequence[Tensor]]]
 
 
 class MatrixGraph(Graph):
-    """Nodes whose kind is the axes that they have of ``"ij"``."""
+    """Nodes whose kind is the subset of ``"ij"`` in their axes."""
 
     number = ""
 
     def widest(self, args: Sequence[Node]) -> str:
-        """Return the axes that any of ``args`` has."""
+        """Return the union of the axes of ``args``."""
         return axes_of(a.kind for a in args)
 
 
@@ -42,7 +42,7 @@ def axes_of(kinds: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Traced:
-    """What a step does: nodes of the states before it, of those after it, and of its output."""
+    """A traced step: nodes of the states before it, of those after it, and of its output."""
 
     before: tuple[Node, ...]
     after: tuple[Node, ...]
@@ -50,10 +50,10 @@ class Traced:
 
 
 def trace(step: MatrixStep, form: Form) -> Traced:
-    """Return what ``step`` does with a form's states, drives and constants, whatever their sizes.
+    """Return the trace of ``step`` on a form's states, drives and constants, for any sizes.
 
     Raises:
-        Unsupported: It does what a loop over matrices cannot; the message names the operation and the line.
+        Unsupported: It uses an operation that a loop over matrices cannot; the message names it and its line.
     """
     steps = _Steps()
     u = tuple(steps.source("drive", k, axes) for k, axes in enumerate(form.drives.values()))
@@ -63,7 +63,7 @@ def trace(step: MatrixStep, form: Form) -> Traced:
         try:
             (output, after), calls = record(lambda: step(u, states, fixed))
         except Unsupported as error:
-            if isinstance(error.__cause__, RuntimeError):  # torch found that sizes do not fit
+            if isinstance(error.__cause__, RuntimeError):  # torch reported a size mismatch
                 raise Unsupported(f"{error}, where rows meet columns or another number of them,") from error.__cause__
             raise
     for call in calls:
@@ -92,7 +92,7 @@ class _Steps:
         self._sources: list[Tensor] = []
 
     def source(self, op: str, k: int, axes: str) -> Tensor:
-        """Return a tensor that stands for what a step reads."""
+        """Return a tensor for an input of a step."""
         dims = (*(("m", "", "h") if op == "constant" else LEAD), *axes)
         t = unnumbered([SIZES.get(axis, 1) for axis in dims], torch.float32)
         self._sources.append(t)
@@ -100,7 +100,7 @@ class _Steps:
         return t
 
     def result(self, t: Tensor, axes: str) -> Node:
-        """Return the node of what the step gives, of these axes."""
+        """Return the node of a result of the step, with these axes."""
         value = self.values.get(id(t))
         if value is None:
             raise Unsupported("a state or an output that is made of neither states, drives nor constants")
@@ -110,7 +110,7 @@ class _Steps:
         return value.node
 
     def lower(self, call: Recorded) -> None:
-        """Take in a call.
+        """Add a call.
 
         Raises:
             Unsupported: A loop over matrices has no such operation.
@@ -151,7 +151,7 @@ class _Steps:
         return self.values[id(t)]
 
     def _same(self, call: Recorded, t: Tensor) -> _Value:
-        """Return a view that keeps the order of the numbers, or a copy: dimensions are joined or cut."""
+        """Return a view in the same memory order, or a copy: dimensions are merged or split."""
         value = self._of(call.args[0])
         return _Value(value.node, _regrouped("".join(value.dims), t.shape))
 
@@ -223,7 +223,7 @@ def _size(dim: str) -> int:
 
 
 def _broadcast(all_dims: Sequence[Dims]) -> Dims:
-    """Return the axes of an operation on tensors of these, aligned at their last dimension."""
+    """Return the axes of an operation on tensors with these axes, aligned at their last dimension."""
     length = max(map(len, all_dims), default=0)
     out = list[str]()
     for k in range(-length, 0):
@@ -235,7 +235,7 @@ def _broadcast(all_dims: Sequence[Dims]) -> Dims:
 
 
 def _regrouped(rest: str, shape: Sequence[int]) -> Dims:
-    """Return the axes of the dimensions of a view of what has the axes ``rest``, in order."""
+    """Return the axes of the dimensions of a view of a tensor with the axes ``rest``, in order."""
     out = list[str]()
     for s in shape:
         size, dim = int(s), ""
@@ -259,4 +259,4 @@ MOVES: Mapping[str, Callable[[_Steps, Recorded, Tensor], _Value]] = {
     "sum": _Steps._summed,
     "bmm": _Steps._product,
 }
-"""What operations do that are no formula of each entry."""
+"""Handlers of operations that are not elementwise."""

@@ -1,7 +1,7 @@
-"""The way back of a step on matrix states: adjoints, and the sums over axes that an argument lacks.
+"""The backward pass of a step on matrix states: adjoints, and the sums over axes that an argument lacks.
 
-An adjoint of what has no axis j stands for itself as a sum over columns that is not done yet: each column has its own
-part. The way back is linear in adjoints, so that the parts are added up where a gradient is stored, and no step waits.
+The adjoint of a value without axis j is kept as an unfinished sum over columns: each column has its own part. The
+backward pass is linear in adjoints, so the parts are summed only where a gradient is stored, and no step waits.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class WayBack:
     """A step without stops, and the adjoints of its sources.
 
     Attributes:
-        step: What is computed forward.
-        adjoints: Incoming: of the states after the step.
-        output: Incoming: of the output.
+        step: The forward computation.
+        adjoints: Incoming, of the states after the step.
+        output: Incoming, of the output.
         total: The adjoint of each source, state, drive or constant, that has one.
     """
 
@@ -34,9 +34,9 @@ class WayBack:
 
 
 def way_back(step: Traced) -> WayBack:
-    """Return the way back of a step."""
+    """Return the backward pass of a step."""
     g = step.output.graph
-    kinds = [n.kind for n in step.before]  # a state has the axes that it was declared with
+    kinds = [n.kind for n in step.before]  # a state has its declared axes
     adjoints = tuple(g.node("adjoint", attr=(k,), kind=kind) for k, kind in enumerate(kinds))
     output = g.node("output_adjoint", kind="j")
     total = _adjoints([*step.after, step.output], [*adjoints, output], [*kinds, "j"])
@@ -47,9 +47,9 @@ def way_back(step: Traced) -> WayBack:
 
 
 def _adjoints(roots: Sequence[Node], incoming: Sequence[Node], kinds: Sequence[str]) -> dict[Node, Node]:
-    """Return the adjoint of every node that ``roots``, which have the axes ``kinds`` in memory, are made of."""
+    """Return the adjoint of every node below ``roots``, which have the axes ``kinds`` in memory."""
     parts: dict[Node, dict[str, Node]] = defaultdict(dict)
-    """Of each node, by the axes that are still to be summed over."""
+    """Adjoints of each node, by the axes still to be summed over."""
     total: dict[Node, Node] = {}
 
     def add(a: Node, d: Node, kind: str) -> None:

@@ -1,6 +1,6 @@
 """What a compiled kernel costs per step, read from its machine code; no GPU is needed.
 
-Triton compiles for a target that is not there, and its wheel carries ptxas and cuobjdump.
+Triton compiles for a target that is not present, and its wheel includes ptxas and cuobjdump.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class Cost:
     """Cost of a kernel; counts are instructions of one warp in one step of the time loop.
 
     Attributes:
-        registers: Of a thread.
-        shared: Bytes of shared memory of a program.
+        registers: Per thread.
+        shared: Bytes of shared memory per program.
         spills: Loads and stores of registers that did not fit.
         instructions: All.
         multiply_adds: Fused multiply-adds.
         arithmetic: These, multiplications and additions.
-        tensor: Products on tensor cores, which would not be exact.
+        tensor: Products on tensor cores, which would be inexact.
         ideal: Multiply-adds that the matrix products need.
     """
 
@@ -65,7 +65,7 @@ def budget(
 ) -> Cost:
     """Return the cost of a cell's kernel of the row schedule, "forward" (kept for backward) or "backward".
 
-    ``near`` has the delayed products in the loop; ``reversible`` is UnICORNN's other way back; ``storage`` may be
+    ``near`` has the delayed products in the loop; ``reversible`` is UnICORNN's other backward pass; ``storage`` may be
     "bfloat16", see ``halved``.
 
     Raises:
@@ -80,7 +80,7 @@ def budget(
     compiled = _compile(fn, constants, warps, GPUTarget("cuda", capability, 32), storage)
     registers, code = _disassembled(compiled.asm["cubin"])
     counts = _loop(code)
-    turns = 1 if matrices else counts["STG"]  # ptxas unrolls UnICORNN's loop, which writes once a step
+    turns = 1 if matrices else counts["STG"]  # ptxas unrolls UnICORNN's loop, which writes once per step
     return Cost(
         registers=registers,
         shared=compiled.metadata.shared,
@@ -94,7 +94,7 @@ def budget(
 
 
 def _recurrence(plan: Plan, direction: str, hidden: int, near: bool) -> tuple[Any, dict[str, Any], int, int]:
-    """Return kernel, constants, warps and products a step of a planned cell."""
+    """Return kernel, constants, warps and products per step of a planned cell."""
     matrices = len(plan.matrices)
     if matrices and (hidden > max(row.WARPS) or row.registers(hidden, matrices) > row.MOST):
         raise ValueError(f"The row schedule has no kernel of {matrices} matrices for d = {hidden}.")
@@ -134,7 +134,7 @@ def _compile(fn: Any, constants: dict[str, Any], warps: int, target: Any, storag
 
 
 def _disassembled(cubin: bytes) -> tuple[int, str]:
-    """Return the registers of a thread and the machine code."""
+    """Return the registers per thread and the machine code."""
     tool = Path(triton.__file__).parent / "backends/nvidia/bin/cuobjdump"
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
@@ -149,7 +149,7 @@ def _disassembled(cubin: bytes) -> tuple[int, str]:
 
 
 def _loop(code: str) -> Counter[str]:
-    """Return the instructions of the time loop: the longest stretch that a backward branch closes."""
+    """Return the instructions of the time loop: the longest section closed by a backward branch."""
     lines = [(int(at, 16), text) for at, text in re.findall(r"/\*([0-9a-f]{4,})\*/\s+(.*?);", code)]
     longest: list[str] = []
     for at, text in lines:

@@ -1,8 +1,8 @@
 """Products of delayed outputs.
 
-With long lags they are products of their own for every chunk of as many steps as the shortest lag, whose h[n−τ] are
-all known; so the loop has fewer matrices. With short lags the row schedule keeps them in the loop, and reads h[n−τ]
-from what it wrote. The history of the outputs lies in one tensor: the past, h[0], the outputs.
+With long lags they are separate products for every chunk of as many steps as the shortest lag, for which all h[n−τ] are
+known, so the loop has fewer matrices. With short lags the row schedule keeps them in the loop, and reads h[n−τ] from
+its own outputs. The history of the outputs is one tensor: the past, h[0], the outputs.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ SHORT = 32
 
 
 def _rows(lags: list[int], past: int, first: int, end: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Return where in the history the delayed outputs of steps ``first`` to ``end`` lie: the members, and the place."""
+    """Return the indices, member and position in the history, of the delayed outputs of steps ``first`` to ``end``."""
     starts = torch.tensor([[past - lag] for lag in lags], device=device)
     return torch.arange(len(lags), device=device).unsqueeze(1), starts + torch.arange(first, end, device=device)
 
 
 def _chunks(lags: list[int], steps: int) -> list[tuple[int, int]]:
-    """Return first and end of runs of steps at whose beginning all delayed outputs are known."""
+    """Return first and end of chunks of steps at whose beginning all delayed outputs are known."""
     length = min(lags) + 1
     return [(a, min(a + length, steps)) for a in range(0, steps, length)]
 
@@ -106,7 +106,7 @@ def backward(
         sums = sums + part
         for gate, matrix in printed.plan.delays:
             g_late = torch.bmm(window[:, :, :, gate].reshape(members, -1, d), w[:, matrix])
-            # The index names no place twice; if it did, += would add one of the terms alone.
+            # The indices are unique; otherwise += would add only one of the terms.
             g_history[_rows(lags, m, a, b, out.device)] += g_late.view(members, b - a, batch, d)
     assert g_last is not None
     g_start = torch.cat([g_last[:1] + g_history[:, m], g_last[1:]])
@@ -114,7 +114,7 @@ def backward(
 
 
 def _past_adjoint(printed: PrintedPlan, adjoints: Tensor, w: Tensor, past: Tensor, lags: list[int]) -> Tensor:
-    """Return the adjoint of the past, which the loop does not reach."""
+    """Return the adjoint of the past, which the loop does not compute."""
     g_past, m = torch.zeros_like(past), past.shape[1]
     for k, lag in enumerate(lags):
         count = min(lag, adjoints.shape[1])

@@ -1,4 +1,4 @@
-"""A plan as Triton's text: whole steps for the row schedule, and a function a block for the graph schedule."""
+"""A plan as Triton code: whole steps for the row schedule, and one function per block for the graph schedule."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ BLOCK = "before, after, kept, adjoint, slot, sums, gy, m, p, u, inside, SIZE: tl
 
 
 def emit(plan: Plan) -> str:
-    """Return the text of a module with the step and its way back.
+    """Return the text of a module with the step and its backward pass.
 
     ``forward(s, a, w, p, u, inside, late) -> (s, a, x)``: s holds the states, a the drives, which become kept rows, x
-    the other kept rows; w the tiles of Wᵀ, p the scalars, u the vectors, ``inside`` says which units exist.
+    the other kept rows; w the tiles of Wᵀ, p the scalars, u the vectors, ``inside`` masks the units that exist.
     ``back(g, s, n, a, x, w, p, u, inside, later, own) -> (g, o, q)``: g holds the states' adjoints, s and n the states
     before and after the step, w the tiles of W; o are the slots, q the terms of the gradients of scalars and vectors.
-    Where the step looks back ``forward_near`` and ``back_near`` have the delayed products inside: ``late`` holds the
+    If the step has a delay, ``forward_near`` and ``back_near`` have the delayed products inside: ``late`` holds the
     delayed output, ``later`` the gates' slots of as many steps later, ``own`` whether these are the step's own.
-    ``forward_k`` and ``back_k`` are the blocks, which find and leave everything in memory but their products ``m``.
+    ``forward_k`` and ``back_k`` are the blocks, which read and write everything in memory except their products ``m``.
     """
     parts = [_forward(plan, False), _back(plan, False)]
     if plan.delays:
@@ -69,11 +69,11 @@ def _back(plan: Plan, near: bool) -> str:
 
 
 def slot_count(plan: Plan) -> int:
-    """Return how many slots are read outside the loop; those behind them hold values between blocks."""
+    """Return the number of slots that are read outside the loop; the others hold values between blocks."""
     return sum(home[0] == "slot" for _, home in plan.back.targets)
 
 
 def unit_slots(plan: Plan) -> list[tuple[int, int]]:
-    """Return (vector, slot) where a term of a vector's gradient is a slot, whose sum outside the loop is cheaper."""
+    """Return (vector, slot) for terms of a vector's gradient that are slots, whose sum outside the loop is cheaper."""
     rows = plan.back.rows
     return [(home[1], rows[n][1]) for n, home in plan.back.targets if home[0] == "unit" and n in rows]

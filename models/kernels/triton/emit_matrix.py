@@ -1,11 +1,11 @@
-"""A plan of a step on matrix states as Triton's text: a kernel for each direction.
+"""A plan of a step on matrix states as Triton code: one kernel per direction.
 
 A program takes a tile of columns, of one head of one sequence, through all steps. A value is a tensor of two axes,
-(ROWS, COLUMNS) for a matrix, with 1 in place of an axis that it lacks. All rows are there at once, so that the passes
-that a plan has for CPUs are one. What a step reads is loaded a step ahead.
+(ROWS, COLUMNS) for a matrix, with 1 in place of an axis that it lacks. All rows are in registers at once, so the passes
+of a plan for CPUs become one. The inputs of a step are loaded a step ahead.
 
-The way back computes the states of a chunk of steps again, into memory of the program's own, and goes through it
-backward. What has no columns is summed over those of the tile; who launches the kernel adds up the tiles.
+The backward pass recomputes the states of a chunk of steps into the program's own memory, and then runs through it
+backward. Values without columns are summed over those of the tile; the caller of the kernel adds up the tiles.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from longwave.models.kernels.triton.emit import HEAD
 from longwave.models.kernels.triton.printer import FORMS
 
 SHAPES = {"ij": "(ROWS, COLUMNS)", "i": "(ROWS, 1)", "j": "(1, COLUMNS)", "": "(1, 1)"}
-"""Of values in registers, by their axes."""
+"""Shapes of values in registers, by their axes."""
 OUTSIDE = {
     "ij": ("(I * J)", "i * J + j", "rows & columns"),
     "i": ("I", "i", "rows"),
     "j": ("J", "j", "columns"),
     "": ("1", "one", "one == 0"),
 }
-"""Of values in tensors: how many numbers they have, where these lie, and which of the tile's exist."""
+"""Values in tensors: number of elements, their offsets, and the mask of those in the tile."""
 OWN = {"ij": ("(ROWS * COLUMNS)", "i * COLUMNS + lane"), "i": ("ROWS", "i"), "j": ("COLUMNS", "lane"), "": ("1", "one")}
-"""The same in the program's own memory, where all exist."""
+"""The same in the program's own memory, without a mask."""
 OPERATIONS = FORMS | {
     "sum_i": "sum_rows({0}, rows)",
     "part_j": "sum_columns({0}, columns)",
     "rows": "tl.full((1, 1), I, tl.float32)",
 }
 NAMES = {"drive": "d", "constant": "c", "kept": "x", "adjoint": "g", "output_adjoint": "e"}
-"""What values in registers are called. States before a step are s, on the way back b, where s are those after it."""
+"""Names of values in registers. States before a step are s, in the backward pass b, where s are those after it."""
 NUMBERS = ("T", "B", "H", "C")
-"""Arguments that must not cause a compilation of their own when they are 1 or divisible by 16."""
+"""Arguments that must not cause a separate compilation when they are 1 or divisible by 16."""
 SIZES = ("I", "J", "ROWS", "COLUMNS")
 BEGIN = (
     "task, tile, step = tl.program_id(0).to(tl.int64), tl.program_id(1), B * H",
@@ -44,7 +44,7 @@ BEGIN = (
     "j = tile * COLUMNS + lane",
     "rows, columns = i < I, j < J",
 )
-"""``first`` is where the first step lies in drives and outputs, ``head`` where the head lies in constants."""
+"""``first`` is the offset of the first step in drives and outputs, ``head`` that of the head in constants."""
 
 
 def emit(plan: MatrixPlan) -> str:
@@ -57,7 +57,7 @@ def emit(plan: MatrixPlan) -> str:
 
 
 def operands(plan: MatrixPlan, direction: str) -> list[Home]:
-    """Return the tensors that a kernel takes, in order."""
+    """Return the tensor arguments of a kernel, in order."""
     drives, states, constants = len(plan.drives), len(plan.states), len(plan.constants)
     if direction == "forward":
         parts = {"drive": drives, "start": states, "constant": constants, "output": 1, "last": states, "chunk": states}
@@ -121,7 +121,7 @@ class _Loop:
     """One direction, over the steps of a chunk.
 
     Attributes:
-        states: Of which the way back reads those before or after a step.
+        states: Those that the backward pass reads before or after a step.
     """
 
     def __init__(self, plan: MatrixPlan, program: MatrixProgram, back: bool) -> None:
@@ -138,11 +138,11 @@ class _Loop:
         self.read = {f"{held[name]}{k}": (name, k) for name, k in (*moving, *(("before", k) for k in self.states))}
 
     def fixed(self) -> list[str]:
-        """Return the lines that load what all steps read."""
+        """Return the lines that load the constants."""
         return [f"c{k} = {_load(f'constant{k}', 'head', self.plan.constants[k])}" for k in self.constants]
 
     def lines(self, *first: str) -> list[str]:
-        """Return the loop, whose steps begin with ``first``, and what is loaded before it."""
+        """Return the loop, whose steps begin with ``first``, and the loads before it."""
         sign, count = "-" if self.back else "+", len(self.plan.states)
         states, others = self.program.targets[:count], self.program.targets[count:]
         moved = {"at": f"at {sign} step"} | ({} if self.program is self.plan.forward else {"own": f"own {sign} 1"})
@@ -224,5 +224,5 @@ def _keep(pointer: str, axes: str, value: str) -> str:
 
 
 def _part(at: str, count: str, axes: str) -> str:
-    """Return where a value lies of which each tile has ``count`` of its own if it has no columns."""
+    """Return the address of a value of which each tile has its own ``count`` elements if it has no columns."""
     return at if "j" in axes else f"(tile * {count} + {at})"

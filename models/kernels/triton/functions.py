@@ -1,6 +1,6 @@
-"""What printed steps call: operations on vectors of d numbers, and products of rows and matrices.
+"""Functions called by printed steps: operations on vectors of d numbers, and products of rows and matrices.
 
-Kinks, infinities and NaN are as torch has them.
+Kinks, infinities and NaN are as in torch.
 """
 
 # mypy: ignore-errors
@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 INTERPRETED = tl.constexpr(os.environ.get("TRITON_INTERPRET") == "1")
-"""Whether Triton's interpreter runs the kernels. There a reduction of a tuple is a loop in Python, and very slow."""
+"""Whether Triton's interpreter runs the kernels. There a reduction of a tuple is a slow Python loop."""
 
 
 @triton.jit
@@ -23,10 +23,10 @@ def sigmoid(x):
 
 @triton.jit
 def tanh(x):
-    """Return tanh x, to 3e-7 of itself.
+    """Return tanh x, with a relative error of 3e-7.
 
-    libdevice's does not run in the interpreter. The form with exp loses digits near 0, so a polynomial takes over for
-    |x| < 0.625, that of tanhf in the Cephes library.
+    libdevice's does not run in the interpreter. The form with exp is inaccurate near 0, so a polynomial is used for |x|
+    < 0.625, that of tanhf in the Cephes library.
     """
     t = x * x
     p = (((-5.70498872745e-3 * t + 2.06390887954e-2) * t - 5.37397155531e-2) * t + 1.33314422036e-1) * t
@@ -36,7 +36,7 @@ def tanh(x):
 
 @triton.jit
 def softplus(x):
-    """Return log(1 + exp x); W. Kahan's form of log(1 + t) keeps the digits of a small t."""
+    """Return log(1 + exp x); W. Kahan's form of log(1 + t) is accurate for small t."""
     t = tl.exp(-tl.abs(x))
     u = 1.0 + t
     small = tl.where(u == 1.0, t, tl.log(u) * t / tl.where(u == 1.0, 1.0, u - 1.0))
@@ -115,8 +115,8 @@ def _add4(a, b, c, d, e, f, g, h):
 def products(v, w):
     """Return v[i] @ w[i] for rows (1, K) and tiles (K, N), 4 at most, in one reduction.
 
-    One reduction of a tuple costs the barriers of one product. Adding the products before it would break the chains of
-    fused multiply-adds, and a plain sum over 16 or more rows is rewritten into a dot in tf32 by Triton 3.6.
+    One reduction of a tuple costs as many barriers as one product. Adding the products before it would break the chains
+    of fused multiply-adds, and a plain sum over 16 or more rows is rewritten into a dot in tf32 by Triton 3.6.
     """
     N: tl.constexpr = len(w)
     x = ()

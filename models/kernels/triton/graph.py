@@ -1,8 +1,8 @@
-"""The graph schedule, for any d: per step and block products by torch.bmm and one kernel for the equations.
+"""The graph schedule, for any d: per step and block, products by torch.bmm and one kernel for the equations.
 
 On a GPU the launches of a window of steps are captured once as a CUDA graph and replayed; elsewhere they simply run.
-The graph has fixed addresses, so each window passes through buffers. Buffers and graphs of the last few shapes stay,
-of each thread and stream its own: two that ran at once would write into each other's.
+The graph has fixed addresses, so each window passes through buffers. Buffers and graphs of the last few shapes are kept
+per thread and stream: two that ran at once would otherwise overwrite each other.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ WINDOW = 64
 """Steps of a captured graph."""
 BLOCK = 256
 CAPTURING = threading.Lock()
-"""One capture at a time: torch waits for the whole GPU before each, which CUDA refuses while another goes on."""
+"""One capture at a time: torch synchronises the whole GPU before each, which CUDA refuses during another capture."""
 OPTIONS = {"num_warps": 4, "num_stages": 1, "enable_fp_fusion": True}
 
 
 class _Loop:
-    """Buffers for a window of steps, and its graph. Subclasses say in which order the steps run."""
+    """Buffers for a window of steps, and its graph. Subclasses define the order of the steps."""
 
     back = False
 
@@ -51,7 +51,7 @@ class _Loop:
         self.grid = (-(-batch * d // BLOCK), members)
 
     def load(self, w: Tensor, p: Tensor, u: Tensor) -> None:
-        """Put weights in place, in blocks; transposed for the forward loop."""
+        """Copy weights into the buffers, in blocks; transposed for the forward loop."""
         w = w if self.back else w.mT
         for buffers, part in zip(self.w, self.parts, strict=True):
             for buffer, (_, grid) in zip(buffers, part.runs, strict=True):
@@ -101,7 +101,7 @@ class _Loop:
             self.step(t)
         torch.cuda.current_stream(self.kept.device).synchronize()
         graph = torch.cuda.CUDAGraph()
-        # A stream of its own: torch frees the products' workspace of a whole stream with any graph captured on it
+        # A separate stream: torch frees the products' workspace of a whole stream with any graph captured on it
         # (pytorch#193402). Thread-local: what other threads do on the GPU meanwhile does not spoil the capture.
         self.stream = torch.cuda.Stream(self.kept.device)
         with CAPTURING, torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"):
@@ -117,12 +117,12 @@ class _Backward(_Loop):
 
 
 def _blocks(w: Tensor, grid: Grid) -> Tensor:
-    """Return the matrices (M, N, d, d) that ``grid`` names, side by side, (M, rows · d, columns · d)."""
+    """Return the matrices (M, N, d, d) in ``grid`` as one block matrix, (M, rows · d, columns · d)."""
     return torch.cat([torch.cat([w[:, n] for n in row], -1) for row in grid], -2)
 
 
 def _place(device: torch.device) -> tuple[int, int]:
-    """Return this thread and its stream."""
+    """Return the ids of this thread and its stream."""
     return threading.get_ident(), torch.cuda.current_stream(device).cuda_stream if device.type == "cuda" else 0
 
 
@@ -136,8 +136,8 @@ def _loop(
     device: torch.device,
     place: tuple[int, int],
 ) -> _Loop:
-    """Return the loop of a shape; ``place`` keeps those of other threads and streams apart."""
-    with torch.inference_mode(False):  # buffers of inference mode could not be written outside it later
+    """Return the loop of a shape; ``place`` separates threads and streams."""
+    with torch.inference_mode(False):  # buffers made in inference mode could not be written outside it
         return kind(steps, members, batch, d, device)
 
 
@@ -152,7 +152,7 @@ def forward(
     u: Tensor,
     keep: bool,
 ) -> Tensor:
-    """Do what ``row.forward`` does."""
+    """As ``row.forward``."""
     members, time, batch, d = out.shape
     loop = _loop(_Loop, steps, members, batch, d, out.device, _place(out.device))
     states, gates = len(start), steps.counts["G"]
@@ -187,7 +187,7 @@ def backward(
     u: Tensor,
     adjoints: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    """Do what ``row.backward`` does."""
+    """As ``row.backward``."""
     members, time, batch, d = out.shape
     loop = _loop(_Backward, steps, members, batch, d, out.device, _place(out.device))
     states, gates = len(start), steps.counts["G"]

@@ -8,7 +8,7 @@ import triton.language as tl
 from longwave.models.kernels.triton.row_kernels import load, numbers
 
 SIZES = ("R", "ss", "ks", "os", "gs", "ms")
-"""R = B·d and the members' strides: no compilation of their own for special values."""
+"""R = B·d and the members' strides: no separate compilation for special values."""
 
 
 @triton.jit(do_not_specialize=SIZES)
@@ -19,7 +19,7 @@ def block_kernel(
 ):  # fmt: skip
     """Run a block on rows of one step.
 
-    BEFORE and AFTER (M, B, NS, d) hold the states, KEPT (M, B, G + X, d) drives and kept rows; for the way back
+    BEFORE and AFTER (M, B, NS, d) hold the states, KEPT (M, B, G + X, d) drives and kept rows; in the backward pass
     ADJOINT (M, B, NS, d), SLOT (M, B, KO, d), SUMS (M, B, H + NU, d), to which terms are added, and GY (M, B, d), the
     adjoint of the step's output. PRODUCTS (M, B, NM, d) are the block's own.
     """

@@ -1,7 +1,7 @@
-"""The same loops, with half the memory a step: drives and what is kept for the way back are stored in bfloat16.
+"""The same loops with half the memory per step: drives and values saved for the backward pass are in bfloat16.
 
-Sums, states, outputs and gradients stay float32, in registers and outside. An error of one part in 256 of what is
-stored is the price, which a trial's ``precision`` names.
+Sums, states, outputs and gradients stay float32, in registers and outside. The cost is a relative error of 1/256 in
+stored values; a trial's ``precision`` records it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ forward = partial(run.forward, storage=torch.bfloat16)
 
 
 def kept_types(cell: Cell) -> tuple[torch.dtype, torch.dtype]:
-    """Return the types of what ``forward`` keeps. The last z of UnICORNN, which all others follow from, stays whole."""
+    """Return the types of the values saved by ``forward``. UnICORNN's last z, which determines the rest, is float32."""
     return torch.bfloat16, torch.float32 if cell.plan is None else torch.bfloat16
 
 

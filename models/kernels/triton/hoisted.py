@@ -11,11 +11,11 @@ from torch import Tensor
 from longwave.models.kernels.compiler.plan import Plan
 
 CHUNK = 256
-"""Steps whose drives are computed at once where they are stored in another type."""
+"""Steps whose drives are computed at once if they are stored in another type."""
 
 
 def drives(x: Tensor, v: Tensor, b: Tensor, gates: int, storage: torch.dtype = torch.float32) -> Tensor:
-    """Return V x + b, (M, T, B, G, d), stored in ``storage``; another one than that of x is filled chunk by chunk."""
+    """Return V x + b, (M, T, B, G, d), stored in ``storage``, chunk by chunk if that differs from x's type."""
     members, steps, batch, _ = x.shape
     if storage != x.dtype:
         e = x.new_empty(members, steps, batch, gates, v.shape[1] // gates, dtype=storage)
@@ -37,7 +37,7 @@ def input_gradients(e: Tensor, x: Tensor, v: Tensor, need_x: bool) -> tuple[Tens
 def matrix_gradients(
     plan: Plan, adjoints: Tensor, pre: Tensor, out: Tensor, kept: Tensor, start: Tensor, late: Tensor | None
 ) -> Tensor:
-    """Return dW, (M, N, d, d): for each matrix the sum over steps and rows of slot times what the matrix multiplied."""
+    """Return dW, (M, N, d, d): for each matrix the sum over steps and rows of slot times the row that it multiplied."""
     members, d = len(out), out.shape[-1]
     dw = out.new_zeros(members, len(plan.matrices), d, d)
     for g in plan.gradients:
@@ -45,7 +45,7 @@ def matrix_gradients(
         array, j = g.home
         if array == "before":
             sequence = out if j == 0 else kept[j - 1]
-            # The first step's source is the start, which lies elsewhere; to join them would copy the sequence.
+            # The first step's source is the initial state, stored elsewhere; joining them would copy the sequence.
             part = _outer(a[:, :1], start[j].unsqueeze(1)) + _outer(a[:, 1:], sequence[:, :-1])
         else:
             part = _outer(a, late if array == "late" else _row(plan, array, j, pre, out, kept))  # type: ignore[arg-type]
@@ -54,7 +54,7 @@ def matrix_gradients(
 
 
 def _row(plan: Plan, array: str, j: int, pre: Tensor, out: Tensor, kept: Tensor) -> Tensor:
-    """Return a row of all steps, (M, T, B, d): of the states after a step, or of what was kept."""
+    """Return a row of all steps, (M, T, B, d): of the states after a step, or of saved values."""
     if array == "after":
         return out if j == 0 else kept[j - 1]
     gates = len(plan.gates)

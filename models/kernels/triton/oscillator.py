@@ -1,7 +1,7 @@
-"""UnICORNN's loop: no matrix in it, so one lane runs one unit of one sequence over all steps.
+"""UnICORNN's loop: it has no matrix, so one lane runs one unit of one sequence over all steps.
 
-Backward is exact in two ways. *Anchored*, the default, reads y[n−1] from the outputs, which exist anyway, and computes
-z[n−1] back from z[n]: as good as keeping z. *Reversible* computes both back from the last step alone.
+Backward is exact in two ways. *Anchored*, the default, reads y[n−1] from the outputs, which exist anyway, and
+recomputes z[n−1] from z[n]: as accurate as storing z. *Reversible* recomputes both from the last step alone.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from torch import Tensor
 from longwave.models.kernels.triton.oscillator_kernels import backward_kernel, forward_kernel
 
 REVERSIBLE = False
-"""Whether backward computes y back too."""
+"""Whether backward also recomputes y."""
 BLOCK = 32
 """Lanes of a program: one warp."""
 AHEAD = 8
-"""Steps that loads run ahead: a load from memory takes longer than several steps."""
+"""Steps by which loads are ahead: a load from memory takes longer than several steps."""
 OPTIONS: dict[str, Any] = {"num_warps": 1, "num_stages": 1, "enable_fp_fusion": True}
 
 
@@ -44,7 +44,7 @@ def backward(
     u: Tensor,
     reversible: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return the adjoints of the drives, of the start, of α (M, 1), and of s and w (M, 2, d); z is the last one."""
+    """Return the adjoints of the drives, the initial state, α (M, 1), and s and w (M, 2, d); z is the last one."""
     members, steps, batch, d = drive.shape
     g_drive, g_start = torch.empty_like(out), torch.empty_like(start)
     sums = out.new_empty(3, members, batch, d)

@@ -11,7 +11,7 @@ from longwave.models.kernels.triton.row_kernels import load, store
 
 @triton.jit
 def ahead(base, step, at, inside, t, direction, AHEAD: tl.constexpr):
-    """Return the values of AHEAD steps, from the one at ``base`` on; t steps follow it."""
+    """Return the values of AHEAD steps, starting at ``base``; t steps follow it."""
     out = ()
     for i in tl.static_range(AHEAD):
         x = tl.load(base + tl.minimum(t, i) * direction * step + at, mask=inside, other=0.0)
@@ -31,7 +31,7 @@ def shift(values, base, step, at, inside, t, direction, AHEAD: tl.constexpr):
 
 @triton.jit
 def lane(P, U, S, k, R, M, SIZE: tl.constexpr, BLOCK: tl.constexpr):
-    """Return the place of a lane's unit, whether there is one, and its w, s, α and two of ``S``."""
+    """Return the index of a lane's unit, whether it exists, and its w, s, α and two of ``S``."""
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = at < R
     s, w = load(U + k * 2 * SIZE, SIZE, at % SIZE, inside, 2)
@@ -67,9 +67,9 @@ def backward_kernel(
 ):  # fmt: skip
     """Write the drives' adjoint GX, the start's GS (2, M, R) and the lanes' sums Q (3, M, R) for s, w and α.
 
-    Z (M, R) is the last z; GL (2, M, R) the last states' adjoints. ``before`` holds y of the steps before; at the last
-    turn the start's y takes its place. ANCHORED reads y and computes only z back; else the rounding of both grows with
-    the steps.
+    Z (M, R) is the last z; GL (2, M, R) the last states' adjoints. ``before`` holds y of the previous steps; in the
+    last iteration it is the initial y. ANCHORED reads y and recomputes only z; otherwise the rounding errors of both
+    grow with the steps.
     """
     k = tl.program_id(1).to(tl.int64)
     at, inside, w, s, alpha, start, z = lane(P, U, S, k, R, M, SIZE, BLOCK)

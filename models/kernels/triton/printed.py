@@ -20,7 +20,7 @@ from longwave.models.kernels.triton.printer import active
 RowRun = tuple[str, int, int]
 """Neighbouring rows that a product reads: the array, the first, the end."""
 Grid = tuple[tuple[int, ...], ...]
-"""Numbers of the recurrent matrices that stand, as blocks, in one larger matrix."""
+"""Indices of the recurrent matrices that are the blocks of a larger matrix."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class PrintedPlan:
     """The functions of a plan; see ``emit``.
 
     Attributes:
-        plan: What was printed.
+        plan: The printed plan.
         forward, back: Whole steps, for the row schedule: with delayed products hoisted, and inside.
         parts, back_parts: The same, block by block.
-        slots: Rows of adjoints that the way back yields.
+        slots: Number of adjoint rows from the backward pass.
     """
 
     plan: Plan
@@ -52,7 +52,7 @@ class PrintedPlan:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Return the kernels' constants: states, gates, other kept rows, matrices, scalars, vectors."""
+        """Return the kernels' constants: numbers of states, gates, other kept rows, matrices, scalars, vectors."""
         p = self.plan
         own = {"NS": p.states, "G": len(p.gates), "X": p.kept - len(p.gates)}
         return own | {"N": len(p.matrices), "H": len(p.nums), "NU": len(p.vecs)}
@@ -77,7 +77,7 @@ def printed(plan: Plan) -> PrintedPlan:
 
 
 def load_module(text: str) -> Any:
-    """Return a module of this text, from a file in Triton's cache (TRITON_CACHE_DIR) that is named by the text."""
+    """Return a module of this text, from a file in Triton's cache (TRITON_CACHE_DIR) named by its hash."""
     name = f"longwave_{hashlib.sha256(text.encode()).hexdigest()[:20]}"
     if name not in sys.modules:
         folder = Path(os.environ.get("TRITON_CACHE_DIR") or Path.home() / ".triton/cache") / "longwave"
@@ -95,7 +95,7 @@ def load_module(text: str) -> Any:
 
 
 def _runs(plan: Plan, program: Program, k: int) -> tuple[tuple[RowRun, Grid], ...]:
-    """Return what the product of block ``k`` reads: runs of neighbouring rows, and the matrices of each row by sum."""
+    """Return the inputs of block ``k``'s product: runs of neighbouring rows, and the matrices of each row by sum."""
     factors = [n.factors for n in program.blocks[k].sums]
     rows = sorted(
         (program.row(row), tuple(plan.matrices.index(f[i][1]) for f in factors))

@@ -1,4 +1,4 @@
-"""What is common to printed steps and blocks: names of values, operations, and a block that lives in memory."""
+"""Shared code of printed steps and blocks: names of values, operations, and a block with values in memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORMS = {
     "gt": "flag({0} > {1})", "ge": "flag({0} >= {1})", "eq": "flag({0} == {1})",
     "where": "tl.where({0} != 0.0, {1}, {2})",
 }  # fmt: skip
-"""Operations that are not functions of their own name in ``functions``."""
+"""Operations that are not functions of the same name in ``functions``."""
 
 
 def written(values: Sequence[str]) -> str:
@@ -24,12 +24,12 @@ def written(values: Sequence[str]) -> str:
 
 
 def active(blocks: Sequence[Block]) -> list[int]:
-    """Return the numbers of the blocks that do something."""
+    """Return the indices of the non-empty blocks."""
     return [k for k, block in enumerate(blocks) if block.sums or block.targets]
 
 
 class Printer:
-    """What both forms of a program share: names of values, and operations."""
+    """Base of both forms of a program: names of values, and operations."""
 
     def __init__(self, plan: Plan, way: str) -> None:
         self.plan, self.way = plan, way
@@ -44,7 +44,7 @@ class Printer:
         return self.names[n]
 
     def name(self, n: Node) -> str:
-        """Return the name of ``n``, or the number that it is."""
+        """Return the name of ``n``, or its constant."""
         return n.literal if n.op == "const" else self.names[n]
 
     def row(self, n: Node) -> str:
@@ -54,7 +54,7 @@ class Printer:
     blank = "zero"
 
     def operation(self, n: Node) -> str:
-        """Return the text that computes ``n``."""
+        """Return the expression of ``n``."""
         if n.op == "num":
             return f"p[{self.plan.nums.index(n)}]"
         if n.op == "vec":
@@ -64,7 +64,7 @@ class Printer:
 
 
 class StoredBlock(Printer):
-    """One block, which loads what it needs and stores what others need."""
+    """One block, which loads its inputs and stores the inputs of others."""
 
     blank = "tl.zeros_like(inside.to(tl.float32))"
 
@@ -84,7 +84,7 @@ class StoredBlock(Printer):
             if home[0] == "unit" and n in self.program.rows:
                 continue
             values.setdefault(home, [self._load(home)] if home[0] in ("sum", "unit") else []).append(self.row(n))
-        # All terms of a sum in one store: what a thread has stored another may load too early (triton#10924).
+        # All terms of a sum in one store: another thread may load a stored value too early (triton#10924).
         for home, terms in values.items():
             self.lines.append(f"tl.store({self._place(home)}, {' + '.join(terms)}, mask=inside)")
         return self.lines
@@ -97,5 +97,5 @@ class StoredBlock(Printer):
 
     def _load(self, home: Home) -> str:
         text = f"tl.load({self._place(home)}, mask=inside, other=0.0)"
-        # The adjoint that comes from outside meets the one of the later step wherever this is read.
+        # The adjoint from outside is added to that of the later step wherever this is read.
         return f"{text} + tl.load(gy, mask=inside, other=0.0)" if home == ("adjoint", 0) else text

@@ -11,23 +11,23 @@ from longwave.models.kernels.triton.printed import PrintedPlan
 from longwave.models.kernels.triton.row_kernels import backward_kernel, forward_kernel
 
 WARPS = {16: 1, 32: 1, 64: 4, 128: 8}
-"""Warps of a program by its width. 16 warps of 128 registers would spill more than 8 of 255 do."""
+"""Warps of a program by its width. 16 warps of 128 registers would spill more than 8 of 255."""
 MOST = 256
-"""Registers of a thread that weights may take: four matrices of 128² push out some dozens of others, which is cheap."""
+"""Registers per thread for weights: four matrices of 128² spill some dozens of others, which is cheap."""
 ROWS = 2**31
-"""Rows of pre-activations that fit the numbers of the way back."""
+"""Rows of pre-activations that the backward pass can index."""
 OPTIONS: dict[str, Any] = {"num_stages": 1, "maxnreg": 255, "enable_fp_fusion": True}
-"""Left to itself ptxas may settle on 64 registers and spill hundreds; fused multiply-adds go off by default in 3.10."""
+"""By default ptxas may choose 64 registers and spill hundreds; Triton 3.10 disables fused multiply-adds by default."""
 
 
 def width(hidden: int, matrices: int) -> int:
-    """Return the power of two, 16 or more, that holds d; without matrices one of 32 at most, for a part of the row."""
+    """Return the power of two, at least 16, that holds d; without matrices at most 32, for a part of the row."""
     size = max(16, 1 << (hidden - 1).bit_length())
     return size if matrices else min(size, 32)
 
 
 def registers(hidden: int, matrices: int) -> int:
-    """Return the registers of a thread that the weights take, for d of ``WARPS``."""
+    """Return the registers per thread for the weights, for d of ``WARPS``."""
     size = width(hidden, matrices)
     return matrices * size * size // (32 * WARPS[size])
 
@@ -49,7 +49,7 @@ def forward(
     Args:
         drive: (M, T, B, G, d); like ``out`` it may be a window of a longer time axis.
         w: (M, N, d, d), not transposed.
-        lags: (M,) int32 to put the delayed product into the loop; ``out`` then lies behind the past and h[0].
+        lags: (M,) int32 to put the delayed product into the loop; ``out`` then follows the past and h[0].
     """
     members, time, batch, d = out.shape
     last = torch.empty_like(start)
@@ -81,11 +81,11 @@ def backward(
 ) -> tuple[Tensor, Tensor]:
     """Fill ``adjoints`` (M, T, B, slots, d); return the start's adjoint, sums (M, B, H + K, d) for scalars, vectors.
 
-    ``pre`` and ``kept`` are what ``forward`` kept; ``g_out`` lies in memory like ``out``, with the adjoints of as many
-    states as are put out; ``adjoints`` lies like ``pre``.
+    ``pre`` and ``kept`` were saved by ``forward``; ``g_out`` has the memory layout of ``out``, with the adjoints of all
+    output states; ``adjoints`` has that of ``pre``.
 
     Raises:
-        ValueError: More rows than the kernel can number, at some 30 GB a unit.
+        ValueError: More rows than the kernel can index, at some 30 GB per unit.
     """
     members, time, batch, d = out.shape
     if (rows := members * batch * (pre.stride(0) // pre.stride(1))) >= ROWS:

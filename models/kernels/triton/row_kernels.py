@@ -1,9 +1,9 @@
 """The kernels of the row schedule: a program runs one sequence of one member over all its steps, weights in registers.
 
-Tensors are as wide as the layer, d; programs are as wide as the next power of two, their tail zero. What moves from
-step to step are numbers of rows, in 64 bits: a pointer for each tensor would take registers from the weights. Going
-back, those of pre-activations and adjoints have 32: stored in types of two sizes, they share no offset in bytes. What
-the next step needs is loaded a step ahead.
+Tensors have the width d of the layer; programs the next power of two, with a tail of zeros. Row indices in 64 bits
+advance from step to step: a pointer for each tensor would take registers from the weights. Backward, those of
+pre-activations and adjoints have 32 bits: stored in types of two sizes, they share no byte offset. The inputs of the
+next step are loaded a step ahead.
 """
 
 # mypy: ignore-errors
@@ -12,12 +12,12 @@ import triton
 import triton.language as tl
 
 SIZES = ("T", "B", "M", "TE", "TY")
-"""Kernel arguments that must not cause a compilation of their own when they are 1 or divisible by 16."""
+"""Kernel arguments that must not cause a separate compilation when they are 1 or divisible by 16."""
 
 
 @triton.jit
 def load(base, stride, at, inside, N: tl.constexpr):
-    """Return N vectors that lie ``stride`` apart, in float32 whatever they are stored in."""
+    """Return N vectors at distance ``stride``, in float32 for any storage type."""
     out = ()
     for i in tl.static_range(N):
         out = out + (tl.load(base + i * stride + at, mask=inside, other=0.0).to(tl.float32),)
@@ -26,7 +26,7 @@ def load(base, stride, at, inside, N: tl.constexpr):
 
 @triton.jit
 def store(base, stride, at, inside, values, FIRST: tl.constexpr, N: tl.constexpr):
-    """Write the vectors from number ``FIRST`` to N, ``stride`` apart."""
+    """Write the vectors with index ``FIRST`` to N, at distance ``stride``."""
     for i in tl.static_range(FIRST, N):
         tl.store(base + (i - FIRST) * stride + at, values[i], mask=inside)
 
@@ -53,7 +53,7 @@ def parameters(
 ):  # fmt: skip
     """Return the units, which of them exist, and one member's matrices, scalars and vectors.
 
-    A step without matrices has several programs a row, each with its own units.
+    A step without matrices has several programs per row, each with its own units.
     """
     at = tl.arange(0, WIDTH)[None, :]
     if N == 0:
@@ -77,10 +77,10 @@ def read(
     E, Y, K, S, SK, GY, e, y, r, start, B, plane, splane, at, inside, started,
     SIZE: tl.constexpr, NS: tl.constexpr, G: tl.constexpr, X: tl.constexpr, OUT: tl.constexpr, HAS_GY: tl.constexpr,
 ):  # fmt: skip
-    """Return what a backward step reads: the states before it, pre-activations, extras and the outputs' adjoints.
+    """Return the inputs of a backward step: the states before it, pre-activations, extras and the outputs' adjoints.
 
-    The states are those of the step before, B rows back, if ``started``, else the start S, which SK has in the type of
-    K: a choice of pointers, because a mask made from the loop's index is no boolean in the interpreter.
+    The states are those of the step before, B rows back, if ``started``, else the initial state S, which SK has in the
+    type of K: it selects pointers, because a mask from the loop index is not boolean in the interpreter.
     """
     s = (tl.load(tl.where(started, Y + y * SIZE - B * SIZE, S + start) + at, mask=inside, other=0.0),)
     for i in tl.static_range(1, NS):
@@ -102,7 +102,7 @@ def forward_kernel(
     """Write Y, the last states L and, if KEEP, the pre-activations over E and the other values in K.
 
     E (M, TE, B, G, d), Y (M, TY, B, d), K (NS − 1 + X, M, T, B, d), S and L (NS, M, B, d), W (M, N, d, d) transposed,
-    P (M, H), U (M, NU, d). With NEAR Y lies in the history of h, and LAG (M,) holds the lags.
+    P (M, H), U (M, NU, d). With NEAR Y is part of the history of h, and LAG (M,) holds the lags.
     """
     row, k = tl.program_id(0), tl.program_id(1).to(tl.int64)
     at, inside, w, p, u = parameters(W, P, U, k, SIZE, WIDTH, N, H, NU)
@@ -112,7 +112,7 @@ def forward_kernel(
     a = load(E + e * (G * SIZE), SIZE, at, inside, G)
     lag = tl.load(LAG + k)
     for t in range(T):
-        # At the last step it loads that step again: no mask can be made from t, see ``read``.
+        # The last step loads itself again: no mask can be made from t, see ``read``.
         following = load(E + (e + tl.minimum(T - 1 - t, 1) * B) * (G * SIZE), SIZE, at, inside, G)
         late = s[0]
         if NEAR:  # the history is written and read by different threads of this program
@@ -139,7 +139,7 @@ def backward_kernel(
     """Write the slots ADJ (M, TE, B, KO, d), the start's adjoint GS, sums Q (M, B, H + NU, d) of the terms.
 
     The other tensors are those of ``forward_kernel``, E and K kept by it, W not transposed; GY (M, TY, B, OUT, d)
-    holds the adjoints of the first OUT states after each step, SK lies like S.
+    holds the adjoints of the first OUT states after each step, SK has the layout of S.
     """
     row, k = tl.program_id(0), tl.program_id(1).to(tl.int64)
     at, inside, w, p, u = parameters(W, P, U, k, SIZE, WIDTH, N, H, NU)
@@ -164,7 +164,7 @@ def backward_kernel(
         if HAS_GY:
             g = plus_first(g, gy, OUT, NS)
         later = a
-        if NEAR:  # as in the forward loop; of the gates' slots those that no product is of are not loaded
+        if NEAR:  # as in the forward loop; slots of gates without a product are not loaded
             tl.debug_barrier()
             pointer = ADJ + tl.cast(e + tl.minimum(lag, i) * B, tl.int64) * (KO * SIZE)
             later = only(load(pointer, SIZE, at, inside, G), lag <= i, G)

@@ -1,6 +1,6 @@
 """One call of one recurrent layer over a whole sequence, forward and backward, in Triton.
 
-``forward`` and ``backward`` are the contract of every backend; float32 only. Nothing here writes into its inputs, and
+``forward`` and ``backward`` are the interface of every backend; float32 only. No function writes into its inputs, and
 no result shares memory with an input or with another result.
 """
 
@@ -21,7 +21,7 @@ SCHEDULES = {"row": row, "graph": graph}
 Shape = tuple[int, ...]
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 OLDEST = (7, 5)
-"""The oldest GPU that the kernels were compiled for."""
+"""The oldest supported compute capability."""
 
 
 def supports(cell: Cell, hidden: int) -> tuple[str, str]:
@@ -65,7 +65,7 @@ def flavour(cell: Cell, hidden: int) -> str:
 
 
 def kept_shapes(cell: Cell, M: int, T: int, B: int, d: int, m: int) -> tuple[Shape, Shape]:
-    """Return the shapes of what ``forward`` keeps for ``backward``: pre-activations, and values beside the output."""
+    """Return the shapes of the values that ``forward`` saves for ``backward``: pre-activations, and others."""
     if cell.plan is None:
         return (M, T, B, 1, d), (M, B, d)
     gates = len(cell.gates)
@@ -73,7 +73,7 @@ def kept_shapes(cell: Cell, M: int, T: int, B: int, d: int, m: int) -> tuple[Sha
 
 
 def kept_types(cell: Cell) -> tuple[torch.dtype, torch.dtype]:
-    """Return the types of what ``forward`` keeps."""
+    """Return the types of the values that ``forward`` saves."""
     return torch.float32, torch.float32
 
 
@@ -96,12 +96,12 @@ def forward(
     """Return the outputs (M, T, B, k d), the last states (NS, M, B, d) and two kept tensors, empty unless ``keep``.
 
     Args:
-        cell: Which recurrence.
+        cell: The recurrence.
         x, V, b: Input (M, T, B, p) and the drive's map (M, G·d, p), (M, G·d).
         W, P, U: Matrices (M, N, d, d), scalars (M, H), vectors (M, K, d).
-        state, past, lags: Start (NS, M, B, d); the outputs before it, (M, m, B, d), and the lags, for a delay.
-        keep: Whether a backward follows.
-        storage: The type that drives and kept tensors are stored in; see ``halved``.
+        state, past, lags: Initial state (NS, M, B, d); the outputs before it, (M, m, B, d), and the lags, for a delay.
+        keep: Whether a backward pass follows.
+        storage: The type of stored drives and kept tensors; see ``halved``.
         schedule: "row" or "graph", chosen by ``supports`` if not given.
     """
     start = state.contiguous()
@@ -112,7 +112,7 @@ def forward(
         out, last = oscillator.forward(e[:, :, :, 0], start, p, u)
         return (out, last, e, last[1].clone()) if keep else (out, last, nothing, out.new_empty(0))
     runner, steps, w = SCHEDULES[schedule or supports(cell, d)[0]], printed(cell.plan), W.contiguous()
-    whole = keep or cell.outputs > 1  # the states after the first are put out from where they are kept
+    whole = keep or cell.outputs > 1  # outputs after the first are read from the saved states
     kept = e.new_empty(kept_shapes(cell, members, time, batch, d, past.shape[1])[1] if whole else (0,))
     if cell.plan.looks_back:
         out, last = delayed.forward(runner, steps, e, kept, start, past, lags, w, p, u, keep)
@@ -146,8 +146,8 @@ def backward(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Return the gradients dx (empty unless ``need_x``), dV, db, dW, dP, dU, dstate, dpast.
 
-    gY and glast are the adjoints of the outputs and of the last states, ``None`` for zeros. What was kept stays as it
-    is, so a graph may be walked twice. ``reversible`` is for UnICORNN, ``oscillator.REVERSIBLE`` if not given.
+    gY and glast are the adjoints of the outputs and of the last states, ``None`` for zeros. Saved values are not
+    modified, so backward may run twice. ``reversible`` is for UnICORNN, ``oscillator.REVERSIBLE`` if not given.
     """
     start, out, p, u = state.contiguous(), Y[..., : state.shape[-1]].contiguous(), P.contiguous(), U.contiguous()
     gY, glast = (g if g is None else g.contiguous() for g in (gY, glast))

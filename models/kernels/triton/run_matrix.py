@@ -1,4 +1,4 @@
-"""Launch the kernels of a step on matrix states: memory, tiles, and the way back."""
+"""Launch the kernels of a step on matrix states: memory, tiles, and the backward pass."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from longwave.models.kernels.triton.row import OPTIONS
 from longwave.models.kernels.triton.run import missing_gpu
 
 MOST = 256
-"""Rows above which a tile of few columns leaves the registers."""
+"""Rows above which a tile of few columns exceeds the registers."""
 THREAD = 32
-"""Numbers of states, constants and their adjoints that a thread holds; a step's own values need as many registers.
+"""Numbers of states, constants and their adjoints per thread; a step's own values need as many registers.
 
 On an H200, at T 1000, B 32, d 64, 16 and 64 are within 4 % for the delta rule, and 1.4 and 1.3 times as slow for Mamba.
 """
 WARPS = 8
-"""Warps of a program at most."""
+"""Most warps of a program."""
 
 
 def advance(
@@ -45,12 +45,12 @@ def obstacle(plan: MatrixPlan, form: Form, device: torch.device) -> str:
 
 
 def flavour() -> str:
-    """Return what runs the loop."""
+    """Return a description of the backend."""
     return "Triton, a program for each tile of columns"
 
 
 def tile(plan: MatrixPlan, sizes: CallSizes) -> tuple[int, int, int]:
-    """Return rows and columns of a tile, powers of two, and warps: all rows, and as many columns as they can hold."""
+    """Return rows and columns of a tile, powers of two, and warps: all rows, and as many columns as fit."""
     rows, columns = (1 << (n - 1).bit_length() for n in (sizes.I, sizes.J))
     matrices = 2 * sum(axes == "ij" for axes in (*plan.states, *plan.constants))
     while columns > 1 and rows * columns * matrices > WARPS * 32 * THREAD:
@@ -65,7 +65,7 @@ def _kernels(plan: MatrixPlan) -> Any:
 
 
 class _Loop(torch.autograd.Function):
-    """A fused loop and its way back."""
+    """A fused loop and its backward pass."""
 
     @staticmethod
     def forward(ctx: Any, plan: MatrixPlan, *tensors: Tensor) -> tuple[Tensor, ...]:
@@ -91,12 +91,12 @@ class _Loop(torch.autograd.Function):
         drives, constants = ctx.saved_tensors[: len(plan.drives)], ctx.saved_tensors[len(plan.drives) :]
 
         def parts(kinds: Sequence[str], *lead: int) -> list[Tensor]:
-            """Return memory for gradients; of what has no columns each tile has its own."""
+            """Return memory for gradients; for values without columns each tile has its own."""
             own = [() if "j" in axes else (tiles,) for axes in kinds]
             return [output_adjoint.new_empty(*s, *lead, *sizes.shape(axes)) for s, axes in zip(own, kinds, strict=True)]
 
         def scratch(kinds: Sequence[str]) -> list[Tensor]:
-            """Return memory for the steps of a chunk, of each program its own."""
+            """Return memory for the steps of a chunk, separate for each program."""
             counts = [(rows if "i" in axes else 1) * (columns if "j" in axes else 1) for axes in kinds]
             return [output_adjoint.new_empty(tiles * sizes.tasks, sizes.chunk, count) for count in counts]
 

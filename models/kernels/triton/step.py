@@ -1,4 +1,4 @@
-"""A whole step as Triton's text, every value of it in registers, for the row schedule."""
+"""A whole step as Triton code, with all values in registers, for the row schedule."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from longwave.models.kernels.compiler.plan import Plan
 from longwave.models.kernels.triton.printer import Printer, active, written
 
 MOST = 4
-"""Products that one reduction takes."""
+"""Most products in one reduction."""
 
 
 class WholeStep(Printer):
-    """A whole step, every value of it in registers."""
+    """A whole step, with all values in registers."""
 
     def __init__(self, plan: Plan, way: str, near: bool) -> None:
         super().__init__(plan, way)
@@ -41,11 +41,11 @@ class WholeStep(Printer):
             self._block(k, self.program.blocks[k])
 
     def drive(self, gate: int) -> str:
-        """Return what the row of a gate holds before anything is kept there."""
+        """Return the content of a gate's row before anything is saved there."""
         return self.names.get(self.plan.gates[gate], f"a[{gate}]") if self.way == "forward" else f"a[{gate}]"
 
     def delayed(self) -> list[str]:
-        """Return the adjoints that an output gets by the delayed products of later steps."""
+        """Return the adjoints of an output from the delayed products of later steps."""
         rows = [f"tl.where(own, {self.last[('slot', gate)]}, later[{gate}])" for gate, _ in self.plan.delays]
         return self._products([(row, m) for row, (_, m) in zip(rows, self.plan.delays, strict=True)])
 
@@ -93,9 +93,9 @@ class WholeStep(Printer):
         return {"before": f"s[{j}]", "after": f"n[{j}]", "adjoint": f"g[{j}]"}[array]
 
     def _rest(self, n: Node, k: int) -> tuple[Node, list[str]]:
-        """Return the node that adds all else to a sum, and what it adds, which is there before the products.
+        """Return the node that adds all other terms to a sum, and those terms, available before the products.
 
-        Only one row is alive over the products then, and not each of the terms.
+        Then only one row is live during the products, not each of the terms.
         """
         top, terms = n, list[str]()
         while self.uses[top] == 1 and (users := [u for u in self.order if top in u.args and u.op == "add"]):
@@ -107,7 +107,7 @@ class WholeStep(Printer):
         return top, terms
 
     def _had(self, n: Node) -> str:
-        """Return the name of a value that needs no further product, and print what it is made of."""
+        """Return the name of a value that needs no further product, and print the operations below it."""
         if n.op != "const" and n not in self.names:
             if n in self.program.inputs:
                 return self.say(n, self._given(self.program.inputs[n]))
@@ -134,7 +134,7 @@ class WholeStep(Printer):
                 self.say(line.node, self._given(line.home) if line.home else self.operation(line.node))
         for n, home in block.targets:
             if home[0] == "unit" and n in self.program.rows:
-                continue  # a slot, which ``unit_slots`` adds up outside
+                continue  # a slot, summed outside by ``unit_slots``
             if home[0] in ("sum", "unit"):
                 self.added.setdefault(home, []).append(self.row(n))
             else:

@@ -200,7 +200,7 @@ REFUSED: dict[str, tuple[Callable[[Tensor], Tensor], str]] = {
     "a hook on a state": (hook, "mul, on whose gradient there is a hook,"),
     "a checkpoint": (
         lambda y: checkpoint(tanh, y, use_reentrant=False),
-        "tanh under torch.utils.checkpoint, or other hooks on what the way back needs,",
+        "tanh under torch.utils.checkpoint, or other hooks on tensors saved for the backward pass,",
     ),
     "a checkpoint of the old kind": (
         lambda y: checkpoint(tanh, y, use_reentrant=True),

@@ -46,7 +46,7 @@ def describe_filters() -> str:
 
 
 def draw_pool_filter(rows: Sequence[Row]) -> Pool:
-    """Draw what decides the pool, and return it: ranks are computed anew among its rows."""
+    """Draw the pickers of the pool, and return it: ranks are computed among its rows."""
     models = sorted({row.model for row in rows if row.kind == "reproduced"})
     families = sorted({row.family for row in rows if row.family})
     left, middle, right = st.columns(3)
@@ -58,8 +58,8 @@ def draw_pool_filter(rows: Sequence[Row]) -> Pool:
 
 
 def draw_row_filters(rows: Sequence[Row]) -> list[Row]:
-    """Draw what hides rows without another ranking, and return those that are left; rows that nobody trained here stay
-    but for the search.
+    """Draw the filters, which hide rows without changing ranks, and return the rows left; rows not trained here are
+    only filtered by the search.
     """
     first, second, third = st.columns(3)
     text = state.draw_text_field("Search", "q", container=first, hint="model, family, protocol, row").lower()
@@ -102,7 +102,7 @@ def draw_similarity_filter(
 
 
 def draw_column_choice() -> list[str]:
-    """Draw the choice of columns, and return their keys; none is those that say something of some row."""
+    """Draw the choice of columns, and return their keys; empty means those in which some row has an entry."""
     options = {column.key: column.heading for column in columns.of("dashboard") if column.key not in ALWAYS}
     return state.draw_choices("Columns", "columns", list(options), options.__getitem__)
 

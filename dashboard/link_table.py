@@ -39,9 +39,9 @@ def draw_link_table(
 
     Args:
         head: Headings of its columns.
-        lines: Cells by line.
-        label: What it shows, read out before it.
-        bold: Cells (line, column) that are set in bold on a ground of their own.
+        lines: Cells, line by line.
+        label: Its content, for screen readers.
+        bold: Cells (line, column) in bold on a coloured background.
     """
     headings = "".join(f"<th>{_escape(name)}</th>" for name in head)
     rows = "".join(

@@ -37,7 +37,7 @@ def write_address(key: str, value: str | Iterable[str], usual: str = "") -> None
 
 
 def draw_choice(label: str, key: str, options: Sequence[str], say: Writer = str, container: Any = st) -> str:
-    """Draw a picker of one of ``options`` and return the choice: that of the address, else the first.
+    """Draw a picker of one of ``options`` and return the choice: from the URL, else the first.
 
     Raises:
         ConfigError: The URL has another value; the picker is drawn all the same.

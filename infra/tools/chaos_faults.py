@@ -197,7 +197,7 @@ def _server_process() -> Iterator[Any]:
 
 
 def full_disks(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
-    """Fill the disk that the store or the checkpoints lie on, and make room again within three seconds."""
+    """Fill the disk of the store or of the checkpoints, and free it again within three seconds."""
     way, disk = draw.choice(ground.ways), folder / "disk"
     with _small_disk(disk):
         holds = draw.choice([{"url": f"sqlite:///{disk / 'store.db'}"}, {"storage": disk / "storage"}])

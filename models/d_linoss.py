@@ -44,7 +44,8 @@ class DLinOSS(LinearOscillators[DLinOSSWeights]):
 
     with A = Â clipped to the band from (√(1 + ΔG) − 1)²/Δ² to (√(1 + ΔG) + 1)²/Δ², so that
     eigenvalues are complex, with |λ|² = 1/(1 + ΔG). |λ|² starts uniform in [0.9², 1] and arg λ in [0, π], s as
-    N(0, 0.5²); Ĝ and Â follow. B and read-out start as LinOSS's. Â, Ĝ and s do not decay. Trainable numbers: 2dp + 3d.
+    N(0, 0.5²); Ĝ and Â follow from them. B and read-out start as in LinOSS. Â, Ĝ and s have no weight decay. Trainable
+    parameters: 2dp + 3d.
 
     Args: see ``Recurrence``.
     """

@@ -61,8 +61,8 @@ class LinOSS(LinearOscillators[LinOSSWeights]):
         x[n] = x[n-1] + Δ z[n]
 
     Eigenvalues have |λ|² = S with ``im`` and 1 with ``imex``. Â and s start as U(0, 1), B as U(−1/√p, 1/√p) in each
-    part. The read-out sees Re x and Im x, and starts as U(−1/√d, 1/√d) with bias 0. D u and the output map are a
-    residual block's, see ``base.block``. Â and s do not decay. Trainable numbers: 2dp + 2d.
+    part. The read-out sees Re x and Im x, and starts as U(−1/√d, 1/√d) with bias 0. D u and the output map belong to
+    the residual block, see ``base.block``. Â and s have no weight decay. Trainable parameters: 2dp + 2d.
 
     Args:
         scheme: ``im``, implicit, which is dissipative; ``imex``, implicit-explicit, which conserves energy.

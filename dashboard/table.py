@@ -14,10 +14,12 @@ from longwave.platform.boards.texts import DASH
 from longwave.platform.figures.palette import NEUTRAL, family_colour
 
 WIDTHS = {
-    "rank_low": 48, DOT: 26, "median": 190, "mean": 205, "parameters": 90, "searched": 120,
+    "rank_low": 48, DOT: 26, "median": 190, "parameters": 90,
     "verdict": 400, "published": 300, "departures": 420,
 }  # fmt: skip
 """Pixels."""
+AS_WIDE = ("title", "mean", "n", "searched")
+"""Columns that are as wide as what stands in them."""
 SIGN, NAME = 7.5, (90, 200)
 """Pixels per character, and smallest and largest width of a column fitted to its content."""
 
@@ -54,7 +56,7 @@ def text_width(texts: Sequence[str]) -> int:
 def table_headings(made: BoardView) -> dict[str, Any]:
     """Return the table's headings, widths in pixels, alignments and definitions."""
     column = st.column_config.Column
-    widths = {**WIDTHS, "title": text_width(made.texts["title"]), "n": text_width(made.texts.get("n", ()))}
+    widths = {**WIDTHS, **{key: text_width(made.texts.get(key, ())) for key in AS_WIDE}}
     return {
         key: column(name, width=widths.get(key), help=meaning, alignment=align)
         for key, (name, meaning, align) in board_table.column_headings(made).items()

@@ -36,6 +36,7 @@ CONFIG: dict[str, Any] = {
     "view": {"stroke": None},
     "axis": {"labelFontSize": LETTERS, "titleFontSize": LETTERS, "titleFontWeight": "normal", "labelLimit": 240,
              "gridColor": FAINT, "gridOpacity": 0.25, "domainColor": FAINT, "tickColor": FAINT},
+    "axisYDiscrete": {"labelFlush": False},
     "legend": {"labelFontSize": LETTERS, "titleFontSize": LETTERS, "labelLimit": 240, "orient": "top", "title": None},
 }  # fmt: skip
 

@@ -10,7 +10,17 @@ import altair as alt
 from longwave.platform.boards.overview import Overview
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import marked_median
-from longwave.platform.figures.frame import FAINT, LEGEND, LINE, Figure, Mark, as_data, frame_chart, width_condition
+from longwave.platform.figures.frame import (
+    FAINT,
+    LEGEND,
+    LINE,
+    ROOM,
+    Figure,
+    Mark,
+    as_data,
+    frame_chart,
+    width_condition,
+)
 
 NAMES = 150
 """Pixels that the names of boards take, which stand slanted above their columns."""
@@ -21,6 +31,8 @@ REACH = 3.0
 """Logarithm to base 2 of the ratios at both ends of the colours: 1/8 and 8."""
 PALE = 0.4
 """Opacity of a saturated board's cells: they say who comes nearest to a trivial predictor."""
+GRADIENT = 200
+"""Pixels of the bar that says what colours mean: beside the names of models it fits a phone."""
 LEAST, MOST = 0.01, 99.5
 """Smaller ratios are written as ``<0.01``, larger ones as ``>99``."""
 
@@ -66,17 +78,18 @@ def _draw(marks: list[Mark]) -> Figure:
     tint = alt.Color(
         "ratio:Q", scale=alt.Scale(domain=[-REACH, -REACH / 2, 0, REACH / 2, REACH], range=TINTS),
         legend=alt.Legend(
-            title="error / error of the best trivial predictor", values=ticks, gradientLength=260, titleLimit=0,
+            title="error / error of the best trivial predictor", values=ticks, gradientLength=GRADIENT, titleLimit=0,
             labelExpr="datum.value < 0 ? '1/' + pow(2, -datum.value) : pow(2, datum.value)",
         ),
     )  # fmt: skip
     base = alt.Chart(as_data(marks)).encode(x=x, y=y, tooltip=alt.Tooltip("tip:N", title=" "))
     faded = alt.Opacity("opacity:Q", scale=None)
     ink = alt.condition("datum.strong", alt.value(LIGHT), alt.value(DARK))
+    short = alt.ExprRef(f"width < {ROOM * len(boards)} ? replace(datum.text, '0.', '.') : datum.text")
     made = alt.layer(
         base.mark_rect(fill=LIGHT),  # what is pale is pale on a dark page, too
         base.mark_rect(stroke=FAINT, strokeOpacity=0.3).encode(color=tint, opacity=faded),
-        base.mark_text(fontSize=width_condition(len(boards), 11, 9)).encode(text="text:N", color=ink),
+        base.mark_text(fontSize=width_condition(len(boards), 11, 9), text=short).encode(color=ink),
     )
     summary = f"Error of {len(models)} models on {len(boards)} boards over that of the best trivial predictor"
     return frame_chart(made, summary, NAMES + LEGEND + LINE * len(models))

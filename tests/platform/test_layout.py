@@ -80,12 +80,17 @@ def test_platform_files_import_only_files_below_them() -> None:
         assert not above, f"{path.relative_to(ROOT)} imports {sorted(above)}, which stand above it."
 
 
-def test_each_room_of_sweeps_imports_only_those_before_it() -> None:
-    rooms, inside = "file plan place on_ray trackers run".split(), "longwave.platform.sweeps."
+def test_the_guide_for_contributors_has_the_same_order() -> None:
+    guide = (ROOT / ".github/CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert f"is: {', '.join(ORDER)}." in " ".join(guide.split())
+
+
+def test_each_folder_of_sweeps_imports_only_those_before_it() -> None:
+    folders, inside = "file plan place on_ray trackers run".split(), "longwave.platform.sweeps."
     for path in python_files("platform/sweeps"):
         name = path.relative_to(ROOT / "platform/sweeps").parts[0]
         used = {used.removeprefix(inside).split(".")[0] for used in imports(path) if used.startswith(inside)}
-        above = {u for u in used if name in rooms and (u not in rooms or rooms.index(u) > rooms.index(name))}
+        above = {u for u in used if name in folders and (u not in folders or folders.index(u) > folders.index(name))}
         assert not above, f"{path.relative_to(ROOT)} imports {sorted(above)}, which stand above it."
 
 

@@ -55,7 +55,8 @@ def test_json_has_every_field_of_a_row_and_what_follows_from_it(board: list[Row]
 
 
 def test_columns_leave_a_narrow_screen_one_after_another() -> None:
-    assert sorted(column.leaves for column in columns.COLUMNS if column.leaves) == list(range(1, 8))
+    turns = sorted(column.leaves for column in columns.COLUMNS if column.leaves)
+    assert len(turns) > 1 and turns == list(range(1, len(turns) + 1))
 
 
 def test_every_column_has_a_key_of_its_own_a_heading_a_sentence_and_views_that_exist() -> None:

@@ -1,4 +1,4 @@
-"""A headless Chromium, as benchmarks and tests of the Lab open it."""
+"""A headless Chromium for benchmarks and tests of the Lab."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ QUIET = (
     "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update", "--mute-audio",
 )  # fmt: skip
-"""What it is started with: it asks nobody for anything of its own accord, and runs in a container, also for root."""
+"""Its command-line options: no network requests of its own, and it runs in a container, also as root."""
 NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 DESKTOP: ViewportSize = {"width": 1400, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 844}
-"""Windows in which the Lab is looked at, in pixels."""
+"""Window sizes for the Lab, in pixels."""
 PATIENCE = 10.0
-"""Seconds that a server has to end."""
+"""Seconds within which a server must end."""
 FILTERS = "Pool, filters and order"
-"""What a board's filters are under."""
+"""Heading of a board's filters."""
 FIRST_LINE = """
 () => {
   const links = document.querySelector(".link-table td");
@@ -63,7 +63,7 @@ new Promise((found) => {{
 """Milliseconds from the click on a link until the page's first table has been painted."""
 
 SEARCHED = ("model 07", "model 1")
-"""What is typed into a board's search, in turn: so many rows are left that each is another table."""
+"""Search texts for a board, used in turn: each leaves a different table."""
 CHANGED = f"""
 () => {{
   const line = {FIRST_LINE};
@@ -119,7 +119,7 @@ def run_server(command: Sequence[str], ready: str) -> Iterator[tuple[str, psutil
 
 
 async def opened(browser: Browser, address: str) -> float:
-    """Return the milliseconds until the page's first table has been painted, in a browser that was never here."""
+    """Return the milliseconds until the page's first table has been painted, in a browser without a cache."""
     context = await browser.new_context(viewport=DESKTOP)
     page = await context.new_page()
     await page.goto(address, wait_until="commit")
@@ -129,7 +129,7 @@ async def opened(browser: Browser, address: str) -> float:
 
 
 async def filtered(page: Page, text: str) -> float:
-    """Return the milliseconds from a new search to the table that it leaves."""
+    """Return the milliseconds from a new search to the resulting table."""
     await page.get_by_role("textbox", name="Search", exact=True).fill(text)
     await page.evaluate(CHANGED)
     await page.keyboard.press("Enter")

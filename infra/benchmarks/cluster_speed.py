@@ -1,4 +1,4 @@
-"""How many times faster two nodes are than one, in one run."""
+"""Speed of two nodes relative to one, in one run."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ LOOK_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Scaling:
-    """A turn of the benchmark.
+    """One run of the benchmark.
 
     Attributes:
-        name: Which nodes trained.
-        nodes: How many.
-        seconds: From the first pack's start to the last one's end, starts of workers included.
-        hourly: Trials an hour.
+        name: The training nodes.
+        nodes: Their number.
+        seconds: From the first pack's start to the last one's end, including starts of workers.
+        hourly: Trials per hour.
         ratio: ``hourly`` over the mean of one node's.
-        share: Of its cores that the nodes got; less than nearly 1 means that others used them, too.
-        each: Core seconds a trial.
+        share: Share of their cores that the nodes got; well below 1 means that other processes used them too.
+        each: Core seconds per trial.
     """
 
     name: str
@@ -57,7 +57,7 @@ def measure_scaling(model: str, packs: int, members: int, epochs: int) -> list[S
 
     Raises:
         ConfigError: This machine has one core.
-        WorkerError: A pack did not come to its end.
+        WorkerError: A pack did not finish.
     """
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
@@ -86,7 +86,7 @@ def measure_scaling(model: str, packs: int, members: int, epochs: int) -> list[S
 
 
 class _PackEnds:
-    """Hears that packs end, and nothing else."""
+    """A sink that records only the ends of packs."""
 
     def __init__(self) -> None:
         self.over: set[str] = set()
@@ -112,7 +112,7 @@ class _PackEnds:
 
 @contextmanager
 def _count_core_seconds(cluster: LocalCluster) -> Iterator[Callable[[], float]]:
-    """Give what tells, after the block, how many core seconds the nodes used in it: looked at often, as workers end."""
+    """Yield a function that returns, after the block, the nodes' core seconds in it, polled often as workers end."""
     before, over = cluster.core_seconds(), threading.Event()
     seen = dict(before)
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser, Page
 
 OPENED, FILTERED, ANSWERED, MEMORY = 1500.0, 300.0, 1000.0, 600.0
-"""Asked for at most: ms until a page is painted, and until a filter has changed its table, one visitor alone; ms of the
+"""Upper bounds: ms until a page is painted, and until a filter has changed its table, one visitor alone; ms of the
 median answer with many sessions; MiB of the server."""
 PAGES = {
     "home": "",
@@ -66,8 +66,8 @@ class LabReport:
         opened: Milliseconds until the first table of a page was painted, by page, each in a browser without a cache.
         filtered: Milliseconds from a filter to the table that it leaves, one visitor alone.
         answered: The same with all sessions.
-        memory: Most MiB of the server.
-        load: Processes that wanted to run in the minute before: above the cores, times say little.
+        memory: Peak MiB of the server.
+        load: Load average of the minute before: above the number of cores, times are unreliable.
         floor: Milliseconds of a plain page of Streamlit's, until it is painted and until a filter has changed it.
     """
 
@@ -83,7 +83,7 @@ class LabReport:
 
     @property
     def targets(self) -> list[Target]:
-        """What is asked for, as found: medians."""
+        """Targets, with measured medians."""
         opened = [
             Target(f"ms to open {name}, its first table painted", median(times), OPENED, at_most=True)
             for name, times in self.opened.items()
@@ -104,11 +104,11 @@ def lab_benchmark(runs: int, repeats: int, sessions: int, turns: int, say: Calla
     """Return how fast the Lab is on a generated store.
 
     Args:
-        runs: Runs in the store, about.
-        repeats: Times that each page is opened and a filter changed.
+        runs: Approximate number of runs in the store.
+        repeats: Number of times that each page is opened and a filter changed.
         sessions: Visitors at once.
         turns: Clicks of each, one in ten seconds.
-        say: Told what is measured now.
+        say: Called with the current measurement.
 
     Raises:
         ConfigError: There is no Chromium.
@@ -132,7 +132,7 @@ def lab_benchmark(runs: int, repeats: int, sessions: int, turns: int, say: Calla
 
 @contextmanager
 def serve_lab(url: str) -> Iterator[tuple[str, psutil.Process]]:
-    """Serve the Lab of a store on a free port of this machine; give its address and the server's process."""
+    """Serve the Lab of a store on a free port of this machine; yield its address and the server's process."""
     command = [sys.executable, "-m", "longwave", "dashboard", "--store", url, "--port"]
     with run_server(command, "The Lab is at") as (address, lab):
         yield address, lab.children()[0]
@@ -180,7 +180,7 @@ async def _board(browser: Browser, address: str, number: int) -> Page:
 
 
 async def _clicking(browser: Browser, address: str, number: int, report: LabReport, turns: int) -> None:
-    """Visit a board and change its filter again and again, each session at a time of its own."""
+    """Visit a board and change its filter repeatedly, each session at its own times."""
     await asyncio.sleep(number * TURN / report.sessions)
     page = await _board(browser, address, number % 10)
     clock = asyncio.get_running_loop().time

@@ -1,4 +1,4 @@
-"""How fast linear recurrences run: the fused loop beside an eager loop and an eager scan of logarithmic depth."""
+"""Speed of linear recurrences: the fused loop, an eager loop, and an eager scan of logarithmic depth."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from longwave.platform.training.environment import describe
 SIZE = (4096, 8, 64)
 """T, B and d of the ratios."""
 LENGTHS = (1024, 4096, 16_384, 65_536)
-"""Of the exponent, with B = 1."""
+"""Lengths T for the exponent, with B = 1."""
 SPLIT = ((4096, 1, 64), (4096, 8, 64), (784, 50, 64), (500, 50, 32))
-"""T, B and d at which time is cut in pieces on two threads; the last two are of shipped sweeps."""
+"""T, B and d at which time is split into chunks on two threads; the last two are of shipped sweeps."""
 FORMS: Mapping[str, Mapping[str, Any]] = {
     "lru": {}, "s5": {}, "linoss": {}, "linoss imex": {"scheme": "imex"}, "d_linoss": {}, "mingru": {}, "minlstm": {},
     "rg_lru": {},
@@ -58,7 +58,7 @@ def build(form: str, d: int, inputs: int = 4) -> Recurrence[Any]:
 
 
 def best_time(run: Callable[[], Tensor], repeats: int, clock: Callable[[], float] = time.perf_counter) -> float:
-    """Return the milliseconds of the fastest of some calls forward and backward, after one that warms up."""
+    """Return the milliseconds of the fastest of some calls, forward and backward, after a warm-up."""
     times = []
     for _ in range(repeats + 1):
         start = clock()
@@ -70,7 +70,7 @@ def best_time(run: Callable[[], Tensor], repeats: int, clock: Callable[[], float
 def step_matrices(layer: Recurrence[Any], x: Tensor) -> tuple[Tensor, Tensor]:
     """Return A (T, B, d, s, s) and f (T, B, d, s) of s[n] = A[n] s[n-1] + f[n], by unit, for x (T, B, p).
 
-    What a step does to its states is linear, so that unit vectors show it. An A that no input changes is (1, 1, ...).
+    A step is linear in its states, so unit vectors give A. An input-independent A is (1, 1, ...).
     """
     w, states = layer.loop_weights(layer.held()), len(layer.STATE)
     T, B, d = x.shape[0], x.shape[1], layer.hidden_size
@@ -95,7 +95,7 @@ def step_matrices(layer: Recurrence[Any], x: Tensor) -> tuple[Tensor, Tensor]:
 def scan_in_log_depth(layer: Recurrence[Any], x: Tensor) -> Tensor:
     """Return the outputs by doubling: after k rounds each step holds what 2ᵏ steps before it add (Hillis and Steele).
 
-    States that do not act on one another are scanned apart, as a scan written for the model would.
+    Independent states are scanned separately, as a scan written for the model would.
     """
     A, f = step_matrices(layer, x)
     linked = A.detach().ne(0).flatten(0, 2).any(0) | torch.eye(A.shape[-1], dtype=torch.bool)
@@ -124,9 +124,10 @@ def _doubled(A: Tensor, f: Tensor) -> Tensor:
 
 
 def in_pieces(layer: Recurrence[Any], x: Tensor, pieces: int) -> Tensor:
-    """Return the outputs of time cut into pieces that run at once, each from zero, and then get what they start from.
+    """Return the outputs of time split into chunks that run in parallel, each from zero, and then get their initial
+    states.
 
-    What a start adds is found by a fused loop too, without a drive, over the length of a piece.
+    The effect of an initial state is computed by a fused loop too, without a drive, over the length of a chunk.
     """
     T, B = x.shape[:2]
     length = T // pieces
@@ -169,7 +170,7 @@ def measure(form: str, repeats: int) -> Timed:
 
 
 def measure_pieces(repeats: int) -> list[dict[str, Any]]:
-    """Return how much faster LRU's loop is with time cut in two or eight pieces, on two threads."""
+    """Return the speed-up of LRU's loop with time split into two or eight chunks, on two threads."""
     lines = []
     for T, B, d in SPLIT:
         layer, x = build("lru", d), torch.randn(T - T % 8, B, 4)

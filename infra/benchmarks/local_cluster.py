@@ -16,7 +16,7 @@ from longwave.platform.sweeps.on_ray.client import environment
 from longwave.platform.sweeps.on_ray.supervisor import base_folder
 
 LOOPBACK = {
-    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # or Ray takes 127.0.0.1 for this machine's name
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # otherwise Ray uses 127.0.0.1 as this machine's name
     "RAY_health_check_period_ms": "500",
     "RAY_health_check_failure_threshold": "4",  # by default a death is noticed after 15 s
 }
@@ -63,7 +63,7 @@ class LocalCluster:
         """Start a node and return its number.
 
         Args:
-            count: Packs of one CPU that it takes at a time.
+            count: Number of one-CPU packs that it runs at a time.
             cores: Cores of this machine for it and its children; all by default.
             labels: Its labels.
             env: Further environment variables of its children.
@@ -72,12 +72,12 @@ class LocalCluster:
         return len(self._all) - 1
 
     def processes(self, number: int) -> list[psutil.Process]:
-        """Return the living processes of a node."""
+        """Return the live processes of a node."""
         node = self._all[number]
         return [*psutil.Process(node.pid).children(recursive=True), psutil.Process(node.pid)] if _lives(node) else []
 
     def core_seconds(self) -> dict[tuple[int, float], float]:
-        """Return the CPU seconds of each living process of the nodes but the head, by process id and birth time."""
+        """Return the CPU seconds of each live process of the nodes except the head, by process id and start time."""
         seconds = {}
         for process in (p for number in range(1, len(self._all)) for p in self.processes(number)):
             with suppress(psutil.NoSuchProcess):

@@ -1,4 +1,4 @@
-"""How fast loops over matrix states run: fused beside the plain loop, the delta rule beside products of 32 steps."""
+"""Speed of loops over matrix states: fused and plain, and the delta rule against products of 32 steps."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from longwave.platform.training.environment import describe
 SIZES = ((512, 32, 64), (1024, 8, 64))
 """T, B and d."""
 STEPS = 32
-"""Steps whose products are taken at once."""
+"""Steps per product."""
 
 
 @dataclass(frozen=True)
 class Timed:
-    """Milliseconds of processor, forward and backward, of one model's loop alone and of its whole layer."""
+    """CPU milliseconds, forward and backward, of one model's loop alone and of its whole layer."""
 
     model: str
     T: int
@@ -44,12 +44,12 @@ class Timed:
 
 
 def processor_time(run: Callable[[], Tensor], repeats: int) -> float:
-    """Return the milliseconds of processor of the fastest of some calls forward and backward."""
+    """Return the CPU milliseconds of the fastest of some calls, forward and backward."""
     return best_time(run, repeats, time.process_time)
 
 
 def measure(name: str, layer: MatrixRecurrence[Any], T: int, B: int, repeats: int) -> Timed:
-    """Return the times of one layer on one thread; drives are given to the loops as they come out of the layer."""
+    """Return the times of one layer on one thread; the loops get the drives as computed by the layer."""
     x = torch.randn(T, B, layer.input_size)
     w = layer.weights(layer.held())
     tensors = [[t.detach().contiguous().requires_grad_() for t in of(w)] for of in (
@@ -89,7 +89,7 @@ def delta_by_products(q: Tensor, k: Tensor, v: Tensor, beta: Tensor) -> Tensor:
 
 
 def measure_products(layer: MatrixRecurrence[Any], T: int, B: int, repeats: int) -> dict[str, Any]:
-    """Return the times of the delta rule's loop and of its products, which give the same numbers."""
+    """Return the times of the delta rule's loop and of its products, which give equal results."""
     form = layer.form()
     shapes = {name: (1, T, B, form.heads, *form.shape(axes)) for name, axes in form.drives.items()}
     q, k, v, beta = (torch.randn(shape) for shape in shapes.values())

@@ -1,4 +1,4 @@
-"""The floor under the Lab's times: a page of Streamlit's own, of which nothing else takes time."""
+"""A lower bound of the Lab's times: a minimal Streamlit page."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def measure_plain(path: str, folder: Path, repeats: int) -> dict[str, list[float
     Args:
         path: Of Chromium.
         folder: Where the page is written.
-        repeats: Of each.
+        repeats: Number of measurements of each.
     """
     script = folder / "plain.py"
     script.write_text(PAGE, encoding="utf-8")

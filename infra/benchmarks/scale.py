@@ -1,7 +1,7 @@
-"""One driver, its store and a thousand simulated workers; what saturates first.
+"""One driver, its store and a thousand simulated workers: which saturates first.
 
-Everything but the workers is real: the plan, the leases, the pipes, the transactions, a driver that is killed at half
-of the trials and another that goes on.
+Everything but the workers is real: the plan, the leases, the pipes, the transactions, a driver that is killed after
+half of the trials and another that continues.
 """
 
 from __future__ import annotations
@@ -42,25 +42,25 @@ if TYPE_CHECKING:
     from longwave.platform.bench.report import Target
 
 PLANNED, RESUMED, OVERHEAD, MEMORY = 60.0, 5.0, 2.0, 1024.0
-"""Asked for at most: seconds to plan, seconds to the first pack of a resume, ms an epoch, MiB."""
+"""Upper bounds: seconds to plan, seconds to the first pack of a resume, ms per epoch, MiB."""
 PATIENCE = 600.0
-"""Seconds that a process which was told to end may take."""
+"""Seconds within which a process must end on request."""
 SPAWN = multiprocessing.get_context("spawn")
 
 
 @dataclass(frozen=True)
 class ScaleRun:
-    """What one database took.
+    """Measurements of one database.
 
     Attributes:
         path: The database.
         plan: ``seconds`` from settings to the last trial in the store, ``trials``, ``peak`` MiB of that process.
-        first, second: The driver that was killed and the one that went on: ``seconds``, ``cpu`` seconds of its process,
-            ``epochs`` and ``reports`` it heard, ``first`` and ``first_cpu``: seconds until the first pack had a worker,
+        first, second: The killed driver and the one that continued: ``seconds``, ``cpu`` seconds of its process,
+            ``epochs`` and ``reports`` received, ``first`` and ``first_cpu``: seconds until the first pack had a worker,
             ``peak`` MiB, ``latencies`` of transactions in ms, ``shares`` of the main thread's time.
-        asked: What questions of another process took during the second, in ms.
+        asked: Time of queries from another process during the second, in ms.
         audit: ``trials`` of the sweep, and those ``lost`` and ``duplicated``.
-        load: Processes that wanted to run, mean of a minute, after each part.
+        load: Load average of a minute, after each part.
     """
 
     path: str
@@ -73,18 +73,18 @@ class ScaleRun:
 
     @property
     def overhead(self) -> float:
-        """CPU ms of the second driver's process for each epoch that it was reported, from its start to its end."""
+        """CPU ms of the second driver's process per reported epoch, from its start to its end."""
         return 1000 * float(self.second["cpu"]) / int(self.second["epochs"])
 
     @property
     def pace(self) -> float:
-        """Epochs of trials a second that the second driver took, after its first pack had a worker."""
+        """Epochs per second processed by the second driver, after its first pack had a worker."""
         return int(self.second["epochs"]) / (float(self.second["seconds"]) - float(self.second["first"]))
 
     @property
     def targets(self) -> list[Target]:
-        """What is asked for, as found."""
-        from longwave.platform.bench.report import Target  # with it comes torch, which no driver loads
+        """Targets, with measured values."""
+        from longwave.platform.bench.report import Target  # imports torch, which no driver loads
 
         trials, workers = f"{self.plan['trials']} trials on {self.path}", "the simulated workers"
         peak = max(float(part["peak"]) for part in (self.first, self.second))
@@ -101,12 +101,12 @@ class ScaleRun:
 
 @dataclass(frozen=True)
 class ScaleReport:
-    """All that was measured.
+    """All measurements.
 
     Attributes:
         versions: Of packages and the machine, by name.
         size: Of the sweep.
-        runs: One a database.
+        runs: One per database.
     """
 
     versions: Mapping[str, str]
@@ -119,7 +119,7 @@ class ScaleReport:
         return all(run.audit["lost"] == run.audit["duplicated"] == 0 for run in self.runs)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data, with what follows from the measurements."""
+        """Return plain JSON data, with derived values."""
         runs = [asdict(run) | {"overhead": run.overhead, "pace": run.pace} for run in self.runs]
         judged = [target.to_dict() for run in self.runs for target in run.targets]
         versions, size = dict(self.versions), asdict(self.size)
@@ -127,12 +127,12 @@ class ScaleReport:
 
 
 def scale_benchmark(size: ScaleSize, only: str = "", say: Callable[[str], None] = lambda _: None) -> ScaleReport:
-    """Return what a simulated sweep takes, on SQLite and, with pgserver, on PostgreSQL.
+    """Return the measurements of a simulated sweep, on SQLite and, with pgserver, on PostgreSQL.
 
     Args:
         size: Of the sweep.
-        only: Begin of the URLs of the databases to measure; empty for all.
-        say: Is told what is measured.
+        only: Prefix of the URLs of the databases to measure; empty for all.
+        say: Called with the current measurement.
     """
     from longwave.platform.training.environment import describe
 
@@ -145,7 +145,7 @@ def scale_benchmark(size: ScaleSize, only: str = "", say: Callable[[str], None] 
 
 
 def _measure_database(url: str, size: ScaleSize, folder: Path, say: Callable[[str], None]) -> ScaleRun:
-    """Return what one database takes."""
+    """Return the measurements of one database."""
     path, load = url.partition(":")[0], dict[str, float]()
 
     def part(what: str) -> None:
@@ -173,17 +173,17 @@ def _measure_database(url: str, size: ScaleSize, folder: Path, say: Callable[[st
 
 
 def _in_own_process(work: Callable[..., Any], *arguments: Any) -> Any:
-    """Return what a function returns in a process of its own."""
+    """Return the result of a function run in a separate process."""
     with _start_process(send_result, work, *arguments) as child:
         return child()
 
 
 @contextmanager
 def _start_process(target: Callable[..., None], *arguments: Any) -> Iterator[Callable[..., Any]]:
-    """Start a process that gets a pipe behind its arguments; give what returns its word, with ``over`` asked for.
+    """Start a process with a pipe as last argument; yield a function that returns its message.
 
     Raises:
-        WorkerError: It ended without a word.
+        WorkerError: It ended without a message.
     """
     ours, theirs = SPAWN.Pipe()
     process = SPAWN.Process(target=target, args=(*arguments, theirs))
@@ -206,7 +206,7 @@ def _start_process(target: Callable[..., None], *arguments: Any) -> Iterator[Cal
 
 
 def print_report(report: ScaleReport, format: str) -> None:
-    """Print what a driver under simulated workers took."""
+    """Print the measurements of a driver with simulated workers."""
     if format == "json":
         print_json(report.to_dict())
         return

@@ -1,4 +1,4 @@
-"""The processes of ``scale.py``: one that plans, drivers, one that looks on, and what the store holds then.
+"""The processes of ``scale.py``: planner, drivers, an observer, and the audit of the store.
 
 Each function runs in a process of its own, so that its memory and its time are its own.
 """
@@ -39,21 +39,21 @@ NAME, TASK, SIMULATED = "scale", "adding", "virtual_workers"
 MODELS, HIDDEN = ("lem", "gru"), (4, 8, 12, 16, 20)
 CELLS = len(MODELS) * len(HIDDEN)
 LOOK_SECONDS = 1.0
-"""Between two looks of a second process."""
+"""Seconds between two queries of the observer."""
 AT_ONCE = 5_000
-"""Trials that are compared at once with what their workers said."""
+"""Trials compared at once with their workers' reports."""
 
 
 @dataclass(frozen=True)
 class ScaleSize:
-    """How large a simulated sweep is.
+    """The size of a simulated sweep.
 
     Attributes:
-        trials: Search trials, of ``CELLS`` cells; retrainings of the winners come to these.
+        trials: Search trials of ``CELLS`` cells; retrainings of the winners are added.
         workers: Virtual ones.
-        pack: Trials a pack.
+        pack: Trials per pack.
         epochs: Of a trial.
-        earlier: Runs of other sweeps that are in the store before.
+        earlier: Runs of other sweeps already in the store.
     """
 
     trials: int
@@ -71,11 +71,11 @@ class ScaleSize:
 
 
 class CountingRecorder(DriverMetrics):
-    """A driver's numbers, with what its benchmark needs beside them.
+    """A driver's metrics, with further ones for its benchmark.
 
     Args:
-        then: Is called when so many trials have ended.
-        half: How many; None for never.
+        then: Called when ``half`` trials have ended.
+        half: Number of trials; None for never.
     """
 
     def __init__(self, then: Callable[[], None] = lambda: None, half: int | None = None) -> None:
@@ -96,7 +96,7 @@ class CountingRecorder(DriverMetrics):
         super().started(pack, trials)
 
     def report(self, pack: str, report: Report) -> None:
-        """Count epochs as they are reported, one of a trial each; an epoch that is reported twice counts twice."""
+        """Count reported epochs, per trial; an epoch that is reported twice counts twice."""
         super().report(pack, report)
         self.epochs += len(report.points)
         self.reports += 1
@@ -118,12 +118,12 @@ def measure_plan(url: str, size: ScaleSize) -> dict[str, Any]:
 def measure_run(
     url: str, size: ScaleSize, storage: str, half: int | None = None, die: Callable[[dict[str, Any]], None] = print
 ) -> dict[str, Any]:
-    """Resume the sweep and run it to its end; return what that took.
+    """Resume the sweep and run it to its end; return the measurements.
 
     Args:
         url, size: Of the store and the sweep.
         storage: Folder of checkpoints.
-        half: Trials that end before ``die`` gets the same; None for never.
+        half: Number of trials after which ``die`` gets the measurements; None for never.
         die: Ends this process.
     """
     workers, began, cpu = Workers(size.workers, Path(storage)), time.perf_counter(), time.process_time()
@@ -142,7 +142,7 @@ def measure_run(
         return {**sums, **first, "latencies": latencies, "shares": shares.of_one()}
 
     recorder = CountingRecorder(lambda: die(summarise()), half)
-    # Workers find the simulated ones, which are no part of the package, on this path.
+    # Path of the simulated workers, which are not part of the package.
     environment = patch.dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
     with environment, Shares() as shares, running_workers(workers, SIMULATED), Store(url, create=False) as store:
         driver.resume_sweep(read_sweep_plan(store, NAME), store, workers, None, Console(file=io.StringIO()), recorder)
@@ -150,7 +150,7 @@ def measure_run(
 
 
 def killed_at_half(url: str, size: ScaleSize, storage: str, pipe: Connection) -> None:
-    """Run the sweep until half of its trials have ended, tell what that took, and die of SIGKILL."""
+    """Run the sweep until half of its trials have ended, report the measurements, and die of SIGKILL."""
 
     def die(summary: dict[str, Any]) -> None:
         pipe.send(summary)
@@ -160,7 +160,7 @@ def killed_at_half(url: str, size: ScaleSize, storage: str, pipe: Connection) ->
 
 
 def measure_questions(url: str, pipe: Connection) -> None:
-    """Ask what people ask while a sweep runs, until something is sent; then tell how long each question takes."""
+    """Run typical queries while a sweep runs, until a message arrives; then report the time of each."""
     took: dict[str, list[float]] = defaultdict(list)
     with Store(url, create=False) as store:
         other = next(iter(store.tasks()), TASK)
@@ -179,10 +179,10 @@ def measure_questions(url: str, pipe: Connection) -> None:
 
 
 def audit_results(url: str) -> dict[str, int]:
-    """Return how many trials were ``lost``: without the end and the curve their workers told, and ``duplicated``.
+    """Return how many trials were ``lost``, without the end and curve reported by their workers, and ``duplicated``.
 
-    What workers tell follows from a trial alone, so it is worked out anew here. A trial is trained twice where an
-    attempt follows on one that ended it, or two ended it.
+    Reports depend only on the trial, so they are recomputed here. A trial was trained twice if an attempt follows one
+    that finished it, or if two finished it.
     """
     lost = duplicated = 0
     with Store(url, create=False) as store:
@@ -207,7 +207,7 @@ def audit_results(url: str) -> dict[str, int]:
 
 
 def send_result(*given: Any) -> None:
-    """Send what a function returns: ``tell(function, *arguments, pipe)``."""
+    """Send the result of a function: ``tell(function, *arguments, pipe)``."""
     work, *arguments, pipe = given
     pipe.send(work(*arguments))
 
@@ -220,7 +220,7 @@ def percentiles(seconds: Sequence[float]) -> dict[str, float]:
 
 
 def peak_memory() -> float:
-    """Return the most memory that this process ever held, in MiB; 0 where the system does not say it."""
+    """Return the peak memory of this process in MiB; 0 if the system does not report it."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:

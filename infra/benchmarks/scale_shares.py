@@ -1,4 +1,4 @@
-"""Where a process's main thread spends its time: its stack is looked at a hundred times a second."""
+"""Where a process's main thread spends its time: its stack is sampled a hundred times per second."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Self
 
 SECONDS = 0.01
-"""Between two looks."""
+"""Seconds between two samples."""
 PARTS = {
     "planning": (
         "stored.py",
@@ -36,14 +36,14 @@ LEASES, WRITES = "store: leases", "store: what packs say"
 CHECKSUMS, READS = "store: checksums", "store: all else"
 
 OUTER = ("take", "release", "write")
-"""What a driver calls of its leases."""
+"""Functions of leases that a driver calls."""
 
 
 class Shares:
-    """Looks at the thread that made it, inside ``with``.
+    """Samples the thread that created it, inside ``with``.
 
     Attributes:
-        counts: How often each part was met.
+        counts: Number of samples in each part.
     """
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class Shares:
 
 
 def part_of(calls: list[tuple[str, str]]) -> str:
-    """Return the part of a driver's work that a stack is in.
+    """Return the part of a driver's work for a stack.
 
     Args:
         calls: File and function of each call, the innermost first.

@@ -1,4 +1,4 @@
-"""How far neighbours stay apart through the layers of untrained graph models, on a grid (thesis, Figures 7.2, 8.1)."""
+"""Oversmoothing through the layers of untrained graph models, on a grid (thesis, Figures 7.2, 8.1)."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ STUDY: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "G²-GCN": ("g2", {"p": 2.0, "shared": False}),
     "G²-GAT": ("g2", {"coupling": "gat", "p": 2.0, "shared": False}),
 }
-"""What the study compares: model, options and parameters."""
+"""The models compared: name, options and parameters."""
 
 
 def make_grid() -> Graphs:
-    """Return a square grid with four neighbours a node and features U[0, 1), (1, SIDE², 1), float64."""
+    """Return a square grid with four neighbours per node and features U[0, 1), (1, SIDE², 1), float64."""
     node = torch.arange(SIDE * SIDE).view(SIDE, SIDE)
     pairs = torch.cat([torch.stack((node[:, :-1].flatten(), node[:, 1:].flatten()), 1),
                        torch.stack((node[:-1].flatten(), node[1:].flatten()), 1)])  # fmt: skip
@@ -49,8 +49,8 @@ def trace_energies(model: str, layers: int, batch: Graphs, **chosen: Any) -> lis
 
     Args:
         model: Name of a graph model with ``layers``.
-        layers: Their number, one that the model takes.
-        batch: What it runs on, without members, in float64.
+        layers: Their number, which the model must support.
+        batch: The input, without members, in float64.
         chosen: Options and hyper-parameters.
     """
     layer = get_model(model).build(Sizes(batch.nodes.shape[-1], HIDDEN, 1, batch.positions), layers=layers, **chosen)
@@ -66,10 +66,10 @@ def trace_energies(model: str, layers: int, batch: Graphs, **chosen: Any) -> lis
 
 
 def study_models(layers: int = 100) -> dict[str, list[tuple[float, float]]]:
-    """Return ``traced`` on the grid of all that ``STUDY`` compares, by name.
+    """Return ``traced`` on the grid for all models of ``STUDY``, by name.
 
     Raises:
-        ConfigError: The models do not take that many layers, or PyTorch Geometric is not installed.
+        ConfigError: The models do not support that many layers, or PyTorch Geometric is not installed.
     """
     if missing := get_model("gcn").lacks():
         raise ConfigError(missing)

@@ -1,6 +1,6 @@
-"""How long a sweep takes to its first epoch, new or resumed, and what many small ones cost.
+"""Time of a sweep to its first epoch, new or resumed, and cost of many small trials.
 
-Beside it stands what Ray itself takes to be ready.
+The start time of Ray itself is measured too.
 """
 
 from __future__ import annotations
@@ -57,18 +57,18 @@ batch = 10
 steps = 1
 epochs = 1000000
 """
-"""A sweep that takes no step for long and never ends."""
+"""A sweep of short steps that never ends."""
 TRIALS = 500
 NO_FLOOR = f"{TRIALS} trials of one step, in packs, Ray up"
 PATIENCE = 300.0
-"""Seconds in which a sweep must have begun."""
+"""Seconds within which a sweep must have begun."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """One line: what was started, the seconds until it was there (the fewest of the repeats), and over the floor.
+    """One line: what was started, the fewest seconds until it was ready, and those above the floor.
 
-    ``over`` is None where Ray was up before.
+    ``over`` is None if Ray was already running.
     """
 
     what: str
@@ -80,12 +80,12 @@ def measure_starts(model: str, repeats: int) -> list[Start]:
     """Return the seconds of ``ray.init`` with one ready worker, which is the floor, and of sweeps.
 
     That is of a sweep's first epoch; of the first step of a killed driver's sweep on its resume, from the start of the
-    process on; and of 500 trials of one step in packs, with Ray up. They are measured in turns, so a change in the
-    machine's load meets all.
+    process on; and of 500 trials of one step in packs, with Ray up. They are measured in turn, so a change in the
+    machine's load affects all.
 
     Args:
-        model: What is trained, on FitzHugh-Nagumo.
-        repeats: Turns.
+        model: The model, trained on FitzHugh-Nagumo.
+        repeats: Number of turns.
     """
     get_task(TASK).load("")
     config = replace(some_configs(model, 1)[0], epochs=1)
@@ -118,7 +118,7 @@ def _measure_floor() -> float:
 
 
 class _Clock:
-    """Notes when the first epoch was trained."""
+    """A sink that records the time of the first epoch."""
 
     at = 0.0
 
@@ -166,7 +166,7 @@ def _measure_resume(model: str, options: list[str]) -> float:
 
 
 class _Small:
-    """A sweep that is run by the command in a folder of its own, and killed."""
+    """A sweep that is run by the command in its own folder, and killed."""
 
     def __init__(self, folder: Path, model: str, options: list[str]) -> None:
         self.folder = folder
@@ -175,7 +175,7 @@ class _Small:
         self.options = [*options, *where, "--workers", "1"]
 
     def until_new(self, verb: str, saved: bool) -> float:
-        """Return the seconds until it has taken a new step, and with ``saved`` kept a checkpoint; then it is killed."""
+        """Return the seconds until a new step and, with ``saved``, a checkpoint; then kill it."""
         what = str(self.folder / "small.toml") if verb == "run" else "small"
         program = [sys.executable, "-m", "longwave", "sweep", verb, what, *self.options]
         env = {**os.environ, VARIABLE: str(self.folder / "journal"), "LONGWAVE_CHECKPOINT_SECONDS": "0.1"}
@@ -192,7 +192,7 @@ class _Small:
 
 
 def _has_stepped(folder: Path) -> bool:
-    """Return whether a journal has an epoch that its newest training did not begin with."""
+    """Return whether a journal has a new epoch of its latest training."""
     for log in folder.glob("journal/*.jsonl"):
         began, last = None, 0
         for line in log.read_text().splitlines():
@@ -218,7 +218,7 @@ def _measure_many(model: str) -> float:
 
 
 def print_report(measured: Sequence[Start], format: str) -> None:
-    """Print how long starting takes."""
+    """Print the start times."""
     if format == "json":
         print_json([asdict(line) for line in measured])
         return

@@ -1,4 +1,4 @@
-"""Curve points a second in batches, and keyed commits a second by several processes."""
+"""Curve points per second in batches, and keyed commits per second by several processes."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from longwave.platform.storage.schema import CurveRow
 from longwave.platform.storage.store import Store
 
 BATCH = 500
-"""Curve points a commit: an epoch of a large pack."""
+"""Curve points per commit: an epoch of a large pack."""
 ASKED = {"points": 5_000.0, "commits": 1_000.0}
-"""What a second must take at least."""
+"""Lower bounds per second."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class StoreSpeed:
         name: What was measured.
         path: The database.
         writers: Processes that wrote.
-        rows: Rows they wrote in all, each there at the end.
-        per_second: ``points`` or ``commits`` a second.
-        ratio: ``per_second`` over what is asked of it.
+        rows: Rows they wrote in total, all present at the end.
+        per_second: ``points`` or ``commits`` per second.
+        ratio: ``per_second`` over its lower bound.
     """
 
     name: str
@@ -51,10 +51,10 @@ class StoreSpeed:
 
 
 def store_benchmark(points: int, commits: int, writers: int) -> list[StoreSpeed]:
-    """Return how fast a store is written, on SQLite and, with pgserver, on PostgreSQL.
+    """Return the write speed of a store, on SQLite and, with pgserver, on PostgreSQL.
 
     Args:
-        points: Curve points of one process, ``BATCH`` a commit.
+        points: Curve points of one process, ``BATCH`` per commit.
         commits: Commits of all processes, each of one row under its own key.
         writers: Processes of the second measurement.
     """
@@ -81,7 +81,7 @@ def _make_line(name: str, path: str, writers: int, rows: int, seconds: float) ->
 
 
 def _write_points(url: str, trial: str, first: int, rows: int, batch: int) -> float:
-    """Write epochs of a trial, ``batch`` a commit; return the seconds."""
+    """Write epochs of a trial, ``batch`` per commit; return the seconds."""
     made = [asdict(Point(trial, first + k, 1.0, 1.0, 1.0, 1.0)) for k in range(rows)]
     with Database(url, create=False) as database:
         start = time.perf_counter()
@@ -97,7 +97,7 @@ def _commit_rows(database: Database, rows: list[dict[str, object]]) -> None:
 
 @contextmanager
 def _write_together(url: str, trials: list[str], rows: int) -> Iterator[float]:
-    """Give the seconds that one process a trial takes, at once, to write rows a commit each."""
+    """Yield the seconds that concurrent processes, one per trial, take to write rows, one commit each."""
     spawn = multiprocessing.get_context("spawn")
     ready, processes = spawn.Barrier(len(trials) + 1), []
     for trial in trials:
@@ -122,7 +122,7 @@ def _write_alone(url: str, trial: str, rows: int, ready: object) -> None:
 
 
 def print_report(lines: Sequence[StoreSpeed], format: str) -> None:
-    """Print how fast a store is written."""
+    """Print the write speed of a store."""
     if format == "json":
         print_json([asdict(line) for line in lines])
         return

@@ -1,10 +1,10 @@
-"""The simulated workers of ``scale.py``: a process in the place of Ray's scheduler that trains nothing.
+"""The simulated workers of ``scale.py``: a process in place of Ray's scheduler that trains nothing.
 
-It takes work and says events as ``on_ray.scheduler`` does, over the same pipes, for as many virtual workers as are
-asked for. Their epochs take virtual seconds, so they say as much as its driver can take. Reports are gathered as real
-workers gather them; every twentieth pack loses its worker once, and goes on from a checkpoint. What a trial comes to
-follows from its id alone: whoever reads the store afterwards knows what must stand there. Successive halving, which
-needs a word from the store at each rung, is not simulated.
+It receives work and sends events as ``on_ray.scheduler`` does, over the same pipes, for any number of virtual workers.
+Their epochs take virtual seconds, so they report as fast as the driver can process. Reports are batched as by real
+workers; every twentieth pack loses its worker once, and continues from a checkpoint. The result of a trial depends only
+on its id, so the content of the store can be checked afterwards. Successive halving, which needs a decision from the
+store at each rung, is not simulated.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from longwave.platform.sweeps.place.devices import ClusterNode, Slot
 from longwave.platform.training.journal import Journal
 
 REPORT_SECONDS = 1.0
-"""As in ``on_ray.worker``: points are gathered this long, all else is sent at once."""
+"""As in ``on_ray.worker``: points are batched this long, everything else is sent at once."""
 LOOK_SECONDS = 0.2
-"""How often virtual workers look whether they are to drain."""
+"""Interval at which virtual workers check whether to drain."""
 BORN = 1.75e9
-"""Unix time at which each pack begins: an epoch's time must be the same when it is reported again."""
+"""Unix time at which each pack begins: an epoch's time must be the same if it is reported again."""
 SAVED_EVERY = 3
 """Epochs between two checkpoints."""
 FACTS = {"device": "virtual worker", "system": "simulated", "torch": "none", "commit": "0" * 40, "dirty": "false"}
-"""Where runs were; as many facts as a real one has would change nothing, as the store keeps them once."""
+"""Environment of runs; as many facts as in a real one would make no difference, as the store keeps them once."""
 
 
 def trial_curve(config: TrialConfig) -> list[float]:
-    """Return the validation metric of each epoch of a trial; one in twenty diverges, and has fewer than were asked."""
+    """Return the validation metric of each epoch of a trial; one in twenty diverges, and has fewer epochs."""
     number = int(config.id, 16)
     epochs = config.epochs if number % 20 else number // 20 % config.epochs
     return [(number * (2 * epoch + 1) % 1_000_003 + 1) / 1e6 for epoch in range(epochs)]
 
 
 def trial_end(config: TrialConfig, members: int, each: float) -> Run:
-    """Return how a trial ends that trains in a pack of so many, with so many seconds an epoch."""
+    """Return the run of a trial in a pack of a given size and seconds per epoch."""
     losses = trial_curve(config)
     best = min(losses, default=None)
     facts: dict[str, Any] = {"valid": best, "best_epoch": losses.index(best) + 1 if best else None, "members": members}
@@ -61,8 +61,8 @@ class VirtualPack:
 
     Args:
         key: Of the pack.
-        job: As ``Job.to_dict`` gives it.
-        storage: Folder of checkpoints; one here holds the number of its last epoch.
+        job: As returned by ``Job.to_dict``.
+        storage: Folder of checkpoints, which here contain the number of the last epoch.
     """
 
     def __init__(self, key: str, job: Mapping[str, Any], storage: Path) -> None:
@@ -72,7 +72,7 @@ class VirtualPack:
         self.curves = {c.id: trial_curve(c) for c in self.configs}
         self.ends = {c.id: min(len(self.curves[c.id]) + 1, c.epochs) for c in self.configs}
         self.last = max(self.ends.values())
-        self.seconds = 0.5 + int(key[:4], 16) % 1000 / 666  # 0.5 to 2 an epoch
+        self.seconds = 0.5 + int(key[:4], 16) % 1000 / 666  # 0.5 to 2 per epoch
         self.dies = int(key[-4:], 16) % 20 == 0
         self.saved = next((int(file.read_text()) for file in files if file.exists()), 0)
 
@@ -84,7 +84,7 @@ class VirtualPack:
         yield 0.0, {"event": "ended", "how": "over" if epoch == self.last else "paused", "why": ""}
 
     def _session(self, over: Callable[[int], bool]) -> Generator[tuple[float, dict[str, Any]], None, int]:
-        """Yield what one worker says until the last epoch, or until it is ``over``; return the epoch it came to."""
+        """Yield the events of one worker until the last epoch, or until it is ``over``; return its last epoch."""
         journal, epoch, gathered = Journal(), self.saved, 0.0
         yield 0.1, {"event": "started", "slot": asdict(Slot())}
         stand = [self._at(epoch) for epoch in range(1, epoch + 1)]
@@ -104,7 +104,7 @@ class VirtualPack:
         return epoch
 
     def _at(self, epoch: int) -> Report:
-        """Return what an epoch comes to."""
+        """Return the results of an epoch."""
         share = self.seconds / len(self.configs)
         points, runs = [], []
         for config in self.configs:
@@ -124,7 +124,7 @@ class VirtualPack:
         self.file.parent.mkdir(parents=True, exist_ok=True)
         partial = self.file.parents[1] / f"{self.key}.partial"
         partial.write_text(str(epoch))
-        partial.replace(self.file)  # whole, or as it was: a driver's death ends this process anywhere
+        partial.replace(self.file)  # atomic, as the driver's death may end this process at any point
 
 
 def run_jobs(
@@ -135,15 +135,15 @@ def run_jobs(
     draining: Callable[[], bool],
     say: Callable[[dict[str, Any]], None],
 ) -> None:
-    """Say what becomes of jobs on ``count`` workers, in the order in which it would happen.
+    """Send the events of jobs on ``count`` workers, in order of virtual time.
 
     Args:
         first: The first of them, and whether they are the last.
-        more: Yields the same of those that are handed out meanwhile; called with True, it waits for some.
+        more: Returns further jobs in the same form; called with True, it waits for some.
         count: Workers.
         storage: Folder of checkpoints.
-        draining: Says whether packs are to pause.
-        say: Takes events.
+        draining: Returns whether packs should pause.
+        say: Called with events.
     """
     packs, last, now = deque(first["jobs"].items()), first["last"], 0.0
     busy: list[tuple[float, str, dict[str, Any], Iterator[tuple[float, dict[str, Any]]]]] = []
@@ -166,7 +166,7 @@ def run_jobs(
 
 
 def main() -> None:
-    """Take work from standard input, a JSON line each, and say what becomes of it on standard output."""
+    """Read jobs from standard input, one JSON line each, and write their events to standard output."""
     stdin_queue = StdinQueue()
 
     def more(wait: bool) -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Laws that seeds' errors follow in simulated boards, and who is truly better under each."""
+"""Distributions of seeds' errors in simulated boards, and which models are truly better under each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 from scipy.stats import gamma, norm
 
 Seeds = int | tuple[int, ...]
-"""Of each model, or of the models in turn."""
+"""Number of seeds of each model, or of the models in turn."""
 CHANCE = math.log(10)
 """Log of the error at chance, where a seed that trained has about 1."""
 
@@ -27,9 +27,9 @@ class SeedLaw:
     Attributes:
         name: As in the table of the design.
         draw: Generator, models and seeds to errors, (models, seeds), infinite where diverged.
-        better: Models to a number each, (models,): of two, that with the larger is better on P(better seed) > ½, and
-            neither with the same.
-        named: By models and seeds, the rate of false claims where it is known to be above 5 %.
+        better: From the models to one number each, (models,): the one with the larger number is better, P(better seed)
+        > ½, and neither if they are equal.
+        named: By models and seeds, the rate of false claims if it is known to exceed 5 %.
     """
 
     name: str
@@ -44,7 +44,7 @@ def split_halves(m: int) -> NDArray[Any]:
 
 
 def spread_evenly(m: int, low: float, high: float) -> NDArray[Any]:
-    """Return numbers from ``low`` to ``high``, one a model, (models, 1)."""
+    """Return numbers from ``low`` to ``high``, one per model, (models, 1)."""
     return np.linspace(low, high, m)[:, None]
 
 
@@ -93,7 +93,7 @@ def even_shift(shape: float, low: float, high: float) -> float:
 def failing_law(
     share: float, at: float, half: bool, noise: float = 0.1
 ) -> Callable[[Generator, int, int], NDArray[Any]]:
-    """Return the law of normal logs of which a share of seeds sits at ``at``, chance or infinity, in log error.
+    """Return the law of normal logs with a share of seeds at ``at``, chance or infinity, in log error.
 
     With ``half`` only every model of the second half fails, and its other seeds are so much better that a seed of
     either half is better in half of all cases: (1 − share) Φ(δ / (σ √2)) = ½.
@@ -146,7 +146,7 @@ def every(m: int, k: int) -> NDArray[Any]:
 
 
 def learn_or_not(rng: Generator, m: int, n: int) -> NDArray[Any]:
-    """Return errors of seeds that learn all or stay at 50 %, either in half of all cases."""
+    """Return errors of seeds that learn fully or stay at 50 %, with equal probability."""
     return accuracy_error(np.where(rng.random((m, n)) < 0.5, 100.0, 50 + 0.3 * rng.standard_normal((m, n))))
 
 
@@ -240,8 +240,8 @@ UNEQUAL = (
 def one_in_16(*models: int) -> Mapping[tuple[int, Seeds], float]:
     """Return the rate of false claims of boards of so many models on which one row learns or not, by five seeds.
 
-    All five lie on one side in 2 of 32 cases, and no other row shows that a row can have two: whoever claims anything
-    by five seeds claims this.
+    All five lie on one side in 2 of 32 cases, and no other row shows that a row can have two: any test that can claim
+    anything with five seeds claims this.
     """
     return {(m, 5): 1 / 16 for m in models}
 
@@ -254,7 +254,7 @@ FEW_SEEDS = (
     SeedLaw("uniform logs", uniform_logs),
     SeedLaw("half diverge in half of their seeds", diverge_or_not_law(2, 0.05), named=one_in_16(2, 3)),
 )
-"""No pair differs on P(better seed): laws by which the rule for few seeds was chosen."""
+"""No pair differs on P(better seed): laws with which the rule for few seeds was chosen."""
 UNSEEN = (
     SeedLaw("unseen: a quarter in two states, rest log sd .1", two_states, named=one_in_16(2, 3, 8)),
     SeedLaw("unseen: an eighth learn or not, rest 75 ± 1", some_learn_law(8), named=one_in_16(2, 3, 8, 13)),
@@ -263,4 +263,4 @@ UNSEEN = (
     SeedLaw("unseen: a third on three levels, rest 75 ± 2", three_levels),
     SeedLaw("unseen: a third diverge in half of their seeds", diverge_or_not_law(3, 0.1), named=one_in_16(2, 3)),
 )
-"""No pair differs on P(better seed): laws that the rule for few seeds was not chosen by."""
+"""No pair differs on P(better seed): laws held out when the rule for few seeds was chosen."""

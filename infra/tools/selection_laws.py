@@ -1,4 +1,4 @@
-"""Laws of settings and seeds under which rules of selection are compared: an edition's runs, and some written down.
+"""Distributions of settings and seeds for comparing selection rules: from an edition's runs, and synthetic ones.
 
 A score is the log of an error, smaller is better, at 1/16, 1/8, 1/4, 1/2 and all of the epochs: ``SHARES``.
 """
@@ -26,7 +26,7 @@ LEARNED = -1.0
 
 
 class Settings(Protocol):
-    """Settings of some searches, (searches, settings), that were drawn from a law."""
+    """Settings of some searches, (searches, settings), drawn from a law."""
 
     @property
     def truth(self) -> Array:
@@ -61,7 +61,7 @@ class Normal:
         name: Of the law.
         sd: Median of the settings' standard deviations between seeds.
         varying: Standard deviation of their logs.
-        learnable: Share of settings that learn at all, each with a probability of its own; 1: all train alike.
+        learnable: Share of settings that can learn, each with its own probability; 1: all train alike.
     """
 
     name: str
@@ -130,7 +130,7 @@ class CellRuns:
 
     Attributes:
         sweep: Its sweep.
-        search: (trials, shares), the best score so far; nan after a trial was stopped.
+        search: (trials, shares), the best score so far; NaN after a trial was stopped.
         retrained: (seeds, shares).
     """
 
@@ -178,12 +178,12 @@ def _scores(trials: Sequence[Mapping[str, Any]]) -> Array:
 
 @dataclass(frozen=True)
 class EditionCell:
-    """A cell of an edition as a law: latent settings as its search shows them less its seeds' noise.
+    """A cell of an edition as a law: settings estimated from its search, without the noise of seeds.
 
     Attributes:
         name: Of its sweep.
         means: Of a setting's scores, (shares).
-        spread: A factor of the covariance of settings, (shares, shares).
+        spread: A factor of the settings' covariance, (shares, shares).
         noise: Residual curves of retrainings, one set a row of its board, (rows, seeds, shares): each setting has the
             noise of one row.
     """
@@ -221,7 +221,7 @@ def laws_of_edition(results: Path) -> list[EditionCell]:
     """Return a law for each cell of an edition; all constants of model A are computed here.
 
     The scores of a setting follow a chain over the shares, y[k+1] = a + b·y[k] + noise, whose slopes are fitted to a
-    board's trials that went on. What the retrainings of the winner vary by is taken from their covariance.
+    board's trials that went on. The covariance of the winner's retrainings is subtracted from theirs.
     """
     boards = defaultdict[str, list[CellRuns]](list)
     for cell in read_cells(results):
@@ -234,7 +234,7 @@ def _laws_of_board(cells: Sequence[CellRuns]) -> list[EditionCell]:
     for k in range(4):
         pairs = [cell.search[np.isfinite(cell.search[:, k + 1])][:, k : k + 2] for cell in cells]
         centred = np.concatenate([pair - pair.mean(0) for pair in pairs if len(pair) > 1] or [np.empty((0, 2))])
-        if len(centred) < 8:  # too few went on: as one rung earlier
+        if len(centred) < 8:  # too few trials continued: use the previous rung
             slopes[k], rests[k] = slopes[k - 1], rests[k - 1]
             continue
         x, y = centred.T

@@ -1,7 +1,7 @@
-"""Simulated boards: how often ranks, intervals of medians and overall scores are wrong, and what ranks find.
+"""Simulated boards: error rates of ranks, intervals of medians and overall scores, and the power of ranks.
 
-A case draws boards with a generator of its own, asks the platform about each, and returns lines. ``rank_cases`` and the
-like list them, to be run in any order on any number of processes.
+A case draws boards with its own generator, evaluates each with the platform, and returns lines. ``rank_cases`` and the
+like list them; they can run in any order on any number of processes.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ FEW_SHAPES: tuple[tuple[int, Seeds], ...] = (
     *((m, n) for n in (7, 10, 20) for m in (3, 8, 13)),
     (13, (10, 20)),
 )
-"""Of the laws that are hard on few seeds."""
+"""Of the laws that are hard with few seeds."""
 FALSE = 0.05
-"""Boards with a false claim, at most, but where a law names its rate."""
+"""Largest share of boards with a false claim, unless a law names its rate."""
 LOSS = {(3, 5): 0.18}
-"""Power below that of Welch's test on means, at most, where it is more than .05: the guard asks for no overlap."""
+"""Largest loss of power against Welch's test on means, if above .05: the guard requires no overlap."""
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,9 @@ def rank_cases(boards: int, shapes: Sequence[tuple[int, int]] = SHAPES) -> list[
 
 
 def few_seeds_cases(boards: int, shapes: Sequence[tuple[int, Seeds]] = FEW_SHAPES) -> list[Case]:
-    """Return the cases of false claims where few seeds may mislead; of 20 models and more half as many boards.
+    """Return the cases of false claims in which few seeds may mislead; of 20 models and more half as many boards.
 
-    Cells that a law names are drawn ten times as often: their rate is printed to be known, not to be below a bound.
+    Cells named by a law are drawn ten times as often: their rate is reported, not tested against a bound.
     """
     laws = (*FEW_SEEDS, *UNSEEN)
 
@@ -108,7 +108,7 @@ def seeded_generator(*name: object) -> Generator:
 
 
 def to_scores(table: NDArray[Any], seeds: Sequence[int] = ()) -> list[list[Score]]:
-    """Return errors as scores of rows, of each so many ``seeds`` or all: None where diverged."""
+    """Return errors as scores of rows, of each ``seeds`` or all seeds: None for diverged ones."""
     counts = seeds or [table.shape[1]] * len(table)
     rows = zip(table.tolist(), counts, strict=True)
     return [[None if math.isinf(error) else error for error in row[:n]] for row, n in rows]
@@ -125,7 +125,7 @@ def name_shape(m: int, n: Seeds) -> str:
 
 
 def at_most(claimed: float, share: float, cases: int) -> bool:
-    """Return whether a share is no higher than claimed: .01 above, or what chance adds to so few cases."""
+    """Return whether a share is at most as claimed, within .01 or the sampling error of few cases."""
     return share <= claimed + max(0.01, 3 * math.sqrt(claimed * (1 - claimed) / cases))
 
 
@@ -149,7 +149,7 @@ def false_claims(law: SeedLaw, m: int, n: Seeds, boards: int) -> list[Line]:
 
 
 def found_pairs(effect: Effect, m: int, n: int, boards: int) -> list[Line]:
-    """Return the share of true pairs found, beside that of Welch's test on means, and for sds the power computed."""
+    """Return the share of true pairs found, that of Welch's test on means, and for sds the computed power."""
     rng = seeded_generator(effect.name, m, n)
     truth = np.sign(second_half(m)[:, None] - second_half(m))
     there = truth > 0
@@ -160,7 +160,7 @@ def found_pairs(effect: Effect, m: int, n: int, boards: int) -> list[Line]:
         theirs += (means_apart(errors)[there] > 0).mean() / boards
     case = f"{effect.name}; {m} models, {n} seeds"
     loss = LOSS.get((m, n), 0.05)
-    # Pairs of a board share their seeds: a whole board is the unit that chance draws.
+    # Pairs of a board share seeds: the sampling unit is a whole board.
     noise = 3 * math.sqrt(0.25 / boards) / 2
     claimed = "printed" if effect.failing else f"power ≥ Welch on means − {loss:.2f}"
     held = bool(effect.failing or ours >= theirs - loss - min(noise, 0.1) * (boards < 100))
@@ -173,7 +173,7 @@ def found_pairs(effect: Effect, m: int, n: int, boards: int) -> list[Line]:
 
 
 def means_apart(errors: NDArray[Any], alpha: float = 0.05) -> NDArray[Any]:
-    """Return who was better by the test that came before: Welch's on means of the seeds that ended, with Holm's."""
+    """Return which are better by the earlier test: Welch's on means of finished seeds, with Holm's adjustment."""
     m = len(errors)
     ended = np.isfinite(errors)
     known = np.flatnonzero(ended.sum(1) > 1)
@@ -217,7 +217,7 @@ def interval_cases(cases: int, seeds: Sequence[int] = (5, 10, 20)) -> list[Case]
 
 
 def median_covered(law: MedianLaw, n: int, cases: int) -> list[Line]:
-    """Return how often the interval of the median holds the law's median."""
+    """Return how often the interval of the median contains the law's median."""
     rng = seeded_generator(law.name, n)
     errors = law.quantile(rng.random((cases, n)))
     errors[rng.random((cases, n)) < law.failing] = law.at
@@ -242,7 +242,7 @@ def overall_cases(cases: int) -> list[Case]:
 
 
 def score_covered(tasks: int, lost: float, n: int, cases: int) -> list[Line]:
-    """Return how often a score's interval holds the mean gain, where a share of seeds diverges and scores 0."""
+    """Return how often a score's interval contains the mean gain, if a share of seeds diverges and scores 0."""
     rng = seeded_generator(tasks, lost, n)
     middle = 0.9 - np.linspace(0, 0.5, tasks)
     gains = np.clip(middle[:, None] + 0.03 * rng.standard_normal((cases, tasks, n)), 0.0, 1.0)
@@ -253,13 +253,13 @@ def score_covered(tasks: int, lost: float, n: int, cases: int) -> list[Line]:
 
 
 LEARNING = ((1, 0.5), (1, 0.2), (2, 0.5), (2, 0.1))
-"""Every how manieth task is learnt or not, and the share of its seeds that do not learn; other tasks are constant."""
+"""Every n-th task is learnt or not, and the share of its seeds that do not learn; other tasks are constant."""
 RARE = {(5, 2, 0.1, 5): 0.6, (5, 2, 0.1, 10): 0.85, (5, 2, 0.1, 20): 0.88}
-"""Tasks, every how manieth, share that fails, seeds: coverage where so few seeds fail that often none is seen."""
+"""Tasks, n, share that fails, seeds: coverage if failures are so rare that often none is seen."""
 
 
 def learning_covered(tasks: int, part: int, fail: float, n: int, cases: int) -> list[Line]:
-    """Return how often a score's interval holds the mean gain, where seeds gain all or nothing on some tasks."""
+    """Return how often a score's interval contains the mean gain, if seeds gain all or nothing on some tasks."""
     rng = seeded_generator("learning", tasks, part, fail, n)
     gains = (rng.random((cases, tasks, n)) >= fail).astype(float)
     there = np.arange(tasks) % part == part - 1
@@ -280,7 +280,7 @@ def _covered_line(case: str, gains: NDArray[Any], truth: float, least: float, rn
 
 
 def false_mean_ranks(tasks: int, n: int, cases: int) -> list[Line]:
-    """Return the share of overviews of four equal models with any mean rank that its range does not allow."""
+    """Return the share of overviews of four equal models with a mean rank outside its range."""
     rng = seeded_generator("mean ranks", tasks, n)
     wrong = 0
     for _ in range(cases):

@@ -23,7 +23,7 @@ from longwave.platform.statistics.stats import Estimate
 
 SCALE = Scale()
 COVERED = 0.93
-"""Least coverage of an interval that says 95 %."""
+"""Smallest coverage of a 95 % interval."""
 SEEN = 5
 """Seeds of each row at the time of a promise."""
 
@@ -44,13 +44,13 @@ class PairLaw:
 
     @property
     def name(self) -> str:
-        """What is drawn, in words."""
+        """The distribution, in words."""
         lost = f", {self.diverged[0]:.0%} and {self.diverged[1]:.0%} diverge" if any(self.diverged) else ""
         return f"logs {self.effect:g} apart, sd {self.stds[0]:g} and {self.stds[1]:g}{lost}"
 
     @property
     def better(self) -> float:
-        """Probability that a seed of the first row is better, two that diverged half."""
+        """Probability that a seed of the first row is better; two diverged ones count half."""
         a, b = self.diverged
         ended = NormalDist().cdf(self.effect / math.hypot(*self.stds))
         return (1 - a) * (1 - b) * ended + (1 - a) * b + a * b / 2
@@ -98,9 +98,9 @@ class SeedPairLaw:
     """Two rows whose errors share a factor of each seed.
 
     Attributes:
-        name: What is drawn.
-        own: Of a generator and a shape, the logs of what is not shared, with the median of differences 0.
-        shared: Standard deviation of the logs of what is.
+        name: The distribution.
+        own: From a generator and a shape, the unshared part of the logs, with median difference 0.
+        shared: Standard deviation of the shared part.
         lost: Share of each row's seeds that diverge.
     """
 
@@ -135,21 +135,21 @@ def pair_cases(cases: int, seeds: Sequence[int] = (3, 5, 10)) -> list[Case]:
 
 
 def better_covered(law: PairLaw, n: int, cases: int) -> list[Line]:
-    """Return how often the interval of P(better) holds that of the law."""
+    """Return how often the interval of P(better) contains the law's value."""
     rng = seeded_generator(law.name, n)
     held = sum(_is_inside(improvement(*law.draw(rng, n), SCALE), law.better) for _ in range(cases)) / cases
     return [_coverage_line(f"P(better) {law.better:.2f}: {law.name}, n {n}", held, cases)]
 
 
 def ratio_covered(law: PairLaw, n: int, cases: int) -> list[Line]:
-    """Return how often the interval of the ratio holds that of the law."""
+    """Return how often the interval of the ratio contains the law's value."""
     rng, truth = seeded_generator("ratio", law.name, n), math.exp(-law.effect)
     held = sum(_is_inside(ratio(*law.draw(rng, n), SCALE), truth) for _ in range(cases)) / cases
     return [_coverage_line(f"ratio {truth:.2g}: {law.name}, n {n}", held, cases)]
 
 
 def seeds_paired(law: SeedPairLaw, n: int, cases: int) -> list[Line]:
-    """Return how often equal rows are decided seed by seed, and how often unequal ones beside the unpaired test."""
+    """Return how often equal rows are decided by paired seeds, and unequal ones, compared with the unpaired test."""
     rng = seeded_generator("seed by seed", law.name, n)
     false = sum(paired_contrast(*law.draw(rng, n), SCALE).decision != "undecided" for _ in range(cases)) / cases
     case = f"equal seeds, {law.name}; n {n}"
@@ -163,7 +163,7 @@ def seeds_paired(law: SeedPairLaw, n: int, cases: int) -> list[Line]:
 
 
 def check_promised_seeds(law: PairLaw, cases: int) -> list[Line]:
-    """Return how often the seeds that two typical rows of five promise decide; 30 in 100 more must be enough."""
+    """Return how often the number of seeds promised from two typical rows of five decides; 30 % more must be enough."""
     more = more_seeds(*law.typical(SEEN), SCALE)
     assert more is not None
     n, rng = SEEN + more, seeded_generator("promise", law.name, more)

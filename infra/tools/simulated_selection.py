@@ -1,4 +1,4 @@
-"""Simulated searches: what rules of selection cost, and how good the settings are that they choose."""
+"""Simulated searches: the cost of selection rules, and the quality of the chosen settings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tree import ROOT
 GATE = 0.25
 """Share of the settings still trained that must beat the constant predictor before a rung may stop any."""
 GATE_MOST = 12
-"""Settings that go on at most where they do not."""
+"""Most settings that continue if they do not."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,14 @@ class Rule:
 
     Attributes:
         draws: Settings, one training each.
-        kept: Settings that go on after 1/16, 1/8, 1/4 and 1/2 of the epochs; after the last of these nobody does where
-            there is a race and ``whole`` is false.
-        finalists, seeds: The best settings train whole with so many fresh seeds; 0: the search's best score wins.
-        best, more: The best of these get so many seeds more.
-        whole: Whether survivors of the search end their trainings.
+        kept: Settings that continue after 1/16, 1/8, 1/4 and 1/2 of the epochs; none after the last of these if there
+        is a race and ``whole`` is false.
+        finalists, seeds: The best settings are trained in full with so many fresh seeds; 0: the search's best score
+        wins.
+        best, more: The best of these get so many further seeds.
+        whole: Whether survivors of the search finish training.
         own: Whether a finalist's training of the search counts in the race.
-        gate: Whether a rung stops nobody while too few beat the constant predictor.
+        gate: Whether a rung stops no setting while too few beat the constant predictor.
         median: Whether finalists are compared by medians; else by means.
     """
 
@@ -59,7 +60,7 @@ class Rule:
 
     @property
     def name(self) -> str:
-        """What it does, in words."""
+        """The rule in words."""
         text = " → ".join(map(str, (self.draws, *self.kept)))
         if self.finalists:
             text += f", then {self.finalists} × {self.seeds}"
@@ -71,10 +72,10 @@ class Rule:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a rule gives on average.
+    """Average results of a rule.
 
     Attributes:
-        cost: Whole trainings of search and race.
+        cost: Full trainings in search and race.
         regret: Log error of the chosen setting's median above that of the best of the first 32 settings.
         near: Share of searches whose choice is within 5 % of the best of 48 settings.
         truth: Log error of the chosen settings.
@@ -87,7 +88,7 @@ class Outcome:
 
 
 def simulate(rule: Rule, law: Law, rng: Generator, searches: int = 2000) -> Outcome:
-    """Return what a rule gives on searches drawn from a law; equal generators draw the same settings for all rules."""
+    """Return a rule's results on searches drawn from a law; equal generators draw the same settings for all rules."""
     settings = law.draw(rng, searches, 48)
     chosen, cost = choose(rule, settings, rng)
     truth = np.take_along_axis(settings.truth, chosen[:, None], 1)[:, 0]
@@ -97,7 +98,7 @@ def simulate(rule: Rule, law: Law, rng: Generator, searches: int = 2000) -> Outc
 
 
 def choose(rule: Rule, settings: Settings, rng: Generator) -> tuple[Array, Array]:
-    """Return the setting that each search chooses, and its cost in whole trainings."""
+    """Return the setting chosen by each search, and its cost in full trainings."""
     searches = len(settings.truth)
     index = np.tile(np.arange(rule.draws), (searches, 1))
     scores = settings.train(rng, index, 1)[:, :, 0, :]
@@ -164,14 +165,14 @@ RULES: Sequence[Rule] = (
     Rule(kept=()),
 )
 MOST_OPEN, MOST_CLOSED = 16.0, 24.0
-"""Whole trainings of search and race, at most, where the gate is open and where it is closed."""
+"""Most full trainings in search and race, with the gate open and closed."""
 GAIN_A, SHARE_B = 0.05, 0.5
 """How much smaller the mean error is than under the first rule, in model A; share of the regret left, in model B."""
 
 
 @cache
 def edition_outcomes(rule: Rule, searches: int) -> list[Outcome]:
-    """Return what a rule gives in each cell of the edition."""
+    """Return a rule's results in each cell of the edition."""
     return [simulate(rule, law, np.random.default_rng(k), searches) for k, law in enumerate(_edition_laws())]
 
 
@@ -187,17 +188,17 @@ def error_change(rule: Rule, searches: int) -> float:
 
 
 def law_outcome(rule: Rule, law: Normal, searches: int) -> Outcome:
-    """Return what a rule gives in model B."""
+    """Return a rule's results in model B."""
     return simulate(rule, law, np.random.default_rng(zlib.crc32(law.name.encode())), searches)
 
 
 def selection_cases(searches: int) -> list[Case]:
-    """Return a case for each rule, and those of what is claimed of the chosen one."""
+    """Return a case for each rule, and those of the claims about the chosen one."""
     return [*(partial(describe_rule, rule, searches) for rule in RULES), partial(check_chosen, searches)]
 
 
 def describe_rule(rule: Rule, searches: int) -> list[Line]:
-    """Return what a rule costs and gives under all laws, without a claim."""
+    """Return a rule's cost and results under all laws, without a claim."""
     here = edition_outcomes(rule, max(searches // 20, 20))
     change, near = error_change(rule, max(searches // 20, 20)), np.mean([outcome.near for outcome in here])
     laws = [(law, law_outcome(rule, law, searches)) for law in (*NORMAL, *LEARN_OR_NOT)]
@@ -208,7 +209,7 @@ def describe_rule(rule: Rule, searches: int) -> list[Line]:
 
 
 def check_chosen(searches: int) -> list[Line]:
-    """Return what is claimed of the chosen rule, and what came out."""
+    """Return the claims about the chosen rule, and the results."""
     change = error_change(CHOSEN, max(searches // 20, 20))
     lines = [Line("model A, error against the first rule", f"≤ −{GAIN_A:.0%}", f"{change:+.1%}", change <= -GAIN_A)]
     for law in (*NORMAL, *LEARN_OR_NOT):

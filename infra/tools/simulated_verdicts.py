@@ -1,4 +1,4 @@
-"""Verdicts on drawn papers and drawn seeds of ours: how often each word is said, beside what Methods claim."""
+"""Verdicts on simulated papers and seeds of ours: the frequency of each verdict, and the claims in Methods."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from longwave.platform.statistics.verdict import verdict
 WORDS = ("reproduced", "consistent", "better", "worse", "undecided")
 RATIOS = (1.0, 1.1, 1.3, 1.5, 2.0)
 CASES = 4000
-"""Drawn for each cell of ``TABLE``."""
+"""Number of draws for each cell of ``TABLE``."""
 
 
 @dataclass(frozen=True)
 class Repetition:
-    """A paper's number and our seeds, to be drawn often.
+    """A paper's number and our seeds, for repeated draws.
 
     Attributes:
-        paper: Key of ``PAPERS``: what is printed of how many runs.
+        paper: Key of ``PAPERS``: the printed statistic and number of runs.
         cv: Standard deviation over mean of the errors of both sides.
         n: Seeds of ours.
         ratio: Our typical error over the paper's.
         noise: ``log-normal``, ``normal``, or one of ``SKEWED``, which has its own spread.
-        margin: Asked of the verdict.
+        margin: Argument of the verdict.
         digits: Significant digits of the printed number; None: all.
     """
 
@@ -66,7 +66,7 @@ SKEWED: Mapping[str, Callable[[Generator, int], NDArray[Any]]] = {
     "exponential logs .3": lambda rng, n: np.exp(0.3 * rng.exponential(size=n)),
     "exponential logs 1": lambda rng, n: np.exp(np.minimum(rng.exponential(size=n), 30)),
 }
-"""Laws of a seed's error that few seeds of a mean may not show; the last has no mean."""
+"""Distributions of a seed's error that few seeds of a mean may not reveal; the last has no mean."""
 PAPERS: Mapping[str, tuple[int, Callable[[np.ndarray], Printed]]] = {
     "mean ± std of 3": (3, lambda runs: Printed(float(runs.mean()), std=float(runs.std(ddof=1)), n=3)),
     "mean ± std of 5": (5, lambda runs: Printed(float(runs.mean()), std=float(runs.std(ddof=1)), n=5)),
@@ -82,7 +82,7 @@ PAPERS: Mapping[str, tuple[int, Callable[[np.ndarray], Printed]]] = {
     "best of 10": (10, lambda runs: Printed(float(runs.min()), "best", n=10)),
     "best, truly of 10": (10, lambda runs: Printed(float(runs.min()), "best")),
 }
-"""Runs of the paper, and what it prints of them."""
+"""Number of runs of the paper, and the number printed from them."""
 TABLE = """
 mean ± std of 5
 5 5 | 100 0 0 0 0 | 96 3 0 1 0 | 0 1 0 99 0 | 0 0 0 100 0 | 0 0 0 100 0
@@ -124,7 +124,7 @@ best of 10
 
 
 def count_verdicts(repetition: Repetition, cases: int = CASES) -> dict[str, float]:
-    """Return how often the product says each of ``WORDS``, ``either`` of the first two, and ``apart``: a later two."""
+    """Return how often each of ``WORDS`` is the verdict, ``either`` of the first two, ``apart``: a later two."""
     rng = np.random.default_rng(20251)
     runs, printed = PAPERS[repetition.paper]
     counts: Counter[str] = Counter()
@@ -156,7 +156,7 @@ def _round_printed(printed: Printed, digits: int | None) -> Printed:
 
 
 def claimed_cells() -> Iterator[tuple[Repetition, tuple[float, ...]]]:
-    """Yield what ``TABLE`` claims: a repetition and the share of each of ``WORDS``."""
+    """Yield the claims of ``TABLE``: a repetition and the share of each of ``WORDS``."""
     paper = ""
     for line in TABLE.strip().splitlines():
         if "|" not in line:
@@ -177,7 +177,7 @@ def agrees(claimed: float, measured: float, cases: int, deviations: float = 4.0)
 
 @dataclass(frozen=True)
 class Bound:
-    """A share that is claimed to be at most, or at least, so large in each of some repetitions.
+    """A claimed upper or lower bound of a share in each of some repetitions.
 
     ``named`` are those of laws that Methods name as outside 5 %.
     """
@@ -189,7 +189,7 @@ class Bound:
     named: bool = False
 
     def lines(self, cases: int) -> list[Line]:
-        """Return the repetition that comes nearest to breaking it; three standard errors are chance."""
+        """Return the repetition closest to violating it; three standard errors are tolerated."""
         sign = 1 if self.least else -1
         results = [
             (sign * count_verdicts(repetition, cases)[self.word], str(repetition)) for repetition in self.repetitions
@@ -251,7 +251,7 @@ BOUNDS = (
     Bound(_make_grid(ALL, HALF, digits=1, cvs=(0.05, 0.22)), "reproduced", 0.01),
     Bound(_make_grid(ALL, digits=1, cvs=(0.05, 0.22)), "worse", 0.03),
 )
-"""What statistics.md says below its table, and what issue 14 asks."""
+"""The claims in statistics.md below its table, and in issue 14."""
 
 
 def verdict_cases(cases: int = CASES) -> list[Callable[[], list[Line]]]:

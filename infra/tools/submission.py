@@ -1,18 +1,18 @@
-"""Checks a submission: the results of a model, its code, and whether training it again here gives these results.
+"""Checks a submission: a model's results, its code, and whether training it again here reproduces them.
 
 ``make submission FOLDER=submissions/NAME`` reads ``NAME.json.xz``, a bundle of ``longwave submit``, and the Python
-files beside it, of which ``model.py`` binds MODEL. In order: form and hashes of the bundle; code and licence of all
-that it has trials of; every check of ``longwave import``; and three retrainings, drawn by the hash of the commit,
-trained again from their first epoch to their last. The code runs in processes of its own alone; see ``limited.py``.
+files next to it, of which ``model.py`` defines MODEL. In order: format and hashes of the bundle; code and licence of
+everything with trials in it; every check of ``longwave import``; and three retrainings, drawn by the hash of the
+commit, trained again in full. The code runs only in separate processes; see ``limited.py``.
 
-What breaks a rule is refused, in one line and with exit status 2. Else the last line is a label. ``replayed``: each of
-the three is what it was, or, on another machine, falls inside the prediction interval of its row, as ``longwave
-reproduce`` has it. ``guest``: here that cannot be said. A guest's rows are shown without a rank.
+A submission that breaks a rule is refused, in one line and with exit status 2. Else the last line is a label.
+``replayed``: each of the three gives the same result or, on another machine, falls inside the prediction interval of
+its row, as in ``longwave reproduce``. ``guest``: this cannot be decided here. A guest's rows are shown without a rank.
 
     submission.py FOLDER [--edition FOLDER] [--comment FILE] [--seconds 600] [--trust FILE]
 
-The comment says in Markdown what the submission changes on the board; without a file it is printed. A maintainer who
-has read the code accepts what is replayed with ``--trust platform/boards/trust.txt``: the next edition carries it.
+The comment, in Markdown, lists the changes on the board; without a file it is printed. A maintainer who has read the
+code accepts a replayed submission with ``--trust platform/boards/trust.txt``: the next edition includes it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from longwave.platform.storage.store import Store
 
 
 def read_boards(store: str, tasks: Sequence[str], trust: Sequence[str]) -> Edition:
-    """Return the boards of some tasks as an edition has them."""
+    """Return an edition's boards of some tasks."""
     with Store(store, create=False) as known:
         rows = [row for task in tasks for row in read_board(known, task, Pool(trust=tuple(trust)))]
         return edition(rows, known.retrainings(), "", "", "")
@@ -78,7 +78,7 @@ def write_comment(
 def check_submission(
     folder: Path, edition_folder: Path, limits: Limits, report: Callable[[str], object] = print
 ) -> tuple[Label, str]:
-    """Return the label of a submission, and the comment; ``report`` takes each finding as it is made.
+    """Return the label of a submission, and the comment; ``report`` is called with each finding.
 
     Raises:
         ConfigError: It is refused.
@@ -110,7 +110,7 @@ def check_submission(
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Check what the arguments say, and return the exit status; see the module."""
+    """Run the command line, and return the exit status; see the module."""
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--edition", type=Path, default=EditionFolders.of_edition(SHOWN).edition)

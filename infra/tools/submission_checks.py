@@ -1,4 +1,4 @@
-"""A submission as it lies in its folder, and what is checked before it is trained: hashes, code, licence, results."""
+"""A submission's folder, and the checks before training: hashes, code, licence, results."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from longwave.platform.registry import get_model
 from longwave.platform.render.harmless import one_line
 
 MOST = 2_000_000
-"""Bytes of a bundle: the repository keeps it for good."""
+"""Largest bundle in bytes, as it stays in the repository for good."""
 CHECKS = Limits(seconds=1200)
-"""Of the checks of a bundle, which make data and draw settings anew."""
+"""Limits of the checks of a bundle, which generate data and draw settings again."""
 LICENCE = re.compile(r"^# SPDX-License-Identifier: *(.+?) *$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Submission:
-    """What lies in a submission's folder.
+    """The content of a submission's folder.
 
     Attributes:
         folder: The folder; its name is that of the submission, and of the models in it the namespace.
         path: Its bundle's file.
-        file: Its bundle, with the hashes that it says.
-        plugin: Its code, which is text until it is trained.
+        file: Its bundle, with the hashes stated in it.
+        plugin: Its code, not executed before training.
     """
 
     folder: Path
@@ -44,7 +44,7 @@ class Submission:
 
     @property
     def retrainings(self) -> list[BundledTrial]:
-        """Its retrainings that say how a training ends, by id."""
+        """Its finished retrainings, by id."""
         trials = self.file.content.trials
         return sorted(
             (e for e in trials if e.config.phase == "retrain" and e.run.status != "failed"), key=lambda e: e.config.id
@@ -52,12 +52,12 @@ class Submission:
 
 
 def find_bundle(folder: Path) -> Path:
-    """Return where the bundle of a submission lies."""
+    """Return the path of a submission's bundle."""
     return folder / f"{folder.name}{ENDING}"
 
 
 def read_submission(folder: Path) -> Submission:
-    """Return what lies in a submission's folder, its form and hashes checked. Nothing in it is run.
+    """Return the content of a submission's folder, with format and hashes checked. No code in it is run.
 
     Raises:
         ConfigError: A rule is broken; the message names it, the value and the next step.
@@ -81,7 +81,7 @@ def read_submission(folder: Path) -> Submission:
 
 
 def check_code(submission: Submission) -> None:
-    """Check that the code of all trials is here, as they were trained with it; nothing of it is run.
+    """Check that the code of all trials is present in the version of their training; none of it is run.
 
     Raises:
         ConfigError: It is not; the message names model or task and the next step.
@@ -107,7 +107,7 @@ def read_licence(plugin: Plugin) -> str:
     """Return the licence of a plugin's files, as SPDX.
 
     Raises:
-        ConfigError: A file names none, or one that is not allowed.
+        ConfigError: A file has none, or one that is not allowed.
     """
     allowed, stated = frozenset(RULES["licences"]["allow"]), dict[str, None]()
     for name, text in plugin.files.items():
@@ -121,17 +121,17 @@ def read_licence(plugin: Plugin) -> str:
 
 
 def read_commit(submission: Submission) -> str:
-    """Return the hash of the commit that the folder is at; without git the bundle's name."""
+    """Return the hash of the folder's current commit; without git the bundle's name."""
     command = ["git", "-C", str(submission.folder), "rev-parse", "HEAD"]
     done = subprocess.run(command, capture_output=True, text=True)
     return done.stdout.strip() if done.returncode == 0 else submission.file.name
 
 
 def import_bundle(submission: Submission, store: str, home: Path) -> list[str]:
-    """Check a submission's bundle and write it into the store, in a process of its own; return what that says.
+    """Check a submission's bundle and write it into the store, in a separate process; return its output.
 
     Raises:
-        ConfigError: A check rejects it, or it runs into a limit.
+        ConfigError: A check rejects it, or it exceeds a limit.
     """
     plugins = ["--plugins", str(submission.folder)]
     command = [*LONGWAVE, "import", str(submission.path), *plugins, "--store", store]

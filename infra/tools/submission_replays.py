@@ -1,4 +1,4 @@
-"""Trains drawn trials of a submission again, in processes of their own, and says how each compares."""
+"""Trains drawn trials of a submission again, in separate processes, and compares each."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from longwave.platform.sweeps.reproduce import agreement
 
 Label = Literal["replayed", "guest"]
 Outcome = Literal["same", "inside", "outside", "unknown"]
-"""How a trial stands to its replay: ``inside`` and ``outside`` the interval of its row, on another machine."""
+"""Outcome of a replay: ``inside`` and ``outside`` the interval of its row, on another machine."""
 DRAWN = 3
-"""Trials that are trained again."""
+"""Number of trials to train again."""
 TRIAL = Path(__file__).with_name("submission_trial.py")
 
 
 @dataclass(frozen=True)
 class Replay:
-    """A trial that was to be trained again.
+    """A replayed trial.
 
     Attributes:
         entry: The trial.
-        test: Its test metric here; None where it has none.
-        outcome: How it stands to the trial.
-        why: That in words.
+        test: Its test metric here, or None.
+        outcome: The outcome.
+        why: The outcome in words.
     """
 
     entry: BundledTrial
@@ -47,13 +47,13 @@ class Replay:
 
 
 def draw_trials(submission: Submission, commit: str) -> list[BundledTrial]:
-    """Return the retrainings that the hash of a commit draws."""
+    """Return the retrainings drawn by the hash of a commit."""
     trials = submission.retrainings
     return random.Random(commit).sample(trials, min(DRAWN, len(trials)))
 
 
 def replay_trial(submission: Submission, entry: BundledTrial, home: Path, limits: Limits) -> Replay:
-    """Train a trial again in a process of its own, and compare.
+    """Train a trial again in a separate process, and compare.
 
     Raises:
         ConfigError: The code does not run, or on the same machine it gives another result.
@@ -78,10 +78,10 @@ def replay_trial(submission: Submission, entry: BundledTrial, home: Path, limits
 
 
 def read_trained(said: object) -> Retraced:
-    """Return what became of a trial, as another process wrote it.
+    """Return the result of a trial, as written by another process.
 
     Raises:
-        ConfigError: It is not what a training to the end gives.
+        ConfigError: It is not the result of a complete training.
     """
     try:
         trained = TypeAdapter(Retraced).validate_python(said)
@@ -95,10 +95,10 @@ def read_trained(said: object) -> Retraced:
 
 
 def judge(submission: Submission, entry: BundledTrial, trained: Retraced) -> Replay:
-    """Return how a trial stands to its replay.
+    """Return the outcome of a replay.
 
     Raises:
-        ConfigError: All facts that matter are the same, and its result is another.
+        ConfigError: All relevant facts are equal, but its result differs.
     """
     test = trained.run.test if trained.run else None
     finding = compare(entry, trained, submission.file.content.environments.get(entry.place or "", {}))

@@ -2,8 +2,9 @@
 
     submission_trial.py PLUGIN ASKED ANSWER
 
-PLUGIN is the folder of the code. ASKED is a JSON file with ``config``, the trial, and ``packed``, whether it trained
-with others. ANSWER is written: ``trained``, a ``Retraced``; or ``unable``, why it cannot be trained here.
+PLUGIN is the folder of the code. ASKED is a JSON file with ``config``, the trial, and ``packed``, whether it was
+trained in a pack with others. ANSWER is written: ``trained``, a ``Retraced``; or ``unable``, why it cannot be trained
+here.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from longwave.tasks.base.raw import DataError
 
 
 def train_asked(asked: dict[str, Any]) -> dict[str, Any]:
-    """Return the answer to what is asked; see the module."""
+    """Return the answer; see the module."""
     config = TrialConfig.from_dict(asked["config"])
     if why := unfit(config):
         return {"unable": f"it was made {why}"}

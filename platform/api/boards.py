@@ -1,4 +1,4 @@
-"""Boards in Python: tables to print, to show in a notebook, to hand to pandas, to draw."""
+"""Boards in Python: tables to print, to show in a notebook, to convert to pandas, to plot."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ WIDTH = 560
 KINDS = ("medians", "seeds", "parameters", "time")
 """Figures of a board."""
 FIRST = "title model median low high mean std n diverged valid parameters train_seconds config task kind".split()
-"""Columns that a data frame of rows begins with."""
+"""First columns of a data frame of rows."""
 
 
 def board(
@@ -53,7 +53,7 @@ def board(
     trust: Sequence[str] = (),
     store: str | None = None,
 ) -> BoardTable:
-    """Return the board of a task as it is now, or without one the boards of all, which show their overview.
+    """Return the current board of a task, or the boards of all tasks, which show an overview.
 
     Example::
 
@@ -65,11 +65,11 @@ def board(
         enso.plot()
 
     Args:
-        task: Its name, in any case and spelling, as those of models.
-        variant: One of its variants alone.
-        models: Rank these models alone.
+        task: Its name, in any case and spelling, like those of models.
+        variant: Only this variant.
+        models: Rank only these models.
         min_seeds: Leave out rows with fewer retrainings.
-        trust: Imported bundles whose rows are ranked, too: their names, or 8 digits or more.
+        trust: Imported bundles whose rows are ranked too: their names, or at least 8 digits.
         store: URL of the results store; by default as for the command line: ``LONGWAVE_STORE``, or a file in
             ``LONGWAVE_HOME``.
 
@@ -92,7 +92,7 @@ def board(
 def compare(
     a: str, b: str, *, task: str | None = None, margin: float | None = None, store: str | None = None
 ) -> ComparedTable:
-    """Return two models, or two rows, against each other, on each board or on those of one task.
+    """Return a comparison of two models, or two rows, on each board or on those of one task.
 
     Example::
 
@@ -100,9 +100,9 @@ def compare(
 
     Args:
         a, b: Models, in any case and spelling, or first digits of rows.
-        task: On this task alone.
-        margin: Ratios of errors up to this make no difference; by default all do.
-        store: As of ``board``.
+        task: Only on this task.
+        margin: Ratios of errors up to this count as equal; by default none do.
+        store: As in ``board``.
 
     Raises:
         ConfigError: No such task, model or row.
@@ -111,7 +111,7 @@ def compare(
 
 
 class _Page(io.StringIO):
-    """What is printed, kept; a table fits the terminal that it is to be shown on, if there is one."""
+    """Captured output; tables fit the terminal on which they will be shown, if there is one."""
 
     def __init__(self, shown: bool) -> None:
         super().__init__()
@@ -122,14 +122,14 @@ class _Page(io.StringIO):
 
 
 class PrintedTables:
-    """Tables with the records behind them. Subclasses give ``tables``."""
+    """Tables with the records behind them. Subclasses define ``tables``."""
 
     def tables(self) -> list[Table]:
-        """Return them."""
+        """Return the tables."""
         raise NotImplementedError
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return the records, nothing rounded, one a line of the tables."""
+        """Return the records, unrounded, one per line of the tables."""
         import pandas
 
         return pandas.DataFrame.from_records([dict(record) for table in self.tables() for record in table.records])
@@ -138,7 +138,7 @@ class PrintedTables:
         return tables_html(self.tables())
 
     def __repr__(self) -> str:
-        """Return the tables as the command line prints them."""
+        """Return the tables as printed by the command line."""
         page = _Page(sys.stdout.isatty())
         with redirect_stdout(page):
             self._print()
@@ -150,12 +150,12 @@ class PrintedTables:
 
 @dataclass(frozen=True, repr=False)
 class BoardTable(PrintedTables):
-    """The rows of one or several boards, best first. They are as they were when they were read.
+    """The rows of one or several boards, best first, as of the time of reading.
 
     Attributes:
-        rows: With all that is known of each; ``row.config`` is its name in commands and for ``load``.
-        pool: Which of them are ranked.
-        task: Whose board it is; None for all.
+        rows: The rows with all their data; ``row.config`` is the name in commands and for ``load``.
+        pool: The ranked ones.
+        task: Task of the board; None for all.
     """
 
     rows: Sequence[Row]
@@ -167,15 +167,15 @@ class BoardTable(PrintedTables):
         return iter(self.rows)
 
     def __len__(self) -> int:
-        """Return how many rows there are."""
+        """Return the number of rows."""
         return len(self.rows)
 
     def __getitem__(self, which: int | str) -> Row:
-        """Return a row by its place, or by its title, its model or the first digits of its name.
+        """Return a row by its position, or by its title, its model or the first digits of its name.
 
         Raises:
             ConfigError: No such row, or several.
-            IndexError: No such place.
+            IndexError: No such position.
         """
         if isinstance(which, int):
             return self.rows[which]
@@ -190,11 +190,11 @@ class BoardTable(PrintedTables):
 
     @property
     def columns(self) -> list[str]:
-        """The columns of ``to_pandas``, those that are asked for most first."""
+        """The columns of ``to_pandas``, the most common ones first."""
         return list(self.to_pandas().columns)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return the rows as a data frame whose index is their titles, nothing rounded; of all boards the overview."""
+        """Return the rows as a data frame indexed by title, unrounded; for all boards, the overview."""
         frame = super().to_pandas()
         if self.task is None or frame.empty:
             return frame
@@ -209,21 +209,21 @@ class BoardTable(PrintedTables):
 
     @property
     def separations(self) -> dict[tuple[str, str], Separation]:
-        """Whether each board tells networks from trivial predictors, by task and variant."""
+        """Whether each board separates networks from trivial predictors, by task and variant."""
         return {place: separation(rows) for place, rows in self.boards.items()}
 
     def tables(self) -> list[Table]:
-        """Return one table a board; of the boards of all tasks an overview of those that share models."""
+        """Return one table per board; for the boards of all tasks, an overview of those that share models."""
         if self.task is None:
             return [overview_table(one, self.pool) for one in overviews(self.rows)]
         return [render_board.board_table(rows, self.pool) for rows in self.boards.values()]
 
     def compare(self, a: str, b: str, margin: float | None = None) -> ComparedTable:
-        """Return two models, or two rows by their names, against each other, on each board of these.
+        """Return a comparison of two models, or two rows by name, on each of these boards.
 
         Args:
             a, b: Models, or first digits of rows.
-            margin: Ratios of errors up to this make no difference; by default all do.
+            margin: Ratios of errors up to this count as equal; by default none do.
 
         Raises:
             ConfigError: No such model or row here.
@@ -233,11 +233,11 @@ class BoardTable(PrintedTables):
         return ComparedTable(comparison.compare(self.rows, first, second, margin))
 
     def plot(self, kind: str = "medians") -> AnyChart:
-        """Return a figure of one board, Altair's, for a notebook or to ``save``.
+        """Return an Altair figure of one board, for a notebook or to ``save``.
 
         Args:
-            kind: ``medians`` with their intervals and published numbers, ``seeds``, a dot a retraining, or medians
-                against trainable ``parameters`` or against the ``time`` to train a seed.
+            kind: ``medians`` with their intervals and published numbers, ``seeds``, a dot per retraining, or medians
+            against trainable ``parameters`` or against the ``time`` to train a seed.
 
         Raises:
             ConfigError: No such kind, several boards, or nothing to draw.
@@ -276,16 +276,16 @@ class ComparedTable(PrintedTables):
     """Two models, or two rows, task by task.
 
     Attributes:
-        comparison: The contests, and the verdict.
+        comparison: The comparisons by board, and the verdict.
     """
 
     comparison: Comparison
 
     @property
     def verdict(self) -> str:
-        """One sentence: which is better, and how sure that is."""
+        """One sentence: which is better, and with what certainty."""
         return self.comparison.verdict
 
     def tables(self) -> list[Table]:
-        """Return one table, a line a board."""
+        """Return one table, one line per board."""
         return [comparison_table(self.comparison)]

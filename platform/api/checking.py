@@ -1,4 +1,4 @@
-"""Checks of models and tasks of your own in Python: as ``longwave check`` does, with what each rule says."""
+"""Checks of your own models and tasks in Python: like ``longwave check``, with the result of each rule."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from longwave.platform.render.plugins import print_outcomes
 
 
 def check(path: str | Path) -> CheckedRules:
-    """Check a model or a task of your own, or a data card, rule by rule.
+    """Check your own model, task or data card, rule by rule.
 
     Example::
 
@@ -24,17 +24,17 @@ def check(path: str | Path) -> CheckedRules:
         path: Of the file or folder; or the name of a cell of torchrecurrent, ``torchrecurrent-lem``.
 
     Raises:
-        ConfigError: It is no plugin, or does not run; the message names file and rule.
+        ConfigError: It is not a plugin, or does not run; the message names file and rule.
     """
     return CheckedRules({subject: list(outcomes) for subject, outcomes in check_file(Path(path))})
 
 
 @dataclass(frozen=True, repr=False)
 class CheckedRules(PrintedTables):
-    """How each rule stands for what a file binds.
+    """The results of all rules for the models and tasks in a file.
 
     Attributes:
-        outcomes: By what was checked, ``"model my-leaky"``.
+        outcomes: By the object checked, ``"model my-leaky"``.
     """
 
     outcomes: Mapping[str, Sequence[RuleOutcome]]
@@ -45,7 +45,7 @@ class CheckedRules(PrintedTables):
         return not any(outcome.broken for outcomes in self.outcomes.values() for outcome in outcomes)
 
     def tables(self) -> list[Table]:
-        """Return one table of what was checked, a line a rule."""
+        """Return one table per object checked, one line per rule."""
         return [_table_of(subject, outcomes) for subject, outcomes in self.outcomes.items()]
 
     def _print(self) -> None:

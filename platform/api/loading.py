@@ -1,4 +1,4 @@
-"""Trained networks: the weights of a retraining, ready to predict, step by step too."""
+"""Trained networks: the weights of a retraining, ready to predict, also step by step."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from longwave.tasks.base.spec import TaskSpec
 def load(
     row: str | Row, *, store: str | None = None, seed: int | None = None, storage: str | None = None, check: bool = True
 ) -> TrainedNetwork:
-    """Return the trained network of a retraining whose weights were kept.
+    """Return the trained network of a retraining whose weights were saved.
 
     Example::
 
@@ -36,15 +36,15 @@ def load(
         network.outputs(x)                     # (B, q) before any softmax
 
     Args:
-        row: A row's name or its first digits, or a row of a board; or the whole name of one retraining. Of a row the
-            retraining is taken that is best on validation.
+        row: A row's name or its first digits, or a row of a board; or the whole name of one retraining. For a row, the
+        retraining with the best validation score is loaded.
         store: URL of the results store; by default as for the command line.
-        seed: Of the row the retraining with this seed.
-        storage: Where its sweep kept checkpoints, if that was said.
+        seed: Load the retraining with this seed of the row.
+        storage: Checkpoint folder of its sweep, if it was given.
         check: Whether to score the test split again and compare with the store.
 
     Raises:
-        ConfigError: No such row, or no weights of it, with the command that trains it once more; or another score.
+        ConfigError: No such row; or no weights of it, with the command that trains it again; or another score.
     """
     with Store(store_url(store), create=False) as known:
         trial, weights = find_weights(known, row.config if isinstance(row, Row) else row, seed, storage)
@@ -65,7 +65,7 @@ class TrainedNetwork(nn.Module):
     """One trained network, a layer and its read-out, for data as the task's: raw numbers, bytes, or tokens.
 
     Attributes:
-        trial: Name of the retraining; ``config`` is all that it was trained by.
+        trial: Name of the retraining; ``config`` is its full configuration.
         test: Its test metric, in the task's unit.
     """
 
@@ -79,18 +79,18 @@ class TrainedNetwork(nn.Module):
 
     @property
     def task(self) -> TaskSpec:
-        """The task that it was trained on."""
+        """The task on which it was trained."""
         return get_task(self.config.task)
 
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
-        """Return the outputs of every step, (B, T, q), and the state to go on from.
+        """Return the outputs of every step, (B, T, q), and the state from which to continue.
 
         Args:
             x: Numbers (B, T, p), bytes (B, T, p) uint8, or tokens (B, T).
-            state: What the call before returned; by default the start of sequences.
+            state: That of the previous call; by default the initial state.
 
         Raises:
-            ValueError: Another shape, no sequences at all, or a token that the vocabulary has not.
+            ValueError: Another shape, no sequences, or a token outside the vocabulary.
         """
         batch = self._batch(x)
         outputs, last = self.network.run(batch, state and tuple(s.unsqueeze(0) for s in state))
@@ -104,9 +104,9 @@ class TrainedNetwork(nn.Module):
 
     @torch.no_grad()
     def predict(self, x: Tensor | Batch, lengths: Tensor | None = None) -> Tensor:
-        """Return what the task asks: classes from 0 as int64, (B,) or of every step (B, T), or numbers as ``outputs``.
+        """Return predictions: classes from 0 as int64, (B,) or for every step (B, T), or values as ``outputs``.
 
-        Args: As of ``outputs``.
+        Args: As for ``outputs``.
         """
         outputs = self.outputs(x, lengths)
         return outputs.argmax(-1) if self.task.smooths else outputs
@@ -116,9 +116,9 @@ class TrainedNetwork(nn.Module):
         """Return the outputs, before any softmax: (B, q) of whole sequences, or (B, T, q) of every step.
 
         Args:
-            x: As ``forward`` takes it; or a batch of the task, as a graph, whose outputs are in the order of its
-                targets.
-            lengths: (B,) steps of each sequence, where they are ragged and padded behind.
+            x: As for ``forward``; or a batch of the task, such as a graph, whose outputs are in the order of its
+            targets.
+            lengths: (B,) steps of each sequence, if they are ragged and padded at the end.
         """
         if isinstance(x, Batch):
             bias = self.network.bias
@@ -128,7 +128,7 @@ class TrainedNetwork(nn.Module):
         return torch.cat(list(self._predicted(torch.as_tensor(x), lengths)))
 
     def score(self) -> float:
-        """Return the task's metric on its test split, computed anew.
+        """Return the task's metric on its test split, recomputed.
 
         Raises:
             ConfigError: Task, model or data have another version here.
@@ -140,7 +140,7 @@ class TrainedNetwork(nn.Module):
         return float(scored(self.network, self.task, data.test)[0])
 
     def extra_repr(self) -> str:
-        """Return what it is: task, model, test metric."""
+        """Return a description: task, model, test metric."""
         return f"{self.config.model} on {self.config.task}, test {self.task.metric.name} {self.test:.4g}"
 
     def _predicted(self, x: Tensor, lengths: Tensor | None) -> Iterator[Tensor]:
@@ -155,7 +155,7 @@ class TrainedNetwork(nn.Module):
                 yield outputs[torch.arange(len(outputs)), ends]
 
     def _batch(self, x: Any) -> Sequences:
-        """Return sequences as the network reads them, every step asked."""
+        """Return sequences as inputs of the network, with every step read out."""
         x, task = torch.as_tensor(x).to(self.network.bias.device), self.task
         kind = "tokens (B, T)" if task.tokens else f"numbers (B, T, {task.inputs})"
         wrong = x.ndim != 2 or x.is_floating_point() if task.tokens else x.ndim != 3 or x.shape[-1] != task.inputs

@@ -1,4 +1,4 @@
-"""What ``mlflow.pyfunc.load_model`` makes of a run's model: a trained network, as ``lw.load`` gives it."""
+"""The model of ``mlflow.pyfunc.load_model``: a trained network, as from ``lw.load``."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def _load_pyfunc(path: str) -> LoadedModel:
 
 
 class LoadedModel:
-    """Predicts as the network does, of arrays and in arrays."""
+    """Predicts with the network, from arrays to arrays."""
 
     def __init__(self, network: TrainedNetwork) -> None:
         self.network = network
 
     def predict(self, x: Any, params: object = None) -> np.ndarray[Any, Any]:
-        """Return (B, q), or (B, T, q) of a task of every step, for numbers (B, T, p) or tokens (B, T)."""
+        """Return (B, q), or (B, T, q) if the task has targets at every step, for numbers (B, T, p) or tokens (B, T)."""
         return self.network.predict(torch.as_tensor(np.asarray(x))).numpy()

@@ -1,4 +1,4 @@
-"""The plain module of every layer, by its name: how it is made, its signature and its docstring."""
+"""The plain module of every layer, by name: its construction, signature and docstring."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def modules() -> Mapping[str, type[LoneModule]]:
 
 
 def module_signature(layer: type[Layer[Any]]) -> inspect.Signature:
-    """Return how a layer's plain module is made: sizes, then what is chosen by name, with types and defaults."""
+    """Return the signature of a layer's plain module: sizes, then keyword arguments, with types and defaults."""
     kinds = inspect.Parameter
     empty, named, placed = kinds.empty, kinds.KEYWORD_ONLY, kinds.POSITIONAL_OR_KEYWORD
     sizes = [inspect.Parameter(name, placed, annotation=int) for name in ("inputs", "hidden")]
@@ -62,7 +62,7 @@ def module_signature(layer: type[Layer[Any]]) -> inspect.Signature:
 
 
 def _stack_parameters(layer: type[Layer[Any]]) -> list[inspect.Parameter]:
-    """Return what a sequence layer's module takes for several layers, both directions and ``nn.Sequential``."""
+    """Return a sequence layer's parameters for several layers, both directions and ``nn.Sequential``."""
     kinds: dict[str, tuple[Any, Any]] = {
         "num_layers": (int, 1),
         "bidirectional": (bool, False),
@@ -77,7 +77,7 @@ def _stack_parameters(layer: type[Layer[Any]]) -> list[inspect.Parameter]:
 
 
 def _needed_params(layer: type[Layer[Any]]) -> set[str]:
-    """Return the hyper-parameters that must be given, whatever the choices."""
+    """Return the hyper-parameters that are required for all options."""
     forms = [{name: choices[0] for name, choices in layer.OPTIONS.items()}]
     forms += [{**forms[0], name: choice} for name, choices in layer.OPTIONS.items() for choice in choices[1:]]
     return set.intersection(*({p.name for p in layer.relevant(form) if _must_be_given(p)} for form in forms))
@@ -88,7 +88,7 @@ def _must_be_given(param: Param) -> bool:
 
 
 def _chosen_property(name: str) -> property:
-    """Return what reads a number or a choice of the layer: a number as a float, None where it is not there."""
+    """Return a property for a hyper-parameter or option: numbers as floats, None if absent."""
 
     def value(self: LoneModule) -> OptionValue | float | None:
         number = getattr(self.cell, name, None)
@@ -98,6 +98,6 @@ def _chosen_property(name: str) -> property:
 
 
 def _module_doc(layer: type[Layer[Any]]) -> str:
-    """Return a layer's docstring as it holds of its plain module, batch first and without members."""
+    """Return a layer's docstring adapted to its plain module, batch first and without members."""
     text = (inspect.getdoc(layer) or "").replace("(T, B, p) to (T, B, ", "(B, T, p) to (B, T, ")
     return re.sub(r"input_size, hidden_size[^:]*: See .*", "inputs, hidden, t_max: See ``LoneModule``.", text)

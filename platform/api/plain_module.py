@@ -1,4 +1,4 @@
-"""Layers as plain modules of torch, batch first and without members: what ``lw.LEM(1, 64, dt=0.5)`` makes."""
+"""Layers as plain modules of torch, batch first and without members, such as ``lw.LEM(1, 64, dt=0.5)``."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ Hyper = float | Tensor
 
 
 class LoneModule(nn.Module):
-    """A layer of Longwave for one model. Subclasses, one a layer, are made by ``make_module``.
+    """A layer of Longwave for one model. Subclasses, one per layer, are made by ``make_module``.
 
-    Every number and choice that was given is an attribute, and ``repr`` shows it. Weights are drawn by torch's own
-    generator, as ``torch.manual_seed`` left it; they are in ``layer``, as are equation, initialisation and ranges.
+    Every given argument is an attribute, and ``repr`` shows it. Weights are drawn by torch's global generator
+    (``torch.manual_seed``); they are in ``layer``, like equation, initialisation and ranges.
 
     Args:
-        inputs, hidden: Features p that are read, and hidden size d.
-        chosen: Numbers and choices by name; None stands for what is not there.
+        inputs, hidden: Input features p, and hidden size d.
+        chosen: Hyper-parameters and options by name; None means absent.
 
     Raises:
-        ValueError: A size below 1, an unknown name, or a number or a choice that is missing or not valid.
+        ValueError: A size below 1, an unknown name, or an argument that is missing or not valid.
     """
 
     LAYER: ClassVar[type[Layer[Any]]]
     MORE: ClassVar[Mapping[str, bool]] = {}
-    """What every layer of the kind is made with beside what is chosen."""
+    """Constructor arguments of every such layer besides ``chosen``."""
 
     def __init__(self, inputs: int, hidden: int, **chosen: Any) -> None:
         super().__init__()
@@ -57,12 +57,12 @@ class LoneModule(nn.Module):
 
     @property
     def cell(self) -> Layer[Any]:
-        """The layer whose numbers and choices are given: in residual blocks that of the first."""
+        """The layer of the hyper-parameters and options: in residual blocks that of the first."""
         return next(iter(self.layer.cells)) if isinstance(self.layer, Blocks) else self.layer  # type: ignore[arg-type]
 
     @property
     def inputs(self) -> int:
-        """Features p that are read."""
+        """Input features p."""
         return self.layer.input_size
 
     @property
@@ -72,19 +72,19 @@ class LoneModule(nn.Module):
 
     @property
     def outputs(self) -> int:
-        """Features that are given: d, or 2d of a layer with complex states."""
+        """Output features: d, or 2d for a layer with complex states."""
         return self.layer.output_size
 
     def why(self) -> Route:
-        """Return which way the layer is computed where its weights are, and why."""
+        """Return how the layer is computed on its weights' device, and why."""
         return self.layer.why()
 
     def reset_parameters(self) -> None:
-        """Draw all weights anew."""
+        """Draw all weights again."""
         self.layer.reset_parameters()
 
     def chosen(self) -> dict[str, OptionValue | float]:
-        """Return every number and choice that holds, by name, as ``LAYER`` takes them."""
+        """Return every hyper-parameter and option in effect, by name, as arguments of ``LAYER``."""
         numbers = {p.name: getattr(self, p.name) for p in self.LAYER.PARAMS if getattr(self, p.name) is not None}
         options = {name: getattr(self, name) for name in self.LAYER.OPTIONS}
         return numbers | options | ({"t_max": self.layer.t_max} if self.layer.t_max > 1 else {})
@@ -93,7 +93,7 @@ class LoneModule(nn.Module):
         self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], strict: bool,
         missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str],
     ) -> None:  # fmt: skip
-        """Refuse weights that were trained with another number than is fixed here, such as another Δt."""
+        """Refuse weights trained with another fixed hyper-parameter, such as another Δt."""
         numbers = {p.name for p in self.LAYER.PARAMS}
         for key, own in self.named_buffers():
             name, saved = key.rpartition(".")[2], state_dict.get(prefix + key)
@@ -108,40 +108,40 @@ class LoneModule(nn.Module):
         )
 
     def __repr__(self) -> str:
-        """Return the call that makes such a module."""
+        """Return the call that creates such a module."""
         choices = [f"{k}={f'{v:.6g}' if isinstance(v, float) else repr(v)}" for k, v in self.chosen().items()]
         return f"{type(self).__name__}({', '.join([str(self.inputs), str(self.hidden), *choices])})"
 
 
 Only = Literal["outputs", "last"]
-"""What a layer over sequences returns, where not its state too."""
+"""Values of ``only``, for modules that do not return the state."""
 
 
 class SequenceModule(LoneModule):
-    """A layer over sequences, (batch, time, features) in and out, or several of them on each other.
+    """A layer over sequences, (batch, time, features) in and out, or a stack of them.
 
     Example::
 
         lem = lw.LEM(1, 64, dt=0.5)
         outputs, state = lem(x)                # x (B, T, 1), outputs (B, T, 64)
-        outputs, state = lem(later, state)     # goes on where x ended
+        outputs, state = lem(later, state)     # continues where x ended
         output, state = lem.step(now, state)   # one step: now (B, 1), output (B, 64)
 
         deep = lw.LEM(1, 64, dt=0.5, num_layers=4, block="pre", dropout=0.1)       # residual blocks
         both = torch.nn.Sequential(lw.LSTM(1, 64, bidirectional=True, only="last"), torch.nn.Linear(128, 2))
 
-    Under ``torch.autocast`` a layer computes in its weights' dtype, as rounding adds up over steps, and gives outputs
-    in autocast's, as torch.nn.LSTM does; states stay whole. ``torch.compile`` runs it as it is, like torch.nn.LSTM: its
-    time loop is compiled already.
+    Under ``torch.autocast`` a layer computes in its weights' dtype, as rounding errors add up over steps, and returns
+    outputs in autocast's, as torch.nn.LSTM does; states keep full precision. ``torch.compile`` leaves it unchanged,
+    like torch.nn.LSTM: its time loop is already compiled.
 
     Args:
-        num_layers, bidirectional, dropout: As of torch.nn.LSTM: layers on each other, each forwards and backwards, and
-            the share of outputs between layers that training sets to 0. A layer that stacks itself has ``layers``.
-        block: With ``"pre"`` or ``"post"`` there are ``num_layers`` residual blocks round the recurrence, behind an
-            encoder. ``dropout`` is then that of the blocks.
+        num_layers, bidirectional, dropout: As in torch.nn.LSTM: number of stacked layers, each forwards and backwards,
+        and the dropout between layers. A layer that is itself a stack has ``layers``.
+        block: With ``"pre"`` or ``"post"`` there are ``num_layers`` residual blocks around the recurrence, after an
+        encoder. ``dropout`` is then that of the blocks.
         width, norm, nonlinearity, glu, conv: Of blocks; see ``models.base.block.Blocks``.
-        only: ``"outputs"`` returns these alone, and ``"last"`` those of each last step, (B, outputs): as
-            ``torch.nn.Sequential`` needs it.
+        only: ``"outputs"`` returns no state, and ``"last"`` only the outputs at each last step, (B, outputs), for
+        ``torch.nn.Sequential``.
         inputs, hidden, chosen: See ``LoneModule``.
     """
 
@@ -155,13 +155,13 @@ class SequenceModule(LoneModule):
         def __call__(
             self, x: Tensor, state: State | None = None, lengths: Tensor | Sequence[int] | None = None
         ) -> tuple[Tensor, State]:
-            """Return what ``forward`` does."""
+            """As ``forward``."""
 
     def _make_layer(self, inputs: int, hidden: int, given: dict[str, Any]) -> Layer[Any]:
-        """Return the first layer, and keep the others.
+        """Return the first layer, and store the others.
 
         Raises:
-            ValueError: Two of the arguments do not go together.
+            ValueError: Two of the arguments are incompatible.
         """
         name, stacks = type(self).__name__, "layers" in self.LAYER.OPTIONS
         self.num_layers, self.bidirectional = given.pop("num_layers", 1), given.pop("bidirectional", False)
@@ -194,16 +194,16 @@ class SequenceModule(LoneModule):
 
     @property
     def outputs(self) -> int:
-        """Features that are given: d, or 2d of complex states, twice that in both directions, the width of blocks."""
+        """Output features: d, or 2d for complex states, doubled if bidirectional; with blocks, their width."""
         return self.layer.output_size * (2 if self.bidirectional else 1)
 
     def reset_parameters(self) -> None:
-        """Draw all weights anew."""
+        """Draw all weights again."""
         for cell in self._cells():
             cell.reset_parameters()
 
     def chosen(self) -> dict[str, Any]:
-        """Return every number and choice that holds, by name."""
+        """Return every hyper-parameter and option in effect, by name."""
         own: dict[str, Any] = {"num_layers": self.num_layers, "bidirectional": self.bidirectional, "only": self.only}
         if isinstance(self.layer, Blocks):
             own |= {name: getattr(self.layer, name) for name in ("block", "norm", "nonlinearity", "glu", "conv")}
@@ -217,13 +217,13 @@ class SequenceModule(LoneModule):
     def forward(
         self, x: Tensor | PackedSequence, state: State | None = None, lengths: Tensor | Sequence[int] | None = None
     ) -> Any:
-        """Return the outputs of every step, (B, T, outputs), and the last state; with ``only`` the outputs alone.
+        """Return the outputs of every step, (B, T, outputs), and the last state; with ``only`` just the outputs.
 
         Args:
-            x: (B, T, p), of the weights' dtype, (T, p) of one sequence, or packed, which gives packed outputs.
-            state: What the call before returned; zeros by default, which is the start of a sequence.
-            lengths: (B,) steps of each sequence, where they are padded behind. Outputs are zero there, and the state is
-                that of each sequence's end.
+            x: (B, T, p), of the weights' dtype, (T, p) for one sequence, or packed, which gives packed outputs.
+            state: That of the previous call; by default zeros, the initial state.
+            lengths: (B,) steps of each sequence, if they are padded at the end. Outputs are zero there, and the state
+            is that at each sequence's end.
 
         Raises:
             ValueError: Another shape or dtype.
@@ -249,14 +249,14 @@ class SequenceModule(LoneModule):
     _read_uncompiled = _disable_dynamo(_read)
 
     def step(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
-        """Return the output of one step, (B, outputs), and the state after it, as ``forward`` does of many.
+        """Return the output of one step, (B, outputs), and the state after it, as ``forward`` does for many.
 
         Args:
             x: (B, p).
-            state: What the step before returned; zeros by default.
+            state: That of the previous step; zeros by default.
 
         Raises:
-            ValueError: Another shape or dtype, or a layer that carries nothing from step to step, or reads backwards.
+            ValueError: Another shape or dtype, or a layer without a state, or one that reads backwards.
         """
         if not self.layer.STATE and not isinstance(self.layer, Blocks):
             raise ValueError(
@@ -273,7 +273,7 @@ class SequenceModule(LoneModule):
         return [self.layer, *self.more]
 
     def _run(self, x: Tensor, state: State | None, lengths: Tensor | None) -> tuple[Tensor, State]:
-        """Return outputs (B, T, ·), or (B, ·) of last steps, and last states, under autocast as the class says."""
+        """Return outputs (B, T, ·), or (B, ·) of last steps, and last states, under autocast as in the class."""
         kind = x.device.type if isinstance(x, Tensor) else "cpu"
         if not (torch.is_autocast_enabled(kind) and self.layer.dtype == torch.float32):
             return self._through_layers(x, state, lengths)
@@ -313,7 +313,7 @@ class SequenceModule(LoneModule):
             raise ValueError(f"{type(self).__name__}: {rule}, got {len(state)}.")
 
     def _check_ragged(self, lengths: Tensor | None, cells: Sequence[Any]) -> None:
-        """Raise ValueError where a layer looks at a whole sequence, padding too, or draws one mask for all of it."""
+        """Raise ValueError if a layer uses the whole sequence, padding included, or one dropout mask for all of it."""
         if lengths is None:
             return
         name, rate = type(self).__name__, getattr(self.layer, "dropout", None)
@@ -324,7 +324,7 @@ class SequenceModule(LoneModule):
 
 
 class GraphModule(LoneModule):
-    """A layer over the nodes of a graph, as those of PyTorch Geometric.
+    """A layer over the nodes of a graph, like those of PyTorch Geometric.
 
     Example::
 
@@ -337,14 +337,14 @@ class GraphModule(LoneModule):
     if TYPE_CHECKING:
 
         def __call__(self, x: Tensor, edges: Tensor) -> Tensor:
-            """Return what ``forward`` does."""
+            """As ``forward``."""
 
     def forward(self, x: Tensor, edges: Tensor) -> Tensor:
-        """Return what is known of each node after all layers, (V, d).
+        """Return the features of each node after all layers, (V, d).
 
         Args:
             x: (V, p), of the weights' dtype.
-            edges: (2, E) int64, row 0 the node that tells, row 1 the one that hears; undirected ones are there twice.
+            edges: (2, E) int64, row 0 the source, row 1 the target; undirected edges are listed twice.
 
         Raises:
             ValueError: Another shape or dtype, or an edge without a node.

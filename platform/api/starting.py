@@ -1,4 +1,4 @@
-"""Data of your own in Python: a data frame, arrays or a file becomes a task and a sweep, as with ``longwave start``."""
+"""Your own data in Python: a data frame, arrays or a file becomes a task and a sweep, as with ``longwave start``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas
 
 ROLES = ("layout", "series", "time", "task", "target", "inputs", "group", "horizon", "window", "stride")
-"""What a card says of columns and arrays, as the options of ``longwave start``."""
+"""Keys of a card about columns and arrays, as the options of ``longwave start``."""
 
 
 def start(
@@ -39,7 +39,7 @@ def start(
     seeds: int = 5,
     **roles: Any,
 ) -> StartedTask:
-    """Make data of your own a task, and a sweep file for it; nothing is trained.
+    """Make a task from your own data, and a sweep file for it; nothing is trained.
 
     Example::
 
@@ -48,14 +48,14 @@ def start(
         task.run().board
 
     Args:
-        data: A data frame, or an array of N examples of T steps; or the path of a CSV, Parquet, NPZ or .ts file, beside
-            which card and sweep file are written. A frame or an array is kept in the data folder with both; the same
-            once more gives what is there.
-        answers: Of an array, one number or word an example.
-        name: Of the task, after ``my-``; of a file its own name.
-        channels: Columns that are fed; by default all others of numbers.
-        models, trials, seeds: Of the sweep: its models, search trials a model, and retrainings of each winner.
-        roles: ``target``, ``task`` and what else columns do not show, as the options of ``longwave start``.
+        data: A data frame, or an array of N examples of T steps; or the path of a CSV, Parquet, NPZ or .ts file, next
+        to which card and sweep file are written. A frame or an array is stored in the data folder with both; calling it
+        again with the same data returns the existing task.
+        answers: Targets for an array, one number or string per example.
+        name: Of the task, after ``my-``; for a file, the file's name.
+        channels: Input columns; by default all other numeric ones.
+        models, trials, seeds: Of the sweep: its models, search trials per model, and retrainings of each winner.
+        roles: ``target``, ``task`` and whatever else columns do not show, as the options of ``longwave start``.
 
     Raises:
         ConfigError: An argument is wrong, or the columns do not determine the layout; the message says what to give.
@@ -86,7 +86,7 @@ def start(
 def _start_file(
     file: Path, roles: Mapping[str, Any], channels: Sequence[str], settings: Mapping[str, Any]
 ) -> StartedTask:
-    """Write card and sweep file beside a file, and add the card."""
+    """Write card and sweep file next to a file, and add the card."""
     card, sweep_file = choose_files(file)
     draft = read_draft(file)
     known, open_ = draft.guess_roles({role: str(value) for role, value in roles.items() if value is not None})
@@ -100,12 +100,12 @@ def _start_file(
 
 @dataclass(frozen=True)
 class StartedTask:
-    """A task of your own, and the sweep file that was written for it.
+    """Your own task, and the sweep file written for it.
 
     Attributes:
         name: Of the task.
-        card, sweep_file: Both may be edited; of the card tell ``longwave tasks add CARD``.
-        remarks: What is to say of the data.
+        card, sweep_file: Both may be edited; after changing the card run ``longwave tasks add CARD``.
+        remarks: Remarks on the data.
     """
 
     name: str
@@ -119,10 +119,10 @@ class StartedTask:
 
 
 def _frame_of(data: Any, answers: Any) -> tuple[pandas.DataFrame, Mapping[str, str]]:
-    """Return examples as a data frame, with what its columns are where an array says so.
+    """Return examples as a data frame, with the roles of its columns if they came from an array.
 
     Raises:
-        ConfigError: It is neither a frame nor an array of such a shape, or the answers are not one an example.
+        ConfigError: It is neither a frame nor an array of such a shape, or there is not one target per example.
     """
     import pandas
 
@@ -146,10 +146,10 @@ def _frame_of(data: Any, answers: Any) -> tuple[pandas.DataFrame, Mapping[str, s
 
 
 def _choose_folder(name: str) -> Path:
-    """Return where the data of a task of this name are kept.
+    """Return the folder for the data of a task of this name.
 
     Raises:
-        ConfigError: It is no name.
+        ConfigError: It is not a valid name.
     """
     if not name:
         raise ConfigError('A data frame and an array need a name: lw.start(data, name="gestures", ...).')

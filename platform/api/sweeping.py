@@ -51,7 +51,7 @@ def sweep(
     store: str | None = None,
     **settings: Any,
 ) -> SweptBoards:
-    """Run a sweep: search, retrain the winners, store everything. Run again, it does what is missing.
+    """Run a sweep: search, retrain the winners, store everything. Run again, it trains only what is missing.
 
     Example::
 
@@ -60,21 +60,22 @@ def sweep(
         done.board                             # as lw.board("fitzhugh_nagumo")
 
     Args:
-        what: A sweep file, TOML, or what stands in one. Its ``sampler`` and ``pruner`` may be Optuna's own objects, of
-            which class and arguments are kept; the sweep's seed takes the place of a sampler's.
+        what: A sweep file, TOML, or its content. Its ``sampler`` and ``pruner`` may be Optuna's own objects, of which
+        class and arguments are used; the sweep's seed replaces a sampler's.
         here: In this process, one pack after another, without Ray.
         workers, storage, ray, gpus, cpu, cpus, labels, mlflow, store: As the options of ``longwave sweep run``.
-        trackers: More trackers: ``wandb``, or Python files that bind ``TRACKER``.
+        trackers: Further trackers: ``wandb``, or Python files that define ``TRACKER``.
         on_epoch: Called here at each epoch: ``on_epoch(trial, epoch)`` with ``trial.model``, ``trial.params``,
-            ``trial.seed``, ``epoch.epoch``, ``epoch.loss``, ``epoch.valid``. What it raises ends the sweep, in order.
-        on_trial: Called at each end of a trial: ``on_trial(trial, run)`` with ``run.status``, ``valid``, ``test``.
-        keep_weights: Keep the weights of retrainings, for ``load``.
-        settings: Keys of a sweep file in the place of ``what``: ``task``, ``models``, ``epochs``, ... There are then
-            8 search trials a model under rule 2, and a name that follows from the settings, unless they say otherwise.
+            ``trial.seed``, ``epoch.epoch``, ``epoch.loss``, ``epoch.valid``. An exception in it stops the sweep
+            cleanly.
+        on_trial: Called at the end of each trial: ``on_trial(trial, run)`` with ``run.status``, ``valid``, ``test``.
+        keep_weights: Save the weights of retrainings, for ``load``.
+        settings: Keys of a sweep file in place of ``what``: ``task``, ``models``, ``epochs``, ... By default there are
+        then 8 search trials per model under rule 2, and a name derived from the settings.
 
     Raises:
         ConfigError: A rule is broken; nothing has run. The message is the command line's.
-        Interrupted: A signal, as a notebook's stop button, ended it in order; the same call goes on.
+        Interrupted: A signal, such as a notebook's stop button, stopped it cleanly; the same call continues.
     """
     checked = _read_settings(what, settings)
     checked = with_kept_weights(checked, keep_weights)
@@ -92,7 +93,7 @@ def sweep(
     )
     how = options.workers_of(checked.name)
     chosen, callbacks = options.trackers(), Callbacks(on_epoch, on_trial)
-    with running_workers(how), tracking(chosen):  # what trains, and trackers, start while data are prepared
+    with running_workers(how), tracking(chosen):  # workers and trackers start while data are prepared
         resolved, url = resolve(checked), store_url(store)
         with Store(url) as known:
             view = resume_sweep(store_plan(resolved, known), known, how, chosen, Terminal(), callbacks=callbacks)
@@ -100,10 +101,10 @@ def sweep(
 
 
 def _read_settings(what: Mapping[str, Any] | str | Path | None, settings: Mapping[str, Any]) -> SweepFile:
-    """Return the sweep that a file, a mapping or keywords describe.
+    """Return the sweep described by a file, a mapping or keywords.
 
     Raises:
-        ConfigError: There is no such keyword, or there are two descriptions or none.
+        ConfigError: An unknown keyword, or two descriptions or none.
     """
     known = {*SweepFile.model_fields, *inspect.signature(sweep).parameters} - {"what", "settings"}
     if unknown := [name for name in settings if name not in known]:
@@ -121,10 +122,10 @@ def _read_settings(what: Mapping[str, Any] | str | Path | None, settings: Mappin
 
 
 def name_objects(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a sweep's settings with class and arguments in the place of Optuna's sampler and pruner.
+    """Return a sweep's settings with class and arguments in place of Optuna's sampler and pruner.
 
     Raises:
-        ConfigError: One is of another class, or has an argument that a file cannot hold.
+        ConfigError: One is of another class, or has an argument that cannot be written to a file.
     """
     named = dict(content)
     for key in ("sampler", "pruner"):
@@ -136,12 +137,12 @@ def name_objects(content: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class SweptBoards:
-    """A sweep that ran, and the boards that its rows are on.
+    """A finished sweep, and the boards with its rows.
 
     Attributes:
         file: The sweep file that was run.
-        counts: How many of its trials ended, and how, in one line.
-        store: URL of the store, as it was given.
+        counts: Its trials by outcome, in one line.
+        store: URL of the store, as given.
     """
 
     file: SweepFile
@@ -150,7 +151,7 @@ class SweptBoards:
 
     @property
     def boards(self) -> dict[str, BoardTable]:
-        """The board of each of its tasks, of the sweep's variant, as it is now, with rows of other sweeps."""
+        """The current board of each of its tasks, of the sweep's variant, with rows of other sweeps."""
         return {
             t: board(t, variant=variant or None, store=self.store) for t, variant in self.file.variant_by_task.items()
         }
@@ -161,11 +162,11 @@ class SweptBoards:
         return next(iter(self.boards.values()))
 
     def study(self, cell: str | None = None, storage: str | None = None) -> Any:
-        """Return the search of a cell as a study of Optuna's, for its plots, importances and dashboard.
+        """Return the search of a cell as an Optuna study, for its plots, importances and dashboard.
 
         Args:
-            cell: Its label, such as the model's name; may be left out where the sweep has only one.
-            storage: URL of Optuna's storage, where the study is then kept; trials that it has are left alone.
+            cell: Its label, such as the model's name; optional if the sweep has only one.
+            storage: URL of an Optuna storage, to which the study is written; existing trials in it are not changed.
 
         Raises:
             ConfigError: No such cell, or several, or Optuna cannot use the storage.

@@ -134,7 +134,7 @@ class TrainedNetwork(nn.Module):
             ConfigError: Task, model or data have another version here.
         """
         if why := unfit(self.config):
-            raise ConfigError(f"Trial {self.trial} was made {why}: its score cannot be computed anew.")
+            raise ConfigError(f"Trial {self.trial} was made {why}: its score cannot be recomputed.")
         device = str(self.network.bias.device)
         data = loaded(self.config.task, self.config.variant, self.config.data, self.config.precision, device)
         return float(scored(self.network, self.task, data.test)[0])

@@ -104,7 +104,7 @@ def _parse_size(text: str) -> Size:
 
 @environment.flushing_subnormals()
 def run_benchmark(plan: Agenda, say: Callable[[str], None] = lambda _: None) -> KernelReport:
-    """Return the errors of all lines, which come first, and their times; ``say`` hears what is going on.
+    """Return the errors of all lines, which come first, and their times; ``say`` is called with the progress.
 
     What a line compares is measured in turns on one thread, and all of it as a training runs: with subnormal numbers
     flushed. An error in one line does not cost the others.

@@ -23,7 +23,7 @@ from longwave.platform.registry import get_model, shipped_models
 
 @dataclass(frozen=True)
 class Size:
-    """Sizes of one call: steps T, sequences B, features p, hidden d; and the lag τ of a cell that looks back."""
+    """Sizes of one call: steps T, sequences B, features p, hidden d; and the lag τ of a cell with a delay."""
 
     steps: int
     batch: int

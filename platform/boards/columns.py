@@ -155,7 +155,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("task_title", "task in print", "Name of the task in print.", "text"),
     Column("variant", "variant", "Form of the task.", "text"),
     Column("model", "model key", "Registry key of the model; of a trivial predictor, its name.", "text"),
-    Column("family", "family", "Idea that the model stands for, where it is known.", "text"),
+    Column("family", "family", "Idea behind the model, if known.", "text"),
     Column("kind", "kind", "“reproduced”: retrained here; “published”: printed, and retrained by nobody here;"
            " “trivial”: a predictor that no sweep trains.", "text"),
     Column("mark", "mark", "What tells the row from others of its title on its board: what a reader knows of them, else"

@@ -1,4 +1,4 @@
-"""Each row of a board against each other: who is told apart from whom, how probably better, by which factor."""
+"""All pairs of rows of a board: which are told apart, the probability of being better, and the factor."""
 
 from __future__ import annotations
 

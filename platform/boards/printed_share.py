@@ -19,7 +19,8 @@ def verdict_share(rows: Iterable[Row]) -> str:
     """Return how many verdicts have which word, why most may be none, and what comes nearest to a reproduction.
 
     Nearest are the numbers that were met, then those of the paper's own protocol whose ratio of errors is nearest to 1;
-    where there is none of its own protocol, the nearest of all. Empty where no row stands beside a printed number.
+    where there is none of its own protocol, the nearest of all. Empty if no row can be compared with a published
+    number.
     """
     numbers = [(row, n) for row in rows if row.current for n in row.published if n["verdict"] != NOT_RUN]
     if not numbers:

@@ -88,7 +88,7 @@ def _serve_lab(address: str, port: int, settings: dict[str, str]) -> int:
                 time.sleep(0.05)
             status = lab.wait()
         finally:
-            lab.terminate()  # it does not hear of what interrupts this process alone
+            lab.terminate()  # a signal to this process alone does not reach it
     return status if status >= 0 else 128 - status
 
 

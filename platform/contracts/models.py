@@ -1,4 +1,4 @@
-"""The contract of models: its rules in words, in the order in which a reader wants to hear of them."""
+"""The contract of models: its rules in words, in order of importance to a reader."""
 
 from __future__ import annotations
 
@@ -57,5 +57,5 @@ RULES: Sequence[Rule[Case]] = (
 
 
 def model_findings(spec: ModelSpec, quick: bool = False) -> Iterator[RuleOutcome]:
-    """Yield how each rule, or each that is quick, stands for a model, over all its options."""
+    """Yield the outcome of each rule, or of each quick one, for a model, over all its options."""
     return check_subjects([rule for rule in RULES if rule.quick or not quick], make_cases(spec))

@@ -35,7 +35,7 @@ class Rule(Generic[Subject]):
 
 @dataclass(frozen=True)
 class RuleOutcome:
-    """How a rule stands for one model or task.
+    """The outcome of a rule for one model or task.
 
     Attributes:
         words: The rule.

@@ -202,5 +202,5 @@ RULES: Sequence[Rule[LoadedTask]] = (
 
 
 def task_findings(spec: TaskSpec, quick: bool = False) -> Iterator[RuleOutcome]:
-    """Yield how each rule, or each that is quick, stands for a task, at its default variant."""
+    """Yield the outcome of each rule, or of each quick one, for a task, at its default variant."""
     return check_subjects([rule for rule in RULES if rule.quick or not quick], [("", LoadedTask(spec))])

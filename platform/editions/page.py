@@ -46,7 +46,7 @@ SAME = {
     "overall": OVERALL,
     "reasons": REASONS,
 }
-"""What every page is told, whatever its rows."""
+"""Data of every page, independent of its rows."""
 RESULTS = (
     f'<a href="{FOLDER}/">{FOLDER}</a> holds every run behind the rows, in a bundle a sweep; '
     "<code>longwave import DIR</code> checks and imports them from this folder."

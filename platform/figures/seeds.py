@@ -1,4 +1,4 @@
-"""Each retraining of a board as a dot, row by row: what intervals hide. A cross stands for one that diverged."""
+"""Each retraining of a board as a dot, row by row: which intervals hide. A cross marks one that diverged."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ NOT_TUNED = "not tuned"
 TUNED = 0.05
 PAPERS = {"cornn": "coRNN", "lem": "LEM", "lipschitz": "Lipschitz RNN", "lra": "Long Range Arena", "mamba": "Mamba",
           "taugru": "τ-GRU", "thesis": "the thesis", "xlstm": "xLSTM"}  # fmt: skip
-"""Names of the papers whose protocols are known; the thesis prints that of UnICORNN, whose paper is not at hand."""
+"""Names of the papers whose protocols are known; the thesis prints that of UnICORNN, whose paper is not available."""
 BLOCK = ("block", "depth", "norm", "nonlinearity", "glu", "conv")
 """Options of residual blocks, in the order in which numbers name them; choices: ``models.base.block_options``."""
 KEPT = ("value", "std", "statistic", "n", "units", "model_variant", "note")
@@ -32,7 +32,7 @@ KEPT = ("value", "std", "statistic", "n", "units", "model_variant", "note")
 def belongs(number: Mapping[str, Any], variant: str, about: About) -> bool:
     """Return whether a published number is one of our variant, and of the metric that ``about`` explains.
 
-    Fresh test data follow the same law, so numbers of the plain variant stand beside them, too.
+    Fresh test data have the same distribution, so numbers of the plain variant apply to them too.
     """
     return bool(number["metric"] == about.metric and number["ours"] == split_fresh(variant)[0])
 
@@ -58,7 +58,7 @@ def block_of(config: TrialConfig) -> str:
 
 
 def unpaired(number: Mapping[str, Any], metrics: Mapping[str, str], forms: Mapping[str, Collection[str]]) -> str:
-    """Return why no row of ours can stand beside a published number; empty where one can.
+    """Return why no row of ours can be compared with a published number; empty if one can.
 
     Args:
         number: One of ``published_rows``.

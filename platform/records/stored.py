@@ -213,7 +213,7 @@ class CatalogueEntry:
         kind: ``model`` or ``task``; ``rules``, those of training, where a store is to take other than the present ones.
         name: Registry key.
         version: The newest that planned here.
-        family: The idea it stands for.
+        family: The idea behind it.
         variant: Of a task; empty for a model.
         data: Of a task's variant, the version of its data.
         facts: Title, source, equation, ranges and options of a model; title, summary, source, loss, metric and sizes of

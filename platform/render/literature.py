@@ -60,6 +60,6 @@ def _number_line(number: Mapping[str, Any], why: str) -> list[str]:
 
 
 def _decimals(std: float, printed: str) -> str:
-    """Return a deviation with at least as many decimals as the number it stands beside."""
+    """Return a deviation with at least as many decimals as its number."""
     digits = max(len(text.partition(".")[2]) for text in (printed, f"{std:g}"))
     return f"{std:.{digits}f}"

@@ -93,7 +93,7 @@ def apart(rows: Sequence[Sequence[Score]], scale: Scale, alpha: float = 0.05) ->
     Better means that a seed of the one beats a seed of the other in more than half of all cases. The guarded rank test,
     with Holm's adjustment over all pairs: simulated, a board shows a false claim with probability ``alpha`` at most
     (``make honesty``). Where many rows learn or do not, few seeds claim nothing (``lucky``). A row with fewer than two
-    seeds is told from nobody and burdens nobody.
+    seeds is distinguished from nobody and affects nobody.
 
     Raises:
         ValueError: A score that is not finite, or an alpha outside (0, 1).

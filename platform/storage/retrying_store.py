@@ -32,7 +32,7 @@ class RetryingStore(Store):
 
     @property
     def once(self) -> Store:
-        """The same store, whose methods are done once, for who would rather do without an answer than wait for it."""
+        """The same store without retries, for callers that prefer no answer to waiting."""
         plain = Store.__new__(Store)
         plain.__dict__ = self.__dict__
         return plain

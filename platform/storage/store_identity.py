@@ -24,7 +24,7 @@ class StoreIdentity:
     """The identity of a store: of its file, or of its table of trials in PostgreSQL.
 
     A SQLite file that is deleted or replaced stays open in this process, and would be written to for nobody. A
-    PostgreSQL database that is dropped and made anew would be taken for the one it was.
+    PostgreSQL database that is dropped and recreated would be taken for the old one.
     """
 
     def __init__(self, engine: sa.Engine) -> None:

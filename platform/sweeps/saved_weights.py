@@ -55,7 +55,7 @@ def find_weights(
 
 
 def _retrainings(store: Store, name: str) -> list[Trial]:
-    """Return the retrainings that a name stands for."""
+    """Return the retrainings with a name."""
     alone = store.trials_by_id([name.lower()])
     if alone and alone[0].config.phase != "retrain":
         raise ConfigError(

@@ -48,7 +48,7 @@ class Checkpoint:
     older: tuple[AnyPath, ...] = ()
 
     def save(self, saved: Saved) -> None:
-        """Write the file anew, and keep the one before.
+        """Write a new file, and keep the previous one.
 
         Raises:
             OSError: It could not be written, as on a full disk; what was there is still there, or beside it.
@@ -60,7 +60,7 @@ class Checkpoint:
         _put(self.path, content + sha256(content).digest())
 
     def load(self) -> Saved | None:
-        """Return the first that is whole, or None: the pack then starts anew."""
+        """Return the first intact one, or None: the pack then starts from the beginning."""
         return next(self.candidates(), None)
 
     def candidates(self) -> Iterator[Saved]:

@@ -32,7 +32,7 @@ LEM, whose loop keeps 4 rows a step (δ, δ̄ and both tanh, where the drives we
                                   Wy z' + e ◄─────────────────────────────────┘    block 2: 1 sum over z'
                                   └──►  δ̄ = Δt σ(·)  y' = y + δ̄ (tanh(·) − y)      keeps tanh
 
-    way back   ∂y' ──► slots of y and 2                                            block 0: no product
+    backward   ∂y' ──► slots of y and 2                                            block 0: no product
                Wyᵀ (slot y) + ∂z' ──► slots of z and 1, ∂z                         block 1
                [W1 Wz W2]ᵀ (slots) + (1 − δ̄) ∂y' ──► ∂y                            block 2: one long sum
 

@@ -221,7 +221,7 @@ def failed_by_stall(configs: Sequence[TrialConfig], reason: str, ended: Collecti
 
 
 class StallWatch:
-    """Which packs make no step, as their driver hears of them. Any thread may ask.
+    """The packs that make no step, from reports to their driver. Thread-safe.
 
     Args:
         stall: Seconds without a step that are a stall, or more: see ``allowed_pause``.

@@ -119,7 +119,7 @@ def test_a_split_of_free_runs_scores_as_in_one_piece(monkeypatch: pytest.MonkeyP
 def test_what_cannot_be_fed_back_is_refused(inputs: tuple[int, ...], targets: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match=r"^Free runs need values \(N, W, p\) and the values \(N, H, p\) after them, "):
         FreeRuns(torch.zeros(inputs), torch.zeros(targets))
-    with pytest.raises(ValueError, match=r"^Free runs take no tail and no lengths: "):
+    with pytest.raises(ValueError, match=r"^Free runs have no tail and no lengths: "):
         FreeRuns(torch.zeros(2, 3, 1), torch.zeros(2, 4, 1), lengths=torch.tensor([1, 2]))
 
 

@@ -114,7 +114,7 @@ def test_a_plan_says_what_is_put_out_and_another_number_is_another_loop() -> Non
         OUTPUTS = 1
 
     both, one = layer(4).loop_of(0, 3)[0], First(3, 4).loop_of(0, 3)[0]
-    assert "# put out are after[0] to after[1]" in listing(both.plan) and "put out" not in listing(one.plan)
+    assert "# outputs are after[0] to after[1]" in listing(both.plan) and "outputs are" not in listing(one.plan)
     assert both.name != one.name
 
 

@@ -214,7 +214,7 @@ def test_what_a_whole_split_is_made_of_is_not_copied_when_it_is_moved(tmp_path: 
         ({"lengths": torch.tensor([1, 0, 2])}, r"^Lengths must be 1 to 5, got 0 to 2\.$"),
         ({"lengths": torch.tensor([1, 2])}, r"^Lengths must be whole numbers \(3,\), got torch\.int64 \(2,\)\.$"),
         ({"lengths": torch.ones(3)}, r"^Lengths must be whole numbers \(3,\), got torch\.float32 \(3,\)\.$"),
-        ({"lengths": torch.ones(3).long(), "tail": Tail(torch.ones(2, 2))}, r"^Ragged sequences take no tail: "),
+        ({"lengths": torch.ones(3).long(), "tail": Tail(torch.ones(2, 2))}, r"^Ragged sequences have no tail: "),
         (
             {"lengths": torch.tensor([5, 4, 5]), "targets": torch.zeros(3, 5, 2)},
             r"^Nothing may be asked after a sequence's end, but it is of sequence 1\.$",

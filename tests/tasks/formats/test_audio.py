@@ -220,7 +220,7 @@ def test_nothing_half_written_stays_where_a_row_cannot_be_made(cache_folder: Pat
 def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("LONGWAVE_CACHE", str(tmp_path / "file"))
-    with pytest.raises(DataError, match=rf"^{tmp_path}/file/rows-1\.npy: the features must be kept on disk, which "):
+    with pytest.raises(DataError, match=rf"^{tmp_path}/file/rows-1\.npy: the features must be cached on disk, which "):
         audio.map_rows("rows-1", 1, iter([np.zeros(3)]))
 
 

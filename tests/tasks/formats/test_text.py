@@ -307,7 +307,7 @@ def test_the_splits_have_the_published_sizes() -> None:
         ("test/neg", "40_9.txt", b"fine", "a rating in neg must be 1 to 4, got 9"),
         ("test/pos", "40_9_9.txt", b"fine", "a review must be called NUMBER_RATING.txt"),
         ("test/pos", "x_9.txt", b"fine", "a review must be called NUMBER_RATING.txt"),
-        ("train/neg", "7_1.txt", b"fine", "review 7 must be there once, got 7_1.txt too"),
+        ("train/neg", "7_1.txt", b"fine", "review 7 must occur once, got 7_1.txt too"),
         ("train/neg", "40_1.txt", b"fine \xe9", "a text must be UTF-8, but its byte 5 is not"),
         ("test/neg", "40_1.txt", b" <br />\n", "a review must have at least one word, got none"),
         ("test/neg", "40_1.txt", b"", "a review must have at least one word, got none"),

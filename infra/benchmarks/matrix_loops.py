@@ -52,10 +52,10 @@ def measure(name: str, layer: MatrixRecurrence[Any], T: int, B: int, repeats: in
     """Return the times of one layer on one thread; the loops get the drives as computed by the layer."""
     x = torch.randn(T, B, layer.input_size)
     w = layer.weights(layer.held())
-    tensors = [[t.detach().contiguous().requires_grad_() for t in of(w)] for of in (
-        lambda w: layer.drive(x.unsqueeze(0), w), layer.constants
-    )]  # fmt: skip
-    drives, constants = (tuple(part) for part in tensors)
+    drives, constants = (
+        tuple(t.detach().contiguous().requires_grad_() for t in part)
+        for part in (layer.drive(x.unsqueeze(0), w), layer.constants(w))
+    )
     state = tuple(torch.zeros(1, B, *shape) for shape in layer.state_shapes().values())
     route, advance = kernels.choose_matrix(name, layer.plan, layer.form(), x.device, x.dtype)
     if advance is None:

@@ -273,9 +273,11 @@ def test_what_is_known_from_notes_alone_says_so_first() -> None:
 
 
 @pytest.mark.parametrize("name", MODERN)
-def test_each_model_after_2021_has_a_printed_number_or_says_that_none_is_at_hand(name: str) -> None:
+def test_each_model_after_2021_has_a_printed_number_or_says_that_none_is_available(name: str) -> None:
     printed = [n for n in PRINTED if n["model"] == name]
-    assert bool(printed) != ("No printed number of it is at hand" in (inspect.getdoc(get_model(name).layer) or ""))
+    assert bool(printed) != (
+        "No published result of it is available here" in (inspect.getdoc(get_model(name).layer) or "")
+    )
 
 
 def test_every_model_of_a_published_number_has_a_name_in_print_and_ours_have_our_own() -> None:

@@ -21,7 +21,7 @@ VERSIONS = sorted(file.name.removesuffix(".sqlite.xz") for file in KEPT.glob("*.
 def test_a_store_of_the_first_release_is_kept_and_not_written_again(capsys: pytest.CaptureFixture[str]) -> None:
     assert VERSIONS[0] == "0.2.0"
     before = (KEPT / "0.2.0.sqlite.xz").read_bytes()
-    assert main("0.2.0") == 1 and "is kept for ever" in capsys.readouterr().err
+    assert main("0.2.0") == 1 and "exists and is never overwritten" in capsys.readouterr().err
     assert (KEPT / "0.2.0.sqlite.xz").read_bytes() == before and len(before) < 100_000
 
 

@@ -74,8 +74,9 @@ class Server:
         if self.stopped > 1:
             return
         self.control("-w", "-m", "fast", "stop")
-        self.back = threading.Timer(AWAY, self.server.ensure_postgres_running)
-        self.back.start()
+        timer = threading.Timer(AWAY, self.server.ensure_postgres_running)
+        timer.start()
+        self.back = timer  # seen by the test only now: a thread that was not started cannot be joined
 
 
 @pytest.fixture(scope="module")

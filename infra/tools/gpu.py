@@ -93,7 +93,7 @@ def whole_scale() -> Scale:
         5,
         tuple((form, way) for form in FORMS for way in schedules(form) if way != "chunks" and form != "linoss"),
         ([5, 0], [40, 65]),
-        gpu_faults.checks(),
+        gpu_faults.list_checks(),
         replace(plan_benchmark("cuda"), packs=packs, compile=False),
         dict.fromkeys(recurrent_models(), PSMNIST) | dict.fromkeys(MATRIX_CASES, Size(1000, 32, 64, 64)),
         {"task": "fitzhugh_nagumo", "models": ["lem", "gru", "unicornn"], "trials": 8, "retrain": 2, "epochs": 5},
@@ -155,7 +155,7 @@ def workers(device: str) -> Iterator[Executor]:
 def check_correctness(scale: Scale, device: str, findings: Findings) -> dict[str, Any]:
     """Return the results of the faults, and the distance of each case from float64 by each schedule, at each size."""
     with workers(device) as pool:
-        faults = {name: pool.submit(try_fault, name, *arguments) for name, (_, arguments) in scale.faults.items()}
+        faults = {name: pool.submit(try_fault, check, *given) for name, (check, given) in scale.faults.items()}
         cells = {what: pool.submit(*call) for what, call in plan_cells(scale, device).items()}
         matrices = {
             f"{case}, d={d}": pool.submit(far_model, case, d, scale.steps, scale.batch, device)
@@ -163,13 +163,17 @@ def check_correctness(scale: Scale, device: str, findings: Findings) -> dict[str
             for d in widths
         }
         found = {name: given for name, future in faults.items() for given in findings.attempt(name, future.result)}
-        return {"faults": found, "cells": judge(cells, findings), "matrices": judge(matrices, findings)}
+        return {
+            "faults": found,
+            "cells": judge_distances(cells, findings),
+            "matrices": judge_distances(matrices, findings),
+        }
 
 
-def try_fault(name: str, *arguments: Any) -> dict[str, Any]:
-    """Return the result of a check of ``gpu_faults``, by name, so that another process can look it up."""
+def try_fault(check: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
+    """Return the result of a check of ``gpu_faults``, with new buffers full of NaN."""
     with gpu_faults.poisoned():
-        return gpu_faults.checks()[name][0](*arguments)
+        return check(*arguments)
 
 
 def plan_cells(scale: Scale, device: str) -> dict[str, tuple[Any, ...]]:
@@ -194,7 +198,9 @@ def far_with_lags(
         return far(case, schedule, d, steps, batch, device=device)
 
 
-def judge(futures: Mapping[str, Future[dict[str, tuple[float, float]]]], findings: Findings) -> list[dict[str, Any]]:
+def judge_distances(
+    futures: Mapping[str, Future[dict[str, tuple[float, float]]]], findings: Findings
+) -> list[dict[str, Any]]:
     """Return the worst distance of each; note too large ones as misses."""
     lines = []
     for what, future in futures.items():

@@ -52,8 +52,7 @@ def sizes_at_the_edges_of_blocks(form: str) -> dict[str, Any]:
         with patch.object(every_model, "TAU", [5, 0, 70]):
             errors = distances(form, d, T, B, device=CUDA, members=M)
         key = f"d={d} B={B} T={T} M={M}"
-        assert not too_far(errors), f"{key}: {too_far(errors)}"
-        worst, what = max((worst, what), (max(own for own, _ in errors.values()), key))
+        worst, what = max((worst, what), (worst_error(errors, key), key))
     return {"worst": worst, "at": what}
 
 
@@ -63,8 +62,7 @@ def lags_at_the_ends(form: str) -> dict[str, Any]:
     for schedule, lags in itertools.product(SCHEDULES, ([0, 1], [33, 199], [199, 0])):
         with patch.object(every_model, "TAU", lags):
             errors = far(form, schedule, 60, 200, device=CUDA)
-        assert not too_far(errors), f"{schedule}, lags {lags}: {too_far(errors)}"
-        worst = max(worst, max(own for own, _ in errors.values()))
+        worst = max(worst, worst_error(errors, f"{schedule}, lags {lags}"))
     return {"worst": worst}
 
 
@@ -84,8 +82,7 @@ def other_warps(form: str) -> dict[str, Any]:
     with patch.object(row, "WARPS", {16: 2, 32: 2, 64: 8, 128: 8}):
         for d in (16, 32, 60):
             errors = far(form, "row", d, 100, device=CUDA)
-            assert not too_far(errors), f"d={d}: {too_far(errors)}"
-            worst = max(worst, max(own for own, _ in errors.values()))
+            worst = max(worst, worst_error(errors, f"d={d}"))
     return {"worst": worst}
 
 
@@ -257,7 +254,7 @@ def another_ptxas(path: str) -> dict[str, Any]:
     return {"ptxas": version, "worst": float(done.stdout)}
 
 
-def checks() -> Mapping[str, tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]]:
+def list_checks() -> Mapping[str, tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]]:
     """Return every check by name, with its arguments, the slowest first."""
     found: dict[str, tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]] = {}
     for tool in SANITIZERS:
@@ -290,6 +287,12 @@ def poisoned() -> Iterator[None]:
         yield
     finally:
         torch.set_deterministic_debug_mode(before)
+
+
+def worst_error(errors: Mapping[str, tuple[float, float]], what: str) -> float:
+    """Return the largest of some distances from float64; fail if one is too large."""
+    assert not too_far(errors), f"{what}: {too_far(errors)}"
+    return max(own for own, _ in errors.values())
 
 
 def _on_gpu(case: str, d: int, steps: int, batch: int) -> tuple[Any, tuple[Tensor, tuple[Tensor, ...]]]:

@@ -21,9 +21,10 @@ from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.stored import plan_trials, store_plan
 from longwave.platform.sweeps.plan.trials import round_sizes
+from longwave.platform.sweeps.run.epoch_costs import EpochCosts
 from longwave.platform.sweeps.run.progress import Progress
 from longwave.platform.sweeps.run.status import running_packs, sweep_status
-from longwave.platform.sweeps.run.time_left import EpochCosts, TimeLeft, count_on, read_seconds_left
+from longwave.platform.sweeps.run.time_left import TimeLeft, count_on, read_seconds_left
 
 RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.json"))
 SLACK = 1.0

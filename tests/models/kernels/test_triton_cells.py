@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -151,6 +152,23 @@ def test_no_block_of_the_graph_schedule_loads_what_it_has_stored() -> None:
                     early += [f"{case}: {line}" for place in re.findall(r"tl\.load\((.*?),", line) if place in stored]
                     stored |= set(re.findall(r"tl\.store\((.*?),", line))
     assert early == []
+
+
+def test_each_thread_has_buffers_of_its_own_for_the_graph_schedule() -> None:
+    from longwave.models.kernels.triton import graph
+    from longwave.models.kernels.triton.printed import printed
+
+    plan, device, buffers = build("gru", 4).cell_on("triton").plan, torch.device("cpu"), list[object]()
+
+    def take() -> None:
+        buffers.append(graph._loop(graph._Loop, printed(plan), 1, 2, 4, device, graph._place(device)))
+
+    take()
+    take()
+    thread = threading.Thread(target=take)
+    thread.start()
+    thread.join()
+    assert buffers[0] is buffers[1] and buffers[2] is not buffers[0]
 
 
 def test_no_cell_but_unicornn_s_is_written_by_hand() -> None:

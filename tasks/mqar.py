@@ -25,27 +25,31 @@ HELD_OUT_STEPS = 2**15
 """Steps of the validation and of the test split for every T: 2048 queries, or 4096 with 64 pairs."""
 
 
-def sequences(length: int, pairs: int, seed: int, n: int) -> Sequences:
-    """Return n sequences: ``pairs`` keys each with its value, then uniform tokens among which each key comes once more.
+def sequences(length: int, pairs: int, seed: int, n: int, *, values: int = VALUES, blank: bool = False) -> Sequences:
+    """Return n sequences: ``pairs`` keys each with its value, then other tokens among which each key comes once more.
 
     Keys are distinct, and so are values. The target is where the key comes again: at step 2·pairs + 2(g − 1),
     the g distinct, each from 1 to length/2 − pairs.
+
+    Args:
+        values: Number of possible values; keys are 1 ... values − 1, values are values ... 2·values − 1.
+        blank: Whether all other tokens are 0; otherwise they are uniform.
     """
     g = seeded_generator(seed)
-    keys = 1 + draw_distinct(n, pairs, torch.ones(VALUES - 1), g)
-    values = VALUES + draw_distinct(n, pairs, torch.ones(VALUES), g)
+    keys = 1 + draw_distinct(n, pairs, torch.ones(values - 1), g)
+    shown = values + draw_distinct(n, pairs, torch.ones(values), g)
     positions = 2 * pairs + 2 * draw_distinct(n, pairs, torch.arange(1, length // 2 - pairs + 1) ** (POWER - 1), g)
-    inputs = torch.randint(VOCABULARY, (n, length), generator=g)
-    inputs[:, : 2 * pairs] = torch.stack((keys, values), -1).flatten(1)
+    inputs = torch.randint(1 if blank else 2 * values, (n, length), generator=g)
+    inputs[:, : 2 * pairs] = torch.stack((keys, shown), -1).flatten(1)
     targets = torch.full((n, length), NOT_ASKED)
-    return Sequences(inputs.scatter(1, positions, keys).to(torch.int16), targets.scatter(1, positions, values))
+    return Sequences(inputs.scatter(1, positions, keys).to(torch.int16), targets.scatter(1, positions, shown))
 
 
-def last_value(data: Data[Sequences]) -> Tensor:
+def last_value(vocabulary: int, data: Data[Sequences]) -> Tensor:
     """Return the last value shown as the answer to all queries, which is right for one query a sequence."""
     test = data.test
     pairs = int((test.targets[0] != NOT_ASKED).sum())
-    shown = torch.nn.functional.one_hot(test.inputs[:, 2 * pairs - 1].long(), VOCABULARY).double()
+    shown = torch.nn.functional.one_hot(test.inputs[:, 2 * pairs - 1].long(), vocabulary).double()
     return shown.unsqueeze(1).expand(-1, test.positions, -1)
 
 
@@ -102,5 +106,5 @@ TASK = TaskSpec(
             minor=True,
         ),
     ),
-    baselines={"last value shown": last_value},
+    baselines={"last value shown": partial(last_value, VOCABULARY)},
 )

@@ -21,6 +21,7 @@ VARIANTS = {
     "lorenz96": ["F=8", "F=0.9"],
     "mackey_glass": ["h=1", "h=25"],
     "mqar": ["T=64,kv=4", "T=128,kv=8"],
+    "mqar_small": ["T=64,kv=8", "T=128,kv=16"],
     "selective_copy": ["T=256"],
 }
 """Of generated tasks that have some; all others have the empty one."""

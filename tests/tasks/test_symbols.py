@@ -27,7 +27,7 @@ languages = pytest.mark.parametrize("name", LANGUAGES)
 words = pytest.mark.parametrize("name", WORDS)
 all_of_them = pytest.mark.parametrize("name", [*LANGUAGES, *WORDS])
 all_that_are_drawn = pytest.mark.parametrize(
-    "name", [*LANGUAGES, *WORDS, "mqar", "copy_memory", "selective_copy", "induction", "listops"]
+    "name", [*LANGUAGES, *WORDS, "mqar", "mqar_small", "copy_memory", "selective_copy", "induction", "listops"]
 )
 
 

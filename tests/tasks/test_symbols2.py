@@ -25,8 +25,10 @@ from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import TaskSpec
 
 MQAR = {"T=64,kv=4": (64, 4), "T=128,kv=8": (128, 8), "T=256,kv=16": (256, 16), "T=512,kv=64": (512, 64)}
+MQAR_SMALL = {"T=64,kv=8": (64, 8), "T=128,kv=16": (128, 16)}
 DEFAULTS = {
     "mqar": "T=64,kv=4",
+    "mqar_small": "T=64,kv=8",
     "copy_memory": "L=100",
     "selective_copy": "T=256",
     "induction": "T=1024",
@@ -61,6 +63,7 @@ def accuracy(name: str, answers: Tensor, targets: Tensor) -> float:
     "name, variant, message",
     [
         ("mqar", "T=64", r"^mqar takes a variant T=64,kv=4 or T=128,kv=8 or .*, got 'T=64'\.$"),
+        ("mqar_small", "T=64,kv=4", r"^mqar_small takes a variant T=64,kv=8 or T=128,kv=16, got 'T=64,kv=4'\.$"),
         ("copy_memory", "", r"^copy_memory takes a variant L=100 or L=200 or L=500 or L=1000, got ''\.$"),
         ("selective_copy", "T=255", r"^selective_copy takes a variant T=256 or T=4096, got 'T=255'\.$"),
         ("induction", "L=100", r"^induction takes a variant T=256 or T=1024 or T=4096, got 'L=100'\.$"),
@@ -72,21 +75,36 @@ def test_a_variant_that_does_not_exist_is_refused(name: str, variant: str, messa
         get_task(name).load(variant)
 
 
-@pytest.mark.parametrize("variant", MQAR)
-def test_mqar_shows_pairs_and_asks_each_key_once_for_its_value(variant: str) -> None:
-    length, pairs = MQAR[variant]
-    data = load("mqar", variant)
-    assert data.test.inputs.shape == data.valid.inputs.shape == (2**15 // length, length)
-    for split in (stream("mqar", 3, 20, variant), data.test):
+@pytest.mark.parametrize(
+    "name, variant, values, held_out",
+    [
+        *(("mqar", variant, 4096, 2**15 // length) for variant, (length, _) in MQAR.items()),
+        *(("mqar_small", variant, 32, 1024) for variant in MQAR_SMALL),
+    ],
+)
+def test_mqar_shows_pairs_and_asks_each_key_once_for_its_value(
+    name: str, variant: str, values: int, held_out: int
+) -> None:
+    length, pairs = (MQAR | MQAR_SMALL)[variant]
+    data = load(name, variant)
+    assert data.test.inputs.shape == data.valid.inputs.shape == (held_out, length)
+    for split in (stream(name, 3, 20, variant), data.test):
         for tokens, targets in zip(split.inputs.tolist(), split.targets.tolist(), strict=True):
-            keys, values = tokens[: 2 * pairs : 2], tokens[1 : 2 * pairs : 2]
-            assert len(set(keys)) == len(set(values)) == pairs
-            assert min(keys) >= 1 and max(keys) < 4096 <= min(values) and max(values) < 8192
+            keys, answers = tokens[: 2 * pairs : 2], tokens[1 : 2 * pairs : 2]
+            assert len(set(keys)) == len(set(answers)) == pairs
+            assert min(keys) >= 1 and max(keys) < values <= min(answers) and max(answers) < 2 * values
             queries = [t for t, target in enumerate(targets) if target != NOT_ASKED]
             assert min(queries) >= 2 * pairs and all(t % 2 == 0 for t in queries)
             assert sorted(tokens[t] for t in queries) == sorted(keys)
-            shown = dict(zip(keys, values, strict=True))
+            shown = dict(zip(keys, answers, strict=True))
             assert [targets[t] for t in queries] == [shown[tokens[t]] for t in queries]
+
+
+def test_between_the_queries_of_the_small_mqar_all_tokens_are_zero() -> None:
+    split = stream("mqar_small", 8, 1000)
+    pairs = MQAR_SMALL["T=64,kv=8"][1]
+    assert not split.inputs[:, 2 * pairs :][split.targets[:, 2 * pairs :] == NOT_ASKED].any()
+    assert set(split.inputs[:, : 2 * pairs].flatten().tolist()) == set(range(1, 64))
 
 
 @pytest.mark.integration
@@ -117,20 +135,23 @@ def test_mqars_keys_values_and_other_tokens_are_uniform() -> None:
         assert scipy.stats.kstest(uniform, "uniform").pvalue > 1e-3
 
 
-@pytest.mark.parametrize("variant, share", [("T=64,kv=4", 25.0), ("T=256,kv=16", 6.25)])
+@pytest.mark.parametrize(
+    "name, variant, share, values",
+    [("mqar", "T=64,kv=4", 25.0, 4096), ("mqar", "T=256,kv=16", 6.25, 4096), ("mqar_small", "T=64,kv=8", 12.5, 32)],
+)
 def test_mqar_gives_one_in_kv_to_the_last_value_shown_and_everything_to_a_dictionary(
-    variant: str, share: float
+    name: str, variant: str, share: float, values: int
 ) -> None:
-    test, pairs = load("mqar", variant).test, MQAR[variant][1]
+    test, pairs = load(name, variant).test, (MQAR | MQAR_SMALL)[variant][1]
     few = Sequences(test.inputs[:8], test.targets[:8])
-    outputs = get_task("mqar").baselines["last value shown"](Data(valid=few, test=few, train=few))
-    assert get_task("mqar").metric.score(outputs.unsqueeze(0), few.targets).item() == share
+    outputs = get_task(name).baselines["last value shown"](Data(valid=few, test=few, train=few))
+    assert get_task(name).metric.score(outputs.unsqueeze(0), few.targets).item() == share
     answers = torch.zeros_like(few.targets)
     for row, tokens in enumerate(few.inputs.tolist()):
         shown = dict(zip(tokens[: 2 * pairs : 2], tokens[1 : 2 * pairs : 2], strict=True))
         answers[row] = torch.tensor([shown.get(token, 0) for token in tokens])
-    assert accuracy("mqar", answers, few.targets) == 100.0
-    assert get_task("mqar").chance == pytest.approx(100 / 4096)
+    assert accuracy(name, answers, few.targets) == 100.0
+    assert get_task(name).chance == pytest.approx(100 / values)
 
 
 @pytest.mark.parametrize("delay", [100, 200, 500, 1000])

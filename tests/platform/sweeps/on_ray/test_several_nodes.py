@@ -6,7 +6,8 @@ import math
 import random
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from chaos_sweep import ENV, Running, read_logs, read_store
 from cluster_speed import measure_scaling
 from hypothesis import given
 from hypothesis import strategies as st
+from lab import trial
 from local_cluster import local_cluster
 from object_store import bucket
 from ray.tune import PlacementGroupFactory
@@ -34,7 +36,8 @@ from longwave.platform.sweeps.on_ray.listener import EventCallback, PackSearcher
 from longwave.platform.sweeps.on_ray.nodes import KIND, SOME, matches_label, placement_of_pack, to_node
 from longwave.platform.sweeps.on_ray.versions import describe_difference, versions, why_node_is_unfit
 from longwave.platform.sweeps.place.devices import ClusterNode, DevicePool, Slot
-from longwave.platform.sweeps.place.workers import RESTARTS, Workers, parse_labels
+from longwave.platform.sweeps.place.workers import RESTARTS, Job, Workers, parse_labels
+from longwave.platform.training import environment
 from longwave.platform.training.journal import VARIABLE
 
 SWEEP = """
@@ -188,6 +191,22 @@ def test_a_pack_that_its_node_refuses_or_died_of_goes_to_another_and_has_not_end
     else:
         listener.on_trial_error(1, [], trial)
     assert queue.packs == {"a": {"cpu": 1.0}} and not output
+
+
+@pytest.mark.parametrize("driver", [{}, versions()], ids=["the driver's own", "another that fits"])
+def test_a_pack_is_trained_on_a_machine_that_fits(
+    driver: Mapping[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output: list[dict[str, object]] = []
+    monkeypatch.setattr(worker.tune, "report", output.append)
+    monkeypatch.setattr(worker, "train_job", lambda *_: "over")
+    monkeypatch.setattr(worker, "discard_output", lambda: None)
+    monkeypatch.setattr(environment, "keep_to", lambda cores: None)
+    workers = Workers(1, tmp_path)
+    config = {"pack": "a", "slot": {"cpus": 1.0}, "job": Mock(job=Job([trial("lem", 0)]).to_dict())}
+    with workers.marked_storage() if driver else nullcontext():  # one machine needs no mark
+        worker.train_pack(config, str(tmp_path), workers.flag, driver, [], {})
+    assert [message.get("how") for message in output] == ["over"]
 
 
 def other_source(folder: Path) -> Path:

@@ -221,3 +221,13 @@ def test_a_disk_on_which_no_trace_can_be_written_stops_no_training(
     (tmp_path / "stalls").write_text("a file in the place of the folder")
     assert timer_of_a_thread(tmp_path / "stalls/t.txt", in_driver=False) is None
     assert "no stack trace can be written" in logged.getvalue()  # type: ignore[attr-defined]
+
+
+def test_a_trace_file_that_was_deleted_meanwhile_stops_no_training(tmp_path: Path) -> None:
+    def train() -> str:
+        with stall_timer(tmp_path / "t.txt", in_driver=False):
+            (tmp_path / "t.txt").unlink()
+        return "over"
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(train).result() == "over"

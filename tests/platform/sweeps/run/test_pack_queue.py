@@ -128,20 +128,29 @@ class Crowd:
         self.trained += ids
 
 
-@pytest.mark.parametrize("workers", [1, 2, 8])
+@pytest.mark.parametrize(
+    ("workers", "a_chunk", "dies", "dead"), [(1, 4, 5, 8), (2, 4, 5, 8), (8, 4, 5, 8), (1, 8, 1000, 0)]
+)
 def test_no_more_is_leased_than_workers_soon_need_and_each_trial_is_trained_once(
-    workers: int, tiny: Tiny, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workers: int,
+    a_chunk: int,
+    dies: int,
+    dead: int,
+    tiny: Tiny,
+    store: Store,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    crowd = Crowd(store, workers, dies=5)
-    monkeypatch.setattr(queue, "TRIALS_PER_CHUNK", 4)
+    crowd = Crowd(store, workers, dies)
+    monkeypatch.setattr(queue, "TRIALS_PER_CHUNK", a_chunk)
     monkeypatch.setattr(driver, "run_packs", crowd)
     monkeypatch.setattr(driver, "running_workers", lambda _: nullcontext())
     file, screen = tiny(trials=40, pack=2, retrain=1), Console(file=io.StringIO())
     driver.start_sweep(file, store, Workers(workers, tmp_path, cpu=True), None, screen)
     assert sorted(crowd.trained) == sorted(a.id for a in store.planned("tiny")) and len({*crowd.trained}) == 82
     assert {a.status for a in store.planned("tiny")} == {"ok"} and held(store) == 0
-    dead = 2 * 8  # what a death left stays leased until the round is over
-    assert 2 * workers < crowd.most <= 2 * (2 * workers) + 4 + 4 + dead
+    # What a death left stays leased until the round is over.
+    assert 2 * workers < crowd.most <= 2 * (2 * workers) + 2 * a_chunk + 2 * dead
 
 
 @pytest.mark.parametrize("workers", [1, 2, 8])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -32,11 +31,11 @@ def draw(url: str) -> None:
         raise ConfigError(
             "No row can be compared with a published number yet. Sweeps of the papers' tasks are in infra/sweeps."
         )
-    counts = Counter(number["verdict"] for _, number in pairs)
+    given = {number["verdict"] for _, number in pairs}
     pickers, corner = page_frame.draw_head()
     boards = sorted({row.board for row, _ in pairs})
     chosen = state.draw_choices("Boards", "boards", boards, container=pickers)
-    words = state.draw_choices("Verdict", "verdict", [w for w in VERDICTS if counts[w]], container=pickers)
+    words = state.draw_choices("Verdict", "verdict", [w for w in VERDICTS if w in given], container=pickers)
     kept = [
         (row, number)
         for row, number in pairs
@@ -44,12 +43,7 @@ def draw(url: str) -> None:
     ]
     lines = [table_line(row, number) for row, number in kept]
     table = of_texts("Published numbers and ours", HEAD, lines)
-    st.markdown(
-        "**"
-        + ", ".join(f"{count} {word}" for word, count in counts.most_common())
-        + f"** of {len(pairs)} printed numbers. "
-        + in_streamlit(verdict_share(row for row, _ in pairs))
-    )
+    st.markdown(in_streamlit(verdict_share(row for row, _ in pairs)))
     drawn = [
         Ratio(f"{row.label}, {row.board}", float(n["ratio"]), n["ratio_low"], n["ratio_high"],
               family_colour(row.family), f"{row.label} on {row.board}: {judged(n)}")

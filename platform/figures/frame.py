@@ -27,6 +27,8 @@ TOLD = 8
 """Names that are read out in place of a figure; of more it says how many."""
 ROOM = 36
 """Pixels that a column of cells needs for a word and for a slanted name above it."""
+SLANT = -40
+"""Degrees by which names above columns are turned: they read upwards to the right."""
 LETTERS, ROOMY = 12, 14
 """Pixels of an axis' letters, and as they are measured: a reader's font may be wider than the one here."""
 FONT = "system-ui, sans-serif"

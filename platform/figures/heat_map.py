@@ -15,6 +15,7 @@ from longwave.platform.figures.frame import (
     LEGEND,
     LINE,
     ROOM,
+    SLANT,
     Figure,
     Mark,
     as_data,
@@ -71,7 +72,7 @@ def _draw(marks: list[Mark]) -> Figure:
     x = alt.X(
         "board:N",
         sort=by_column,
-        axis=alt.Axis(title=None, orient="top", labelAngle=width_condition(len(boards), -40, -90), **side),
+        axis=alt.Axis(title=None, orient="top", labelAngle=width_condition(len(boards), SLANT, -90), **side),
     )
     y = alt.Y("model:N", sort=by_line, axis=alt.Axis(title=None, **side))
     ticks = [-3, -2, -1, 0, 1, 2, 3]

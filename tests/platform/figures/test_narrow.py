@@ -18,7 +18,7 @@ from longwave.platform.boards.board import rows
 from longwave.platform.boards.pairs import pairs
 from longwave.platform.figures.curves import curves
 from longwave.platform.figures.forest import forest
-from longwave.platform.figures.frame import Figure
+from longwave.platform.figures.frame import SLANT, Figure
 from longwave.platform.figures.grid import STATES, Square, grid
 from longwave.platform.figures.legend import names_abreast
 from longwave.platform.figures.matrix import matrix
@@ -102,6 +102,12 @@ def test_no_text_is_cut_on_a_phone_and_on_a_desktop(draw: Callable[[], Figure | 
     texts = [box for box in read(draw(), width) if box.text]
     assert texts
     assert not [box for box in texts if box.left < -1 or box.right > width + 1]
+
+
+def test_names_above_columns_read_upwards_to_the_right() -> None:
+    one = grid([Square("LEM", name, "done", "10", "") for name in NAMES], ["LEM"], NAMES)
+    for width, angle in ((DESKTOP, SLANT), (PHONE, -90)):
+        assert set(re.findall(r"rotate\(([-\d.]+)", one.svg(width))) == {f"{angle}"}
 
 
 def test_a_legend_stands_in_fewer_lines_where_there_is_more_room() -> None:

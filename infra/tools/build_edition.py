@@ -35,6 +35,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from edition_folders import SHOWN, EditionFolders, longwave, query, read_state, trust_bundle
+from edition_lags import draw_lags
 from edition_report import write_report
 from edition_successor import describe_successor
 from rechosen import list_rechosen, write_files
@@ -208,6 +209,7 @@ def publish(folders: EditionFolders) -> None:
                 made,
                 pages,
                 folders,
+                draw_lags(rows, store.trials_by_id([trial for row in rows for trial in row.trials]), folders),
                 successor,
             )
         if folders.is_shown:

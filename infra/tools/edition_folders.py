@@ -82,6 +82,10 @@ class EditionFolders:
         """Its models by its boards, for the README."""
         return self.board / f"heat-map-{self.number}.svg"
 
+    def lag_figure(self, task: str) -> Path:
+        """Return the path of the figure of scores by length or lag on a task."""
+        return self.board / f"lag-{self.number}-{task}.svg"
+
     @property
     def surprises(self) -> Path:
         """What people wrote about it, for its report."""

@@ -49,6 +49,7 @@ def write_report(
     made: Edition,
     folder: Path,
     folders: EditionFolders,
+    lags: Sequence[str] = (),
     successor: str = "",
 ) -> None:
     """Write the report of an edition; for the one that the README shows, also its answer and its heat map.
@@ -60,10 +61,11 @@ def write_report(
         made: The edition.
         folder: That of the edition.
         folders: Of the edition.
+        lags: Lines on how far models remember, as of ``draw_lags``.
         successor: Which boards the next edition trains again; empty if none.
     """
     people = folders.surprises.read_text("utf-8") if folders.surprises.exists() else ""
-    text = report(rows, edges, ahead, made.title, made.id, people, folders.number, successor)
+    text = report(rows, edges, ahead, made.title, made.id, people, folders.number, lags, successor)
     (folder / "REPORT.md").write_text(text, encoding="utf-8")
     _show(rows, folders)
 
@@ -87,6 +89,7 @@ def report(
     edition: str,
     surprises: str,
     number: int = SHOWN,
+    lags: Sequence[str] = (),
     successor: str = "",
 ) -> str:
     """Return the report as Markdown; each mention of a row links to it in the edition's page.
@@ -99,6 +102,7 @@ def report(
         edition: Its short id.
         surprises: What people wrote, with its links.
         number: Of the edition in the repository.
+        lags: Lines on how far models remember, as of ``draw_lags``.
         successor: Which boards the next edition trains again; empty if none.
     """
     boards = [_board(name, list(group)) for name, group in groupby(rows, key=lambda row: row.place)]
@@ -120,6 +124,7 @@ def report(
         f"`{command} WORDS=--publish` writes it beside this file and trains nothing."
     )
     parts = [
+        *([("Which model remembers how long", lags)] if lags else []),
         ("Which model is best", [*chain(*((over_all(one), "") for one in overviews(rows))), *_best(boards)]),
         *([("What the next edition replaces", [successor])] if successor else []),
         ("Tasks proposed for removal", _retired(rows)),

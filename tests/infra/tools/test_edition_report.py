@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from pathlib import Path
 
-from boards import printed, retrained
+from boards import printed, retrained, trials
+from edition_folders import EditionFolders
+from edition_lags import draw_lags
 from edition_report import report
 
 from longwave.platform.boards.answer import over_all
@@ -12,6 +16,7 @@ from longwave.platform.boards.board import rows
 from longwave.platform.boards.overview import overviews
 from longwave.platform.boards.printed_share import verdict_share
 from longwave.platform.records.group import Tally
+from longwave.platform.records.run import Measure
 from longwave.platform.sweeps.plan.range_edges import AtEdge
 
 SHARED = "the paper states no horizon"
@@ -116,3 +121,27 @@ def test_tasks_that_are_saturated_for_every_model_are_proposed_for_removal() -> 
     assert first == over_all(overviews(board)[0]) and first.startswith("1 of 2 boards separates")
     assert answers[0].startswith("- **u**: A and B beat the best trivial predictor")
     assert lines("Tasks proposed for removal", report(rows(groups, []), [], {}, "T", "0", "")) == ["Nothing."]
+
+
+def test_a_report_opens_with_a_figure_of_each_board_that_measures_by_lag(tmp_path: Path) -> None:
+    group = retrained("a", [1.0, 1.1, 1.2])
+    board = rows([group], [])
+    ran = [
+        replace(
+            trial,
+            run=trial.run
+            and replace(
+                trial.run, measures=tuple(Measure("free_rmse", "1", x / 100, "steps ahead", x) for x in (1.0, 50.0))
+            ),
+        )
+        for trial in trials(group)
+    ]
+    folders = replace(EditionFolders(), board=tmp_path)
+    old = folders.lag_figure("gone")
+    old.write_text("<svg/>")
+    lags = draw_lags(board, ran, folders)
+    assert lags[0] == "**t**: the best medians are, at steps ahead 1, A 0.01; at steps ahead 50, A 0.5."
+    drawn = folders.lag_figure("t")
+    assert f"](../{drawn.name})" in lags[2] and "<svg" in drawn.read_text("utf-8") and not old.exists()
+    assert lines("Which model remembers how long", report(board, [], {}, "T", "0", "", lags=lags))[0] == lags[0]
+    assert draw_lags(board, [], folders) == [] and not drawn.exists()

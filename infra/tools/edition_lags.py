@@ -1,0 +1,52 @@
+"""How far models remember: for each board that measures scores by length or lag, a figure and a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from edition_folders import EditionFolders
+
+from longwave.platform.boards.row import Row
+from longwave.platform.figures.lag import LagScore, against_lag, scores_by_lag
+from longwave.platform.records.stored import Trial
+
+WIDTH = 720
+"""Of a figure, in pixels."""
+BEST = 3
+"""Models that a sentence names."""
+
+
+def draw_lags(rows: Sequence[Row], trials: Sequence[Trial], folders: EditionFolders) -> list[str]:
+    """Write the figure of each board, remove those of boards that are gone, and return their part of the report.
+
+    Args:
+        rows: Of all boards, one board after the other.
+        trials: Their retrainings.
+        folders: Of the edition.
+    """
+    lines, written = list[str](), set[str]()
+    for place, group in groupby(rows, key=lambda row: row.place):
+        board = list(group)
+        figure = against_lag(board, trials)
+        if figure:
+            path = folders.lag_figure(board[0].task)
+            path.write_text(figure.svg(WIDTH), encoding="utf-8")
+            written.add(path.name)
+            lines += [f"**{place}**: {_describe(scores_by_lag(board, trials), board[0].goal)}", ""]
+            lines += [f"![{figure.title}](../{path.name})", ""]
+    for old in folders.board.glob(folders.lag_figure("*").name):
+        if old.name not in written:
+            old.unlink()
+    return lines[:-1]
+
+
+def _describe(scores: Sequence[LagScore], goal: str) -> str:
+    """Return the best models at the smallest and at the largest length or lag, in a sentence."""
+    lags = [score.x for score in scores]
+    ends = []
+    for x in (min(lags), max(lags)):
+        here = sorted((one for one in scores if one.x == x), key=lambda one: one.median, reverse=goal == "max")
+        best = ", ".join(f"{one.row.model_title} {one.median:.3g}" for one in here[:BEST])
+        ends.append(f"at {scores[0].axis} {x:g}, {best}")
+    return f"the best medians are, {'; '.join(ends)}."

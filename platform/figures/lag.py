@@ -1,0 +1,85 @@
+"""Scores against length or lag: a line a model through the medians of its retrainings."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import altair as alt
+
+from longwave.platform.boards.row import Row
+from longwave.platform.boards.texts import measured
+from longwave.platform.figures.frame import Figure, as_data, frame_chart, number_axis
+from longwave.platform.figures.legend import legend_height, told_apart
+from longwave.platform.figures.palette import family_colour
+from longwave.platform.records.run import Measure
+from longwave.platform.records.stored import Trial
+
+HEIGHT = 300
+
+
+@dataclass(frozen=True)
+class LagScore:
+    """The score of a row at one length or lag.
+
+    Attributes:
+        row: Of the model.
+        axis, x: What the length or lag is, ``"steps ahead"``, and how long.
+        median: Over the retrainings that ended.
+        n: How many those are.
+    """
+
+    row: Row
+    axis: str
+    x: float
+    median: float
+    n: int
+
+
+def scores_by_lag(rows: Sequence[Row], trials: Sequence[Trial]) -> list[LagScore]:
+    """Return the medians of each model at each length or lag that its task measures; none if it measures none.
+
+    Args:
+        rows: Rows of one board; of a model with several, the first that counts is taken.
+        trials: Their retrainings. One that diverged has no measurements and is left out.
+    """
+    ended = {trial.config.id: trial for trial in trials if trial.status == "ok"}
+    scores = []
+    for row in {row.model_title: row for row in reversed(rows) if row.current}.values():
+        values = defaultdict[tuple[str, float], list[float]](list)
+        for measure in (measure for k in row.trials if k in ended for measure in _along_axis(ended[k])):
+            values[measure.x_name, measure.x].append(measure.value)
+        scores += [LagScore(row, *lag, median(some), len(some)) for lag, some in sorted(values.items())]
+    return scores
+
+
+def against_lag(rows: Sequence[Row], trials: Sequence[Trial]) -> Figure | None:
+    """Return one line a model through ``scores_by_lag``; None if there are none."""
+    scores = scores_by_lag(rows, trials)
+    if not scores:
+        return None
+    marks = [
+        {"model": score.row.model_title, "x": score.x, "value": score.median, "tint": family_colour(score.row.family),
+         "tip": f"{score.row.model_title}, {score.axis} {score.x:g}: median {score.median:.4g} of {score.n}"}
+        for score in scores
+    ]  # fmt: skip
+    axis, metric = scores[0].axis, f"test {measured(rows[0])}"
+    ticks = alt.Axis(title=axis, values=sorted({score.x for score in scores}), format="~g", labelOverlap=True)
+    x = alt.X("x:Q", scale=alt.Scale(type="log", nice=False, padding=10), axis=ticks)
+    y = alt.Y("value:Q", **number_axis(metric, [score.median for score in scores], rows[0].goal == "min"))
+    tints = {score.row.model_title: family_colour(score.row.family) for score in reversed(scores)}
+    base = alt.Chart(as_data(marks))
+    chart = alt.layer(
+        base.mark_line(strokeWidth=1.75).encode(x=x, y=y, **told_apart("model:N", tints)),
+        base.mark_point(size=40).encode(
+            x=x, y=y, stroke=alt.Stroke("tint:N", scale=None), tooltip=alt.Tooltip("tip:N", title=" ")),
+    )  # fmt: skip
+    return frame_chart(chart, f"T{metric[1:]} against {axis}, a line a model", HEIGHT + legend_height(len(tints)))
+
+
+def _along_axis(trial: Trial) -> list[Measure]:
+    """Return what a retraining measured at several lengths or lags: of several quantities, the first."""
+    measures = [measure for measure in (trial.run.measures if trial.run else ()) if measure.x_name]
+    return [measure for measure in measures if measure.key == measures[0].key]

@@ -1,0 +1,65 @@
+"""Scores against length or lag: medians of the retrainings that ended, a line a model."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from boards import retrained, trials
+
+from longwave.platform.boards.board import rows
+from longwave.platform.boards.row import Row
+from longwave.platform.figures.lag import against_lag, scores_by_lag
+from longwave.platform.records.run import Measure
+from longwave.platform.records.stored import Trial
+
+
+def measured_at(model: str, by_seed: list[dict[float, float] | str], key: str = "free_rmse") -> tuple[Row, list[Trial]]:
+    """Return a row whose retrainings measured ``key`` at some steps ahead, and other things too."""
+    group = retrained(model, [1.0 if isinstance(seed, dict) else seed for seed in by_seed])
+    [row] = rows([group], [])
+    ran = [
+        replace(
+            trial,
+            run=trial.run
+            and replace(
+                trial.run,
+                measures=(
+                    Measure("valid_time", "steps", 7.0),
+                    *(Measure(key, "1", value, "steps ahead", x) for x, value in seed.items()),
+                    *(Measure("other", "1", 99.0, "steps ahead", x) for x in seed),
+                ),
+            ),
+        )
+        if isinstance(seed, dict)
+        else trial
+        for trial, seed in zip(trials(group), by_seed, strict=True)
+    ]
+    return row, ran
+
+
+def test_a_line_goes_through_the_medians_of_the_retrainings_that_ended_at_each_lag() -> None:
+    parts = [
+        measured_at("a", [{1.0: 0.1, 100.0: 0.5}, {1.0: 0.3, 100.0: 0.9}, {1.0: 0.2, 100.0: 0.6}, "diverged"]),
+        measured_at("b", [{1.0: 0.4, 100.0: 0.4}]),
+    ]
+    board, ran = [row for row, _ in parts], [trial for _, theirs in parts for trial in theirs]
+    scores = scores_by_lag(board, ran)
+    assert {(s.row.model, s.axis, s.x): (pytest.approx(s.median), s.n) for s in scores} == {
+        ("a", "steps ahead", 1.0): (0.2, 3),
+        ("a", "steps ahead", 100.0): (0.6, 3),
+        ("b", "steps ahead", 1.0): (0.4, 1),
+        ("b", "steps ahead", 100.0): (0.4, 1),
+    }
+    figure = against_lag(board, ran)
+    assert figure and "against steps ahead" in figure.title
+    type(figure.chart).from_dict(figure.spec(), validate=True)
+    assert f"{board[0].model_title}, steps ahead 100: median 0.6 of 3" in json.dumps(figure.spec(), ensure_ascii=False)
+
+
+def test_a_superseded_row_and_one_without_measurements_have_no_line() -> None:
+    old, ran = measured_at("a", [{1.0: 0.1}])
+    assert scores_by_lag([replace(old, superseded="another")], ran) == []
+    group = retrained("b", [1.0])
+    assert against_lag(rows([group], []), trials(group)) is None

@@ -22,6 +22,7 @@ from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import reproduce
 from longwave.platform.sweeps.reproduce import train_again
 from longwave.platform.sweeps.saved_weights import find_weights
+from longwave.platform.training.environment import keep_to
 
 if TYPE_CHECKING:
     from longwave.platform.sweeps.reproduce import Rerun, RerunPlan
@@ -111,7 +112,11 @@ def export_weights(
 
 
 def _rerun_with_bar(plan: RerunPlan, weights: bool) -> Rerun:
-    """Train with a progress bar, on a terminal."""
+    """Train with a progress bar, on a terminal, and on one thread, as sweeps do by default.
+
+    On busy cores several threads that wait for each other took twenty times as long.
+    """
+    keep_to(1)
     with Progress(console=Terminal(stderr=True), transient=True) as progress:
         bar = progress.add_task("Training", total=plan.config.epochs)
         return train_again(plan, lambda point: progress.update(bar, completed=point.epoch), weights)

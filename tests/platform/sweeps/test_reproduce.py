@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from rich.console import Console
 from scipy import stats as scipy_stats
 
@@ -143,12 +144,14 @@ def test_a_kept_re_run_is_one_more_retraining_that_no_sweep_asked_for_and_the_ne
     known: Store, output: Printed
 ) -> None:
     row, before = of(known, "gru")[0].config.row, {t.config.id for t in of(known, "gru")}
+    torch.set_num_threads(2)
     first = json.loads(output(0, "reproduce", row, "--keep", "--format", "json"))
     assert "Kept as one more retraining" in output(0, "reproduce", row, "--keep")
     fresh = [t for t in of(known, "gru") if t.config.id not in before]
     assert len(fresh) == 2 and first["kept"] and first["seed"] in {t.config.seed for t in fresh}
     for trial in fresh:
         assert trial.run and (trial.status, trial.rerun) == ("ok", "inside")
+        assert trial.run.environment["threads"] == "1", "as in a sweep"
         assert [p.epoch for p in known.curves([trial.config.id])] == [1, 2, 3, 4]
     assert {t.config.id for t in known.trials("tiny")}.isdisjoint({t.config.id for t in fresh})
     line = output(2, "reproduce", row, "--keep", "--seed", first["seed"])

@@ -1,4 +1,4 @@
-"""What all tables of the store share: how moments and JSON are kept, how constraints are named."""
+"""What all tables of the store share: column types for times and JSON, and the naming of constraints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 
 class UTCTime(TypeDecorator[datetime]):
-    """A moment in UTC; SQLite drops time zones, this puts UTC back."""
+    """A time in UTC. SQLite drops time zones, so UTC is added again on reading."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -22,12 +22,12 @@ class UTCTime(TypeDecorator[datetime]):
         return value and value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Return the stored moment, aware."""
+        """Return the stored time with its time zone."""
         return value and (value if value.tzinfo else value.replace(tzinfo=UTC))
 
 
 def utc_now() -> datetime:
-    """Return the present moment, in UTC."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
@@ -49,7 +49,7 @@ class Base(DeclarativeBase):
 
 
 class Epoch:
-    """The columns of an epoch, wherever it stands."""
+    """Columns shared by all tables of epochs."""
 
     loss: Mapped[float] = mapped_column(sort_order=1)
     valid: Mapped[float] = mapped_column(sort_order=1)

@@ -1,4 +1,4 @@
-"""Boards from the store: what ``boards`` makes of what ``Queries`` reads."""
+"""Builds boards from the results in a store."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def read_board(store: Queries, task: str | None = None, pool: Pool = EVERYBODY) 
     The pool may name bundles by their first digits.
 
     Raises:
-        ConfigError: The pool names no bundle of the store, or several, or a model of which it knows no result; or rows
-            of one board measure different things.
+        ConfigError: A name in the pool matches no bundle of the store, or several; a model has no results; or rows of
+            one board measure different things.
     """
     groups, published = store.groups(task), store.published(task)
     check_pool(pool, groups, published)

@@ -1,6 +1,6 @@
-"""Checksums of trials: written where one is planned or has ended, and compared with what lies there.
+"""Checksums of trials: written when a trial is planned and when it ends, and compared with the stored rows.
 
-Rows of sweeps and of the catalogue have checksums of their own.
+Rows of sweeps and of the catalogue have their own checksums.
 """
 
 from __future__ import annotations
@@ -37,39 +37,40 @@ from longwave.platform.storage.schema import (
     default_of,
 )
 
-BESIDE = tuple(Base.metadata.tables[row.__tablename__] for row in (CurveRow, MeasureRow, FlagRow))
+TRIAL_TABLES = tuple(Base.metadata.tables[row.__tablename__] for row in (CurveRow, MeasureRow, FlagRow))
 """Tables whose rows belong to one trial that has ended."""
-MEASURES, FLAGS = BESIDE[1:]
+MEASURES, FLAGS = TRIAL_TABLES[1:]
 TRIALS = Base.metadata.tables[TrialRow.__tablename__]
 CHECKED: dict[type[Base], sa.Table] = {row: Base.metadata.tables[row.__tablename__] for row in (SweepRow, CatalogueRow)}
-"""Tables whose rows have checksums of their own."""
+"""Tables whose rows have their own checksums."""
 CHUNK = 500
-"""Trials that are looked at together: their curves fit in memory."""
+"""Trials checked at a time, few enough for their curves to fit in memory."""
 DAMAGED = (sa.exc.SQLAlchemyError, ValueError, TypeError)
-"""What reading a damaged row may raise: its JSON, its text or its types are broken."""
+"""Exceptions from reading a damaged row, whose JSON, text or types are invalid."""
 
 
 def write_checksums(connection: sa.Connection, trials: Sequence[str]) -> None:
-    """Write the checksums of ``trials`` as they are.
+    """Write the checksums of ``trials``, computed from their stored rows.
 
-    It is done in the transaction that plans a trial, writes its end or changes its record, after all of it.
+    Call it last in any transaction that plans a trial, writes its end or changes its record.
     """
     write = sa.update(TRIALS).where(TRIALS.c.id == sa.bindparam("of")).values(checksum=sa.bindparam("new"))
     for part in _split_ids(trials):
-        if new := [{"of": trial, "new": right} for trial, (_, right) in _read_checksums(connection, part).items()]:
-            connection.execute(write, new)
+        checksums = _read_checksums(connection, part)
+        if updates := [{"of": trial, "new": expected} for trial, (_, expected) in checksums.items()]:
+            connection.execute(write, updates)
 
 
 def write_row_checksums(connection: sa.Connection, of: type[Base]) -> None:
-    """Write the checksums of the rows of a table that have none: those just written, and those of before 0013."""
+    """Write the missing checksums of a table's rows: of those just written, and of those from before schema 0013."""
     table = CHECKED[of]
     for row in connection.execute(sa.select(table).where(table.c.checksum == "")).all():
-        right = row_checksum(_used_columns(table, row._mapping))
-        connection.execute(sa.update(table).where(*_is_row(table, row)).values(checksum=right))
+        checksum = row_checksum(_used_columns(table, row._mapping))
+        connection.execute(sa.update(table).where(*_is_row(table, row)).values(checksum=checksum))
 
 
 def find_damaged_rows(connection: sa.Connection) -> Iterator[tuple[sa.Table, sa.Row[Any]]]:
-    """Yield the rows that are not what their own checksums say."""
+    """Yield the rows of sweeps and of the catalogue that do not match their checksums."""
     for table in CHECKED.values():
         for row in connection.execute(sa.select(table).where(table.c.checksum != "")):
             if row.checksum != row_checksum(_used_columns(table, row._mapping)):
@@ -77,15 +78,15 @@ def find_damaged_rows(connection: sa.Connection) -> Iterator[tuple[sa.Table, sa.
 
 
 def delete_damaged_rows(connection: sa.Connection) -> None:
-    """Delete the rows that are not what their own checksums say."""
+    """Delete the rows that ``find_damaged_rows`` yields."""
     for table, row in [*find_damaged_rows(connection)]:
         connection.execute(sa.delete(table).where(*_is_row(table, row)))
 
 
 def find_damaged_environments(connection: sa.Connection) -> list[str]:
-    """Return the environments whose facts are not those that gave them their names."""
-    known = connection.execute(sa.select(EnvironmentRow.id, EnvironmentRow.facts))
-    return [key for key, facts in known if digest(facts) != key]
+    """Return the ids of environments that are not the digests of their facts."""
+    rows = connection.execute(sa.select(EnvironmentRow.id, EnvironmentRow.facts))
+    return [key for key, facts in rows if digest(facts) != key]
 
 
 def _is_row(table: sa.Table, row: sa.Row[Any]) -> list[sa.ColumnElement[bool]]:
@@ -98,7 +99,7 @@ def checksums_of_new(
     measures: Sequence[Mapping[str, Any]],
     flags: Sequence[Mapping[str, Any]],
 ) -> list[str]:
-    """Return the checksums of trials that have ended, from the rows of them that are to be written into SQLite."""
+    """Return the checksums of ended trials from the rows that are about to be written to SQLite."""
     rows_by_trial: dict[str, dict[str, list[Line | str]]] = {trial["id"]: defaultdict(list) for trial in trials}
     for table, rows in ((MEASURES, measures), (FLAGS, flags)):
         for row in rows:
@@ -112,12 +113,12 @@ def checksums_of_new(
 
 
 def _without_negative_zeros(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row with 0.0 in place of -0.0, as SQLite keeps it."""
+    """Return a row with 0.0 in place of -0.0, as SQLite stores it."""
     return {name: value + 0.0 if isinstance(value, float) else value for name, value in row.items()}
 
 
 def find_mismatches(connection: sa.Connection) -> dict[str, bool]:
-    """Return the trials that are not what their checksums say, or unreadable; for each whether its plan is right."""
+    """Return the trials that do not match their checksums or cannot be read; for each, whether its plan is intact."""
     mismatches: dict[str, bool] = {}
     for part in _split_ids(connection.scalars(sa.select(TRIALS.c.id).order_by(TRIALS.c.id)).all()):
         mismatches |= _compare_part(connection, part)
@@ -127,32 +128,36 @@ def find_mismatches(connection: sa.Connection) -> dict[str, bool]:
 def _compare_part(connection: sa.Connection, part: Sequence[str]) -> dict[str, bool]:
     try:
         checksums = _read_checksums(connection, part).items()
-    except DAMAGED:  # a row here cannot even be read: look at each alone
+    except DAMAGED:  # some row cannot even be read: check each trial by itself
         if len(part) == 1:
             return {part[0]: False}
-        return {trial: plan for single in part for trial, plan in _compare_part(connection, [single]).items()}
+        return {
+            trial: plan_is_intact
+            for single in part
+            for trial, plan_is_intact in _compare_part(connection, [single]).items()
+        }
     return {
-        trial: stored[:START] == right[:START]
-        for trial, (stored, right) in checksums
-        if stored not in (right, right[:WITHOUT_RECORD])
+        trial: stored[:START] == expected[:START]
+        for trial, (stored, expected) in checksums
+        if stored not in (expected, expected[:WITHOUT_RECORD])
     }
 
 
 def find_wrong_rows(connection: sa.Connection, where: sa.ColumnElement[bool]) -> Iterator[str]:
-    """Yield trials whose rows are not what their checksums say. Plans are looked at in one trial of each board's row.
+    """Yield trials whose rows do not match their checksums. Plans are checked in one trial of each row of the board.
 
-    Curves are not read, but of trials whose checksums were written before they had digits of the record alone.
+    Curves are read only for trials with older checksums, which have no digits for the record alone.
     """
     plain = [column for column in TRIALS.c if column.name not in PLAN or column.name == "id"]
-    older: list[str] = []
+    with_older_checksums: list[str] = []
     for row in connection.execute(sa.select(*plain).where(where)):
         if len(row.checksum) == WITHOUT_RECORD:
-            older.append(row.id)
+            with_older_checksums.append(row.id)
         elif row.checksum[WITHOUT_RECORD:] != (
             record_digits(_used_columns(TRIALS, row._mapping)) if row.status in ENDED else ""
         ):
             yield row.id
-    for part in _split_ids(older):
+    for part in _split_ids(with_older_checksums):
         yield from _compare_part(connection, part)
     first = sa.select(sa.func.min(TRIALS.c.id)).where(where).group_by(TRIALS.c.task, TRIALS.c.row)
     plan = [TRIALS.c[name] for name in sorted(PLAN)]
@@ -170,7 +175,7 @@ def _read_checksums(connection: sa.Connection, ids: Sequence[str]) -> dict[str, 
     rows = connection.execute(sa.select(TRIALS).where(in_clause(TRIALS.c.id, ids))).all()
     ended = [row.id for row in rows if row.status in ENDED]
     rows_by_trial: dict[str, dict[str, list[Line]]] = {trial: defaultdict(list) for trial in ended}
-    for table in BESIDE if ended else ():
+    for table in TRIAL_TABLES if ended else ():
         for row in connection.execute(sa.select(table).where(in_clause(table.c.trial, ended))):
             rows_by_trial[row.trial][table.name].append(_used_columns(table, row._mapping))
     return {
@@ -180,7 +185,7 @@ def _read_checksums(connection: sa.Connection, ids: Sequence[str]) -> dict[str, 
 
 
 def _used_columns(table: sa.Table, row: Mapping[str, Any] | sa.RowMapping) -> dict[str, Any]:
-    """Return the columns of a row that differ from their defaults, but for the checksum itself."""
+    """Return the columns of a row that differ from their defaults, except the checksum itself."""
     defaults = _column_defaults(table)
     used = {name: value for name, value in row.items() if (d := defaults[name]) is None or repr(value) != d}
     used.pop("checksum", None)
@@ -189,6 +194,6 @@ def _used_columns(table: sa.Table, row: Mapping[str, Any] | sa.RowMapping) -> di
 
 @cache
 def _column_defaults(table: sa.Table) -> dict[str, str | None]:
-    """Return the default of each column as text, as equal numbers may differ in kind; None where there is none."""
+    """Return the default of each column as text, as equal numbers may differ in type; None if it has none."""
     defaults = {column.name: default_of(column) for column in table.c}
     return {name: None if default is ... else repr(default) for name, default in defaults.items()}

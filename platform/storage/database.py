@@ -1,4 +1,4 @@
-"""The store's database: opened, migrated to the present schema, one transaction at a time."""
+"""The store's database: opening it, upgrading its schema, and running transactions."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from longwave.platform.storage.versions import HEAD, read_version
 class Database:
     """A SQLite or PostgreSQL database with the store's tables.
 
-    A store of an older schema is migrated to the present one; ``upgrade`` says how, and where a copy is kept.
+    A store with an older schema is copied and then migrated to the current one; see ``upgrade``.
 
     Args:
         url: ``sqlite:///file.db`` or ``postgresql://...``.
-        create: Make an empty store if there is none.
-        read_only: Write nothing: the database refuses it, and a store of an older schema is left as it is.
+        create: Create an empty store if there is none.
+        read_only: Let the database refuse writes. A store with an older schema is not migrated.
 
     Attributes:
-        on_wait: Gets the reason where a store is waited for, and "" when the wait is over.
-        on_transaction: Gets the kind of each transaction, ``read`` or ``write``, and its seconds.
-        longest_wait: Seconds to wait for a store; None for those of each fault.
+        on_wait: Called with the reason when a wait for the store begins, and with "" when it is over.
+        on_transaction: Called with the kind of each transaction, ``read`` or ``write``, and its seconds.
+        longest_wait: Seconds to wait for a store; None for each fault's own limit.
 
     Raises:
-        StoreError: The database cannot be opened, does not exist, is no store, was written by a newer Longwave or
-            before the first release, or cannot be migrated to the present schema. Nothing is changed.
+        StoreError: The database cannot be opened, does not exist, is not a store, was written by a newer Longwave or
+            before the first release, or cannot be migrated to the current schema. Nothing is changed.
     """
 
     def __init__(self, url: str, create: bool = True, read_only: bool = False) -> None:
@@ -64,13 +64,13 @@ class Database:
         self.close()
 
     def _bring_up_to_date(self) -> None:
-        """Upgrade where that is due; Alembic is loaded only then, as most commands find a store up to date."""
+        """Upgrade a store with an older schema. Alembic is loaded only then: most stores are up to date."""
         with self.reading() as connection:
-            is_present = read_version(connection) == HEAD
-        if is_present and self.read_only:
+            is_current = read_version(connection) == HEAD
+        if is_current and self.read_only:
             return
         with self._one_line():
-            if is_present:
+            if is_current:
                 enable_wal(self.engine)
                 return
             if self.read_only:
@@ -86,27 +86,27 @@ class Database:
         self.engine.dispose()
 
     def with_retry(self, work: Callable[[], Result]) -> Result:
-        """Return what ``work`` does with this store; do all of it again while the store cannot be used for now.
+        """Return the result of ``work``; repeat all of it while the store is temporarily unusable.
 
-        What is done must change nothing when it is done twice. Each fault has its own limit (``faults``);
-        ``longest_wait`` or ``LONGWAVE_STORE_WAIT`` overrides them.
+        ``work`` must be idempotent. Each fault has its own limit (``faults``); ``longest_wait`` or
+        ``LONGWAVE_STORE_WAIT`` overrides them.
 
         Raises:
-            StoreError: Waiting did not help, or what is wrong does not pass.
+            StoreError: The store is still unusable after waiting, or the fault is permanent.
         """
         return retry(work, self.longest_wait, self.on_wait)
 
     def check_writable(self) -> None:
-        """Raise StoreError where the store cannot be written to; nothing is changed."""
+        """Raise StoreError if the store cannot be written to; nothing is changed."""
         with self.transaction() as connection:
             connection.execute(sa.update(ImportRow).where(sa.false()).values(at=ImportRow.at))
 
     @contextmanager
     def transaction(self) -> Iterator[sa.Connection]:
-        """Give a connection to write with; commit at the end of the block, or roll back.
+        """Yield a connection for writing; commit at the end of the block, or roll back after an exception.
 
         Raises:
-            StoreError: The database refused.
+            StoreError: The database refused a statement.
         """
         with self._timed("write"), self.errors(), self._writing.begin() as connection:
             yield connection
@@ -114,10 +114,10 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """Give a connection to read with, beside any writer; on SQLite all its queries see the same moment.
+        """Yield a connection for reading, which no writer blocks; on SQLite all its queries see the same state.
 
         Raises:
-            StoreError: The database refused.
+            StoreError: The database refused a statement.
         """
         with self._timed("read"), self.errors(), self.engine.begin() as connection:
             yield connection
@@ -126,11 +126,11 @@ class Database:
     def errors(self) -> Iterator[None]:
         """Turn what SQLAlchemy raises inside the block into one line.
 
-        Should the store's file have been deleted or replaced, the block works on a copy of it, which is named then.
+        If the store's file was deleted or replaced, the block works on a saved copy, which the error names.
 
         Raises:
-            StoreUnavailable: The store cannot be used for now.
-            StoreError: The database refused, or is not where it was.
+            StoreUnavailable: The store is temporarily unusable.
+            StoreError: The database refused a statement, or was deleted or replaced.
         """
         if not self._lost and self._identity.is_lost():
             self._switch_to_copy()
@@ -153,14 +153,14 @@ class Database:
             yield
         except REFUSED as error:
             raise describe_refusal(error, self.url, self._wrote) from error
-        except ValueError as error:  # a text that is no time, no JSON, no record
-            where = f"longwave doctor --store {without_password(self.url)}"
+        except ValueError as error:  # text that is not a valid time, JSON or record
+            command = f"longwave doctor --store {without_password(self.url)}"
             raise StoreError(
-                f"The store contains records that cannot be read: {error}. Look at it with: {where}"
+                f"The store contains records that cannot be read: {error}. Check it with: {command}"
             ) from error
 
     def _switch_to_copy(self) -> None:
-        """Save the store that was lost, and go on with what was saved: what is still to be written is kept, too."""
+        """Save a lost store to a new file and continue there, so that later writes are kept, too."""
         assert self._identity.file
         saved = self._identity.save_copy()
         self._lost = explain_loss(self._identity.file, saved)
@@ -172,18 +172,18 @@ class Database:
 
 
 def insert_new(connection: sa.Connection, table: type[Base], rows: Sequence[dict[str, Any]]) -> None:
-    """Insert rows; those whose key is there already are left as they are."""
+    """Insert rows; rows with an existing key are skipped."""
     if rows:
         connection.execute(_insert_statement(connection, table).on_conflict_do_nothing(), list(rows))
 
 
 def insert_row(connection: sa.Connection, table: type[Base], row: dict[str, Any]) -> bool:
-    """Insert a row as ``insert_new`` does, and return whether it is new; of several rows PostgreSQL does not say."""
+    """Insert a row as ``insert_new`` does; return whether it is new, which PostgreSQL does not report for several."""
     return connection.execute(_insert_statement(connection, table).on_conflict_do_nothing(), row).rowcount == 1
 
 
 def insert_lines(connection: sa.Connection, table: type[Base], lines: Sequence[tuple[Any, ...]]) -> None:
-    """Insert rows given as the values of all columns in order: of millions, several times as fast as ``insert_new``."""
+    """Insert rows given as tuples of all columns in order; for millions, several times as fast as ``insert_new``."""
     if lines:
         names = table.__table__.c.keys()
         marks = ["?" if connection.dialect.name == "sqlite" else "%s"] * len(names)
@@ -194,12 +194,12 @@ def insert_lines(connection: sa.Connection, table: type[Base], lines: Sequence[t
 def insert_selected(
     connection: sa.Connection, table: type[Base], columns: Sequence[str], query: sa.Select[*tuple[Any, ...]]
 ) -> None:
-    """Insert what a query finds, as ``insert_new`` does with rows."""
+    """Insert the results of a query, as ``insert_new`` does with rows."""
     connection.execute(_insert_statement(connection, table).from_select(list(columns), query).on_conflict_do_nothing())
 
 
 def upsert_rows(connection: sa.Connection, table: type[Base], rows: Sequence[dict[str, Any]]) -> None:
-    """Insert rows, each in place of the one that has its key."""
+    """Insert rows, replacing those with the same key."""
     keys = [column.name for column in sa.inspect(table).primary_key]
     for row in rows:
         statement = _insert_statement(connection, table).values(row)

@@ -1,4 +1,4 @@
-"""How a store's database is connected to: transactions that hold the schema too, and SQLite's settings."""
+"""Connections to a store's database: transactions that include schema changes, and SQLite's settings."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from longwave.platform.errors import NoStoreError, StoreError
 from longwave.platform.redaction import redacted
 
 PRAGMAS = ("busy_timeout=5000", "synchronous=FULL", "foreign_keys=ON", "cache_size=-65536")
-"""Settings of SQLite; after its own 5 s of waiting for a lock, ``retry`` waits on, and says so."""
+"""Settings of SQLite, which waits 5 s for a lock by itself; after that ``retry`` continues, and reports it."""
 POSTGRESQL = {"connect_timeout": 10, "tcp_user_timeout": 30_000}
-"""Seconds to reach a server, milliseconds until one that does not answer counts as away."""
+"""Seconds to connect to a server, and milliseconds after which one that does not answer counts as unreachable."""
 SETTINGS = "-c lock_timeout=5000"
-"""What is asked of PostgreSQL: it waits for a lock as long as SQLite does."""
+"""Options for PostgreSQL, so that it waits for a lock as long as SQLite does."""
 SWITCH_SECONDS = 30.0
-"""Seconds that readers have to let a SQLite file be switched to write-ahead logging."""
+"""Seconds to wait for readers before a SQLite file can be switched to write-ahead logging."""
 REFUSED = (sa.exc.SQLAlchemyError, OSError, ModuleNotFoundError, UnicodeDecodeError)
-"""What is raised where a database cannot be reached, or refuses, or is damaged down to its names."""
+"""Exceptions from a database that is unreachable, refuses a statement, or is damaged even in its names."""
 
 
 def make_engine(url: str, create: bool, read_only: bool = False) -> sa.Engine:
-    """Return an engine for ``url``; the database refuses what one that is ``read_only`` would write.
+    """Return an engine for ``url``; with ``read_only`` the database refuses writes.
 
-    Its transactions begin and end where SQLAlchemy says, and hold whatever is done in them. Python's sqlite3 would
-    begin one at the first row that is written, and keep changes of the schema out of it.
+    Its transactions begin and end where SQLAlchemy says, and include schema changes. By default Python's sqlite3
+    begins one only at the first row that is written, and leaves schema changes outside.
 
     Raises:
-        StoreError: It is neither kind of database, or there is no such file and none may be made.
+        StoreError: It is another kind of database, or the file does not exist and ``create`` is false.
     """
     kind, _, driver = url.partition("://")[0].partition("+")
     if kind not in ("sqlite", "postgresql"):
@@ -42,11 +42,12 @@ def make_engine(url: str, create: bool, read_only: bool = False) -> sa.Engine:
         if kind == "postgresql" and getattr(error, "name", "") == "psycopg":
             raise StoreError("psycopg is not installed. Install it with: pip install 'longwave[postgres]'") from None
         raise StoreError(
-            f"There is no driver {driver or kind!r} here for {without_password(url)}. Leave it out: {kind}://..."
+            f"{without_password(url)} needs the database driver {driver or kind!r}, which is not installed. "
+            f"Leave it out: {kind}://..."
         ) from None
-    except ValueError:  # a port that is no number
+    except ValueError:  # the port is not a number
         advice = "In a user and a password write @ as %40, / as %2F, : as %3A, # as %23, ? as %3F."
-        raise StoreError(f"{without_password(url)} is no URL of a store. {advice}") from None
+        raise StoreError(f"{without_password(url)} is not a valid store URL. {advice}") from None
     file = engine.url.database
     if engine.dialect.name == "postgresql":
         settings = [SETTINGS, *engine.url.normalized_query.get("options", ())]
@@ -69,29 +70,28 @@ def make_engine(url: str, create: bool, read_only: bool = False) -> sa.Engine:
 
 
 def writing_engine(engine: sa.Engine) -> sa.Engine:
-    """Return the same engine with transactions that write from their start.
+    """Return the same engine with transactions that take SQLite's write lock at their start.
 
-    On SQLite the one writer's place is taken at once: a transaction that reads first and writes then would be refused
-    if another had written in between.
+    A transaction that reads first and writes later would be refused if another one had written in between.
     """
     return engine.execution_options(begin="BEGIN IMMEDIATE")
 
 
 def enable_wal(engine: sa.Engine) -> None:
-    """Switch a SQLite file to write-ahead logging, where readers and a writer work side by side; once set, it stays.
+    """Switch a SQLite file permanently to write-ahead logging, so that reading and writing do not block each other.
 
-    SQLite refuses at once while another process reads, so this tries for ``SWITCH_SECONDS`` seconds.
+    SQLite refuses at once while another process reads, so this retries for ``SWITCH_SECONDS``.
     """
     if engine.dialect.name != "sqlite":
         return
-    until = time.monotonic() + SWITCH_SECONDS
+    deadline = time.monotonic() + SWITCH_SECONDS
     while True:
         pooled = engine.raw_connection()  # no transaction: the switch is refused inside one
         try:
             pooled.cursor().execute("PRAGMA journal_mode=WAL")
             return
         except Exception as error:
-            if "locked" not in str(error) or time.monotonic() > until:
+            if "locked" not in str(error) or time.monotonic() > deadline:
                 raise StoreError(f"The store {without_password(engine.url)} cannot be used: {error}") from error
             time.sleep(0.02)
         finally:
@@ -104,12 +104,12 @@ def without_password(url: str | sa.URL) -> str:
 
 
 def short_cause(error: BaseException) -> str:
-    """Return what the database said, in one line."""
+    """Return the first line of the database's own error message."""
     return str(getattr(error, "orig", None) or error).strip().splitlines()[0]
 
 
 def _no_new_file(_: object, __: object, arguments: list[Any], options: dict[str, Any]) -> None:
-    """Have SQLite open the file that is there; it would make an empty one in place of one that was deleted."""
+    """Open the file only if it exists: by default SQLite would create an empty one in place of a deleted one."""
     arguments[0] = f"{Path(arguments[0]).absolute().as_uri()}?mode=rw"
     options["uri"] = True
 

@@ -1,4 +1,4 @@
-"""What one process at a time does with a store, whichever machine it is on."""
+"""Lets only one process at a time, on whichever machine, do something with a store."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from longwave.platform.records.identity import digest
 from longwave.platform.storage.database import Database
 
 LOCK = 7011984
-"""Class of the advisory locks that are taken in PostgreSQL."""
+"""First key of the advisory locks in PostgreSQL."""
 
 
 @contextmanager
-def alone(store: Database, does: str, wait: float = 0.0) -> Iterator[Callable[[], Any]]:
-    """Let this process alone do something; the lock ends with the process, however that ends.
+def exclusively(store: Database, does: str, wait: float = 0.0) -> Iterator[Callable[[], Any]]:
+    """Hold a lock inside the block, so that no other process does the same. It ends with the process in any case.
 
-    Gives what is called before each part of the work: it raises where the lock was lost with its connection.
+    Yields a function to call before each part of the work: it raises if the lock was lost with its connection.
 
     Args:
-        store: With what it is done.
-        does: What, without a password: ``"sends demo to W&B"``.
+        store: The store.
+        does: What the process does, without a password: ``"sends demo to W&B"``.
         wait: Seconds to wait for another process that does it.
 
     Raises:
-        StoreError: It does it still.
+        StoreError: Another process still holds the lock.
     """
     busy = StoreError(f"Another process {does} now.")
     name, engine = digest({"does": does}), store.engine
@@ -46,7 +46,7 @@ def alone(store: Database, does: str, wait: float = 0.0) -> Iterator[Callable[[]
         return
     with store.errors():
         connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-        connection.detach()  # the lock lives as long as the connection: closing it is to end it
+        connection.detach()  # not pooled: closing the connection releases the lock
 
     def query(text: str) -> Any:
         with store.errors():

@@ -1,4 +1,4 @@
-"""Rows whose search went on: another sweep's holds all of its trials and more, and chose another winner."""
+"""Rows whose search was extended: another sweep's search has all of its trials and more, and chose another winner."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from longwave.platform.storage.schema import SweepTrialRow, TrialRow
 
 
 class Search(NamedTuple):
-    """The search trials of a model on a task in one cell of a sweep's plan; without a cell, in several at once."""
+    """The search trials of a model on a task in one cell of a sweep's plan; without a cell, in several together."""
 
     sweep: str
     cell: int | None
@@ -23,11 +23,11 @@ class Search(NamedTuple):
 def read_successors(
     connection: sa.Connection, chosen: Mapping[str, Iterable[Search]], sizes: Mapping[Search, int]
 ) -> dict[str, list[str]]:
-    """Return of each row all of whose searches went on and chose another: the rows that they chose, sorted.
+    """Return, for each row whose searches were all extended and then chose other rows, these rows, sorted.
 
     Args:
         connection: To the store.
-        chosen: Of each row the searches that chose it; of one without any nothing is said.
+        chosen: The searches that chose each row; rows without one are ignored.
         sizes: Number of trials of each search.
     """
     winners: dict[Search, set[str]] = {}
@@ -44,13 +44,13 @@ def read_successors(
 
 
 def _later_searches(connection: sa.Connection, sizes: Mapping[Search, int]) -> dict[Search, list[Search]]:
-    """Return of each search those of other sweeps that hold all of its trials and more."""
+    """Return, for each search, those of other sweeps that have all of its trials and more."""
     sweeps: dict[tuple[str, str], set[str]] = {}
     for search in sizes:
         sweeps.setdefault((search.task, search.model), set()).add(search.sweep)
-    several = set[str]().union(*(names for names in sweeps.values() if len(names) > 1))
+    overlapping = set[str]().union(*(names for names in sweeps.values() if len(names) > 1))
     later: dict[Search, list[Search]] = {}
-    for (first, last), count in (_shared_trials(connection, several) if several else {}).items():
+    for (first, last), count in (_shared_trials(connection, overlapping) if overlapping else {}).items():
         if None not in (first.cell, last.cell) and count == sizes.get(first, 0) < sizes.get(last, 0):
             later.setdefault(first, []).append(last)
     return later
@@ -68,6 +68,6 @@ def _shared_trials(connection: sa.Connection, sweeps: set[str]) -> dict[tuple[Se
         .group_by(*key)
     )
     return {
-        (Search(sweep, cell, task, model), Search(second, number, task, model)): count
-        for sweep, cell, second, number, task, model, count in connection.execute(query).all()
+        (Search(sweep, cell, task, model), Search(other_sweep, other_cell, task, model)): count
+        for sweep, cell, other_sweep, other_cell, task, model, count in connection.execute(query).all()
     }

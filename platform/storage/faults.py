@@ -1,4 +1,4 @@
-"""What a database's refusal means: worth waiting for, damage, or for good."""
+"""Classifies the errors of a database: temporary, damage, or permanent."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from longwave.platform.storage.engine import short_cause, without_password
 
 @dataclass(frozen=True)
 class Fault:
-    """Why a database does not serve for now.
+    """Why a database is temporarily unusable.
 
     Attributes:
         why: In words.
-        seconds: How long is waited for it to serve again; ``LONGWAVE_STORE_WAIT`` overrides it, see ``retry``.
+        seconds: How long to wait for it; ``LONGWAVE_STORE_WAIT`` overrides it, see ``retry``.
     """
 
     why: str
@@ -26,13 +26,13 @@ class Fault:
 
 
 LOCKED = Fault("another process has locked it", 120.0)
-"""A writer needs milliseconds, a backup or somebody's open transaction minutes."""
+"""A writer needs milliseconds; a backup or a transaction left open may take minutes."""
 AWAY = Fault("its server does not answer", 300.0)
 """A restart takes seconds, an upgrade of the server minutes."""
 FULL = Fault("its disk is full", 600.0)
-"""Somebody has to make room."""
+"""Someone has to free space."""
 BARRED = Fault("its folder or disk does not allow it", 600.0)
-"""Somebody has to give back what was taken away: a permission, a mount."""
+"""Someone has to restore a permission or a mount."""
 
 SQLITE = {
     "SQLITE_BUSY": LOCKED,
@@ -43,32 +43,32 @@ SQLITE = {
     "SQLITE_READONLY": BARRED,
     "SQLITE_CANTOPEN": BARRED,
 }
-"""By the beginning of SQLite's name for an error."""
+"""Faults by prefix of SQLite's name for an error."""
 NEVER_WRITTEN = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "EACCES", "EPERM", "EROFS")
-"""What is no passing fault of a store that was never written to: it may never be."""
+"""Permanent for a store that this process has never written to, since it may not be allowed to at all."""
 UNSAFE = ("SQLITE_IOERR_FSYNC", "SQLITE_IOERR_DIR_FSYNC", "SQLITE_IOERR_CORRUPTFS")
-"""After these the disk may have lost what SQLite takes for written: nothing more is written there."""
+"""After these the disk may have lost data that SQLite believes to be written, so nothing more is written."""
 DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "NO_TEXT")
 POSTGRESQL = {"08": AWAY, "57P": AWAY, "53100": FULL, "53": AWAY, "40": LOCKED, "55P03": LOCKED, "58030": BARRED}
-"""By the beginning of PostgreSQL's code for an error; the first that fits counts."""
+"""Faults by prefix of PostgreSQL's code for an error; the first match counts."""
 UNDEFINED_TABLE = "42P01"
 """PostgreSQL's code for what SQLite calls "no such table"."""
-FOR_GOOD = ("does not exist", "authentication failed", "pg_hba.conf", "permission denied")
-"""In the words of a server that was reached, or cannot be, and will say the same again."""
+PERMANENT = ("does not exist", "authentication failed", "pg_hba.conf", "permission denied")
+"""Parts of messages about connections that would fail the same way again."""
 FILES = {"ENOSPC": FULL, "EDQUOT": FULL, "EACCES": BARRED, "EPERM": BARRED, "EROFS": BARRED, "EIO": BARRED}
-"""By the name of the operating system's error."""
+"""Faults by the operating system's name for an error."""
 
 
 def describe_refusal(error: Exception, url: str | sa.URL, wrote: bool = True) -> StoreError:
-    """Return what to raise where a store's database raised ``error``: one line, ``StoreUnavailable`` if it may pass.
+    """Return the exception to raise for an error of a store's database: one line, ``StoreUnavailable`` if temporary.
 
     Args:
         error: One of ``engine.REFUSED``.
         url: The store's.
-        wrote: Whether the store has been written to by this process, so that it was permitted.
+        wrote: Whether this process has written to the store, so that it was allowed to.
     """
-    plain = url if isinstance(url, str) else url.render_as_string(hide_password=False)
-    store, reason = without_password(url), redacted(short_cause(error), plain)
+    full_url = url if isinstance(url, str) else url.render_as_string(hide_password=False)
+    store, reason = without_password(url), redacted(short_cause(error), full_url)
     if _error_code(error).startswith(DAMAGED):
         return StoreError(
             f"The store {store} is damaged: {reason}. "
@@ -83,7 +83,7 @@ def describe_refusal(error: Exception, url: str | sa.URL, wrote: bool = True) ->
 
 
 def fault_of(error: Exception, wrote: bool = True) -> Fault | None:
-    """Return the transient fault behind an error; None if waiting does not help."""
+    """Return the temporary fault behind an error; None if waiting does not help."""
     code = _error_code(error)
     if code in UNSAFE or (not wrote and code.startswith(NEVER_WRITTEN)):
         return None
@@ -91,11 +91,11 @@ def fault_of(error: Exception, wrote: bool = True) -> Fault | None:
         return next((fault for start, fault in SQLITE.items() if code.startswith(start)), None)
     if isinstance(error, OSError):
         return FILES.get(code)
-    if known := next((fault for start, fault in POSTGRESQL.items() if code.startswith(start)), None):
-        return known
-    lost = isinstance(error, sa.exc.DBAPIError) and error.connection_invalidated
-    silent = isinstance(error, sa.exc.OperationalError) and not code  # no server said it: none was reached
-    return AWAY if (lost or silent) and not any(words in str(error) for words in FOR_GOOD) else None
+    if fault := next((fault for start, fault in POSTGRESQL.items() if code.startswith(start)), None):
+        return fault
+    disconnected = isinstance(error, sa.exc.DBAPIError) and error.connection_invalidated
+    unreachable = isinstance(error, sa.exc.OperationalError) and not code  # without a code it is not from a server
+    return AWAY if (disconnected or unreachable) and not any(words in str(error) for words in PERMANENT) else None
 
 
 def _error_code(error: Exception) -> str:
@@ -103,6 +103,6 @@ def _error_code(error: Exception) -> str:
     if isinstance(error, OSError):
         return errno.errorcode.get(error.errno or 0, "")
     origin = getattr(error, "orig", None) or error
-    if str(origin).startswith("Could not decode to UTF-8"):  # Python's module says this, and gives it no name
+    if str(origin).startswith("Could not decode to UTF-8"):  # from Python's sqlite3, which gives it no name
         return "NO_TEXT"
     return getattr(origin, "sqlite_errorname", None) or getattr(origin, "sqlstate", None) or ""

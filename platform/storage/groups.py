@@ -1,4 +1,4 @@
-"""What a board is made of: each configuration's retrainings and the tally of its search, read in a few queries."""
+"""The groups of a board: each configuration's retrainings and the tally of its search, read in a few queries."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
     """Return the groups of ``task``, or of all tasks, by task and configuration.
 
     Raises:
-        StoreError: What they are made of is not what was recorded.
+        StoreError: A record is damaged.
     """
     where = TrialRow.phase == "retrain"
     where = where if task is None else sa.and_(where, TrialRow.task == task)
@@ -46,35 +46,35 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
     tallies = _read_tallies(connection, task, {cells for cells in cells_of.values() if len(cells) > 1})
     contents = read_sweep_contents(connection)
     instead_of = list_instead_of(contents)
-    ways = {name: searched_by(content) for name, content in contents.items()}
+    search_of_sweep = {name: searched_by(content) for name, content in contents.items()}
     facts, flagged, catalogue = (
         _read_environments(connection, where),
         _read_flagged(connection, where),
         _read_catalogue(connection),
     )
-    drawn, candidates = _read_drawn(connection), _read_candidates(connection, task)
+    drawn_scores, candidates = _read_drawn(connection), _read_candidates(connection, task)
     uncounted = read_uncounted(connection, [*instead_of])
     groups: list[Group] = []
     abouts: dict[str, About] = {}
     ranges_of: dict[tuple[tuple[str, ...], str, str, str], list[SearchedRange]] = {}
-    for (row, model, every), content in zip(
+    for (row, model, all_trials), content in zip(
         _read_trials(connection, where), _read_contents(connection, where), strict=True
     ):
         config, cells = TrialConfig.from_dict(content.config), cells_of.get(row, ())
-        trials = [trial for trial in every if trial.id not in uncounted]
-        if content.about not in abouts:  # many groups say the same
+        trials = [trial for trial in all_trials if trial.id not in uncounted]
+        if content.about not in abouts:  # many groups share one description
             abouts[content.about] = About.from_dict(json.loads(content.about))
-        vars(config)["row"] = row  # what it would be hashed to: a large board has thousands of rows
+        vars(config)["row"] = row  # cached: hashing the thousands of rows of a large board takes long
         search = tallies.get((cells, config.task, model), Tally())
         sweeps = tuple(sorted({sweep for sweep, _ in cells}))
         environments = [facts[t.environment] for t in trials if t.environment is not None]
         imported = [t for t in trials if t.origin is not None]
         entries = [catalogue.get(key) for key in (("model", model, ""), ("task", config.task, config.variant))]
         if (key := (sweeps, config.task, config.variant, model)) not in ranges_of:
-            known = [entry.facts if entry else {} for entry in entries]
-            ranges_of[key] = list_ranges(model, config.task, [contents[name] for name in sweeps], *known)
-        ranges = [drawn for drawn in ranges_of[key] if drawn.name in config.params or drawn.name in FIELDS]
-        mine = {c.id: c for cell in cells for c in candidates.get((cell, config.task, model), ())}
+            catalogue_facts = [entry.facts if entry else {} for entry in entries]
+            ranges_of[key] = list_ranges(model, config.task, [contents[name] for name in sweeps], *catalogue_facts)
+        ranges = [r for r in ranges_of[key] if r.name in config.params or r.name in FIELDS]
+        candidate_by_id = {c.id: c for cell in cells for c in candidates.get((cell, config.task, model), ())}
         groups.append(
             Group(
                 config=config,
@@ -82,15 +82,15 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
                 runs=[RunSummary(*(getattr(t, name) for name in OF_RUN)) for t in trials],
                 search=search,
                 sweeps=sweeps,
-                ways=(*distinct_ways([ways[name] for name in sweeps]), *describe_time_scales(ranges))
+                ways=(*distinct_ways([search_of_sweep[name] for name in sweeps]), *describe_time_scales(ranges))
                 if search.trials
                 else (),
                 environments=list({id(each): each for each in environments}.values()),
                 came={t.id: t.origin for t in imported},
                 checks=[t.id not in flagged for t in imported],
                 reruns=[t.rerun for t in trials if t.rerun and t.origin is None],
-                drawn=[valid for cell in cells for valid in drawn.get((cell, config.task, model), ())],
-                candidates=[c for c in mine.values() if c.phase == "race" or c.row == row],
+                drawn=[valid for cell in cells for valid in drawn_scores.get((cell, config.task, model), ())],
+                candidates=[c for c in candidate_by_id.values() if c.phase == "race" or c.row == row],
                 ranges=ranges if search.trials else (),
                 task_title=entries[1].facts.get("title", "") if entries[1] else "",
                 family=entries[0].family if entries[0] else "",
@@ -103,7 +103,7 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
 
 
 def why_superseded(config: TrialConfig, catalogue: Mapping[tuple[str, str, str], CatalogueEntry]) -> str:
-    """Return why a configuration is of another version than what is trained now; empty if it is not.
+    """Return in which versions a configuration differs from what is trained now; empty if in none.
 
     Args:
         config: The configuration.
@@ -118,11 +118,11 @@ def why_superseded(config: TrialConfig, catalogue: Mapping[tuple[str, str, str],
         (f"data of {config.task}", config.data, task.data if task else config.data),
         (f"model {config.model}", config.model_version, model.version if model else config.model_version),
     ]
-    return "; ".join(f"{what}: version {then}, now {now}" for what, then, now in pairs if then != now)
+    return "; ".join(f"{name}: version {old}, now {new}" for name, old, new in pairs if old != new)
 
 
 def read_search(connection: sa.Connection, row: str) -> list[RunSummary]:
-    """Return the search trials of the cells that planned retrainings of a row, of its model and task, by id."""
+    """Return the search trials of a row's model and task in the cells that planned its retrainings, ordered by id."""
     t = TrialRow
     query = sa.select(t.id, t.status, t.test, t.valid, t.seconds, t.parameters).where(
         t.phase == "search", _in_cells_of(connection, row)
@@ -131,35 +131,35 @@ def read_search(connection: sa.Connection, row: str) -> list[RunSummary]:
 
 
 def _in_cells_of(connection: sa.Connection, row: str) -> sa.ColumnElement[bool]:
-    """Return the condition that a trial is of the cells that planned retrainings of a row, of its model and task."""
+    """Return the condition that a trial is of a row's model and task, in a cell that planned its retrainings."""
     t = TrialRow
-    again = sa.and_(t.phase == "retrain", t.row == row)
-    of = connection.execute(sa.select(t.task, t.model).where(again).limit(1)).one_or_none()
-    if of is None:
+    is_retraining = sa.and_(t.phase == "retrain", t.row == row)
+    first = connection.execute(sa.select(t.task, t.model).where(is_retraining).limit(1)).one_or_none()
+    if first is None:
         return sa.false()
-    planned = sa.select(SweepTrialRow.trial).where(_in_cells(_read_cells(connection, again).get(row, ())))
-    return sa.and_(t.task == of.task, t.model == of.model, t.id.in_(planned))
+    planned = sa.select(SweepTrialRow.trial).where(_in_cells(_read_cells(connection, is_retraining).get(row, ())))
+    return sa.and_(t.task == first.task, t.model == first.model, t.id.in_(planned))
 
 
 def _read_drawn(connection: sa.Connection) -> dict[tuple[tuple[str, int | None], str, str], list[float | None]]:
-    """Return the validation scores of searches by cell, task and model, where papers print numbers of the model."""
+    """Return the validation scores of searches by cell, task and model, for models with published numbers."""
     t, s, p = TrialRow, SweepTrialRow, PublishedRow
-    printed = sa.exists().where(p.task == t.task, p.model == t.model)
+    is_published = sa.exists().where(p.task == t.task, p.model == t.model)
     query = (
         sa.select(s.sweep, s.cell, t.task, t.model, t.status, t.valid)
         .join(s, s.trial == t.id)
-        .where(t.phase == "search", printed)
+        .where(t.phase == "search", is_published)
     )
-    drawn: dict[tuple[tuple[str, int | None], str, str], list[float | None]] = {}
+    scores: dict[tuple[tuple[str, int | None], str, str], list[float | None]] = {}
     for sweep, cell, task, model, status, valid in connection.execute(query):
-        drawn.setdefault(((sweep, cell), task, model), []).append(None if status == "diverged" else valid)
-    return drawn
+        scores.setdefault(((sweep, cell), task, model), []).append(None if status == "diverged" else valid)
+    return scores
 
 
 def _read_trials(
     connection: sa.Connection, where: sa.ColumnElement[bool]
 ) -> Iterator[tuple[str, str, list[sa.Row[Any]]]]:
-    """Yield the identity of each group, its model and its retrainings, by task and identity."""
+    """Yield row, model and retrainings of each group, ordered by task and row."""
     t = TrialRow
     columns: list[Any] = [t.row, t.model, t.environment, t.origin, t.rerun, *(getattr(t, name) for name in OF_RUN)]
     lines = connection.execute(sa.select(*columns).where(where).order_by(t.task, t.row, t.id)).all()
@@ -168,9 +168,9 @@ def _read_trials(
 
 
 def _read_environments(connection: sa.Connection, where: sa.ColumnElement[bool]) -> dict[str, Mapping[str, str]]:
-    """Return what each environment says of where runs were."""
-    known = EnvironmentRow.id.in_(sa.select(TrialRow.environment).where(where))
-    lines = connection.execute(sa.select(EnvironmentRow.id, EnvironmentRow.facts).where(known))
+    """Return the facts of each environment, by its id."""
+    is_used = EnvironmentRow.id.in_(sa.select(TrialRow.environment).where(where))
+    lines = connection.execute(sa.select(EnvironmentRow.id, EnvironmentRow.facts).where(is_used))
     return {line.id: line.facts for line in lines}
 
 
@@ -179,8 +179,8 @@ def _read_candidates(
 ) -> dict[tuple[tuple[str, int | None], str, str], list[SearchedTrial]]:
     """Return the trials of races, and those of searches whose settings were retrained, by cell, task and model."""
     t, s = TrialRow, SweepTrialRow
-    again = sa.select(t.row).where(t.phase == "retrain")
-    where = sa.or_(t.phase == "race", sa.and_(t.phase == "search", t.row.in_(again)))
+    retrained = sa.select(t.row).where(t.phase == "retrain")
+    where = sa.or_(t.phase == "race", sa.and_(t.phase == "search", t.row.in_(retrained)))
     query = (
         sa.select(s.sweep, s.cell, t.task, t.model, t.id, t.row, t.phase, t.status, t.valid)
         .join(s, s.trial == t.id)
@@ -195,12 +195,12 @@ def _read_candidates(
 
 
 def _read_flagged(connection: sa.Connection, where: sa.ColumnElement[bool]) -> set[str]:
-    """Return the trials that a check of their bundle spoke against."""
+    """Return the trials in which a check of their bundle found something wrong."""
     return set(connection.scalars(sa.select(FlagRow.trial).join(TrialRow).where(where)))
 
 
 def _read_catalogue(connection: sa.Connection) -> dict[tuple[str, str, str], CatalogueEntry]:
-    """Return what the catalogue says of models and tasks, by kind, name and variant."""
+    """Return the entries of the catalogue by kind, name and variant."""
     c = CatalogueRow
     columns: tuple[Any, ...] = (c.kind, c.name, c.version, c.family, c.variant, c.data, c.facts)
     entries = [CatalogueEntry(*line) for line in connection.execute(sa.select(*columns))]
@@ -208,7 +208,7 @@ def _read_catalogue(connection: sa.Connection) -> dict[tuple[str, str, str], Cat
 
 
 def _read_contents(connection: sa.Connection, where: sa.ColumnElement[bool]) -> Sequence[sa.Row[Any]]:
-    """Return content and explanation, as text, of the first trial of each group, by task and identity."""
+    """Return configuration, and description as text, of the first trial of each group, ordered by task and row."""
     t = TrialRow
     first = sa.select(sa.func.min(t.id)).where(where).group_by(t.task, t.row)
     query = sa.select(t.config, sa.cast(t.about, sa.Text).label("about")).where(t.id.in_(first))
@@ -216,11 +216,11 @@ def _read_contents(connection: sa.Connection, where: sa.ColumnElement[bool]) -> 
 
 
 def _read_cells(connection: sa.Connection, where: sa.ColumnElement[bool]) -> dict[str, CellNames]:
-    """Return the cells that planned a retraining of each group, by its identity."""
+    """Return the cells that planned a retraining of each group, by its row."""
     s = SweepTrialRow
     query = sa.select(TrialRow.row, s.sweep, s.cell).join(s, s.trial == TrialRow.id).where(where)
     by_row: dict[str, set[tuple[str, int | None]]] = {}
-    for row, sweep, cell in connection.execute(query).all():  # DISTINCT would tempt SQLite to walk all trials by row
+    for row, sweep, cell in connection.execute(query).all():  # DISTINCT would make SQLite scan all trials by row
         by_row.setdefault(row, set()).add((sweep, cell))
     return {row: tuple(sorted(cells, key=str)) for row, cells in by_row.items()}
 
@@ -231,7 +231,7 @@ def _with_successors(
     cells_of: Mapping[str, CellNames],
     tallies: Mapping[tuple[CellNames, str, str], Tally],
 ) -> list[Group]:
-    """Return the groups, those replaced after a longer search with the rows that it chose."""
+    """Return the groups; those replaced after a longer search name the rows that it chose."""
     chosen = {
         group.row: [Search(*cell, group.config.task, group.config.model) for cell in cells_of.get(group.row, ())]
         for group in groups
@@ -255,9 +255,9 @@ def _in_cells(cells: CellNames) -> sa.ColumnElement[bool]:
 def _read_tallies(
     connection: sa.Connection, task: str | None, several: set[CellNames]
 ) -> dict[tuple[CellNames, str, str], Tally]:
-    """Return the search trials of each task and model in one cell, and those in any of ``several``, each once.
+    """Return the tally of each task and model's search by cell, and over each set of cells in ``several``.
 
-    Their seconds are those of search and race.
+    A trial in several cells of a set counts once. Seconds include those of races.
     """
     t = TrialRow
     searched = t.phase == "search"

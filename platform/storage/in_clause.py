@@ -1,7 +1,7 @@
-"""The condition that a column is one of many texts, which reach the database as one parameter.
+"""The condition that a column is one of many texts, which are passed to the database as one parameter.
 
-A parameter each would be written into the statement and read again for every query: for a thousand texts that takes
-longer than the query.
+With a parameter for each text, the statement would be rendered and parsed again for every query: for a thousand texts
+that takes longer than the query itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SelectedColumns = TypeVarTuple("SelectedColumns")
 
 
 class _Texts(sa.TypeDecorator[Sequence[str]]):
-    """Many texts as one parameter: PostgreSQL's array, and JSON for SQLite, which has none."""
+    """Many texts as one parameter: an array in PostgreSQL, and JSON in SQLite, which has no arrays."""
 
     impl = sa.Text
     cache_ok = True
@@ -41,8 +41,8 @@ class _InClause(FunctionElement[bool]):
 def in_clause(column: Any, texts: Iterable[str]) -> sa.ColumnElement[bool]:
     """Return the condition that ``column`` is one of ``texts``, of which there may be any number.
 
-    PostgreSQL finds them by the column's index, unless a second condition seems to leave fewer rows: it expects one or
-    two for an owner it has never counted, who may hold a hundred thousand. Query such a condition afterwards.
+    PostgreSQL uses the column's index unless it estimates that a second condition leaves fewer rows. For an owner
+    without statistics it expects one or two, even if there are a hundred thousand: filter by owner afterwards.
     """
     return _InClause(column, sa.literal(list(texts), _Texts()))
 
@@ -50,20 +50,20 @@ def in_clause(column: Any, texts: Iterable[str]) -> sa.ColumnElement[bool]:
 def select_in(
     connection: sa.Connection, query: sa.Select[*SelectedColumns], column: Any, texts: Collection[str]
 ) -> Iterator[sa.Row[*SelectedColumns]]:
-    """Yield the rows of a query in which ``column`` is one of ``texts``, a batch after another."""
+    """Yield the rows of a query in which ``column`` is one of ``texts``, reading them in batches."""
     for part in split_ids(sorted(texts)):
         yield from connection.execute(query.where(in_clause(column, part)))
 
 
 def split_ids(ids: Sequence[str], size: int = 10_000) -> list[Sequence[str]]:
-    """Return ``ids`` in parts that a database takes in one query, and whose rows fit in memory."""
+    """Return ``ids`` in parts that are small enough for one query, and whose rows fit in memory."""
     return [ids[k : k + size] for k in range(0, len(ids), size)]
 
 
 @compiles(_InClause, "sqlite")
 def _compile_for_sqlite(element: _InClause, compiler: SQLCompiler, **options: Any) -> str:
     column, texts = (compiler.process(clause, **options) for clause in element.clauses)
-    return f"{column} IN (SELECT value FROM json_each({texts}))"  # nosec B608  # clauses that were compiled
+    return f"{column} IN (SELECT value FROM json_each({texts}))"  # nosec B608  # compiled clauses
 
 
 @compiles(_InClause, "postgresql")

@@ -1,4 +1,4 @@
-"""Is a store whole? What SQLite says of its file, and what the records say of themselves."""
+"""Checks a store for damage: SQLite's check of the file, and the checksums of the records."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from longwave.platform.storage.faults import describe_refusal
 from longwave.platform.storage.schema import PatchRow, PublishedRow, SweepRow, TrialRow
 from longwave.platform.storage.versions import HEAD, read_version
 
-MOST_TRIALS = 200_000
-"""Of more trials ``check_board`` leaves SQLite's indexes, which take a second then, to ``find_damage``."""
+INDEX_CHECK_LIMIT = 200_000
+"""With more trials than this, checking SQLite's indexes takes over a second: ``check_board`` skips it."""
 EPOCHS = ("curves", "archive")
 """Tables of millions of rows."""
 
@@ -36,17 +36,17 @@ def describe_damage(engine: sa.Engine) -> str:
 
 
 def damage_after_crash(engine: sa.Engine) -> str:
-    """Return what is wrong with a store whose driver died; a server keeps its files whole whoever dies."""
+    """Return what is wrong with a store whose driver died. Only SQLite is checked: a server protects its own files."""
     return describe_damage(engine) if engine.dialect.name == "sqlite" else ""
 
 
 def find_damage(engine: sa.Engine) -> list[str]:
-    """Return all that is wrong with a store: first its file, then its records, each trial by its id.
+    """Return all damage of a store: first of its file, then of its records, the trials by id.
 
-    Of a store of an older schema only the file is looked at.
+    Of a store with an older schema only the file is checked.
 
     Raises:
-        StoreError: It cannot be reached, or is no store.
+        StoreError: It cannot be reached, or is not a store.
     """
     damage: list[str] = []
     try:
@@ -59,16 +59,16 @@ def find_damage(engine: sa.Engine) -> list[str]:
     except (*REFUSED, *DAMAGED) as error:
         refused = describe_refusal(error, engine.url)
         if engine.dialect.name != "sqlite" or isinstance(refused, StoreUnavailable):
-            raise refused from error  # it cannot be looked at, which says nothing of what it holds
+            raise refused from error  # it cannot be reached, which is not damage
         damage.append(f"it cannot be read: {short_cause(error)}")
     return damage
 
 
 def find_damage_at(url: str) -> list[str]:
-    """Return all that is wrong with the store at a URL, as ``find_damage`` does. Nothing is changed.
+    """Return all damage of the store at a URL, as ``find_damage`` does. Nothing is changed.
 
     Raises:
-        StoreError: There is none.
+        StoreError: There is no store.
     """
     engine = make_engine(url, create=False)
     try:
@@ -86,14 +86,14 @@ def _file_damage(connection: sa.Connection) -> Iterator[str]:
 
 
 def check_board(connection: sa.Connection, where: sa.ColumnElement[bool]) -> None:
-    """Check what a board is made of, before it is shown: a flipped bit would be a wrong score, or a row too few.
+    """Check the records behind a board before it is shown: a flipped bit could mean a wrong score or a missing row.
 
     Args:
         connection: To the store.
         where: The board's retrainings.
 
     Raises:
-        StoreError: Something is not what was recorded.
+        StoreError: A record is damaged.
     """
     try:
         damage = next(_board_damage(connection, where), "")
@@ -109,7 +109,7 @@ def check_board(connection: sa.Connection, where: sa.ColumnElement[bool]) -> Non
 
 def _board_damage(connection: sa.Connection, where: sa.ColumnElement[bool]) -> Iterator[str]:
     trials = connection.scalar(sa.select(sa.func.count(TrialRow.id))) or 0
-    if connection.dialect.name == "sqlite" and trials <= MOST_TRIALS:
+    if connection.dialect.name == "sqlite" and trials <= INDEX_CHECK_LIMIT:
         for check in ("PRAGMA integrity_check(trials)", "PRAGMA integrity_check(sweep_trials)"):
             for (line,) in connection.exec_driver_sql(check).fetchmany(1):
                 if line != "ok":
@@ -122,7 +122,7 @@ def _board_damage(connection: sa.Connection, where: sa.ColumnElement[bool]) -> I
 
 
 def _read_texts(connection: sa.Connection) -> None:
-    """Read every text and time; what is none raises. Epochs have but keys, which ``_file_damage`` looks at."""
+    """Read every text and time; an invalid one raises. Epochs have only keys, which ``_file_damage`` checks."""
     for table in Base.metadata.sorted_tables:
         texts = [column for column in table.c if isinstance(column.type, sa.String | sa.JSON | UTCTime)]
         if table.name not in EPOCHS and texts:
@@ -137,28 +137,28 @@ def _record_damage(connection: sa.Connection) -> Iterator[str]:
     unchecked = sa.select(SweepRow.name, SweepRow.content, SweepRow.plan).where(SweepRow.checksum == "")
     for line in connection.execute(unchecked):
         if not isinstance(line.content, dict) or not isinstance(line.plan, dict | None):
-            yield f"the sweep {line.name!r} is damaged: its settings or its plan are none"
+            yield f"the sweep {line.name!r} is damaged: its settings or its plan are not JSON objects"
     yield from _row_damage(connection)
     for key, text in connection.execute(sa.select(PatchRow.id, PatchRow.text)):
         if digest({"patch": text}) != key:
-            yield f"the patch {key} is damaged: its text is not the one that gave it its name"
+            yield f"the patch {key} is damaged: its text does not match its name"
     yield from _published_damage(connection)
 
 
 def _row_damage(connection: sa.Connection) -> Iterator[str]:
     for table, row in find_damaged_rows(connection):
-        what = "the sweep" if table.name == SweepRow.__tablename__ else f"what is known of the {row.kind}"
-        yield f"{what} {row.name!r} is damaged: it does not match its checksum"
+        record = "the sweep" if table.name == SweepRow.__tablename__ else f"the description of the {row.kind}"
+        yield f"{record} {row.name!r} is damaged: it does not match its checksum"
 
 
 def _environment_damage(connection: sa.Connection) -> Iterator[str]:
     for key in find_damaged_environments(connection):
-        yield f"the environment {key} is damaged: its facts are not those that gave it its name"
+        yield f"the environment {key} is damaged: its facts do not match its name"
 
 
 def _published_damage(connection: sa.Connection) -> Iterator[str]:
     shipped = {row["id"]: row for row in published_rows()}
     for number in connection.execute(sa.select(PublishedRow.__table__)).mappings():
-        known = shipped.get(number["id"])
-        if known and any(number[name] != known[name] for name in SAME):
-            yield f"the published number {number['id']} is damaged: it is not the one that is known by this name"
+        original = shipped.get(number["id"])
+        if original and any(number[name] != original[name] for name in SAME):
+            yield f"the published number {number['id']} is damaged: it differs from the one that Longwave ships"

@@ -1,4 +1,4 @@
-"""The tables of who trains what: drivers, leases, attempts and what they left, cohorts, probes of devices."""
+"""The tables of training in progress: drivers, leases, attempts, archived epochs, cohorts, and probes of devices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from longwave.platform.storage.base import Base, Epoch
 
 
 class ArchiveRow(Epoch, Base):
-    """An epoch of an attempt that a later one did not go on from."""
+    """An epoch of an attempt from which a later attempt did not continue."""
 
     __tablename__ = "archive"
     trial: Mapped[str] = mapped_column(ForeignKey("trials.id"), primary_key=True)
@@ -21,7 +21,7 @@ class ArchiveRow(Epoch, Base):
 
 
 class AttemptRow(Base):
-    """One time that a trial was trained: who did, under which lease, from which epoch on, and how that ended."""
+    """An attempt at training a trial: by which driver, under which lease, from which epoch on, and how it ended."""
 
     __tablename__ = "attempts"
     trial: Mapped[str] = mapped_column(ForeignKey("trials.id"), primary_key=True)
@@ -38,8 +38,8 @@ class AttemptRow(Base):
 class DriverRow(Base):
     """A process that runs a sweep. It is alive until ``expires``, by the database's clock, unless it ended before.
 
-    ``used`` says for how many seconds its packs held devices, by kind: half of one for two seconds is one; ``expected``
-    what probes said of the packs that are over, and under "" of how many they said nothing.
+    ``used`` holds the device seconds of its packs by kind: half a device for two seconds is one. ``expected`` holds
+    what probes predicted for the packs that are over, and under "" the number of packs without a prediction.
     """
 
     __tablename__ = "drivers"
@@ -59,7 +59,7 @@ class DriverRow(Base):
 
 
 class LeaseRow(Base):
-    """Who may write a trial's results; nobody where ``owner`` is empty. A write under an older fence is refused."""
+    """The driver that may write a trial's results, "" if none may. Writes with an older fence are refused."""
 
     __tablename__ = "leases"
     trial: Mapped[str] = mapped_column(ForeignKey("trials.id"), primary_key=True)
@@ -68,7 +68,7 @@ class LeaseRow(Base):
 
 
 class CohortRow(Base):
-    """A trial's score at a rung of successive halving, and whether it stays; at epoch 0, that it is of the cohort."""
+    """A trial's score at a rung of successive halving, and whether it continues; epoch 0 lists a cohort's trials."""
 
     __tablename__ = "cohorts"
     cohort: Mapped[str] = mapped_column(String(16), primary_key=True)
@@ -79,7 +79,7 @@ class CohortRow(Base):
 
 
 class ProbeRow(Base):
-    """What a pack of a load took of a kind of device; see ``Probe``."""
+    """Memory and time that a pack took on a kind of device; see ``Probe``."""
 
     __tablename__ = "probes"
     kind: Mapped[str] = mapped_column(String(80), primary_key=True)

@@ -1,8 +1,8 @@
-"""Who trains what: drivers with a heartbeat, and leases of trials. A driver writes only what it leases.
+"""Drivers with a heartbeat, and their leases of trials. A driver writes results only of trials that it has leased.
 
-A lease is free once its driver ended, or has sent no heartbeat until ``expires``, by the database's clock; of one that
-died on this machine, after two beats (``liveness``). Whoever takes it raises its fence, so a driver that was thought
-dead and is not finds its writes refused: the same trial is never written by two.
+A lease is free once its driver has ended, or has sent no heartbeat until ``expires`` by the database's clock; if the
+driver died on this machine, after two missed beats (``liveness``). Taking a lease raises its fencing number, so the
+writes of a driver that was wrongly believed dead are refused: two drivers never write the same trial.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from longwave.platform.storage.schema import SweepRow, TrialRow
 from longwave.platform.variables import read_seconds
 
 SECONDS = read_seconds("LONGWAVE_LEASE_SECONDS")
-"""A driver without a heartbeat for so long has lost its leases. It sends ``BEATS`` in that time."""
+"""A driver that sends no heartbeat for this long loses its leases. It sends ``BEATS`` in that time."""
 
 
 class LeaseLostError(StoreError):
-    """Another driver trains these trials by now: what came late is not written."""
+    """Another driver has leased these trials, so late results are not written."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,12 @@ class Driver:
 
     Attributes:
         owner: Its name in the store.
-        note: What it does now.
+        note: What it waits for, or which packs have stalled; empty while it trains.
         seconds: Since it began.
         silent: Seconds since its last heartbeat.
-        alive: Whether its leases hold.
-        gone: Whether it died on this machine. Its leases hold until it has missed two beats.
-        devices: Kinds of the devices that its packs held so far.
+        alive: Whether its leases are valid.
+        gone: Whether it died on this machine. Its leases are valid until it has missed two beats.
+        devices: Kinds of the devices that its packs have used so far.
     """
 
     owner: str
@@ -72,18 +72,18 @@ class Driver:
 
 
 class Leases:
-    """What one driver holds in a store, and what it writes under that. Its methods may be called from two threads.
+    """One driver's leases in a store, and its writes under them. Its methods may be called from two threads.
 
     Args:
-        store: Where.
-        sweep: What is run.
+        store: The store.
+        sweep: Name of the sweep that is run.
         priority: Of the sweep.
 
     Attributes:
-        owner: Its name in the store.
-        fences: Of the trials it holds.
+        owner: The driver's name in the store.
+        fences: Fencing number of each leased trial.
         after_a_death: Whether a driver on this machine had died when this one began.
-        spent: Says what its packs have used so far, and were expected to: columns of ``DriverRow`` by name.
+        spent: Returns what its packs have used so far, and were expected to use, as columns of ``DriverRow``.
     """
 
     def __init__(self, store: Database, sweep: str, priority: int = 0) -> None:
@@ -113,10 +113,10 @@ class Leases:
             )
 
     def beat(self, note: str) -> str:
-        """Send a heartbeat with what this driver does, which is alive whoever took it for dead.
+        """Send a heartbeat with a note for readers; it also revives a driver that was believed dead.
 
         Returns:
-            What its sweep is to do, as ``state`` says.
+            The requested state of its sweep, see ``Sweeps.set_state``.
         """
         with self.store.transaction() as connection:
             now = database_clock(connection)
@@ -132,41 +132,40 @@ class Leases:
 
     @with_retry
     def take(self, trials: Collection[str]) -> set[str]:
-        """Lease open trials that nobody holds, or that this driver does; return those it holds now."""
+        """Lease the open trials that no other driver holds; return those that this driver now holds."""
         fences: dict[str, int] = {}
         with self.store.transaction() as connection:
             end_dead_drivers(connection)
             free = sa.or_(LeaseRow.owner == self.owner, LeaseRow.owner.not_in(live_owners(connection)))
             is_open = LeaseRow.trial.in_(sa.select(TrialRow.id).where(TrialRow.status.not_in(ENDED)))
             for part in split_ids(sorted(trials)):
-                nobody = sa.select(TrialRow.id, sa.literal(""), sa.literal(0)).where(in_clause(TrialRow.id, part))
-                insert_selected(connection, LeaseRow, ["trial", "owner", "fence"], nobody)
-                # PostgreSQL: whoever takes them at the same moment is waited for, and seen by the next statement
+                unleased = sa.select(TrialRow.id, sa.literal(""), sa.literal(0)).where(in_clause(TrialRow.id, part))
+                insert_selected(connection, LeaseRow, ["trial", "owner", "fence"], unleased)
+                # PostgreSQL: wait for drivers that take them at the same time, so that the next statement sees theirs
                 connection.execute(sa.select(LeaseRow.trial).where(in_clause(LeaseRow.trial, part)).with_for_update())
-                mine = sa.update(LeaseRow).where(in_clause(LeaseRow.trial, part), free, is_open)
-                connection.execute(mine.values(owner=self.owner, fence=LeaseRow.fence + 1))
-                held = sa.select(LeaseRow.trial, LeaseRow.owner, LeaseRow.fence).where(in_clause(LeaseRow.trial, part))
-                open_leases = connection.execute(held.where(is_open))
-                mine_now = {line.trial: line.fence for line in open_leases if line.owner == self.owner}
-                trial_writes.abandon_attempts(connection, mine_now, "its driver was lost")
-                fences |= mine_now
+                update = sa.update(LeaseRow).where(in_clause(LeaseRow.trial, part), free, is_open)
+                connection.execute(update.values(owner=self.owner, fence=LeaseRow.fence + 1))
+                query = sa.select(LeaseRow.trial, LeaseRow.owner, LeaseRow.fence).where(in_clause(LeaseRow.trial, part))
+                open_leases = connection.execute(query.where(is_open))
+                own_leases = {line.trial: line.fence for line in open_leases if line.owner == self.owner}
+                trial_writes.abandon_attempts(connection, own_leases, "its driver was lost")
+                fences |= own_leases
         self.fences |= fences
         return {trial for trial in trials if trial in self.fences}
 
     @with_retry
     def release(self, trials: Iterable[str]) -> None:
-        """Give leases back; attempts under them are over. They are this driver's until the store has it."""
-        mine = self.fences.keys() & set(trials)
+        """Release leases and abandon the attempts under them. The driver keeps them until the store has recorded it."""
+        held = self.fences.keys() & set(trials)
         with self.store.transaction() as connection:
-            self._release(connection, mine)
-        self.fences = {trial: fence for trial, fence in self.fences.items() if trial not in mine}
+            self._release(connection, held)
+        self.fences = {trial: fence for trial, fence in self.fences.items() if trial not in held}
 
     @with_retry
     def write(self, *reports: Report) -> None:
-        """Write what packs said, in their order and in one transaction; what is there already stays as it is.
+        """Write reports of packs, in order and in one transaction; existing results are not changed.
 
-        A worker that died and went on from behind a trial's end trains that trial again beside those still open: of
-        one that has ended nothing is written.
+        A restarted worker may train a trial again that has already ended; its reports of that trial are dropped.
 
         Raises:
             LeaseLostError: Another driver holds one of its trials. Nothing is written.
@@ -177,42 +176,39 @@ class Leases:
                 self._write(connection, part)
 
     def _write(self, connection: sa.Connection, reports: Sequence[Report]) -> None:
-        """Write reports that ``split_reports`` left together."""
-        still = trial_writes.open_trials(connection, {trial for report in reports for trial in report.trials})
-        own = [replace(report.of(still), rungs=report.rungs) for report in reports]
-        if any(report.began for report in own):
-            began = {trial: epoch for report in own for trial, epoch in report.began.items()}
-            stand = [point for report in own if report.began for point in report.points]
-            trial_writes.begin_attempts(connection, began, stand, self.owner, self.fences)
-        points, rungs = [p for report in own for p in report.points], [r for report in own for r in report.rungs]
-        trial_writes.write_epochs(connection, points, rungs)
-        trial_writes.write_ends(connection, [run for report in own for run in report.runs])
+        """Write one part of ``split_reports``."""
+        open_trials = trial_writes.open_trials(connection, {trial for report in reports for trial in report.trials})
+        open_reports = [replace(report.of(open_trials), rungs=report.rungs) for report in reports]
+        if any(report.began for report in open_reports):
+            last_epochs = {trial: epoch for report in open_reports for trial, epoch in report.began.items()}
+            checkpointed = [point for report in open_reports if report.began for point in report.points]
+            trial_writes.begin_attempts(connection, last_epochs, checkpointed, self.owner, self.fences)
+        points = [point for report in open_reports for point in report.points]
+        trial_writes.write_epochs(connection, points, [rung for report in open_reports for rung in report.rungs])
+        trial_writes.write_ends(connection, [run for report in open_reports for run in report.runs])
 
     def _check_fences(self, connection: sa.Connection, trials: Collection[str]) -> None:
         query = sa.select(LeaseRow.trial, LeaseRow.owner, LeaseRow.fence)
         parts = split_ids(sorted(trials))
-        # PostgreSQL: nobody else takes them before this is committed; SQLite has one writer anyway
+        # PostgreSQL: no other driver can take them before this is committed; SQLite has one writer anyway
         results = [connection.execute(query.where(in_clause(LeaseRow.trial, part)).with_for_update()) for part in parts]
         held = {line.trial: line.fence for part in results for line in part if line.owner == self.owner}
         if lost := [trial for trial in trials if held.get(trial, -1) != self.fences.get(trial)]:
             raise LeaseLostError(
-                f"Another process trains {len(lost)} of these trials by now, {min(lost)} among them; "
-                "what this one had of them is not written."
+                f"Another process has taken over {len(lost)} of these trials, such as {min(lost)}; "
+                "results of this process for them are not written."
             )
 
-    def _release(self, connection: sa.Connection, mine: Collection[str]) -> None:
-        for part in split_ids(sorted(mine)):
-            of = sa.select(LeaseRow.trial, LeaseRow.owner).where(in_clause(LeaseRow.trial, part)).with_for_update()
-            held = [line.trial for line in connection.execute(of) if line.owner == self.owner]
+    def _release(self, connection: sa.Connection, trials: Collection[str]) -> None:
+        for part in split_ids(sorted(trials)):
+            query = sa.select(LeaseRow.trial, LeaseRow.owner).where(in_clause(LeaseRow.trial, part)).with_for_update()
+            held = [line.trial for line in connection.execute(query) if line.owner == self.owner]
             trial_writes.abandon_attempts(connection, held, "its driver released it")
             connection.execute(sa.update(LeaseRow).where(in_clause(LeaseRow.trial, held)).values(owner=""))
 
 
 def read_drivers(store: Database, sweep: str | None = None) -> list[Driver]:
-    """Return the drivers that have not ended, of one sweep or of all, the oldest first.
-
-    One that died on this machine is not alive once it has missed two beats.
-    """
+    """Return the drivers that have not ended, of one sweep or of all, the oldest first."""
     with store.reading() as connection:
         now = connection.scalars(sa.select(database_clock(connection))).one()
         query = sa.select(DriverRow.__table__).where(DriverRow.ended.is_(False)).order_by(DriverRow.started)

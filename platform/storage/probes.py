@@ -1,4 +1,4 @@
-"""What packs took of devices when they were tried."""
+"""Probes: the memory and time that packs took on devices when they were tried."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def read_probes(store: Database) -> list[Probe]:
 
 
 def write_probes(store: Database, probes: Iterable[Probe]) -> None:
-    """Write probes, each in place of one of as many members.
+    """Write probes, replacing those with the same number of members.
 
-    Where memory ran out, what was found before for the load on that kind of device is forgotten: it is probed anew.
+    If memory ran out, earlier probes of that load on that kind of device are deleted, so that it is probed again.
     """
     with store.transaction() as connection:
         for probe in probes:
             if not probe.fits:
-                mine = (ProbeRow.kind == probe.kind, ProbeRow.shape == probe.shape)
-                connection.execute(sa.delete(ProbeRow).where(*mine, ProbeRow.fits.is_(True)))
+                same_load = (ProbeRow.kind == probe.kind, ProbeRow.shape == probe.shape)
+                connection.execute(sa.delete(ProbeRow).where(*same_load, ProbeRow.fits.is_(True)))
             upsert_rows(connection, ProbeRow, [asdict(probe)])

@@ -1,4 +1,4 @@
-"""What is read from the store: trials, curves, what boards are made of."""
+"""Queries of the store: trials, curves, and the results behind boards."""
 
 from __future__ import annotations
 
@@ -37,38 +37,38 @@ from longwave.platform.storage.schema import (
 
 MEASURE: tuple[Any, ...] = (MeasureRow.trial, *(getattr(MeasureRow, f.name) for f in fields(Measure)))
 ALONG = (MeasureRow.trial, MeasureRow.key, MeasureRow.unit, MeasureRow.x_name, MeasureRow.x)
-"""What measures are ordered by: along their axis, as bundles have them, and not by value."""
+"""Order of measures: along their axis, as in bundles, and not by value."""
 
 
 class Queries(Database):
-    """The questions a store answers. Nothing is written."""
+    """Queries of a store; they write nothing."""
 
     def trials(self, sweep: str) -> list[Trial]:
         """Return the trials of a sweep, in order."""
         return self._select(TrialRow.id.in_(sa.select(SweepTrialRow.trial).where(SweepTrialRow.sweep == sweep)), sweep)
 
     def trials_by_id(self, ids: Sequence[str]) -> list[Trial]:
-        """Return the trials with these ids, as far as they are there, by id."""
+        """Return those of the trials with these ids that exist, ordered by id."""
         return [trial for part in split_ids(sorted(ids)) for trial in self._select(in_clause(TrialRow.id, part))]
 
     def ends_of(self, ids: Collection[str]) -> dict[str, TrialEnd]:
-        """Return how the trials with these ids stand, as far as they are there."""
+        """Return status and results of those of the trials with these ids that exist."""
         query = sa.select(TrialRow.id, *(getattr(TrialRow, field.name) for field in fields(TrialEnd)))
         with self.reading() as connection:
             return {trial: TrialEnd(*end) for trial, *end in select_in(connection, query, TrialRow.id, ids)}
 
     def have_ended(self, ids: Collection[str]) -> bool:
-        """Return whether all trials with these ids are there and have ended."""
+        """Return whether all trials with these ids exist and have ended."""
         return sum(end.status in ENDED for end in self.ends_of(ids).values()) == len(set(ids))
 
     def configs(self, ids: Sequence[str]) -> dict[str, TrialConfig]:
-        """Return the configurations of the trials with these ids, as far as they are there."""
+        """Return the configurations of those of the trials with these ids that exist."""
         query = sa.select(TrialRow.id, TrialRow.config)
         with self.reading() as connection:
             lines = select_in(connection, query, TrialRow.id, ids)
             by_trial = {trial: TrialConfig.from_dict(config) for trial, config in lines}
         for trial, config in by_trial.items():
-            vars(config)["id"] = trial  # what it would be hashed to: a large sweep has many
+            vars(config)["id"] = trial  # cached: hashing each configuration of a large sweep takes long
         return by_trial
 
     def retrainings(self, task: str | None = None) -> list[Trial]:
@@ -77,9 +77,9 @@ class Queries(Database):
         return self._select(where if task is None else sa.and_(where, TrialRow.task == task))
 
     def uncounted(self) -> set[str]:
-        """Return the retrainings that chose their row, which was trained with other seeds for it: no board counts them.
+        """Return the ids of retrainings that no board counts.
 
-        By id.
+        They were used to choose their row, which was then retrained with other seeds.
         """
         with self.reading() as connection:
             return read_uncounted(connection, [*list_instead_of(read_sweep_contents(connection))])
@@ -89,29 +89,29 @@ class Queries(Database):
 
         Args:
             name: The row's name or its first hex digits, 4 or more.
-            task: Look at rows of this task alone.
+            task: Consider only rows of this task.
 
         Raises:
-            ConfigError: The name fits no row, or several; the message names what to do.
+            ConfigError: The name matches no row, or several; the message says what to do.
         """
         digits, advice = _check_digits("row", name), f"See the names with: {_list(task)}"
         where = [TrialRow.phase == "retrain", _begins_with(TrialRow.row, digits)]
         trials = self._select(sa.and_(*where, *([TrialRow.task == task] if task else [])))
-        known = {t.config.row: t.config for t in trials}
-        if not known:
+        configs = {t.config.row: t.config for t in trials}
+        if not configs:
             of_task = f" of {task}" if task else ""
             raise ConfigError(f"No row{of_task} has a name that begins with {digits}. {advice}")
-        if len(known) > 1:
-            several = [f"{row[:SHORT]} ({c.model} on {c.task})" for row, c in sorted(known.items())]
+        if len(configs) > 1:
+            several = [f"{row[:SHORT]} ({c.model} on {c.task})" for row, c in sorted(configs.items())]
             shown = ", ".join(several[:5]) + (f" and {len(several) - 5} more" if len(several) > 5 else "")
-            raise ConfigError(f"{digits} begins the names of {len(known)} rows: {shown}. Give more digits.")
+            raise ConfigError(f"{digits} begins the names of {len(configs)} rows: {shown}. Give more digits.")
         return trials
 
     def trials_named(self, name: str) -> list[Trial]:
         """Return the retrainings of the row, or the one trial, whose name begins with ``name``: 4 hex digits or more.
 
         Raises:
-            ConfigError: It fits no row and no trial, or several; the message says what to do.
+            ConfigError: It matches no row and no trial, or several; the message says what to do.
         """
         digits = _check_digits("row or a trial", name)
         matches = self._select(_begins_with(TrialRow.id, digits))
@@ -150,7 +150,7 @@ class Queries(Database):
             return [Point(**line._mapping) for line in select_in(connection, query, CurveRow.trial, trials)]
 
     def attempts(self, trials: Sequence[str]) -> dict[str, list[str]]:
-        """Return how each attempt at ``trials`` ended, in their order; empty of one that has not."""
+        """Return how the attempts at each of ``trials`` ended, in order; "" for one that has not ended."""
         query = sa.select(AttemptRow.trial, AttemptRow.status).order_by(AttemptRow.trial, AttemptRow.number)
         by_trial: dict[str, list[str]] = {}
         with self.reading() as connection:
@@ -159,13 +159,13 @@ class Queries(Database):
         return by_trial
 
     def starts(self, trials: Sequence[str]) -> dict[str, float]:
-        """Return the Unix time at which each of ``trials`` began to be trained here, of those that did."""
+        """Return the Unix time at which each of ``trials`` was first trained here; others are left out."""
         query = sa.select(AttemptRow.trial, sa.func.min(AttemptRow.started)).group_by(AttemptRow.trial)
         with self.reading() as connection:
             return {trial: at.timestamp() for trial, at in select_in(connection, query, AttemptRow.trial, trials)}
 
     def groups(self, task: str | None = None) -> list[Group]:
-        """Return what the board of ``task`` is made of, or the boards of all tasks."""
+        """Return the groups of retrainings from which the board of ``task``, or of all tasks, is computed."""
         with self.reading() as connection:
             return read_groups(connection, task)
 
@@ -195,7 +195,7 @@ class Queries(Database):
             return list(connection.scalars(query.where(t.phase == "retrain", t.row.in_(list(rows)))))
 
     def patches(self, names: Iterable[str]) -> dict[str, str]:
-        """Return how code differed from its commit, by the names that stand as ``diff`` in environments."""
+        """Return how code differed from its commit, by the names that environments give as ``diff``."""
         query = sa.select(PatchRow.id, PatchRow.text).where(PatchRow.id.in_(list(names))).order_by(PatchRow.id)
         with self.reading() as connection:
             return {line.id: line.text for line in connection.execute(query)}
@@ -219,12 +219,12 @@ class Queries(Database):
             measures: dict[str, list[Measure]] = {}
             for trial, *measure in session.execute(sa.select(*MEASURE).join(TrialRow).where(where).order_by(*ALONG)):
                 measures.setdefault(trial, []).append(Measure(*measure))
-            now = set(session.scalars(trials_in_training(session.connection())))
+            in_training = set(session.scalars(trials_in_training(session.connection())))
             selected = [
                 rows.to_trial(row, facts, measures.get(row.id, ()), flags)
                 for row, facts, flags in session.execute(query)
             ]
-        return [replace(t, status="running") if t.run is None and t.config.id in now else t for t in selected]
+        return [replace(t, status="running") if t.run is None and t.config.id in in_training else t for t in selected]
 
 
 def _begins_with(column: Any, name: str) -> sa.ColumnElement[bool]:
@@ -233,10 +233,10 @@ def _begins_with(column: Any, name: str) -> sa.ColumnElement[bool]:
     return condition
 
 
-def _check_digits(what: str, name: str) -> str:
-    """Return the first hex digits of a name, in lower case; ConfigError where they are none, or fewer than 4."""
+def _check_digits(kind: str, name: str) -> str:
+    """Return the first hex digits of a name, in lower case; ConfigError if they are not 4 to 16 hex digits."""
     if not re.fullmatch("[0-9a-f]{4,16}", name.lower()):
-        raise ConfigError(f"A {what} is named by 4 to 16 hex digits, got {name!r}. See the names with: {_list(None)}")
+        raise ConfigError(f"A {kind} is named by 4 to 16 hex digits, got {name!r}. See the names with: {_list(None)}")
     return name.lower()
 
 

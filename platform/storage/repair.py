@@ -1,4 +1,4 @@
-"""Save what is readable of a damaged SQLite store into a new one, row by row. The old one is left as it is."""
+"""Copies what is readable of a damaged SQLite store into a new one, row by row. The old one is not changed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from longwave.platform.errors import StoreError
 from longwave.platform.records.run import ENDED
 from longwave.platform.storage.base import UTCTime
 from longwave.platform.storage.checksums import (
-    BESIDE,
+    TRIAL_TABLES,
     delete_damaged_rows,
     find_damaged_environments,
     find_mismatches,
@@ -31,18 +31,18 @@ from longwave.platform.storage.schema import BLANK_TRIAL, Base, EnvironmentRow, 
 from longwave.platform.storage.store_identity import free_file_beside
 
 LEFT_OUT = ("published", "leases", "drivers")
-"""Tables that are not saved: a new store has its own published numbers, and nobody writes to it yet."""
-MOST_GAPS = 2_000
-"""Pieces of a table, one after another, that cannot be read; the rest of it is given up then."""
-ROWS = 2**32
-"""No table has a row beyond this one."""
+"""Tables that are not copied: a new store has its own published numbers, and no driver yet."""
+MAX_GAPS = 2_000
+"""Consecutive ranges of a table that cannot be read, after which the remaining rows are given up."""
+MAX_ROW_ID = 2**32
+"""Greatest row id that a table may have."""
 UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
-"""What reading a damaged file raises; the second where SQLite's own message quotes what is no text any more."""
+"""Exceptions from reading a damaged file; the second if SQLite's own message quotes damaged text."""
 
 
 @dataclass(frozen=True)
 class SavedTable:
-    """What became of a table: rows that were saved, and that were lost; None where their number is unknown."""
+    """A repaired table: its rows saved and rows lost; None if their number is unknown."""
 
     table: str
     saved: int
@@ -51,7 +51,7 @@ class SavedTable:
 
 @dataclass(frozen=True)
 class RepairedStore:
-    """A store that was saved: its file, what became of each table, and the trials that are to be trained again."""
+    """A repaired store: its file, its tables, and the trials that must be trained again."""
 
     file: Path
     tables: tuple[SavedTable, ...]
@@ -59,19 +59,19 @@ class RepairedStore:
 
 
 def repair_store(old: Path, to: Path | None = None) -> RepairedStore:
-    """Save what is readable and right of the store ``old`` into a new one.
+    """Copy what is readable and intact of the store ``old`` into a new one.
 
-    A trial whose plan is not what its checksum says is lost; one whose record is not is planned anew. A sweep that is
-    not what its checksum says is lost, but not its trials. An environment whose facts are not those that gave it its
-    name is lost, and trials that name it are planned anew. Epochs of trials that had not ended cannot be checked, and
-    are left out: they are trained from the start.
+    A trial whose plan does not match its checksum is lost; if only its record does not, it is planned again. A sweep
+    that does not match its checksum is lost, but its trials are kept. An environment whose facts do not match its name
+    is lost, and the trials that ran in it are planned again. Epochs of unfinished trials cannot be checked and are left
+    out, so these trials start from scratch.
 
     Args:
-        old: A SQLite file, with its log beside it, if any.
-        to: The new file; by default one beside the old: ``results.repaired-1.db``.
+        old: A SQLite file, with its write-ahead log in the same folder, if any.
+        to: The new file; by default one in the same folder: ``results.repaired-1.db``.
 
     Raises:
-        StoreError: There is no such file, or one at ``to``; or nothing can be written there.
+        StoreError: There is no such file, ``to`` exists already, or nothing can be written there.
     """
     if not old.is_file():
         raise StoreError(f"There is no store to repair at {old}.")
@@ -79,9 +79,9 @@ def repair_store(old: Path, to: Path | None = None) -> RepairedStore:
         raise StoreError(f"{to} already exists. Name another file with --to.")
     with tempfile.TemporaryDirectory(dir=old.parent, prefix=".repair-") as folder:
         copy = Path(folder) / old.name
-        for end in ("", "-wal"):
+        for suffix in ("", "-wal"):
             with suppress(FileNotFoundError):
-                shutil.copyfile(f"{old}{end}", f"{copy}{end}")
+                shutil.copyfile(f"{old}{suffix}", f"{copy}{suffix}")
         new = to or free_file_beside(old, "repaired")
         with Database(f"sqlite:///{new}") as database:
             _replace_header(copy, new)
@@ -91,38 +91,38 @@ def repair_store(old: Path, to: Path | None = None) -> RepairedStore:
 def _copy_tables(database: Database, copy: Path) -> tuple[tuple[SavedTable, ...], tuple[str, ...]]:
     tables = [t for t in Base.metadata.sorted_tables if t.name not in LEFT_OUT]
     with closing(sqlite3.connect(copy)) as old, closing(sqlite3.connect(database.engine.url.database or "")) as new:
-        old.execute("PRAGMA writable_schema = ON")  # has SQLite read a file that was cut off, and a schema in part
+        old.execute("PRAGMA writable_schema = ON")  # lets SQLite read a truncated file, and an incomplete schema
         old.row_factory = sqlite3.Row
         old.text_factory = lambda raw: raw.decode(errors="replace")
-        counted = {table.name: _count_rows(old, table.name) for table in tables}
+        old_counts = {table.name: _count_rows(old, table.name) for table in tables}
         with new:
             for table in tables:
                 _copy_table(old, new, table)
     with database.transaction() as connection:
-        again = _keep_only_right(connection)
-        counts = {t.name: connection.scalar(sa.select(sa.func.count()).select_from(t)) or 0 for t in tables}
-    lost = {name: None if n is None else max(0, n - counts[name]) for name, n in counted.items()}
-    return tuple(SavedTable(name, counts[name], lost[name]) for name in counts), tuple(again)
+        to_retrain = _delete_damage(connection)
+        new_counts = {t.name: connection.scalar(sa.select(sa.func.count()).select_from(t)) or 0 for t in tables}
+    lost = {name: None if n is None else max(0, n - new_counts[name]) for name, n in old_counts.items()}
+    return tuple(SavedTable(name, new_counts[name], lost[name]) for name in new_counts), tuple(to_retrain)
 
 
 def _replace_header(copy: Path, new: Path) -> None:
-    """Give a copy that SQLite takes for no database the header that all stores have, with its own count of pages."""
+    """If SQLite does not recognise a copy as a database, give it the header of a new store, with its own page count."""
     with closing(sqlite3.connect(copy)) as old, suppress(*UNREADABLE):
         old.execute("SELECT 1 FROM sqlite_master").fetchone()
         return
-    with closing(sqlite3.connect(new)) as sound:
-        sound.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    with new.open("rb") as sound_file, copy.open("r+b") as file:
-        header = bytearray(sound_file.read(100))
+    with closing(sqlite3.connect(new)) as new_store:
+        new_store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with new.open("rb") as new_file, copy.open("r+b") as file:
+        header = bytearray(new_file.read(100))
         size = int.from_bytes(header[16:18])
         header[28:32] = (copy.stat().st_size // size).to_bytes(4)
-        header[32:40] = bytes(8)  # no list of free pages, which only a writer asks for
-        header[92:96] = header[24:28]  # the count of pages holds for this count of changes
+        header[32:40] = bytes(8)  # no list of free pages, which only writing needs
+        header[92:96] = header[24:28]  # the page count is valid for this change counter
         file.write(header)
 
 
 def _count_rows(old: sqlite3.Connection, table: str) -> int | None:
-    """Return how many rows a table has, 0 if there is no such table; None where that cannot be read."""
+    """Return how many rows a table has, 0 if there is no such table; None if that cannot be read."""
     try:
         if old.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)).fetchone() is None:
             return 0
@@ -132,7 +132,7 @@ def _count_rows(old: sqlite3.Connection, table: str) -> int | None:
 
 
 def _copy_table(old: sqlite3.Connection, new: sqlite3.Connection, table: sa.Table) -> None:
-    """Copy the rows of a table that can be read and that the new one takes."""
+    """Copy the readable rows of a table that the new one accepts."""
     for row in _readable_rows(old, table.name):
         values = {name: row[name] for name in row.keys() if name in table.c}  # noqa: SIM118, rows of sqlite3
         if not _has_its_types(table, values):
@@ -144,12 +144,12 @@ def _copy_table(old: sqlite3.Connection, new: sqlite3.Connection, table: sa.Tabl
 
 
 def _readable_rows(old: sqlite3.Connection, table: str) -> Iterator[sqlite3.Row]:
-    """Yield the rows of a table that can be read, each once: a piece that cannot is looked at in halves."""
+    """Yield the readable rows of a table, each once: a range that cannot be read is split in halves."""
     columns = f'rowid AS "rowid_", * FROM "{table}"'
     query = f"SELECT {columns} WHERE rowid BETWEEN ? AND ? ORDER BY rowid"  # nosec B608  # our own names
-    pieces, gaps = [(0, ROWS)], 0
-    while pieces and gaps < MOST_GAPS:
-        low, high = pieces.pop()
+    ranges, gaps = [(0, MAX_ROW_ID)], 0
+    while ranges and gaps < MAX_GAPS:
+        low, high = ranges.pop()
         last = low - 1
         try:
             for row in old.execute(query, (low, high)):
@@ -168,25 +168,27 @@ def _readable_rows(old: sqlite3.Connection, table: str) -> Iterator[sqlite3.Row]
         gaps += 1
         if low < high and last < high:
             middle = (last + 1 + high) // 2
-            pieces += [(middle + 1, high), (last + 1, middle)]
+            ranges += [(middle + 1, high), (last + 1, middle)]
 
 
 def _has_its_types(table: sa.Table, row: Mapping[str, Any]) -> bool:
-    """Return whether each value is of its column's kind: SQLite takes any value in any column."""
-    fits: type | tuple[type, ...]
+    """Return whether each value has its column's type, which SQLite does not enforce."""
+    expected: type | tuple[type, ...]
     for name, value in row.items():
-        kind = table.c[name].type
+        column_type = table.c[name].type
         if value is None:
             continue
-        if isinstance(kind, sa.JSON):
-            value, fits = _parse_value(json.loads, value), dict
-        elif isinstance(kind, UTCTime):
-            value, fits = _parse_value(datetime.fromisoformat, value), datetime
-        elif isinstance(kind, sa.String):
-            fits = str
+        if isinstance(column_type, sa.JSON):
+            value, expected = _parse_value(json.loads, value), dict
+        elif isinstance(column_type, UTCTime):
+            value, expected = _parse_value(datetime.fromisoformat, value), datetime
+        elif isinstance(column_type, sa.String):
+            expected = str
+        elif isinstance(column_type, sa.Float):
+            expected = int, float
         else:
-            fits = (int, float) if isinstance(kind, sa.Float) else int if isinstance(kind, sa.Integer) else object
-        if not isinstance(value, fits) or "\ufffd" in str(value):
+            expected = int if isinstance(column_type, sa.Integer) else object
+        if not isinstance(value, expected) or "\ufffd" in str(value):
             return False
     return True
 
@@ -198,27 +200,28 @@ def _parse_value(parse: Callable[[Any], object], value: object) -> object:
         return None
 
 
-def _keep_only_right(connection: sa.Connection) -> list[str]:
-    """Delete what is not right, or belongs to what is lost; return the trials that are to be trained again."""
+def _delete_damage(connection: sa.Connection) -> list[str]:
+    """Delete damaged rows, and rows that belong to lost ones; return the trials that must be trained again."""
     t = TrialRow
     connection.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
-    wrong = find_mismatches(connection)
+    damaged = find_mismatches(connection)
     environments = find_damaged_environments(connection)
-    where_unknown = connection.scalars(sa.select(t.id).where(t.environment.in_(environments)))
-    wrong = {**dict.fromkeys(where_unknown, True), **wrong}
-    _delete_rows(connection, t.__table__.c.id, [trial for trial, plan_is_right in wrong.items() if not plan_is_right])
+    without_environment = connection.scalars(sa.select(t.id).where(t.environment.in_(environments)))
+    damaged = {**dict.fromkeys(without_environment, True), **damaged}
+    lost = [trial for trial, plan_is_intact in damaged.items() if not plan_is_intact]
+    _delete_rows(connection, t.__table__.c.id, lost)
     delete_damaged_rows(connection)
     _delete_orphans(connection)
-    anew = sa.or_(t.id.in_(list(wrong)), t.status.not_in(ENDED))
-    again = list(connection.scalars(sa.select(t.id).where(anew, t.status != "planned").order_by(t.id)))
-    open_now = list(connection.scalars(sa.select(t.id).where(anew).order_by(t.id)))
-    for part in split_ids(open_now):
+    is_reset = sa.or_(t.id.in_(list(damaged)), t.status.not_in(ENDED))
+    to_retrain = list(connection.scalars(sa.select(t.id).where(is_reset, t.status != "planned").order_by(t.id)))
+    reset = list(connection.scalars(sa.select(t.id).where(is_reset).order_by(t.id)))
+    for part in split_ids(reset):
         connection.execute(sa.update(t).where(in_clause(t.id, part)).values(BLANK_TRIAL))
-    for table in BESIDE:
-        _delete_rows(connection, table.c.trial, open_now)
+    for table in TRIAL_TABLES:
+        _delete_rows(connection, table.c.trial, reset)
     _delete_rows(connection, EnvironmentRow.__table__.c.id, environments)
-    write_checksums(connection, open_now)
-    return again
+    write_checksums(connection, reset)
+    return to_retrain
 
 
 def _delete_rows(connection: sa.Connection, column: Any, keys: Sequence[str]) -> None:
@@ -227,8 +230,8 @@ def _delete_rows(connection: sa.Connection, column: Any, keys: Sequence[str]) ->
 
 
 def _delete_orphans(connection: sa.Connection) -> None:
-    """Delete rows whose parent is not there, children of these too."""
-    while wrong := connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall():
-        for table, row, _, _ in wrong:
+    """Delete rows whose parent is missing, and then their own children."""
+    while orphans := connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall():
+        for table, row, _, _ in orphans:
             query = f'DELETE FROM "{table}" WHERE rowid = ?'  # nosec B608  # our own names
             connection.exec_driver_sql(query, (row,))

@@ -1,4 +1,4 @@
-"""Do something with a store again and again while its database is locked, full or away."""
+"""Retries work with a store while its database is locked, full or unreachable."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from longwave.platform.errors import StoreError, StoreUnavailable
 from longwave.platform.variables import read_seconds
 
 LONGEST_PAUSE = 1.0
-"""Seconds between two tries; they begin with a twentieth and double."""
+"""Seconds between two tries at most; pauses begin with a twentieth of it and double."""
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
 Owner = TypeVar("Owner", bound="HasStore")
 
 
 class HasStore(Protocol):
-    """What reads and writes a store."""
+    """An object whose methods use a store."""
 
     @property
     def store(self) -> Any:
@@ -26,27 +26,27 @@ class HasStore(Protocol):
 
 
 def configured_wait() -> float | None:
-    """Return the seconds that ``LONGWAVE_STORE_WAIT`` says a store is waited for; None if it says nothing.
+    """Return the seconds to wait for a store that ``LONGWAVE_STORE_WAIT`` sets; None if it is not set.
 
     Raises:
-        ConfigError: It is no such number.
+        ConfigError: It is not a valid number of seconds.
     """
     seconds = read_seconds("LONGWAVE_STORE_WAIT")
     return None if math.isnan(seconds) else seconds
 
 
 def retry(work: Callable[[], Result], longest_wait: float | None, on_wait: Callable[[str], None]) -> Result:
-    """Return what ``work`` does; while a store cannot be used for now, wait and do all of it again.
+    """Return the result of ``work``; while a store is temporarily unusable, wait and repeat all of it.
 
-    A commit whose answer was lost may have been done, so ``work`` must change nothing when it is done twice.
+    If the answer to a commit was lost, it may still have happened, so ``work`` must be idempotent.
 
     Args:
         work: What to do.
-        longest_wait: Seconds; None for those of each fault.
-        on_wait: Gets the reason once, when the wait begins, and "" when it is over.
+        longest_wait: Seconds; None for each fault's own limit.
+        on_wait: Called with the reason when the wait begins, and with "" when it is over.
 
     Raises:
-        StoreError: Waiting did not help, or what is wrong does not pass.
+        StoreError: The store is still unusable after waiting, or the fault is permanent.
     """
     try:
         return work()
@@ -57,12 +57,12 @@ def retry(work: Callable[[], Result], longest_wait: float | None, on_wait: Calla
 def with_retry(
     method: Callable[Concatenate[Owner, Arguments], Result],
 ) -> Callable[Concatenate[Owner, Arguments], Result]:
-    """Let a method be done with the ``with_retry`` of ``self.store``. It must change nothing when it is done twice."""
+    """Run a method, which must be idempotent, under ``self.store.with_retry``."""
 
     @wraps(method)
     def retried(self: Owner, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        done: Result = self.store.with_retry(lambda: method(self, *args, **kwargs))
-        return done
+        result: Result = self.store.with_retry(lambda: method(self, *args, **kwargs))
+        return result
 
     return retried
 

@@ -1,6 +1,6 @@
-"""The door of a driver to its store: no method ends a sweep because the database is locked, full or away for a while.
+"""A driver's store: its methods wait while the database is locked, full or unreachable, rather than end a sweep.
 
-What is no method of ``Store`` (leases, drivers, probes) waits by ``with_retry``.
+Leases, drivers and probes are not methods of ``Store``; they use ``with_retry`` themselves.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from longwave.platform.storage.retry import with_retry
 from longwave.platform.storage.store import Store
 
 ONCE = ("import_trials",)
-"""Methods that go through an iterator: done again, they would find it empty."""
+"""Methods that consume an iterator, which would be empty when they are repeated."""
 
 
 class RetryingStore(Store):
-    """A store each method of which is done ``with_retry``. It shares connections and attributes with ``store``.
+    """A store that runs each of its methods ``with_retry``. It shares connections and attributes with ``store``.
 
     Args:
         store: An open store.
@@ -27,12 +27,12 @@ class RetryingStore(Store):
 
     @property
     def store(self) -> RetryingStore:
-        """The store that its methods are done with: itself."""
+        """Itself, as the decorator ``with_retry`` expects."""
         return self
 
     @property
     def once(self) -> Store:
-        """The same store without retries, for callers that prefer no answer to waiting."""
+        """The same store without retries, for callers that would rather fail than wait."""
         plain = Store.__new__(Store)
         plain.__dict__ = self.__dict__
         return plain

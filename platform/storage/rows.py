@@ -1,4 +1,4 @@
-"""Records as rows of the store, and back: the one place that knows how a trial lies in its tables."""
+"""Converts records to rows of the store and back. Only this module knows which tables and columns hold a trial."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.schema import TrialRow
 
 ELSEWHERE = ("trial", "environment", "patch", "measures")
-"""Fields of a run that are no columns of its trial: its key, and what tables of their own hold."""
+"""Fields of a run that are not columns of its trial: its key, and those that have their own tables."""
 OF_RUN = tuple(f.name for f in fields(Run) if f.name not in ELSEWHERE)
 """Fields of a run that are columns of its trial, under the same names."""
 ValueRows = list[dict[str, Any]]
 
 
 def planned_trials(trials: Iterable[tuple[TrialConfig, About]]) -> ValueRows:
-    """Return the rows of trials without a record; those with one explanation share it."""
+    """Return the rows of trials without a record; trials with the same description share one object."""
     rows, abouts = ValueRows(), dict[int, dict[str, Any]]()
     for config, about in trials:
         columns = {name: getattr(config, name) for name in ("id", "task", "model", "phase", "row")}
@@ -38,20 +38,20 @@ def ended_trials(trials: Iterable[Trial]) -> ValueRows:
     trials = list(trials)
     for row, trial in zip(planned_trials((t.config, t.about) for t in trials), trials, strict=True):
         assert trial.run
-        came = {"origin": trial.origin or None, "rerun": trial.rerun, "ended": trial.ended}
-        rows.append({**row, **columns_of_end(trial.run), **came})
+        provenance = {"origin": trial.origin or None, "rerun": trial.rerun, "ended": trial.ended}
+        rows.append({**row, **columns_of_end(trial.run), **provenance})
     return rows
 
 
 def columns_of_end(run: Run) -> dict[str, Any]:
-    """Return the columns that a trial's end fills, but for the time."""
+    """Return the columns that a trial's end fills, except its time."""
     return {**{name: getattr(run, name) for name in OF_RUN}, "environment": environment_id(run)}
 
 
 def trials_of_sweep(
     sweep: str, trials: Sequence[str], cells: Sequence[int | None] | None = None, start: int = 0
 ) -> ValueRows:
-    """Return the rows that place trials in a sweep's plan, in order, each in a cell."""
+    """Return the rows of a sweep's plan: its trials in order, each with its cell."""
     return [
         {"sweep": sweep, "trial": trial, "position": start + k, "cell": cell}
         for k, (trial, cell) in enumerate(zip(trials, cells or [None] * len(trials), strict=True))
@@ -59,7 +59,7 @@ def trials_of_sweep(
 
 
 def cohort_members(trials: Iterable[TrialConfig]) -> ValueRows:
-    """Return the rows that say which cohorts trials compete in."""
+    """Return the rows that assign trials to their cohorts."""
     return [
         {"cohort": c.halving["cohort"], "epoch": 0, "trial": c.id, "valid": None, "stays": None}
         for c in trials
@@ -91,13 +91,13 @@ def measure_rows(runs: Iterable[Run]) -> ValueRows:
 
 
 def environment_id(run: Run) -> str | None:
-    """Return the hash of the facts about where a run was; None without any."""
+    """Return the hash of a run's environment; None if it has none."""
     return _facts_digest(frozenset(run.environment.items())) if run.environment else None
 
 
 @lru_cache(1024)
 def _facts_digest(facts: frozenset[tuple[str, str]]) -> str:
-    """Return the digest of an environment; most trials ran in one of a few."""
+    """Return the digest of an environment; cached, as most trials share a few."""
     return digest(dict(facts))
 
 
@@ -110,5 +110,5 @@ def to_trial(
         columns = {name: getattr(row, name) for name in OF_RUN}
         run = Run(trial=row.id, environment=facts or {}, measures=tuple(measures), **columns)
     config, about = TrialConfig.from_dict(row.config), About.from_dict(row.about)
-    came = (row.origin or LOCAL, row.rerun, tuple(flags.split("\n")) if flags else ())
-    return Trial(config, about, row.status, row.pack, run, row.ended, *came)
+    provenance = (row.origin or LOCAL, row.rerun, tuple(flags.split("\n")) if flags else ())
+    return Trial(config, about, row.status, row.pack, run, row.ended, *provenance)

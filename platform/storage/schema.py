@@ -1,6 +1,6 @@
-"""The store's tables, as SQLAlchemy classes. ``migrations/`` brings an older store to this shape.
+"""The store's tables, as SQLAlchemy classes. ``migrations/`` upgrades older stores to this schema.
 
-A new column has a ``server_default``, or may be None. The checksum of a trial covers each column of ``trials``,
+A new column needs a ``server_default``, or must be nullable. The checksum of a trial covers each column of ``trials``,
 ``curves``, ``measures`` and ``flags`` that differs from its default; those of ``sweeps`` and ``catalogue`` cover their
 own row.
 """
@@ -13,8 +13,8 @@ from typing import Any
 from sqlalchemy import ForeignKey, Index, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from longwave.platform.storage import lease_tables  # noqa: F401  its tables are of this schema
-from longwave.platform.storage.base import Base as Base  # for all that reads tables: this module has seen them all
+from longwave.platform.storage import lease_tables  # noqa: F401  registers its tables
+from longwave.platform.storage.base import Base as Base  # import it from here, where all tables are registered
 from longwave.platform.storage.base import Epoch, utc_now
 
 
@@ -39,7 +39,7 @@ class ImportRow(Base):
 
 
 class CatalogueRow(Base):
-    """What pages need of a model, or of a task's variant; see ``CatalogueEntry``."""
+    """Facts about a model, or a task's variant, that pages show; see ``CatalogueEntry``."""
 
     __tablename__ = "catalogue"
     kind: Mapped[str] = mapped_column(String(10), primary_key=True)
@@ -62,7 +62,7 @@ class EnvironmentRow(Base):
 
 
 class PatchRow(Base):
-    """How the code of some trials differed from its commit; its id stands as ``diff`` in their environment."""
+    """How the code of some trials differed from its commit; their environment gives its id as ``diff``."""
 
     __tablename__ = "patches"
     id: Mapped[str] = mapped_column(String(16), primary_key=True)
@@ -70,7 +70,7 @@ class PatchRow(Base):
 
 
 class TrialRow(Base):
-    """A trial: the plan, and its record once it has ended. Columns are what is filtered or sorted."""
+    """A trial: its plan, and its record once it has ended. Only what queries filter or sort by has its own column."""
 
     __tablename__ = "trials"
     id: Mapped[str] = mapped_column(String(16), primary_key=True)
@@ -119,7 +119,7 @@ class CurveRow(Epoch, Base):
 
 
 class MeasureRow(Base):
-    """One more number of a trial's run; see ``Measure``."""
+    """An additional measurement of a trial's run; see ``Measure``."""
 
     __tablename__ = "measures"
     trial: Mapped[str] = mapped_column(ForeignKey("trials.id"), primary_key=True)
@@ -131,7 +131,7 @@ class MeasureRow(Base):
 
 
 class FlagRow(Base):
-    """What checks of its bundle object to in an imported trial, a line each; see ``Trial.flags``."""
+    """What checks of its bundle found wrong with an imported trial, one finding per line; see ``Trial.flags``."""
 
     __tablename__ = "flags"
     trial: Mapped[str] = mapped_column(ForeignKey("trials.id"), primary_key=True)
@@ -139,7 +139,7 @@ class FlagRow(Base):
 
 
 class PublishedRow(Base):
-    """One published number, with every source that prints it."""
+    """A published number, with every source that prints it."""
 
     __tablename__ = "published"
     id: Mapped[str] = mapped_column(String(16), primary_key=True)
@@ -165,7 +165,7 @@ class PublishedRow(Base):
 
 
 def default_of(column: Any) -> Any:
-    """Return the value that a column has in rows that do not set it; ``...`` where each row must."""
+    """Return a column's default value; ``...`` if every row must set it."""
     if column.default is not None and column.default.is_scalar:
         return column.default.arg
     if column.server_default is not None:
@@ -175,4 +175,4 @@ def default_of(column: Any) -> Any:
 
 
 BLANK_TRIAL = {column.name: default for column in TrialRow.__table__.c if (default := default_of(column)) is not ...}
-"""What a trial is before anything was recorded of it."""
+"""Columns of a trial of which nothing has been recorded yet."""

@@ -1,4 +1,4 @@
-"""Passwords in a store that took them before they were left out: counted, and replaced in one transaction."""
+"""Counts and replaces passwords in stores that were written before passwords were redacted."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ ENVIRONMENTS, PATCHES = (Base.metadata.tables[row.__tablename__] for row in (Env
 BY_CONTENT = (ENVIRONMENTS, PATCHES)
 """Tables whose rows are named by the digest of their content."""
 FIXED = ("config", "checksum")
-"""Columns that cannot be changed: a trial is named by the first, and the second follows from the others."""
+"""Columns that cannot be changed: the first determines a trial's id, and the second follows from the others."""
 
 
 def count_secrets(store: Database) -> int:
-    """Return how many texts of a store hold what may be a password."""
+    """Return how many texts of a store may contain a password."""
     with store.reading() as connection:
         return _count(connection, _rows_with_secrets(connection))
 
 
 def remove_secrets(store: Database) -> int:
-    """Write ``***`` over what may be a password, in one transaction, and return how many texts that changed.
+    """Replace what may be a password by ``***``, in one transaction, and return how many texts that changed.
 
-    Trials that are what their checksums say get new ones; one that was damaged before stays so. A SQLite file is
-    written anew afterwards, as the old texts stay in its free space.
+    Trials that match their checksums get new ones; damaged trials stay damaged. A SQLite file is rewritten afterwards,
+    since the old texts stay in its free space.
     """
     with store.transaction() as connection:
         rows = list(_rows_with_secrets(connection))
@@ -56,15 +56,15 @@ def remove_secrets(store: Database) -> int:
 
 
 def _count(connection: sa.Connection, rows: Iterable[tuple[sa.Table, dict[str, Any]]]) -> int:
-    """Return how many texts are to be changed: those of ``rows``, of environments and of patches."""
-    others = sum(len([*find_secrets(row)]) for _, row in rows)
+    """Return how many texts must be changed in ``rows``, environments and patches."""
+    in_rows = sum(len([*find_secrets(row)]) for _, row in rows)
     facts = sum(len([*find_secrets(facts)]) for facts in connection.scalars(sa.select(ENVIRONMENTS.c.facts)))
     patches = connection.scalars(sa.select(PATCHES.c.text))
-    return others + facts + sum(1 for text in patches if redact_code(text) != text)
+    return in_rows + facts + sum(1 for text in patches if redact_code(text) != text)
 
 
 def _rows_with_secrets(connection: sa.Connection) -> Iterator[tuple[sa.Table, dict[str, Any]]]:
-    """Yield the texts of rows that are to be changed, with their keys; of all tables but ``BY_CONTENT``."""
+    """Yield the texts of rows that must be changed, with their keys, from all tables except ``BY_CONTENT``."""
     for table in Base.metadata.sorted_tables:
         texts = [column for column in table.c if isinstance(column.type, sa.String | sa.JSON)]
         texts = [c for c in texts if not (c.primary_key or c.foreign_keys or c.name in FIXED)]
@@ -75,7 +75,7 @@ def _rows_with_secrets(connection: sa.Connection) -> Iterator[tuple[sa.Table, di
 
 
 def _rename_patches(connection: sa.Connection) -> dict[str, str]:
-    """Write patches without secrets under names of their own; return these by the names before."""
+    """Write patches without secrets under new names; return the new names by the old ones."""
     renamed: dict[str, str] = {}
     for line in connection.execute(sa.select(PATCHES)).all():
         if (text := redact_code(line.text)) != line.text:
@@ -86,7 +86,7 @@ def _rename_patches(connection: sa.Connection) -> dict[str, str]:
 
 
 def _rename_environments(connection: sa.Connection, patches: Mapping[str, str]) -> set[str]:
-    """Write environments without secrets under names of their own; return the trials that ran in them."""
+    """Write environments without secrets under new names; return the trials that ran in them."""
     changed: set[str] = set()
     for line in connection.execute(sa.select(ENVIRONMENTS)).all():
         facts = redact_document(line.facts)

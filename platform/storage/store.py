@@ -1,4 +1,4 @@
-"""The results store: the truth. Sweeps and trials are written and read here, further questions are in ``queries``."""
+"""The results store: writes and reads sweeps and trials; further queries are in ``queries``."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from longwave.platform.storage.schema import (
 )
 from longwave.platform.storage.sweeps import Sweeps
 
-TOGETHER = 100
-"""Trials that are imported at a time: their epochs fit in memory."""
+IMPORT_CHUNK = 100
+"""Trials imported at a time, few enough for their epochs to fit in memory."""
 
 
 class Store(Sweeps):
@@ -46,12 +46,12 @@ class Store(Sweeps):
         about: Sequence[About],
         cells: Sequence[int | None] | None = None,
     ) -> None:
-        """Write trials, in order, as planned by a sweep, behind those it has. Known ones keep their records.
+        """Append trials, in order, to a sweep's plan. Trials that the store already has keep their records.
 
         Args:
             sweep: Its name; None for trials of no sweep.
             trials: What to train.
-            about: What explains each of them to a reader.
+            about: The description of each, for readers.
             cells: Number of each one's cell in the sweep's plan; None for trials without a plan.
         """
         s, ids = SweepTrialRow, [c.id for c in trials]
@@ -64,45 +64,45 @@ class Store(Sweeps):
             write_checksums(connection, ids)
 
     def planned(self, sweep: str) -> list[PlannedTrial]:
-        """Return the trials of a sweep in short, in order: without their configurations."""
+        """Return the trials of a sweep in order, without their configurations."""
         t, s = TrialRow, SweepTrialRow
         columns: tuple[Any, ...] = (t.id, t.model, t.phase, t.status, t.pack, t.valid, s.cell, t.epochs)
         query = sa.select(*columns).join(s, s.trial == t.id).where(s.sweep == sweep)
         with self.reading() as connection:
             planned = [PlannedTrial(*line) for line in connection.execute(query.order_by(s.position))]
-            now = set(connection.scalars(trials_in_training(connection)))
-        return [replace(a, status="running") if a.open and a.id in now else a for a in planned]
+            in_training = set(connection.scalars(trials_in_training(connection)))
+        return [replace(p, status="running") if p.open and p.id in in_training else p for p in planned]
 
     def assign_new(self, packs: Mapping[str, Sequence[TrialConfig]]) -> dict[str, str]:
-        """Write which pack each trial belongs to, but of those that belong to one already; return what is so then."""
+        """Assign trials to packs, except those that already have one; return the pack of each trial."""
         pack_of = {config.id: pack for pack, configs in packs.items() for config in configs}
         query = sa.select(TrialRow.id, TrialRow.pack).order_by(TrialRow.id).with_for_update()
         with self.transaction() as connection:
-            # PostgreSQL: who divides them at the same moment is waited for, in an order that all keep
-            before = {line.id: line.pack for line in select_in(connection, query, TrialRow.id, pack_of)}
-            _assign_packs(connection, {trial: pack for trial, pack in pack_of.items() if before[trial] is None})
-        return {trial: before[trial] or pack for trial, pack in pack_of.items()}
+            # PostgreSQL: wait for drivers that assign them at the same time. All lock in one order, against deadlocks.
+            stored_packs = {line.id: line.pack for line in select_in(connection, query, TrialRow.id, pack_of)}
+            _assign_packs(connection, {trial: pack for trial, pack in pack_of.items() if stored_packs[trial] is None})
+        return {trial: stored_packs[trial] or pack for trial, pack in pack_of.items()}
 
     def assign(self, packs: Mapping[str, Sequence[TrialConfig]]) -> None:
-        """Write which pack each open trial belongs to."""
+        """Assign open trials to packs."""
         with self.transaction() as connection:
             _assign_packs(connection, {config.id: pack for pack, configs in packs.items() for config in configs})
 
     def packs(self, trials: Sequence[str]) -> dict[str, str]:
-        """Return the pack of each of ``trials`` that belongs to one."""
+        """Return the pack of each of ``trials`` that has one."""
         query = sa.select(TrialRow.id, TrialRow.pack).where(TrialRow.pack.is_not(None))
         with self.reading() as connection:
             return {trial: str(pack) for trial, pack in select_in(connection, query, TrialRow.id, trials)}
 
     def shared_trials(self, sweep: str) -> set[str]:
-        """Return the trials of a sweep that another one planned, too."""
+        """Return the trials of a sweep that another sweep also planned."""
         s, other = SweepTrialRow, aliased(SweepTrialRow)
         query = sa.select(s.trial).join(other, sa.and_(other.trial == s.trial, other.sweep != s.sweep))
         with self.reading() as connection:
             return set(connection.scalars(query.where(s.sweep == sweep)))
 
     def count_open(self, packs: Iterable[str]) -> dict[str, int]:
-        """Return how many trials of each pack have not ended. No index helps here: all trials are read for it."""
+        """Return how many trials of each pack have not ended. No index covers this: all trials are scanned."""
         query = sa.select(TrialRow.pack, sa.func.count()).where(TrialRow.status.not_in(ENDED)).group_by(TrialRow.pack)
         counts = dict.fromkeys(packs, 0)
         if not counts:
@@ -117,12 +117,12 @@ class Store(Sweeps):
             return {line.trial: line.cohort for line in select_in(connection, query, CohortRow.trial, trials)}
 
     def write(self, points: Sequence[Point], runs: Sequence[Run], rerun: str = "") -> None:
-        """Write epochs and ends of trials that no driver trains, in one transaction; what has ended stays as it is.
+        """Write epochs and ends of trials that no driver trains, in one transaction; ended trials are not changed.
 
         Args:
             points: Epochs.
             runs: Ends.
-            rerun: Of a re-run that is kept, how it stood to its row.
+            rerun: For a re-run that is kept, whether it agreed with its row.
         """
         with self.transaction() as connection:
             still_open = trial_writes.open_trials(connection, {p.trial for p in points})
@@ -130,7 +130,7 @@ class Store(Sweeps):
             trial_writes.write_ends(connection, runs, rerun)
 
     def cohort(self, name: str) -> Cohort:
-        """Return what is known of the trials that compete in a cohort."""
+        """Return a cohort: its trials, their scores at rungs, and which of them have ended."""
         query = sa.select(CohortRow.__table__).where(CohortRow.cohort == name)
         ends = sa.select(TrialRow.id, TrialRow.epochs).where(TrialRow.status.in_(ENDED))
         with self.reading() as connection:
@@ -147,21 +147,21 @@ class Store(Sweeps):
         sweeps: Iterable[tuple[StoredSweep, Sequence[str], Sequence[int | None]]],
         catalogue: Iterable[CatalogueEntry] = (),
     ) -> None:
-        """Write trials that ended elsewhere, all of it or nothing; what is there already stays as it is.
+        """Write trials that ended elsewhere, in one transaction; existing rows are not changed.
 
-        Each argument is gone through once all before it is written.
+        The arguments are iterated once, in their order, each after the previous one has been written.
 
         Args:
-            bundles: Names of what they came in.
+            bundles: Names of the bundles that they come from.
             trials: With their ends, patches and flags, each with its epochs in order.
-            sweeps: What planned them, each with its trials in order and their cells.
-            catalogue: What pages need of their models and tasks; what is known of any stays as it is.
+            sweeps: The sweeps that planned them, each with its trials in order and their cells.
+            catalogue: Descriptions of their models and tasks.
         """
         with self.transaction() as connection:
             insert_new(connection, ImportRow, [{"name": bundle, "at": utc_now()} for bundle in bundles])
-            coming = iter(trials)
-            while part := list(islice(coming, TOGETHER)):
-                trial_writes.insert_ended(connection, part)
+            remaining = iter(trials)
+            while chunk := list(islice(remaining, IMPORT_CHUNK)):
+                trial_writes.insert_ended(connection, chunk)
             for sweep, planned, cells in sweeps:
                 insert_new(connection, SweepRow, [{**asdict(sweep), "created": utc_now()}])
                 insert_new(connection, SweepTrialRow, rows.trials_of_sweep(sweep.name, planned, cells))
@@ -170,27 +170,27 @@ class Store(Sweeps):
                 write_row_checksums(connection, table)
 
     def write_catalogue(self, entries: Sequence[CatalogueEntry]) -> None:
-        """Write what pages need of models and tasks, in place of what was known of them."""
+        """Write descriptions of models and tasks, replacing existing ones."""
         with self.transaction() as connection:
             rows = [{**asdict(entry), "written": utc_now(), "checksum": ""} for entry in entries]
             upsert_rows(connection, CatalogueRow, rows)
             write_row_checksums(connection, CatalogueRow)
 
     def catalogue(self) -> list[CatalogueEntry]:
-        """Return what is known of models and tasks."""
+        """Return the descriptions of models and tasks."""
         columns = [getattr(CatalogueRow, f.name) for f in fields(CatalogueEntry)]
         query = sa.select(*columns).order_by(CatalogueRow.kind, CatalogueRow.name, CatalogueRow.variant)
         with self.reading() as connection:
             return [CatalogueEntry(*line) for line in connection.execute(query)]
 
     def analyse(self) -> None:
-        """Let the database count what its planner goes by; worth it after a large import."""
+        """Update the statistics of the database's query planner; worth it after a large import."""
         with self.transaction() as connection:
             connection.execute(sa.text("ANALYZE"))
 
 
 def _assign_packs(connection: sa.Connection, packs: Mapping[str, str]) -> None:
-    """Write the pack of each open trial: both as one parameter, which a hundred thousand are read from at once."""
+    """Write the pack of each open trial. All pairs are one JSON parameter, as there may be a hundred thousand."""
     text: sa.ColumnElement[Any] = sa.literal(json.dumps(packs))
     each = sa.func.json_each
     if connection.dialect.name == "postgresql":

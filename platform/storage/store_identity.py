@@ -1,4 +1,4 @@
-"""Whether a store is still the one that was opened: the same file, the same tables."""
+"""Notices when an open store is deleted or replaced: whether it is still the same file, or the same tables."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ TABLE = sa.text("SELECT CAST(to_regclass('trials') AS oid)")
 class StoreIdentity:
     """The identity of a store: of its file, or of its table of trials in PostgreSQL.
 
-    A SQLite file that is deleted or replaced stays open in this process, and would be written to for nobody. A
-    PostgreSQL database that is dropped and recreated would be taken for the old one.
+    A SQLite file that is deleted or replaced stays open in this process, whose writes would be lost. A PostgreSQL
+    database that is dropped and recreated would be mistaken for the old one.
     """
 
     def __init__(self, engine: sa.Engine) -> None:
@@ -35,7 +35,7 @@ class StoreIdentity:
             sa.event.listen(engine, "connect", self._check_connection)
 
     def remember(self) -> None:
-        """Take the store that is there now for the right one."""
+        """Remember the present store as the right one."""
         if self.file is None:
             with self.engine.begin() as connection:
                 self.identity = (connection.scalar(TABLE),)
@@ -43,18 +43,18 @@ class StoreIdentity:
             self.identity = _read_identity(self.file)
 
     def forget(self) -> None:
-        """Take any store for the right one, as all connections to this one are closed."""
+        """Accept any store from now on; called when all connections are closed."""
         self.identity = ()
 
     def is_lost(self) -> bool:
-        """Return whether a SQLite file was deleted or replaced since; takes two millionths of a second."""
+        """Return whether a SQLite file was deleted or replaced since; takes 2 µs."""
         return bool(self.identity) and self.file is not None and _read_identity(self.file) != self.identity
 
     def save_copy(self) -> Path | None:
-        """Write all that a lost SQLite store holds into a new file beside it, through a connection that is still open.
+        """Copy a lost SQLite store, through a connection that is still open, into a new file.
 
         Returns:
-            The file; None where no connection is open, or it cannot be written.
+            The file, in the same folder or else in ``home()``; None if no connection is open, or it cannot be written.
         """
         assert self.file
         if not self.engine.pool.checkedin():  # type: ignore[attr-defined]
@@ -66,7 +66,7 @@ class StoreIdentity:
                 try:
                     with closing(sqlite3.connect(target)) as new:
                         pooled.driver_connection.backup(new)  # type: ignore[union-attr]
-                        new.execute("PRAGMA journal_mode = DELETE")  # so that the one file is all of it
+                        new.execute("PRAGMA journal_mode = DELETE")  # so that everything is in this one file
                     return target
                 finally:
                     pooled.close()
@@ -75,30 +75,30 @@ class StoreIdentity:
         return None
 
     def _check_connection(self, connection: Any, _: object) -> None:
-        """Compare the table of trials that a new connection to PostgreSQL sees."""
+        """Check that a new connection to PostgreSQL sees the same table of trials."""
         if self.identity:
             with connection.cursor() as cursor:
                 identity = cursor.execute(TABLE.text).fetchone()
             connection.rollback()
             if identity != self.identity:
-                raise StoreError(_say_lost(self.engine.url, "was dropped, or made anew"))
+                raise StoreError(_say_lost(self.engine.url, "was dropped or recreated"))
 
 
-def free_file_beside(file: Path, word: str) -> Path:
-    """Make an empty file beside ``file``, its owner's alone, under a name that was free: ``results.saved-1.db``."""
-    names = (file.with_name(f"{file.stem}.{word}-{k}{file.suffix}") for k in count(1))
+def free_file_beside(file: Path, label: str) -> Path:
+    """Create an empty file beside ``file``, private to its owner, under an unused name: ``results.saved-1.db``."""
+    names = (file.with_name(f"{file.stem}.{label}-{k}{file.suffix}") for k in count(1))
     return next(name for name in names if own_file(name))
 
 
 def explain_loss(file: Path, saved: Path | None) -> str:
-    """Return one line about a SQLite store that was lost: what became of it, and how to put it back."""
-    there = file.exists()
-    line = _say_lost(f"sqlite:///{file}", "was replaced by another file" if there else "was deleted or moved")
+    """Return one line about a lost SQLite store: what happened to it, and how to restore it."""
+    is_replaced = file.exists()
+    line = _say_lost(f"sqlite:///{file}", "was replaced by another file" if is_replaced else "was deleted or moved")
     if saved is None:
         return f"{line} Nothing could be saved: restore it from a copy."
-    first = f"Move away what is at {file}, then put it back with" if there else "Put it back with"
+    advice = f"Move away what is at {file}, then put it back with" if is_replaced else "Put it back with"
     old, new, *logs = (shlex.quote(f"{path}") for path in (saved, file, f"{file}-wal", f"{file}-shm"))
-    return f"{line} All it held is in {saved}. {first}: rm -f {' '.join(logs)} && mv {old} {new}"
+    return f"{line} Its contents were saved in {saved}. {advice}: rm -f {' '.join(logs)} && mv {old} {new}"
 
 
 def _say_lost(url: str | sa.URL, how: str) -> str:

@@ -1,4 +1,4 @@
-"""Sweeps in the store: their settings and plan, what they are to do, what they have cost."""
+"""Sweeps in the store: their settings, plan, requested state, progress and cost."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from longwave.platform.storage.queries import Queries
 from longwave.platform.storage.schema import CurveRow, SweepRow, SweepTrialRow, TrialRow
 
 MAY_CHANGE = {"budget", "priority", "plugins", "keep_weights"}
-"""Settings of a sweep that decide no result."""
+"""Settings of a sweep that affect no result."""
 
 
 def _epochs_reached() -> sa.ColumnElement[int]:
-    """Return the epochs that an open trial has, in a query of trials."""
+    """Return the last epoch of an open trial, as an expression for a query of trials."""
     last = sa.select(sa.func.max(CurveRow.epoch)).where(CurveRow.trial == TrialRow.id)
     return sa.func.coalesce(last.correlate(TrialRow).scalar_subquery(), 0)
 
@@ -38,12 +38,12 @@ def _update_sweep(connection: sa.Connection, name: str, **values: Any) -> None:
 
 
 class Sweeps(Queries):
-    """Rows of sweeps."""
+    """Writes and reads sweeps."""
 
     def add_sweep(self, name: str, content: Mapping[str, Any], plan: Mapping[str, Any] | None = None) -> bool:
         """Write a sweep's settings and plan, and return whether it is new.
 
-        The same sweep again changes nothing but what ``MAY_CHANGE``.
+        Writing the same sweep again changes only settings in ``MAY_CHANGE``.
 
         Raises:
             ConfigError: A sweep of this name has other settings.
@@ -57,7 +57,7 @@ class Sweeps(Queries):
             differs = {k for k in {*stored, *content} if stored.get(k) != content.get(k)} - MAY_CHANGE
             if changed := ", ".join(sorted(differs)):
                 raise ConfigError(
-                    f"A sweep named {name!r} with another {changed} is in the store. Give the new one another name."
+                    f"The store already has a sweep {name!r} with another {changed}. Give the new one another name."
                 )
             with self.transaction() as connection:
                 _update_sweep(connection, name, content=dict(content))
@@ -87,7 +87,7 @@ class Sweeps(Queries):
             return list(connection.scalars(sa.select(SweepRow.name).order_by(SweepRow.name)))
 
     def set_state(self, sweep: str, state: str) -> None:
-        """Write what the drivers of a sweep are to do: ``pause``, ``stop``, or go on where it is empty.
+        """Write what the drivers of a sweep should do: ``pause``, ``stop``, or continue if it is empty.
 
         Raises:
             ConfigError: There is no such sweep.
@@ -97,9 +97,9 @@ class Sweeps(Queries):
             _update_sweep(connection, sweep, state=state)
 
     def reopen_failed(self, sweep: str) -> int:
-        """Make the trials of a sweep that failed open again, and return how many they are.
+        """Reopen the failed trials of a sweep, and return their number.
 
-        How they ended stays with their attempts. A trial that failed under a winner's row is planned as before.
+        Their attempts still record how they ended. A failed retraining of a winner is planned as before.
         """
         s = SweepTrialRow
         failed = sa.select(s.trial).join(TrialRow, TrialRow.id == s.trial)
@@ -109,7 +109,7 @@ class Sweeps(Queries):
         return len(trials)
 
     def counts(self, sweep: str) -> dict[tuple[int | None, str], int]:
-        """Return how many trials of a sweep there are in each cell and status, ``running`` among them."""
+        """Return the number of trials of a sweep by cell and status, including ``running``."""
         t, s = TrialRow, SweepTrialRow
         with self.reading() as connection:
             now = sa.and_(t.status.not_in(ENDED), t.id.in_(trials_in_training(connection)))
@@ -119,9 +119,9 @@ class Sweeps(Queries):
             return {(cell, status): trials for cell, status, trials in lines}
 
     def epoch_counts(self, sweep: str) -> dict[tuple[int, Phase], EpochCounts]:
-        """Return what there is of the trials of a sweep in each cell and phase; without a number, a cell is the first.
+        """Return the ended trials and trained epochs of a sweep by cell and phase.
 
-        The last epoch of an open trial says how many there are.
+        Trials without a cell's number belong to the first. An open trial has as many epochs as its last one says.
         """
         t, s = TrialRow, SweepTrialRow
         has_ended, cell = t.status.in_(ENDED), sa.func.coalesce(s.cell, 0)
@@ -133,10 +133,10 @@ class Sweeps(Queries):
             return {(number, phase): EpochCounts(*map(int, counts)) for number, phase, *counts in lines}
 
     def pack_parts(self, sweep: str) -> list[PackPart]:
-        """Return how far the trials of a sweep are, pack by pack."""
+        """Return the progress of a sweep's trials, pack by pack."""
         t, s, c = TrialRow, SweepTrialRow, CurveRow
-        last = sa.select(sa.func.max(c.seconds)).where(c.trial == t.id).correlate(t).scalar_subquery()
-        has_ended, share = t.status.in_(ENDED), sa.func.coalesce(last, 0.0)
+        last_seconds = sa.select(sa.func.max(c.seconds)).where(c.trial == t.id).correlate(t).scalar_subquery()
+        has_ended, share = t.status.in_(ENDED), sa.func.coalesce(last_seconds, 0.0)
         each = (
             sa.select(
                 sa.func.coalesce(s.cell, 0).label("cell"),
@@ -151,17 +151,17 @@ class Sweeps(Queries):
             .where(s.sweep == sweep)
             .subquery()
         )
-        alike = (each.c.cell, each.c.phase, each.c.pack, each.c.status, each.c.epochs)
-        query = sa.select(*alike, sa.func.count(), sa.func.avg(each.c.share)).group_by(*alike)
+        keys = (each.c.cell, each.c.phase, each.c.pack, each.c.status, each.c.epochs)
+        query = sa.select(*keys, sa.func.count(), sa.func.avg(each.c.share)).group_by(*keys)
         with self.reading() as connection:
             return [PackPart(*line) for line in connection.execute(query.order_by(sa.func.min(each.c.position)))]
 
     def pack_attempts(self, sweep: str, since: float) -> list[PackAttempt]:
-        """Return when the packs of a sweep were trained since a Unix time, in that order."""
+        """Return the attempts at packs of a sweep that began after a Unix time, in order."""
         t, s, a, c = TrialRow, SweepTrialRow, AttemptRow, CurveRow
-        last = sa.select(sa.func.max(c.at)).where(c.trial == a.trial).correlate(a).scalar_subquery()
+        last_epoch = sa.select(sa.func.max(c.at)).where(c.trial == a.trial).correlate(a).scalar_subquery()
         in_training = sa.func.count() - sa.func.count(a.ended)
-        reported = sa.func.max(sa.case((a.ended.is_(None), last), else_=None))
+        reported = sa.func.max(sa.case((a.ended.is_(None), last_epoch), else_=None))
         query = (
             sa.select(t.pack, sa.func.min(a.started), sa.func.max(a.ended), in_training, reported)
             .join(t, t.id == a.trial)
@@ -172,12 +172,12 @@ class Sweeps(Queries):
         )
         with self.reading() as connection:
             return [
-                PackAttempt(pack, started.timestamp(), None if still else ended.timestamp(), reported)
-                for pack, started, ended, still, reported in connection.execute(query)
+                PackAttempt(pack, started.timestamp(), None if open_attempts else ended.timestamp(), reported)
+                for pack, started, ended, open_attempts, reported in connection.execute(query)
             ]
 
     def running_trials(self, trials: Collection[str]) -> list[RunningTrial]:
-        """Return how far those of ``trials`` are that somebody trains now."""
+        """Return the progress of those of ``trials`` that are in training."""
         a, c = AttemptRow, CurveRow
         query = (
             sa.select(a.trial, a.owner, a.started, a.epoch, sa.func.max(c.epoch), sa.func.max(c.at))
@@ -192,7 +192,7 @@ class Sweeps(Queries):
             ]
 
     def cost(self, sweep: str) -> SweepCost:
-        """Return what a sweep has taken so far, over all its drivers."""
+        """Return the cost of a sweep so far, summed over its drivers."""
         d = DriverRow
         query = sa.select(d.heartbeat - d.started, d.used, d.expected).where(d.sweep == sweep)
         with self.reading() as connection:

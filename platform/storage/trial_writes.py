@@ -1,4 +1,4 @@
-"""What is written of trials in training: attempts, epochs, rungs and ends, each on a connection that writes."""
+"""Writes attempts, epochs, rungs and ends of trials, each on a connection in a write transaction."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TRIALS, ATTEMPTS, CURVES = (Base.metadata.tables[row.__tablename__] for row in (
 
 
 def open_trials(connection: sa.Connection, trials: Iterable[str]) -> set[str]:
-    """Return which trials have not ended."""
+    """Return those of ``trials`` that have not ended."""
     query = sa.select(TrialRow.id).where(TrialRow.status.not_in(ENDED))
     parts = [connection.scalars(query.where(in_clause(TrialRow.id, part))) for part in split_ids(sorted(trials))]
     return {trial for part in parts for trial in part}
@@ -39,46 +39,46 @@ def open_trials(connection: sa.Connection, trials: Iterable[str]) -> set[str]:
 
 def begin_attempts(
     connection: sa.Connection,
-    began: Mapping[str, int],
+    last_epochs: Mapping[str, int],
     valid_points: Sequence[Point],
     owner: str,
     fences: Mapping[str, int],
 ) -> None:
-    """Write an attempt at each trial; epochs of earlier ones that it does not go on from move to the archive.
+    """Write an attempt at each trial; epochs of earlier attempts that it does not continue from move to the archive.
 
     Args:
-        connection: In a transaction that writes.
-        began: The last epoch of each trial that stands.
-        valid_points: All epochs that stand: those of the checkpoint.
-        owner: Who trains.
-        fences: Of the leases of the trials.
+        connection: In a write transaction.
+        last_epochs: The last epoch of each trial in the checkpoint.
+        valid_points: All epochs in the checkpoint.
+        owner: The driver.
+        fences: Fencing numbers of the trials' leases.
     """
-    numbers, points = _last_attempts(connection, began), {_point_values(vars(point)) for point in valid_points}
+    numbers, points = _last_attempts(connection, last_epochs), {_point_values(vars(point)) for point in valid_points}
     delete = sa.delete(CURVES).where(CURVES.c.trial == sa.bindparam("of"), CURVES.c.epoch == sa.bindparam("at"))
-    for part in split_ids(sorted(began)):
+    for part in split_ids(sorted(last_epochs)):
         lines = connection.execute(sa.select(CURVES).where(in_clause(CURVES.c.trial, part))).mappings().all()
         if superseded := [dict(line) for line in lines if _point_values(line) not in points]:
             attempts = [{**line, "attempt": numbers.get(line["trial"], 0)} for line in superseded]
             insert_new(connection, ArchiveRow, attempts)
             connection.execute(delete, [{"of": line["trial"], "at": line["epoch"]} for line in superseded])
-    abandon_attempts(connection, began)
-    new = [
+    abandon_attempts(connection, last_epochs)
+    new_attempts = [
         {"trial": trial, "number": numbers.get(trial, 0) + 1, "owner": owner, "fence": fences[trial]}
         | {"epoch": epoch, "started": utc_now()}
-        for trial, epoch in began.items()
+        for trial, epoch in last_epochs.items()
     ]
-    insert_new(connection, AttemptRow, new)
+    insert_new(connection, AttemptRow, new_attempts)
 
 
 def abandon_attempts(connection: sa.Connection, trials: Iterable[str], reason: str = "") -> None:
-    """Write that the attempts at trials are over without an end of theirs."""
+    """Record that unfinished attempts at trials were abandoned."""
     for part in split_ids(sorted(trials)):
-        still = sa.and_(in_clause(AttemptRow.trial, part), AttemptRow.ended.is_(None))
-        connection.execute(sa.update(AttemptRow).where(still).values(ended=utc_now(), status="left", reason=reason))
+        update = sa.update(AttemptRow).where(in_clause(AttemptRow.trial, part), AttemptRow.ended.is_(None))
+        connection.execute(update.values(ended=utc_now(), status="left", reason=reason))
 
 
 def write_epochs(connection: sa.Connection, points: Sequence[Point], rungs: Sequence[Rung] = ()) -> None:
-    """Write epochs, and places at rungs; what is there already stays, and a rung is decided once."""
+    """Write epochs and scores at rungs. Existing ones are not changed, and a rung is decided once."""
     insert_new(connection, CurveRow, [vars(p) for p in points])
     insert_new(connection, CohortRow, [asdict(r) for r in rungs])
     for rung in rungs:
@@ -89,7 +89,7 @@ def write_epochs(connection: sa.Connection, points: Sequence[Point], rungs: Sequ
 
 
 def write_ends(connection: sa.Connection, runs: Sequence[Run], rerun: str = "") -> None:
-    """Write the ends of trials that have none."""
+    """Write the ends of trials that have not ended."""
     if not runs:
         return
     runs, now = [run.without_secrets() for run in runs], utc_now()
@@ -99,14 +99,14 @@ def write_ends(connection: sa.Connection, runs: Sequence[Run], rerun: str = "") 
     ends = [{"of": run.trial, **rows.columns_of_end(run), "rerun": rerun, "ended": now} for run in runs]
     open_row = sa.and_(TRIALS.c.id == sa.bindparam("of"), *(TRIALS.c.status != status for status in ENDED))
     connection.execute(sa.update(TRIALS).where(open_row), ends)
-    still = sa.and_(ATTEMPTS.c.trial == sa.bindparam("of"), ATTEMPTS.c.ended.is_(None))
-    ways = [{"of": run.trial, "ended": now, "status": run.status, "reason": run.reason} for run in runs]
-    connection.execute(sa.update(ATTEMPTS).where(still), ways)
+    unfinished = sa.and_(ATTEMPTS.c.trial == sa.bindparam("of"), ATTEMPTS.c.ended.is_(None))
+    attempt_ends = [{"of": run.trial, "ended": now, "status": run.status, "reason": run.reason} for run in runs]
+    connection.execute(sa.update(ATTEMPTS).where(unfinished), attempt_ends)
     write_checksums(connection, [run.trial for run in runs])
 
 
 def insert_ended(connection: sa.Connection, trials: Sequence[tuple[Trial, Sequence[EpochLine]]]) -> None:
-    """Write trials that ended elsewhere, none of which is there, with their epochs and checksums."""
+    """Write trials that ended elsewhere, none of which the store has, with their epochs and checksums."""
     records = [replace(trial, run=trial.run and trial.run.without_secrets()) for trial, _ in trials]
     runs = [trial.run for trial in records if trial.run]
     insert_new(connection, EnvironmentRow, rows.environment_rows(runs))
@@ -115,18 +115,18 @@ def insert_ended(connection: sa.Connection, trials: Sequence[tuple[Trial, Sequen
     epochs = {trial.config.id: lines for trial, lines in trials}
     is_sqlite = connection.dialect.name == "sqlite"
     if is_sqlite:
-        for line, right in zip(lines, checksums_of_new(lines, epochs, measures, flags), strict=True):
-            line["checksum"] = right
+        for line, checksum in zip(lines, checksums_of_new(lines, epochs, measures, flags), strict=True):
+            line["checksum"] = checksum
     connection.execute(sa.insert(TrialRow), lines)
     insert_new(connection, MeasureRow, measures)
     insert_new(connection, FlagRow, flags)
     insert_lines(connection, CurveRow, [line for lines in epochs.values() for line in lines])
-    if not is_sqlite:  # PostgreSQL writes the numbers of JSON in its own way: 1e20 comes back as a whole number
+    if not is_sqlite:  # PostgreSQL changes how numbers in JSON are written: 1e20 is read back as an integer
         write_checksums(connection, list(epochs))
 
 
 def reopen_trials(connection: sa.Connection, trials: Sequence[str]) -> None:
-    """Make ended trials open again; how they ended stays with their attempts."""
+    """Reopen ended trials; their attempts still record how they ended."""
     for part in split_ids(sorted(trials)):
         connection.execute(sa.update(TrialRow).where(in_clause(TrialRow.id, part)).values(BLANK_TRIAL))
     write_checksums(connection, trials)
@@ -140,5 +140,5 @@ def _last_attempts(connection: sa.Connection, trials: Iterable[str]) -> dict[str
 
 
 def _point_values(line: Mapping[str, Any] | sa.RowMapping) -> tuple[Any, ...]:
-    """Return what makes two epochs the same."""
+    """Return the values in which equal epochs agree."""
     return tuple(line[column.name] for column in CURVES.c)

@@ -1,4 +1,4 @@
-"""Create a store, or bring it to the present schema: all of it in one transaction, or nothing."""
+"""Creates a store, or upgrades it to the current schema, in one transaction."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from longwave.platform.storage.schema import Base, PublishedRow
 from longwave.platform.storage.versions import HEAD, read_version
 
 LOCK = 7011983
-"""The advisory lock in PostgreSQL that whoever creates or upgrades a store takes."""
+"""Key of the advisory lock in PostgreSQL under which a store is created or upgraded."""
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def upgrade_store(engine: sa.Engine) -> None:
-    """Bring the schema up to date and take up the published numbers; one process at a time.
+    """Upgrade the schema and write the published numbers; one process at a time.
 
-    An older store is copied first: beside a SQLite file ``results.db`` to ``results.before-0015.db``, in PostgreSQL
-    into the schema ``longwave_before_0015``. A copy that is there already is left as it is.
+    An older store is copied first: a SQLite file ``results.db`` to ``results.before-0015.db`` in the same folder, a
+    PostgreSQL database to the schema ``longwave_before_0015``. An existing copy is kept.
 
     Raises:
         StoreError: ``read_version`` refuses it, or it cannot be migrated. Nothing is changed.
@@ -48,17 +48,17 @@ def upgrade_store(engine: sa.Engine) -> None:
                 connection.execute(sa.delete(PublishedRow))
                 connection.execute(sa.insert(PublishedRow), published_rows())
         except (StoreError, *REFUSED) as error:
-            where = f" A copy of it is at {copy}." if copy else ""
+            copy_note = f" A copy of it is at {copy}." if copy else ""
             raise StoreError(
                 f"The store {without_password(engine.url)} cannot be upgraded to schema {HEAD}, and is unchanged."
-                f"{where} {short_cause(error)}"
+                f"{copy_note} {short_cause(error)}"
             ) from error
 
 
 def _keep_copy(connection: sa.Connection) -> str:
-    """Copy a store in a transaction that has written nothing yet, if there is no copy; return its file.
+    """Copy a store, in a transaction that has written nothing yet, unless there is a copy; return the copy's file.
 
-    In PostgreSQL the copy is made in the transaction, and goes with it should the upgrade fail: "" is returned.
+    In PostgreSQL the copy is part of the transaction, and is rolled back if the upgrade fails; "" is returned.
     """
     if connection.dialect.name == "postgresql":
         _copy_tables(connection, f"longwave_before_{HEAD}")
@@ -66,7 +66,7 @@ def _keep_copy(connection: sa.Connection) -> str:
     file = Path(connection.engine.url.database or "")
     copy = file.with_name(f"{file.stem}.before-{HEAD}{file.suffix}")
     if not copy.exists():
-        # A second connection reads what was last committed; the transaction of the first keeps all others from writing.
+        # A second connection reads what was last committed; the first one's transaction keeps others from writing.
         with (
             atomic_file(copy, private=True) as partial,
             closing(sqlite3.connect(file)) as old,

@@ -22,7 +22,7 @@ from longwave.platform.records.stored import PlannedTrial, Trial
 from longwave.platform.redaction import redact_document
 from longwave.platform.statistics.median import median
 from longwave.platform.storage.boards import read_board
-from longwave.platform.storage.exclusive import alone
+from longwave.platform.storage.exclusive import exclusively
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.plan.stored import read_sweep_plan
 from longwave.platform.sweeps.trackers.tracker import (
@@ -97,7 +97,7 @@ class _Follower:
         self, store: Store, sweep: str, storage: AnyPath, name: TrackerName, stack: ExitStack, patience: float = 0.0
     ) -> None:
         self.store, self.name, self.storage = store, sweep, storage
-        self.still_alone = stack.enter_context(alone(store, f"sends {sweep} to {name.title}", patience))
+        self.still_alone = stack.enter_context(exclusively(store, f"sends {sweep} to {name.title}", patience))
         self.tracker, plan = load_tracker(name), read_sweep_plan(store, sweep)
         self.cells, created = plan.cells, store.created(sweep)
         settings = redact_document(dict(store.sweep(sweep).content))

@@ -61,7 +61,7 @@ import os, signal, sys
 from pathlib import Path
 from longwave.platform.cli.main import main
 from longwave.platform.storage import store, trial_writes
-store.TOGETHER, left, insert = 1, [int(sys.argv[3])], trial_writes.insert_ended
+store.IMPORT_CHUNK, left, insert = 1, [int(sys.argv[3])], trial_writes.insert_ended
 def insert_or_die(connection, trials):
     insert(connection, trials)
     left[0] -= 1

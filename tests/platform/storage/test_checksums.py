@@ -149,7 +149,8 @@ def test_a_column_added_later_changes_no_checksum_until_it_is_used_and_is_covere
     if table == "trials":
         monkeypatch.setattr(checksums, "TRIALS", grown)
     else:
-        monkeypatch.setattr(checksums, "BESIDE", tuple(grown if t.name == table else t for t in checksums.BESIDE))
+        tables = tuple(grown if t.name == table else t for t in checksums.TRIAL_TABLES)
+        monkeypatch.setattr(checksums, "TRIAL_TABLES", tables)
     with store.transaction() as connection:
         described = sa.schema.CreateColumn(grown.c.extra).compile(dialect=connection.dialect)
         connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {described}")

@@ -92,7 +92,9 @@ def test_a_driver_that_is_not_heard_of_loses_its_leases_and_its_late_writes_are_
     assert [d.alive for d in read_drivers(store)] == [False]
     with Leases(store, "tiny") as heir:
         assert heir.take(trials) == {*trials}
-        with pytest.raises(LeaseLostError, match=r"Another process trains 1 of these trials by now, .* is not written"):
+        with pytest.raises(
+            LeaseLostError, match=r"Another process has taken over 1 of these trials, .* are not written"
+        ):
             zombie.write(Report(points(trials[0], range(1, 3)), [Run(trials[0], "ok", valid=0.5)]))
         assert store.curves(trials) == [] and {t.status for t in store.trials("tiny")} == {"planned"}
         zombie.release(trials)  # a late word of it frees nothing

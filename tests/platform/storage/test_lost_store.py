@@ -75,7 +75,9 @@ def test_what_was_saved_before_is_never_written_over(tmp_path: Path) -> None:
         with Store(f"sqlite:///{file}") as store:
             recorded_store(store, 4)
             delete(file)
-            with pytest.raises(StoreError, match=r"All it held is in \S+store.saved-[12].db. Put it back with: rm -f"):
+            with pytest.raises(
+                StoreError, match=r"Its contents were saved in \S+store.saved-[12].db. Put it back with: rm -f"
+            ):
                 store.tasks()
     assert sorted(path.name for path in tmp_path.glob("*saved-?.db")) == ["store.saved-1.db", "store.saved-2.db"]
 
@@ -89,7 +91,7 @@ def test_a_deleted_store_is_not_made_anew_behind_its_users_back(store: Store, tm
     assert not (tmp_path / "store.db").exists()
 
 
-@pytest.mark.parametrize("dropped", ["the database", "its tables", "its tables, and made anew"])
+@pytest.mark.parametrize("dropped", ["the database", "its tables", "its tables, and recreated"])
 def test_a_dropped_postgresql_store_is_noticed_in_one_line(
     postgres: Callable[[], str], dropped: str, open_store: OpenStore
 ) -> None:
@@ -112,9 +114,9 @@ def test_a_dropped_postgresql_store_is_noticed_in_one_line(
             connection.exec_driver_sql("DROP SCHEMA public CASCADE")
             connection.exec_driver_sql("CREATE SCHEMA public")
         inside.dispose()
-    if dropped == "its tables, and made anew":
+    if dropped == "its tables, and recreated":
         open_store(url)
-    with pytest.raises(StoreError, match="does not exist|was dropped, or made anew while it was in use") as caught:
+    with pytest.raises(StoreError, match="does not exist|was dropped or recreated while it was in use") as caught:
         store.with_retry(lambda: store.assign({"p": [trials[-1]]}))
     assert "\n" not in str(caught.value)
 

@@ -90,7 +90,7 @@ def test_asking_again_keeps_rows_and_packs(filled: tuple[Store, list[TrialConfig
 def test_a_sweep_name_stands_for_one_sweep_alone(filled: tuple[Store, list[TrialConfig]]) -> None:
     store, _ = filled
     store.add_sweep("tiny", {"trials": 4})
-    with pytest.raises(ConfigError, match="A sweep named 'tiny' with another seed, trials is in the store"):
+    with pytest.raises(ConfigError, match="The store already has a sweep 'tiny' with another seed, trials"):
         store.add_sweep("tiny", {"trials": 5, "seed": 1})
     with pytest.raises(ConfigError, match="No sweep 'tinny'. Did you mean tiny"):
         store.sweep("tinny")

@@ -1,4 +1,4 @@
-"""Checksums of sweeps and of what is known of models and tasks; rows that are there get theirs at the next write."""
+"""Checksums of sweeps and of the catalogue; existing rows get theirs at the next write."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""The residual block that a published number is of; the numbers of linear and gated recurrences come with it."""
+"""The residual block of a published number; the numbers of linear and gated recurrences are added with it."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""No table of what MLflow was sent: a server is asked what it has of a sweep."""
+"""No table of what was sent to MLflow: its server is asked what it has of a sweep."""
 
 from alembic import op
 

@@ -14,7 +14,7 @@ import pytest
 from tracked import attempt, ended, fill, points
 
 from longwave.platform.errors import ConfigError, StoreError
-from longwave.platform.storage.exclusive import alone
+from longwave.platform.storage.exclusive import exclusively
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.trackers.follow import follow_sweep, send_sweep
 from longwave.platform.sweeps.trackers.tracker import TrackerError, TrackerName
@@ -188,11 +188,14 @@ def test_what_is_new_is_sent_at_each_interval_and_a_tracker_that_failed_is_tried
 @pytest.mark.parametrize("any_store_url", ["sqlite", "postgresql"], indirect=True)
 def test_one_process_at_a_time_does_a_thing_with_a_store(any_store_url: str, open_store: OpenStore) -> None:
     one, two = open_store(any_store_url), open_store(any_store_url)
-    with alone(one, "sends demo to W&B") as check:
+    with exclusively(one, "sends demo to W&B") as check:
         check()
-        with pytest.raises(StoreError, match="Another process sends demo to W&B now"), alone(two, "sends demo to W&B"):
+        with (
+            pytest.raises(StoreError, match="Another process sends demo to W&B now"),
+            exclusively(two, "sends demo to W&B"),
+        ):
             pass
-        with alone(two, "sends demo to MLflow"):
+        with exclusively(two, "sends demo to MLflow"):
             pass
-    with alone(two, "sends demo to W&B", wait=10.0):  # PostgreSQL ends a session a moment after its client
+    with exclusively(two, "sends demo to W&B", wait=10.0):  # PostgreSQL ends a session a moment after its client
         pass

@@ -60,9 +60,9 @@ def check_block(options: Mapping[str, OptionValue], width: int | None) -> None:
         return
     for name, (default, *_) in OPTIONS.items():
         if options.get(name, default) != default:
-            raise ValueError(f'{name} {options[name]} means nothing without a block. Give block = "pre" or "post".')
+            raise ValueError(f'{name} {options[name]} has no effect without a block. Give block = "pre" or "post".')
     if width is not None:
-        raise ValueError(f'width {width} means nothing without a block. Give block = "pre" or "post", or hidden alone.')
+        raise ValueError(f'width {width} has no effect without a block. Give block = "pre" or "post", or hidden alone.')
 
 
 def count_blocks(cell: int, p: int, width: int, given: int, options: Mapping[str, OptionValue]) -> int:

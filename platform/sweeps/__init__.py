@@ -5,5 +5,5 @@
 
 May import: training and what is below it. Each folder imports those before it in this order: file, plan, place, on_ray,
 trackers, run; reproduce.py and saved_weights.py serve single rows.
-To add to sweeps: the folder whose line says it, and its own ``__init__.py``.
+To add to sweeps: find the folder in the list above, and read its ``__init__.py``.
 """

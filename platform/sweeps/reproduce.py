@@ -1,4 +1,4 @@
-"""Train a row once more, and say whether the new score agrees with the row. The row changes only on request."""
+"""Train a row once more, and report whether the new score agrees with it. The row changes only on request."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RerunPlan:
         config: What to train.
         expected: Mean, std and number of the row's scores.
         diverged: Retrainings of the row that diverged.
-        interval: Where 95 % of further scores fall; None where the scores do not say. See ``prediction_interval``.
+        interval: Contains 95 % of further scores; None if there are too few scores. See ``prediction_interval``.
         used_seeds: Seeds of all retrainings of the row, imported ones included.
     """
 
@@ -58,17 +58,17 @@ class RerunPlan:
 
     @property
     def power(self) -> float | None:
-        """Chance that a seed falls outside whose errors are ``WRONG`` times as large; None where ``reach`` is."""
+        """Probability that a seed with ``WRONG`` times the error falls outside; None if ``reach`` is None."""
         return caught(ended(self.row), scale(self.row), WRONG)
 
     @property
     def can_fail(self) -> bool:
-        """Whether a score inside the interval says anything for the row."""
+        """Whether a score inside the interval is evidence for the row."""
         return can_fail(ended(self.row), scale(self.row))
 
     @property
     def before(self) -> float | None:
-        """The row's earlier score with the seed of ``config``; None where it has none or diverged."""
+        """The row's earlier score with the seed of ``config``; None if there is none or it diverged."""
         return scores(self.row).get(self.config.seed)
 
 
@@ -78,7 +78,7 @@ class Rerun:
 
     Attributes:
         plan: What was expected.
-        run: How it ended; with status ``failed`` it says nothing about the row.
+        run: How it ended; a run that ``failed`` shows nothing about the row.
         points: Its epochs.
     """
 
@@ -93,13 +93,13 @@ class Rerun:
 
     @property
     def ratio(self) -> float | None:
-        """Its error over the row's; None where it has no score, or the metric no positive scale."""
+        """Its error divided by the row's; None if it has no score, or the metric has no positive scale."""
         estimate = ratio([self.run.test], ended(self.plan.row), scale(self.plan.row))
         return estimate.value if estimate else None
 
     @property
     def improvement(self) -> float | None:
-        """Share of the row's seeds that are worse, ties counting half; None where the training failed."""
+        """Share of the row's seeds that are worse, ties counting half; None if the training failed."""
         if self.run.test is None and self.run.status != "diverged":
             return None
         return improvement([self.run.test], list(scores(self.plan.row).values()), scale(self.plan.row)).value
@@ -109,7 +109,9 @@ class Rerun:
         """Facts that can change a number and differ between the row and this machine: name, the row's, ours."""
         facts = environments(self.plan.row)
         compared = [(name, values(facts, name) or ["—"], self.run.environment.get(name, "—")) for name in MATTERS]
-        return [(name, " or ".join(there), here) for name, there, here in compared if here not in there]
+        return [
+            (name, " or ".join(row_values), value) for name, row_values, value in compared if value not in row_values
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
@@ -133,7 +135,7 @@ class Rerun:
         }
 
 
-def agreement(run: Run, known: Sequence[float], diverged: int, of: Scale) -> Agreement:
+def agreement(run: Run, row_scores: Sequence[float], diverged: int, metric_scale: Scale) -> Agreement:
     """Return whether the score of a further training of a row lies inside the interval of the row's scores.
 
     One that diverged is outside where none of the row's seeds did; where some did, it is undecided. Inside an interval
@@ -141,20 +143,20 @@ def agreement(run: Run, known: Sequence[float], diverged: int, of: Scale) -> Agr
 
     Args:
         run: How it ended.
-        known: The row's scores.
+        row_scores: The row's scores.
         diverged: Retrainings of the row that diverged.
-        of: The scale of its metric.
+        metric_scale: The scale of its metric.
     """
     if run.status == "diverged":
         return "undecided" if diverged else "outside"
-    if run.test is None or not known:
+    if run.test is None or not row_scores:
         return "undecided"
-    if (interval := prediction_interval(known, of)) is None:
-        expected = summary(known)
+    if (interval := prediction_interval(row_scores, metric_scale)) is None:
+        expected = summary(row_scores)
         return "inside" if expected.std == 0 and math.isclose(run.test, expected.mean, rel_tol=1e-6) else "undecided"
     if not interval[0] <= run.test <= interval[1]:
         return "outside"
-    return "inside" if can_fail(known, of) else "undecided"
+    return "inside" if can_fail(row_scores, metric_scale) else "undecided"
 
 
 def plan_rerun(store: Store, name: str, seed: int | None = None, task: str | None = None) -> RerunPlan:
@@ -172,8 +174,8 @@ def plan_rerun(store: Store, name: str, seed: int | None = None, task: str | Non
     retrainings = store.rows(name, task)
     uncounted = store.uncounted()
     row = comparable_trials([trial for trial in retrainings if trial.config.id not in uncounted])
-    config, known = row[0].config, ended(row)
-    if not known:
+    config, row_scores = row[0].config, ended(row)
+    if not row_scores:
         raise ConfigError(
             f"Row {config.row[:SHORT]} has no score to compare with, because none of its retrainings ended ok."
         )
@@ -181,24 +183,24 @@ def plan_rerun(store: Store, name: str, seed: int | None = None, task: str | Non
         raise ConfigError(f"Row {config.row[:SHORT]} was made {why}: a new score could not be compared with it.")
     used_seeds = {t.config.seed for t in retrainings}
     fresh = (s for k in range(10**6) if (s := derive_seed("reproduce", seed_key(config), k)) not in used_seeds)
-    again = replace(config, seed=next(fresh) if seed is None else seed)
-    diverged = len(scores(row)) - len(known)
-    interval = prediction_interval(known, scale(row))
-    return RerunPlan(row, again, summary(known), diverged, interval, frozenset(used_seeds))
+    rerun_config = replace(config, seed=next(fresh) if seed is None else seed)
+    diverged = len(scores(row)) - len(row_scores)
+    interval = prediction_interval(row_scores, scale(row))
+    return RerunPlan(row, rerun_config, summary(row_scores), diverged, interval, frozenset(used_seeds))
 
 
 def comparable_trials(row: Sequence[Trial]) -> list[Trial]:
-    """Return the retrainings that a further one is compared with: those made here, else those that were imported.
+    """Return the retrainings that a further one is compared with: local ones, else imported ones.
 
-    Where all local retrainings are re-runs of an imported row, it is compared with the imported ones: re-runs are
-    meant to confirm these.
+    If all local retrainings are re-runs of an imported row, the imported ones are used: re-runs are meant to confirm
+    these.
     """
-    here = [t for t in row if t.origin == LOCAL]
-    return here if any(not t.rerun for t in here) else [t for t in row if t.origin != LOCAL] or here
+    local = [t for t in row if t.origin == LOCAL]
+    return local if any(not t.rerun for t in local) else [t for t in row if t.origin != LOCAL] or local
 
 
 def train_again(plan: RerunPlan, watch: Callable[[Point], None] = lambda point: None, weights: bool = False) -> Rerun:
-    """Train what ``plan`` says, in this process.
+    """Run a planned training in this process.
 
     Interrupted and called again with the same code, it resumes from a checkpoint that is at most a minute old.
 
@@ -223,7 +225,7 @@ def train_again(plan: RerunPlan, watch: Callable[[Point], None] = lambda point: 
     return Rerun(plan, ends[0], list(points.values()))
 
 
-def store_rerun(store: Store, done: Rerun) -> bool:
+def store_rerun(store: Store, rerun: Rerun) -> bool:
     """Store a re-run as one more retraining of its row, unless it failed; return whether it was stored.
 
     It belongs to no sweep, and is marked as a re-run with its outcome.
@@ -231,11 +233,11 @@ def store_rerun(store: Store, done: Rerun) -> bool:
     Raises:
         ConfigError: As ``check_seed_is_new``.
     """
-    if done.run.status == "failed":
+    if rerun.run.status == "failed":
         return False
-    check_seed_is_new(done.plan)
-    store.add_trials(None, [done.plan.config], [done.plan.row[0].about])
-    store.write(done.points, [done.run], rerun=done.outcome)
+    check_seed_is_new(rerun.plan)
+    store.add_trials(None, [rerun.plan.config], [rerun.plan.row[0].about])
+    store.write(rerun.points, [rerun.run], rerun=rerun.outcome)
     return True
 
 

@@ -1,4 +1,4 @@
-"""Find the saved weights of a row's retrainings, and check that they are those of the store's record."""
+"""Find the saved weights of a row's retrainings, and check that they match the record in the store."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AGREE = 1e-3
 def find_weights(
     store: Store, name: str, seed: int | None = None, storage: str | None = None
 ) -> tuple[Trial, SavedWeights]:
-    """Return a retraining and its weights. Of a row it is the one that is best on validation among those with weights.
+    """Return a retraining and its weights: of a row, the best on validation among those with weights.
 
     Args:
         store: Where the row is.
@@ -33,7 +33,7 @@ def find_weights(
         storage: Where its sweeps kept checkpoints, if not in the data folder.
 
     Raises:
-        ConfigError: No such row or retraining, none has weights, or they are not those of the store's record.
+        ConfigError: No such row or retraining, none has weights, or they do not match the store's record.
     """
     retrainings = _retrainings(store, name)
     row, goal = retrainings[0].config.row, retrainings[0].about.goal
@@ -55,14 +55,14 @@ def find_weights(
 
 
 def _retrainings(store: Store, name: str) -> list[Trial]:
-    """Return the retrainings with a name."""
-    alone = store.trials_by_id([name.lower()])
-    if alone and alone[0].config.phase != "retrain":
+    """Return the retrainings of a row, or the one with this id."""
+    by_id = store.trials_by_id([name.lower()])
+    if by_id and by_id[0].config.phase != "retrain":
         raise ConfigError(
             f"Trial {name} is a search trial, and only weights of retrainings are saved. "
             "Name a row or one of its retrainings."
         )
-    return alone or store.rows(name)
+    return by_id or store.rows(name)
 
 
 def _possible_folders(store: Store, row: str, storage: str | None) -> Iterator[AnyPath]:
@@ -75,11 +75,11 @@ def _possible_folders(store: Store, row: str, storage: str | None) -> Iterator[A
 
 
 def _check(weights: SavedWeights, trial: Trial, run: Run) -> None:
-    """Raise ConfigError where weights are not of the trial as the store has it."""
+    """Raise ConfigError if weights do not match the trial in the store."""
     config = trial.config
     if weights.config.id != config.id or not scores_agree(weights.test, run.test):
-        difference = f"of test {weights.test:.6g}, trial {config.id[:SHORT]} has {run.test or math.nan:.6g}"
-        raise ConfigError(f"The saved weights are not those of the store: {difference}. Delete them, and train again.")
+        scores = f"test score {weights.test:.6g}, but trial {config.id[:SHORT]} has {run.test or math.nan:.6g}"
+        raise ConfigError(f"The saved weights do not match the store: {scores}. Delete them, and train again.")
 
 
 def scores_agree(score: float, stored: float | None) -> bool:

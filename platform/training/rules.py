@@ -108,7 +108,7 @@ def check_training(config: TrialConfig) -> None:
     if config.drops and config.schedule != "drops":
         raise ConfigError(f"Schedule {config.schedule!r} has no drops, got {list(config.drops)}. Give drops = [].")
     if "label_smoothing" in config.params and not get_task(config.task).smooths:
-        raise ConfigError(f"{config.task} has no classes, so label_smoothing means nothing. Leave it out.")
+        raise ConfigError(f"{config.task} has no classes, so label_smoothing has no effect. Leave it out.")
 
 
 class Rules:

@@ -231,7 +231,9 @@ def unfit(config: TrialConfig) -> str:
     }
     of = {"protocol": "training rules", "task_version": config.task, "data": f"the data of {config.task}"}
     wrong = [name for name, version in here.items() if version != getattr(config, name)]
-    differences = [f"with version {getattr(config, n)} of {of.get(n, config.model)}, here is {here[n]}" for n in wrong]
+    differences = [
+        f"with version {getattr(config, n)} of {of.get(n, config.model)}, which is now {here[n]}" for n in wrong
+    ]
     return "; ".join(differences)
 
 

@@ -96,7 +96,7 @@ def test_a_cell_is_planned_in_the_packages_version_and_in_packs_that_save_no_tim
         assert [d.name for d in cell.space] == ["lr"] and not lem.looped
         assert unfit(cell.base) == ""
     with installed("0.2.6"):
-        assert unfit(cell.base) == "with version 0.2.5 of torchrecurrent-leaky, here is 0.2.6"
+        assert unfit(cell.base) == "with version 0.2.5 of torchrecurrent-leaky, which is now 0.2.6"
         assert resolve(tiny(models=["torchrecurrent-leaky"])).cells[0].base.id != cell.base.id
         assert (
             replace(cell.base, model_version="0.2.6").id

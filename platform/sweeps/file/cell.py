@@ -1,4 +1,4 @@
-"""Cells of a sweep: what its file sets for each, completed from the published recipe, every value checked."""
+"""Cells of a sweep: the settings of its file, completed from the published recipe, with every value checked."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class ResolvedCell:
     """What the trials of a cell have in common, and what is drawn for each.
 
     Attributes:
-        fields: Of ``TrialConfig``: sizes, ``clip``, ``drops`` and words; of a drawn one, the largest or the first.
+        fields: Of ``TrialConfig``: sizes, ``clip``, ``drops`` and words; of a drawn one, the largest or first value.
         params: Fixed parameters and training numbers.
-        space: What is drawn: the learning rate and parameters, then training numbers and fields as they are named.
+        space: What is drawn: the learning rate and parameters, then training numbers and fields in the file's order.
         numbers: Defaults of the training numbers that are fixed or drawn.
     """
 
@@ -37,14 +37,14 @@ class ResolvedCell:
 
 
 def resolve_cell(settings: CellSettings, task: TaskSpec, variant: str, model: ModelSpec) -> ResolvedCell:
-    """Return a cell made whole.
+    """Return a cell with everything that the file leaves open filled in from the recipe.
 
     Args:
-        settings: What the file says of it.
+        settings: What the file sets for it.
         task, model: What is trained.
 
     Raises:
-        ConfigError: A name that means nothing here, or a value that breaks a rule; the message names both.
+        ConfigError: A name has no effect here, or a value breaks a rule; the message names it.
     """
     recipe, options = task.recipe(model.name), settings.options(model)
     fields = _resolve_fields(settings, task, model, recipe)
@@ -52,7 +52,7 @@ def resolve_cell(settings: CellSettings, task: TaskSpec, variant: str, model: Mo
         settings, task, model, [_possible_words(settings, fields, word) for word in WORDS]
     )
     values = {**settings.fixed, **settings.drawn}
-    time_scale = task.time_scale(variant) if settings.in_time else None
+    time_scale = task.time_scale(variant) if settings.uses_time_scale else None
     params = {p.name: p for p in model.space(task.name, options, values, time_scale)}
     for name in values:
         if name not in {*FIELDS, "drops", *options, *params, *known_numbers}:
@@ -72,21 +72,21 @@ def resolve_cell(settings: CellSettings, task: TaskSpec, variant: str, model: Mo
             space.append(_dimension_of_field(settings, name))
     named = {*published, *file_numbers, *settings.drawn} & known_numbers.keys()
     if "label_smoothing" in named and not task.smooths:
-        what = f"label_smoothing means nothing on {task.name}, which has no classes"
-        raise ConfigError(f"{settings.at('label_smoothing')}: {what}. Remove it.")
+        reason = f"label_smoothing has no effect on {task.name}, which has no classes"
+        raise ConfigError(f"{settings.at('label_smoothing')}: {reason}. Remove it.")
     numbers = {n: {pair: _numeric_default(p.default) for pair, p in known_numbers[n].items()} for n in sorted(named)}
     return ResolvedCell(fields, {**fixed, **published, **file_numbers}, tuple(space), numbers)
 
 
 def _resolve_fields(settings: CellSettings, task: TaskSpec, model: ModelSpec, recipe: Recipe) -> dict[str, Any]:
-    """Return the fields of every trial: what the file says, then the recipe's."""
+    """Return the fields of every trial: the file's, then the recipe's."""
     fields = {name: getattr(recipe, name) for name in (*FIELDS, "drops")}
     fields |= {name: _checked_field(settings, name, v) for name, v in settings.fields(model).items()}
     for name in settings.drawn.keys() & {*FIELDS}:
         drawn = _dimension_of_field(settings, name)
         fields[name] = drawn.choices[0] if name in WORDS else _checked_field(settings, name, drawn.largest)
     if recipe.steps is None and settings.tasks > 1 and "steps" not in settings.drawn:
-        fields["steps"] = None  # the file says it of the others
+        fields["steps"] = None  # the file sets it for the other tasks
     if fields["steps"] is not None and recipe.steps is None:
         raise ConfigError(
             f"{settings.file}: steps: {task.name} has a training split, whose epochs have no steps to set."
@@ -97,19 +97,19 @@ def _resolve_fields(settings: CellSettings, task: TaskSpec, model: ModelSpec, re
         raise ConfigError(f"{settings.file}: model.{model.name}: {error}") from None
     uses_drops = "drops" in _possible_words(settings, fields, "schedule")
     if settings.fixed.get("drops") and not uses_drops and "schedule" not in settings.cell:
-        raise ConfigError(f"{settings.file}: drops means nothing with schedule {fields['schedule']}. Remove it.")
+        raise ConfigError(f"{settings.file}: drops has no effect with schedule {fields['schedule']}. Remove it.")
     return {**fields, "drops": tuple(d for d in fields["drops"] if d < fields["epochs"] and uses_drops)}
 
 
 def _training_numbers(
     settings: CellSettings, task: TaskSpec, model: ModelSpec, words: Sequence[Sequence[Any]]
 ) -> dict[str, dict[str, Param]]:
-    """Return the training numbers that have a meaning under some of these optimisers and schedules."""
+    """Return the training numbers that have an effect under some of these optimisers and schedules."""
     groups = groups_of(task, model)
     params: dict[str, dict[str, Param]] = {}
-    for word, known, names in zip(WORDS, (optimisers(), schedules()), words, strict=True):
-        if wrong := [name for name in names if name not in known]:
-            raise ConfigError(f"{settings.at(word)}: {did_you_mean(word, str(wrong[0]), known)}")
+    for word, registered, names in zip(WORDS, (optimisers(), schedules()), words, strict=True):
+        if unknown := [name for name in names if name not in registered]:
+            raise ConfigError(f"{settings.at(word)}: {did_you_mean(word, str(unknown[0]), registered)}")
     for optimiser, schedule in product(*words):
         for param in training_params(optimiser, schedule, groups):
             params.setdefault(param.name, {})[f"{optimiser}/{schedule}"] = param
@@ -119,10 +119,10 @@ def _training_numbers(
 def _check_unknown(
     settings: CellSettings, name: str, task: TaskSpec, model: ModelSpec, fields: Mapping[str, Any]
 ) -> None:
-    """Raise ConfigError for a name that means nothing in this cell, unless it does in another cell of the grid."""
+    """Raise ConfigError for a name that has no effect in this cell, unless it has one in another cell of the grid."""
     if name in {p.name for p in model.params}:
         raise ConfigError(
-            f"{settings.at(name)}: {name} means nothing with {model_title(model, settings.options(model))}. Remove it."
+            f"{settings.at(name)}: {name} has no effect with {model_title(model, settings.options(model))}. Remove it."
         )
     elsewhere = _training_numbers(settings, task, model, [settings.words[word] or [fields[word]] for word in WORDS])
     if name in elsewhere and name not in settings.cell:
@@ -130,10 +130,10 @@ def _check_unknown(
     everywhere = _training_numbers(settings, task, model, [list(optimisers()), list(schedules())])
     if name in everywhere:
         words = " and ".join(f"{word} {' or '.join(_possible_words(settings, fields, word))}" for word in WORDS)
-        raise ConfigError(f"{settings.at(name)}: {name} means nothing with {words}. Remove it.")
-    own = [] if settings.tables.get(name) in ("recipe", "grid") else [p.name for p in (model.lr, *model.params)]
-    kind, more = ("parameter", own) if own else ("word or training number", [*FIELDS])
-    raise ConfigError(f"{settings.at(name)}: {did_you_mean(kind, name, {*everywhere, *FIELDS, *more})}")
+        raise ConfigError(f"{settings.at(name)}: {name} has no effect with {words}. Remove it.")
+    parameters = [] if settings.tables.get(name) in ("recipe", "grid") else [p.name for p in (model.lr, *model.params)]
+    kind, possible_names = ("parameter", parameters) if parameters else ("word or training number", [*FIELDS])
+    raise ConfigError(f"{settings.at(name)}: {did_you_mean(kind, name, {*everywhere, *FIELDS, *possible_names})}")
 
 
 def _checked_value(settings: CellSettings, param: Param, value: Any) -> float:
@@ -147,7 +147,7 @@ def _checked_value(settings: CellSettings, param: Param, value: Any) -> float:
 
 
 def _dimension_of_param(settings: CellSettings, param: Param) -> Dimension:
-    """Return how a parameter, or a training number, is drawn: as the file says, or as it says itself."""
+    """Return how a parameter, or a training number, is drawn: as the file says, or by its default range."""
     choice = settings.drawn.get(param.name)
     if choice is None:
         return Dimension.of(param)

@@ -1,4 +1,4 @@
-"""Read a sweep file: from TOML to a checked ``SweepFile``, or one line that says what is wrong and where."""
+"""Read a sweep file: from TOML to a checked ``SweepFile``, or a one-line error that says what is wrong and where."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from longwave.platform.sweeps.file.schema import RecipeChanges, SweepFile
 from longwave.platform.sweeps.file.values import Budget, Cells, Halving, KnownStudy, Race, Range, Strict, Wider
 
 NAMED = {"longwave.tasks": ("task", "tasks", "variants"), "longwave.models": ("models", "space", "model", "study")}
-"""Fields of a sweep file that hold such names, by the package of what they name."""
+"""Fields of a sweep file with names of tasks and models, by their package."""
 UNION_TAGS = ("a race", "no race", "a range", "a number", "choices", "constrained-int", "literal['auto']")
-"""Parts of pydantic's error locations that name the form of a value it tried, and no key of the file."""
+"""Parts of pydantic's error locations that name a form of value it tried, not a key of the file."""
 MAX_TRIALS = 2_000_000
-"""Of one sweep, retrainings included: a store plans a million in minutes."""
+"""Greatest number of trials of a sweep, retrainings included: planning a million takes minutes."""
 SEARCHES = {"halving", "pruner", "race", "rounds", "sampler", "study", "warm", "wider"}
-"""Keys that mean nothing without a search."""
+"""Keys that have no effect without a search."""
 Checked = TypeVar("Checked", bound=Strict)
 
 
@@ -38,20 +38,20 @@ def with_keys(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return a file's content with canonical names of models and tasks; unknown names stay as they are."""
     resolved = dict(content)
     for package, fields in NAMED.items():
-        known = list_names(package)
+        names = list_names(package)
         for field in fields:
             value = resolved.get(field)
             if isinstance(value, Mapping):
-                resolved[field] = {_key(name, known): table for name, table in value.items()}
+                resolved[field] = {_key(name, names): table for name, table in value.items()}
             elif value is not None:
                 resolved[field] = (
-                    [_key(name, known) for name in value] if isinstance(value, list) else _key(value, known)
+                    [_key(name, names) for name in value] if isinstance(value, list) else _key(value, names)
                 )
     return resolved
 
 
-def _key(name: Any, known: Collection[str]) -> Any:
-    return find_spelling(name, known) if isinstance(name, str) else name
+def _key(name: Any, names: Collection[str]) -> Any:
+    return find_spelling(name, names) if isinstance(name, str) else name
 
 
 def read_sweep(path: Path) -> SweepFile:
@@ -68,7 +68,7 @@ def read_sweep(path: Path) -> SweepFile:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not TOML: {error}.") from None
     except RecursionError:
-        raise ConfigError(f"{path} is no sweep file: its values are nested too deeply.") from None
+        raise ConfigError(f"{path} is not a sweep file: its values are nested too deeply.") from None
     file = check_sweep(content, str(path))
     for plugin in file.plugins:
         add_plugin(path.parent / plugin)
@@ -88,13 +88,13 @@ def check_sweep(content: Mapping[str, Any], origin: str) -> SweepFile:
         raise ConfigError(f"{origin}: tasks: each task once, got {', '.join(file.tasks)}.")
     if file.tasks and file.variant:
         form = f'variants = {{{file.tasks[0]} = "{file.variant}"}}'
-        raise ConfigError(f"{origin}: variant: is for one task; of several give {form}.")
+        raise ConfigError(f"{origin}: variant: is for one task; with several, give {form}.")
     if not file.trials:
         _check_unsearched(file, origin)
     _check_search(file, origin)
     if file.instead_of and (file.trials or file.has_grid):
-        what = "a grid" if file.has_grid else f"trials {file.trials_text}"
-        raise ConfigError(f"{origin}: instead_of: is only for fixed settings, with trials = 0; got {what}.")
+        search = "a grid" if file.has_grid else f"trials {file.trials_text}"
+        raise ConfigError(f"{origin}: instead_of: is only for fixed settings, with trials = 0; got {search}.")
     for name, table in file.model.items():
         _check(_Grid, {"grid": table.get("grid", {})}, f"{origin}: model.{name}")
     if unknown := sorted(file.variants.keys() - set(file.tasks)):
@@ -106,7 +106,7 @@ def check_sweep(content: Mapping[str, Any], origin: str) -> SweepFile:
 
 
 def _check_search(file: SweepFile, origin: str) -> None:
-    """Raise ConfigError for a sampler or a pruner that Optuna has not, or not so."""
+    """Raise ConfigError if the sampler, the pruner or a study cannot be used as the file says."""
     try:
         key = "sampler"
         check_sampler(file.sampler, file.sampler_arguments)
@@ -116,14 +116,14 @@ def _check_search(file: SweepFile, origin: str) -> None:
     except ConfigError as error:
         raise ConfigError(f"{origin}: {key}: {error}") from None
     if file.sampler not in SAMPLERS and learns(file.sampler) and file.rounds == 1 and file.trials:
-        what = f"{file.sampler} learns from earlier rounds, and with rounds = 1 all trials are drawn at once"
-        raise ConfigError(f"{origin}: rounds: {what}. Give how many there are to be, as rounds = 4.")
+        reason = f"{file.sampler} learns from earlier rounds, and with rounds = 1 all trials are drawn at once"
+        raise ConfigError(f"{origin}: rounds: {reason}. Set more rounds, such as rounds = 4.")
     for model, study in file.study.items():
         if redacted(study.storage) != study.storage:
             advice = "The store would keep it. Leave it out, and set PGPASSWORD or ~/.pgpass"
             raise ConfigError(f"{origin}: study.{model}: storage holds a password. {advice}.")
     if file.pruner_arguments and not file.pruner:
-        raise ConfigError(f"{origin}: pruner_arguments: means nothing without a pruner. Name it: pruner = ...")
+        raise ConfigError(f"{origin}: pruner_arguments: has no effect without a pruner. Name it: pruner = ...")
     if file.pruner and file.halving:
         raise ConfigError(f"{origin}: pruner: the file also has successive halving. Keep {file.pruner} or [halving].")
 

@@ -66,45 +66,45 @@ class SweepFile(RecipeChanges):
         name: Names the sweep in the store.
         task, variant: What to train on; the task's default variant if empty.
         tasks, variants: Instead of ``task``, several tasks, and the variants of those that do not take their default.
-        models: Which models.
-        trials: Search trials a model, or a cell; with 0 nothing is searched, and what the file fixes is retrained. The
-            text ``8 per number`` gives a cell so many for each number that its search draws, from 16 to 64 in all.
+        models: The models to train.
+        trials: Search trials of each cell; with 0 there is no search, and the fixed settings are retrained. The text
+            ``8 per number`` gives a cell so many for each number that its search draws, from 16 to 64 in all.
         retrain: Retrainings of each winner, with fresh seeds.
-        seed: Decides all draws and seeds of the search.
-        rule: How a search draws and chooses. 2: each task, variant and model has draws of its own, halving has gates,
-            and a race of fresh seeds chooses the winner. 1, which the first edition has: a model has the same draws on
-            every task, and the best score of the search wins.
+        seed: Determines all draws and seeds of the search.
+        rule: How a search draws and chooses. 2: each task, variant and model has its own draws, halving has gates, and
+            a race with fresh seeds chooses the winner. 1, as in edition 1: a model has the same draws on every task,
+            and the best score of the search wins.
         sampler: One of Optuna's by its class, ``CmaEsSampler``, or a short name in ``space.SAMPLERS``. One that learns,
-            such as ``tpe``, fits the results of earlier ``rounds``, and draws only what has a meaning under the words
+            such as ``tpe``, fits the results of earlier ``rounds``, and draws only what has an effect under the words
             that it drew.
         rounds: Rounds of a search, each drawn by a sampler that knows the results of those before.
-        sampler_arguments: What the sampler is made with, ``{"popsize": 8}``. An argument that is a class of Optuna's
-            is its name, or a table in which ``class`` is that: ``{"class": "TPESampler", "n_startup_trials": 5}``.
-        warm: What a search begins with, counted in its trials: ``published``, the settings that the model's paper found
+        sampler_arguments: Arguments of the sampler, ``{"popsize": 8}``. An argument that is itself a class of Optuna's
+            is given by name, or as a table with ``class``: ``{"class": "TPESampler", "n_startup_trials": 5}``.
+        warm: Settings with which a search begins, counted as trials: ``published``, those that the model's paper found
             best on the task; ``rows``, those of the store's best rows on validation; or both, in that order. Whatever
             they leave open is drawn as usual. Settings outside the space are left out; ``sweep plan`` says why.
-        study: By model, a study of Optuna's whose best trials the search begins with, after those of ``warm``. It is
-            read once, when the sweep is planned.
+        study: By model, an Optuna study with whose best trials the search begins, after those of ``warm``. It is read
+            once, when the sweep is planned.
         pack: Trials a pack; ``auto`` divides the trials over the workers.
         halving: Successive halving, which stops bad trials early.
-        pruner: Or one of Optuna's pruners, ``MedianPruner``, which compares the trials of a round, or under rule 1 of a
-            pack, at the same epoch. Its steps are epochs.
+        pruner: Instead, one of Optuna's pruners, ``MedianPruner``, which compares the trials of a round, or under rule
+            1 of a pack, at the same epoch. Its steps are epochs.
         pruner_arguments: As ``sampler_arguments``.
         race: The race of finalists; ``false`` for none. By default there is one under rule 2.
         precision: ``float32``, ``float64``, or ``bfloat16``: float32 but for the rows that a fused loop on a GPU
             stores.
         selection: The epoch a retraining is scored at: ``best`` by validation, or ``last``.
-        instead_of: Rows that give way to this sweep's row of their task, variant and model, by their whole names. The
-            retrainings of both were compared by validation, so the better setting is trained with other seeds, and only
-            these count in its row. With ``trials = 0``, and one cell a model.
+        instead_of: Rows, by their full names, that this sweep's row of the same task, variant and model replaces. It
+            was chosen by comparing retrainings of both on validation, so it is retrained with other seeds, and only
+            these count. Requires ``trials = 0``, and one cell a model.
         space: By model and name of a parameter, a training number, a size, ``clip``, ``optimiser`` or ``schedule``: a
             range, choices, or a number that fixes it.
         wider: A second search over wider ranges.
         model: By model: budget and static choices that differ, ``{"cornn": {"hidden": 24, "damping": "implicit"}}``,
-            and tables ``recipe`` and ``grid`` of its own.
+            and its own tables ``recipe`` and ``grid``.
         plugins: Files and folders with further models and tasks, relative to the sweep file's folder.
         keep_weights: Whether the weights of retrainings are kept, in the storage beside their checkpoints.
-        budget: What it may cost. Budget, priority, ``plugins`` and ``keep_weights`` may be changed at any time.
+        budget: Upper limits of its cost. Budget, priority, ``plugins`` and ``keep_weights`` may be changed at any time.
         priority: A sweep waits while one of a higher priority runs on the same machine from the same store.
     """
 
@@ -145,7 +145,7 @@ class SweepFile(RecipeChanges):
         return {self.task: self.variant} if self.task else {t: self.variants.get(t, "") for t in self.tasks}
 
     def of_cell(self, numbers: int) -> SweepFile:
-        """Return the file as it is for a cell whose search draws so many numbers: ``trials`` is then exact."""
+        """Return the file for a cell whose search draws so many numbers, with their exact number of ``trials``."""
         if not isinstance(self.trials, PerNumber):
             return self
         return self.model_copy(update={"trials": self.trials.count_trials(numbers)})
@@ -159,12 +159,12 @@ class SweepFile(RecipeChanges):
 
     @property
     def searched(self) -> int:
-        """Search trials of a cell, those of a second search included; the most where they depend on the cell."""
+        """Search trials of a cell, including those of a second search; the maximum if they depend on the cell."""
         return self.trials + (self.wider.trials if self.wider else 0)
 
     @property
     def least_searched(self) -> int:
-        """The fewest search trials that a cell may have."""
+        """Smallest number of search trials that a cell may have."""
         return self.of_cell(0).searched
 
     @property
@@ -181,7 +181,7 @@ class SweepFile(RecipeChanges):
 
     @property
     def trained(self) -> int:
-        """Trials of a cell, those of its race and retrainings included."""
+        """Trials of a cell, including those of its race and retrainings."""
         return self.searched + self.raced + self.retrain
 
     @property

@@ -25,12 +25,12 @@ class CellSettings:
 
     Attributes:
         file: Name of the sweep.
-        tables: The table in which each name stands, for errors; empty for names outside of all tables.
+        tables: The table that contains each name, for errors; empty for names outside of all tables.
         fixed: Values by name: fields, ``drops``, options, parameters and training numbers.
         drawn: What is to be drawn, by name: ranges and choices.
         cell: The part of ``fixed`` that comes from the grid.
         tasks: How many tasks the sweep has.
-        in_time: Whether parameters in units of steps are drawn by the task's time scale, as under rule 2.
+        uses_time_scale: Whether parameters in units of steps are drawn by the task's time scale, as under rule 2.
         words: Optimisers and schedules of all cells of the model, as far as the file fixes them.
     """
 
@@ -40,7 +40,7 @@ class CellSettings:
     drawn: Mapping[str, Range | list[Any]]
     cell: Mapping[str, Any]
     tasks: int
-    in_time: bool
+    uses_time_scale: bool
     words: Mapping[str, Sequence[Any]]
 
     def at(self, name: str) -> str:
@@ -62,7 +62,7 @@ class CellSettings:
         return options
 
     def fields(self, model: ModelSpec) -> dict[str, Any]:
-        """Return the fields of a trial that the file fixes; a name that is an option of the model is none."""
+        """Return the fields of a trial that the file fixes, without names that are options of the model."""
         return {n: v for n, v in self.fixed.items() if n in (*FIELDS, "drops") and n not in model.options}
 
 
@@ -78,10 +78,10 @@ def read_cells(file: SweepFile, model: ModelSpec) -> Iterator[CellSettings]:
         if name in table:
             reason = f"{name} is a parameter: fix it in [space.{model.name}], {name} = {table[name]}"
             raise ConfigError(f"{file.name}: model.{model.name}: {reason}.")
-    own = check_recipe({k: v for k, v in table.items() if k not in options}, f"{file.name}: model.{model.name}")
-    choices, grid = file.space.get(model.name, {}), {**file.grid, **own.grid}
-    recipe = {**file.recipe, **own.recipe}
-    fixed = {**_fixed_outside_tables(file), **_fixed_outside_tables(own), **recipe, **options}
+    changes = check_recipe({k: v for k, v in table.items() if k not in options}, f"{file.name}: model.{model.name}")
+    choices, grid = file.space.get(model.name, {}), {**file.grid, **changes.grid}
+    recipe = {**file.recipe, **changes.recipe}
+    fixed = {**_fixed_outside_tables(file), **_fixed_outside_tables(changes), **recipe, **options}
     _check_once(file.name, model.name, fixed, grid, choices)
     _check_tables(file, model, recipe, grid)
     drawn = {name: choice for name, choice in choices.items() if not isinstance(choice, float | int)}
@@ -91,8 +91,8 @@ def read_cells(file: SweepFile, model: ModelSpec) -> Iterator[CellSettings]:
     words = {word: grid.get(word) or [value for value in [fixed.get(word)] if value] for word in WORDS}
     for values in product(*grid.values()):
         cell = dict(zip(grid, values, strict=True))
-        tasks, in_time = len(file.variant_by_task), file.rule == 2
-        yield CellSettings(file.name, tables, {**fixed, **cell}, drawn, cell, tasks, in_time, words)
+        tasks, uses_time_scale = len(file.variant_by_task), file.rule == 2
+        yield CellSettings(file.name, tables, {**fixed, **cell}, drawn, cell, tasks, uses_time_scale, words)
 
 
 def _fixed_outside_tables(changes: RecipeChanges) -> dict[str, Any]:
@@ -108,22 +108,22 @@ def _check_once(
         (fixed, choices, f"both fixed and in [space.{model}]"),
         (grid, choices, f"both in the grid and in [space.{model}]"),
     ):
-        if twice := [name for name in a if name in b]:
-            raise ConfigError(f"{file}: {model}: {twice[0]} is {how}. Keep one.")
+        if duplicates := [name for name in a if name in b]:
+            raise ConfigError(f"{file}: {model}: {duplicates[0]} is {how}. Keep one.")
 
 
 def _check_tables(file: SweepFile, model: ModelSpec, recipe: Mapping[str, Any], grid: Mapping[str, Any]) -> None:
-    own = {model.lr.name, *(param.name for param in model.params)}
+    parameters = {model.lr.name, *(param.name for param in model.params)}
     space = file.space.get(model.name, {})
-    for table, names, wrong, what in (
+    for table, names, misplaced_names, advice in (
         ("recipe", recipe, model.options, f"an option: give it in [model.{model.name}]"),
-        ("recipe", recipe, own, f"a parameter: fix it in [space.{model.name}]"),
+        ("recipe", recipe, parameters, f"a parameter: fix it in [space.{model.name}]"),
         ("recipe", recipe, OUTSIDE_TABLES, "no word or training number: give it outside of that table"),
         ("grid", file.grid, model.options, f"an option: give it in [model.{model.name}.grid]"),
-        ("grid", grid, own, f"a parameter: give choices in [space.{model.name}]"),
+        ("grid", grid, parameters, f"a parameter: give choices in [space.{model.name}]"),
         ("grid", grid, ("drops",), "not for a grid: fix it"),
         (f"space.{model.name}", space, model.options, f"an option: give it in [model.{model.name}.grid]"),
         (f"space.{model.name}", space, ("drops",), "not drawn: fix it"),
     ):
-        if misplaced := [name for name in names if name in wrong]:
-            raise ConfigError(f"{file.name}: {table}: {misplaced[0]} is {what}.")
+        if misplaced := [name for name in names if name in misplaced_names]:
+            raise ConfigError(f"{file.name}: {table}: {misplaced[0]} is {advice}.")

@@ -1,4 +1,4 @@
-"""What a value or a table in a sweep file may be: numbers, words, ranges and choices; successive halving, a budget."""
+"""Types of the values and tables in a sweep file: numbers, words, ranges, choices; successive halving, a budget."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ def _check_distinct(values: list[Any]) -> list[Any]:
     return values
 
 
-def _form_of(wish: Any) -> str:
-    return "a range" if isinstance(wish, dict | Range) else "choices" if isinstance(wish, list) else "a number"
+def _form_of(value: Any) -> str:
+    return "a range" if isinstance(value, dict | Range) else "choices" if isinstance(value, list) else "a number"
 
 
 LARGEST = 2**31 - 1
-"""Of sizes and counts."""
+"""Greatest size or count."""
 Count = Annotated[int, Field(gt=0, le=LARGEST)]
 Value = Annotated[Any, AfterValidator(_check_value)]
 Cells = Annotated[list[Annotated[Any, AfterValidator(_check_setting)]], AfterValidator(_check_distinct)]
 
 
 class Strict(BaseModel):
-    """A part of a sweep file: no key but its own, each of its type."""
+    """A part of a sweep file. It accepts no unknown keys, and each value only in its own type."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
@@ -71,12 +71,12 @@ class Range(Strict):
 
 
 class KnownStudy(Strict):
-    """A study of Optuna's, with whose best complete trials the search of a model begins.
+    """An Optuna study, with whose best complete trials the search of a model begins.
 
     Attributes:
         storage: URL of Optuna's storage.
-        name: Of the study; may be left out where the storage holds only one.
-        best: How many of its trials.
+        name: Of the study; may be left out if the storage has only one.
+        best: Number of its trials.
     """
 
     storage: str
@@ -102,20 +102,20 @@ SearchValue = Annotated[
     | Annotated[list[Value], AfterValidator(_check_distinct), Tag("choices")],
     Discriminator(_form_of),
 ]
-"""What a search is to draw: from a range, one of some choices, or a number that is fixed."""
+"""What a search draws: a number from a range, one of some choices, or a fixed number."""
 
 
 class PerNumber(int):
-    """Trials for each number that a search draws; as an integer it is the most that a cell has."""
+    """Trials for each number that a search draws; as an integer it is the maximum of a cell."""
 
     LEAST, MOST = 16, 64
     FORM = re.compile(r"([1-9]\d?) per number")
 
     def __new__(cls, each: int) -> PerNumber:
         """Return so many trials for each number."""
-        made = super().__new__(cls, cls.MOST)
-        made.each = each
-        return made
+        trials = super().__new__(cls, cls.MOST)
+        trials.each = each
+        return trials
 
     each: int
 
@@ -142,19 +142,19 @@ Trials = Annotated[
 
 
 class Halving(Strict):
-    """Successive halving: after ``first``, ``first`` · ``eta``, ... epochs the best 1/``eta`` of a cohort go on.
+    """Successive halving: after ``first``, ``first`` · ``eta``, ... epochs the best 1/``eta`` of a cohort continue.
 
     Attributes:
         eta: What a cohort is divided by at each rung.
         first: Epochs to the first rung; each further one is ``eta`` times as far.
         cohort: Number of trials that compete; by default those of one pack. With a number they may train in several
             packs, which wait for each other at each rung and free their workers meanwhile; trials of different words
-            and sizes compete too. Which trials go on does not depend on packs and workers. The last cohort of a round
-            is smaller where the number does not divide it.
-        gate: Under rule 2: a rung stops trials only where at least a quarter of those that compete beat the constant
-            predictor on validation by a tenth of its error; else all go on, at most ``gate_most`` of them, drawn by the
-            cohort's name and the epoch.
-        gate_most: How many go on at most where a gate is closed.
+            and sizes compete too. Which trials continue does not depend on packs and workers. The last cohort of a
+            round is smaller if the number does not divide the round.
+        gate: Under rule 2: a rung stops trials only if at least a quarter of those that compete beat the constant
+            predictor on validation by a tenth of its error; otherwise all continue, but at most ``gate_most`` of them,
+            drawn with a seed from the cohort's name and the epoch.
+        gate_most: Greatest number of trials that continue if the gate is closed.
     """
 
     eta: Annotated[int, Field(ge=2, le=LARGEST)] = ETA
@@ -167,16 +167,16 @@ class Halving(Strict):
 class Race(Strict):
     """A race between search and retraining, in which fresh trainings on validation data choose the winner.
 
-    The best ``finalists`` of a cell's search train whole with ``seeds`` fresh seeds, the same for all of them; then the
+    The best ``finalists`` of a cell's search train to the end with ``seeds`` fresh seeds, the same for all; then the
     ``best`` of these with ``more``. The mean of the logs of their validation errors decides. The trainings of the
-    search are not used again, and the retrainings have other seeds. Defaults: ``make honesty WORDS=selection`` has
-    compared them with other rules.
+    search are not used again, and the retrainings have other seeds. ``make honesty WORDS=selection`` compares the
+    defaults with other rules.
 
     Attributes:
         finalists: How many settings of the search take part.
         seeds: Fresh seeds of each finalist.
-        best: How many of the finalists go on.
-        more: Further seeds of each that goes on.
+        best: How many of the finalists continue.
+        more: Further seeds of each that continues.
     """
 
     finalists: Annotated[int, Field(ge=2, le=64)] = RACE["finalists"]
@@ -192,7 +192,7 @@ class Race(Strict):
 
 RaceOrNone = Annotated[
     Annotated[Race, Tag("a race")] | Annotated[Literal[False], Tag("no race")],
-    Discriminator(lambda wish: "no race" if wish is False else "a race"),
+    Discriminator(lambda value: "no race" if value is False else "a race"),
 ]
 """A race as a file describes it, or ``false``."""
 

@@ -1,4 +1,4 @@
-"""A sweep as it was planned: its file and its cells. The store keeps this plan, which is all that resuming needs."""
+"""A planned sweep: its file and its cells. The store keeps this plan, which is all that resuming needs."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from longwave.platform.sweeps.file.schema import SweepFile
 
 @dataclass(frozen=True)
 class WarmStart:
-    """A setting that a search is to begin with.
+    """A setting with which a search begins.
 
     Attributes:
         source: Where it is from: ``"LEM, Appendix A, Table 8, ncifar"``, ``"row 0123456789ab, valid 0.02"``.
-        values: By name, its values of what the search draws.
+        values: Its values, by name, of what the search draws.
         differing: Sizes of the source that differ from the cell's: ``"hidden 128"``; empty if none does.
         out: Why the search cannot use it; empty if it lies inside the space.
     """
@@ -41,7 +41,7 @@ class WarmStart:
 
 @dataclass(frozen=True)
 class CellPlan:
-    """One cell of a sweep: a model on a task, with one choice of what a grid varies. Each cell is searched by itself.
+    """One cell of a sweep: a model on a task, with one choice of what a grid varies. Each cell has its own search.
 
     Attributes:
         base: The trial that all trials of the cell are copies of; its ``params`` holds what is fixed.
@@ -54,10 +54,10 @@ class CellPlan:
         positions: Positions of an example that a pack holds at a time, such as steps of a sequence; 0 if unknown.
         other_numbers: Numbers that training keeps of an example in addition to a layer's states; 0 if unknown.
         recipe: Fields of the recipe that rows are compared with, by name; None in plans of older versions.
-        numbers: Defaults of the training numbers that are given or drawn.
-        warm: Settings for its search to begin with, including those outside its space.
-        perfect, floor: Metric without an error, None where it has none; and the least error that counts, as on boards.
-        gate: Validation metric of a tenth less error than the constant predictor's, which trials must beat at a rung;
+        numbers: Defaults of the training numbers that are set or drawn.
+        warm: Settings with which its search begins, including those outside its space.
+        perfect, floor: Metric of a perfect model, None if there is none; and the least error that counts, as on boards.
+        gate: Validation metric with a tenth less error than the constant predictor, which trials must beat at a rung;
             None without gates.
     """
 
@@ -104,11 +104,11 @@ class CellPlan:
         fields |= {"places": self.positions, "beside": self.other_numbers}
         space, about = [dimension.to_dict() for dimension in self.space], self.about and self.about.to_dict()
         numbers = {name: dict(defaults) for name, defaults in self.numbers.items()}
-        more: dict[str, Any] = {"warm": [start.to_dict() for start in self.warm]} if self.warm else {}
-        more |= {"wider": [dimension.to_dict() for dimension in self.wider]} if self.wider else {}
+        optional: dict[str, Any] = {"warm": [start.to_dict() for start in self.warm]} if self.warm else {}
+        optional |= {"wider": [dimension.to_dict() for dimension in self.wider]} if self.wider else {}
         scale = {"perfect": self.perfect, "floor": self.floor or None, "gate": self.gate}
-        more |= {name: value for name, value in scale.items() if value is not None}
-        return {**fields, "base": self.base.to_dict(), "space": space, "about": about, "numbers": numbers, **more}
+        optional |= {name: value for name, value in scale.items() if value is not None}
+        return {**fields, "base": self.base.to_dict(), "space": space, "about": about, "numbers": numbers, **optional}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> CellPlan:

@@ -1,7 +1,7 @@
-"""The race between search and retraining: finalists train whole with fresh seeds, and validation chooses the winner.
+"""The race between search and retraining: finalists train with fresh seeds, and validation chooses the winner.
 
-The best scores of a search are in part luck of one seed. Here the best settings meet the same fresh seeds; what the
-search trained is not used again, and no printed retraining has one of these seeds.
+The best scores of a search are partly luck of one seed. In a race the best settings are trained to the end with the
+same fresh seeds; the trainings of the search are not used again, and no retraining has one of these seeds.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ def next_heat(
 def choose_by_race(
     scale: Scale, search: Sequence[TrialConfig], raced: Sequence[TrialConfig], ends: Ends
 ) -> TrialConfig | None:
-    """Return the winner of a race that is over, as its search trained it; None where the search left no finalist.
+    """Return the winner of a finished race, as a trial of its search; None if the search has no finalist.
 
-    Of the settings with the most trainings in the race it is that with the fewest diverged ones, then with the smallest
-    mean of the logs of its validation errors, then the one with fewer parameters.
+    Among the settings with the most trainings in the race it is the one with the fewest diverged ones, then with the
+    smallest mean of the logs of its validation errors, then with the fewest parameters.
     """
     finalists = list_finalists(scale, search, ends)
     heats = {config.row: sum(c.row == config.row for c in raced) for config in finalists}
@@ -60,9 +60,9 @@ def choose_by_race(
 
 
 def list_finalists(scale: Scale, search: Sequence[TrialConfig], ends: Ends) -> list[TrialConfig]:
-    """Return the settings of a search, each once, the best first: trained whole, then by how far halving let them go.
+    """Return the settings of a search, each once, the best first: those trained to the end, then by number of epochs.
 
-    Of equally long trainings the better validation score goes first, then fewer parameters, then the smaller id.
+    Among equally long trainings the better validation score comes first, then fewer parameters, then the smaller id.
     """
 
     def order(config: TrialConfig) -> tuple[float, float, int, str]:
@@ -91,7 +91,7 @@ def _order_by_race(
 
 
 def _mean_error(scale: Scale, scores: Sequence[float]) -> float:
-    """Return the mean of the logs of errors, or of the errors where the metric has no perfect score."""
+    """Return the mean of the logs of errors, or of the errors if the metric has no perfect score."""
     logs = scale.log_errors(scores)
     return math.fsum(logs) / len(logs) if logs else math.inf
 

@@ -53,7 +53,7 @@ def find_edges(sweep: Sweep, store: Store, name: str) -> tuple[list[AtEdge], lis
     Args:
         sweep: With its spaces.
         store: Where its trials are.
-        name: Of the sweep in the store; an imported one may differ from its file's.
+        name: Of the sweep in the store; for an imported one it may differ from its file's.
     """
     edges, unfinished = list[AtEdge](), list[str]()
     for cell, planned in zip(sweep.cells, group_by_cell(sweep, store.planned(name)), strict=True):
@@ -65,15 +65,15 @@ def find_edges(sweep: Sweep, store: Store, name: str) -> tuple[list[AtEdge], lis
     return edges, unfinished
 
 
-def edges_of_winner(cell: CellPlan, best: TrialConfig) -> Iterator[AtEdge]:
-    """Yield the numbers of a cell's winner at an edge of what both searches drew from; choices have no ends."""
-    drawn = drawn_values(cell, best)
+def edges_of_winner(cell: CellPlan, winner: TrialConfig) -> Iterator[AtEdge]:
+    """Yield the numbers of a cell's winner at an edge of the range of both its searches; choices have no edges."""
+    drawn = drawn_values(cell, winner)
     for d in map(join_dimensions, cell.space, cell.wider or cell.space):
         value = drawn.get(d.name)
         if d.choices or d.low == d.high or value is None or isinstance(value, str):
             continue
         if end := edge_of(value, d.low, d.high, d.log):
-            yield AtEdge(cell.label, best.row, d.name, value, d.low, d.high, end)
+            yield AtEdge(cell.label, winner.row, d.name, value, d.low, d.high, end)
 
 
 def widen_ranges(sweep: Sweep, edges: Sequence[AtEdge]) -> dict[str, dict[str, Range]]:
@@ -86,29 +86,29 @@ def widen_ranges(sweep: Sweep, edges: Sequence[AtEdge]) -> dict[str, dict[str, R
         edges: Its numbers at edges.
 
     Raises:
-        ConfigError: It has a second search already.
+        ConfigError: The sweep already has a second search.
     """
     _check_no_second_search(sweep)
     names, space = {edge.name for edge in edges}, dict[str, dict[str, Range]]()
     for cell in sweep.cells:
-        known = _params(cell)
+        params = _params(cell)
         for d in cell.space:
-            if d.name in names & known.keys() and not d.choices and (new := _widen(d, known[d.name])) != d:
+            if d.name in names & params.keys() and not d.choices and (new := _widen(d, params[d.name])) != d:
                 space.setdefault(cell.base.model, {})[d.name] = Range(low=new.low, high=new.high, log=new.log)
     return space
 
 
 def boxes_of_winners(sweep: Sweep, store: Store, name: str) -> dict[str, dict[str, Range]]:
-    """Return, by model and name, the ranges of a second search of rule 2: a box round the winners of each model.
+    """Return, by model and name, the ranges of a second search of rule 2: a box around the winners of each model.
 
     It reaches half a decade beyond them, or a quarter of a range that is not logarithmic, and leaves the first range
-    only at an end where a winner sits.
+    only at an end where a winner lies.
 
     Args:
         sweep, store, name: As of ``find_edges``.
 
     Raises:
-        ConfigError: It has a second search already.
+        ConfigError: The sweep already has a second search.
     """
     _check_no_second_search(sweep)
     space: dict[str, dict[str, Range]] = {}
@@ -116,12 +116,12 @@ def boxes_of_winners(sweep: Sweep, store: Store, name: str) -> dict[str, dict[st
         retrainings = [a.id for a in planned if a.phase == "retrain"]
         for trial in store.trials_by_id(retrainings[:1]):
             ends = {(edge.name, edge.end) for edge in edges_of_winner(cell, trial.config)}
-            values, known = drawn_values(cell, trial.config), _params(cell)
+            values, params = drawn_values(cell, trial.config), _params(cell)
             boxes = space.setdefault(cell.base.model, {})
             for d in cell.space:
                 value = values.get(d.name)
-                if d.name in known and isinstance(value, float) and not d.choices and d.low < d.high:
-                    box = _box_round(d, value, known[d.name], {end for of, end in ends if of == d.name})
+                if d.name in params and isinstance(value, float) and not d.choices and d.low < d.high:
+                    box = _box_round(d, value, params[d.name], {end for name, end in ends if name == d.name})
                     boxes[d.name] = _join_ranges(boxes.get(d.name, box), box)
     return space
 

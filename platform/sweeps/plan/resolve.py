@@ -1,4 +1,4 @@
-"""From a sweep file to a plan: every name looked up, every range checked, every published default filled in."""
+"""Turn a sweep file into a plan."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def used_models_and_tasks(sweep: Sweep) -> list[CatalogueEntry]:
 
 
 def _check_batch_type(file: SweepFile, task: TaskSpec, model: ModelSpec, batch: Batch) -> None:
-    """Raise ConfigError where the model cannot read the task's batches, or what it needs is not installed."""
+    """Raise ConfigError if the model cannot read the task's batches, or what it needs is not installed."""
     if missing := model.lacks():
         raise ConfigError(f"{file.name}: models: {model.name}: {missing}")
     reads, batch_type = model.layer.READS, type(batch)
@@ -138,7 +138,7 @@ def _plan_cell(
 def _widened_space(
     file: SweepFile, settings: CellSettings, task: TaskSpec, variant: str, model: ModelSpec, first: ResolvedCell
 ) -> tuple[Dimension, ...]:
-    """Return the space of a cell's second search; under rule 1 its ranges must hold those of the first."""
+    """Return the space of a cell's second search; under rule 1 its ranges must contain those of the first."""
     assert file.wider
     ranges, where = file.wider.space.get(model.name, {}), f"wider.space.{model.name}"
     drawn = {d.name: d for d in first.space if not d.choices}
@@ -148,27 +148,29 @@ def _widened_space(
     resolved = resolve_cell(replace(settings, drawn={**settings.drawn, **ranges}, tables=tables), task, variant, model)
     for d in resolved.space if file.rule == 1 else ():
         if d.name in ranges and not (d.low <= drawn[d.name].low and d.high >= drawn[d.name].high):
-            held = f"the first search's {drawn[d.name].low:g} to {drawn[d.name].high:g}"
-            raise ConfigError(f"{file.name}: {where}: {d.name} must hold {held}, got {d.low:g} to {d.high:g}.")
+            first_range = f"the first search's {drawn[d.name].low:g} to {drawn[d.name].high:g}"
+            raise ConfigError(
+                f"{file.name}: {where}: {d.name} must contain {first_range}, got {d.low:g} to {d.high:g}."
+            )
     _check_halving(file, resolved)
     return resolved.space
 
 
 def _check_nothing_drawn(file: SweepFile, model: ModelSpec, resolved: ResolvedCell) -> None:
-    """Raise ConfigError where a sweep without a search leaves something to be drawn."""
+    """Raise ConfigError if a sweep without a search leaves something to be drawn."""
     if resolved.space and not file.trials:
-        what = f"with 0 no search chooses {resolved.space[0].name} of {model.name}"
-        raise ConfigError(f"{file.name}: trials: {what}. Fix it in [space.{model.name}], or give search trials.")
+        reason = f"with 0 no search chooses {resolved.space[0].name} of {model.name}"
+        raise ConfigError(f"{file.name}: trials: {reason}. Fix it in [space.{model.name}], or give search trials.")
 
 
 def _check_halving(file: SweepFile, resolved: ResolvedCell) -> None:
-    """Raise ConfigError where halving, or a pruner, would compare trials that differ in length, or share no pack."""
+    """Raise ConfigError if halving, or a pruner, would compare trials of different lengths, or in different packs."""
     if not file.stops_early:
         return
     key = "halving" if file.halving else "pruner"
     if any(d.name == "epochs" for d in resolved.space):
         raise ConfigError(
-            f"{file.name}: {key}: epochs is searched, but trials that compete must have one length. Fix it."
+            f"{file.name}: {key}: epochs is searched, but trials that compete must have the same length. Fix it."
         )
     for d in resolved.space if not file.joint_packs else ():
         defaults = resolved.numbers.get(d.name, {}).values()

@@ -1,4 +1,4 @@
-"""The search of each cell of a sweep in the store, as a study of Optuna's holds it."""
+"""The search of each cell of a stored sweep, in the form of an Optuna study."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from longwave.platform.sweeps.plan.trials import drawn_values, group_by_cell
 
 
 def read_searches(store: Store, name: str, model: str = "") -> list[CellSearch]:
-    """Return the search of each cell of a sweep, with the trials that have ended.
+    """Return the search of each cell of a sweep, or only of one model's, with the trials that have ended.
 
-    Of one model alone, if one is named. Studies are named as the sweep; where it has several cells, ``SWEEP: CELL``.
+    A study has the name of the sweep; if there are several cells, ``SWEEP: CELL``.
 
     Raises:
         ConfigError: There is no such sweep.
@@ -38,11 +38,11 @@ def read_searches(store: Store, name: str, model: str = "") -> list[CellSearch]:
 
 def _study_trials(store: Store, cell: CellPlan, planned: list[PlannedTrial]) -> Iterator[StudyTrial]:
     ended = [a.id for a in planned if a.phase == "search" and not a.open]
-    known, curves = {t.config.id: t for t in store.trials_by_id(ended)}, defaultdict[str, list[Point]](list)
+    trial_by_id, curves = {t.config.id: t for t in store.trials_by_id(ended)}, defaultdict[str, list[Point]](list)
     for point in store.curves(ended):
         curves[point.trial].append(point)
     for trial in ended:
-        config, run, curve = known[trial].config, known[trial].run, curves[trial]
+        config, run, curve = trial_by_id[trial].config, trial_by_id[trial].run, curves[trial]
         assert run
         facts = {"seed": config.seed, "row": config.row, "epochs": run.epochs} | (
             {"why": run.reason} if run.reason else {}

@@ -1,4 +1,4 @@
-"""Seeds of a sweep: of draws, search trials, races and retrainings. None of a later part is one of an earlier."""
+"""Seeds of a sweep: of draws, search trials, races and retrainings. No later part uses a seed of an earlier one."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from longwave.platform.records.seeds import seed_key
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.sweeps.file.schema import SweepFile
 
-MOST_CHOOSING = 1000
-"""Retrainings of a row that chose it, at most, whose seeds are not used again."""
+MAX_CHOOSING = 1000
+"""Greatest number of retrainings that chose a row, whose seeds are not used again."""
 
 
 def draw_seed(file: SweepFile, cell: TrialConfig, index: int) -> int:
@@ -35,7 +35,7 @@ def race_seeds(file: SweepFile, cell: TrialConfig) -> list[int]:
 def retraining_seeds(file: SweepFile, winner: TrialConfig) -> list[int]:
     """Return the seeds of a winner's retrainings, which follow from its configuration.
 
-    Where retrainings chose the winner, its own are others.
+    If earlier retrainings chose the winner, their seeds are not used again.
     """
     source = (seed_key(winner),)
     if file.instead_of:
@@ -45,14 +45,14 @@ def retraining_seeds(file: SweepFile, winner: TrialConfig) -> list[int]:
 
 
 def _first_retraining_seeds(source: tuple[object, ...]) -> set[int]:
-    """Return the seeds that a configuration's earlier retrainings can have had, of at most ``MOST_CHOOSING``."""
-    return set(islice(_fresh_seeds("retrain", source, ()), MOST_CHOOSING))
+    """Return the seeds that a configuration's earlier retrainings can have had, of at most ``MAX_CHOOSING``."""
+    return set(islice(_fresh_seeds("retrain", source, ()), MAX_CHOOSING))
 
 
 def _source(file: SweepFile, cell: TrialConfig) -> tuple[object, ...]:
-    """Return what the seeds of a search follow from: the cells of a grid over one model share their draws.
+    """Return what the seeds of a search follow from. The cells of a model's grid share their draws.
 
-    Under rule 1 a model had the same draws on every task, so that a lucky one was lucky everywhere.
+    Under rule 1 a model has the same draws on every task, so that a lucky draw is lucky everywhere.
     """
     return (file.seed, cell.task, cell.variant, cell.model) if file.rule == 2 else (file.seed, cell.model)
 

@@ -1,6 +1,6 @@
-"""A sweep in the store: written with its plan, read back, and which of its trials are missing.
+"""Write a sweep to the store with its plan, read it back, and find which of its trials are missing.
 
-Missing trials follow from the stored plan alone: models, tasks and data are not loaded.
+These follow from the stored plan alone: models, tasks and data are not loaded.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ VERSIONS = ("task_version", "data", "model_version", "protocol")
 
 
 def store_plan(sweep: Sweep, store: Store) -> Sweep:
-    """Write a sweep to the store with its plan, and return that; of one that is there already, the stored plan.
+    """Write a sweep to the store with its plan, and return the plan; the stored one if the store has the sweep.
 
     Raises:
         ConfigError: Another sweep has the name, this one was planned under other versions, or a plugin breaks a rule.
@@ -58,11 +58,11 @@ def _check_versions(sweep: Sweep, stored: Sweep) -> None:
     """Raise ConfigError if a stored sweep was planned under other versions than those of today."""
     for ours, theirs in zip(sweep.cells, stored.cells, strict=True):
         for field in VERSIONS:
-            here, then = getattr(ours.base, field), getattr(theirs.base, field)
-            if here != then:
-                what = f"{field.replace('_', ' ')} {then} of {ours.base.model} on {ours.base.task}"
+            current, planned = getattr(ours.base, field), getattr(theirs.base, field)
+            if current != planned:
+                version = f"{field.replace('_', ' ')} {planned} of {ours.base.model} on {ours.base.task}"
                 raise ConfigError(
-                    f"The sweep {stored.file.name!r} was planned with {what}; here is {here}. Rename the sweep."
+                    f"The sweep {stored.file.name!r} was planned with {version}, which is now {current}. Rename the sweep."
                 )
 
 
@@ -70,7 +70,7 @@ def restore_plugins(configs: Iterable[TrialConfig]) -> None:
     """Restore the plugins of some trials in the versions under which these were planned.
 
     Raises:
-        ConfigError: A plugin is gone; the message says what to do.
+        ConfigError: A plugin is missing; the message says what to do.
     """
     for task, model in {((c.task, c.task_version), (c.model, c.model_version)) for c in configs}:
         pin_as_planned("task", *task)
@@ -99,7 +99,7 @@ def stored_settings(file: SweepFile) -> dict[str, Any]:
 
 
 def read_sweep_plan(store: Store, name: str) -> Sweep:
-    """Return the sweep ``name`` with the plan that the store has of it.
+    """Return the sweep ``name`` with its stored plan.
 
     Raises:
         ConfigError: There is no such sweep.
@@ -112,17 +112,17 @@ def read_sweep_plan(store: Store, name: str) -> Sweep:
 
 
 def missing_trials(sweep: Sweep, store: Store) -> list[PlannedTrial]:
-    """Return the trials of the sweep that have not ended, after planning those that follow from what has."""
+    """Return the trials of the sweep that have not ended, after planning those that follow from ended ones."""
     return [a for a in plan_trials(sweep, store) if a.open]
 
 
 def plan_trials(sweep: Sweep, store: Store) -> list[PlannedTrial]:
-    """Return all trials of the sweep, after planning those that follow from what has ended."""
+    """Return all trials of the sweep, after planning those that follow from ended ones."""
     while True:
         planned = store.planned(sweep.file.name)
-        there = {a.id for a in planned}
+        known_ids = {a.id for a in planned}
         if new := [
-            (cell, config) for cell, config in _following_trials(sweep, store, planned) if config.id not in there
+            (cell, config) for cell, config in _following_trials(sweep, store, planned) if config.id not in known_ids
         ]:
             about = _descriptions(sweep, new)
             cells, configs = [cell for cell, _ in new], [config for _, config in new]
@@ -132,7 +132,7 @@ def plan_trials(sweep: Sweep, store: Store) -> list[PlannedTrial]:
 
 
 def is_over(sweep: Sweep, store: Store, planned: Sequence[PlannedTrial]) -> bool:
-    """Return whether all trials of the sweep have ended and none follows from them; nothing is written."""
+    """Return whether all trials of the sweep have ended and no further one follows from them. Writes nothing."""
     return not any(a.open for a in planned) and next(_following_trials(sweep, store, planned), None) is None
 
 
@@ -167,14 +167,14 @@ def _descriptions(sweep: Sweep, trials: Sequence[tuple[int, TrialConfig]]) -> li
 
 
 def _plan_from_trials(file: SweepFile, store: Store) -> Sweep:
-    """Return a sweep without a stored plan, such as an imported one: its cells follow from its trials if it can be."""
+    """Return a sweep without a stored plan, such as an imported one: if possible with cells taken from its trials."""
     firsts: dict[str, str] = {}
     for trial in store.planned(file.name):
         firsts.setdefault(trial.model, trial.id)
-    known = {t.config.model: t for t in store.trials_by_id(list(firsts.values()))}
-    if file.tasks or file.has_grid or not {*file.models} <= known.keys():
+    first_trials = {t.config.model: t for t in store.trials_by_id(list(firsts.values()))}
+    if file.tasks or file.has_grid or not {*file.models} <= first_trials.keys():
         return with_search_spaces(Sweep(file, ()))
-    samples = [(known[model].config, known[model].about) for model in file.models]
+    samples = [(first_trials[model].config, first_trials[model].about) for model in file.models]
     cells = (CellPlan(base, (), about.goal, about.metric, base.model, about) for base, about in samples)
     return Sweep(file, tuple(cells))
 
@@ -184,8 +184,8 @@ def _drawable(sweep: Sweep, planned: Sequence[PlannedTrial]) -> Sweep:
     return (
         sweep
         if all(
-            len(mine) >= sweep.file.of_cell(len(cell.space)).searched
-            for cell, mine in zip(sweep.cells, group_by_cell(sweep, planned), strict=True)
+            len(trials) >= sweep.file.of_cell(len(cell.space)).searched
+            for cell, trials in zip(sweep.cells, group_by_cell(sweep, planned), strict=True)
         )
         else with_search_spaces(sweep)
     )
@@ -203,10 +203,10 @@ def with_search_spaces(sweep: Sweep) -> Sweep:
 def search_curves(store: Store, rows: Iterable[Row]) -> list[SearchCurve]:
     """Return the search of each model's best row on each task of ``rows``; see ``budgets``."""
     rows = list(rows)
-    learned = [
+    dependent = [
         name for name in sorted({name for row in rows for name in row.sweeps}) if draws_are_dependent(store, name)
     ]
-    return budgets(rows, lambda row: store.search_runs(row.config), learned)
+    return budgets(rows, lambda row: store.search_runs(row.config), dependent)
 
 
 def draws_are_dependent(store: Store, sweep: str) -> bool:

@@ -1,4 +1,4 @@
-"""Which trials a sweep needs, given how the earlier ones ended. Pure: nothing is run, and no data are read."""
+"""Which trials a sweep needs, given how the earlier ones ended. Pure functions: they run nothing and read no data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from longwave.platform.sweeps.plan.seeds import draw_seed, retraining_seeds, sea
 
 
 def next_round(
-    file: SweepFile, cell: CellPlan, before: Sequence[TrialConfig], ends: Mapping[str, Run]
+    file: SweepFile, cell: CellPlan, earlier: Sequence[TrialConfig], ends: Mapping[str, Run]
 ) -> list[TrialConfig]:
     """Return the search trials of the next round; none after the last.
 
@@ -32,30 +32,30 @@ def next_round(
     Args:
         file: The sweep.
         cell: One of its cells.
-        before: All trials of earlier rounds, which have ended.
+        earlier: All trials of earlier rounds, which have ended.
         ends: How they ended, by id.
     """
-    done, sized = len(before), file.of_cell(len(cell.space))
-    index, n = _round_size(sized, done)
+    count, sized = len(earlier), file.of_cell(len(cell.space))
+    index, n = _round_size(sized, count)
     if n == 0:
         return []
     seed = draw_seed(file, cell.base, 0 if keeps_state(file.sampler) else index)
-    space = cell.space if done < sized.trials else cell.wider
+    space = cell.space if count < sized.trials else cell.wider
     if learns(file.sampler):
         space = tuple(sorted(space, key=lambda d: d.name not in WORDS))
-    rounds, is_used = _list_rounds(sized, cell, before, ends), partial(_is_used, cell)
+    rounds, is_used = _list_rounds(sized, cell, earlier, ends), partial(_is_used, cell)
     drawn = draw(space, n, seed, file.sampler, rounds, cell.goal, is_used, file.sampler_arguments)
-    starts = [*cell.starts[done:], *[{}] * n]
-    seeds = search_seeds(file, cell.base)[done:]
-    wanted = [_trial_at(cell, {**p, **start}, s) for p, start, s in zip(drawn, starts, seeds, strict=False)]
-    return _assign_cohorts(file, wanted, cell.gate)
+    starts = [*cell.starts[count:], *[{}] * n]
+    seeds = search_seeds(file, cell.base)[count:]
+    trials = [_trial_at(cell, {**p, **start}, s) for p, start, s in zip(drawn, starts, seeds, strict=False)]
+    return _assign_cohorts(file, trials, cell.gate)
 
 
 def without_defaults(config: TrialConfig, numbers: Defaults) -> TrialConfig:
     """Return a trial without values that do not change its training, so that equal trainings have one identity.
 
-    A training number is left out where it is the default or has no meaning under the trial's words; drops are left out
-    where the schedule has none, or where they lie behind the last epoch.
+    A training number is left out if it is the default or has no effect under the trial's words; drops are left out if
+    the schedule has none, or if they lie behind the last epoch.
     """
     words = training_words(config)
     params = {
@@ -73,7 +73,7 @@ def fixed_trial(cell: CellPlan) -> TrialConfig:
 
 
 def _trial_at(cell: CellPlan, point: Mapping[str, Drawn], seed: int) -> TrialConfig:
-    """Return the trial of a point that was drawn."""
+    """Return the trial with the values that were drawn for it."""
     fields: dict[str, Any] = {n: int(v) if n in SIZES else v for n, v in point.items() if n in FIELDS}
     params: dict[str, Any] = {n: v for n, v in point.items() if n not in FIELDS}
     return without_defaults(
@@ -81,14 +81,14 @@ def _trial_at(cell: CellPlan, point: Mapping[str, Drawn], seed: int) -> TrialCon
     )
 
 
-def _is_used(cell: CellPlan, point: Mapping[str, Drawn], name: str) -> bool:
-    """Return whether a name has a meaning under the words of a point; words that it lacks are the cell's."""
-    words = "/".join(str(point.get(word, getattr(cell.base, word))) for word in WORDS)
+def _is_used(cell: CellPlan, drawn: Mapping[str, Drawn], name: str) -> bool:
+    """Return whether a name has an effect under the drawn words; words that are not drawn are the cell's."""
+    words = "/".join(str(drawn.get(word, getattr(cell.base, word))) for word in WORDS)
     return name not in cell.numbers or words in cell.numbers[name]
 
 
 def drawn_values(cell: CellPlan, config: TrialConfig) -> dict[str, Drawn]:
-    """Return what was drawn for a trial, without what has no meaning under its words."""
+    """Return what was drawn for a trial, without what has no effect under its words."""
     words, values = training_words(config), dict[str, Drawn]()
     for name in (d.name for d in cell.space):
         if name in FIELDS:
@@ -101,9 +101,9 @@ def drawn_values(cell: CellPlan, config: TrialConfig) -> dict[str, Drawn]:
 
 
 def round_sizes(file: SweepFile) -> list[int]:
-    """Return how many search trials a cell has in each round that has any, the second search last."""
-    least, more = divmod(file.trials, file.rounds)
-    sizes = [*[least] * (file.rounds - more), *[least + 1] * more, file.searched - file.trials]
+    """Return the number of search trials of a cell in each round that has any, the second search last."""
+    least, larger = divmod(file.trials, file.rounds)
+    sizes = [*[least] * (file.rounds - larger), *[least + 1] * larger, file.searched - file.trials]
     return [size for size in sizes if size]
 
 
@@ -119,30 +119,30 @@ def _round_size(file: SweepFile, done: int) -> tuple[int, int]:
 
 
 def _list_rounds(
-    file: SweepFile, cell: CellPlan, before: Sequence[TrialConfig], ends: Mapping[str, Run]
+    file: SweepFile, cell: CellPlan, earlier: Sequence[TrialConfig], ends: Mapping[str, Run]
 ) -> list[list[Observation]]:
-    """Return what was drawn in each earlier round and what became of it; one that keeps a state wants its order."""
+    """Return draws and scores of each earlier round; a sampler that keeps a state needs them in their order."""
     if keeps_state(file.sampler):
-        place = {seed: k for k, seed in enumerate(search_seeds(file, cell.base))}
-        before = sorted(before, key=lambda config: place[config.seed])
+        position = {seed: k for k, seed in enumerate(search_seeds(file, cell.base))}
+        earlier = sorted(earlier, key=lambda config: position[config.seed])
     rounds: list[list[Observation]] = []
     done = 0
-    while part := before[done : done + _round_size(file, done)[1]]:
-        known = [(config, ends[config.id]) for config in part]
-        rounds.append([(drawn_values(cell, c), None if run.status == "diverged" else run.valid) for c, run in known])
+    while part := earlier[done : done + _round_size(file, done)[1]]:
+        runs = [(config, ends[config.id]) for config in part]
+        rounds.append([(drawn_values(cell, c), None if run.status == "diverged" else run.valid) for c, run in runs])
         done += len(part)
     return rounds
 
 
 def _assign_cohorts(file: SweepFile, trials: list[TrialConfig], gate: float | None) -> list[TrialConfig]:
-    """Return the trials with the names of their cohorts, of consecutive trials.
+    """Return the trials with the names of their cohorts, which are consecutive trials.
 
-    By default a cohort is the whole round; under rule 1 as many as a pack holds.
+    By default a cohort is the whole round; under rule 1 it has as many trials as a pack.
     """
     if not file.stops_early:
         return trials
-    whole = file.pack == "auto" or file.rule == 2
-    size = (file.halving and file.halving.cohort) or (len(trials) if whole else int(file.pack))
+    is_whole_round = file.pack == "auto" or file.rule == 2
+    size = (file.halving and file.halving.cohort) or (len(trials) if is_whole_round else int(file.pack))
     settings: dict[str, Any] = {}
     if file.halving:
         settings = {"eta": file.halving.eta, "first": file.halving.first}
@@ -159,13 +159,13 @@ def _assign_cohorts(file: SweepFile, trials: list[TrialConfig], gate: float | No
 
 
 def search_trials(sweep: Sweep, ends: Mapping[str, Run]) -> list[list[TrialConfig]]:
-    """Return the search trials of each cell that ``ends`` decides: a round follows once the last has ended."""
+    """Return the search trials of each cell that ``ends`` decides: a round follows once the one before has ended."""
     search = []
     for cell in sweep.cells:
-        mine: list[TrialConfig] = []
-        while all(c.id in ends for c in mine) and (wanted := next_round(sweep.file, cell, mine, ends)):
-            mine += wanted
-        search.append(mine)
+        trials: list[TrialConfig] = []
+        while all(c.id in ends for c in trials) and (new_trials := next_round(sweep.file, cell, trials, ends)):
+            trials += new_trials
+        search.append(trials)
     return search
 
 
@@ -173,7 +173,8 @@ def first_trials(sweep: Sweep) -> list[list[TrialConfig]]:
     """Return the first trials of each cell: those of its search's first round, or retrainings without a search."""
     search = search_trials(sweep, {})
     return [
-        mine or plan_retrainings(sweep.file, fixed_trial(cell)) for mine, cell in zip(search, sweep.cells, strict=True)
+        trials or plan_retrainings(sweep.file, fixed_trial(cell))
+        for trials, cell in zip(search, sweep.cells, strict=True)
     ]
 
 
@@ -185,18 +186,20 @@ def all_trials(sweep: Sweep, ends: Mapping[str, Run]) -> list[TrialConfig]:
 
     Args:
         sweep: The sweep.
-        ends: How trials ended, by trial id.
+        ends: How trials ended, by id.
     """
     search = search_trials(sweep, ends)
     later: list[TrialConfig] = []
-    for cell, mine in zip(sweep.cells, search, strict=True):
+    for cell, searched in zip(sweep.cells, search, strict=True):
         raced: list[TrialConfig] = []
-        while all(c.id in ends for c in (*mine, *raced)):
-            if not (heat := next_heat(sweep.file, cell.scale, mine, raced, ends)):
+        while all(c.id in ends for c in (*searched, *raced)):
+            if not (heat := next_heat(sweep.file, cell.scale, searched, raced, ends)):
                 break
             raced += heat
         later += raced
-        if all(c.id in ends for c in (*mine, *raced)) and (best := _choose(sweep.file, cell, mine, raced, ends)):
+        if all(c.id in ends for c in (*searched, *raced)) and (
+            best := _choose(sweep.file, cell, searched, raced, ends)
+        ):
             later += plan_retrainings(sweep.file, best)
     return [*chain(*search), *later]
 
@@ -208,7 +211,7 @@ def _choose(
     raced: Sequence[TrialConfig],
     ends: Mapping[str, Run],
 ) -> TrialConfig | None:
-    """Return the winner of a cell whose trials have ended, by its race if it has one; None where no trial is ok."""
+    """Return the winner of a cell whose trials have ended, by its race if it has one; None if no trial is ok."""
     if not file.trials:
         return fixed_trial(cell)
     return choose_winner(file, cell.scale, search, raced, ends)
@@ -219,7 +222,7 @@ def following_trials(
     planned: Sequence[PlannedTrial],
     read: Callable[[Sequence[str]], Mapping[str, tuple[TrialConfig, Run]]],
 ) -> Iterator[tuple[int, TrialConfig]]:
-    """Yield the trials that follow from those planned already, with the indices of their cells.
+    """Yield the trials that follow from those already planned, with the indices of their cells.
 
     Planned trials stay as they are, even if models and tasks have changed since: nothing follows in a finished sweep.
 
@@ -229,23 +232,23 @@ def following_trials(
         read: Returns configurations and runs of trials by id; it is called for as few as possible.
     """
     file, cells = sweep.file, group_by_cell(sweep, planned)
-    for index, (cell, mine) in enumerate(zip(sweep.cells, cells, strict=True)):
-        if any(a.open or a.phase == "retrain" for a in mine):
+    for index, (cell, trials) in enumerate(zip(sweep.cells, cells, strict=True)):
+        if any(a.open or a.phase == "retrain" for a in trials):
             continue
-        wanted: Sequence[TrialConfig] = ()
+        new_trials: Sequence[TrialConfig] = ()
         searched = file.of_cell(len(cell.space)).searched
-        if len(mine) < searched or file.race_settings:
-            known = list(read([a.id for a in mine]).values())
-            ends = {c.id: run for c, run in known}
-            search, raced = ([c for c, _ in known if (c.phase == "race") == race] for race in (False, True))
-            wanted = next_round(file, cell, search, ends) or next_heat(file, cell.scale, search, raced, ends)
-            if not wanted and len(search) >= searched and (winner := _choose(file, cell, search, raced, ends)):
-                wanted = plan_retrainings(file, winner)
+        if len(trials) < searched or file.race_settings:
+            runs = list(read([a.id for a in trials]).values())
+            ends = {c.id: run for c, run in runs}
+            search, raced = ([c for c, _ in runs if (c.phase == "race") == race] for race in (False, True))
+            new_trials = next_round(file, cell, search, ends) or next_heat(file, cell.scale, search, raced, ends)
+            if not new_trials and len(search) >= searched and (winner := _choose(file, cell, search, raced, ends)):
+                new_trials = plan_retrainings(file, winner)
         elif not file.trials:
-            wanted = plan_retrainings(file, fixed_trial(cell))
-        elif best := _best_trial([(a.valid, a.id) for a in mine if a.status == "ok"], cell.goal):
-            wanted = plan_retrainings(file, read([best])[best][0])
-        yield from ((index, config) for config in wanted)
+            new_trials = plan_retrainings(file, fixed_trial(cell))
+        elif best := _best_trial([(a.valid, a.id) for a in trials if a.status == "ok"], cell.goal):
+            new_trials = plan_retrainings(file, read([best])[best][0])
+        yield from ((index, config) for config in new_trials)
 
 
 def group_by_cell(sweep: Sweep, planned: Sequence[PlannedTrial]) -> list[list[PlannedTrial]]:
@@ -270,9 +273,9 @@ def choose_winner(
     raced: Sequence[TrialConfig],
     ends: Mapping[str, Run],
 ) -> TrialConfig | None:
-    """Return the winner of a cell's search, by its race if it has one; test metrics are not looked at.
+    """Return the winner of a cell's search, by its race if it has one; test metrics are not used.
 
-    Without a race it is the trial that ended ok with the best validation metric. None where there is none.
+    Without a race it is the trial that ended ok with the best validation metric; None if there is none.
     """
     if file.race_settings:
         return choose_by_race(scale, search, raced, ends)
@@ -280,14 +283,14 @@ def choose_winner(
     return next((c for c in search if c.id == best), None)
 
 
-def plan_retrainings(file: SweepFile, best: TrialConfig) -> list[TrialConfig]:
+def plan_retrainings(file: SweepFile, winner: TrialConfig) -> list[TrialConfig]:
     """Return the retrainings of a cell's winner, each with a fresh seed, which no trial of search or race has."""
-    again = replace(best, phase="retrain", halving=None)
-    return [replace(again, seed=seed) for seed in retraining_seeds(file, best)]
+    retraining = replace(winner, phase="retrain", halving=None)
+    return [replace(retraining, seed=seed) for seed in retraining_seeds(file, winner)]
 
 
 def _best_trial(scores: Sequence[tuple[float | None, str]], goal: str) -> str | None:
-    """Return the id with the best score; ids decide between equal ones. None if there is none."""
+    """Return the id with the best score, the smaller id among equal ones; None if there is no score."""
     sign = -1.0 if goal == "max" else 1.0
     usable = [(sign * valid, trial) for valid, trial in scores if valid is not None]
     return min(usable)[1] if usable else None

@@ -1,4 +1,4 @@
-"""What a plan freezes of a task's validation split: the least error that counts, and the gate of successive halving."""
+"""What a plan fixes of a task's validation split: the score of the constant predictor, and the gate of halving."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Warm starts of a search: settings that a paper found best, the store's best rows, or trials of a study, if they fit.
+"""Warm starts of a search: settings that a paper found best, the store's best rows, or trials of an Optuna study.
 
-They count as trials like any other, and no test metric chooses them: rows are ranked by validation.
+They must lie in the search space, and count as trials. No test metric chooses them: rows are ranked by validation.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def published_settings(cell: CellPlan, model: ModelSpec) -> list[WarmStart]:
 
 
 def with_settings_of_rows(sweep: Sweep, store: Store) -> Sweep:
-    """Return the sweep, with warm starts from rows of the store if its file asks for them."""
+    """Return the sweep, with warm starts from rows of the store if its file requests them."""
     if "rows" not in sweep.file.warm:
         return sweep
     groups = {task: store.groups(task) for task in sweep.file.variant_by_task}
@@ -58,24 +58,24 @@ def with_settings_of_rows(sweep: Sweep, store: Store) -> Sweep:
 
 
 def with_settings_of_studies(sweep: Sweep) -> Sweep:
-    """Return the sweep, with warm starts from studies of Optuna's if its file names some.
+    """Return the sweep, with warm starts from Optuna studies if its file names some.
 
     Raises:
         ConfigError: A study cannot be read.
     """
-    known = {model: (read_study(study.storage, study.name), study.best) for model, study in sweep.file.study.items()}
+    studies = {model: (read_study(study.storage, study.name), study.best) for model, study in sweep.file.study.items()}
 
     def extended(cell: CellPlan) -> CellPlan:
-        if cell.base.model not in known:
+        if cell.base.model not in studies:
             return cell
-        (name, trials), best = known[cell.base.model]
+        (name, trials), best = studies[cell.base.model]
         starts = [
             _warm_start(cell, f"trial {t.number} of the study {name}, value {t.value:.4g}", t.params, {})
             for t in trials[:best]
         ]
         return replace(cell, warm=choose_starts(sweep.file.of_cell(len(cell.space)), [*cell.warm, *starts]))
 
-    return replace(sweep, cells=tuple(map(extended, sweep.cells))) if known else sweep
+    return replace(sweep, cells=tuple(map(extended, sweep.cells))) if studies else sweep
 
 
 def settings_of_rows(cell: CellPlan, groups: Iterable[Group]) -> list[WarmStart]:
@@ -87,9 +87,9 @@ def settings_of_rows(cell: CellPlan, groups: Iterable[Group]) -> list[WarmStart]
     base, ranked = cell.base, list[tuple[float, WarmStart]]()
     for group in groups:
         config = group.config
-        same = all(getattr(config, n) == getattr(base, n) for n in ("task", "variant", "model", "options"))
+        is_same = all(getattr(config, n) == getattr(base, n) for n in ("task", "variant", "model", "options"))
         sign = -1.0 if cell.goal == "max" else 1.0
-        if same and not group.superseded and math.isfinite(valid := _median_on_validation(group, sign)):
+        if is_same and not group.superseded and math.isfinite(valid := _median_on_validation(group, sign)):
             source = f"row {group.row[:SHORT]}, {cell.metric} {sign * valid:.4g} on validation"
             numbers = {n: cell.numbers.get(n, {}).get(training_words(config)) for n in base.params}
             fields = {n: getattr(config, n) for n in FIELDS}
@@ -103,9 +103,9 @@ def choose_starts(file: SweepFile, starts: Sequence[WarmStart]) -> tuple[WarmSta
     chosen: list[WarmStart] = []
     for start in starts:
         used = [k for k in chosen if not k.out]
-        same = next((k.source for k in used if k.values == start.values), "")
-        full = f"more than {file.trials} trials" if len(used) == file.trials else ""
-        chosen.append(replace(start, out=start.out or (f"the same as {same}" if same else full)))
+        duplicate = next((k.source for k in used if k.values == start.values), "")
+        surplus = f"more than {file.trials} trials" if len(used) == file.trials else ""
+        chosen.append(replace(start, out=start.out or (f"the same as {duplicate}" if duplicate else surplus)))
     return tuple(chosen)
 
 
@@ -120,11 +120,11 @@ def _warm_start(cell: CellPlan, source: str, values: Mapping[str, Any], defaults
     """
     drawn = {d.name: d for d in cell.space}
     fixed = {**defaults, **cell.base.options, **_fixed_values(cell)}
-    used: dict[str, Drawn] = {}
+    values_of_drawn: dict[str, Drawn] = {}
     differing, out = [], []
     for name, value in values.items():
         if name in drawn:
-            used[name] = value if isinstance(value, str) else float(value)
+            values_of_drawn[name] = value if isinstance(value, str) else float(value)
             if not drawn[name].holds(value):
                 out.append(f"{name} {_format_value(value)} lies outside {_format_range(drawn[name])}")
         elif name in FIELDS:
@@ -133,7 +133,7 @@ def _warm_start(cell: CellPlan, source: str, values: Mapping[str, Any], defaults
             out.append(f"{name} {_format_value(value)} is neither drawn nor fixed here")
         elif value != fixed[name]:
             out.append(f"{name} {_format_value(value)} is {_format_value(fixed[name])} here")
-    return WarmStart(source, used, ", ".join(differing), "; ".join(out))
+    return WarmStart(source, values_of_drawn, ", ".join(differing), "; ".join(out))
 
 
 def _drawn_by_recipe(cell: CellPlan) -> dict[str, Any]:

@@ -175,7 +175,10 @@ def test_one_variant_is_shown_alone(swept: tuple[Any, str], tmp_path: Path) -> N
         (lambda store: lw.sweep({**TINY, "models": ["lam"]}, store=store, here=True), r"No model 'lam'"),
         (lambda store: lw.sweep("none.toml", store=store), "Cannot read the sweep file none.toml: No such file"),
         (lambda store: lw.sweep(TINY, gpus=0.5, cpu=True, store=store), "--gpus and --cpu exclude each other"),
-        (lambda store: lw.sweep({**TINY, "trials": 2}, store=store, here=True), "A sweep named 'tiny' with another tr"),
+        (
+            lambda store: lw.sweep({**TINY, "trials": 2}, store=store, here=True),
+            "The store already has a sweep 'tiny' with another tr",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_the_words_of_the_command_line(

@@ -266,7 +266,7 @@ def test_weights_of_another_trial_under_its_name_are_refused(url: str, row: Any,
     folder = copied(url, tmp_path)
     one, other = (weights_file(folder, t.config.id) for t in row)
     one.write_bytes(other.read_bytes())
-    with pytest.raises(ConfigError, match="The saved weights are not those of the store: of test"):
+    with pytest.raises(ConfigError, match="The saved weights do not match the store: test score"):
         lw.load(row[0].config.id, store=url, storage=str(folder))
 
 

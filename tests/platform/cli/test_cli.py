@@ -221,7 +221,9 @@ def test_unknown_sweeps_and_tasks_without_results_are_named(file: Path, capsys: 
     assert "No retrainings of digits are stored yet" in failed(capsys, "board", "digits")
     assert "No task 'addding'. Did you mean adding" in failed(capsys, "board", "addding")
     file.write_text(SWEEP.replace("trials = 2", "trials = 3"))
-    assert "A sweep named 'tiny' with another trials" in failed(capsys, "sweep", "run", str(file), "--here")
+    assert "The store already has a sweep 'tiny' with another trials" in failed(
+        capsys, "sweep", "run", str(file), "--here"
+    )
 
 
 def test_a_model_shows_the_plan_of_its_fused_loop(capsys: pytest.CaptureFixture[str]) -> None:

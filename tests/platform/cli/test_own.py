@@ -104,7 +104,7 @@ def test_a_sweep_that_was_planned_on_other_data_says_so(
     say(capsys, *run)
     (tmp_path / "data.csv").write_bytes(csv([*ROWS[:-1], [*ROWS[-1][:2], "9", *ROWS[-1][3:]]]))
     after = get_task("my-toy").load("").version
-    line = f"The sweep 's' was planned with data {before} of lem on my-toy; here is {after}. Rename the sweep."
+    line = f"The sweep 's' was planned with data {before} of lem on my-toy, which is now {after}. Rename the sweep."
     assert line in refused(capsys, *run)
 
 

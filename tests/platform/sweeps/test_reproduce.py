@@ -207,7 +207,7 @@ def test_other_data_are_an_error_before_anything_runs(
 ) -> None:
     monkeypatch.setattr(reproduce, "train", lambda *_: pytest.fail("something ran"))
     row = claimed(known, [0.1, 0.2], data="0123456789ab")
-    assert f"Row {row[:12]} was made with version 0123456789ab of the data of adding, here is" in output(
+    assert f"Row {row[:12]} was made with version 0123456789ab of the data of adding, which is now" in output(
         2, "reproduce", row
     )
 

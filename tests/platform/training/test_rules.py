@@ -142,7 +142,7 @@ def test_a_pack_that_loses_a_member_keeps_the_numbers_of_the_others() -> None:
         ({}, {"rate_embedding": 2.0}, r"^No training number 'rate_embedding'\. "),
         ({}, {"weight_decay": 0.0}, r"^weight_decay 0 is the default and must be left out\.$"),
         ({"schedule": "cosine", "drops": (3,)}, {}, r"^Schedule .cosine. has no drops, got \[3\]\. Give drops = \[\]"),
-        ({}, {"label_smoothing": 0.1}, r"^adding has no classes, so label_smoothing means nothing\. Leave it out\.$"),
+        ({}, {"label_smoothing": 0.1}, r"^adding has no classes, so label_smoothing has no effect\. Leave it out\.$"),
     ],
 )  # fmt: skip
 def test_what_no_rule_knows_is_refused_in_one_line(changes: Any, numbers: Any, message: str) -> None:

@@ -179,7 +179,7 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "a number without meaning": (
         {"momentum": {"low": 0.1, "high": 0.9}},
         {},
-        "space.lem: momentum means nothing with optimiser adam and schedule drops. Remove it.",
+        "space.lem: momentum has no effect with optimiser adam and schedule drops. Remove it.",
     ),
     "a key of a range": ({"dt": {"low": 1, "high": 2, "lgo": True}}, {}, "No key 'lgo'. Did you mean log or low"),
     "a size under halving": (

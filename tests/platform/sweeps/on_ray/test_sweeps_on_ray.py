@@ -73,7 +73,7 @@ def test_workers_that_have_other_data_than_planned_refuse_in_a_line_and_end_no_t
 ) -> None:
     made = resolve(tiny(models=["lem"]))
     other = replace(made, cells=tuple(replace(e, base=replace(e.base, data="0" * 12)) for e in made.cells))
-    with pytest.raises(WorkerError, match="planned with version 000000000000 of the data of adding, here is"):
+    with pytest.raises(WorkerError, match="planned with version 000000000000 of the data of adding, which is now"):
         driver.resume_sweep(stored.store_plan(other, store), store, Workers(2, tmp_path / "storage"), None, console)
     assert not [t for t in store.trials("tiny") if t.run]
 

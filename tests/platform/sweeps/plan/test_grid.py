@@ -210,11 +210,11 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a number without meaning": (
         {"recipe": {"momentum": 0.9}},
-        "recipe: momentum means nothing with optimiser adam and schedule drops. Remove it.",
+        "recipe: momentum has no effect with optimiser adam and schedule drops. Remove it.",
     ),
     "a number without meaning in one cell": (
         {"grid": {"optimiser": ["adam", "sgd"], "momentum": [0.5, 0.9]}},
-        "grid: momentum means nothing with optimiser adam and schedule drops. Remove it.",
+        "grid: momentum has no effect with optimiser adam and schedule drops. Remove it.",
     ),
     "an unknown word": ({"recipe": {"optimiser": "adan"}}, "recipe: No optimiser 'adan'. Did you mean"),
     "a word that is none": ({"recipe": {"optimiser": 3}}, "recipe: optimiser must be a word, got 3."),
@@ -231,12 +231,12 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a parameter in a recipe": ({"recipe": {"dt": 4}}, "recipe: dt is a parameter: fix it in [space.lem]."),
     "smoothing without classes": (
         {"recipe": {"label_smoothing": 0.1}},
-        "recipe: label_smoothing means nothing on adding, which has no classes. Remove it.",
+        "recipe: label_smoothing has no effect on adding, which has no classes. Remove it.",
     ),
     "drops in a grid": ({"grid": {"drops": [3]}}, "grid: drops is not for a grid: fix it."),
     "drops without a meaning": (
         {"drops": [3], "recipe": {"schedule": "cosine"}},
-        "drops means nothing with schedule cosine. Remove it.",
+        "drops has no effect with schedule cosine. Remove it.",
     ),
     "a task and tasks": ({"tasks": ["digits"]}, "tiny.toml: give either task or tasks."),
     "no task": ({"task": None}, "tiny.toml: give either task or tasks."),
@@ -246,7 +246,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a variant of several": (
         {"task": None, "tasks": ["adding", "digits"]},
-        'variant: is for one task; of several give variants = {adding = "N=20"}.',
+        'variant: is for one task; with several, give variants = {adding = "N=20"}.',
     ),
     "a variant of a stranger": (
         {"task": None, "variant": None, "tasks": ["digits"], "variants": {"digit": ""}},

@@ -185,7 +185,7 @@ def test_a_parameter_is_drawn_only_where_it_means_something_and_an_optional_one_
 @pytest.mark.parametrize(
     ("model", "space", "line"),
     [
-        ({"form": "alpha=0"}, {"tau": 5}, "tau means nothing with τ-GRU (form alpha=0). Remove it."),
+        ({"form": "alpha=0"}, {"tau": 5}, "tau has no effect with τ-GRU (form alpha=0). Remove it."),
         ({}, {"tau": 5.5}, "τ (tau) must be a whole number ≥ 0, got 5.5."),
         ({}, {"tau": {"low": 1.5, "high": 3}}, "τ (tau) must be a whole number ≥ 0, got 1.5."),
         ({}, {"alpha": 1.5}, "α (alpha) must be a finite number ≥ 0 and ≤ 1, got 1.5."),
@@ -323,7 +323,7 @@ BAD = {
     "an unknown pruner": ({"pruner": "Median"}, r"pruner: No pruner 'Median'. Did you mean MedianPruner"),
     "a pruner that halves": ({"pruner": "HyperbandPruner"}, r"pruner: HyperbandPruner is successive halving: give"),
     "two ways to stop": ({"pruner": "MedianPruner", "halving": {}}, r"pruner: the file also has successive halving"),
-    "arguments of no pruner": ({"pruner_arguments": {"n_warmup_steps": 2}}, r"pruner_arguments: means nothing"),
+    "arguments of no pruner": ({"pruner_arguments": {"n_warmup_steps": 2}}, r"pruner_arguments: has no effect"),
     "infinite clipping": ({"clip": math.inf}, r"clip: Input should be a finite number"),
 }
 

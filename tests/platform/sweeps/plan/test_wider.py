@@ -119,8 +119,11 @@ def gru(**ranges: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changed", "rule"),
     [
-        ({"space": {"gru": {"lr": {"low": 1e-3, "high": 1.0}}}}, r"gru: lr must hold the first search's 0.0001 to 0.1"),
-        ({"space": {"gru": {"lr": {"low": 1e-5, "high": 0.01}}}}, r"gru: lr must hold .*, got 1e-05 to 0.01"),
+        (
+            {"space": {"gru": {"lr": {"low": 1e-3, "high": 1.0}}}},
+            r"gru: lr must contain the first search's 0.0001 to 0.1",
+        ),
+        ({"space": {"gru": {"lr": {"low": 1e-5, "high": 0.01}}}}, r"gru: lr must contain .*, got 1e-05 to 0.01"),
         ({"space": {"gru": {"dt": {"low": 1e-3, "high": 1.0}}}}, r"wider.space.gru: No range 'dt'. Known: lr"),
         ({"space": {"cornn": {}}}, r"No model 'cornn'.* The table is \[wider.space.cornn\]"),
         ({"space": {"gru": {"lr": [0.1, 0.2]}}}, r"wider.space.gru.lr: .*, got \[0.1, 0.2\]"),

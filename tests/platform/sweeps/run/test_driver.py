@@ -235,7 +235,7 @@ def test_a_budget_of_trials_is_kept_and_a_larger_one_goes_on(tiny: Tiny, store: 
     more = tiny(models=["lem"], pack=2, budget={"trials": 6})
     assert driver.start_sweep(more, store, here, None, quiet()).counts() == "6 of 6 trials done (6 ok)"
     assert set(attempts(store).values()) == {1}
-    with pytest.raises(ConfigError, match="another seed is in the store"):
+    with pytest.raises(ConfigError, match="already has a sweep .* with another seed"):
         driver.start_sweep(tiny(models=["lem"], pack=2, seed=9), store, here, None, quiet())
 
 

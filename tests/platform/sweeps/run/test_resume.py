@@ -62,7 +62,7 @@ def test_of_two_that_start_a_sweep_at_once_the_second_is_held_to_the_plan_of_the
     stored.store_plan(resolve(file), store)
     monkeypatch.setattr(store, "sweeps", list)  # the second looked before the first had written
     newer(monkeypatch, "model", "lem")
-    with pytest.raises(ConfigError, match="was planned with model version .* of lem on adding; here is 9"):
+    with pytest.raises(ConfigError, match="was planned with model version .* of lem on adding, which is now 9"):
         stored.store_plan(resolve(file), store)
 
 
@@ -116,7 +116,9 @@ def test_a_sweep_that_is_over_asks_for_nothing_after_a_new_version_and_its_name_
     count = len(store.trials("tiny"))
     newer(monkeypatch, kind, name)
     assert stored.missing_trials(stored.read_sweep_plan(store, "tiny"), store) == []
-    with pytest.raises(ConfigError, match=f"was planned with {kind} version . .*{what}.*; here is 9. Rename the sweep"):
+    with pytest.raises(
+        ConfigError, match=f"was planned with {kind} version . .*{what}.*, which is now 9. Rename the sweep"
+    ):
         run(file)
     assert len(store.trials("tiny")) == count
 
@@ -141,7 +143,7 @@ def test_a_worker_of_another_version_refuses_and_the_trials_stay_planned(
 ) -> None:
     planned = stored.store_plan(resolve(tiny(models=["lem"])), store)
     newer(monkeypatch, "model", "lem")
-    with pytest.raises(WorkerError, match="planned with version 1 of lem, here is 9. Start the sweep under an"):
+    with pytest.raises(WorkerError, match="planned with version 1 of lem, which is now 9. Start the sweep under an"):
         driver.resume_sweep(planned, store, here, None, Console(file=io.StringIO()))
     assert {t.status for t in store.trials("tiny")} <= {"planned", "running"}
 
@@ -149,7 +151,7 @@ def test_a_worker_of_another_version_refuses_and_the_trials_stay_planned(
 def test_a_worker_with_other_data_refuses(store: Store, tiny: Tiny, here: Workers) -> None:
     made = resolve(tiny(models=["lem"]))
     other = replace(made, cells=tuple(replace(e, base=replace(e.base, data="0" * 12)) for e in made.cells))
-    with pytest.raises(WorkerError, match="version 000000000000 of the data of adding, here is"):
+    with pytest.raises(WorkerError, match="version 000000000000 of the data of adding, which is now"):
         driver.resume_sweep(stored.store_plan(other, store), store, here, None, Console(file=io.StringIO()))
     assert not [t for t in store.trials("tiny") if t.run]
 

@@ -1,7 +1,7 @@
 """A Ray node on this machine without dashboard, monitors, agents and metrics, which take most of Ray's start-up time.
 
-Ray has no switch for some of these. A raylet must have a command for each agent: ours waits for the raylet's end, and
-the files of the agents' ports say that there is none, as Ray's own agents do where they lack packages.
+Ray has no switch for some of these. A raylet needs a command for each agent: ours only waits for the raylet to end, and
+the files with the agents' ports say that there is none, as Ray's own agents do when packages are missing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ray._private.parameter import RayParams
 from ray._private.resource_isolation_config import ResourceIsolationConfig
 
 _raylet: Any = _typed_raylet
-"""Untyped: its stubs lack what is used here."""
+"""Untyped, since its stubs lack some of the functions used here."""
 STORE_BYTES = 200_000_000
 NO_AGENT = 'sh -c "while kill -0 $RAY_RAYLET_PID; do sleep 5; done"'
 AGENTS = ("--dashboard_agent_command=", "--runtime_env_agent_command=")
@@ -32,7 +32,7 @@ PORTS = (
 
 
 class BareNode(Node):
-    """GCS and raylet alone."""
+    """A node with only GCS and raylet."""
 
     def start_api_server(self, **_: Any) -> None:
         """Do not start the dashboard."""
@@ -44,7 +44,7 @@ class BareNode(Node):
         super().start_raylet(*args, **options)
 
     def dead(self) -> str:
-        """Return which of the node's processes has ended; empty while all live."""
+        """Return which of the node's processes has ended; empty while all are alive."""
         return next((kind for kind, (info, *_) in self.all_processes.items() if info.process.poll() is not None), "")
 
 
@@ -55,7 +55,7 @@ def start_node(
     gpus: int | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> BareNode:
-    """Start a node on the loopback interface. It ends with the thread that calls this.
+    """Start a node on the loopback interface. It ends with the thread that calls this function.
 
     Args:
         cores: Cores for packs.
@@ -64,12 +64,12 @@ def start_node(
         gpus: Number of GPUs to use; by default all.
         labels: Its labels, in addition to Ray's own.
     """
-    constants.ENABLE_RAY_CLUSTER = False  # the loopback address for all, as where Ray knows no clusters
-    started = services.start_ray_process
+    constants.ENABLE_RAY_CLUSTER = False  # makes all nodes use the loopback address
+    start_process = services.start_ray_process
 
     def start(command: list[str], *args: Any, **options: Any) -> Any:
         replaced = [next((agent + NO_AGENT for agent in AGENTS if part.startswith(agent)), part) for part in command]
-        return started(replaced, *args, **options)
+        return start_process(replaced, *args, **options)
 
     services.start_ray_process = start
     ensure_token_if_auth_enabled({}, create_token_if_missing=True)

@@ -39,10 +39,10 @@ RAY_SWITCHES = {
 }
 """Workers are started ahead of their first pack, preload what they need, and wait ten minutes for the pack.
 
-Of a lost connection Ray waits a minute to hear whether a worker or its node has died: after a second, its default, a
-node's death is not known yet, and would count against the pack.
+After a lost connection Ray waits a minute to find out whether a worker or its node has died: after a second, its
+default, a node's death is not known yet, and would count against the pack.
 
-Tune trains a pack in a thread. In a malloc arena of its own, which glibc gives to threads, it could not reuse memory of
+Tune trains a pack in a thread. In a separate malloc arena, which glibc gives to threads, it could not reuse memory of
 tensors beyond 64 MB, whatever ``longwave.platform.training.environment`` sets; hence one arena for all threads.
 """
 
@@ -59,7 +59,7 @@ def import_ray() -> None:
 
 
 FOUND_BY_RAY = ("auto", "local")
-"""Words that may replace an address."""
+"""Words that Ray accepts in place of an address."""
 ANSWER_SECONDS = 4.0
 """Seconds that a cluster has to answer."""
 
@@ -68,13 +68,13 @@ def check_address(address: str) -> None:
     """Check that a server answers at ``HOST:PORT`` or ``ray://HOST:PORT``; Ray resolves other schemes, and words.
 
     Raises:
-        ConfigError: It is no address, or no server answers.
+        ConfigError: It is not an address, or no server answers.
     """
-    scheme, _, rest = address.rpartition("://")
+    scheme, _, host_and_port = address.rpartition("://")
     if address in FOUND_BY_RAY or scheme not in ("", "ray"):
         return
     try:
-        host, port = urlsplit(f"//{rest}").hostname, urlsplit(f"//{rest}").port
+        host, port = urlsplit(f"//{host_and_port}").hostname, urlsplit(f"//{host_and_port}").port
     except ValueError:
         host = port = None
     if not host or not port:
@@ -96,7 +96,7 @@ END_SECONDS = 10.0
 
 
 class Client:
-    """Ray for one driver. It starts at once, in the background, and again if it has ended.
+    """Ray for one driver. It starts at once, in the background, and is restarted if it has ended.
 
     Args:
         workers: How to run packs.
@@ -115,8 +115,8 @@ class Client:
         self.end()
         self.folder = Path(tempfile.mkdtemp(dir=base_folder()))
         life, self._life = os.pipe()
-        own = {"cores": self.workers.cores, "gpus": 0 if self.workers.cpu else None}
-        options = {**own, "address": self.workers.address, "folder": str(self.folder)}
+        devices = {"cores": self.workers.cores, "gpus": 0 if self.workers.cpu else None}
+        options = {**devices, "address": self.workers.address, "folder": str(self.folder)}
         scheduler = [sys.executable, "-m", self.scheduler, json.dumps(options)]
         supervisor = [sys.executable, "-m", "longwave.platform.sweeps.on_ray.supervisor"]
         self._supervisor = subprocess.Popen(
@@ -132,9 +132,9 @@ class Client:
         os.close(life)
 
     def run(self, work: Mapping[str, Any], seconds: float | None = None) -> Generator[list[dict[str, Any]], None, None]:
-        """Hand over work and yield its events until the last, in batches of all that have arrived.
+        """Send a request and yield its events until the last, in batches of all that have arrived.
 
-        If the generator is closed before that, Ray dies, or so many seconds are over, all of Ray's processes are ended.
+        If the generator is closed before that, Ray dies, or ``seconds`` have passed, all of Ray's processes are ended.
 
         Raises:
             WorkersLostError: Ray could not be started or reached, or it died.
@@ -187,13 +187,13 @@ class Client:
 
 
 def _arriving(pipe: IO[bytes], seconds: float | None) -> Iterator[list[bytes]]:
-    """Yield the lines of a pipe until it is closed or time is over, in batches of all that have arrived."""
-    rest, end = b"", None if seconds is None else time.monotonic() + seconds
+    """Yield the lines of a pipe until it is closed or time has run out, in batches of all that have arrived."""
+    incomplete, end = b"", None if seconds is None else time.monotonic() + seconds
     while True:
         if end is not None and not select.select([pipe], [], [], max(end - time.monotonic(), 0.0))[0]:
             return
-        if not (read := os.read(pipe.fileno(), PIPE)):
+        if not (data := os.read(pipe.fileno(), PIPE)):
             return
-        *lines, rest = (rest + read).split(b"\n")
+        *lines, incomplete = (incomplete + data).split(b"\n")
         if lines:
             yield lines

@@ -1,4 +1,4 @@
-"""Gives packs to Tune, and sends its events to the driver."""
+"""Hands packs to Tune, and sends Tune's events to the driver."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from longwave.platform.sweeps.on_ray.nodes import NodeChecks
 from longwave.platform.sweeps.place.devices import DevicePool, Slot
 
 NODE_DIED = "its node has died"
-"""Ray's message about an actor that was lost with its node, and about no other."""
+"""Ray's message about an actor that was lost with its node, and only then."""
 
 LOOK_SECONDS = 10.0
-"""Interval of the check for packs that wait for devices which have gone."""
+"""Interval of the check for packs that wait for devices which no longer exist."""
 
 
 class PackSearcher(Searcher):
-    """Hands out packs with a slot each, in their order, until a drain is requested.
+    """Hands out packs in their order, each with a slot, until a drain is requested.
 
     Args:
         pool: The devices.
         draining: Returns whether a drain is requested.
         unfit: Returns the nodes on which no pack may run.
-        more: Yields messages with packs that the driver hands out meanwhile.
+        more: Yields messages with further packs from the driver.
 
     Attributes:
         packs: The waiting packs: the shares of a GPU that each takes, by its key.
@@ -52,10 +52,10 @@ class PackSearcher(Searcher):
         self._payloads: dict[str, JobPayload] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {}  # as the listener's
+        return {}  # as in ``EventCallback``
 
     def suggest(self, trial_id: str) -> Any:
-        """Return the next pack for which a slot is free; None if there is none now, but may be later."""
+        """Return the next pack for which a slot is free; None if there is none now, but may be one later."""
         for message in self.more():
             self.add_packs(message)
         if self.draining() or (self.last and not (self.packs or self.slots)):
@@ -77,7 +77,7 @@ class PackSearcher(Searcher):
         pack, slot = self.slots.pop(trial_id)
         self.pool.return_slot(slot)
         if pack not in self.packs:
-            self._payloads.pop(pack).job.clear()  # Tune keeps what it is in
+            self._payloads.pop(pack).job.clear()  # Tune keeps the payload itself
 
     def add_packs(self, message: Mapping[str, Any]) -> None:
         """Add packs that the driver hands out. One without a share of any present kind of GPU takes a whole GPU."""
@@ -119,13 +119,13 @@ class EventCallback(tune.Callback):
         return {}  # Tune pickles its callbacks into its own experiment state, which nobody reads
 
     def on_step_begin(self, iteration: int, trials: list[Any], **info: Any) -> None:
-        """Report a loss if a pack waits for a kind of GPU that no node has any more: it would wait for ever."""
+        """Report Ray as lost if a pack waits for a kind of GPU that no node has any more: it would wait forever."""
         if not self.kinds or time.monotonic() - self._looked < LOOK_SECONDS:
             return
         self._looked, slots = time.monotonic(), [t.config["slot"] for t in trials if t.status == "PENDING"]
         kinds = {slot["kind"] for slot in slots if slot["gpus"]}
-        if kinds and (gone := kinds - self.kinds()):
-            why = f"Packs are waiting for {' and '.join(sorted(gone))}, which no node offers any more"
+        if kinds and (missing := kinds - self.kinds()):
+            why = f"Packs are waiting for {' and '.join(sorted(missing))}, which no node offers any more"
             self.send({"event": "lost", "why": why})
 
     def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:

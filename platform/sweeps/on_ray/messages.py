@@ -1,4 +1,4 @@
-"""Messages between driver, scheduler and workers: requests read from a pipe, a pack's job, its reports."""
+"""Messages between driver, scheduler and workers: requests from a pipe, a pack's job, and its reports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from longwave.platform.records.report import Report
 
 MorePacks = Callable[..., Iterator[dict[str, Any]]]
-"""Yields further packs for the running request; with ``wait`` it blocks until there are some."""
+"""Yields messages with further packs for the running request; with ``wait`` it blocks until there is one."""
 
 
 class StdinQueue:
@@ -71,26 +71,26 @@ class JobPayload:
 
 
 REPORT_SECONDS = 1.0
-"""Epochs are gathered this long before they are sent; all else is sent at once."""
+"""Epochs are buffered this long before they are sent; everything else is sent at once."""
 
 
 class ReportBuffer:
     """Buffers the reports of one pack.
 
     Args:
-        send: Sends all gathered reports as one.
+        send: Sends all buffered reports as one.
     """
 
     def __init__(self, send: Callable[[Report], object]) -> None:
         self._send, self._waiting, self._last = send, Report(), time.monotonic()
 
     def __call__(self, report: Report) -> None:
-        """Add a report, and send what is due."""
+        """Add a report, and send the buffer if it is due."""
         self._waiting += report
         if report.runs or report.rungs or report.began or time.monotonic() - self._last > REPORT_SECONDS:
-            self._send(self.rest())
+            self._send(self.take_unsent())
 
-    def rest(self) -> Report:
+    def take_unsent(self) -> Report:
         """Remove and return what has not been sent."""
         waiting, self._waiting, self._last = self._waiting, Report(), time.monotonic()
         return waiting

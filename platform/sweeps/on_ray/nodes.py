@@ -1,4 +1,4 @@
-"""The nodes of a cluster: what they offer, what a pack requests of one, and which get packs, or why not."""
+"""The nodes of a cluster: their devices, what a pack requests, and which nodes get packs, or why not."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def matches_label(condition: str, label: str | None) -> bool:
 
 
 ASK_SECONDS = 60.0
-"""How long a node may take to report its versions. A node that does not answer gets packs, which check them again."""
+"""Seconds for a node to report its versions. A node that does not answer gets packs, which check them again."""
 
 
 class NodeChecks:
@@ -88,16 +88,16 @@ class NodeChecks:
 
     Args:
         workers: The driver's workers, as the scheduler has them.
-        known: Why a node gets no packs, by its id; empty for one that gets some. Results are added here.
+        refusals: Why a node gets no packs, by its id; empty for one that gets some. Results are added here.
         send: Sends an event.
     """
 
-    def __init__(self, workers: Workers, known: dict[str, str], send: Callable[[dict[str, Any]], None]) -> None:
-        self.workers, self.known, self.send = workers, known, send
+    def __init__(self, workers: Workers, refusals: dict[str, str], send: Callable[[dict[str, Any]], None]) -> None:
+        self.workers, self.refusals, self.send = workers, refusals, send
 
     def kinds(self) -> set[str]:
         """Return the kinds of devices of the nodes that get packs."""
-        return {m.kind for m in usable_nodes_of(self.workers.labels, unfit_nodes(self.known))}
+        return {m.kind for m in usable_nodes_of(self.workers.labels, unfit_nodes(self.refusals))}
 
     def check_new_nodes(self) -> bool:
         """Ask each new node for its versions; return whether one of them is unfit."""
@@ -110,42 +110,42 @@ class NodeChecks:
                 [request, *(f"the label {name}={value}" for name, value in self.workers.labels.items())]
             )
             self.send({"event": "notice", "line": f"no node offers {requests} yet; packs are waiting for one"})
-        fresh = [n["NodeID"] for n in candidates if n["NodeID"] not in self.known]
-        pending = {_ask_node(node, str(self.workers.storage), self.workers.flag): node for node in fresh}
+        new_nodes = [n["NodeID"] for n in candidates if n["NodeID"] not in self.refusals]
+        pending = {_ask_node(node, str(self.workers.storage), self.workers.flag): node for node in new_nodes}
         answers = ray.wait([*pending], num_returns=len(pending), timeout=ASK_SECONDS)[0] if pending else []
         any_unfit = False
         for answer in answers:
             try:
                 why = why_node_is_unfit(ray.get(answer), versions(), str(self.workers.storage))
             except ray.exceptions.RayError:
-                continue  # it has gone, or failed to answer
-            self.refuse_node(pending[answer], why) if why else self.known.setdefault(pending[answer], "")
+                continue  # the node is gone, or failed to answer
+            self.refuse_node(pending[answer], why) if why else self.refusals.setdefault(pending[answer], "")
             any_unfit = any_unfit or bool(why)
         return any_unfit
 
     def refuse_node(self, node: str, why: str) -> None:
-        """Give a node no more packs, and say why; if no node is left, report the loss."""
-        if self.known.get(node):
+        """Give a node no more packs, and say why; if no node is left, report Ray as lost."""
+        if self.refusals.get(node):
             return
-        self.known[node] = why
+        self.refusals[node] = why
         names = {n["NodeID"]: n["NodeManagerHostname"] for n in self._candidate_nodes()}
-        if self.workers.address is None or not names.keys() - {*unfit_nodes(self.known)}:
+        if self.workers.address is None or not names.keys() - {*unfit_nodes(self.refusals)}:
             self.send({"event": "lost", "why": why})
         else:
-            at = f"{names[node]} ({node[:6]})" if node in names else node[:6]
-            self.send({"event": "notice", "line": redacted(f"node {at} gets no packs: {why}")})
+            node_name = f"{names[node]} ({node[:6]})" if node in names else node[:6]
+            self.send({"event": "notice", "line": redacted(f"node {node_name} gets no packs: {why}")})
 
     def _candidate_nodes(self) -> list[dict[str, Any]]:
-        """Return the nodes with the right labels and devices for packs; those with GPUs if any, as ``usable_nodes``."""
+        """Return the nodes with the right labels and devices for packs; if any has GPUs, only those."""
         nodes = [(node, to_node(node)) for node in living_nodes(self.workers.labels)]
-        if not self.workers.cpu and (self.workers.asks_for_nodes or any(offer.gpus for _, offer in nodes)):
-            return [node for node, offer in nodes if offer.gpus]
-        return [node for node, offer in nodes if offer.cpus >= self.workers.cpus]
+        if not self.workers.cpu and (self.workers.asks_for_nodes or any(devices.gpus for _, devices in nodes)):
+            return [node for node, devices in nodes if devices.gpus]
+        return [node for node, devices in nodes if devices.cpus >= self.workers.cpus]
 
 
-def unfit_nodes(known: Mapping[str, str]) -> list[str]:
+def unfit_nodes(refusals: Mapping[str, str]) -> list[str]:
     """Return the ids of the nodes that get no packs."""
-    return sorted(node for node, why in known.items() if why)
+    return sorted(node for node, why in refusals.items() if why)
 
 
 def _ask_node(node: str, storage: str, flag: str) -> Any:

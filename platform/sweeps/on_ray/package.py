@@ -1,4 +1,4 @@
-"""The folder that a Ray job gets: this Longwave, laid out as in its wheel, a sweep file, and what else is shipped."""
+"""The folder that a Ray job gets: this Longwave, laid out as in its wheel, a sweep file, and other shipped files."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def lay_out_package(
 ) -> None:
     """Write what a job needs into an empty folder, in which it starts and from which it imports.
 
-    Ray would install a wheel with its dependencies from an index; a laid out package needs neither pip nor network.
+    Ray would install a wheel with its dependencies from an index; a package in the folder needs no pip and no network.
 
     Args:
         folder: The empty folder.
         file: The sweep file; it becomes ``NAME.toml``.
         name: The sweep's name.
-        ship: A folder: ``models/``, ``tasks/`` and ``raw/`` are added to the package, all else lies next to the file.
+        ship: A folder: ``models/``, ``tasks/`` and ``raw/`` are added to the package, all else goes next to the file.
         package: Whether to ship this Longwave.
         texts: Further files next to the sweep's, by relative path: plugins.
 
@@ -51,15 +51,15 @@ def lay_out_package(
         location = path.relative_to(ship)  # type: ignore[arg-type]
         if not path.is_file() or "__pycache__" in location.parts:
             continue
-        own = package and location.parts[0] in ADDED
-        target = folder / "longwave" / location if own else folder / location
+        in_package = package and location.parts[0] in ADDED
+        target = folder / "longwave" / location if in_package else folder / location
         if target.exists() or location.parts[0] == "longwave":
-            raise ConfigError(f"--ship {ship}: {location} would replace a file of Longwave's own. Rename it.")
+            raise ConfigError(f"--ship {ship}: {location} would replace one of Longwave's own files. Rename it.")
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, target)
-    for inner, text in (texts or {}).items():
-        (folder / inner).parent.mkdir(parents=True, exist_ok=True)
-        (folder / inner).write_text(text, encoding="utf-8")
+    for path_in_job, text in (texts or {}).items():
+        (folder / path_in_job).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path_in_job).write_text(text, encoding="utf-8")
     if (target := folder / f"{name}.toml").exists():
         raise ConfigError(f"--ship {ship}: {target.name} has the sweep file's name. Rename it.")
     shutil.copy(file, target)

@@ -1,4 +1,4 @@
-"""Ray Tune as it is used without Longwave, in this process: the baseline of ``longwave bench``."""
+"""Ray Tune without Longwave, in this process: the baseline of ``longwave bench``."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from longwave.platform.sweeps.place.workers import Workers
 def run_plain(
     function: Callable[[Any], Iterator[dict[str, float]]], configs: Sequence[Any], workers: Workers
 ) -> list[dict[str, Any]]:
-    """Run ``function`` on each config as a separate Tune trial, without packs, on a Ray that is started for it.
+    """Run ``function`` on each config as a separate Tune trial, without packs, and start Ray for it.
 
-    What the function yields is reported; the last results are returned, in no particular order.
+    Each yielded result is reported; the last results are returned, in no particular order.
 
     Raises:
         WorkerError: A trial failed.

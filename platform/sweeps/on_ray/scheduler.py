@@ -1,4 +1,4 @@
-"""The process that drives Ray: starts a node or joins a cluster, then runs packs on Tune as its driver asks."""
+"""The process that drives Ray: starts a node or joins a cluster, then runs packs on Tune as its driver requests."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def main(cores: int, gpus: int | None, address: str | None, folder: str) -> None
         folder: Folder of its files.
     """
     send = event_writer()
-    os.chdir(folder)  # a job's own folder is written anew when another node of this machine gets it
+    os.chdir(folder)  # a job's working directory is rewritten when another node of this machine gets it
     threading.Thread(target=_preload, daemon=True).start()
     try:
         _start_or_join(cores, gpus, address, folder, send)
@@ -45,13 +45,13 @@ def main(cores: int, gpus: int | None, address: str | None, folder: str) -> None
         where = f"at {address}" if address else "on this machine"
         send({"event": "lost", "why": f"No Ray {where}: {describe_error(error)}"})
         raise
-    known: dict[str, str] = {}
+    refusals: dict[str, str] = {}
     stdin_queue = StdinQueue()
     handlers: dict[str, Callable[..., None]]
     handlers = {"nodes": _report_nodes, "probes": _run_probes, "packs": partial(_run_packs, more=stdin_queue.read_more)}
     for work in stdin_queue:
         try:
-            handlers[work["ask"]](work, folder, known, send)
+            handlers[work["ask"]](work, folder, refusals, send)
         except Exception as error:
             cause = f"{type(error).__name__}: {describe_error(error)}"
             send({"event": "lost", "why": f"Ray's scheduler ended with {cause}"})
@@ -60,7 +60,7 @@ def main(cores: int, gpus: int | None, address: str | None, folder: str) -> None
 
 
 def describe_error(error: Exception) -> str:
-    """Return an error in a line: the first of its text, or where that is a traceback, the last."""
+    """Return an error in one line: the first of its text, or the last if it is a traceback."""
     first = first_line(error)
     return str(error).strip().splitlines()[-1].strip() if first.startswith("Traceback ") else first
 
@@ -81,29 +81,29 @@ def _start_or_join(cores: int, gpus: int | None, address: str | None, folder: st
 
 
 def _watch_node(node: Any, send: Any) -> None:
-    """End this process when one of the node's processes has ended: Ray would wait a minute, then abort."""
+    """End this process when one of the node's processes has ended: Ray would wait a minute and then abort."""
     while not (dead := node.dead()):
         time.sleep(LOOK_SECONDS)
     send({"event": "lost", "why": f"Ray's {dead} died"})
     os._exit(1)
 
 
-def _report_nodes(work: dict[str, Any], folder: str, known: dict[str, str], send: Any) -> None:
+def _report_nodes(work: dict[str, Any], folder: str, refusals: dict[str, str], send: Any) -> None:
     from longwave.platform.sweeps.on_ray.nodes import unfit_nodes, usable_nodes_of
 
-    nodes = usable_nodes_of(work["labels"], unfit_nodes(known))
+    nodes = usable_nodes_of(work["labels"], unfit_nodes(refusals))
     send({"event": "nodes", "nodes": [asdict(node) for node in nodes]})
 
 
-def _run_probes(work: dict[str, Any], folder: str, known: dict[str, str], send: Any) -> None:
+def _run_probes(work: dict[str, Any], folder: str, refusals: dict[str, str], send: Any) -> None:
     from longwave.platform.sweeps.on_ray.nodes import label_selector, unfit_nodes
     from longwave.platform.sweeps.on_ray.worker import probe_packs
 
-    for result in probe_packs(work["probes"], label_selector(work["labels"], unfit_nodes(known)), work["plugins"]):
+    for result in probe_packs(work["probes"], label_selector(work["labels"], unfit_nodes(refusals)), work["plugins"]):
         send({"event": "probe", **result})
 
 
-def _run_packs(work: dict[str, Any], folder: str, known: dict[str, str], send: Any, more: MorePacks) -> None:
+def _run_packs(work: dict[str, Any], folder: str, refusals: dict[str, str], send: Any, more: MorePacks) -> None:
     from ray import tune
     from ray.tune.execution import class_cache
 
@@ -113,24 +113,24 @@ def _run_packs(work: dict[str, Any], folder: str, known: dict[str, str], send: A
 
     ignore_lost_nodes()
     logging.getLogger("ray.tune").setLevel(logging.ERROR)
-    class_cache.DEFAULT_ENV_VARS.clear()  # with an environment of its own each worker would be started twice
+    class_cache.DEFAULT_ENV_VARS.clear()  # with its own environment variables each worker would be started twice
     class_cache.ENV_VARS_TO_PROPAGATE.clear()
     workers = Workers(storage=to_path(work["storage"]), flag=work["flag"], **work["workers"])
-    address, nodes = workers.address, NodeChecks(workers, known, send)
+    address, nodes = workers.address, NodeChecks(workers, refusals, send)
     shared = {name: work[name] for name in ("storage", "flag", "plugins")} | {"driver": versions() if address else {}}
     shared |= {"stalls": {"stall": workers.stall, "stall_kill": workers.stall_kill}}
     with workers.marked_storage() if address else nullcontext():
         nodes.check_new_nodes()
-        pool = workers.device_pool(usable_nodes_of(workers.labels, unfit_nodes(known)))
+        pool = workers.device_pool(usable_nodes_of(workers.labels, unfit_nodes(refusals)))
         several = len(pool.kinds) > 1
-        queue = PackSearcher(pool, workers.draining, lambda: unfit_nodes(known), more)
+        queue = PackSearcher(pool, workers.draining, lambda: unfit_nodes(refusals), more)
         queue.add_packs(work)
         tune.Tuner(
             tune.with_resources(tune.with_parameters(train_pack, **shared), placement_of_pack(several, workers.labels)),
             tune_config=tune.TuneConfig(
                 search_alg=queue,
-                num_samples=-1,  # the queue knows when it is over
-                max_concurrent_trials=sys.maxsize,  # there are as many as the queue has places
+                num_samples=-1,  # unlimited: the queue ends the run
+                max_concurrent_trials=sys.maxsize,  # unlimited: the queue has a slot for each
                 reuse_actors=True,
                 trial_dirname_creator=lambda trial: trial.trial_id,
             ),
@@ -145,15 +145,15 @@ def _run_packs(work: dict[str, Any], folder: str, known: dict[str, str], send: A
 
 
 def _tune_storage(workers: Workers, folder: str) -> dict[str, Any]:
-    """Return where Tune keeps its own files: on a cluster a folder that all nodes see, or Tune refuses to start."""
+    """Return where Tune keeps its own files: on a cluster in a folder that all nodes see, else Tune does not start."""
     if workers.address is None:
         return {"storage_path": folder}
     if isinstance(workers.storage, Path):
         return {"storage_path": str(workers.storage / "ray")}
     from pyarrow.fs import FSSpecHandler, PyFileSystem  # type: ignore[import-untyped]
 
-    far = workers.storage / "ray"
-    return {"storage_path": far.path, "storage_filesystem": PyFileSystem(FSSpecHandler(far.fs))}
+    remote_folder = workers.storage / "ray"
+    return {"storage_path": remote_folder.path, "storage_filesystem": PyFileSystem(FSSpecHandler(remote_folder.fs))}
 
 
 if __name__ == "__main__":

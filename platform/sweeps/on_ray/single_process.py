@@ -1,6 +1,6 @@
-"""A process that trains packs one after another, without Ray. A short sweep is over in it before Ray would be ready.
+"""A process that trains packs one after another, without Ray. A short sweep is over before Ray would be ready.
 
-It reads and writes the same messages as the scheduler, instead of which the supervisor starts it.
+The supervisor starts it instead of the scheduler, and it reads and writes the same messages.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def main(cores: int, gpus: int | None, address: None, folder: str) -> None:
     Args:
         cores: Cores of this machine.
         address: None; a cluster needs the scheduler.
-        gpus: 0 hides the GPUs of this machine.
+        gpus: With 0 the GPUs of this machine are hidden.
         folder: Folder of its files.
     """
     send = event_writer()
@@ -70,7 +70,7 @@ def _preload() -> None:
 def _pausing_when_long(limit: float, send: WriteEvent) -> Iterator[None]:
     """Notify the driver if this process exceeds ``limit`` CPU seconds inside the block.
 
-    CPU time, since on a busy machine Ray would take longer to start, too.
+    It is CPU time, since on a busy machine Ray would also take longer to start.
     """
     over = threading.Event()
 
@@ -80,25 +80,25 @@ def _pausing_when_long(limit: float, send: WriteEvent) -> Iterator[None]:
                 return
         send({"event": "long"})
 
-    watching = threading.Thread(target=watch, name="watch", daemon=True)
-    watching.start()
+    thread = threading.Thread(target=watch, name="watch", daemon=True)
+    thread.start()
     yield
     over.set()
-    watching.join()  # its event belongs to this request
+    thread.join()  # before the request ends, since its event belongs to it
 
 
 def _probe_packs(work: Mapping[str, Any], send: WriteEvent) -> None:
-    """Probe packs quickly, one after another, and send what is found; packs that fail are left out."""
+    """Probe packs quickly, one after another, and send the results; packs that fail are left out."""
     from longwave.platform.training.probe import probe
 
     pin_plugins(map(Plugin.from_dict, work["plugins"]))
     for pack in work["probes"]:
         try:
-            found = probe([TrialConfig.from_dict(config) for config in pack["configs"]], pack["kind"], quick=True)
+            result = probe([TrialConfig.from_dict(config) for config in pack["configs"]], pack["kind"], quick=True)
         except Exception as error:  # whatever the training raises: the pack will report it when it runs
             LOG.warning("A pack could not be probed: %s", error)
         else:
-            send({"event": "probe", "probe": asdict(found)})
+            send({"event": "probe", "probe": asdict(result)})
 
 
 def _train_packs(work: Mapping[str, Any], more: MorePacks, send: WriteEvent) -> None:
@@ -126,7 +126,7 @@ def _train_pack(key: str, job: Mapping[str, Any], workers: Workers, send: WriteE
 
     buffer = ReportBuffer(send_report)
     how = train_job(key, Job.from_dict(job), buffer, workers)
-    send_report(buffer.rest())
+    send_report(buffer.take_unsent())
     return how
 
 

@@ -36,7 +36,7 @@ class JobClient:
     def __init__(self, address: str) -> None:
         import_ray()
         for name in ("RAY_ADDRESS", "RAY_API_SERVER_ADDRESS"):
-            os.environ.pop(name, None)  # Ray would prefer them to the given address
+            os.environ.pop(name, None)  # Ray would use them instead of ``address``
         from ray.job_submission import JobSubmissionClient
 
         for name in ("ray.dashboard.modules.dashboard_sdk", "ray._private.runtime_env.packaging"):
@@ -72,10 +72,10 @@ class JobClient:
         Raises:
             ConfigError: It is too large to be sent, or the cluster refuses it.
         """
-        sent = self._of(name)
-        if sent and not sent[-1].status.is_terminal():
-            return str(sent[-1].submission_id), False
-        job = f"longwave-{name}" + (f"-{len(sent) + 1}" if sent else "")
+        jobs = self._of(name)
+        if jobs and not jobs[-1].status.is_terminal():
+            return str(jobs[-1].submission_id), False
+        job = f"longwave-{name}" + (f"-{len(jobs) + 1}" if jobs else "")
         command = ["python", "-m", "longwave", "sweep", "run", f"{name}.toml", "--ray", "auto", *options]
         with tempfile.TemporaryDirectory() as folder, _one_line_errors(self.address):
             lay_out_package(Path(folder), file, name, ship, package, texts)
@@ -87,7 +87,7 @@ class JobClient:
             self._client.submit_job(
                 entrypoint=shlex.join(command),
                 submission_id=job,
-                # Otherwise another node of the same machine rewrites the folder while the driver imports from it.
+                # Otherwise another node of the same machine would rewrite the folder while the driver imports from it.
                 runtime_env={"working_dir": folder, "config": {"eager_install": False}},
                 metadata={"sweep": name},
             )
@@ -99,18 +99,18 @@ class JobClient:
         Raises:
             ConfigError: There is none.
         """
-        if sent := self._of(name):
-            return str(sent[-1].submission_id)
-        known = {str(job.submission_id) for job in self._sent()}
-        if name not in known:
-            names = ", ".join(sorted(known)) or "none"
+        if jobs := self._of(name):
+            return str(jobs[-1].submission_id)
+        job_ids = {str(job.submission_id) for job in self._sent()}
+        if name not in job_ids:
+            names = ", ".join(sorted(job_ids)) or "none"
             raise ConfigError(
                 f"No job or sweep {name!r} was submitted to {redacted(self.address)}. Jobs there: {names}."
             )
         return name
 
     def follow(self, job: str, show: Callable[[str], None], wait: bool) -> int:
-        """Show a job's output, until it ends or up to now, and return its exit status; 0 while it runs.
+        """Show a job's output, until it ends or only so far, and return its exit status; 0 while it is running.
 
         Raises:
             WorkerError: The job failed; its last line says why.

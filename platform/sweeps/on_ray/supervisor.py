@@ -1,4 +1,4 @@
-"""The process between a driver and Ray: it ends all of Ray's processes when the driver has gone. Loads no Ray."""
+"""The process between a driver and Ray: it ends all of Ray's processes when the driver has ended. Loads no Ray."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import psutil
 from longwave.platform.processes import Births, birth_times, living_processes
 
 LOOK_SECONDS = 0.5
-"""Interval at which the supervisor writes down which processes there are."""
+"""Interval at which the supervisor records the running processes."""
 SET_DEATH_SIGNAL, SET_SUBREAPER = 1, 36
 """Options of Linux's prctl: a signal at the parent's death; orphaned grandchildren become children."""
 
@@ -35,7 +35,7 @@ def base_folder() -> Path:
 
 
 def end_leftovers(folder: Path) -> None:
-    """End the processes of drivers that have gone, and delete their folders; those of living drivers stay.
+    """End the processes that dead drivers left behind, and delete their folders; those of running drivers stay.
 
     Args:
         folder: As ``base_folder()`` returns it.
@@ -46,14 +46,14 @@ def end_leftovers(folder: Path) -> None:
             if living_processes(record["driver"]):
                 continue
             _kill(living_processes(record["ours"]))
-        except (OSError, ValueError, KeyError):  # just made, or its supervisor is deleting it
+        except (OSError, ValueError, KeyError):  # just created, or being deleted by its supervisor
             if time.time() - leftover.lstat().st_mtime < 60:
                 continue
         shutil.rmtree(leftover, ignore_errors=True)
 
 
 def main(life: int, driver: int, folder: Path, scheduler: list[str]) -> None:
-    """Run the scheduler until it ends or the driver has gone; then end all processes and delete the folder.
+    """Run the scheduler until it or the driver ends; then end all processes and delete the folder.
 
     Args:
         life: The reading end of a pipe whose other end only the driver holds.
@@ -67,7 +67,7 @@ def main(life: int, driver: int, folder: Path, scheduler: list[str]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     me, driver_birth = psutil.Process(), birth_times([psutil.Process(driver)])
-    # What is printed goes nowhere: a model may print gigabytes.
+    # Output is discarded: a model may print gigabytes.
     child = subprocess.Popen(scheduler, stderr=subprocess.DEVNULL, preexec_fn=lambda: _die_with_parent(system))
     os.closerange(0, 2)  # only the scheduler holds them, so that the driver notices its end
     end_leftovers(folder.parent)

@@ -1,4 +1,4 @@
-"""Versions that must be equal where a sweep is driven and where packs train: Python, Longwave's source, torch, ..."""
+"""Versions that must agree between a driver and the nodes where packs train: Python, Longwave's source, torch, ..."""
 
 from __future__ import annotations
 
@@ -14,24 +14,26 @@ from longwave.platform.redaction import redacted
 
 ROOT = Path(__file__).resolve().parents[3]
 CODE, SUFFIXES = ("models", "platform", "tasks"), (".py", ".cpp", ".h")
-"""Files that decide a result, in a checkout and in an installed package alike."""
+"""Files that affect results, both in a checkout and in an installed package."""
 PACKAGES = ("torch", "triton", "numpy", "scipy", "scikit-learn", "safetensors")
 
 
 @cache
 def versions() -> Mapping[str, str]:
-    """Return this process's versions by name; of packages the public part, which is the same for CPU and GPU builds."""
-    own = {"Python": f"{sys.version_info.major}.{sys.version_info.minor}", "Longwave": _own()}
-    return own | {name: _version(name) for name in PACKAGES}
+    """Return this process's versions by name; for packages the public part, which CPU and GPU builds share."""
+    this_process = {"Python": f"{sys.version_info.major}.{sys.version_info.minor}", "Longwave": _longwave_version()}
+    return this_process | {name: _version(name) for name in PACKAGES}
 
 
 def describe_difference(worker: Mapping[str, str], driver: Mapping[str, str]) -> str:
     """Return in one line how a worker's versions differ from its driver's; empty if they do not."""
-    other = {name: worker.get(name, "absent") for name in driver if worker.get(name) != driver[name]}
-    return ", ".join(f"{name} {there} where the driver has {driver[name]}" for name, there in other.items())
+    differing = {name: worker.get(name, "absent") for name in driver if worker.get(name) != driver[name]}
+    return ", ".join(
+        f"{name} {worker_version} where the driver has {driver[name]}" for name, worker_version in differing.items()
+    )
 
 
-def _own() -> str:
+def _longwave_version() -> str:
     """Return the version of Longwave, with a digest of its source."""
     files = sorted(f for part in CODE for f in (ROOT / part).rglob("*") if f.suffix in SUFFIXES)
     content = hashlib.sha256()

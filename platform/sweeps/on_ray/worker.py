@@ -43,7 +43,7 @@ def train_pack(
     from longwave.platform.training.environment import keep_to
 
     keep_to(config["slot"]["cpus"])
-    if not driver:  # else Ray's own processes, which last, keep and limit what is printed
+    if not driver:  # on a cluster Ray's long-lived processes keep and limit the output
         discard_output()
     session, key = secrets.token_hex(8), config["pack"]
     buffer = ReportBuffer(lambda report: tune.report({"session": session, "report": report.to_dict()}))
@@ -55,8 +55,8 @@ def train_pack(
         ):
             raise WorkerError(why)
         how = "paused" if workers.draining() else train_job(key, Job.from_dict(config["job"].job), buffer, workers)
-        tune.report({"session": session, "report": buffer.rest().to_dict(), "how": how})
-    except WorkerError as refusal:  # not raised: Tune would take it for a death and restart the worker
+        tune.report({"session": session, "report": buffer.take_unsent().to_dict(), "how": how})
+    except WorkerError as refusal:  # not raised: Tune would treat it as a death and restart the worker
         tune.report({"refusal": str(refusal), "node": ray.get_runtime_context().get_node_id()})
 
 
@@ -64,16 +64,16 @@ LOG = make_logger(__name__)
 
 
 def probe_packs(
-    wanted: Sequence[Mapping[str, Any]], where: Mapping[str, str], plugins: Sequence[Mapping[str, Any]] = ()
+    packs: Sequence[Mapping[str, Any]], where: Mapping[str, str], plugins: Sequence[Mapping[str, Any]] = ()
 ) -> Iterator[dict[str, Any]]:
-    """Yield the probes, as ``Probe.to_dict`` returns them, in the order of ``wanted``; packs that fail are left out.
+    """Yield the probes, as ``Probe.to_dict`` returns them, in the order of ``packs``; packs that fail are left out.
 
     Args:
-        wanted: Kinds of devices, each with the configurations of a pack's trials.
+        packs: Kinds of devices, each with the configurations of a pack's trials.
         where: Labels of the nodes, as ``label_selector`` returns them.
         plugins: The plugins in use, as ``Plugin.to_dict`` returns them.
     """
-    results = [_remote_probe(each["kind"], where).remote(each["kind"], each["configs"], plugins) for each in wanted]
+    results = [_remote_probe(pack["kind"], where).remote(pack["kind"], pack["configs"], plugins) for pack in packs]
     for result in results:
         try:
             yield {"probe": ray.get(result)}
@@ -96,8 +96,8 @@ def _probe_pack(
     from longwave.platform.plugins.known import pin_plugins
     from longwave.platform.plugins.plugin import Plugin
     from longwave.platform.training.environment import keep_to
-    from longwave.platform.training.probe import probe as tried
+    from longwave.platform.training.probe import probe as probe_configs
 
     keep_to(1)
     pin_plugins(map(Plugin.from_dict, plugins))
-    return asdict(tried([TrialConfig.from_dict(config) for config in configs], kind))
+    return asdict(probe_configs([TrialConfig.from_dict(config) for config in configs], kind))

@@ -1,4 +1,4 @@
-"""The devices of a sweep, what probes say of its packs there, and an estimate of where all go and how long it takes."""
+"""The devices of a sweep, the probes of its packs there, and an estimate of where packs train and for how long."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from longwave.platform.records.trial import TrialConfig
 from longwave.platform.sweeps.place.devices import PARTS, DevicePool, Slot, packs_per_gpu, spread_over_gpus
 
 USABLE = 0.9
-"""Part of a device's memory that packs may fill: fragmentation wastes the rest."""
+"""Share of a device's memory that packs may fill: fragmentation wastes the rest."""
 MAX_PACKS_PER_GPU = 16
-"""Each pack is a process with a CUDA context of its own."""
+"""Each pack is a process with its own CUDA context."""
 
 Packs = Mapping[str, Sequence[TrialConfig]]
 
@@ -42,24 +42,26 @@ class ProbeTable:
     def max_members(self, config: TrialConfig, kind: str, sharing: int = 1) -> int | None:
         """Return the greatest number of members that fits on a device, at least 1; None without a probe.
 
-        Where a probe ran out of memory, it is half of that probe's members.
+        If a probe ran out of memory, it is half of that probe's members.
 
         Args:
             config: A trial of the pack.
             kind: Kind of device.
             sharing: Number of packs that share its memory.
         """
-        of_load, fitting = self._of(config, kind), self._fitting(config, kind)
-        limits = [p.members // 2 for p in of_load if not p.fits]
+        probes, fitting = self._of(config, kind), self._fitting(config, kind)
+        limits = [p.members // 2 for p in probes if not p.fits]
         if fitting:
-            fixed, each = _fit_line([(p.members, float(p.bytes)) for p in fitting])
+            fixed, per_member = _fit_line([(p.members, float(p.bytes)) for p in fitting])
             limits.append(
-                int((USABLE * fitting[0].capacity / sharing - fixed) / each) if each > 0 else fitting[-1].members
+                int((USABLE * fitting[0].capacity / sharing - fixed) / per_member)
+                if per_member > 0
+                else fitting[-1].members
             )
         return max(1, min(limits)) if limits else None
 
     def share(self, config: TrialConfig, kind: str, members: int) -> float:
-        """Return the share of a GPU that a pack takes: one over a whole number; 1 without a probe.
+        """Return the share of a GPU that a pack takes: 1 divided by a whole number; 1 without a probe.
 
         It covers the memory that the pack needs, and the time that it keeps the GPU busy, if NVML reported that.
         """
@@ -68,8 +70,8 @@ class ProbeTable:
             return 1.0
         memory = _interpolate(members, [(p.members, float(p.bytes)) for p in fitting]) / (USABLE * fitting[0].capacity)
         busy = [(p.members, p.busy) for p in fitting if p.busy is not None]
-        needed = max(memory, _interpolate(members, busy) if busy else 0.0, 1 / MAX_PACKS_PER_GPU)
-        return PARTS // max(1, int(1 / needed)) / PARTS
+        needed_share = max(memory, _interpolate(members, busy) if busy else 0.0, 1 / MAX_PACKS_PER_GPU)
+        return PARTS // max(1, int(1 / needed_share)) / PARTS
 
     def epoch(self, config: TrialConfig, kind: str, members: int) -> float | None:
         """Return the seconds of an epoch of a pack; None without a probe."""
@@ -84,28 +86,28 @@ class ProbeTable:
 
 
 def _fit_line(points: list[tuple[int, float]]) -> tuple[float, float]:
-    """Return intercept and slope of the line through the first and the last point; through 0 if there is one point."""
+    """Return intercept and slope of the line through the first and last point; of a single point, through 0."""
     (a, low), (b, high) = points[0], points[-1]
-    each = max((high - low) / (b - a), 0.0) if b > a else low / a
-    return max(low - each * a, 0.0), each
+    slope = max((high - low) / (b - a), 0.0) if b > a else low / a
+    return max(low - slope * a, 0.0), slope
 
 
 def _interpolate(members: int, points: list[tuple[int, float]]) -> float:
     """Return the value at ``members``; no less than that of the smallest pack that was probed."""
-    fixed, each = _fit_line(points)
-    return max(points[0][1], fixed + each * members)
+    fixed, per_member = _fit_line(points)
+    return max(points[0][1], fixed + per_member * members)
 
 
 PROBED_MEMBERS = 8
-"""Members of the larger of the two packs that are probed of a load; the other has one."""
+"""Members of the larger of the two packs that are probed for each load; the other has one."""
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """The devices of a sweep, and what probes say of its packs there.
+    """The devices of a sweep, and the probes of its packs there.
 
     Attributes:
-        pool: Of all devices, with all free.
+        pool: All devices, all of them free.
         gpus: Share of a GPU that a pack takes; None for a measured one.
         probed: The probes of its packs.
     """
@@ -154,19 +156,19 @@ class Cluster:
     def untried_packs(self, configs: Sequence[TrialConfig]) -> Iterator[tuple[str, list[TrialConfig]]]:
         """Yield the packs to probe before these trials are divided, each with a kind of device.
 
-        There are two packs of each load: a line through them predicts any size. No pack is larger than is known to fit.
+        There are two packs of each load: a line through them predicts any size. No pack is larger than known to fit.
         """
         groups: dict[str, list[TrialConfig]] = {}
         for config in configs:
             groups.setdefault(load_key(config), []).append(config)
         for group in groups.values():
-            same = [c for c in group if c.shape == group[0].shape]
+            same_shape = [c for c in group if c.shape == group[0].shape]
             for kind in self.pool.kinds:
                 if not self.probed.known(group[0], kind):
                     members_at_most = min(
-                        PROBED_MEMBERS, len(same), self.probed.max_members(group[0], kind) or PROBED_MEMBERS
+                        PROBED_MEMBERS, len(same_shape), self.probed.max_members(group[0], kind) or PROBED_MEMBERS
                     )
-                    yield from ((kind, same[:members]) for members in sorted({1, members_at_most}))
+                    yield from ((kind, same_shape[:members]) for members in sorted({1, members_at_most}))
 
     def with_probes(self, probes: Sequence[Probe]) -> Cluster:
         """Return the cluster with other probes."""
@@ -175,13 +177,13 @@ class Cluster:
 
 @dataclass(frozen=True)
 class SweepEstimate:
-    """Where packs are expected to go, and how long they take, one stage after another.
+    """Where packs are expected to train, and how long they take, one stage after another.
 
     Attributes:
-        placed: Number of packs by kind of device, share of one that each takes, and number of members.
-        seconds: Time from first to last, without that of starting workers.
+        placed: Number of packs by kind of device, share of a device that each takes, and number of members.
+        seconds: Time from start to end, without starting workers.
         held: Device seconds by kind.
-        unknown: Number of packs by model that were not probed where they go; their seconds are missing.
+        unknown: Number of packs by model without a probe on their device; their seconds are missing.
     """
 
     placed: Mapping[tuple[str, float, int], int]
@@ -194,7 +196,7 @@ def estimate_stages(cluster: Cluster, stages: Sequence[Packs]) -> SweepEstimate:
     """Return an estimate for packs handed out as the queue does; each stage waits for the previous one.
 
     Args:
-        cluster: Where they go.
+        cluster: The devices.
         stages: Packs by key.
     """
     placed, unknown, held, seconds = Counter[tuple[str, float, int]](), Counter[str](), dict[str, float](), 0.0
@@ -208,24 +210,24 @@ def estimate_stages(cluster: Cluster, stages: Sequence[Packs]) -> SweepEstimate:
             unknown.update([first.model] if epoch is None else ())
             return (epoch or 0.0) * first.epochs
 
-        last, of_stage = _simulate(cluster.pool.emptied(), shares, train_seconds)
-        seconds, held = seconds + last, sum_by_device(held, of_stage)
+        stage_seconds, held_in_stage = _simulate(cluster.pool.emptied(), shares, train_seconds)
+        seconds, held = seconds + stage_seconds, sum_by_device(held, held_in_stage)
     return SweepEstimate(placed, seconds, held, unknown)
 
 
 def _simulate(
     pool: DevicePool, packs: Mapping[str, Mapping[str, float]], seconds: Callable[[str, Slot], float]
 ) -> tuple[float, dict[str, float]]:
-    """Hand packs out as slots become free; return when the last is done, and how long devices were held."""
+    """Hand packs out as slots become free; return the time at which the last ends, and how long devices were held."""
     waiting, now, held = dict(packs), 0.0, dict[str, float]()
     ends: list[tuple[float, int, Slot]] = []
     while waiting or ends:
         for key, shares in [*waiting.items()]:
             if slot := pool.take_slot(shares):
                 del waiting[key]
-                lasts = seconds(key, slot)
-                held = sum_by_device(held, {slot.kind: lasts * slot.devices})
-                heapq.heappush(ends, (now + lasts, len(waiting), slot))
+                duration = seconds(key, slot)
+                held = sum_by_device(held, {slot.kind: duration * slot.devices})
+                heapq.heappush(ends, (now + duration, len(waiting), slot))
         if not ends:
             return math.inf, held
         now, _, slot = heapq.heappop(ends)
@@ -239,7 +241,7 @@ def like_retrainings(trials: Sequence[TrialConfig], count: int) -> list[TrialCon
 
 
 def parse_prices(text: str) -> dict[str, float]:
-    """Return prices per hour by kind of device from ``A100=2.5,cpu=0.04``; a number alone is the price of any.
+    """Return prices per hour by kind of device from ``A100=2.5,cpu=0.04``; a single number is the price of any kind.
 
     Raises:
         ConfigError: The text has another form.
@@ -254,8 +256,8 @@ def parse_prices(text: str) -> dict[str, float]:
 
 
 def total_cost(held: Mapping[str, float], price: Mapping[str, float]) -> float | None:
-    """Return the cost of device seconds; None where a kind has no price."""
-    each = {kind: price.get(kind, price.get("")) for kind in held}
-    if any(p is None for p in each.values()):
+    """Return the cost of device seconds; None if a kind has no price."""
+    price_of = {kind: price.get(kind, price.get("")) for kind in held}
+    if any(p is None for p in price_of.values()):
         return None
-    return sum(seconds / 3600 * (each[kind] or 0.0) for kind, seconds in held.items())
+    return sum(seconds / 3600 * (price_of[kind] or 0.0) for kind, seconds in held.items())

@@ -1,4 +1,4 @@
-"""Which node and device a pack goes to. Pure. GPUs come first; none is overfull, and none idle while packs wait."""
+"""Assigns packs to nodes and devices, without side effects. GPUs come first; none is idle while packs wait."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Slot:
     Attributes:
         kind: Kind of device.
         gpus: Share of one GPU; 0 on cores.
-        cpus: Number of cores, or a part of one.
-        node, gpu: Their numbers; which of several equal ones Ray takes is its own choice.
+        cpus: Number of cores, or a fraction of one.
+        node, gpu: Their numbers; Ray itself chooses among equal ones.
     """
 
     kind: str = CPU
@@ -52,7 +52,7 @@ class Slot:
 
 
 def usable_nodes(nodes: Iterable[ClusterNode], cpu: bool = False, cpus: float = 1.0) -> list[ClusterNode]:
-    """Return the nodes that packs may go to.
+    """Return the nodes that packs may use.
 
     If any node has a GPU, only those with GPUs are used: a core would train its pack long after all GPUs are done.
 
@@ -81,21 +81,21 @@ def packs_per_gpu(share: float) -> int:
     return _count_fitting(1, share)
 
 
-def _count_fitting(devices: float, each: float) -> int:
-    return round(devices * PARTS) // round(each * PARTS)
+def _count_fitting(devices: float, share: float) -> int:
+    return round(devices * PARTS) // round(share * PARTS)
 
 
 def spread_over_gpus(packs: int, gpus: int) -> list[int]:
     """Return, for each pack in order, how many packs share its GPU, so that all GPUs are used evenly.
 
-    Shares alone can say this to Ray, which fills one GPU before it uses the next.
+    Ray fills one GPU before it uses the next, so only the packs' shares can spread them.
 
     Args:
         packs: Number of waiting packs.
         gpus: Number of GPUs.
     """
-    each, larger = divmod(packs, gpus)
-    return [each] * (each * (gpus - larger)) + [each + 1] * ((each + 1) * larger)
+    per_gpu, with_one_more = divmod(packs, gpus)
+    return [per_gpu] * (per_gpu * (gpus - with_one_more)) + [per_gpu + 1] * ((per_gpu + 1) * with_one_more)
 
 
 class DevicePool:
@@ -138,7 +138,9 @@ class DevicePool:
     @property
     def idle_gpus(self) -> list[str]:
         """Kinds of the idle GPUs, one entry for each GPU."""
-        return [m.kind for m, gpus in zip(self.nodes, self.gpus, strict=True) for left in gpus if left == PARTS]
+        return [
+            m.kind for m, gpus in zip(self.nodes, self.gpus, strict=True) for free_parts in gpus if free_parts == PARTS
+        ]
 
     @property
     def whole_gpu(self) -> dict[str, float]:
@@ -190,20 +192,20 @@ class DevicePool:
 
 
 def describe_idle_gpus(pool: DevicePool, packs: Sequence[Mapping[str, float]]) -> str:
-    """Return one line that says which GPUs packs leave idle from the start, and why; empty if none.
+    """Return one line that says which GPUs stay idle from the start, and why; empty if none.
 
     Args:
-        pool: Where they go; it is not changed.
-        packs: The shares of each.
+        pool: The devices; it is not changed.
+        packs: The shares of each pack.
     """
     pool = pool.emptied()
     placed = sum(pool.take_slot(shares) is not None for shares in packs)
     if not (idle := pool.idle_gpus):
         return ""
     kinds = ", ".join(f"{n} {kind}" for kind, n in Counter(idle).items())
-    why = f"{len(packs)} {'pack' if len(packs) == 1 else 'packs'}, {placed} at a time"
-    are = "GPU is" if len(idle) == 1 else "GPUs are"
-    return f"{len(idle)} {are} left idle ({kinds}): {why}"
+    packs_text = f"{len(packs)} {'pack' if len(packs) == 1 else 'packs'}, {placed} at a time"
+    subject = "GPU is" if len(idle) == 1 else "GPUs are"
+    return f"{len(idle)} {subject} left idle ({kinds}): {packs_text}"
 
 
 def describe_pool(pool: DevicePool) -> str:

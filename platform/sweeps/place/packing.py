@@ -1,4 +1,4 @@
-"""How trials are divided into packs, and whether the largest of them fit the memory of this machine at all."""
+"""Divides trials into packs, and checks that the largest trials fit the memory of this machine at all."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from longwave.platform.records.trial import TrialConfig
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
 
-TENSORS_A_PLACE = 24
-"""Tensors of a state's size that autograd keeps for each place of an example, such as a step of a sequence."""
+TENSORS_PER_POSITION = 24
+"""Tensors of a state's size that autograd keeps for each position of an example, such as a step of a sequence."""
 WIDTH = {"float32": 4, "float64": 8, "bfloat16": 4}
-"""Bytes a number; of bfloat16 an upper bound, since outputs, adjoints and weights are float32 there too."""
+"""Bytes per number; for bfloat16 an upper bound, since outputs, adjoints and weights are still float32."""
 
 
 def pack_key(configs: Sequence[TrialConfig]) -> str:
@@ -36,7 +36,7 @@ def member_bytes(config: TrialConfig, positions: int, numbers: int) -> int:
     features = config.hidden
     if config.options.get("block", "none") != "none":
         features = int(config.options.get("depth", 1)) * (features + (config.width or features))
-    return config.batch * (positions * features * TENSORS_A_PLACE + numbers) * WIDTH[config.precision]
+    return config.batch * (positions * features * TENSORS_PER_POSITION + numbers) * WIDTH[config.precision]
 
 
 def trial_bytes(sweep: Sweep, config: TrialConfig) -> int:
@@ -80,9 +80,9 @@ def divide_into_packs(
     for group in groups.values():
         limit = len(group)
         if not (together and group[0].halving):
-            alone = len(group) if group[0].model in looped else len(trials)
+            trials_in_all = len(group) if group[0].model in looped else len(trials)
             fitting = measured(group[0]) or memory // bytes_of(group[0])
-            limit = largest_pack(alone, workers, size, fitting)
+            limit = largest_pack(trials_in_all, workers, size, fitting)
         count = math.ceil(len(group) / limit)
         for k in range(count):
             part = group[k * len(group) // count : (k + 1) * len(group) // count]
@@ -96,21 +96,21 @@ GIB = 2**30
 
 
 def check_memory(sweep: Sweep, workers: Workers) -> Sweep:
-    """Return the sweep if its trials may fit this machine's memory; that of a cluster is not known.
+    """Return the sweep if its trials may fit this machine's memory; a cluster's memory is not known.
 
-    The count is a lower bound, so that nothing is refused that might fit.
+    The estimate is a lower bound, so that no trial is refused that might fit.
 
     Raises:
         ConfigError: A trial needs more.
     """
     available = inf if workers.address else _machine_bytes()
     for cell in sweep.cells:
-        least = least_bytes(cell)
-        if least > available:
+        needed = least_bytes(cell)
+        if needed > available:
             config = _largest_trial(cell)
-            sizes = f"hidden {config.hidden:,} with batch {config.batch:,} and {cell.positions:,} places"
-            need = f"takes at least {least / GIB:,.0f} GiB a trial, and this machine has {available / GIB:,.0f}"
-            raise ConfigError(f"{sweep.file.name}: {cell.label}: {sizes} {need}. Make hidden or batch smaller.")
+            sizes = f"hidden {config.hidden:,} with batch {config.batch:,} and {cell.positions:,} positions"
+            requirement = f"needs at least {needed / GIB:,.0f} GiB a trial, and this machine has {available / GIB:,.0f}"
+            raise ConfigError(f"{sweep.file.name}: {cell.label}: {sizes} {requirement}. Make hidden or batch smaller.")
     return sweep
 
 
@@ -132,7 +132,7 @@ def _largest_trial(cell: CellPlan) -> TrialConfig:
 
 
 def _machine_bytes() -> float:
-    """Return the machine's memory; twice that with GPUs, whose own may be larger."""
+    """Return the machine's memory; twice as much if it has GPUs, whose own memory may be larger."""
     import psutil
 
     from longwave.platform.training.environment import gpus

@@ -1,4 +1,4 @@
-"""Packs that make no step for long: their driver says so, and where that is asked for they fail with a stack trace."""
+"""Packs that make no step for long: their driver reports them, and on request they fail with a stack trace."""
 
 from __future__ import annotations
 
@@ -23,41 +23,41 @@ from longwave.platform.redaction import make_logger
 
 LOG = make_logger(__name__)
 STALL_SECONDS = 900.0
-"""A pack without a step for so long has stalled, by default."""
+"""A pack that makes no step for this long has stalled, by default."""
 LONGEST_STEPS = 20
-"""As many of its longest steps are waited for, where that takes longer."""
+"""A pack may also take this many times its longest step, if that is longer."""
 SIGN_SECONDS = 60.0
-"""A worker reports at least this often that its pack makes steps."""
+"""A worker reports at least this often that its pack is making steps."""
 RESET_SECONDS = 1.0
 """Least time between two settings of a timer."""
 DEPTH = 12
-"""Calls of a stack trace that are kept, from the innermost."""
+"""Calls of a stack trace that are reported, from the innermost."""
 STALLED = "stalled: "
-"""How a driver's note begins where packs have stalled."""
+"""Beginning of a driver's note if packs have stalled."""
 CALL = re.compile(r'File "(.*)", line (\d+) in (.*)')
 
 
 def allowed_pause(stall: float, slowest: float) -> float:
-    """Return the seconds that may pass between two steps of a pack whose longest step took ``slowest`` seconds."""
+    """Return the seconds that may pass between two steps of a pack whose longest step so far took ``slowest``."""
     return max(stall, LONGEST_STEPS * slowest)
 
 
 class StalledError(BaseException):
-    """A pack has stalled. It is no ``Exception``: a model that catches those would go on hanging."""
+    """A pack has stalled. Not an ``Exception``: a model that catches those would continue to hang."""
 
 
 class Timer(Protocol):
     """Ends a hang when its time is over."""
 
     def set(self, seconds: float, ended: Collection[str]) -> None:
-        """Let the time be over in so many seconds, anew; ``ended`` are the pack's trials that need not fail."""
+        """Start or restart the timer; ``ended`` are the pack's trials that have ended and need not fail."""
 
     def clear(self) -> None:
-        """Let the time never be over."""
+        """Stop the timer."""
 
 
 class Alarm:
-    """Raises ``StalledError`` in the main thread, in what Python runs there or the system waits for."""
+    """Raises ``StalledError`` in the main thread, in Python code or in a system call that it waits for."""
 
     def __init__(self) -> None:
         self._seconds = 0.0
@@ -72,50 +72,50 @@ class Alarm:
         self._seconds = 0.0
         signal.setitimer(signal.ITIMER_REAL, 0)
 
-    def take(self, number: int, frame: FrameType | None) -> None:
+    def handle(self, number: int, frame: FrameType | None) -> None:
         """Handle the signal of the alarm."""
-        if self._seconds:  # else the time was over just when the alarm was cleared
+        if self._seconds:  # else the time ran out just as the alarm was cleared
             calls = [(f.f_code.co_filename, line, f.f_code.co_name) for f, line in traceback.walk_stack(frame)]
             raise StalledError(describe_stall(self._seconds, calls))
 
 
 class ProcessEnd:
-    """Ends the process, whatever holds Python's lock, and leaves a stack trace of this thread for ``read_stall``.
+    """Ends the process, whatever holds Python's lock, and writes a stack trace of this thread for ``read_stall``.
 
     Args:
-        file: The file for it, on this machine or on a disk that others share.
+        file: The file for it, on this machine or on a shared disk.
     """
 
     def __init__(self, file: TextIO) -> None:
         self._file, self._head = file, ""
 
     def set(self, seconds: float, ended: Collection[str]) -> None:
-        """Set Python's own timer, which is no thread of Python's."""
+        """Set the timer of ``faulthandler``, which does not need Python's lock."""
         head = json.dumps({"seconds": seconds, "thread": threading.get_ident(), "ended": sorted(ended)})
         if head != self._head:
             self._head = head
-            with suppress(OSError):  # as on a full disk: the process ends, and nobody reads why
+            with suppress(OSError):  # such as a full disk: the process ends without a reason
                 self._file.seek(0)
                 self._file.truncate()
                 print(head, file=self._file, flush=True)
         faulthandler.dump_traceback_later(seconds, exit=True, file=self._file)
 
     def clear(self) -> None:
-        """Clear Python's own timer."""
+        """Clear the timer of ``faulthandler``."""
         faulthandler.cancel_dump_traceback_later()
 
 
 @contextmanager
 def stall_timer(trace: Path, in_driver: bool) -> Iterator[Timer | None]:
-    """Give what ends a hang in this thread; None in a thread of a driver, where only the end of the driver would.
+    """Yield a timer that ends a hang in this thread; None in a thread of a driver, where it would end the driver.
 
     Args:
-        trace: Where a worker leaves the stack trace. It is deleted after the block.
+        trace: Where a worker writes the stack trace. It is deleted after the block.
         in_driver: Whether this is the driver's process.
     """
     if threading.current_thread() is threading.main_thread():
         alarm = Alarm()
-        before = signal.signal(signal.SIGALRM, alarm.take)
+        before = signal.signal(signal.SIGALRM, alarm.handle)
         try:
             yield alarm
         finally:
@@ -127,7 +127,7 @@ def stall_timer(trace: Path, in_driver: bool) -> Iterator[Timer | None]:
         try:
             trace.parent.mkdir(parents=True, exist_ok=True)
             opened = trace.open("w", encoding="utf-8")
-        except OSError as error:  # as on a full disk: that stops no training
+        except OSError as error:  # such as a full disk, which should stop no training
             LOG.warning("A stalled pack could not be failed, because no stack trace can be written: %s", error)
             yield None
             return
@@ -141,11 +141,11 @@ def stall_timer(trace: Path, in_driver: bool) -> Iterator[Timer | None]:
 
 
 class StepWatch:
-    """Follows the steps of a pack where it trains, and reports that there are any.
+    """Follows the steps of a pack where it trains, and reports that it is making steps.
 
     Args:
-        stall: Seconds without a step that are a stall, or more: see ``allowed_pause``.
-        emit: Takes reports. The time that it takes is none of the pack's.
+        stall: Least number of seconds without a step that count as a stall; see ``allowed_pause``.
+        emit: Takes reports. Its time does not count as the pack's.
         timer: Ends a hang; None lets the pack hang.
 
     Attributes:
@@ -160,7 +160,7 @@ class StepWatch:
         self._set_timer()
 
     def report(self, report: Report) -> None:
-        """Hand a report on, with the longest step so far."""
+        """Pass a report on, with the longest step so far."""
         self._measure()
         if self.timer:
             self.timer.clear()
@@ -170,7 +170,7 @@ class StepWatch:
         self._set_timer()
 
     def after_step(self) -> None:
-        """Note a step. What precedes the first, such as the building of kernels, is no step."""
+        """Note a step. Time before the first, such as for building kernels, does not count as a step."""
         self._measure()
         self._steps += 1
         if self._last - self._reported > min(self.stall / 4, SIGN_SECONDS):
@@ -191,40 +191,40 @@ class StepWatch:
 
 
 def describe_stall(seconds: float, calls: Iterable[tuple[str, int, str]]) -> str:
-    """Return why a pack failed that made no step for so long, with the calls that it hung in, the innermost first.
+    """Return why a pack failed that made no step for so long, with the calls in which it hung, the innermost first.
 
-    Of a call's file the folder and the name are given: the rest of its path is this machine's own.
+    Files are given by folder and name: the rest of a path belongs to this machine.
     """
     lines = [f"  {'/'.join(Path(file).parts[-2:])}, line {line}, in {name}" for file, line, name in calls]
     return "\n".join([f"StalledError: no step for {seconds:g} s. The worker hung in:", *lines[:DEPTH]])
 
 
 def read_stall(trace: Path) -> tuple[str, list[str]] | None:
-    """Return why a pack failed whose worker ended itself, and the trials that had ended; None if no worker did."""
+    """Return why a pack failed whose worker ended itself, and the trials that had ended; None if none did."""
     try:
-        head, *lines = trace.read_text(encoding="utf-8", errors="replace").splitlines()
-        known = json.loads(head)
+        first_line, *lines = trace.read_text(encoding="utf-8", errors="replace").splitlines()
+        header = json.loads(first_line)
     except (OSError, ValueError):
         return None
-    calls, is_its = list[tuple[str, int, str]](), False
+    calls, in_thread = list[tuple[str, int, str]](), False
     for line in lines:
         if " (most recent call first)" in line:
-            is_its = f"0x{known['thread']:016x}" in line
-        elif is_its and (call := CALL.search(line)):
+            in_thread = f"0x{header['thread']:016x}" in line
+        elif in_thread and (call := CALL.search(line)):
             calls.append((call[1], int(call[2]), call[3]))
-    return (describe_stall(known["seconds"], calls), known["ended"]) if lines else None
+    return (describe_stall(header["seconds"], calls), header["ended"]) if lines else None
 
 
 def failed_by_stall(configs: Sequence[TrialConfig], reason: str, ended: Collection[str]) -> Report:
-    """Return the report that the trials of a pack failed, but for those that had ended."""
+    """Return the report that the trials of a pack failed, except those that had ended."""
     return Report(runs=[Run(c.id, "failed", reason, members=len(configs)) for c in configs if c.id not in ended])
 
 
 class StallWatch:
-    """The packs that make no step, from reports to their driver. Thread-safe.
+    """Knows from reports to a driver which packs have stalled. Thread-safe.
 
     Args:
-        stall: Seconds without a step that are a stall, or more: see ``allowed_pause``.
+        stall: Least number of seconds without a step that count as a stall; see ``allowed_pause``.
         fails: Whether such packs fail.
     """
 
@@ -233,7 +233,7 @@ class StallWatch:
         self._packs: dict[str, tuple[str, float, float]] = {}
 
     def started(self, pack: str, name: str) -> None:
-        """Note a pack that has a worker, with what to call it."""
+        """Note a pack that has a worker, with its name for people."""
         self._packs[pack] = name, time.monotonic(), 0.0
 
     def reported(self, pack: str, report: Report) -> None:
@@ -251,7 +251,7 @@ class StallWatch:
         self._packs = {}
 
     def stalled(self) -> dict[str, str]:
-        """Return the packs that have stalled: what to call each, by its key."""
+        """Return the names of the packs that have stalled, by key."""
         now = time.monotonic()
         return {
             pack: name
@@ -260,10 +260,10 @@ class StallWatch:
         }
 
     def note(self) -> str:
-        """Return a line that names the packs that have stalled; empty where none has."""
+        """Return a line that names the packs that have stalled; empty if none has."""
         if not (stalled := self.stalled()):
             return ""
         first, *others = [f"{name} (pack {pack[:8]})" for pack, name in sorted(stalled.items())]
         more = f" and {len(others)} more" if others else ""
-        then = "" if self.fails else "; resume with --stall-kill to fail what hangs"
-        return f"{STALLED}no step for {self.stall:g} s or more of {first}{more}{then}"
+        advice = "" if self.fails else "; resume with --stall-kill to fail what hangs"
+        return f"{STALLED}no step for {self.stall:g} s or more of {first}{more}{advice}"

@@ -1,4 +1,4 @@
-"""How packs are run (``Workers``, ``Job``) and who takes their reports (``Sink``). Any executor uses both."""
+"""How packs are run (``Workers``, ``Job``), and what receives their reports (``Sink``); shared by all executors."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ VALUE = re.compile(rf"!?{WORD}|!?in\({WORD}(, ?{WORD})*\)", re.ASCII)
 """Ray's syntax for names of node labels, and for conditions on their values."""
 LOG = make_logger(__name__)
 RESTARTS = 2
-"""How often a pack is restarted after its worker died, without a new epoch between; loss of a node does not count."""
+"""How often a pack is restarted after its worker died without a new epoch; losing a node does not count."""
 LOOK_SECONDS, FAR_SECONDS = 0.2, 5.0
 """Interval at which a worker checks for a drain: in a folder, and in an object store, where each check is a request."""
 
@@ -49,7 +49,7 @@ class Job:
 
     Attributes:
         configs: Its trials.
-        cohort: What the store knows of their cohort; None without successive halving.
+        cohort: Their cohort as stored; None without successive halving.
         before: Keys of earlier packs whose checkpoints may be used.
         joined: Those of them that continue together in this one; used only by the driver.
         shares: Share of a GPU that it takes, by kind of GPU, the preferred kind first.
@@ -72,7 +72,7 @@ class Job:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Job:
-        """Return the job again."""
+        """Rebuild from ``to_dict``."""
         cohort = data["cohort"]
         if cohort is not None:
             rungs = tuple(Rung(**rung) for rung in cohort["rungs"])
@@ -85,19 +85,19 @@ class Job:
 
 
 class Sink(Protocol):
-    """Takes what packs report. Reports may come twice: a restarted pack repeats what it reported before.
+    """Receives the events of packs. Reports may come twice: a restarted pack repeats what it reported before.
 
     It may buffer until ``flush``, which is called whenever no further event is waiting.
     """
 
     def started(self, pack: str, slot: Slot) -> None:
-        """Take the news that a pack has a worker, and where."""
+        """Note that a pack has a worker, and where."""
 
     def report(self, pack: str, report: Report) -> None:
-        """Take epochs, ends and rungs."""
+        """Receive epochs, ends and rungs."""
 
     def ended(self, pack: str, how: Ending, why: str = "") -> None:
-        """Take the news that a pack has no worker any more; after ``died``, some of its trials may not have ended."""
+        """Note that a pack no longer has a worker; after ``died``, some of its trials may not have ended."""
 
     def show_notice(self, line: str) -> None:
         """Show a notice about the cluster, such as which node gets no packs."""
@@ -112,10 +112,10 @@ class Workers:
 
     Attributes:
         count: Packs at a time; ``None`` for as many as fit.
-        storage: Folder of checkpoints; on a cluster one that all nodes reach, shared or in an object store.
+        storage: Folder of checkpoints; on a cluster one that all nodes can reach, shared or in an object store.
         address: Ray cluster to use; ``None`` starts a local one.
         gpus: Share of a GPU for each pack; ``None`` for a measured one.
-        cpu: Train on cores, even where there are GPUs.
+        cpu: Train on cores, even if there are GPUs.
         cpus: CPUs of a pack, an upper bound for one on a GPU; it has as many threads, at least one.
         labels: Conditions on Ray's labels of the nodes that get packs, by name: ``value``, or ``!value``.
         here: Run in this process, without Ray.
@@ -141,7 +141,7 @@ class Workers:
 
     @property
     def cores(self) -> int:
-        """Cores of this machine for packs: as many as ``count`` packs take, or all."""
+        """Cores of this machine for packs: as many as ``count`` packs need, or all."""
         if self.count and not self.here:
             return math.ceil(self.count * self.cpus)
         return max(os.cpu_count() or 1, math.ceil(self.cpus))
@@ -165,24 +165,24 @@ class Workers:
         if not pool.count:
             cores = "a free core" if self.cpus <= 1 else f"{self.cpus:g} free cores"
             with_labels = "".join(f" with {name}={condition}" for name, condition in self.labels.items())
-            start = (
+            advice = (
                 "If the cluster scales up on demand, give a number of packs: --workers 8 --gpus 1, or --workers 8 --cpu"
             )
             where = f"{self.address or 'this machine'}{with_labels}"
-            raise WorkerError(f"There is neither a GPU nor {cores} at {where}. {start}.")
+            raise WorkerError(f"There is neither a GPU nor {cores} at {where}. {advice}.")
         return pool
 
     def checkpoint(self, pack: str, before: Sequence[str] = ()) -> Checkpoint:
         """Return the checkpoint of a pack, which falls back on those of the packs ``before``."""
-        own, *older = (self.storage / "checkpoints" / f"{key}.safetensors" for key in (pack, *before))
-        return Checkpoint(own, tuple(older))
+        path, *older_paths = (self.storage / "checkpoints" / f"{key}.safetensors" for key in (pack, *before))
+        return Checkpoint(path, tuple(older_paths))
 
     def stall_trace(self, pack: str) -> Path:
         """Return the file for the stack trace of a pack that stalls. Its next worker may be on another machine."""
         return (self.storage if isinstance(self.storage, Path) else home()) / "stalls" / f"{pack}.txt"
 
     def sees_mark(self) -> bool:
-        """Return whether this process sees the storage of the driver that marked it."""
+        """Return whether this process sees the storage that its driver marked."""
         try:
             with raise_os_errors(self.storage):
                 return (self.storage / f"{self.flag}.mark").exists()
@@ -203,7 +203,7 @@ class Workers:
                 mark.unlink(missing_ok=True)
 
     def drain(self) -> None:
-        """Ask all workers, on every node, to save and stop; if the flag cannot be written, they go on."""
+        """Ask all workers, on every node, to save and stop; if the flag cannot be written, they continue."""
         try:
             with raise_os_errors(self.storage):
                 self.storage.mkdir(parents=True, exist_ok=True)
@@ -220,8 +220,8 @@ class Workers:
 
     def draining(self) -> bool:
         """Return whether the drain flag is set, as of the last check."""
-        now, often = time.monotonic(), LOOK_SECONDS if isinstance(self.storage, Path) else FAR_SECONDS
-        if now - self._last_look.get("at", -often) >= often:
+        now, interval = time.monotonic(), LOOK_SECONDS if isinstance(self.storage, Path) else FAR_SECONDS
+        if now - self._last_look.get("at", -interval) >= interval:
             with suppress(OSError), raise_os_errors(self.storage):  # unreachable for now: keep the last answer
                 self._last_look.update(draining=(self.storage / self.flag).exists())
             self._last_look.update(at=now)
@@ -229,7 +229,7 @@ class Workers:
 
 
 def train_job(key: str, job: Job, emit: Callable[[Report], None], workers: Workers) -> Ending:
-    """Train a pack in this process and return how that ended. One that stalls fails, where that is asked for."""
+    """Train a pack in this process and return how that ended. With ``workers.stall_kill``, a pack that stalls fails."""
     from longwave.platform.training.train import train
 
     def after_step() -> bool:

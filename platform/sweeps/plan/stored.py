@@ -62,7 +62,8 @@ def _check_versions(sweep: Sweep, stored: Sweep) -> None:
             if current != planned:
                 version = f"{field.replace('_', ' ')} {planned} of {ours.base.model} on {ours.base.task}"
                 raise ConfigError(
-                    f"The sweep {stored.file.name!r} was planned with {version}, which is now {current}. Rename the sweep."
+                    f"The sweep {stored.file.name!r} was planned with {version}, which is now {current}. "
+                    "Rename the sweep."
                 )
 
 

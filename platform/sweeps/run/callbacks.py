@@ -1,4 +1,4 @@
-"""What a program calls while a sweep is trained: functions of its own, at each epoch and at each end of a trial."""
+"""A program's own functions that are called while a sweep is trained: at each epoch and at each end of a trial."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from longwave.platform.records.trial import TrialConfig
 
 @dataclass(frozen=True)
 class Callbacks:
-    """Functions to call in the driver, once what they are told is in the store.
+    """Functions to call in the driver, after the epoch or end has been written to the store.
 
     Attributes:
-        on_epoch: Called with a trial's configuration and an epoch of it. After an interruption a trial goes on from its
-            last checkpoint, and epochs behind that come again.
+        on_epoch: Called with a trial's configuration and an epoch of it. After an interruption a trial continues from
+            its last checkpoint, so later epochs are reported again.
         on_trial: Called with a trial's configuration and how it ended.
     """
 
@@ -25,7 +25,7 @@ class Callbacks:
     on_trial: Callable[[TrialConfig, Run], Any] | None = None
 
     def report(self, config_of: Mapping[str, TrialConfig], report: Report) -> None:
-        """Tell of what a pack reports."""
+        """Call the functions for the epochs and ends in a pack's report."""
         if self.on_epoch:
             for point in report.points:
                 self.on_epoch(config_of[point.trial], point)

@@ -1,7 +1,7 @@
-"""Run a sweep: plan what is missing, train it in packs, store every epoch and end, until nothing is missing.
+"""Run a sweep: plan missing trials, train them in packs, store every epoch and end, until none is missing.
 
 Running and resuming are the same loop, and any number of drivers may run it, on one sweep or on several that share
-trials: each trains what it leases.
+trials: each trains the trials that it has leased.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from longwave.platform.sweeps.trackers.tracker import TrackerName
 def start_sweep(
     file: SweepFile, store: Store, workers: Workers, trackers: Sequence[TrackerName] | None, console: Console
 ) -> Progress:
-    """Plan a sweep and run what is missing of it, as ``resume_sweep`` does.
+    """Plan a sweep and run its missing trials, as ``resume_sweep`` does.
 
     Raises:
         ConfigError: A rule is broken; or as ``store_plan`` and ``resume_sweep``.
@@ -59,22 +59,22 @@ def resume_sweep(
     workers: Workers,
     trackers: Sequence[TrackerName] | None,
     console: Console,
-    numbers: DriverMetrics | None = None,
+    metrics: DriverMetrics | None = None,
     callbacks: Callbacks = NO_CALLBACKS,
 ) -> Progress:
-    """Run what is missing of a sweep of the store, and return its final counts.
+    """Run the missing trials of a stored sweep, and return its final counts.
 
     Args:
         sweep: As ``store_plan`` or ``read_sweep_plan`` returns it.
-        store: Where rows go.
+        store: Where results are written.
         workers: How to run packs.
-        trackers: What shows it elsewhere, too, if anything.
+        trackers: Trackers that also get the results, if any.
         console: Where to show progress.
-        numbers: Metrics to update, if they are published.
-        callbacks: What to call at each epoch and each end; what they raise ends the sweep, in order.
+        metrics: Metrics to update, if they are served.
+        callbacks: Functions to call at each epoch and each end; if one raises an exception, the sweep ends cleanly.
 
     Raises:
-        ConfigError: A plugin that it was planned with is gone, or breaks a rule.
+        ConfigError: A plugin that it was planned with is missing, or breaks a rule.
         Interrupted: A signal stopped it cleanly.
     """
     store = RetryingStore(store)
@@ -84,10 +84,10 @@ def resume_sweep(
     make_ready(workers.storage)
     store.set_state(sweep.file.name, "")
     with Leases(store, sweep.file.name, sweep.file.priority) as leases:
-        if leases.after_a_death and (wrong := store.with_retry(lambda: damage_after_crash(store.engine))):
-            raise StoreError(f"A driver died, and its store is damaged: {wrong}. See: longwave doctor --repair")
-        numbers = numbers or DriverMetrics(sweep.file.name)
-        return _Driver(sweep, store, leases, workers, trackers, console, numbers, callbacks).run()
+        if leases.after_a_death and (damage := store.with_retry(lambda: damage_after_crash(store.engine))):
+            raise StoreError(f"A driver died, and its store is damaged: {damage}. See: longwave doctor --repair")
+        metrics = metrics or DriverMetrics(sweep.file.name)
+        return _Driver(sweep, store, leases, workers, trackers, console, metrics, callbacks).run()
 
 
 class _Driver:
@@ -101,7 +101,7 @@ class _Driver:
         workers: Workers,
         trackers: Sequence[TrackerName] | None,
         console: Console,
-        numbers: DriverMetrics,
+        metrics: DriverMetrics,
         callbacks: Callbacks,
     ) -> None:
         file = sweep.file
@@ -115,9 +115,9 @@ class _Driver:
         self.parents: dict[str, tuple[str, ...]] = {}
         self.cut: set[str] = set()
         self.idle = ""
-        self.numbers = numbers
-        numbers.count_stalled(self.stalls)
-        store.on_wait, store.on_transaction = self.view.say, numbers.observe_transaction
+        self.metrics = metrics
+        metrics.count_stalled(self.stalls)
+        store.on_wait, store.on_transaction = self.view.say, metrics.observe_transaction
 
     def run(self) -> Progress:
         """Train until nothing is missing, or until the driver must stop."""
@@ -130,22 +130,22 @@ class _Driver:
             stack.enter_context(self.heartbeat)
             stack.enter_context(self.heartbeat.handling_signals())
             try:
-                while (left := self._open_trials()) and self.heartbeat.may_train():
-                    self._run_round(left, stack)
+                while (open_trials := self._open_trials()) and self.heartbeat.may_train():
+                    self._run_round(open_trials, stack)
             except KeyboardInterrupt:
                 raise Interrupted(self.heartbeat.signal or 2, name) from None
             except WorkersLostError as error:
                 raise WorkerError(
                     f"{error}. Finished trials are kept; resume it with: longwave sweep resume {name}"
                 ) from None
-            self.view.over = not left
-            for pack in self.cut if not left else ():
+            self.view.over = not open_trials
+            for pack in self.cut if not open_trials else ():
                 self.workers.checkpoint(pack).remove()
         for problem in filter(None, (tracker.problem for tracker in trackers)):
             self.console.print(problem, style="yellow", markup=False, highlight=False)
-        if left and self.heartbeat.signal:
+        if open_trials and self.heartbeat.signal:
             raise Interrupted(self.heartbeat.signal, name)
-        if left:
+        if open_trials:
             self.console.print(
                 f"{name}: {self.heartbeat.reason_to_end}. Resume it with: longwave sweep resume {name}", highlight=False
             )
@@ -155,25 +155,27 @@ class _Driver:
         """Return the trials that have not ended, and show the status of all."""
         trials = plan_trials(self.sweep, self.store)
         self.view.plan(trials)
-        self.numbers.plan(trials)
+        self.metrics.plan(trials)
         return [a for a in trials if a.open]
 
-    def _run_round(self, left: Sequence[PlannedTrial], stack: ExitStack) -> None:
-        """Train as many of the remaining trials as this driver can lease; if there are none, wait a second."""
+    def _run_round(self, open_trials: Sequence[PlannedTrial], stack: ExitStack) -> None:
+        """Train as many of the open trials as this driver can lease; if there are none, wait a second."""
         stack.enter_context(running_workers(self.workers))  # they start in the background
         max_trials = self.budget.trials_left()
-        cluster = self._find_cluster(left)
-        queue = PackQueue(self.sweep, self.store, self.leases, self.workers, left, self.parents, max_trials, cluster)
+        cluster = self._find_cluster(open_trials)
+        queue = PackQueue(
+            self.sweep, self.store, self.leases, self.workers, open_trials, self.parents, max_trials, cluster
+        )
         first = queue.next()
         if not first:
-            self._wait_for_others(left, max_trials)
+            self._wait_for_others(open_trials, max_trials)
             return
         recorder = ResultRecorder(
             self.store, self.leases, self.workers, self.view, cluster.probed, self.stalls, self.callbacks
         )
         packs = len(first) + queue.left
         try:
-            with self.budget.counting(recorder), self.numbers.counting(recorder, recorder.jobs, packs) as sink:
+            with self.budget.counting(recorder), self.metrics.counting(recorder, recorder.jobs, packs) as sink:
                 run_packs(self._hand_out_packs(first, queue, recorder), sink, self.workers)
         except LeaseLostError as error:
             self.view.say(str(error))
@@ -186,7 +188,7 @@ class _Driver:
     def _hand_out_packs(
         self, jobs: Mapping[str, Job], queue: PackQueue, recorder: ResultRecorder
     ) -> Iterator[Mapping[str, Job]]:
-        """Yield the packs of a round as workers need them: as many wait as train, so that no worker is idle."""
+        """Yield the packs of a round as workers need them: as many wait as are training, so that no worker is idle."""
         while jobs:
             recorder.add_jobs(jobs)
             self.cut.update(*(job.before for job in jobs.values()))
@@ -201,30 +203,36 @@ class _Driver:
             self.leases.release(ended)
             jobs = {} if self.workers.draining() else queue.next()
 
-    def _find_cluster(self, left: Sequence[PlannedTrial]) -> Cluster:
-        """Return the devices for packs; on GPUs, trials that are in no pack yet are probed first."""
+    def _find_cluster(self, open_trials: Sequence[PlannedTrial]) -> Cluster:
+        """Return the devices for packs; on GPUs, trials without a pack are probed first."""
         cluster = find_cluster(self.workers, self.store)
-        fresh = [a.id for a in left if a.pack is None]
-        if not fresh or not needs_probes(cluster, self.workers):
+        without_pack = [a.id for a in open_trials if a.pack is None]
+        if not without_pack or not needs_probes(cluster, self.workers):
             return cluster
-        configs = self.store.configs(fresh)
+        configs = self.store.configs(without_pack)
         return probe_missing(cluster, [*configs.values()], self.workers, self.store, self.view.say)
 
     def _warn_of_idle_gpus(self, idle: str) -> None:
-        """Warn in one line that GPUs are left idle, unless the last warning was the same."""
+        """Warn in one line that GPUs stay idle, unless the last warning was the same."""
         if idle and idle != self.idle:
             line = f"{self.sweep.file.name}: {idle}"
             self.console.print(line, style="yellow", markup=False, highlight=False)
         self.idle = idle
 
-    def _wait_for_others(self, left: Sequence[PlannedTrial], max_trials: int | None) -> None:
-        """Wait for other drivers, or note that the budget is too small for any remaining pack."""
+    def _wait_for_others(self, open_trials: Sequence[PlannedTrial], max_trials: int | None) -> None:
+        """Wait for other drivers, or note that the rest of the budget is too small for any pack."""
         drivers = self.store.with_retry(lambda: read_drivers(self.store))
         others = [d for d in drivers if d.alive and d.owner != self.leases.owner]
-        if max_trials is not None and not any(a.status == "running" for a in left):
+        if max_trials is not None and not any(a.status == "running" for a in open_trials):
             self.budget.close()
             return
-        who = ", ".join(f"process {d.process} on {d.host} ({d.sweep})" for d in others)
-        dead = ", ".join(f"{d.process}" for d in others if d.gone)
-        until = f"; {dead} died, and its leases end within {MISSED_BEATS * SECONDS / BEATS:g} s" if dead else ""
-        self.heartbeat.wait(f"waits for {len(left)} trials that {who or 'another process'} has leased{until}")
+        holders = ", ".join(f"process {d.process} on {d.host} ({d.sweep})" for d in others)
+        dead_processes = ", ".join(f"{d.process}" for d in others if d.gone)
+        lease_note = (
+            f"; {dead_processes} died, and its leases end within {MISSED_BEATS * SECONDS / BEATS:g} s"
+            if dead_processes
+            else ""
+        )
+        self.heartbeat.wait(
+            f"waits for {len(open_trials)} trials that {holders or 'another process'} has leased{lease_note}"
+        )

@@ -1,4 +1,4 @@
-"""Find the devices for a sweep's packs, probe packs that are not known there yet, and estimate what a sweep takes."""
+"""Find the devices for a sweep's packs, probe packs that have no probe there, and estimate the cost of a sweep."""
 
 from __future__ import annotations
 
@@ -42,25 +42,25 @@ def probe_missing(
         configs: What will be trained.
         workers: Those of ``running_workers``.
         store: Where probes are kept.
-        say: Called with what takes a while.
+        say: Called with a line about anything that takes a while.
 
     Raises:
         WorkerError: As ``run_packs``.
     """
-    wanted = [*cluster.untried_packs(configs)]
-    if not wanted:
+    untried = [*cluster.untried_packs(configs)]
+    if not untried:
         return cluster
-    say(f"measuring the memory and time of {len(wanted)} packs")
-    probes = [*executor.run_probes(wanted, workers)]
+    say(f"measuring the memory and time of {len(untried)} packs")
+    probes = [*executor.run_probes(untried, workers)]
     store.with_retry(lambda: write_probes(store, probes))
     say("")
     return cluster.with_probes(store.with_retry(lambda: read_probes(store)))
 
 
 def needs_probes(cluster: Cluster, workers: Workers) -> bool:
-    """Return whether a sweep probes its packs before it divides them: on GPUs, unless their shares are given.
+    """Return whether a sweep probes its packs before it divides them: on GPUs, unless their shares are set.
 
-    On cores an estimate of the memory is enough, and a pack takes a core in any case.
+    On cores an estimate of the memory is enough, and a pack takes one core in any case.
     """
     return workers.gpus is None and any(kind != CPU for kind in cluster.pool.kinds)
 
@@ -79,8 +79,8 @@ def estimate_sweep(
         sweep: As ``resolve`` returns it.
         workers: How it would be run.
         store: URL of the store of probes.
-        probe: Probe what is not known yet, and store the results.
-        say: Called with what takes a while.
+        probe: Make and store missing probes.
+        say: Called with a line about anything that takes a while.
 
     Raises:
         WorkerError: As ``run_packs``.
@@ -89,9 +89,13 @@ def estimate_sweep(
     with executor.running_workers(replace(workers, single_first=False)) if asks_ray else nullcontext():
         cluster = Cluster(workers.device_pool(executor.find_nodes(workers)), workers.gpus)
         if probe:
-            with Store(store_url(store)) as known:
+            with Store(store_url(store)) as probe_store:
                 cluster = probe_missing(
-                    cluster.with_probes(read_probes(known)), [*chain(*first_trials(sweep))], workers, known, say
+                    cluster.with_probes(read_probes(probe_store)),
+                    [*chain(*first_trials(sweep))],
+                    workers,
+                    probe_store,
+                    say,
                 )
         else:
             cluster = cluster.with_probes(_stored_probes(store))
@@ -107,30 +111,30 @@ def estimate_quickly(
 ) -> tuple[Cluster, SweepEstimate]:
     """Return what ``estimate_sweep`` does, within a minute, on this machine.
 
-    What the store has no probe of is tried for two steps, the largest packs first. Nothing is stored.
+    Packs without a stored probe train for two steps, the largest first. Nothing is stored.
     """
     cluster = Cluster(workers.device_pool(executor.find_nodes(workers)), workers.gpus)
     stored = _stored_probes(store)
     cluster = cluster.with_probes(stored)
     untried = cluster.untried_packs([*chain(*first_trials(sweep))])
-    if wanted := sorted(untried, key=lambda pack: -len(pack[1])):
-        say(f"Timing {len(wanted)} packs for two steps each")
+    if packs := sorted(untried, key=lambda pack: -len(pack[1])):
+        say(f"Timing {len(packs)} packs for two steps each")
         single = replace(workers, single_first=True)
         with executor.running_workers(single):
-            found = [*executor.run_probes(wanted, single, QUICK_SECONDS)]
-        cluster = cluster.with_probes([*stored, *found])
+            new_probes = [*executor.run_probes(packs, single, QUICK_SECONDS)]
+        cluster = cluster.with_probes([*stored, *new_probes])
     return cluster, _estimate(sweep, cluster)
 
 
 def _stored_probes(store: str | None) -> list[Probe]:
-    """Return the probes of a store; none where there is none yet. Not even its folder is made."""
+    """Return the probes of a store; none if it does not exist. Nothing is created, not even its folder."""
     if store is None and not home().exists():
         return []
     url = store_url(store)
     if url.startswith("sqlite") and not Path(url.removeprefix("sqlite:///")).exists():
         return []
-    with Store(url, create=False) as known:
-        return read_probes(known)
+    with Store(url, create=False) as probe_store:
+        return read_probes(probe_store)
 
 
 def _estimate(sweep: Sweep, cluster: Cluster) -> SweepEstimate:
@@ -138,11 +142,12 @@ def _estimate(sweep: Sweep, cluster: Cluster) -> SweepEstimate:
 
 
 def planned_stages(sweep: Sweep) -> list[Sequence[TrialConfig]]:
-    """Return trials like those of each round, second search, heat and retraining, before they are planned."""
+    """Return trials like those of each round, second search, race and retraining, before they are planned."""
     file, first = sweep.file, first_trials(sweep)
     rounds: list[Sequence[TrialConfig]] = [[*chain(*first)]] * (file.rounds if file.trials else 0)
-    second = [config for mine in first for config in islice(cycle(mine), file.searched - file.trials)]
+    second = [config for trials in first for config in islice(cycle(trials), file.searched - file.trials)]
     later = [
-        [config for mine in first for config in like_retrainings(mine, count)] for count in (file.raced, file.retrain)
+        [config for trials in first for config in like_retrainings(trials, count)]
+        for count in (file.raced, file.retrain)
     ]
     return [stage for stage in (*rounds, second, *later) if stage]

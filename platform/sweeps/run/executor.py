@@ -1,4 +1,4 @@
-"""Run packs: here, one after another, or on Ray Tune, several at a time. Ray itself lies in on_ray/ alone."""
+"""Run packs: in this process, one after another, or on Ray Tune, several at a time. Only on_ray/ imports Ray."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from longwave.platform.sweeps.place.workers import Job, Sink, Workers, nodes_her
 SINGLE = "longwave.platform.sweeps.on_ray.single_process"
 """The module of the process in which a sweep begins if it needs nothing that only Ray provides."""
 SECONDS = 5.0
-"""CPU seconds that it trains before Ray is started: about as long as Ray takes to start and to end."""
+"""CPU seconds that it trains before Ray is started: about as long as Ray takes to start and end."""
 HAS_RAY = find_spec("ray") is not None
 """Whether Ray is installed. Without it a sweep trains in the single process that it begins in."""
 INSTALL_RAY = "Install it with: pip install 'longwave[cluster]'"
 _clients: list[Client] = []
 """The running client, if any: nested blocks of ``running_workers`` share it."""
 _noticed: list[Client] = []
-"""Those of which it was said that Ray is missing."""
+"""Clients for which a notice has said that Ray is not installed."""
 
 
 def run_packs(queue: Iterable[Mapping[str, Job]], sink: Sink, workers: Workers) -> None:
@@ -38,11 +38,11 @@ def run_packs(queue: Iterable[Mapping[str, Job]], sink: Sink, workers: Workers) 
 
     Args:
         queue: Packs by key. It is advanced after each batch of events; an empty mapping means that enough are waiting.
-        sink: Takes the events.
+        sink: Receives the events.
         workers: Those of ``running_workers``.
 
     Raises:
-        WorkerError: Ray could not be started, or it died; or a worker's versions are not those of the plan.
+        WorkerError: Ray could not be started, or it died; or a worker's versions differ from the plan's.
         Exception: Whatever the sink raises. It ends all workers, but no trial.
     """
     if workers.here:
@@ -65,7 +65,7 @@ def run_packs(queue: Iterable[Mapping[str, Job]], sink: Sink, workers: Workers) 
         _turn_to_ray(workers)
 
 
-def _follow(coming: Iterator[Mapping[str, Job]], sessions: _CurrentSessions, sink: Sink, workers: Workers) -> None:
+def _follow(job_batches: Iterator[Mapping[str, Job]], sessions: _CurrentSessions, sink: Sink, workers: Workers) -> None:
     """Hand packs to the client and handle their events until the last has ended, or until they are drained."""
     client = _clients[-1]
     names = ("count", "address", "gpus", "cpu", "cpus", "labels", "stall", "stall_kill")
@@ -75,15 +75,15 @@ def _follow(coming: Iterator[Mapping[str, Job]], sessions: _CurrentSessions, sin
     if not HAS_RAY and client not in _noticed:
         _noticed.append(client)
         sink.show_notice(f"one process trains all packs, as Ray is not installed. {INSTALL_RAY}")
-    more = next(coming, None)
-    # Closed explicitly: a traceback may keep the generator alive for long.
-    with closing(client.run(work | _packs_message(more))) as arriving:
-        for events in arriving:
+    jobs = next(job_batches, None)
+    # Closed explicitly, since a traceback may keep the generator alive for long.
+    with closing(client.run(work | _packs_message(jobs))) as event_batches:
+        for events in event_batches:
             for event in events:
                 _handle_event(event, sessions, sink, workers)
             sink.flush()
-            if more is not None and ((more := next(coming, None)) or more is None):
-                client.send({"ask": "more"} | _packs_message(more))
+            if jobs is not None and ((jobs := next(job_batches, None)) or jobs is None):
+                client.send({"ask": "more"} | _packs_message(jobs))
 
 
 def _pause(sessions: _CurrentSessions, why: str, sink: Sink, workers: Workers) -> None:
@@ -150,8 +150,8 @@ def find_nodes(workers: Workers) -> list[ClusterNode]:
 
 
 def _ask_for_nodes(workers: Workers) -> list[ClusterNode]:
-    with closing(_clients[-1].run({"ask": "nodes", "labels": dict(workers.labels)})) as arriving:
-        return [ClusterNode(**node) for events in arriving for event in events for node in event["nodes"]]
+    with closing(_clients[-1].run({"ask": "nodes", "labels": dict(workers.labels)})) as event_batches:
+        return [ClusterNode(**node) for events in event_batches for event in events for node in event["nodes"]]
 
 
 def _starts_single() -> bool:
@@ -172,14 +172,14 @@ def _turn_to_ray(workers: Workers) -> None:
 
 
 def run_probes(
-    wanted: Sequence[tuple[str, Sequence[TrialConfig]]], workers: Workers, seconds: float | None = None
+    packs: Sequence[tuple[str, Sequence[TrialConfig]]], workers: Workers, seconds: float | None = None
 ) -> Iterator[Probe]:
-    """Yield the probes of packs, each alone on a device; packs that fail are left out.
+    """Yield the probes of packs, each of which has a device to itself; packs that fail are left out.
 
     Args:
-        wanted: Kinds of devices, each with the trials of a pack.
+        packs: Kinds of devices, each with the trials of a pack.
         workers: Those of ``running_workers``.
-        seconds: For how long; what is not probed by then is left out.
+        seconds: Time limit; packs that are not probed by then are left out.
 
     Raises:
         WorkerError: As ``run_packs``.
@@ -187,12 +187,12 @@ def run_probes(
     if workers.here:
         from longwave.platform.training.probe import probe
 
-        yield from (probe(configs, kind) for kind, configs in wanted)
+        yield from (probe(configs, kind) for kind, configs in packs)
         return
-    probes = [{"kind": kind, "configs": [config.to_dict() for config in configs]} for kind, configs in wanted]
+    probes = [{"kind": kind, "configs": [config.to_dict() for config in configs]} for kind, configs in packs]
     work = {"ask": "probes", "probes": probes, "labels": dict(workers.labels), **_plugins()}
-    with closing(_clients[-1].run(work, seconds)) as arriving:
-        yield from (Probe(**event["probe"]) for events in arriving for event in events)
+    with closing(_clients[-1].run(work, seconds)) as event_batches:
+        yield from (Probe(**event["probe"]) for events in event_batches for event in events)
 
 
 def _slot_here(workers: Workers) -> Slot:
@@ -201,7 +201,7 @@ def _slot_here(workers: Workers) -> Slot:
 
 
 class _CurrentSessions:
-    """Which worker of each pack counts: the newest. Late reports of a worker that was replaced are ignored.
+    """The newest worker of each pack. Late reports of a worker that was replaced are ignored.
 
     Attributes:
         training: Packs that have a worker.
@@ -217,8 +217,8 @@ class _CurrentSessions:
         """Return whether a report of this session of the pack counts."""
         if session in self.replaced:
             return False
-        if (before := self.last.get(pack, session)) != session:
-            self.replaced.add(before)
+        if (previous := self.last.get(pack, session)) != session:
+            self.replaced.add(previous)
         self.last[pack] = session
         return True
 
@@ -248,7 +248,7 @@ def running_workers(workers: Workers, scheduler: str = SCHEDULER) -> Iterator[No
 
 @contextmanager
 def _hidden_gpus() -> Iterator[None]:
-    """Hide all GPUs from CUDA, which looks for them at its first use, in this process."""
+    """Hide all GPUs of this process from CUDA, which looks for them at its first use."""
     name = "CUDA_VISIBLE_DEVICES"
     before = os.environ.get(name)
     os.environ[name] = ""

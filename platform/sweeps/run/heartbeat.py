@@ -19,25 +19,25 @@ from longwave.platform.sweeps.place.stalls import StallWatch
 from longwave.platform.sweeps.place.workers import Workers
 
 DRAIN_SECONDS, INTERRUPT_SECONDS = 25.0, 3.5
-"""Packs that have not paused by then resume from their last checkpoint; the latter after Ctrl-C, as somebody waits."""
-LAST_PATIENCE = 10.0
+"""Time for packs to pause; later ones resume from their last checkpoint. After Ctrl-C it is short, as a user waits."""
+STOP_WAIT_SECONDS = 10.0
 """Seconds that a stopping driver waits for its store."""
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """Signals that stop a driver cleanly; a second one stops it at once."""
 
 
 class Heartbeat:
-    """Beats from a thread of its own while a driver lives.
+    """Sends heartbeats from its own thread while a driver runs.
 
     Args:
         store, leases, workers: Of the driver.
         spent: Returns which part of its budget a sweep has used up; empty while none is.
         say: Shows what the driver waits for.
-        stalls: Knows which of its packs make no step.
+        stalls: Knows which of its packs have stalled.
 
     Attributes:
-        signal: The signal that stops the driver, if there was one.
-        note: What the driver waits for, for others to read.
+        signal: The signal that stops the driver; 0 if there was none.
+        note: What the driver waits for; others can read it in the store.
     """
 
     def __init__(
@@ -95,27 +95,27 @@ class Heartbeat:
             yield
             return
 
-        again: threading.Timer | None = None
+        second_signal: threading.Timer | None = None
 
-        def take(number: int, frame: FrameType | None) -> None:
-            nonlocal again
+        def handle(number: int, frame: FrameType | None) -> None:
+            nonlocal second_signal
             if self.signal:
                 raise KeyboardInterrupt
             self.signal = number
             seconds = INTERRUPT_SECONDS if number == signal.SIGINT else DRAIN_SECONDS
-            again = threading.Timer(seconds, os.kill, (os.getpid(), number))
-            again.daemon = True
-            again.start()
+            second_signal = threading.Timer(seconds, os.kill, (os.getpid(), number))
+            second_signal.daemon = True
+            second_signal.start()
             self.workers.drain()
-            self.store.longest_wait = LAST_PATIENCE
+            self.store.longest_wait = STOP_WAIT_SECONDS
             self.say("saving checkpoints; press Ctrl-C again to end at once")
 
-        before = {number: signal.signal(number, take) for number in SIGNALS}
+        before = {number: signal.signal(number, handle) for number in SIGNALS}
         try:
             yield
         finally:
-            if again:
-                again.cancel()
+            if second_signal:
+                second_signal.cancel()
             for number, handler in before.items():
                 signal.signal(number, handler)
 
@@ -131,7 +131,7 @@ class Heartbeat:
             self._state = self.leases.beat(self.note or stalled)
             if self.reason_to_end or self._reason_to_wait():
                 self.workers.drain()
-        except StoreError:  # a beat waits for nothing; the driver's own reads and writes do, or end it
+        except StoreError:  # a beat does not wait for the store; the driver's own reads and writes do, or end it
             pass
 
     def _reason_to_wait(self) -> str:
@@ -143,7 +143,7 @@ class Heartbeat:
     def _reason_to_yield(self) -> str:
         """Return which sweep of a higher priority runs on this host; empty if none does."""
         all_drivers = read_drivers(self.store)
-        here = [d.host for d in all_drivers if d.owner == self.leases.owner]
-        above = [d for d in all_drivers if d.alive and d.priority > self.leases.priority]
-        first = next((d for d in above if d.host in here), None)
+        hosts = [d.host for d in all_drivers if d.owner == self.leases.owner]
+        more_urgent = [d for d in all_drivers if d.alive and d.priority > self.leases.priority]
+        first = next((d for d in more_urgent if d.host in hosts), None)
         return f"waits for the sweep {first.sweep}, which has priority {first.priority}" if first else ""

@@ -26,7 +26,7 @@ LATENCIES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0
 
 
 class DriverMetrics:
-    """The metrics of one driver; counting costs nothing compared with a transaction.
+    """The metrics of one driver; counting takes no time compared with a transaction.
 
     Args:
         sweep: Name of the sweep, a label of each metric.
@@ -37,10 +37,10 @@ class DriverMetrics:
 
     def __init__(self, sweep: str) -> None:
         self.sweep, self.registry = sweep, CollectorRegistry()
-        self._trials = self._gauge("trials", "Trials of the sweep, by how they stand.", "status")
+        self._trials = self._gauge("trials", "Trials of the sweep, by status.", "status")
         self._running = self._gauge("packs_running", "Packs that have a worker.").labels(sweep)
         self._waiting = self._gauge("packs_waiting", "Packs that wait for a worker.").labels(sweep)
-        self._stalled = self._gauge("packs_stalled", "Packs that have made no step for long.").labels(sweep)
+        self._stalled = self._gauge("packs_stalled", "Packs that have stalled: no step for long.").labels(sweep)
         names = ["sweep", "pack"]
         self._epochs = Counter("longwave_epochs", "Epochs reported.", names[:1], registry=self.registry).labels(sweep)
         self._pack_epochs = Counter(
@@ -48,7 +48,7 @@ class DriverMetrics:
         )
         self._store = Histogram(
             "longwave_store_seconds",
-            "Store latency: transactions, with what they wait for.",
+            "Duration of store transactions, including waits.",
             ["sweep", "kind"],
             buckets=LATENCIES,
             registry=self.registry,
@@ -63,7 +63,7 @@ class DriverMetrics:
         self._set_statuses({trial.id: trial.status for trial in trials})
 
     def count_stalled(self, stalls: StallWatch) -> None:
-        """Count, whenever the metrics are read, the packs that have stalled."""
+        """Count the packs that have stalled whenever the metrics are read."""
         self._stalled.set_function(lambda: len(stalls.stalled()))
 
     def observe_transaction(self, kind: str, seconds: float) -> None:
@@ -75,7 +75,7 @@ class DriverMetrics:
         """Yield a sink that counts the events of packs and passes them on to ``sink``; after the block none is running.
 
         Args:
-            sink: Takes the events.
+            sink: Receives the events.
             jobs: The packs that are handed out, by key; it may change.
             packs: Their number in all.
         """
@@ -93,7 +93,7 @@ class DriverMetrics:
         """Serve the metrics over HTTP inside the block.
 
         Args:
-            at: ``PORT`` on the loopback interface, or ``ADDRESS:PORT``; None for nowhere.
+            at: ``PORT`` on the loopback interface, or ``ADDRESS:PORT``; None serves nothing.
 
         Raises:
             ConfigError: It is neither, or nothing can listen there.
@@ -127,19 +127,19 @@ class DriverMetrics:
         self._set_statuses({run.trial: run.status for run in report.runs})
 
     def ended(self, pack: str, trials: Sequence[str]) -> None:
-        """Count a pack that has no worker any more; its trials that have not ended are planned again."""
+        """Count a pack that no longer has a worker; its trials that have not ended are planned again."""
         self._running.dec()
         self._pack_epochs.remove(self.sweep, pack)
         self._set_statuses({trial: "planned" for trial in trials if self._status[trial] == "running"})
 
-    def _gauge(self, name: str, what: str, *labels: str) -> Gauge:
-        return Gauge(f"longwave_{name}", what, ["sweep", *labels], registry=self.registry)
+    def _gauge(self, name: str, description: str, *labels: str) -> Gauge:
+        return Gauge(f"longwave_{name}", description, ["sweep", *labels], registry=self.registry)
 
     def _set_statuses(self, trials: Mapping[str, str]) -> None:
         """Set the statuses of some trials."""
-        more = Counts(trials.values())
-        more.subtract(self._status[trial] for trial in trials if trial in self._status)
-        for status, change in more.items():
+        changes = Counts(trials.values())
+        changes.subtract(self._status[trial] for trial in trials if trial in self._status)
+        for status, change in changes.items():
             self._trials.labels(self.sweep, status).inc(change)
         self._status.update(trials)
 
@@ -147,36 +147,36 @@ class DriverMetrics:
 class _Counting:
     """Counts the events of a sink. A pack that starts again is counted once."""
 
-    def __init__(self, numbers: DriverMetrics, sink: Sink, jobs: Mapping[str, Job]) -> None:
-        self.numbers, self.sink, self.jobs = numbers, sink, jobs
+    def __init__(self, metrics: DriverMetrics, sink: Sink, jobs: Mapping[str, Job]) -> None:
+        self.metrics, self.sink, self.jobs = metrics, sink, jobs
         self.working: set[str] = set()
 
     def started(self, pack: str, slot: Slot) -> None:
-        """Count and tell."""
+        """Count a start, and pass it on."""
         if pack not in self.working:
             self.working.add(pack)
-            self.numbers.started(pack, [config.id for config in self.jobs[pack].configs])
+            self.metrics.started(pack, [config.id for config in self.jobs[pack].configs])
         self.sink.started(pack, slot)
 
     def report(self, pack: str, report: Report) -> None:
-        """Tell and count."""
+        """Pass a report on, and count it."""
         self.sink.report(pack, report)
         if pack in self.working:
-            self.numbers.report(pack, report)
+            self.metrics.report(pack, report)
 
     def show_notice(self, line: str) -> None:
-        """Tell."""
+        """Pass a notice on."""
         self.sink.show_notice(line)
 
     def ended(self, pack: str, how: Ending, why: str = "") -> None:
-        """Tell and count."""
+        """Pass an end on, and count it."""
         self.sink.ended(pack, how, why)
         if pack in self.working:
             self.working.remove(pack)
-            self.numbers.ended(pack, [config.id for config in self.jobs[pack].configs])
+            self.metrics.ended(pack, [config.id for config in self.jobs[pack].configs])
 
     def flush(self) -> None:
-        """Tell."""
+        """Flush the sink behind it."""
         self.sink.flush()
 
 

@@ -1,4 +1,4 @@
-"""The live view of a running sweep: running packs, how trials ended, the best so far, the time left."""
+"""The live view of a running sweep: running packs, how trials ended, the best scores so far, the time left."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
 from longwave.platform.sweeps.run.status import PhaseOfCell, count_trials, remaining_epochs
 from longwave.platform.sweeps.run.time_left import LOG_SECONDS, duration_text
 
-EVERY = 0.5
+UPDATE_SECONDS = 0.5
 """Least seconds between two updates."""
-ESTIMATE_SECONDS, PATIENCE = 3.0, 50.0
-"""Seconds between two estimates of the time left, at least, and how many times as long as one takes, at least."""
+ESTIMATE_SECONDS, ESTIMATE_FACTOR = 3.0, 50.0
+"""Pause between two estimates of the time left: at least so many seconds, and so many times as long as one takes."""
 WIDTH, LONGEST_NAME = 100, 30
 FRAME = '<pre style="white-space:pre;line-height:1.3;font-family:monospace">{code}</pre>'
 
@@ -40,21 +40,24 @@ class NotebookLive:
     """Shows a renderable in the output of the notebook cell that runs.
 
     Args:
-        picture: Returns what to show now.
+        render: Returns what to show now.
     """
 
-    def __init__(self, picture: Callable[[], RenderableType]) -> None:
-        self.picture, self._last = picture, 0.0
+    def __init__(self, render: Callable[[], RenderableType]) -> None:
+        self.render, self._last = render, 0.0
         self._output: Any = None
 
     def start(self) -> None:
         """Start the output."""
-        shown: Any = importlib.import_module("IPython.display")
-        self._output, self._last = shown.display(shown.HTML(self._html()), display_id=True), time.monotonic()
+        display_module: Any = importlib.import_module("IPython.display")
+        self._output, self._last = (
+            display_module.display(display_module.HTML(self._html()), display_id=True),
+            time.monotonic(),
+        )
 
     def refresh(self) -> None:
-        """Update the output, unless that was done a moment ago."""
-        if self._output is not None and time.monotonic() - self._last > EVERY:
+        """Update the output, unless it was updated a moment ago."""
+        if self._output is not None and time.monotonic() - self._last > UPDATE_SECONDS:
             self._show()
 
     def stop(self) -> None:
@@ -63,13 +66,13 @@ class NotebookLive:
             self._show()
 
     def _show(self) -> None:
-        shown: Any = importlib.import_module("IPython.display")
-        self._output.update(shown.HTML(self._html()))
+        display_module: Any = importlib.import_module("IPython.display")
+        self._output.update(display_module.HTML(self._html()))
         self._last = time.monotonic()
 
     def _html(self) -> str:
         page = Console(file=io.StringIO(), record=True, width=WIDTH, force_jupyter=False, force_terminal=True)
-        page.print(self.picture())
+        page.print(self.render())
         return page.export_html(inline_styles=True, code_format=FRAME)
 
 
@@ -79,12 +82,12 @@ COLOURS = {"ok": "green", "diverged": "yellow", "stopped": "cyan", "failed": "re
 class Progress:
     """A live view of one sweep, on a terminal or in a notebook.
 
-    Elsewhere it prints lines with the time instead: one a finished pack, and one at least each minute.
+    Elsewhere it prints lines with the time instead: one for each finished pack, and at least one a minute.
 
     Args:
         sweep: The sweep.
         console: Where to print.
-        read_seconds_left: Returns the seconds that the sweep still takes; None while nothing is known of it.
+        read_seconds_left: Returns the seconds that the sweep still takes; None while they are unknown.
     """
 
     def __init__(
@@ -125,7 +128,7 @@ class Progress:
         self._watch.join()
 
     def plan(self, trials: Sequence[PlannedTrial]) -> None:
-        """Add the trials known so far, and how those of earlier runs of the sweep ended."""
+        """Add the trials planned so far, and how those of earlier runs of the sweep ended."""
         for trial in trials:
             if trial.id not in self.cell_of_trial:
                 cell = self._cell_index(trial)
@@ -141,7 +144,7 @@ class Progress:
         self._refresh()
 
     def report(self, points: Sequence[Point], runs: Sequence[Run]) -> None:
-        """Take epochs and ends."""
+        """Count epochs and ends."""
         for point in points:
             self._count_epoch(point)
             self._update_best(self.cell_of_trial[point.trial], point.valid)
@@ -150,45 +153,49 @@ class Progress:
         self._refresh()
 
     def ended(self, pack: str, how: str = "over") -> None:
-        """Note that a pack is over, or how else its work ended."""
-        what = self.running.pop(pack, pack)
+        """Note that a pack is over, or otherwise no longer trains."""
+        name = self.running.pop(pack, pack)
         if not self._changes_in_place:
-            self._print(f"{what} {how}. {self.counts()}")
+            self._print(f"{name} {how}. {self.counts()}")
 
-    def say(self, what: str) -> None:
-        """Show what the sweep waits for; an empty text removes it."""
-        self.waits = what
-        if what and what != self._last_shown and not self._changes_in_place:
-            self._print(what)
-        self._last_shown = what or self._last_shown
+    def say(self, message: str) -> None:
+        """Show what the sweep waits for; an empty message removes it."""
+        self.waits = message
+        if message and message != self._last_shown and not self._changes_in_place:
+            self._print(message)
+        self._last_shown = message or self._last_shown
         self._refresh()
 
     def show_notice(self, line: str) -> None:
-        """Print a line that stays."""
+        """Print a permanent line."""
         self._print(line, "yellow")
 
     def _print(self, line: str, style: str = "") -> None:
-        """Print a line that stays; off a terminal it begins with the time."""
+        """Print a permanent line; off a terminal it begins with the time."""
         self._printed = time.monotonic()
-        at = "" if self._changes_in_place else f"{datetime.now():%Y-%m-%d %H:%M:%S} "
+        timestamp = "" if self._changes_in_place else f"{datetime.now():%Y-%m-%d %H:%M:%S} "
         self.console.print(
-            f"{at}{self.name}: {line}", style=style, highlight=False, markup=False, soft_wrap=not self._changes_in_place
+            f"{timestamp}{self.name}: {line}",
+            style=style,
+            highlight=False,
+            markup=False,
+            soft_wrap=not self._changes_in_place,
         )
 
     def _watch_time(self) -> None:
-        """Estimate the time left again and again; off a terminal, print it whenever nothing was printed for long."""
+        """Estimate the time left at intervals; off a terminal, print it if nothing was printed for ``LOG_SECONDS``."""
         while not self._closed.wait(1.0):
-            began = time.monotonic()
-            if began >= self._estimate_again:
+            start = time.monotonic()
+            if start >= self._estimate_again:
                 self.estimate_time_left()
-                self._estimate_again = began + max(ESTIMATE_SECONDS, PATIENCE * (time.monotonic() - began))
+                self._estimate_again = start + max(ESTIMATE_SECONDS, ESTIMATE_FACTOR * (time.monotonic() - start))
             if not self._changes_in_place and time.monotonic() - self._printed > LOG_SECONDS:
-                done, further = self._epochs()
-                parts = (self.counts(), f"{done} of {done + further} epochs", self._describe_time_left())
+                done, remaining = self._epochs()
+                parts = (self.counts(), f"{done} of {done + remaining} epochs", self._describe_time_left())
                 self._print(", ".join(filter(None, parts)))
 
     def estimate_time_left(self) -> None:
-        """Read how long the sweep still takes. Until the next time what is shown goes down with the clock."""
+        """Estimate the time left. Until the next estimate the view counts down from it."""
         with suppress(StoreError):  # the driver's own reads and writes wait for the store, or end it
             self._left, self._estimated = self.read_seconds_left(), time.monotonic()
 
@@ -209,7 +216,7 @@ class Progress:
 
     @property
     def _total(self) -> int:
-        """Number of all trials, including those that are planned only after a search."""
+        """Number of all trials, including those that will be planned after a search."""
         return len(self.cell_of_trial) if self.over else max(self.trials, len(self.cell_of_trial))
 
     def _count_end(self, trial: str, status: str, valid: float | None, epochs: int) -> None:
@@ -221,9 +228,9 @@ class Progress:
         if valid is not None:
             self._update_best(self.cell_of_trial[trial], valid)
 
-    def _add_epochs(self, trial: str, more: EpochCounts) -> None:
+    def _add_epochs(self, trial: str, counts: EpochCounts) -> None:
         part = self.parts[trial]
-        self.done[part] = self.done.get(part, EpochCounts()) + more
+        self.done[part] = self.done.get(part, EpochCounts()) + counts
 
     def _cell_index(self, trial: PlannedTrial) -> int:
         """Return the index of a trial's cell."""
@@ -237,17 +244,17 @@ class Progress:
             self.best[cell.label] = valid
 
     def _count_epoch(self, point: Point) -> None:
-        """Count an epoch of a trial, and those of its checkpoint before it, unless they are counted already."""
+        """Count an epoch of a trial, and earlier ones from its checkpoint, unless they are counted already."""
         trial = point.trial
-        if (more := point.epoch - self.epochs.get(trial, 0)) > 0 and trial not in self.ends:
+        if (new_epochs := point.epoch - self.epochs.get(trial, 0)) > 0 and trial not in self.ends:
             self.epochs[trial] = point.epoch
-            self._add_epochs(trial, EpochCounts(reached=more))
+            self._add_epochs(trial, EpochCounts(reached=new_epochs))
 
     def _epochs(self) -> tuple[int, int]:
         """Return the epochs that were trained, and those that remain."""
-        done = dict(self.done)  # another thread may ask
-        further = 0 if self.over else remaining_epochs(self.file, self.cells, done)
-        return sum(done.values(), EpochCounts()).epochs, further
+        done = dict(self.done)  # a copy, as another thread may be changing it
+        remaining = 0 if self.over else remaining_epochs(self.file, self.cells, done)
+        return sum(done.values(), EpochCounts()).epochs, remaining
 
     def _describe_time_left(self) -> str:
         if self.over:
@@ -257,7 +264,7 @@ class Progress:
         return f"about {duration_text(max(self._left - (time.monotonic() - self._estimated), 0.0))} left"
 
     def _render(self) -> RenderableType:
-        done, further = self._epochs()
+        done, remaining = self._epochs()
         name, ends = Text(self.name), [s for s in ENDED if self._tally[s]]
         name.truncate(LONGEST_NAME, overflow="ellipsis")
         head = Text(name.plain, "bold")
@@ -266,7 +273,7 @@ class Progress:
             head.append(f"  {self._tally[status]} {status}", f"not bold {COLOURS[status]}")
         head.append(f"  {self._describe_time_left()}", "not bold")
         bar = Table.grid(expand=True)
-        bar.add_row(ProgressBar(total=max(done + further, 1), completed=done))
+        bar.add_row(ProgressBar(total=max(done + remaining, 1), completed=done))
         lines: list[RenderableType] = [head, bar]
         if self.waits:
             lines.append(Text(self.waits, "yellow"))

@@ -1,4 +1,4 @@
-"""Which packs are trained now: leases trials, decides the rungs of their cohorts, and hands them out in packs."""
+"""Chooses the packs to train: leases trials, decides the rungs of their cohorts, and hands them out in packs."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def cohort_name(config: TrialConfig) -> str:
 def decide_rungs(sweep: Sweep, store: Store, leases: Leases, trials: Iterable[TrialConfig]) -> dict[str, Cohort]:
     """Decide each rung that can be decided; return the cohorts of some trials by name.
 
-    A rung is decided once all its trials have a score in the store, for all of them at once; their packs learn of it
-    when they continue.
+    A rung is decided for all its trials at once, when all of them have a score in the store; their packs see the
+    decision when they continue.
 
     Args:
         sweep, store: Of this driver.
-        leases: They hold all open trials of the cohorts; decisions are written under them.
+        leases: Leases of all open trials of the cohorts; decisions are written under them.
         trials: Some of each cohort; trials without a cohort are ignored.
     """
     goals = {cell.base.task: cell.goal for cell in sweep.cells}
@@ -49,8 +49,8 @@ def decide_rungs(sweep: Sweep, store: Store, leases: Leases, trials: Iterable[Tr
             continue
         cohort = store.cohort(cohort_name(config))
         for epoch in sorted({r.epoch for r in cohort.rungs if r.stays is None}):
-            if (now := decided(cohort, config.halving, epoch, goals[config.task])) is not None:
-                report = Report(rungs=[rung for rung in now[0].values() if rung.trial in leases.fences])
+            if (decision := decided(cohort, config.halving, epoch, goals[config.task])) is not None:
+                report = Report(rungs=[rung for rung in decision[0].values() if rung.trial in leases.fences])
                 with suppress(LeaseLostError):  # the packs' own writes will raise it again
                     leases.write(report)
                 cohort = cohort.after(report)
@@ -63,49 +63,52 @@ def packs_to_join(
     cohorts: Mapping[str, Cohort],
     max_members: Callable[[TrialConfig, int], int],
 ) -> dict[str, list[str]]:
-    """Return which packs continue as one, by the key of the joint pack: those that a rung left small, as many as fit.
+    """Return which packs continue as one, by the key of the joint pack: those that a rung made small, as many as fit.
 
-    Trials that the rung stopped end in it at once. The key follows from the packs alone, so that an interrupted driver
-    finds the joint pack again.
+    Trials that the rung stopped end in it at once. The key follows from the packs alone, so that a driver finds the
+    joint pack again after an interruption.
 
     Args:
         packs: Open trials by pack.
         cohorts: By name.
         max_members: Returns how many trials like a given one a pack may hold, from how many continue in all.
     """
-    stay = {name: _survivors(cohort) for name, cohort in cohorts.items()}
-    alike: dict[tuple[str, str], dict[str, int]] = {}
+    survivors = {name: _survivors(cohort) for name, cohort in cohorts.items()}
+    by_shape: dict[tuple[str, str], dict[str, int]] = {}
     for key, pack in packs.items():
-        if known := stay.get(cohort := cohort_name(pack[0])):
-            alike.setdefault((cohort, pack[0].shape), {})[key] = sum(known[config.id] for config in pack)
-    total, groups = sum(n for left in alike.values() for n in left.values()), list[list[str]]()
-    for left in alike.values():
-        limit, held = max_members(packs[next(iter(left))][0], total), math.inf
-        for key, go_on in left.items():
-            if held + go_on > limit:
+        if stays := survivors.get(cohort := cohort_name(pack[0])):
+            by_shape.setdefault((cohort, pack[0].shape), {})[key] = sum(stays[config.id] for config in pack)
+    total, groups = sum(n for packs_of_shape in by_shape.values() for n in packs_of_shape.values()), list[list[str]]()
+    for packs_of_shape in by_shape.values():
+        limit, members = max_members(packs[next(iter(packs_of_shape))][0], total), math.inf
+        for key, continuing in packs_of_shape.items():
+            if members + continuing > limit:
                 groups.append([])
-                held = 0
+                members = 0
             groups[-1].append(key)
-            held += go_on
+            members += continuing
     return {digest(part): part for part in groups if len(part) > 1}
 
 
 def _survivors(cohort: Cohort) -> dict[str, bool]:
     """Return which open trials of a cohort continue, if all of them are at one decided rung; else nothing."""
-    last = {r.trial: r for r in sorted(cohort.rungs, key=lambda r: r.epoch) if r.trial not in cohort.gone}
-    there = len(last) == len(set(cohort.members) - cohort.gone.keys()) and len({r.epoch for r in last.values()}) == 1
-    decisions = {trial: rung.stays for trial, rung in last.items() if rung.stays is not None}
-    return decisions if there and len(decisions) == len(last) else {}
+    last_rungs = {r.trial: r for r in sorted(cohort.rungs, key=lambda r: r.epoch) if r.trial not in cohort.gone}
+    all_at_one_rung = (
+        len(last_rungs) == len(set(cohort.members) - cohort.gone.keys())
+        and len({r.epoch for r in last_rungs.values()}) == 1
+    )
+    decisions = {trial: rung.stays for trial, rung in last_rungs.items() if rung.stays is not None}
+    return decisions if all_at_one_rung and len(decisions) == len(last_rungs) else {}
 
 
 TRIALS_PER_CHUNK = 1_000
-"""About how many trials are leased and read at once: the first pack waits for no more than these."""
+"""About how many trials are leased and read at once, so that the first pack does not wait for all."""
 
 
 class PackQueue:
     """The packs of a round, in chunks: each is leased and read when it is handed out, so that few leases are held.
 
-    All trials that are in no pack are divided before the first chunk, so that packs do not depend on chunks.
+    All trials without a pack are divided before the first chunk, so that packs do not depend on chunks.
 
     Args:
         sweep, store, leases, workers: Of this driver.
@@ -138,7 +141,7 @@ class PackQueue:
     def next(self) -> dict[str, Job]:
         """Lease and return the next packs, by key; none if other drivers hold all remaining trials.
 
-        A stored pack is cut down if others hold some of its trials, or have ended them. A cohort is trained by a single
+        A stored pack is cut if other drivers hold or have ended some of its trials. A cohort is trained by a single
         driver.
         """
         while self._groups:
@@ -151,16 +154,16 @@ class PackQueue:
                 return jobs
         return {}
 
-    def _group_trials(self, left: Sequence[PlannedTrial], max_trials: int | None) -> list[list[PlannedTrial]]:
-        """Return the trials that are leased together, a pack or a cohort each, in the order of their first trials."""
-        cohorts = self.store.cohorts([a.id for a in left]) if self.sweep.file.stops_early else {}
-        wanted = _within_budget(left, cohorts, max_trials)
-        fresh = self.store.configs([a.id for a in wanted if a.pack is None])
-        new = [fresh[a.id] for a in wanted if a.pack is None]
-        packs = self.store.assign_new(divide_new_trials(self.sweep, self.cluster, new)) if new else {}
-        self._open = self._count_open({a.id: a.pack for a in left if a.pack is not None} | packs)
+    def _group_trials(self, open_trials: Sequence[PlannedTrial], max_trials: int | None) -> list[list[PlannedTrial]]:
+        """Return the trials that are leased together, each a pack or a cohort, in the order of their first trials."""
+        cohorts = self.store.cohorts([a.id for a in open_trials]) if self.sweep.file.stops_early else {}
+        affordable = _within_budget(open_trials, cohorts, max_trials)
+        configs = self.store.configs([a.id for a in affordable if a.pack is None])
+        without_pack = [configs[a.id] for a in affordable if a.pack is None]
+        packs = self.store.assign_new(divide_new_trials(self.sweep, self.cluster, without_pack)) if without_pack else {}
+        self._open = self._count_open({a.id: a.pack for a in open_trials if a.pack is not None} | packs)
         groups: dict[str, list[PlannedTrial]] = {}
-        for a in (replace(a, pack=a.pack or packs[a.id]) for a in wanted):
+        for a in (replace(a, pack=a.pack or packs[a.id]) for a in affordable):
             groups.setdefault(cohorts.get(a.id) or str(a.pack), []).append(a)
         return list(groups.values())
 
@@ -175,45 +178,45 @@ class PackQueue:
 
     def _lease_packs(self, chunk: Sequence[str]) -> dict[str, Job]:
         """Lease as many of some trials as possible, and return their packs."""
-        now = self.store.packs(chunk)  # another driver may have cut some since
-        self._open |= self.store.count_open({*now.values()} - self._open.keys())
-        configs = self.store.configs([*now])
-        taken = self.leases.take(configs)
-        torn = {cohort_name(config) for i, config in configs.items() if i not in taken} - {""}
-        if torn:
-            self.leases.release([i for i in taken if cohort_name(configs[i]) in torn])
-            taken = {i for i in taken if cohort_name(configs[i]) not in torn}
-        packs, before = self._cut_packs({i: now[i] for i in chunk if i in taken}, configs)
+        pack_of_trial = self.store.packs(chunk)  # another driver may have cut some since
+        self._open |= self.store.count_open({*pack_of_trial.values()} - self._open.keys())
+        configs = self.store.configs([*pack_of_trial])
+        leased = self.leases.take(configs)
+        split_cohorts = {cohort_name(config) for i, config in configs.items() if i not in leased} - {""}
+        if split_cohorts:
+            self.leases.release([i for i in leased if cohort_name(configs[i]) in split_cohorts])
+            leased = {i for i in leased if cohort_name(configs[i]) not in split_cohorts}
+        packs, before = self._cut_packs({i: pack_of_trial[i] for i in chunk if i in leased}, configs)
         cohorts = decide_rungs(self.sweep, self.store, self.leases, [pack[0] for pack in packs.values()])
-        older = {key: before.get(key, ()) + self.parents.get(key, ()) for key in packs}
+        parents = {key: before.get(key, ()) + self.parents.get(key, ()) for key in packs}
         joins = self._find_joins({k: pack for k, pack in packs.items() if k not in self.parents}, cohorts)
         for key, part in joins.items():
-            older[key] = (*part, *(old for k in part for old in older.pop(k)))
+            parents[key] = (*part, *(old for k in part for old in parents.pop(k)))
             packs[key] = [config for k in part for config in packs.pop(k)]
         shares = self.cluster.gpu_shares(packs, self.handed, self.left)
         weights = self.sweep.file.keep_weights
         return {
             key: Job(
-                pack, cohorts.get(cohort_name(pack[0])), older[key], tuple(joins.get(key, ())), shares[key], weights
+                pack, cohorts.get(cohort_name(pack[0])), parents[key], tuple(joins.get(key, ())), shares[key], weights
             )
             for key, pack in packs.items()
         }
 
     def _cut_packs(
-        self, mine: Mapping[str, str], configs: Mapping[str, TrialConfig]
+        self, pack_of_trial: Mapping[str, str], configs: Mapping[str, TrialConfig]
     ) -> tuple[dict[str, list[TrialConfig]], dict[str, tuple[str, ...]]]:
         """Return packs of leased trials by key, and for those cut from another pack, the key of that one."""
         stored: dict[str, list[TrialConfig]] = {}
-        for trial, pack in mine.items():
+        for trial, pack in pack_of_trial.items():
             stored.setdefault(pack, []).append(configs[trial])
         packs: dict[str, list[TrialConfig]] = {}
-        before: dict[str, tuple[str, ...]] = {}
+        cut_from: dict[str, tuple[str, ...]] = {}
         for key, part in stored.items():
             if cut := len(part) < self._open[key]:
-                before[pack_key(part)] = (key,)
+                cut_from[pack_key(part)] = (key,)
             packs[pack_key(part) if cut else key] = part
-        self.store.assign({key: packs[key] for key in before})
-        return packs, before
+        self.store.assign({key: packs[key] for key in cut_from})
+        return packs, cut_from
 
     def _find_joins(
         self, packs: Mapping[str, Sequence[TrialConfig]], cohorts: Mapping[str, Cohort]
@@ -224,26 +227,26 @@ class PackQueue:
         """
         if not self.sweep.file.joint_packs:
             return {}
-        known, memory = with_search_spaces(self.sweep), _bytes_per_worker(self.cluster)
-        whole = {key: pack for key, pack in packs.items() if not self.workers.checkpoint(key).parted}
-        others = sum(map(len, self._groups))
+        resolved, memory = with_search_spaces(self.sweep), _bytes_per_worker(self.cluster)
+        uncut = {key: pack for key, pack in packs.items() if not self.workers.checkpoint(key).parted}
+        waiting_trials = sum(map(len, self._groups))
 
         def max_members(config: TrialConfig, trials: int) -> int:
-            fitting = self.cluster.max_members(config) or memory // trial_bytes(known, config)
-            return largest_pack(trials + others, self.cluster.count, self.sweep.file.pack, fitting)
+            fitting = self.cluster.max_members(config) or memory // trial_bytes(resolved, config)
+            return largest_pack(trials + waiting_trials, self.cluster.count, self.sweep.file.pack, fitting)
 
-        return packs_to_join(whole, cohorts, max_members)
+        return packs_to_join(uncut, cohorts, max_members)
 
 
 def _within_budget(
-    left: Sequence[PlannedTrial], cohorts: Mapping[str, str], max_trials: int | None
+    open_trials: Sequence[PlannedTrial], cohorts: Mapping[str, str], max_trials: int | None
 ) -> list[PlannedTrial]:
-    """Return the trials that a budget allows: cohorts whole or not at all."""
+    """Return the trials that a budget allows, with complete cohorts only."""
     if max_trials is None:
-        return list(left)
+        return list(open_trials)
     allowed: list[PlannedTrial] = []
     groups: dict[str, list[PlannedTrial]] = {}
-    for a in left:
+    for a in open_trials:
         groups.setdefault(cohorts.get(a.id, a.id), []).append(a)
     for group in groups.values():
         if len(allowed) + len(group) <= max_trials:
@@ -251,17 +254,17 @@ def _within_budget(
     return allowed
 
 
-def divide_new_trials(sweep: Sweep, cluster: Cluster, fresh: Sequence[TrialConfig]) -> dict[str, list[TrialConfig]]:
-    """Divide trials that are in no pack into packs, by key."""
-    known = with_search_spaces(sweep)
-    looped = {cell.base.model for cell in known.cells if cell.looped}
+def divide_new_trials(sweep: Sweep, cluster: Cluster, trials: Sequence[TrialConfig]) -> dict[str, list[TrialConfig]]:
+    """Divide trials without a pack into packs, by key."""
+    resolved = with_search_spaces(sweep)
+    looped = {cell.base.model for cell in resolved.cells if cell.looped}
     together = not sweep.file.joint_packs
     memory, size = _bytes_per_worker(cluster), sweep.file.pack
     return divide_into_packs(
-        fresh, cluster.count, size, partial(trial_bytes, known), memory, looped, together, cluster.max_members
+        trials, cluster.count, size, partial(trial_bytes, resolved), memory, looped, together, cluster.max_members
     )
 
 
 def _bytes_per_worker(cluster: Cluster) -> int:
-    """Return the bytes that a worker may use without a probe."""
+    """Return the bytes that a worker may use if there is no probe."""
     return int(psutil.virtual_memory().available // (2 * cluster.count))

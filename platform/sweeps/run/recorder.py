@@ -1,4 +1,4 @@
-"""Record what packs report, in the store and in the view, and count what they cost."""
+"""Record the reports of packs in the store and the view, and count their costs."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from longwave.platform.sweeps.run.progress import Progress
 
 
 class ResultRecorder:
-    """Takes the events of some packs; it is the ``Sink`` of a sweep.
+    """Receives the events of some packs: the ``Sink`` of a sweep.
 
     Args:
         store: Where their trials were planned.
-        leases: It writes under these.
-        workers: They train the packs.
+        leases: Those under which it writes.
+        workers: Those that train the packs.
         view: Shows the events.
         probed: The probes of the packs.
-        stalls: Gets a sign of each pack that makes steps.
-        callbacks: Are called once what they are told is written.
+        stalls: Gets every report, to find packs that have stalled.
+        callbacks: Called after a report has been written.
 
     Attributes:
         parents: For each half of a pack whose worker died, the packs whose checkpoints it uses.
@@ -113,7 +113,7 @@ class ResultRecorder:
         self.view.show_notice(line)
 
     def ended(self, pack: str, how: Ending, why: str = "") -> None:
-        """Note that a pack has no worker any more."""
+        """Note that a pack no longer has a worker."""
         self.stalls.ended(pack)
         self._add_device_time(pack)
         if how == "over" and pack in self.slots:
@@ -135,8 +135,8 @@ class ResultRecorder:
         except LeaseLostError:
             if len(reports) == 1:
                 raise
-            for one in reports:  # keeps what came before the first lost lease
-                self._write_reports([one])
+            for report in reports:  # keeps what came before the first lost lease
+                self._write_reports([report])
             return
         if probes := [replace(p, kind=self.slots[pack].kind) for pack, report in reports for p in report.probes]:
             self.store.with_retry(lambda: write_probes(self.store, probes))
@@ -148,28 +148,29 @@ class ResultRecorder:
                 self.show_notice(line)
 
     def _close_pack(self, pack: str, how: Ending, why: str) -> None:
-        """Decide what becomes of the trials of a pack that have not ended, and remove its checkpoint if none is left.
+        """Decide what to do with the trials of a pack that have not ended; without any, remove its checkpoint.
 
-        If the worker died, one of the trials is to blame: they are tried again in halves, and a single one has failed.
+        If the worker died, one of the trials must be the cause: they are tried again in halves, and one that was alone
+        has failed.
         """
         job = self.jobs.pop(pack)
-        left = [c for c in job.configs if c.id in self.open[pack]]
-        if how != "paused" and len(left) == 1:
+        open_configs = [c for c in job.configs if c.id in self.open[pack]]
+        if how != "paused" and len(open_configs) == 1:
             reason = why or "its pack ended without reporting it"
-            self._write_reports([(pack, Report(runs=[Run(left[0].id, "failed", reason)]))])
-        elif how != "paused" and left:
-            halves = (left[: len(left) // 2], left[len(left) // 2 :])
+            self._write_reports([(pack, Report(runs=[Run(open_configs[0].id, "failed", reason)]))])
+        elif how != "paused" and open_configs:
+            halves = (open_configs[: len(open_configs) // 2], open_configs[len(open_configs) // 2 :])
             self.store.assign({pack_key(half): half for half in halves})
             self.parents |= {pack_key(half): (pack, *job.before) for half in halves}
-        own = self.workers.checkpoint(pack)
-        if how == "paused" and job.joined and own.path.exists():
-            self.store.assign({pack: left})
+        checkpoint = self.workers.checkpoint(pack)
+        if how == "paused" and job.joined and checkpoint.path.exists():
+            self.store.assign({pack: open_configs})
             self._remove_checkpoints(job.joined)
         self.slots.pop(pack, None)
-        if not (still := self.open.pop(pack)):
-            own.remove()
+        if not (open_trials := self.open.pop(pack)):
+            checkpoint.remove()
             self._remove_checkpoints(job.joined)
-        self.to_release += [c.id for c in job.configs if c.id not in still]
+        self.to_release += [c.id for c in job.configs if c.id not in open_trials]
         waits = how == "paused" and job.cohort is not None and not self.workers.draining()
         self.view.ended(pack, "waits for its cohort" if waits else how)
 

@@ -1,4 +1,4 @@
-"""The status of a sweep and of its packs: counts, who runs it, what remains, how long it will take."""
+"""The status of a sweep and of its packs: counts, drivers, remaining epochs, and the time left."""
 
 from __future__ import annotations
 
@@ -39,41 +39,41 @@ def remaining_by_phase(file: SweepFile, epochs: int, done: Mapping[Phase, EpochC
         epochs: Epochs of a trial of the cell that is trained to its end.
         done: Epochs trained so far in each phase.
     """
-    search, race, again = (done[phase] for phase in PHASES)
+    search, race, retrain = (done[phase] for phase in PHASES)
     if search.ended >= file.searched:
-        left = 0
+        search_epochs = 0
     elif file.halving:
-        left = (
+        search_epochs = (
             sum(epochs_with_halving(n, epochs, file.halving) for n in cohort_sizes(file))
             - search.trained
             - search.reached
         )
     else:
-        left = (file.searched - search.ended) * epochs - search.reached
-    raced = 0 if again.epochs else (file.raced - race.ended) * epochs - race.reached
-    retrained = (file.retrain - again.ended) * epochs - again.reached
-    return {"search": max(left, 0), "race": max(raced, 0), "retrain": max(retrained, 0)}
+        search_epochs = (file.searched - search.ended) * epochs - search.reached
+    race_epochs = 0 if retrain.epochs else (file.raced - race.ended) * epochs - race.reached
+    retrain_epochs = (file.retrain - retrain.ended) * epochs - retrain.reached
+    return {"search": max(search_epochs, 0), "race": max(race_epochs, 0), "retrain": max(retrain_epochs, 0)}
 
 
 def cohort_sizes(file: SweepFile) -> list[int]:
-    """Return the sizes of all cohorts of successive halving; a round is one cohort if pack size is automatic."""
+    """Return the sizes of all cohorts of successive halving; a round is one cohort if the pack size is automatic."""
     sizes = round_sizes(file)
     pack = file.pack if file.pack != "auto" else None
-    most = (file.halving and file.halving.cohort) or (pack if file.rule == 1 else None) or max(sizes, default=1)
-    return [min(most, size - k) for size in sizes for k in range(0, size, most)]
+    largest = (file.halving and file.halving.cohort) or (pack if file.rule == 1 else None) or max(sizes, default=1)
+    return [min(largest, size - k) for size in sizes for k in range(0, size, largest)]
 
 
 def epochs_with_halving(trials: int, epochs: int, halving: Halving) -> int:
     """Return the epochs of all trials of one cohort: at each rung a share of 1/η continues, rounded up."""
-    total, before = 0, 0
+    total, previous = 0, 0
     for rung in [*rungs(halving.first, halving.eta, epochs), epochs]:
-        total += trials * (rung - before)
-        trials, before = math.ceil(trials / halving.eta), rung
+        total += trials * (rung - previous)
+        trials, previous = math.ceil(trials / halving.eta), rung
     return total
 
 
 def count_trials(sweep: Sweep) -> int:
-    """Return how many trials a sweep has in the end, at most."""
+    """Return how many trials a sweep can have in the end."""
     return sum(sweep.file.of_cell(len(cell.space)).trained for cell in sweep.cells)
 
 
@@ -134,14 +134,14 @@ def sweep_status(store: Store, name: str) -> SweepStatus:
     """
     stored = store.sweep(name)
     sweep = read_sweep_plan(store, name) if stored.plan is not None else None
-    mine, counts = read_drivers(store, name), store.counts(name)
-    alive, planned = [d for d in mine if d.alive], sum(counts.values())
+    drivers, counts = read_drivers(store, name), store.counts(name)
+    alive, planned = [d for d in drivers if d.alive], sum(counts.values())
     parts = store.epoch_counts(name)
     epochs = sum(parts.values(), EpochCounts()).epochs
     ended = planned > 0 and all(status in ENDED for _, status in counts)
     over = ended and (not sweep or is_over(sweep, store, store.planned(name)))
     expected = count_trials(sweep) if sweep and not over else planned
-    further = remaining_epochs(sweep.file, sweep.cells, parts) if sweep and not over else 0
+    remaining = remaining_epochs(sweep.file, sweep.cells, parts) if sweep and not over else 0
     labels = [cell.label for cell in sweep.cells] if sweep else []
     return SweepStatus(
         name=name,
@@ -149,12 +149,13 @@ def sweep_status(store: Store, name: str) -> SweepStatus:
         counts=count_statuses(counts),
         trials=expected,
         epochs=epochs,
-        expected=epochs + further if sweep else None,
+        expected=epochs + remaining if sweep else None,
         left=read_seconds_left(store, sweep) if sweep and not over else None,
         cells={
-            label: count_statuses({at: n for at, n in counts.items() if at[0] == k}) for k, label in enumerate(labels)
+            label: count_statuses({key: n for key, n in counts.items() if key[0] == k})
+            for k, label in enumerate(labels)
         },
-        drivers=mine,
+        drivers=drivers,
         failures=dict(Counter(f"{model}: {reason}" for model, reason in store.failures(name))),
         spent=store.cost(name),
     )
@@ -174,10 +175,10 @@ def count_statuses(counts: Mapping[tuple[int | None, str], int]) -> dict[str, in
     }
 
 
-def _state_of(stored: str, over: bool, alive: Sequence[Driver]) -> str:
+def _state_of(requested: str, over: bool, alive: Sequence[Driver]) -> str:
     if over:
         return "over"
-    if stored == "pause":
+    if requested == "pause":
         return "paused"
     if not alive:
         return "interrupted"
@@ -186,13 +187,13 @@ def _state_of(stored: str, over: bool, alive: Sequence[Driver]) -> str:
 
 @dataclass(frozen=True)
 class PackStatus:
-    """How far a pack is.
+    """The progress of a pack.
 
     Attributes:
         pack: Its key.
         model: Model, or models, of its trials.
         counts: Number of its trials by status.
-        epochs, expected: Epochs that its trials in training have, and will have, summed.
+        epochs, expected: Epochs trained so far, and in the end, summed over its trials in training.
         left: Seconds that remain, as the sweep's time left counts them; None before the first epoch.
         silent: Seconds since its last epoch, or since it began.
         owner: The driver that trains it.
@@ -218,18 +219,18 @@ def running_packs(store: Store, sweep: str, now: float | None = None) -> list[Pa
     running = store.running_trials([trial.id for trial in planned if trial.status == "running"])
     epochs = {name: config.epochs for name, config in store.configs([t.trial for t in running]).items()}
     by_id = {trial.id: trial for trial in planned}
-    together: dict[str, list[RunningTrial]] = {}
-    for one in running:
-        together.setdefault(by_id[one.trial].pack or one.trial, []).append(one)
+    trials_by_pack: dict[str, list[RunningTrial]] = {}
+    for running_trial in running:
+        trials_by_pack.setdefault(by_id[running_trial.trial].pack or running_trial.trial, []).append(running_trial)
     members: dict[str, list[PlannedTrial]] = {}
     for trial in planned:
         members.setdefault(trial.pack or trial.id, []).append(trial)
-    moment = time.time() if now is None else now
+    now = time.time() if now is None else now
     plan = read_sweep_plan(store, sweep) if running and store.sweep(sweep).plan is not None else None
-    left = read_time_left(store, plan, moment) if plan else None
+    time_left = read_time_left(store, plan, now) if plan else None
     packs = [
-        _pack_status(name, theirs, members[name], epochs, moment, left.of_pack(name) if left else None)
-        for name, theirs in together.items()
+        _pack_status(name, trials, members[name], epochs, now, time_left.of_pack(name) if time_left else None)
+        for name, trials in trials_by_pack.items()
     ]
     return sorted(packs, key=lambda pack: -(pack.left or 0.0))
 

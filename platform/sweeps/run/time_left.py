@@ -1,14 +1,15 @@
-"""How long a sweep still takes: what its packs still have to train, at the measured cost of their epochs.
+"""How long a sweep still takes: the epochs that its packs still have to train, times the measured time of an epoch.
 
-All who show it (terminal, log, ``sweep status``, the Lab) ask ``read_seconds_left``. What it follows from:
+The terminal, the log, ``sweep status`` and the Lab all show ``read_seconds_left``. The estimate:
 
-- An epoch of a pack costs what epochs of packs of that cell and size have cost in this sweep; see ``EpochCosts``.
-- Packs in training and packs that wait are known with their trials. Rounds, heats and retrainings that are not planned
-  yet follow from the file, and are divided into packs as the queue will divide them.
-- Of trials that compete, as large a share goes on after an epoch as went on so far in the sweep; where none has got so
-  far, the share that successive halving plans. See ``count_on``.
-- A round begins once all packs of the one before are over. In it packs begin in their order, each as soon as a worker
-  is free. Besides its epochs a pack takes as long as packs over so far took, and a round as long as workers paused
+- An epoch of a pack takes as long as epochs of packs of that cell and size have taken in this sweep; see
+  ``EpochCosts``.
+- Packs in training and waiting packs are read from the store. Rounds, races and retrainings that are not planned yet
+  follow from the file, and are divided into packs as the queue will divide them.
+- The share of competing trials that continue after an epoch is that of the sweep so far; if no trial has reached that
+  epoch, it is the share that successive halving plans. See ``continuing_shares``.
+- A round begins once all packs of the previous one are over. Its packs begin in order, each as soon as a worker is
+  free. In addition to its epochs, a pack takes the mean extra time of finished packs, and a round the mean pause
   between rounds.
 """
 
@@ -36,21 +37,21 @@ from longwave.platform.sweeps.run.epoch_costs import EpochCosts
 from longwave.platform.training.stopping import rungs
 
 LOG_SECONDS = 50.0
-"""Off a terminal a line says at least so often how far a sweep is."""
+"""Longest time without a line about a sweep's progress off a terminal."""
 PAUSE = 0.5
-"""Seconds without a pack in training from which on they are a pause between rounds."""
+"""Seconds without a pack in training that count as a pause between rounds, at least."""
 BRIEF = 0.1
-"""Part of the time in training below which a number of packs at a time is an overlap of reports."""
+"""Share of the training time below which a number of simultaneous packs counts as an overlap of reports."""
 
 
 def read_seconds_left(store: Store, sweep: Sweep) -> float | None:
-    """Return the seconds that a sweep still takes on the workers that it has; None if it has none, or no epoch yet."""
+    """Return the seconds that a sweep still takes on its present workers; None if it has none, or no epoch yet."""
     left = read_time_left(store, sweep, time.time())
     return left.seconds if left else None
 
 
 def read_time_left(store: Store, sweep: Sweep, now: float) -> TimeLeft | None:
-    """Return what is left of a sweep at a Unix time; None while nobody runs it."""
+    """Return what is left of a sweep at a Unix time; None while no driver runs it."""
     name = sweep.file.name
     ages = [driver.seconds for driver in read_drivers(store, name) if driver.alive]
     if not ages:
@@ -59,26 +60,26 @@ def read_time_left(store: Store, sweep: Sweep, now: float) -> TimeLeft | None:
     return TimeLeft(sweep.file, sweep.cells, store.pack_parts(name), attempts, now)
 
 
-def count_on(
+def continuing_shares(
     parts: Iterable[PackPart], last: Mapping[int, int], ends: Collection[str], planned: Mapping[int, float]
 ) -> dict[int, float]:
-    """Return after which epochs trials leave, with the share of them that goes on: a Kaplan-Meier estimate.
+    """Return the share of trials that continue, by each epoch after which some end: a Kaplan-Meier estimate.
 
     Args:
-        parts: Of the packs that tell.
-        last: The last epoch of each cell's trials, which nobody leaves early.
-        ends: How trials end that leave.
-        planned: The shares that hold where no trial has got so far.
+        parts: Of the packs to count.
+        last: The last epoch of each cell's trials; an end there is not early.
+        ends: Statuses of trials that count as ended early.
+        planned: Shares for epochs that no trial has reached yet.
     """
-    left, reached = Counter[int](), Counter[int]()
+    ended_early, reached = Counter[int](), Counter[int]()
     for part in parts:
-        reached[part.epochs - part.open] += part.trials  # whether an open one goes on is not decided
+        reached[part.epochs - part.open] += part.trials  # whether an open one continues is not decided
         if part.status in ends and 0 < part.epochs < last[part.cell]:
-            left[part.epochs] += part.trials
+            ended_early[part.epochs] += part.trials
     shares = dict(planned)
-    for epoch in {*left, *planned}:
-        if there := sum(trials for end, trials in reached.items() if end >= epoch):
-            shares[epoch] = 1 - left[epoch] / there
+    for epoch in {*ended_early, *planned}:
+        if trials_at_risk := sum(trials for end, trials in reached.items() if end >= epoch):
+            shares[epoch] = 1 - ended_early[epoch] / trials_at_risk
     return shares
 
 
@@ -113,8 +114,8 @@ class TimeLeft:
             return None
         rounds = [self._future_rounds(k) for k in range(len(self.cells))]
         total = _last_end(self._packs_of_this_round(), self.slots)
-        for one in zip_longest(*rounds):
-            packs = self._divide([(k, *stage) for k, stage in enumerate(one) if stage])
+        for stages in zip_longest(*rounds):
+            packs = self._divide([(k, *stage) for k, stage in enumerate(stages) if stage])
             total += self._pause + _last_end(packs, self.slots)
         return total
 
@@ -122,20 +123,22 @@ class TimeLeft:
     def slots(self) -> int:
         """Packs that train at a time: as many as did for more than a moment."""
         steps = sorted(step for a in self.attempts for step in ((a.started, 1), (a.ended or self.now, -1)))
-        held, at_once = defaultdict[int, float](float), 0
+        seconds_at, at_once = defaultdict[int, float](float), 0
         for (begin, step), (end, _) in zip(steps, steps[1:], strict=False):
             at_once += step
-            held[at_once] += end - begin
-        busy = sum(held[n] for n in held if n)
-        return max((n for n in held if n and sum(held[k] for k in held if k >= n) >= BRIEF * busy), default=1)
+            seconds_at[at_once] += end - begin
+        busy = sum(seconds_at[n] for n in seconds_at if n)
+        return max(
+            (n for n in seconds_at if n and sum(seconds_at[k] for k in seconds_at if k >= n) >= BRIEF * busy), default=1
+        )
 
     def of_pack(self, pack: str) -> float | None:
         """Return the seconds that a pack still trains if it has a worker; None before the sweep's first epoch."""
-        left = [part for part in self.packs.get(pack, ()) if part.open]
-        if not self.costs or not left:
+        open_parts = [part for part in self.packs.get(pack, ()) if part.open]
+        if not self.costs or not open_parts:
             return None
-        cell, members = left[0].cell, sum(part.trials for part in left)
-        seconds = self._train_seconds(cell, left[0].phase, members, max(part.epochs for part in left))
+        cell, members = open_parts[0].cell, sum(part.trials for part in open_parts)
+        seconds = self._train_seconds(cell, open_parts[0].phase, members, max(part.epochs for part in open_parts))
         if attempt := self._in_training.get(pack):
             in_progress = max(self.now - max(attempt.started, attempt.reported or 0.0), 0.0)
             seconds -= min(in_progress, self.costs.epoch(cell, members))
@@ -146,51 +149,53 @@ class TimeLeft:
         return {attempt.pack: attempt for attempt in self.attempts if attempt.ended is None}
 
     def _packs_of_this_round(self) -> list[float]:
-        """Return the seconds that packs in training and waiting ones still take."""
-        left = {pack: seconds for pack in self.packs if pack and (seconds := self.of_pack(pack)) is not None}
-        training = [seconds for pack, seconds in left.items() if pack in self._in_training]
-        waiting = [seconds + self._beside for pack, seconds in left.items() if pack not in self._in_training]
+        """Return the seconds that each pack in training or waiting still takes."""
+        seconds_by_pack = {pack: seconds for pack in self.packs if pack and (seconds := self.of_pack(pack)) is not None}
+        training = [seconds for pack, seconds in seconds_by_pack.items() if pack in self._in_training]
+        waiting = [
+            seconds + self._overhead for pack, seconds in seconds_by_pack.items() if pack not in self._in_training
+        ]
         in_no_pack = [(part.cell, part.phase, part.trials) for part in self.packs.get("", ()) if part.open]
         return [*training, *waiting, *self._divide(in_no_pack)]
 
     def _future_rounds(self, cell: int) -> list[tuple[Phase, int]]:
         """Return the phases of a cell that are not planned yet, each with its number of trials, one a round."""
         file = self.file.of_cell(len(self.cells[cell].space))
-        mine = [part for part in self.parts if part.cell == cell]
+        parts = [part for part in self.parts if part.cell == cell]
         planned = Counter[Phase]()
-        for part in mine:
+        for part in parts:
             planned[part.phase] += part.trials
         if planned["retrain"]:
             return []
         usable = file.searched
         if planned["search"] >= file.searched > 0:
-            usable = sum(p.trials for p in mine if p.phase == "search" and (p.open or p.status in ("ok", "stopped")))
+            usable = sum(p.trials for p in parts if p.phase == "search" and (p.open or p.status in ("ok", "stopped")))
         rounds: list[tuple[Phase, int]] = []
         heats, race = list[int](), file.race_settings
         if race and (finalists := min(race.finalists, usable)) > 1:
             heats = [finalists * race.seeds, min(race.best, finalists) * race.more]
         earlier: tuple[tuple[Phase, list[int]], ...] = (("search", round_sizes(file)), ("race", heats))
         for phase, sizes in earlier:
-            before = planned[phase]
+            already_planned = planned[phase]
             for size in sizes:
-                rounds += [(phase, size)] * (before <= 0)
-                before -= size
+                rounds += [(phase, size)] * (already_planned <= 0)
+                already_planned -= size
         return [*rounds, ("retrain", file.retrain)] if file.retrain and (usable or not file.trials) else rounds
 
     def _divide(self, stages: Sequence[tuple[int, Phase, int]]) -> list[float]:
-        """Return the seconds of each of the packs of a round, of which cell, phase and number of trials are given."""
+        """Return the seconds of each pack of a round, from the cell, phase and number of trials of its stages."""
         packs, together = list[float](), self.file.stops_early and not self.file.joint_packs
         for cell, phase, trials in stages:
-            among = trials if self.cells[cell].looped else sum(stage[2] for stage in stages)
-            limit = largest_pack(among, self.slots, self.file.pack, trials)
+            trials_to_divide = trials if self.cells[cell].looped else sum(stage[2] for stage in stages)
+            limit = largest_pack(trials_to_divide, self.slots, self.file.pack, trials)
             if phase == "search" and together and self.file.pack == "auto":
                 limit = trials
             count = math.ceil(trials / limit)
-            packs += [self._beside + self._train_seconds(cell, phase, trials / count, 0)] * count
+            packs += [self._overhead + self._train_seconds(cell, phase, trials / count, 0)] * count
         return packs
 
     def _train_seconds(self, cell: int, phase: Phase, members: float, done: int) -> float:
-        """Return the seconds that a pack still trains, of which so many members have done so many epochs."""
+        """Return the seconds that a pack of so many members still trains after ``done`` epochs."""
         last, total = self.cells[cell].epochs, 0.0
         shares = self._shares_of_search if phase == "search" else self._shares_of_whole
         for epoch in [*sorted(epoch for epoch in shares if done < epoch < last), last]:
@@ -208,16 +213,16 @@ class TimeLeft:
         longest = max(self._last_epochs.values())
         planned = dict.fromkeys(rungs(halving.first, halving.eta, longest), 1 / halving.eta) if halving else {}
         search = [part for part in self.parts if part.phase == "search"]
-        return count_on(search, self._last_epochs, ENDED, planned)
+        return continuing_shares(search, self._last_epochs, ENDED, planned)
 
     @cached_property
     def _shares_of_whole(self) -> dict[int, float]:
-        """What ``count_on`` says of trials that nothing stops, in races and retrainings: some are over early."""
-        return count_on(self.parts, self._last_epochs, ("ok",), {})
+        """Shares for races and retrainings, whose trials nothing stops; some still end early."""
+        return continuing_shares(self.parts, self._last_epochs, ("ok",), {})
 
     @cached_property
-    def _beside(self) -> float:
-        """Seconds that a pack takes besides its epochs: its data, its scores on test data."""
+    def _overhead(self) -> float:
+        """Seconds that a pack takes in addition to its epochs, such as for loading data and testing."""
         count = Counter(attempt.pack for attempt in self.attempts)
         took = [
             attempt.ended - attempt.started - self.costs.trained[attempt.pack]
@@ -238,7 +243,7 @@ class TimeLeft:
 
 
 def _last_end(packs: Iterable[float], slots: int) -> float:
-    """Return when the last of some packs ends, each of which begins in its turn as soon as a worker is free."""
+    """Return when the last of some packs ends, if each begins in order as soon as a worker is free."""
     free = [0.0] * slots
     for seconds in packs:
         heapq.heappush(free, heapq.heappop(free) + seconds)
@@ -246,9 +251,15 @@ def _last_end(packs: Iterable[float], slots: int) -> float:
 
 
 def duration_text(seconds: float | None) -> str:
-    """Return a time as people say it; empty for None."""
+    """Return a duration in words, ``1 h 05 min`` or ``2 min 30 s``; empty for None."""
     if seconds is None:
         return ""
-    minutes, rest = divmod(round(seconds), 60)
+    minutes, seconds_left = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+    return (
+        f"{hours} h {minutes:02d} min"
+        if hours
+        else f"{minutes} min {seconds_left:02d} s"
+        if minutes
+        else f"{seconds_left} s"
+    )

@@ -1,7 +1,7 @@
-"""Trackers: what shows a sweep elsewhere while it is trained, as MLflow and W&B do.
+"""Trackers: show a sweep elsewhere while it is trained, such as MLflow and W&B.
 
-    tracker.py     what a tracker is     mlflow.py, wandb.py  one file a tracker
-    follow.py      the store to one      background.py        in a process of its own
+    tracker.py     what a tracker is           mlflow.py, wandb.py  one file a tracker
+    follow.py      from the store to a tracker background.py        in a separate process
 
 May import: of sweeps file, plan and place; storage and training's weights. Each tracker's library, in its file alone.
 To add a tracker: a file here, or of your own for ``--tracker FILE``, that binds ``TRACKER``; tracker.py has an example.

@@ -1,8 +1,8 @@
-"""A tracker beside a running sweep, in a process of its own: its library takes seconds to load, which delays no driver.
+"""Runs a tracker beside a sweep in a separate process: its library takes seconds to load, which must delay no driver.
 
-It is started early, receives the store once there is one, and learns from the end of its pipe that the sweep is over.
-Then it sends what is left and reports in a line what went wrong. It may be killed at any time: what did not arrive is
-sent again.
+The process is started early, and receives the store once there is one. When its pipe is closed, the sweep is over: it
+sends what is left, and reports in one line what went wrong. It may be killed at any time: what did not arrive is sent
+again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PROCESS = "longwave.platform.sweeps.trackers.background"
 SECONDS = 5.0
 """Interval at which a tracker looks for new results."""
 LAST_SECONDS = 15.0
-"""How long a finished sweep waits for its trackers; what is missing then is sent later."""
+"""How long a finished sweep waits for its trackers; results that are missing then can be sent later."""
 _running: list[list[Background]] = []
 """The running trackers, if any: nested blocks of ``tracking`` share them."""
 
@@ -66,7 +66,7 @@ class Background:
             text=True,
             start_new_session=True,  # a terminal's signals reach the driver alone
         )
-        self._send({"tracker": tracker, "seconds": SECONDS})  # on no command line: it may hold a password
+        self._send({"tracker": tracker, "seconds": SECONDS})  # not on the command line, as it may contain a password
 
     @contextmanager
     def following(self, store: Store, sweep: str, storage: AnyPath) -> Iterator[None]:
@@ -86,7 +86,7 @@ class Background:
         self._process.communicate()
 
     def _has_news(self, store: Store, sweep: str, before: Sequence[object]) -> bool:
-        """Return whether anything was trained; MLflow is always there, and loads for seconds."""
+        """Return whether anything was trained. If not, nobody should wait for MLflow, which loads for seconds."""
         try:
             return store.planned(sweep) != before
         except LongwaveError:
@@ -97,7 +97,7 @@ class Background:
         try:
             output, _ = self._process.communicate(timeout=LAST_SECONDS)
         except subprocess.TimeoutExpired:
-            problem = f"{self.tracker.title} was too slow to take all results"
+            problem = f"{self.tracker.title} was too slow to accept all results"
         else:
             problem = (
                 json.loads(output)["problem"]
@@ -105,8 +105,8 @@ class Background:
                 else f"The process that sends results to {self.tracker.title} died"
             )
         name = self.tracker.name
-        later = f"mlflow sync {sweep}" if name == "mlflow" else f"sweep resume {sweep} --tracker {name}"
-        return problem and f"{problem.rstrip('.')}. Nothing is lost; send it later with: longwave {later}"
+        command = f"mlflow sync {sweep}" if name == "mlflow" else f"sweep resume {sweep} --tracker {name}"
+        return problem and f"{problem.rstrip('.')}. Nothing is lost; send it later with: longwave {command}"
 
     def _send(self, message: Mapping[str, Any]) -> None:
         assert self._process.stdin

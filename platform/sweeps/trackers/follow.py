@@ -1,7 +1,7 @@
-"""Follow a sweep in the store, and hand a tracker what it lacks.
+"""Follow a sweep in the store, and send a tracker what it does not have yet.
 
-The store is the truth, and no state of a copy is kept in it: a tracker says itself what is there, once, when it takes
-up a sweep. One process at a time follows a sweep for a tracker.
+The store keeps no state of trackers: a tracker reports what it has when it begins a sweep. Only one process at a time
+follows a sweep for a tracker.
 """
 
 from __future__ import annotations
@@ -39,41 +39,41 @@ from longwave.platform.sweeps.trackers.tracker import (
 if TYPE_CHECKING:
     from longwave.platform.paths import AnyPath
 
-PATIENCE = 30.0
+WAIT_SECONDS = 30.0
 """How long ``send_sweep`` waits for another process that follows the same sweep for the same tracker."""
 NO_NUMBER = "no printed number"
-"""The verdict on a row that no paper printed, and no trivial predictor beats."""
+"""The verdict on a row without a published number that no trivial predictor beats."""
 BATCH = 50
 """Number of trials whose curves are read at once."""
 
 
 def send_sweep(store: Store, sweep: str, storage: AnyPath, tracker: TrackerName) -> int:
-    """Hand a tracker all that it lacks of a sweep, and return of how many trials that was.
+    """Send a tracker all that it lacks of a sweep, and return of how many trials that was.
 
     Args:
-        store: The source.
+        store: The store of the sweep.
         sweep: Its name.
-        storage: Where it kept weights.
+        storage: Where its weights were saved.
         tracker: The tracker.
 
     Raises:
         ConfigError: There is no such sweep, or no such tracker.
-        StoreError: Another process does it.
-        TrackerError: Its server cannot be reached, or refuses. What arrived stays there.
+        StoreError: Another process is sending it.
+        TrackerError: Its server cannot be reached, or refuses results. Those that arrived stay there.
     """
     with ExitStack() as stack, _one_line(tracker):
-        return _Follower(store, sweep, storage, tracker, stack, PATIENCE).send(last=True)
+        return _Follower(store, sweep, storage, tracker, stack, WAIT_SECONDS).send(last=True)
 
 
 def follow_sweep(
     store: Store, sweep: str, storage: AnyPath, tracker: TrackerName, seconds: float, over: threading.Event
 ) -> str:
-    """Hand a tracker what is new of a sweep until the event is set, then what is left; return the last problem.
+    """Send a tracker new results of a sweep until the event is set, then what is left; return the last problem.
 
     Args:
         store, sweep, storage, tracker: As for ``send_sweep``.
         seconds: Interval at which to look for new results.
-        over: Set once no more will come.
+        over: Set once there will be no more results.
     """
     last, problem, follower = False, "", None
     with ExitStack() as stack:
@@ -94,77 +94,77 @@ class _Follower:
     """Knows what a tracker has of a sweep, and sends what is new."""
 
     def __init__(
-        self, store: Store, sweep: str, storage: AnyPath, name: TrackerName, stack: ExitStack, patience: float = 0.0
+        self, store: Store, sweep: str, storage: AnyPath, name: TrackerName, stack: ExitStack, wait_seconds: float = 0.0
     ) -> None:
         self.store, self.name, self.storage = store, sweep, storage
-        self.still_alone = stack.enter_context(exclusively(store, f"sends {sweep} to {name.title}", patience))
+        self.check_lock = stack.enter_context(exclusively(store, f"sends {sweep} to {name.title}", wait_seconds))
         self.tracker, plan = load_tracker(name), read_sweep_plan(store, sweep)
         self.cells, created = plan.cells, store.created(sweep)
         settings = redact_document(dict(store.sweep(sweep).content))
-        name_of = digest({"name": sweep, "created": created.isoformat()})
+        sweep_id = digest({"name": sweep, "created": created.isoformat()})
         labels = [cell.label or cell.base.model for cell in self.cells]
-        self.sweep = TrackedSweep(sweep, name_of, settings, created.timestamp(), labels)
+        self.sweep = TrackedSweep(sweep, sweep_id, settings, created.timestamp(), labels)
         self.logged = dict(self.tracker.begin_sweep(self.sweep))
-        self.whole = True
+        self.is_first = True
         self.closed = set[int]()
 
     def send(self, last: bool) -> int:
-        """Send what is new, and return of how many trials that is; at the last time with all ends."""
-        self.still_alone()
+        """Send what is new, and return of how many trials that is; the last call also sends all ends."""
+        self.check_lock()
         planned = self.store.planned(self.name)
-        news = [p.id for p in planned if self._may_have_news(p, self.whole or last)]
+        changed = [p.id for p in planned if self._may_have_news(p, self.is_first or last)]
         cell_of, sent = {p.id: p.cell or 0 for p in planned}, 0
-        for first in range(0, len(news), BATCH):
-            for record, began, points in self._begun(news[first : first + BATCH]):
+        for first in range(0, len(changed), BATCH):
+            for record, began, points in self._begun(changed[first : first + BATCH]):
                 sent += self._send_trial(record, began, points, cell_of[record.config.id])
-        self.whole = False
+        self.is_first = False
         for number, cell in groupby(sorted(planned, key=lambda p: p.cell or 0), lambda p: p.cell or 0):
             self._end_cell(number, list(cell), last)
         if last:
             self.tracker.end_sweep(not any(p.open for p in planned))
         return sent
 
-    def _may_have_news(self, planned: PlannedTrial, whole: bool) -> bool:
+    def _may_have_news(self, planned: PlannedTrial, all_open: bool) -> bool:
         if planned.open:
-            return whole or planned.status == "running"
+            return all_open or planned.status == "running"
         return self.logged.get(planned.id, LoggedTrial()).status != planned.status
 
     def _begun(self, trials: Sequence[str]) -> Iterator[tuple[Trial, float, list[Point]]]:
         """Yield those of ``trials`` that have begun, with the Unix time of that and their epochs, by that time."""
         starts = self.store.starts(trials)
         curves = {key: list(points) for key, points in groupby(self.store.curves(trials), lambda p: p.trial)}
-        begun = []
+        started_trials = []
         for record in self.store.trials_by_id(trials):
             points = curves.get(record.config.id, [])
             times = [starts[record.config.id]] if record.config.id in starts else []
             times += [points[0].at - points[0].seconds] if points else []
             times += [record.ended.timestamp()] if record.ended else []
             if points or record.run:
-                begun.append((record, min(times), points))
-        return iter(sorted(begun, key=lambda line: line[1]))
+                started_trials.append((record, min(times), points))
+        return iter(sorted(started_trials, key=lambda line: line[1]))
 
     def _send_trial(self, record: Trial, began: float, points: Sequence[Point], cell: int) -> bool:
         """Send what is new of a trial, and return whether anything was."""
-        there, status = self.logged.get(record.config.id, LoggedTrial()), record.run.status if record.run else ""
-        new = [point for point in points if point.epoch > there.epoch]
-        if not new and status == there.status:
+        logged, status = self.logged.get(record.config.id, LoggedTrial()), record.run.status if record.run else ""
+        new = [point for point in points if point.epoch > logged.epoch]
+        if not new and status == logged.status:
             return False
         trial = self._tracked(record, began, cell)
-        if new or not there.epoch:
+        if new or not logged.epoch:
             self.tracker.log_epochs(trial, new)
         if record.run:
             self.tracker.end_trial(trial)
         self.closed.discard(cell)
-        self.logged[trial.id] = LoggedTrial(max(there.epoch, points[-1].epoch if points else 0), status)
+        self.logged[trial.id] = LoggedTrial(max(logged.epoch, points[-1].epoch if points else 0), status)
         return True
 
     def _tracked(self, record: Trial, began: float, cell: int) -> TrackedTrial:
         weights = weights_file(self.storage, record.config.id) if record.config.phase == "retrain" else None
-        kept = weights if weights and record.run and weights.exists() else None
-        return TrackedTrial(self.name, cell, self.cell_name(cell), record, began, kept)
+        saved_weights = weights if weights and record.run and weights.exists() else None
+        return TrackedTrial(self.name, cell, self.cell_name(cell), record, began, saved_weights)
 
     def _end_cell(self, number: int, planned: Sequence[PlannedTrial], last: bool) -> None:
-        """Send the end of a cell once, if its trials have ended; a search alone is none before the last time."""
+        """Send the end of a cell once, if its trials have ended; a cell with only a search ends at the last call."""
         retrained = [p.id for p in planned if p.phase == "retrain"]
         if any(p.open for p in planned) or not (retrained or last) or number in self.closed:
             return

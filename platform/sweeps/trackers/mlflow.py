@@ -1,7 +1,7 @@
-"""MLflow: a sweep is a run, its cells runs beneath it, their trials beneath these. The only file that knows MLflow.
+"""MLflow: a sweep is a run, its cells are child runs, and their trials children of these. Only this file knows MLflow.
 
-A run is found again by its tags, which it is made with, and by its tag ``epoch``, which goes with each batch of points:
-so a copy that was killed goes on where it was. MLflow counts equal points once.
+Runs are found again by the tags with which they are created. The tag ``epoch`` is sent with each batch of points, so
+that a copy that was killed continues where it was. MLflow counts equal points once.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ SWITCHES = {
     "MLFLOW_LOGGING_LEVEL": "CRITICAL",
     "MLFLOW_SQLALCHEMYSTORE_POOLCLASS": "NullPool",
 }
-"""With MLflow's defaults one call to a dead server blocks four minutes, a new store is announced on the screen, errors
+"""With MLflow's defaults a call to a dead server blocks for four minutes, a new store is announced on the screen, errors
 are logged with tracebacks, and a SQLite file that was deleted is written to as long as it is open."""
 EXPERIMENT = "longwave"
 """The experiment, unless MLFLOW_EXPERIMENT_NAME names another."""
 LONGEST = 6000
 """Characters that MLflow keeps of a parameter."""
 LOADER = "longwave.platform.api.mlflow_model"
-"""The module that makes a predictor of saved weights, for ``mlflow.pyfunc.load_model``."""
+"""The module that turns saved weights into a predictor, for ``mlflow.pyfunc.load_model``."""
 SOURCE = {"mlflow.source.name": "longwave sweep run", "mlflow.source.type": "LOCAL"}
 COMMIT = "mlflow.source.git.commit"
 SWEEP = "sweep"
-"""The tag ``part`` of a sweep's run; a trial's is its id."""
+"""The tag ``part`` of a sweep's run; for a trial it is the id."""
 STATUSES = {"ok": "FINISHED", "stopped": "FINISHED", "diverged": "FAILED", "failed": "FAILED"}
 """MLflow's statuses of trials that have ended."""
 ENDS = ("FINISHED", "FAILED", "KILLED")
 PARTS = ("", "-journal", "-wal", "-shm")
-"""Suffixes of the files that make a SQLite file."""
+"""Suffixes of the files of a SQLite database."""
 
 
 class MLflowTracker(Tracker):
@@ -66,10 +66,10 @@ class MLflowTracker(Tracker):
         connect(self.name.address)
 
     def begin_sweep(self, sweep: TrackedSweep) -> Mapping[str, LoggedTrial]:
-        """Find or make the run of a sweep, and return what is there of its trials."""
+        """Find or create the run of a sweep, and return what MLflow has of its trials."""
         self.client, self.sweep, self.commit = connect(self.name.address), sweep, ""
         self.runs, self.ended, self.with_params = dict[str, str](), set[str](), set[str]()
-        self.experiment, there = self._experiment(), {}
+        self.experiment, logged = self._experiment(), {}
         for run in self._search(f"tags.sweep_id = '{sweep.id}'"):
             part, tags = run.data.tags["part"], run.data.tags
             self.runs[part] = run.info.run_id
@@ -77,13 +77,13 @@ class MLflowTracker(Tracker):
             self.with_params |= {part} if run.data.params else set()
             if "trial" in tags:
                 status = tags.get("status", "") if part in self.ended else ""
-                there[part] = LoggedTrial(int(tags.get("epoch", 0)), status)
+                logged[part] = LoggedTrial(int(tags.get("epoch", 0)), status)
         run_id = self.runs.get(SWEEP) or self._create(SWEEP, sweep.name, sweep.began, {})
         self.client.log_text(run_id, to_toml(sweep.settings), "sweep.toml")
-        return there
+        return logged
 
     def log_epochs(self, trial: TrackedTrial, points: Sequence[Point]) -> None:
-        """Append epochs to a trial's run, which is made with the first of them, its parameters and its data."""
+        """Append epochs to a trial's run, which is created with the first of them, its parameters and its data."""
         cell, config = _part(trial.cell), trial.record.config
         if cell not in self.runs:
             tags = {"cell": trial.cell_name, "model": config.model, "task": config.task, "variant": config.variant}
@@ -117,7 +117,7 @@ class MLflowTracker(Tracker):
         self._end(trial.id, STATUSES[end.status], at)
 
     def end_cell(self, cell: TrackedCell) -> None:
-        """Log what its retrainings come to, with the setting that they share."""
+        """Log mean, std and median of its retrainings, with the setting that they share."""
         if (run := self.runs.get(part := _part(cell.number))) is None:
             return
         at, params = int(cell.ended * 1000), dict[str, Any]()
@@ -133,7 +133,7 @@ class MLflowTracker(Tracker):
         self._end(part, "FINISHED", at)
 
     def end_sweep(self, over: bool) -> None:
-        """End all runs that are open: where the sweep is not over they are KILLED until it goes on."""
+        """End all open runs; if the sweep is not over, they are KILLED until it continues."""
         settings = {name: value for name, value in self.sweep.settings.items() if name not in MAY_CHANGE}
         plain = {name: value for name, value in settings.items() if not isinstance(value, dict)}
         self._log(self.runs[SWEEP], [], plain, {"commit": self.commit, COMMIT: self.commit})
@@ -141,13 +141,13 @@ class MLflowTracker(Tracker):
             self._end(part, "FINISHED" if over else "KILLED", None)
 
     def _experiment(self) -> str:
-        """Return the id of the experiment, which is made if it is missing."""
+        """Return the id of the experiment, which is created if it is missing."""
         name = os.environ.get("MLFLOW_EXPERIMENT_NAME") or EXPERIMENT
-        if found := self.client.get_experiment_by_name(name):
-            return str(found.experiment_id)
+        if experiment := self.client.get_experiment_by_name(name):
+            return str(experiment.experiment_id)
         file = _sqlite_file(self.name.address)
-        place = file.absolute().with_suffix(".artifacts").as_uri() if file else None  # MLflow's own is in the cwd
-        return str(self.client.create_experiment(name, place))
+        artifacts = file.absolute().with_suffix(".artifacts").as_uri() if file else None  # by default in the cwd
+        return str(self.client.create_experiment(name, artifacts))
 
     def _search(self, query: str) -> Iterator[Any]:
         token = None
@@ -178,7 +178,7 @@ class MLflowTracker(Tracker):
         params: Mapping[str, Any] | None = None,
         tags: Mapping[str, str] | None = None,
     ) -> None:
-        """Log to a run in one request: metrics with the Unix time in ms and the step of each; empty tags are none."""
+        """Log to a run in one request: metrics with the Unix time in ms and the step of each; empty tags are left out."""
         from mlflow.entities import Metric, Param, RunTag
 
         self.client.log_batch(
@@ -193,7 +193,7 @@ class MLflowTracker(Tracker):
         self.ended.add(part)
 
     def _log_data(self, run: str, trial: TrackedTrial) -> None:
-        """Name the data of a trial as an input of a run."""
+        """Log the data of a trial as an input of a run."""
         from mlflow.data.code_dataset_source import CodeDatasetSource
         from mlflow.entities import Dataset, DatasetInput, InputTag
 
@@ -203,7 +203,7 @@ class MLflowTracker(Tracker):
         self.client.log_inputs(run, [DatasetInput(data, [InputTag("mlflow.data.context", "training")])])
 
     def _log_model(self, run: str, trial: TrackedTrial) -> None:
-        """Upload weights as a model that MLflow loads; nothing in it is pickled."""
+        """Upload weights as a model that MLflow can load; nothing in it is pickled."""
         assert trial.weights
         with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(action="ignore"):
             import mlflow.pyfunc
@@ -225,7 +225,7 @@ def connect(address: str) -> Any:
     """Import MLflow and return its client of a server; a SQLite file is created first.
 
     Raises:
-        TrackerError: The file is another program's.
+        TrackerError: The file belongs to another program.
     """
     for name, value in SWITCHES.items():
         os.environ.setdefault(name, value)
@@ -247,10 +247,10 @@ def _sqlite_file(address: str) -> Path | None:
 
 
 def _create_if_missing(path: Path) -> None:
-    """Create MLflow's file if there is none, under another name first, so that a kill leaves none or a whole one.
+    """Create MLflow's file if there is none, under another name first, so that a kill leaves none or a complete one.
 
     Raises:
-        TrackerError: There is one of another program.
+        TrackerError: The file belongs to another program.
     """
     from mlflow.tracking import MlflowClient
 

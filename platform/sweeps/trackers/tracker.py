@@ -13,7 +13,7 @@
 
     TRACKER = Lines
 
-``longwave sweep run FILE --tracker lines.py`` runs it beside the sweep, which neither waits for it nor fails by it.
+``longwave sweep run FILE --tracker lines.py`` runs it beside the sweep, which neither waits for it nor fails because of it.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 LOGGED = ("hidden", "width", "batch", "epochs", "steps", "clip", "optimiser", "schedule", "seed", "precision")
 """Fields of a trial that trackers show, in addition to parameters, training numbers and options."""
 SHIPPED = {"mlflow": "MLflow", "wandb": "W&B"}
-"""The trackers of this folder, with their names for people."""
+"""The trackers of this folder, with their display names."""
 
 
 class TrackerError(LongwaveError):
-    """A tracker could not take what it was sent."""
+    """A tracker could not accept what it was sent."""
 
 
 class TrackerName(NamedTuple):
@@ -52,13 +52,13 @@ class TrackerName(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Its name for people, without a password."""
+        """Its display name, without a password."""
         where = f" at {redacted(self.address)}" if self.address else ""
         return f"{SHIPPED.get(self.name, self.name)}{where}"
 
 
 class LoggedTrial(NamedTuple):
-    """What a tracker has of a trial: its last epoch, and how it ended; "" where it has no end."""
+    """What a tracker has of a trial: its last epoch, and how it ended; "" if it has not."""
 
     epoch: int = 0
     status: str = ""
@@ -69,8 +69,8 @@ class TrackedSweep:
     """A sweep.
 
     Attributes:
-        id: What no other sweep has, also of the same name in another store.
-        settings: What its file says.
+        id: Unique, also among sweeps of the same name in other stores.
+        settings: Those in its file.
         began: Unix time at which it was planned.
         cells: Names of its cells, in order.
     """
@@ -84,14 +84,14 @@ class TrackedSweep:
 
 @dataclass(frozen=True)
 class TrackedTrial:
-    """A trial as it stands.
+    """A trial with its results so far.
 
     Attributes:
         sweep: Name of its sweep.
         cell, cell_name: Number and name of its cell.
         record: All that the store has of it; ``record.run`` is None until it has ended.
         began: Unix time.
-        weights: Its saved weights, a safetensors file; None where none were kept.
+        weights: Its saved weights, a safetensors file; None if none were saved.
     """
 
     sweep: str
@@ -108,7 +108,7 @@ class TrackedTrial:
 
     @property
     def name(self) -> str:
-        """Its name for people: ``lem retrain 3f9c12``."""
+        """Its display name: ``lem retrain 3f9c12``."""
         return f"{self.record.config.model} {self.record.config.phase} {self.id[:6]}"
 
     @property
@@ -118,24 +118,24 @@ class TrackedTrial:
 
     @property
     def ended(self) -> float:
-        """Unix time of its end, or of its beginning while it has none."""
+        """Unix time of its end, or of its beginning while it has not ended."""
         return max(self.began, self.record.ended.timestamp() if self.record.ended else 0.0)
 
     @property
     def params(self) -> dict[str, Any]:
-        """What it is trained with; what is not given is left out."""
+        """Its settings; those that are not set are left out."""
         config = self.record.config
         params = {**config.params, **config.options, **{name: getattr(config, name) for name in LOGGED}}
         return {name: value for name, value in redact_document(params).items() if value not in (None, "")}
 
     @property
     def shared_params(self) -> dict[str, Any]:
-        """What all retrainings of its row are trained with."""
+        """The settings that all retrainings of its row share."""
         return {name: value for name, value in self.params.items() if name != "seed"}
 
     @property
     def tags(self) -> dict[str, str]:
-        """What it is found by."""
+        """Facts by which it can be found."""
         config = self.record.config
         tags = {"sweep": self.sweep, "cell": self.cell_name, "trial": config.id, "row": config.row}
         tags |= {name: str(getattr(config, name)) for name in ("phase", "model", "task", "variant", "data")}
@@ -149,7 +149,7 @@ class TrackedTrial:
         return {"train/loss": point.loss, self.metric("valid"): point.valid}
 
     def metric(self, split: str) -> str:
-        """Return the name of its metric on a split, in characters that trackers take: ``test/accuracy``."""
+        """Return the name of its metric on a split, in characters that trackers allow: ``test/accuracy``."""
         return f"{split}/{re.sub(r'[^a-zA-Z0-9_. -]', '_', self.record.about.metric)}"
 
 
@@ -158,9 +158,9 @@ class TrackedCell:
     """A cell whose trials have ended.
 
     Attributes:
-        retrained: Its retrainings, of the setting that its search chose; none where nothing was retrained.
+        retrained: Retrainings of the setting that its search chose; empty if nothing was retrained.
         measures: ``test/mse_mean``, ``_std`` (with n − 1) and ``_median``, a diverged one counted as worst.
-        verdict: How its row stands to printed numbers and trivial predictors, as its board says it.
+        verdict: How its row compares with published numbers and trivial predictors, in the words of its board.
         ended: Unix time of the last end.
     """
 
@@ -173,13 +173,13 @@ class TrackedCell:
 
 
 class Tracker:
-    """Takes a sweep as it is trained. A subclass overrides what it needs; what a method raises is told in one line.
+    """Receives a sweep as it is trained. A subclass overrides what it needs; its exceptions are reported in one line.
 
-    One process follows a sweep, which may be killed: then the next one calls all of it again from where
-    ``begin_sweep`` says that the tracker is.
+    One process follows a sweep. If it is killed, the next one continues from where ``begin_sweep`` says that the
+    tracker is.
 
     Args:
-        name: What it was asked for by. The address of its server may hold a password; ``name.title`` holds none.
+        name: Name and address. The address may contain a password; ``name.title`` contains none.
     """
 
     def __init__(self, name: TrackerName) -> None:
@@ -189,20 +189,20 @@ class Tracker:
         """Load its library; called while the sweep is planned. ``begin_sweep`` may be called without it."""
 
     def begin_sweep(self, sweep: TrackedSweep) -> Mapping[str, LoggedTrial]:
-        """Take up a sweep, and return what is there of its trials, by id."""
+        """Begin or resume a sweep, and return what the tracker has of its trials, by id."""
         return {}
 
     def log_epochs(self, trial: TrackedTrial, points: Sequence[Point]) -> None:
-        """Take new epochs of a trial, in order; none where it ends without one."""
+        """Receive new epochs of a trial, in order; none if it ends without an epoch."""
 
     def end_trial(self, trial: TrackedTrial) -> None:
-        """Take a trial's end, after its last epoch."""
+        """Receive a trial's end, after its last epoch."""
 
     def end_cell(self, cell: TrackedCell) -> None:
-        """Take the end of a cell, once all its trials have ended; more may follow."""
+        """Receive the end of a cell, once all its trials have ended; further trials may still follow."""
 
     def end_sweep(self, over: bool) -> None:
-        """Take the end of a driver: the sweep is over, or will go on later. Then nothing more is called."""
+        """Receive the end of a driver: the sweep is over, or will continue later. This is the last call."""
 
 
 def load_tracker(tracker: TrackerName) -> Tracker:
@@ -220,14 +220,14 @@ def load_tracker(tracker: TrackerName) -> Tracker:
             spec.loader.exec_module(module)
         else:
             module = import_module(f"longwave.platform.sweeps.trackers.{tracker.name}")
-        made = module.TRACKER(tracker)
+        loaded = module.TRACKER(tracker)
     except LongwaveError:
         raise
     except Exception as error:
         raise ConfigError(f"The tracker {tracker.name} cannot be used: {describe_error(error)}") from None
-    if not isinstance(made, Tracker):
-        raise ConfigError(f"{tracker.name}: TRACKER is a subclass of Tracker, got {type(made).__name__}.")
-    return made
+    if not isinstance(loaded, Tracker):
+        raise ConfigError(f"{tracker.name}: TRACKER must be a subclass of Tracker, got {type(loaded).__name__}.")
+    return loaded
 
 
 def check_tracker(name: str) -> Path | None:

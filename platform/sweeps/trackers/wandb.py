@@ -1,8 +1,8 @@
 """Weights & Biases: a trial is a run, in the group of its cell, whose results are a run too. Only this file knows W&B.
 
-What W&B is: its variables say where and how, ``WANDB_PROJECT``, ``WANDB_MODE=offline``, ``WANDB_DIR``. A run has an id
-that follows from sweep and trial, so W&B goes on with it, and it takes no step twice. What was sent is noted beside its
-own files, since those of the offline mode cannot be asked.
+W&B is configured by its own variables, ``WANDB_PROJECT``, ``WANDB_MODE=offline``, ``WANDB_DIR``. The id of a run follows
+from sweep and trial, so that W&B resumes it, and it accepts no step twice. What was sent is noted beside W&B's own
+files, since those of the offline mode cannot be queried.
 """
 
 from __future__ import annotations
@@ -54,24 +54,24 @@ class WandbTracker(Tracker):
         self._note(trial.id, end.epochs, end.status)
 
     def end_cell(self, cell: TrackedCell) -> None:
-        """Write what its retrainings come to, as a run of its own."""
-        part, sent = f"cell-{cell.number}", LoggedTrial(len(cell.retrained), cell.verdict)
-        if self.noted.get(part) == sent:
+        """Write mean, std and median of its retrainings, as a separate run."""
+        part, summary = f"cell-{cell.number}", LoggedTrial(len(cell.retrained), cell.verdict)
+        if self.noted.get(part) == summary:
             return
         config = cell.retrained[0].shared_params if cell.retrained else {}
         run = self._init(part, cell.name, cell.name, "cell", config)
         run.summary.update({**cell.measures, "verdict": cell.verdict, "retrained": len(cell.retrained)})
         run.finish()
-        self._note(part, *sent)
+        self._note(part, *summary)
 
     def end_sweep(self, over: bool) -> None:
-        """Close what is open; it goes on later."""
+        """Close the open runs, which can be resumed later."""
         for run in self.runs.values():
             run.finish()
         self.runs.clear()
 
     def _open(self, trial: TrackedTrial) -> Any:
-        """Return the run of a trial, which is made or taken up again."""
+        """Return the run of a trial, which is created or resumed."""
         if trial.id not in self.runs:
             phase, config = trial.record.config.phase, {**trial.params, **trial.tags}
             self.runs[trial.id] = self._init(trial.id, trial.name, trial.cell_name, phase, config)

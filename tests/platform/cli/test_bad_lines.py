@@ -49,7 +49,7 @@ LINES = {
     **{f"sweep run huge-{name}.toml --here": f"{name}: Input should be less than or equal to" for name in SIZES},
     "sweep run many.toml --here": "trials: a sweep has at most 2,000,000 in all, got 3,000,005",
     "sweep plan many.toml": "trials: a sweep has at most 2,000,000 in all",
-    "sweep run wide.toml --here --mlflow off": "hidden 1,000,000 with batch 10 and 20 places takes at least",
+    "sweep run wide.toml --here --mlflow off": "hidden 1,000,000 with batch 10 and 20 positions needs at least",
     "sweep plan wide.toml": "Make hidden or batch smaller",
     "sweep plan broad.toml": "Make hidden or batch smaller",
     "sweep plan drawn.toml": "hidden must be at most 2,147,483,647, got 1000000000000.0",

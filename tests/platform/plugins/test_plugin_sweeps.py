@@ -79,7 +79,7 @@ def test_what_is_planned_goes_on_as_it_was_though_its_file_is_another_now(
     planned: Store, file: Path, here: Workers
 ) -> None:
     written(file.parent / "parts/leaky.py", LEAKY.replace("lerp(y, tanh", "lerp(y, 2 * tanh"))
-    rule = "^The sweep 'own' was planned with model version [0-9a-f]{12} of my-leaky on my-sign, which is now [0-9a-f]{12}\\."
+    rule = "^The sweep 'own' was planned with model version [0-9a-f]{12} of my-leaky on my-sign, which is now [0-9a-f]"
     with pytest.raises(ConfigError, match=rule):
         store_plan(resolve(read_sweep(file)), planned)
     assert train(planned, here) == {"my-leaky": 4, "gru": 4}

@@ -35,7 +35,7 @@ def test_epochs_are_gathered_until_a_second_has_passed(clock: SimpleNamespace) -
         clock.seconds = seconds
         buffer(epoch(number))
     assert [[p.epoch for p in report.points] for report in sent] == [[1, 2, 3]]
-    assert [p.epoch for p in buffer.rest().points] == [4] and not buffer.rest().points
+    assert [p.epoch for p in buffer.take_unsent().points] == [4] and not buffer.take_unsent().points
 
 
 @pytest.mark.parametrize(

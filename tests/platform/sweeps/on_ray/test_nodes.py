@@ -25,7 +25,7 @@ def test_of_an_unfit_node_it_is_said_once_why_and_of_the_last_that_all_is_lost(
     assert events == [{"event": "notice", "line": "node host-a (aaaaaa) gets no packs: its torch is another"}]
     checks.refuse_node("bbbbbbbb", "it does not see the storage")
     assert events[1:] == [{"event": "lost", "why": "it does not see the storage"}]
-    assert checks.known == {"aaaaaaaa": "its torch is another", "bbbbbbbb": "it does not see the storage"}
+    assert checks.refusals == {"aaaaaaaa": "its torch is another", "bbbbbbbb": "it does not see the storage"}
 
 
 def test_only_living_nodes_whose_labels_meet_the_conditions_get_packs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from longwave.platform.sweeps.plan.trials import round_sizes
 from longwave.platform.sweeps.run.epoch_costs import EpochCosts
 from longwave.platform.sweeps.run.progress import Progress
 from longwave.platform.sweeps.run.status import running_packs, sweep_status
-from longwave.platform.sweeps.run.time_left import TimeLeft, count_on, read_seconds_left
+from longwave.platform.sweeps.run.time_left import TimeLeft, continuing_shares, read_seconds_left
 
 RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.json"))
 SLACK = 1.0
@@ -95,10 +95,12 @@ def test_as_large_a_share_goes_on_as_went_on_so_far() -> None:
         searching("a", "stopped", 2, 4, 1.0), searching("a", "stopped", 5, 3, 1.0), searching("a", "ok", 9, 3, 1.0),
         searching("b", "", 2, 10, 1.0), searching("b", "", 4, 2, 1.0),
     ]  # fmt: skip
-    shares = count_on(parts, {0: 9}, ENDED, {2: 0.5, 5: 0.5, 8: 0.5})
+    shares = continuing_shares(parts, {0: 9}, ENDED, {2: 0.5, 5: 0.5, 8: 0.5})
     assert shares == {2: 1 - 4 / 12, 5: 1 - 3 / 6, 8: 1.0}, "whether ten of b go on is not decided"
-    assert count_on(parts[:1], {0: 9}, ENDED, {2: 0.5, 5: 0.5}) == {2: 0.0, 5: 0.5}, "as planned where nobody got"
-    assert count_on(parts, {0: 9}, ("ok",), {}) == {}
+    assert continuing_shares(parts[:1], {0: 9}, ENDED, {2: 0.5, 5: 0.5}) == {2: 0.0, 5: 0.5}, (
+        "as planned where nobody got"
+    )
+    assert continuing_shares(parts, {0: 9}, ("ok",), {}) == {}
 
 
 def test_the_cost_of_an_epoch_is_measured_at_each_size_that_a_pack_had() -> None:

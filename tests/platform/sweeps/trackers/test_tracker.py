@@ -35,7 +35,7 @@ def test_the_example_of_a_tracker_works_as_it_is_written(
         ("1 /", "The tracker .* cannot be used: invalid syntax"),
         ("raise ValueError('no')", "The tracker .* cannot be used: no$"),
         ("Tracker = int", "The tracker .* cannot be used: module .* has no attribute 'TRACKER'"),
-        ("TRACKER = lambda name: name", "TRACKER is a subclass of Tracker, got TrackerName"),
+        ("TRACKER = lambda name: name", "TRACKER must be a subclass of Tracker, got TrackerName"),
     ],
 )
 def test_a_file_that_is_no_tracker_is_one_line(code: str, line: str, tmp_path: Path) -> None:

@@ -177,7 +177,7 @@ def widen(folders: EditionFolders, file: Path) -> None:
 def second_search(file: Path, ranges: str) -> str:
     """Return a sweep's file with a second search, under a new name; it is expected to take half as long."""
     name, text = f'name = "{read_sweep(file).name}', file.read_text(encoding="utf-8")
-    head = f"# {file.name} with a second search, of half as many trials, since winners sat at an edge of their range.\n"
+    head = f"# {file.name} with a second search of half as many trials, since winners lay at an edge of their range.\n"
     text = EXPECTED.sub(f"# Expected: {expected(file) / 2:.2g} hours", text)
     return head + text.replace(name, f"{name}-widened", 1) + ranges
 

@@ -77,8 +77,9 @@ def _write_file(path: Path, pairs: Sequence[tuple[Group, Group]]) -> Path:
     file = check_sweep(content, path.name)
     _check_same_rows(file, chosen)
     head = (
-        f"# What {path.stem} and {path.stem}-widened chose for these models was retrained ten times each. The first\n"
-        "# validates better, by the medians, so its settings are trained with ten other seeds.\n"
+        f"# The settings that {path.stem} and {path.stem}-widened chose for these models were retrained ten times\n"
+        "# each. Those of the first have the better median on validation, so they are retrained here with ten other\n"
+        "# seeds.\n"
         f"# Expected: {max(hours, 0.01):.2f} hours of two cores.\n"
     )
     again = path.with_stem(f"{path.stem}-again")

@@ -39,8 +39,8 @@ SWITCHES = {
     "MLFLOW_LOGGING_LEVEL": "CRITICAL",
     "MLFLOW_SQLALCHEMYSTORE_POOLCLASS": "NullPool",
 }
-"""With MLflow's defaults a call to a dead server blocks for four minutes, a new store is announced on the screen, errors
-are logged with tracebacks, and a SQLite file that was deleted is written to as long as it is open."""
+"""With MLflow's defaults a call to a dead server blocks four minutes, a new store is announced on screen, errors are logged
+with tracebacks, and a SQLite file that was deleted is written to as long as it is open."""
 EXPERIMENT = "longwave"
 """The experiment, unless MLFLOW_EXPERIMENT_NAME names another."""
 LONGEST = 6000
@@ -178,7 +178,7 @@ class MLflowTracker(Tracker):
         params: Mapping[str, Any] | None = None,
         tags: Mapping[str, str] | None = None,
     ) -> None:
-        """Log to a run in one request: metrics with the Unix time in ms and the step of each; empty tags are left out."""
+        """Log to a run in one request: metrics with Unix time in ms and step; empty tags are left out."""
         from mlflow.entities import Metric, Param, RunTag
 
         self.client.log_batch(

@@ -13,7 +13,8 @@
 
     TRACKER = Lines
 
-``longwave sweep run FILE --tracker lines.py`` runs it beside the sweep, which neither waits for it nor fails because of it.
+``longwave sweep run FILE --tracker lines.py`` runs it beside the sweep, which neither waits for it nor
+fails because of it.
 """
 
 from __future__ import annotations

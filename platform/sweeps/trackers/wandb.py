@@ -1,8 +1,8 @@
 """Weights & Biases: a trial is a run, in the group of its cell, whose results are a run too. Only this file knows W&B.
 
-W&B is configured by its own variables, ``WANDB_PROJECT``, ``WANDB_MODE=offline``, ``WANDB_DIR``. The id of a run follows
-from sweep and trial, so that W&B resumes it, and it accepts no step twice. What was sent is noted beside W&B's own
-files, since those of the offline mode cannot be queried.
+W&B is configured by its own variables, ``WANDB_PROJECT``, ``WANDB_MODE=offline``, ``WANDB_DIR``. The id of a run is
+derived from sweep and trial, so that W&B resumes it, and it accepts no step twice. What was sent is noted beside W&B's
+own files, since those of the offline mode cannot be queried.
 """
 
 from __future__ import annotations

@@ -39,8 +39,8 @@ SWITCHES = {
     "MLFLOW_LOGGING_LEVEL": "CRITICAL",
     "MLFLOW_SQLALCHEMYSTORE_POOLCLASS": "NullPool",
 }
-"""With MLflow's defaults a call to a dead server blocks four minutes, a new store is announced on screen, errors are logged
-with tracebacks, and a SQLite file that was deleted is written to as long as it is open."""
+"""With MLflow's defaults a call to a dead server blocks four minutes, a new store is announced on screen, errors are
+logged with tracebacks, and a SQLite file that was deleted is written to as long as it is open."""
 EXPERIMENT = "longwave"
 """The experiment, unless MLFLOW_EXPERIMENT_NAME names another."""
 LONGEST = 6000

@@ -138,8 +138,8 @@ class Rerun:
 def agreement(run: Run, row_scores: Sequence[float], diverged: int, metric_scale: Scale) -> Agreement:
     """Return whether the score of a further training of a row lies inside the interval of the row's scores.
 
-    One that diverged is outside where none of the row's seeds did; where some did, it is undecided. Inside an interval
-    that is too wide to miss, nothing is decided either.
+    One that diverged is outside if none of the row's seeds did, and undecided if some did. A score inside an interval
+    too wide to miss is undecided, too.
 
     Args:
         run: How it ended.

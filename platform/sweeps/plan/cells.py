@@ -48,7 +48,7 @@ class CellPlan:
         space: What to draw.
         wider: The same over the wider ranges of a second search; empty without one.
         goal, metric: Whether the task's metric should be large (``"max"``) or small (``"min"``), and its name.
-        label: Its name within the sweep: the model's, with the task and the cell where there are several.
+        label: Its name within the sweep: the model's, with the task and the cell if there are several.
         about: Description of its rows for readers; None until the sweep is written to a store.
         looped: Whether a pack trains its members one after another.
         positions: Positions of an example that a pack holds at a time, such as steps of a sequence; 0 if unknown.

@@ -28,7 +28,7 @@ from longwave.platform.sweeps.plan.trials import following_trials, group_by_cell
 from longwave.platform.sweeps.plan.warm_start import with_settings_of_rows, with_settings_of_studies
 
 VERSIONS = ("task_version", "data", "model_version", "protocol")
-"""Fields of a trial that say under which versions it was planned."""
+"""Fields of a trial with the versions under which it was planned."""
 
 
 def store_plan(sweep: Sweep, store: Store) -> Sweep:

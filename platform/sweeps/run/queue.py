@@ -221,7 +221,7 @@ class PackQueue:
     def _find_joins(
         self, packs: Mapping[str, Sequence[TrialConfig]], cohorts: Mapping[str, Cohort]
     ) -> dict[str, list[str]]:
-        """Return which packs of cohorts continue as one; none where each cohort is one pack anyway.
+        """Return which packs of cohorts continue as one; none if each cohort is one pack anyway.
 
         Packs that were cut because they ran out of memory or their worker died are left out: they would be cut again.
         """

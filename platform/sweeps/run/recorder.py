@@ -196,24 +196,24 @@ class BudgetMeter:
         self.store, self.file = store, file
         self.before = store.cost(file.name)
         self._start, self._closed = time.monotonic(), False
-        self._own = SweepCost()
+        self._finished = SweepCost()
         self._recorder: ResultRecorder | None = None
 
-    def own(self) -> SweepCost:
-        """Return what this driver's packs have taken."""
+    def driver_cost(self) -> SweepCost:
+        """Return the cost of this driver's packs."""
         recorder = self._recorder
-        return self._own + recorder.spent if recorder else self._own
+        return self._finished + recorder.spent if recorder else self._finished
 
     def columns(self) -> dict[str, Mapping[str, float]]:
-        """Return the same as columns of the driver's row in the store."""
-        own = self.own()
-        return {"used": own.used, "expected": own.expected}
+        """Return the cost of this driver's packs as columns of its row in the store."""
+        cost = self.driver_cost()
+        return {"used": cost.used, "expected": cost.expected}
 
     def spent(self) -> str:
         """Return a message that names the part of the budget that is used up; empty while none is."""
         budget = self.file.budget
         hours = (self.before.ran + time.monotonic() - self._start) / 3600
-        gpu_hours = sum(s for kind, s in (self.before + self.own()).used.items() if kind != CPU) / 3600
+        gpu_hours = sum(s for kind, s in (self.before + self.driver_cost()).used.items() if kind != CPU) / 3600
         if budget.hours is not None and hours >= budget.hours:
             return f"its budget of {budget.hours:g} hours is used up"
         if budget.gpu_hours is not None and gpu_hours >= budget.gpu_hours:
@@ -238,4 +238,4 @@ class BudgetMeter:
         try:
             yield
         finally:
-            self._recorder, self._own = None, self._own + recorder.spent
+            self._recorder, self._finished = None, self._finished + recorder.spent

@@ -135,8 +135,8 @@ class ResultRecorder:
         except LeaseLostError:
             if len(reports) == 1:
                 raise
-            for report in reports:  # keeps what came before the first lost lease
-                self._write_reports([report])
+            for single in reports:  # keeps what came before the first lost lease
+                self._write_reports([single])
             return
         if probes := [replace(p, kind=self.slots[pack].kind) for pack, report in reports for p in report.probes]:
             self.store.with_retry(lambda: write_probes(self.store, probes))

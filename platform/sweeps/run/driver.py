@@ -227,12 +227,6 @@ class _Driver:
             self.budget.close()
             return
         holders = ", ".join(f"process {d.process} on {d.host} ({d.sweep})" for d in others)
-        dead_processes = ", ".join(f"{d.process}" for d in others if d.gone)
-        lease_note = (
-            f"; {dead_processes} died, and its leases end within {MISSED_BEATS * SECONDS / BEATS:g} s"
-            if dead_processes
-            else ""
-        )
-        self.heartbeat.wait(
-            f"waits for {len(open_trials)} trials that {holders or 'another process'} has leased{lease_note}"
-        )
+        dead, seconds = ", ".join(f"{d.process}" for d in others if d.gone), MISSED_BEATS * SECONDS / BEATS
+        note = f"; {dead} died, and its leases end within {seconds:g} s" if dead else ""
+        self.heartbeat.wait(f"waits for {len(open_trials)} trials that {holders or 'another process'} has leased{note}")

@@ -50,10 +50,8 @@ class NotebookLive:
     def start(self) -> None:
         """Start the output."""
         display_module: Any = importlib.import_module("IPython.display")
-        self._output, self._last = (
-            display_module.display(display_module.HTML(self._html()), display_id=True),
-            time.monotonic(),
-        )
+        self._output = display_module.display(display_module.HTML(self._html()), display_id=True)
+        self._last = time.monotonic()
 
     def refresh(self) -> None:
         """Update the output, unless it was updated a moment ago."""

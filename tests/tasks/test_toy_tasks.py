@@ -146,7 +146,11 @@ def test_graphs_train_in_a_pack_as_alone_and_padded_nodes_do_not_count(plugins: 
 @pytest.mark.parametrize(
     ("task", "models", "rule"),
     [
-        ("toy_graph", ["lem"], "lem reads Sequences, but toy_graph gives Graphs. Leave lem out, or take another task."),
+        (
+            "toy_graph",
+            ["lem"],
+            "lem reads Sequences, but toy_graph gives Graphs. Leave lem out, or choose another task.",
+        ),
         ("toy_sign", ["gru", "toy_convolution"], "toy_convolution reads Graphs, but toy_sign gives Sequences."),
     ],
 )

@@ -128,7 +128,7 @@ def stall_timer(trace: Path, in_driver: bool) -> Iterator[Timer | None]:
             trace.parent.mkdir(parents=True, exist_ok=True)
             opened = trace.open("w", encoding="utf-8")
         except OSError as error:  # such as a full disk, which should stop no training
-            LOG.warning("A stalled pack could not be failed, because no stack trace can be written: %s", error)
+            LOG.warning("A stalled pack cannot be ended, because no stack trace can be written: %s", error)
             yield None
             return
         with opened as file:

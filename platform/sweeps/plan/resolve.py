@@ -47,7 +47,7 @@ def resolve(file: SweepFile) -> Sweep:
             raise ConfigError(f"{file.name}: {did_you_mean('model', name, file.models)} The table is [{table}.{name}].")
     if file.rounds > 1 and not learns(file.sampler):
         raise ConfigError(
-            f"{file.name}: rounds: only a sampler that learns, such as tpe, takes rounds; got sampler {file.sampler!r}."
+            f"{file.name}: rounds: only a sampler that learns, such as tpe, can use several rounds; got sampler {file.sampler!r}."
         )
     return Sweep(file, tuple(cell for task in tasks for cell in _plan_cells(file, task, models)))
 
@@ -70,7 +70,7 @@ def _check_batch_type(file: SweepFile, task: TaskSpec, model: ModelSpec, batch: 
     reads, batch_type = model.layer.READS, type(batch)
     if not issubclass(batch_type, reads):
         kinds = f"{model.name} reads {reads.__name__}, but {task.name} gives {batch_type.__name__}"
-        raise ConfigError(f"{file.name}: models: {kinds}. Leave {model.name} out, or take another task.")
+        raise ConfigError(f"{file.name}: models: {kinds}. Leave {model.name} out, or choose another task.")
 
 
 def _plan_cells(file: SweepFile, task: TaskSpec, models: list[ModelSpec]) -> Iterator[CellPlan]:

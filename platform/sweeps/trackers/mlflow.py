@@ -167,7 +167,9 @@ class MLflowTracker(Tracker):
         tags["mlflow.user"] = context.tags()["mlflow.user"]
         run = self.client.create_run(self.experiment, int(began * 1000), tags, name)
         if not run.info.run_id:
-            raise TrackerError(f"{self.name.title} does not answer like an MLflow server: it gave a new run no id.")
+            raise TrackerError(
+                f"{self.name.title} does not answer like an MLflow server: it returned no id for a new run."
+            )
         self.runs[part] = str(run.info.run_id)
         return self.runs[part]
 

@@ -160,7 +160,6 @@ def _dimension_of_param(settings: CellSettings, param: Param) -> Dimension:
 
 
 def _dimension_of_field(settings: CellSettings, name: str) -> Dimension:
-    """Return how a field is drawn."""
     choice = settings.drawn[name]
     if isinstance(choice, list):
         return Dimension(name, choices=tuple(_checked_field(settings, name, value) for value in choice))

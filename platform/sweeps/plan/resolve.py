@@ -47,7 +47,8 @@ def resolve(file: SweepFile) -> Sweep:
             raise ConfigError(f"{file.name}: {did_you_mean('model', name, file.models)} The table is [{table}.{name}].")
     if file.rounds > 1 and not learns(file.sampler):
         raise ConfigError(
-            f"{file.name}: rounds: only a sampler that learns, such as tpe, can use several rounds; got sampler {file.sampler!r}."
+            f"{file.name}: rounds: only a sampler that learns, such as tpe, can use several rounds; "
+            f"got sampler {file.sampler!r}."
         )
     return Sweep(file, tuple(cell for task in tasks for cell in _plan_cells(file, task, models)))
 

@@ -136,7 +136,6 @@ class DriverMetrics:
         return Gauge(f"longwave_{name}", description, ["sweep", *labels], registry=self.registry)
 
     def _set_statuses(self, trials: Mapping[str, str]) -> None:
-        """Set the statuses of some trials."""
         changes = Counts(trials.values())
         changes.subtract(self._status[trial] for trial in trials if trial in self._status)
         for status, change in changes.items():

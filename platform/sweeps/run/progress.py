@@ -204,7 +204,6 @@ class Progress:
 
     @property
     def _changes_in_place(self) -> bool:
-        """Whether the view is updated in place."""
         return self.console.is_terminal or self.console.is_jupyter
 
     def _refresh(self) -> None:
@@ -231,7 +230,6 @@ class Progress:
         self.done[part] = self.done.get(part, EpochCounts()) + counts
 
     def _cell_index(self, trial: PlannedTrial) -> int:
-        """Return the index of a trial's cell."""
         if trial.cell is not None:
             return trial.cell
         return next(k for k, cell in enumerate(self.cells) if cell.base.model == trial.model)

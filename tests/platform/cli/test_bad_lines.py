@@ -109,8 +109,8 @@ LINES = {
     # stores
     "board --store oracle://x": "A store is sqlite:///file.db or postgresql://..., got oracle://x",
     "board --store mysql+foo://h/x": "A store is sqlite:///file.db or postgresql://...",
-    "board --store postgresql+psycopg9://h/x": "no driver 'psycopg9' here",
-    "board --store sqlite+pysqlcipher:///x.db": "no driver 'pysqlcipher' here",
+    "board --store postgresql+psycopg9://h/x": "needs the database driver 'psycopg9', which is not installed",
+    "board --store sqlite+pysqlcipher:///x.db": "needs the database driver 'pysqlcipher', which is not installed",
     "board --store nonsense": "A store is sqlite:///file.db or postgresql://..., got nonsense",
     "board --store ''": "A store is sqlite:///file.db or postgresql://...",
     "board --store sqlite:///afolder": "A store is a file, and",

@@ -77,7 +77,7 @@ def distances(
     """Return, by tensor, how far the fused loop and the float32 reference are from the float64 reference.
 
     The float32 reference is run ``draws`` times more, with everything that it is given moved by up to one unit in the
-    last place, as a rounding does; the furthest run counts.
+    last place, as a rounding does, and every other time sequence by sequence; the furthest run counts.
     """
     layer, exact = (build(case, d, p, members, dtype).to(device) for dtype in (torch.float32, torch.float64))
     exact.load_state_dict({name: t.double() for name, t in layer.state_dict().items()})
@@ -89,7 +89,9 @@ def distances(
         for seed in range(draws):
             nudged, generator = build(case, d, p, members).to(device), torch.Generator().manual_seed(seed)
             nudged.load_state_dict({name: _moved(t, generator) for name, t in layer.state_dict().items()})
-            plain.append(outcome(nudged, _moved(x, generator), tuple(_moved(s, generator) for s in state)))
+            plain.append(
+                outcome(nudged, _moved(x, generator), tuple(_moved(s, generator) for s in state), seed % 2 == 1)
+            )
     errors = {}
     for name, value in truth.items():
         size = value.norm().clamp_min(1e-300)

@@ -70,14 +70,22 @@ def inputs(layer: Recurrence, steps: int, batch: int) -> tuple[Tensor, tuple[Ten
     return x, state
 
 
-def outcome(layer: Recurrence, x: Tensor, state: tuple[Tensor, ...]) -> dict[str, Tensor]:
+def outcome(layer: Recurrence, x: Tensor, state: tuple[Tensor, ...], one_by_one: bool = False) -> dict[str, Tensor]:
     """Return outputs, last state and all gradients of a weighted sum of both, by name.
 
-    The weights are mostly positive: sums that cancel would measure their own rounding.
+    The weights are mostly positive: sums that cancel would measure their own rounding. With ``one_by_one`` the layer
+    is run on each sequence of the batch alone, so that gradients of its weights are summed in another order.
     """
     dtype = next(layer.parameters()).dtype
     x, *state = (t.to(dtype, copy=True).requires_grad_() for t in (x, *state))
-    outputs, last = layer(x, tuple(state))
+    if one_by_one:
+        axis = 0 if layer.members is None else 1  # of the batch in a state; inputs have the steps before it
+        starts = zip(*(s.split(1, axis) for s in state), strict=True)
+        rows = [layer(row, start) for row, start in zip(x.split(1, axis + 1), starts, strict=True)]
+        outputs = torch.cat([y for y, _ in rows], axis + 1)
+        last = tuple(torch.cat(parts, axis) for parts in zip(*(end for _, end in rows), strict=True))
+    else:
+        outputs, last = layer(x, tuple(state))
     tensors = {"outputs": outputs, **{f"last {name}": s for name, s in zip(layer.state_shapes(), last, strict=True)}}
     generator = torch.Generator().manual_seed(1)
     weights = [1 + 0.3 * torch.randn(t.shape, generator=generator).to(t) for t in tensors.values()]

@@ -63,9 +63,10 @@ def test_no_model_of_the_library_takes_the_reference_in_float32(case: str) -> No
 @pytest.mark.parametrize("case", EVERY)
 def test_so_they_are_at_all_sizes(case: str, steps: int, d: int) -> None:
     on_cpu(build(case, d))
-    # Over 1000 steps an undamped oscillator amplifies each rounding, and one run's error is a matter of luck: the bound
-    # is what several float32 loops reach whose inputs and weights differ by a rounding.
-    actual = distances(case, d, steps, batch=5, draws=3 if steps == 1000 else 0)
+    # Over 1000 steps an undamped oscillator amplifies each rounding, and a gradient that is one number can cancel: one
+    # run's error is a matter of luck. The bound is what several float32 loops reach whose inputs and weights differ by
+    # a rounding, or that sum in another order.
+    actual = distances(case, d, steps, batch=5, draws=4)
     # A chaotic one keeps no digit, in float32 by any order; there the shorter sequences are the test.
     assert too_far({name: both for name, both in actual.items() if both[1] < CHAOS}) == {}
 

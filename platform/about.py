@@ -1,4 +1,4 @@
-"""What models and tasks say of themselves, in records: what explains a row, and what pages need. Reads the registry."""
+"""Records that describe models and tasks: what explains a row, and what pages need. Reads the registry."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from longwave.tasks.base.spec import TaskSpec, note
 
 
 def about(config: TrialConfig) -> About:
-    """Return what explains a trial's row to a reader, and is no part of its identity. Loads the task's data."""
+    """Return what explains a trial's row to a reader but is not part of its identity. Loads the task's data."""
     data = (config.task, config.variant, config.data)
     return About(**derived_facts(config), trivial=_trivial_scores(*data), floor=_least_error(*data))
 
 
 def derived_facts(config: TrialConfig) -> dict[str, Any]:
-    """Return what of ``about`` follows from task and model alone, by the names of its fields."""
+    """Return the fields of ``About`` that follow from task and model, without loading data."""
     task, model = get_task(config.task), get_model(config.model)
     recipe = task.recipe(config.model)
     notes = [*task.protocols, *(note(f"{name} ours, not stated", recipe.paper) for name in recipe.unstated)]
@@ -53,21 +53,21 @@ def layers_of(model: ModelSpec, options: Mapping[str, OptionValue]) -> int:
 
 
 def departures_of(config: TrialConfig, task: TaskSpec) -> tuple[str, ...]:
-    """Return how the trial's protocol differs from the recipe of its model; see ``departures``."""
+    """Return how the trial's protocol differs from the recipe of its model; see ``list_departures``."""
     model = get_model(config.model)
-    own = {param.name for param in (model.lr, *model.params)}
-    return list_departures(config, asdict(task.recipe(config.model)), config.params.keys() - own)
+    model_params = {param.name for param in (model.lr, *model.params)}
+    return list_departures(config, asdict(task.recipe(config.model)), config.params.keys() - model_params)
 
 
 def model_title(model: ModelSpec, options: Mapping[str, OptionValue]) -> str:
     """Return the model's title, with the options that are not the default: ``coRNN (damping implicit, trainable)``."""
-    words = {True: "{name}", False: "no {name}"}
-    chosen = [
-        words[value].format(name=name) if isinstance(value, bool) else f"{name} {value}"
+    templates = {True: "{name}", False: "no {name}"}
+    changed = [
+        templates[value].format(name=name) if isinstance(value, bool) else f"{name} {value}"
         for name, default in model.defaults.items()
         if (value := options.get(name, default)) != default
     ]
-    return f"{model.title} ({', '.join(chosen)})" if chosen else model.title
+    return f"{model.title} ({', '.join(changed)})" if changed else model.title
 
 
 def known_model(spec: ModelSpec) -> CatalogueEntry:
@@ -78,7 +78,7 @@ def known_model(spec: ModelSpec) -> CatalogueEntry:
         "equation": inspect.getdoc(spec.layer) or "",
         "options": {name: list(choices) for name, choices in spec.options.items()},
         "params": [param.to_dict() for param in (spec.lr, *spec.params)],
-        "ranges": {task: {name: list(ends) for name, ends in own.items()} for task, own in spec.ranges.items()},
+        "ranges": {task: {name: list(ends) for name, ends in bounds.items()} for task, bounds in spec.ranges.items()},
         "papers_tasks": sorted(spec.papers_tasks),
     }
     return CatalogueEntry("model", spec.name, spec.version, spec.family, facts=facts)
@@ -94,8 +94,8 @@ def known_task(spec: TaskSpec, variant: str, data: str) -> CatalogueEntry:
 
 
 def write_catalogue(store: Store) -> None:
-    """Write what pages need of shipped models and tasks that have rows, where a store, an old one, does not say it."""
-    there = {(known.kind, known.name, known.variant) for known in store.catalogue()}
+    """Write catalogue entries of shipped models and tasks with rows, if an older store does not have them yet."""
+    existing = {(entry.kind, entry.name, entry.variant) for entry in store.catalogue()}
     configs = [group.config for group in store.groups()]
     data: dict[tuple[str, str], set[str]] = {}
     for config in configs:
@@ -104,16 +104,16 @@ def write_catalogue(store: Store) -> None:
     for (task, variant), versions in data.items():
         if task in shipped_tasks() and len(versions) == 1:
             catalogue.append(known_task(get_task(task), variant, *versions))
-    store.write_catalogue([known for known in catalogue if (known.kind, known.name, known.variant) not in there])
+    store.write_catalogue([entry for entry in catalogue if (entry.kind, entry.name, entry.variant) not in existing])
 
 
 @cache
 def _trivial_scores(task: str, variant: str, version: str) -> dict[str, float]:
-    """Return the test metric of the task's trivial predictors; they are no part of any selection."""
+    """Return the test metric of the task's trivial predictors, which no selection uses."""
     return get_task(task).trivial(get_task(task).load(variant))
 
 
 @cache
 def _least_error(task: str, variant: str, version: str) -> float:
-    """Return the least error that the task's test split can show."""
+    """Return the smallest error that the task's test split can resolve."""
     return get_task(task).metric.floor(get_task(task).load(variant).test.targets)

@@ -1,4 +1,4 @@
-"""``longwave doctor``: is this installation fit to run a sweep?"""
+"""``longwave doctor``: can this installation run a sweep?"""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from longwave.platform.paths import home, store_url
 from longwave.platform.redaction import redacted
 
 SECONDS, LEAST_SECONDS = 7.0, 0.1
-"""Seconds for all checks together, and those of a check once they are over: the command ends within ten."""
+"""Seconds for all checks together, and for each check after that: the command ends within ten."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at: what, whether it is good (None: the check did not end), and the details."""
+    """The result of a check: its subject, whether it is good (None if the check did not finish), and details."""
 
     what: str
     good: bool | None
     detail: str
 
 
-def collect_findings(store: str | None, say: Callable[[str], None] = lambda what: None) -> list[Finding]:
-    """Return the findings, in the order of a reader's questions. Changes nothing but a file made and removed.
+def collect_findings(store: str | None, say: Callable[[str], None] = lambda subject: None) -> list[Finding]:
+    """Return the findings in display order. Nothing is changed, except that a temporary file is created.
 
     Args:
         store: URL of the store; by default this user's.
-        say: Called with what is checked next.
+        say: Called with the name of each check.
     """
-    looks = {
+    checks = {
         "packages": _check_packages,
         "models and tasks": _check_registry,
         "device": _check_device,
@@ -48,42 +48,44 @@ def collect_findings(store: str | None, say: Callable[[str], None] = lambda what
         "generated data": _check_cache,
     }
     end = time.monotonic() + SECONDS
-    of_store = _start("store", lambda: _check_store(store))  # at once, since a server may take seconds to answer
+    store_result = _start("store", lambda: _check_store(store))  # first, because a server may take seconds to answer
     findings = list[Finding]()
-    for what, look in looks.items():
-        say(f"Checking {what}")
-        findings += _result_by(end, what, _start(what, partial(lambda what, look: [_look(what, look)], what, look)))
+    for subject, check in checks.items():
+        say(f"Checking {subject}")
+        findings += _result_by(
+            end, subject, _start(subject, partial(lambda subject, check: [_look(subject, check)], subject, check))
+        )
     say("Checking store")
-    return [*findings, *_result_by(end, "store", of_store)]
+    return [*findings, *_result_by(end, "store", store_result)]
 
 
-def _start(what: str, check: Callable[[], Sequence[Finding]]) -> Future[Sequence[Finding]]:
-    """Return what a check will find, in a thread that holds no process if it hangs."""
-    found: Future[Sequence[Finding]] = Future()
+def _start(subject: str, check: Callable[[], Sequence[Finding]]) -> Future[Sequence[Finding]]:
+    """Run a check in a daemon thread, which cannot block the exit of the process; return its future findings."""
+    result: Future[Sequence[Finding]] = Future()
 
     def run() -> None:
         try:
-            found.set_result(check())
+            result.set_result(check())
         except BaseException as error:  # raised where the result is read
-            found.set_exception(error)
+            result.set_exception(error)
 
-    threading.Thread(target=run, name=what, daemon=True).start()
-    return found
-
-
-def _result_by(end: float, what: str, found: Future[Sequence[Finding]]) -> Sequence[Finding]:
-    """Return what a check found, or that it has not ended by then; one that begins late has ``LEAST_SECONDS``."""
-    wait([found], max(end - time.monotonic(), LEAST_SECONDS))
-    if found.done():
-        return found.result()
-    return [Finding(what, None, f"not finished after {SECONDS + time.monotonic() - end:.0f} s")]
+    threading.Thread(target=run, name=subject, daemon=True).start()
+    return result
 
 
-def _look(what: str, look: Callable[[], str]) -> Finding:
+def _result_by(end: float, subject: str, future: Future[Sequence[Finding]]) -> Sequence[Finding]:
+    """Return a check's findings, or that it did not finish by ``end``; it has at least ``LEAST_SECONDS``."""
+    wait([future], max(end - time.monotonic(), LEAST_SECONDS))
+    if future.done():
+        return future.result()
+    return [Finding(subject, None, f"not finished after {SECONDS + time.monotonic() - end:.0f} s")]
+
+
+def _look(subject: str, check: Callable[[], str]) -> Finding:
     try:
-        return Finding(what, True, redacted(look()))
+        return Finding(subject, True, redacted(check()))
     except (LongwaveError, ImportError, OSError, TypeError, ValueError) as error:
-        return Finding(what, False, redacted(str(error)).splitlines()[0])
+        return Finding(subject, False, redacted(str(error)).splitlines()[0])
 
 
 def _check_packages() -> str:
@@ -119,9 +121,9 @@ def _check_placement() -> str:
     from longwave.platform.training import energy
     from longwave.platform.training.environment import device
 
-    blind = device().type == "cpu" and energy.driver() != "unknown"
-    why = f" NVIDIA's driver {energy.driver()} is here, but torch finds no GPU that it may use." if blind else ""
-    return f"train on {describe_devices_here(Workers(None, home()))}.{why}"
+    unused_gpu = device().type == "cpu" and energy.driver() != "unknown"
+    note = f" NVIDIA's driver {energy.driver()} is here, but torch finds no GPU that it may use." if unused_gpu else ""
+    return f"train on {describe_devices_here(Workers(None, home()))}.{note}"
 
 
 def _describe_commit() -> str:
@@ -143,41 +145,41 @@ def _check_cache() -> str:
     return _check_writable(folder())
 
 
-def _check_store(given: str | None) -> list[Finding]:
-    """Return what is found of the store: one line, or one of each thing that is wrong with it."""
+def _check_store(requested: str | None) -> list[Finding]:
+    """Return one finding on a sound store, or one for each fault."""
     from longwave.platform.storage.engine import without_password
     from longwave.platform.storage.integrity import find_damage_at
 
-    url = store_url(given)
-    if given is None and not Path(url.removeprefix("sqlite:///")).exists():
-        return [Finding("store", True, "none yet; the first sweep makes it")]
+    url = store_url(requested)
+    if requested is None and not Path(url.removeprefix("sqlite:///")).exists():
+        return [Finding("store", True, "none yet; the first sweep creates it")]
     try:
-        wrong = find_damage_at(url)
+        faults = find_damage_at(url)
     except LongwaveError as error:
         return [Finding("store", False, str(error))]
-    if not wrong:
+    if not faults:
         return [_look("store", lambda: f"{without_password(url)}: {_list_results(url)}"), *_check_secrets(url)]
-    cure = (
+    remedy = (
         f"longwave doctor --repair --store {without_password(url)}"
         if url.startswith("sqlite")
         else "a backup of the server's"
     )
-    line = f"{without_password(url)} is damaged; what is right of it is saved by: {cure}"
-    return [Finding("store", False, line), *(Finding("store", False, fault) for fault in wrong)]
+    line = f"{without_password(url)} is damaged; save its intact records with: {remedy}"
+    return [Finding("store", False, line), *(Finding("store", False, fault) for fault in faults)]
 
 
 def _check_secrets(url: str) -> list[Finding]:
-    """Return a finding if texts of a sound store hold passwords."""
+    """Return a finding if texts of a store may contain passwords."""
     from longwave.platform.storage.database import Database
     from longwave.platform.storage.engine import without_password
     from longwave.platform.storage.secrets import count_secrets
 
     with Database(url, create=False) as store:
         count = count_secrets(store)
-    cure = f"longwave doctor --repair --store {without_password(url)}"
-    return [Finding("passwords", False, f"{count} texts of the store hold what may be one. Remove: {cure}")] * bool(
-        count
-    )
+    remedy = f"longwave doctor --repair --store {without_password(url)}"
+    return [
+        Finding("passwords", False, f"{count} texts of the store may contain one. Remove them with: {remedy}")
+    ] * bool(count)
 
 
 def _list_results(url: str) -> str:

@@ -1,14 +1,14 @@
-"""The errors Longwave raises on purpose.
+"""The errors that Longwave raises on purpose.
 
 LongwaveError
   ConfigError       a sweep file, a name or a command is wrong; nothing has run
   StoreError        the results store refused a read or a write
-    StoreUnavailable  for now: locked, full or away
-  WorkerError       the workers could not be started, or are not fit for what was planned
-    WorkersLostError  they died while packs trained
-  Interrupted       a signal ended a sweep in order
+    StoreUnavailable  temporarily: locked, full or not reachable
+  WorkerError       the workers could not be started, or cannot run what was planned
+    WorkersLostError  they died during training
+  Interrupted       a sweep was stopped cleanly by a signal
 
-The command line prints any of them as one line and exits with code 2; with 128 and the signal's number after a signal.
+The command line prints each as one line and exits with status 2, or with 128 plus the signal's number after a signal.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from longwave.platform.names import nearest_names
 from longwave.platform.redaction import redacted
 
 LISTED = 30
-"""Known names that an error lists where none is near."""
+"""Known names that an error lists if none is similar."""
 
 
 class LongwaveError(Exception):
-    """Base of every error Longwave raises on purpose. Its message holds no password, whatever it was made of."""
+    """Base of every error that Longwave raises on purpose. Passwords in its message are redacted."""
 
     def __init__(self, message: object = "") -> None:
         super().__init__(redacted(str(message)))
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of what a library's error says, or its type where it says nothing."""
+    """Return the first line of an error's message, or its type if there is no message."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
@@ -48,7 +48,7 @@ class NoStoreError(StoreError):
 
 
 class StoreUnavailable(StoreError):
-    """The results store cannot be used for now: locked, full or away. Waiting helps.
+    """The results store is temporarily not available: locked, full or not reachable. Waiting helps.
 
     Attributes:
         seconds: How long it is worth waiting for.
@@ -60,19 +60,19 @@ class StoreUnavailable(StoreError):
 
 
 class WorkerError(LongwaveError):
-    """The workers could not be started, or are not fit for what was planned."""
+    """The workers could not be started, or cannot run what was planned."""
 
 
 class WorkersLostError(WorkerError):
-    """The workers died with all that starts them, while packs trained; their checkpoints are there."""
+    """The workers and the processes that start them died during training; checkpoints are kept."""
 
 
 class Interrupted(LongwaveError):
-    """A signal ended a sweep in order: its checkpoints are saved, and it can go on.
+    """A sweep was stopped cleanly by a signal: its checkpoints are saved, and it can be resumed.
 
     Args:
-        number: Of the signal.
-        sweep: Its name.
+        number: Number of the signal.
+        sweep: Name of the sweep.
     """
 
     def __init__(self, number: int, sweep: str) -> None:
@@ -81,11 +81,11 @@ class Interrupted(LongwaveError):
         self.status = 128 + number
 
 
-def did_you_mean(kind: str, name: str, known: Iterable[str], hint: str = "", first: Collection[str] = ()) -> str:
-    """Return one line that names the unknown ``name``, the nearest known ones, ``first`` ahead, and where to look."""
-    known = sorted(known)
-    near = nearest_names(name, known, first)
-    more = f" and {len(known) - LISTED} more" if len(known) > LISTED else ""
-    listed = f"{', '.join(known[:LISTED])}{more}" if known else "none"
-    guess = f"Did you mean {' or '.join(near)}?" if near else f"Known: {listed}."
+def did_you_mean(kind: str, name: str, names: Iterable[str], hint: str = "", first: Collection[str] = ()) -> str:
+    """Return one line with the unknown ``name``, similar known ones, those in ``first`` first, and a hint."""
+    names = sorted(names)
+    similar = nearest_names(name, names, first)
+    others = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    listed = f"{', '.join(names[:LISTED])}{others}" if names else "none"
+    guess = f"Did you mean {' or '.join(similar)}?" if similar else f"Known: {listed}."
     return f"No {kind} {name!r}. {guess} {hint}".strip()

@@ -1,4 +1,4 @@
-"""Where Longwave keeps things when nobody says otherwise."""
+"""Default places of Longwave's files, and addresses given by the user."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from upath import UPath
 
     AnyPath = Path | UPath
-    """A path of this machine, or of an object store or server that fsspec knows; both are used alike."""
+    """A local path, or one on an object store or server that fsspec supports; both have the same interface."""
 
 
 MLFLOW = ("http", "https", "sqlite", "postgresql", "mysql", "mssql", "file", "databricks")
-"""Kinds of addresses that MLflow takes as a tracking server."""
+"""URL schemes of MLflow's tracking servers."""
 
 
 def check_is_file(path: Path, what: str = "") -> int:
-    """Return the bytes that a file has; nothing is read. ``what`` says what kind of file it is, for messages.
+    """Return the size of a file in bytes, without reading it; ``what`` is the kind of file for messages.
 
     Raises:
-        ConfigError: There is no such file, or it is a folder, a pipe or a device, of which nobody knows the end.
+        ConfigError: There is no such file, or it is not a regular file, and so may have no end.
     """
     try:
         status = path.stat()
@@ -46,74 +46,74 @@ def check_is_file(path: Path, what: str = "") -> int:
 
 def home() -> Path:
     """Return the data folder: ``LONGWAVE_HOME``, else the user data folder of the system."""
-    given = os.environ.get("LONGWAVE_HOME")
-    if given:
-        return Path(given).absolute()
+    folder = os.environ.get("LONGWAVE_HOME")
+    if folder:
+        return Path(folder).absolute()
     from platformdirs import user_data_path
 
     return user_data_path("longwave")
 
 
-def store_url(given: str | None) -> str:
-    """Return the store's URL: the one given, else ``LONGWAVE_STORE``, else SQLite in the data folder.
+def store_url(url: str | None) -> str:
+    """Return the store's URL: ``url`` if given, else ``LONGWAVE_STORE``, else SQLite in the data folder.
 
     Relative SQLite paths become absolute.
     """
-    given = given if given is not None else os.environ.get("LONGWAVE_STORE") or None
-    if given is None:
+    url = url if url is not None else os.environ.get("LONGWAVE_STORE") or None
+    if url is None:
         own_folder(home())
         return f"sqlite:///{home() / 'longwave.db'}"
-    head, _, file = given.partition(":///")
-    return f"{head}:///{Path(file).absolute()}" if head == "sqlite" and file else given
+    head, _, file = url.partition(":///")
+    return f"{head}:///{Path(file).absolute()}" if head == "sqlite" and file else url
 
 
-def sweep_storage(given: str | None, sweep: str) -> AnyPath:
-    """Return the folder of a sweep's checkpoints: in the folder or below the URL given, else in the data folder.
+def sweep_storage(place: str | None, sweep: str) -> AnyPath:
+    """Return the folder of a sweep's checkpoints: in ``place``, a folder or a URL, if given, else in the data folder.
 
     Raises:
-        ConfigError: A file is in its place, or nothing here reaches such a URL.
+        ConfigError: There is a file in its place, or no installed package supports such a URL.
     """
-    if not given:
+    if not place:
         return home() / "sweeps" / sweep
-    storage = to_path(given)
-    there = (
+    storage = to_path(place)
+    nearest = (
         next((p for p in (storage, *storage.parents) if p.exists()), storage) if isinstance(storage, Path) else storage
     )
-    if isinstance(there, Path) and there.exists() and not there.is_dir():
-        raise ConfigError(f"--storage is a folder or an address such as s3://..., got {given}: {there} is a file.")
+    if isinstance(nearest, Path) and nearest.exists() and not nearest.is_dir():
+        raise ConfigError(f"--storage is a folder or an address such as s3://..., got {place}: {nearest} is a file.")
     return storage / sweep
 
 
 def weights_file(storage: AnyPath, trial: str) -> AnyPath:
-    """Return where the weights of a trial lie in a sweep's storage."""
+    """Return the file of a trial's weights in a sweep's storage."""
     return storage / "weights" / f"{trial}.safetensors"
 
 
-def to_path(where: str) -> AnyPath:
-    """Return the path that a name stands for: one of this machine, or for a URL one of an object store or a server.
+def to_path(name: str) -> AnyPath:
+    """Return the path of a folder name or a URL: local, or on an object store or a server.
 
     Raises:
-        ConfigError: Nothing here reaches such a URL.
+        ConfigError: No installed package supports such a URL.
     """
-    if "://" not in where:
-        return Path(where).absolute()
+    if "://" not in name:
+        return Path(name).absolute()
     from upath import UPath
 
-    scheme = where.partition("://")[0]
+    scheme = name.partition("://")[0]
     try:
-        with warnings.catch_warnings(action="ignore"):  # of schemes that are rare
-            path = UPath(where, use_listings_cache=False)
-            path.fs  # noqa: B018  it is made here, or not at all
+        with warnings.catch_warnings(action="ignore"):  # some schemes warn
+            path = UPath(name, use_listings_cache=False)
+            path.fs  # noqa: B018  creates the file system, or raises
     except ImportError as error:
         advice = f"Install what fsspec asks for, where drivers and workers run: {error}"
         raise ConfigError(f"No file system for {scheme}:// is installed. {advice}") from None
     except ValueError as error:
-        raise ConfigError(f"{redacted(where)} is no place for checkpoints: {error}") from None
+        raise ConfigError(f"{redacted(name)} is no place for checkpoints: {error}") from None
     return Path(path.path) if scheme in ("file", "local") else path
 
 
 def make_ready(folder: AnyPath) -> None:
-    """Make a folder for its owner alone; of one that is elsewhere, see that files can be put, copied and read there.
+    """Create a folder for its owner only; on an object store, check that files can be written, copied and read there.
 
     Raises:
         ConfigError: They cannot.
@@ -139,7 +139,7 @@ def make_ready(folder: AnyPath) -> None:
 
 @contextmanager
 def raise_os_errors(path: AnyPath) -> Iterator[None]:
-    """Turn whatever a library of an object store raises inside the block into OSError, as local files do."""
+    """Turn any exception of an object store's library inside the block into OSError, as for local files."""
     try:
         yield
     except OSError:
@@ -148,24 +148,23 @@ def raise_os_errors(path: AnyPath) -> Iterator[None]:
         raise OSError(redacted(f"{path}: {first_line(error)}")) from error
 
 
-def mlflow_server(given: str | None) -> str | None:
-    """Return the tracking URI to copy to: the one given, MLFLOW_TRACKING_URI, else SQLite in the data folder.
-
-    ``"off"`` gives None: no copy. So does nothing given where MLflow is not installed.
+def mlflow_server(uri: str | None) -> str | None:
+    """Return the tracking URI to copy to: ``uri`` if given, else MLFLOW_TRACKING_URI, else SQLite in the data folder.
+    ``"off"`` gives None, for no copy; so does no URI if MLflow is not installed.
 
     Raises:
-        ConfigError: It is no address that MLflow knows, or a folder or a file is in its place.
+        ConfigError: It is not an address of an MLflow server, or there is a folder in place of its SQLite file.
     """
-    chosen = given or os.environ.get("MLFLOW_TRACKING_URI")
+    chosen = uri or os.environ.get("MLFLOW_TRACKING_URI")
     if chosen is None and find_spec("mlflow") is None:
         return None
     chosen = chosen or f"sqlite:///{home() / 'mlflow.db'}"
     if chosen == "off":
         return None
-    scheme, _, rest = chosen.partition("://")
-    if not rest or scheme.partition("+")[0] not in MLFLOW:
+    scheme, _, address = chosen.partition("://")
+    if not address or scheme.partition("+")[0] not in MLFLOW:
         advice = "An MLflow server is http://127.0.0.1:5000, a file as sqlite:///mlflow.db, or off for none"
         raise ConfigError(f"{advice}; got {redacted(chosen)!r}.")
-    if scheme == "sqlite" and Path(rest[1:]).is_dir():
-        raise ConfigError(f"MLflow's SQLite file is a file, and {rest[1:]} is a folder. Name a file in it.")
+    if scheme == "sqlite" and Path(address[1:]).is_dir():
+        raise ConfigError(f"MLflow's SQLite file is a file, and {address[1:]} is a folder. Name a file in it.")
     return chosen

@@ -1,9 +1,9 @@
-"""Longwave: long-memory sequence models compared on one board, and each of them a module of torch.
+"""Longwave: long-memory sequence models compared on one board, each also a torch module.
 
 ``import longwave as lw``, then ``lw.LEM(1, 64, dt=0.5)`` and every other layer by its name; ``lw.start``, ``lw.sweep``,
-``lw.board``, ``lw.compare``, ``lw.load`` and ``lw.check``. The parts, ``lw.models.lem`` and what else lies in them, are
-there too. All of it is imported when it is first named: ``import longwave`` alone loads nothing heavy. ``lw.platform``
-is Longwave's; ``import platform`` stays the standard library's.
+``lw.board``, ``lw.compare``, ``lw.load`` and ``lw.check``. The subpackages, such as ``lw.models.lem``, are attributes
+too. Everything is imported on first use: ``import longwave`` by itself loads nothing heavy. ``lw.platform`` is
+Longwave's; ``import platform`` stays the standard library's.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ DOORS = {
     "start": "starting",
     "sweep": "sweeping",
 }
-"""Functions, and the files of ``platform/api`` that they lie in."""
+"""Public functions, and the modules of ``platform/api`` that define them."""
 
 _here = Path(__file__).resolve().parent
-if not (_here / "models").is_dir():  # in a checkout the parts lie at its top, in a wheel beside this file
+if not (_here / "models").is_dir():  # the parts are at the top of a checkout, and beside this file in a wheel
     __path__.append(str(_here.parents[1]))  # noqa: F405
 
 if not TYPE_CHECKING:
@@ -55,7 +55,7 @@ if not TYPE_CHECKING:
             from importlib import metadata
 
             return metadata.version("longwave")
-        if name[:1].isupper():  # only a layer has such a name: nothing else makes this import torch
+        if name[:1].isupper():  # only layers have capitalised names, so no other name imports torch
             from longwave.platform.api.modules import modules
 
             if name in modules():

@@ -1,4 +1,4 @@
-"""Write a file whole or not at all, for its owner alone where it is nobody else's business."""
+"""Write files atomically, and private files with owner-only permissions."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 
 @contextmanager
 def atomic_file(path: Path, private: bool = False) -> Iterator[Path]:
-    """Give a file beside ``path`` to write; at the end of the block it takes that place, or nothing is left of it.
+    """Yield a temporary file beside ``path``, which replaces ``path`` if the block succeeds, and is deleted if not.
 
-    Two processes may do so at once, and the machine may stop at any moment: what stands at ``path`` is always whole.
-    The content is on the disk before the name is, and the name before this returns (SQLite's order of fsyncs).
+    ``path`` is complete at all times, even if two processes write at once or the machine crashes: the content is synced
+    to disk before the rename, and the rename before this returns (SQLite's order of fsyncs).
 
     Args:
-        path: Where the file is to stand.
-        private: Make it its owner's alone, 0600, from its first byte on.
+        path: The file to write.
+        private: Whether only the owner may read it (0600), from the first byte on.
     """
     partial = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
@@ -25,7 +25,7 @@ def atomic_file(path: Path, private: bool = False) -> Iterator[Path]:
             own_file(partial)
         yield partial
         if private:
-            partial.chmod(0o600)  # what wrote it may have put another file there
+            partial.chmod(0o600)  # the writer may have replaced the file
         _to_disk(partial)
         os.replace(partial, path)
         _to_disk(path.parent)
@@ -35,7 +35,7 @@ def atomic_file(path: Path, private: bool = False) -> Iterator[Path]:
 
 
 def own_file(path: Path) -> bool:
-    """Make an empty file that its owner alone may read, 0600; return False, and change nothing, where one is."""
+    """Create an empty file that only its owner may read (0600); return False if it exists already."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:
@@ -44,7 +44,7 @@ def own_file(path: Path) -> bool:
 
 
 def own_folder(path: Path) -> Path:
-    """Make a folder, and those above it that are missing, for their owner alone, 0700; return it."""
+    """Create a folder and its missing parents, for their owner only (0700); return it."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     for folder in reversed(missing):
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -52,13 +52,13 @@ def own_folder(path: Path) -> Path:
 
 
 def _to_disk(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk; systems that cannot open folders keep their own."""
+    """Sync a file, or the names in a folder, to disk. Does nothing where the system cannot open folders."""
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0)
     try:
-        number = os.open(path, flags)
+        descriptor = os.open(path, flags)
     except PermissionError:
         return
     try:
-        os.fsync(number)
+        os.fsync(descriptor)
     finally:
-        os.close(number)
+        os.close(descriptor)

@@ -78,9 +78,9 @@ def board(
     """
     task = task and find_spelling(task, list_names(TASKS))
     pool = Pool(tuple(find_spelling(name, list_names(MODELS)) for name in models), min_seeds, (), tuple(trust))
-    with Store(store_url(store), create=False) as known:
-        check_task_names(known, [task] if task else [])
-        rows = read_board(known, task, pool)
+    with Store(store_url(store), create=False) as open_store:
+        check_task_names(open_store, [task] if task else [])
+        rows = read_board(open_store, task, pool)
     if variant is not None:
         variants = {row.variant for row in rows}
         if variant not in variants:
@@ -154,7 +154,7 @@ class BoardTable(PrintedTables):
 
     Attributes:
         rows: The rows with all their data; ``row.config`` is the name in commands and for ``load``.
-        pool: The ranked ones.
+        pool: Which rows are ranked.
         task: Task of the board; None for all.
     """
 
@@ -180,11 +180,11 @@ class BoardTable(PrintedTables):
         if isinstance(which, int):
             return self.rows[which]
         names = {which, find_spelling(which, list_names(MODELS))}
-        if found := [row for row in self.rows if names & {row.model, row.title, row.label}]:
-            if len(found) > 1:
-                several = ", ".join(f"{row.config[:SHORT] or row.title} on {row.place}" for row in found)
-                raise ConfigError(f"{which} is the name of {len(found)} rows: {several}. Name one by its digits.")
-            return found[0]
+        if matches := [row for row in self.rows if names & {row.model, row.title, row.label}]:
+            if len(matches) > 1:
+                places = ", ".join(f"{row.config[:SHORT] or row.title} on {row.place}" for row in matches)
+                raise ConfigError(f"{which} is the name of {len(matches)} rows: {places}. Name one by its digits.")
+            return matches[0]
         name = comparison.resolve(self.rows, which)
         return next(row for row in self.rows if row.config == name)
 
@@ -210,12 +210,12 @@ class BoardTable(PrintedTables):
     @property
     def separations(self) -> dict[tuple[str, str], Separation]:
         """Whether each board separates networks from trivial predictors, by task and variant."""
-        return {place: separation(rows) for place, rows in self.boards.items()}
+        return {board_key: separation(rows) for board_key, rows in self.boards.items()}
 
     def tables(self) -> list[Table]:
         """Return one table per board; for the boards of all tasks, an overview of those that share models."""
         if self.task is None:
-            return [overview_table(one, self.pool) for one in overviews(self.rows)]
+            return [overview_table(overview, self.pool) for overview in overviews(self.rows)]
         return [render_board.board_table(rows, self.pool) for rows in self.boards.values()]
 
     def compare(self, a: str, b: str, margin: float | None = None) -> ComparedTable:
@@ -260,9 +260,9 @@ class BoardTable(PrintedTables):
             "parameters": lambda: against_cost(rows, names, "parameters", log),
             "time": lambda: against_cost(rows, names, "train", log),
         }
-        if (drawn := kinds[kind]()) is None:
+        if (figure := kinds[kind]()) is None:
             raise ConfigError(f"There is nothing to draw yet: no row of {self.rows[0].place} has an end.")
-        return drawn.sized(WIDTH)
+        return figure.sized(WIDTH)
 
     def _print(self) -> None:
         if self.task is None:

@@ -18,10 +18,10 @@ def check(path: str | Path) -> CheckedRules:
 
     Example::
 
-        lw.check("my_model.py").passed         # printed, it says what is wrong and what to do
+        lw.check("my_model.py").passed         # print it to see what is wrong and what to do
 
     Args:
-        path: Of the file or folder; or the name of a cell of torchrecurrent, ``torchrecurrent-lem``.
+        path: File or folder; or the name of a torchrecurrent cell, such as ``torchrecurrent-lem``.
 
     Raises:
         ConfigError: It is not a plugin, or does not run; the message names file and rule.

@@ -36,7 +36,7 @@ def load(
         network.outputs(x)                     # (B, q) before any softmax
 
     Args:
-        row: A row's name or its first digits, or a row of a board; or the whole name of one retraining. For a row, the
+        row: A row's name or its first digits, or a row of a board; or the full name of one retraining. For a row, the
         retraining with the best validation score is loaded.
         store: URL of the results store; by default as for the command line.
         seed: Load the retraining with this seed of the row.

@@ -24,14 +24,14 @@ def make_module(layer: type[Layer[Any]]) -> type[LoneModule]:
     names = [*(p.name for p in layer.PARAMS), *layer.OPTIONS]
     if clashing := set(names) & set(dir(kind)):
         raise TypeError(f"{layer.__name__}: a module has a {min(clashing)} of its own; call the parameter otherwise.")
-    own: dict[str, Any] = {name: _chosen_property(name) for name in names}
+    properties: dict[str, Any] = {name: _chosen_property(name) for name in names}
     attributes = {
         "__module__": "longwave",
         "__doc__": _module_doc(layer),
         "__signature__": module_signature(layer),
         "LAYER": layer,
     }
-    return type(layer.__name__, (kind,), own | attributes)
+    return type(layer.__name__, (kind,), properties | attributes)
 
 
 @cache
@@ -44,21 +44,21 @@ def modules() -> Mapping[str, type[LoneModule]]:
 def module_signature(layer: type[Layer[Any]]) -> inspect.Signature:
     """Return the signature of a layer's plain module: sizes, then keyword arguments, with types and defaults."""
     kinds = inspect.Parameter
-    empty, named, placed = kinds.empty, kinds.KEYWORD_ONLY, kinds.POSITIONAL_OR_KEYWORD
-    sizes = [inspect.Parameter(name, placed, annotation=int) for name in ("inputs", "hidden")]
-    needed, later = _needed_params(layer), list[inspect.Parameter]()
+    empty, keyword_only, positional = kinds.empty, kinds.KEYWORD_ONLY, kinds.POSITIONAL_OR_KEYWORD
+    sizes = [inspect.Parameter(name, positional, annotation=int) for name in ("inputs", "hidden")]
+    required, parameters = _needed_params(layer), list[inspect.Parameter]()
     for param in layer.PARAMS:
         default = param.default if isinstance(param.default, float) else None
-        kind = Hyper if param.name in needed or default is not None else Hyper | None
-        default_or_none = empty if param.name in needed else default
-        later.append(inspect.Parameter(param.name, named, annotation=kind, default=default_or_none))
+        kind = Hyper if param.name in required or default is not None else Hyper | None
+        default_or_none = empty if param.name in required else default
+        parameters.append(inspect.Parameter(param.name, keyword_only, annotation=kind, default=default_or_none))
     for name, choices in layer.OPTIONS.items():
         kind = bool if isinstance(choices[0], bool) else Literal[tuple(sorted(choices))]
-        later.append(inspect.Parameter(name, named, annotation=kind, default=choices[0]))
-    later.append(inspect.Parameter("t_max", named, annotation=int, default=1))
+        parameters.append(inspect.Parameter(name, keyword_only, annotation=kind, default=choices[0]))
+    parameters.append(inspect.Parameter("t_max", keyword_only, annotation=int, default=1))
     if issubclass(layer, SequenceLayer):
-        later += [p for p in _stack_parameters(layer) if p.name not in {q.name for q in later}]
-    return inspect.Signature([*sizes, *later])
+        parameters += [p for p in _stack_parameters(layer) if p.name not in {q.name for q in parameters}]
+    return inspect.Signature([*sizes, *parameters])
 
 
 def _stack_parameters(layer: type[Layer[Any]]) -> list[inspect.Parameter]:
@@ -72,8 +72,10 @@ def _stack_parameters(layer: type[Layer[Any]]) -> list[inspect.Parameter]:
         kinds["width"] = (int | None, None)
         kinds |= {n: (Literal[tuple(sorted(c))], c[0]) for n, c in OPTIONS.items() if n != "depth"}
     kinds["only"] = (Only | None, None)
-    named = inspect.Parameter.KEYWORD_ONLY
-    return [inspect.Parameter(n, named, annotation=kind, default=default) for n, (kind, default) in kinds.items()]
+    keyword_only = inspect.Parameter.KEYWORD_ONLY
+    return [
+        inspect.Parameter(n, keyword_only, annotation=kind, default=default) for n, (kind, default) in kinds.items()
+    ]
 
 
 def _needed_params(layer: type[Layer[Any]]) -> set[str]:

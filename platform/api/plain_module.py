@@ -45,15 +45,15 @@ class LoneModule(nn.Module):
 
     def __init__(self, inputs: int, hidden: int, **chosen: Any) -> None:
         super().__init__()
-        known = [name for name in inspect.signature(type(self)).parameters if name not in ("inputs", "hidden")]
-        if unknown := sorted(chosen.keys() - known):
-            raise ValueError(did_you_mean(f"parameter of {type(self).__name__}", unknown[0], known))
-        given = {name: value for name, value in chosen.items() if value is not None}
-        self.layer = self._make_layer(inputs, hidden, given)
+        names = [name for name in inspect.signature(type(self)).parameters if name not in ("inputs", "hidden")]
+        if unknown := sorted(chosen.keys() - names):
+            raise ValueError(did_you_mean(f"parameter of {type(self).__name__}", unknown[0], names))
+        arguments = {name: value for name, value in chosen.items() if value is not None}
+        self.layer = self._make_layer(inputs, hidden, arguments)
 
-    def _make_layer(self, inputs: int, hidden: int, given: dict[str, Any]) -> Layer[Any]:
+    def _make_layer(self, inputs: int, hidden: int, arguments: dict[str, Any]) -> Layer[Any]:
         """Return the layer, or the first of several."""
-        return self.LAYER(inputs, hidden, **self.MORE, **given)
+        return self.LAYER(inputs, hidden, **self.MORE, **arguments)
 
     @property
     def cell(self) -> Layer[Any]:
@@ -95,14 +95,14 @@ class LoneModule(nn.Module):
     ) -> None:  # fmt: skip
         """Refuse weights trained with another fixed hyper-parameter, such as another Δt."""
         numbers = {p.name for p in self.LAYER.PARAMS}
-        for key, own in self.named_buffers():
+        for key, current in self.named_buffers():
             name, saved = key.rpartition(".")[2], state_dict.get(prefix + key)
-            if name not in numbers or not isinstance(saved, Tensor) or own.shape != saved.shape:
+            if name not in numbers or not isinstance(saved, Tensor) or current.shape != saved.shape:
                 continue
-            if not torch.allclose(own.double(), saved.double(), rtol=1e-6, atol=0):
-                here, there = (f"{number.flatten()[0].item():.6g}" for number in (own, saved))
-                what = f"{name} is {here}, and {there} in the weights. Make the layer with {name}={there}"
-                error_msgs.append(f"{type(self).__name__}: {what}.")
+            if not torch.allclose(current.double(), saved.double(), rtol=1e-6, atol=0):
+                current_text, saved_text = (f"{number.flatten()[0].item():.6g}" for number in (current, saved))
+                difference = f"{name} is {current_text}, and {saved_text} in the weights"
+                error_msgs.append(f"{type(self).__name__}: {difference}. Make the layer with {name}={saved_text}.")
         super()._load_from_state_dict(
             state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
         )
@@ -157,15 +157,15 @@ class SequenceModule(LoneModule):
         ) -> tuple[Tensor, State]:
             """As ``forward``."""
 
-    def _make_layer(self, inputs: int, hidden: int, given: dict[str, Any]) -> Layer[Any]:
+    def _make_layer(self, inputs: int, hidden: int, arguments: dict[str, Any]) -> Layer[Any]:
         """Return the first layer, and store the others.
 
         Raises:
             ValueError: Two of the arguments are incompatible.
         """
         name, stacks = type(self).__name__, "layers" in self.LAYER.OPTIONS
-        self.num_layers, self.bidirectional = given.pop("num_layers", 1), given.pop("bidirectional", False)
-        self.only, in_blocks = given.pop("only", None), given.get("block", "none") != "none"
+        self.num_layers, self.bidirectional = arguments.pop("num_layers", 1), arguments.pop("bidirectional", False)
+        self.only, in_blocks = arguments.pop("only", None), arguments.get("block", "none") != "none"
         if self.only not in (None, *get_args(Only)):
             raise ValueError(f"{name}: only must be outputs or last, got {self.only!r}.")
         if self.num_layers < 1:
@@ -177,18 +177,20 @@ class SequenceModule(LoneModule):
                 raise ValueError(f"{name}: a residual block is causal: leave bidirectional or block out.")
             self.more, self.between = nn.ModuleList(), 0.0
             sizes: dict[str, Any] = {"depth": self.num_layers, **self.MORE}
-            return Blocks(self.LAYER, inputs, hidden, **sizes, **given)  # type: ignore[arg-type]
-        of_blocks = {n: given.pop(n) for n in OPTIONS if n in given and n not in self.LAYER.OPTIONS}
-        check_block(of_blocks, given.pop("width", None))
-        self.between = 0.0 if _has_dropout(self.LAYER) else float(given.pop("dropout", 0.0))
+            return Blocks(self.LAYER, inputs, hidden, **sizes, **arguments)  # type: ignore[arg-type]
+        of_blocks = {n: arguments.pop(n) for n in OPTIONS if n in arguments and n not in self.LAYER.OPTIONS}
+        check_block(of_blocks, arguments.pop("width", None))
+        self.between = 0.0 if _has_dropout(self.LAYER) else float(arguments.pop("dropout", 0.0))
         if not 0 <= self.between < 1 or (self.between and self.num_layers == 1):
             rule = "at least 0 and below 1, between layers: with num_layers of 2 or more"
             raise ValueError(f"{name}: dropout must be {rule}, got {self.between:g} with num_layers={self.num_layers}.")
         directions = 2 if self.bidirectional else 1
-        make, cells, reads = super()._make_layer, list[Layer[Any]](), inputs
+        make_cell, cells, features = super()._make_layer, list[Layer[Any]](), inputs
         for _ in range(self.num_layers):
-            cells += [make(reads, hidden, own_copies(given) if cells else given) for _ in range(directions)]
-            reads = directions * cells[-1].output_size
+            cells += [
+                make_cell(features, hidden, own_copies(arguments) if cells else arguments) for _ in range(directions)
+            ]
+            features = directions * cells[-1].output_size
         self.more = nn.ModuleList(cells[1:])
         return cells[0]
 
@@ -204,15 +206,19 @@ class SequenceModule(LoneModule):
 
     def chosen(self) -> dict[str, Any]:
         """Return every hyper-parameter and option in effect, by name."""
-        own: dict[str, Any] = {"num_layers": self.num_layers, "bidirectional": self.bidirectional, "only": self.only}
+        in_effect: dict[str, Any] = {
+            "num_layers": self.num_layers,
+            "bidirectional": self.bidirectional,
+            "only": self.only,
+        }
         if isinstance(self.layer, Blocks):
-            own |= {name: getattr(self.layer, name) for name in ("block", "norm", "nonlinearity", "glu", "conv")}
-            own["width"] = self.outputs if self.outputs != self.hidden else None
+            in_effect |= {name: getattr(self.layer, name) for name in ("block", "norm", "nonlinearity", "glu", "conv")}
+            in_effect["width"] = self.outputs if self.outputs != self.hidden else None
             rate = getattr(self.layer, "dropout", None)
-            own["dropout"] = rate.item() if isinstance(rate, Tensor) else None
+            in_effect["dropout"] = rate.item() if isinstance(rate, Tensor) else None
         elif self.between:
-            own["dropout"] = self.between
-        return super().chosen() | {name: value for name, value in own.items() if value not in (1, False, None)}
+            in_effect["dropout"] = self.between
+        return super().chosen() | {name: value for name, value in in_effect.items() if value not in (1, False, None)}
 
     def forward(
         self, x: Tensor | PackedSequence, state: State | None = None, lengths: Tensor | Sequence[int] | None = None
@@ -239,10 +245,10 @@ class SequenceModule(LoneModule):
             outputs, last = self._run(padded, state, checked_lengths(sizes, padded))
             packed = outputs if self.only == "last" else packed_as(outputs, x)
             return packed if self.only else (packed, last)
-        if lone := isinstance(x, Tensor) and x.ndim == 2 and lengths is None:
+        if unbatched := isinstance(x, Tensor) and x.ndim == 2 and lengths is None:
             x, state = x.unsqueeze(0), state and tuple(s.unsqueeze(0) for s in state)
         outputs, last = self._run(x, state, None if lengths is None else checked_lengths(lengths, x))
-        if lone:
+        if unbatched:
             outputs, last = outputs.squeeze(0), tuple(s.squeeze(0) for s in last)
         return outputs if self.only else (outputs, last)
 
@@ -274,13 +280,13 @@ class SequenceModule(LoneModule):
 
     def _run(self, x: Tensor, state: State | None, lengths: Tensor | None) -> tuple[Tensor, State]:
         """Return outputs (B, T, ·), or (B, ·) of last steps, and last states, under autocast as in the class."""
-        kind = x.device.type if isinstance(x, Tensor) else "cpu"
-        if not (torch.is_autocast_enabled(kind) and self.layer.dtype == torch.float32):
+        device_type = x.device.type if isinstance(x, Tensor) else "cpu"
+        if not (torch.is_autocast_enabled(device_type) and self.layer.dtype == torch.float32):
             return self._through_layers(x, state, lengths)
-        with torch.autocast(kind, enabled=False):
-            whole = state and tuple(s.float() for s in state)
-            outputs, last = self._through_layers(x.float(), whole, lengths)
-        return outputs.to(torch.get_autocast_dtype(kind)), last
+        with torch.autocast(device_type, enabled=False):
+            full_precision = state and tuple(s.float() for s in state)
+            outputs, last = self._through_layers(x.float(), full_precision, lengths)
+        return outputs.to(torch.get_autocast_dtype(device_type)), last
 
     def _through_layers(self, x: Tensor, state: State | None, lengths: Tensor | None) -> tuple[Tensor, State]:
         cells, directions = self._cells(), 2 if self.bidirectional else 1
@@ -291,24 +297,26 @@ class SequenceModule(LoneModule):
             if k and self.between and self.training:
                 in_torchs_order = x.transpose(0, 1).contiguous()
                 x = nn.functional.dropout(in_torchs_order, self.between).transpose(0, 1)
-            ways = list[Tensor]()
+            directions_out = list[Tensor]()
             for cell, backwards in zip(cells[k : k + directions], (False, True), strict=False):
                 count = len(cell.state_shapes())
-                own = None if state is None else state[start : start + count]
-                read = reversed_in_time(x, lengths) if backwards else x
-                outputs, ends = run_ragged(cell, read, own, lengths)
-                ways.append(reversed_in_time(outputs, lengths) if backwards else outputs)
+                cell_state = None if state is None else state[start : start + count]
+                inputs = reversed_in_time(x, lengths) if backwards else x
+                outputs, ends = run_ragged(cell, inputs, cell_state, lengths)
+                directions_out.append(reversed_in_time(outputs, lengths) if backwards else outputs)
                 last, start = [*last, *ends], start + count
-            x = torch.cat(ways, -1)
+            x = torch.cat(directions_out, -1)
         if self.only != "last":
             return x, tuple(last)
-        return torch.cat([ends_of(ways[0], lengths), *(way[:, 0] for way in ways[1:])], -1), tuple(last)
+        return torch.cat(
+            [ends_of(directions_out[0], lengths), *(reverse_out[:, 0] for reverse_out in directions_out[1:])], -1
+        ), tuple(last)
 
     def _check_state(self, state: State | None, cells: Sequence[Any]) -> None:
-        needed = [name for cell in cells for name in cell.state_shapes()]
-        if len(cells) > 1 and state is not None and len(state) != len(needed):
+        names = [name for cell in cells for name in cell.state_shapes()]
+        if len(cells) > 1 and state is not None and len(state) != len(names):
             rule = (
-                f"state must be {len(needed)} tensors, {', '.join(cells[0].state_shapes())} of each layer and direction"
+                f"state must be {len(names)} tensors, {', '.join(cells[0].state_shapes())} of each layer and direction"
             )
             raise ValueError(f"{type(self).__name__}: {rule}, got {len(state)}.")
 

@@ -68,16 +68,16 @@ def start(
         if answers is not None or name:
             raise ConfigError("Of a file, its name names the task, and a column of it holds the answers: target=...")
         return _start_file(Path(data), roles, channels, settings)
-    frame, own_roles = _frame_of(data, answers)
+    frame, array_roles = _frame_of(data, answers)
     folder = _choose_folder(name)
-    with TemporaryDirectory() as made:
-        file = Path(made) / f"{name}.parquet"
+    with TemporaryDirectory() as temporary:
+        file = Path(temporary) / f"{name}.parquet"
         frame.to_parquet(file, index=False)
         if folder.exists():
             return _find_started(folder, file)
         own_folder(folder)
         try:
-            return _start_file(Path(move(file, folder)), {**own_roles, **roles}, channels, settings)
+            return _start_file(Path(move(file, folder)), {**array_roles, **roles}, channels, settings)
         except BaseException:
             rmtree(folder)
             raise
@@ -89,11 +89,11 @@ def _start_file(
     """Write card and sweep file next to a file, and add the card."""
     card, sweep_file = choose_files(file)
     draft = read_draft(file)
-    known, open_ = draft.guess_roles({role: str(value) for role, value in roles.items() if value is not None})
+    settled, open_ = draft.guess_roles({role: str(value) for role, value in roles.items() if value is not None})
     if open_:
-        wanted = ", ".join(f"{q.name}={' or '.join(map(repr, q.choices)) or '...'}" for q in open_)
-        raise ConfigError(f"The names {', '.join(draft.names[:12])} do not determine the layout. Give {wanted}.")
-    content = draft.card_content(known, channels)
+        missing = ", ".join(f"{q.name}={' or '.join(map(repr, q.choices)) or '...'}" for q in open_)
+        raise ConfigError(f"The names {', '.join(draft.names[:12])} do not determine the layout. Give {missing}.")
+    content = draft.card_content(settled, channels)
     added = add_files(card, to_toml(content), sweep_file, sweep_text(card.stem, settings, sweep_file))
     return StartedTask(added.name, card, sweep_file, tuple(remark.text for remark in added.remarks))
 
@@ -129,8 +129,8 @@ def _frame_of(data: Any, answers: Any) -> tuple[pandas.DataFrame, Mapping[str, s
     if isinstance(data, pandas.DataFrame):
         if answers is not None:
             raise ConfigError("Of a data frame, a column holds the answers: target=...")
-        named = data if isinstance(data.index, pandas.RangeIndex) else data.reset_index()
-        return named.rename(columns=str), {}
+        with_index = data if isinstance(data.index, pandas.RangeIndex) else data.reset_index()
+        return with_index.rename(columns=str), {}
     x, y = np.asarray(data), np.asarray(answers)
     x = x[:, :, None] if x.ndim == 2 else x
     if x.ndim != 3 or 0 in x.shape or y.shape != x.shape[:1]:
@@ -164,8 +164,8 @@ def _find_started(folder: Path, file: Path) -> StartedTask:
     Raises:
         ConfigError: The folder holds other data.
     """
-    name, there = folder.name, folder / file.name
-    if not there.exists() or there.read_bytes() != file.read_bytes():
+    name, existing = folder.name, folder / file.name
+    if not existing.exists() or existing.read_bytes() != file.read_bytes():
         raise ConfigError(
             f"{folder} already contains other data named {name}. Give another name, or remove that folder."
         )

@@ -91,12 +91,22 @@ def sweep(
         mlflow=mlflow,
         tracker=[*trackers],
     )
-    how = options.workers_of(checked.name)
-    chosen, callbacks = options.trackers(), Callbacks(on_epoch, on_trial)
-    with running_workers(how), tracking(chosen):  # workers and trackers start while data are prepared
+    worker_options = options.workers_of(checked.name)
+    chosen_trackers, callbacks = options.trackers(), Callbacks(on_epoch, on_trial)
+    with (
+        running_workers(worker_options),
+        tracking(chosen_trackers),
+    ):  # workers and trackers start while data are prepared
         resolved, url = resolve(checked), store_url(store)
-        with Store(url) as known:
-            view = resume_sweep(store_plan(resolved, known), known, how, chosen, Terminal(), callbacks=callbacks)
+        with Store(url) as open_store:
+            view = resume_sweep(
+                store_plan(resolved, open_store),
+                open_store,
+                worker_options,
+                chosen_trackers,
+                Terminal(),
+                callbacks=callbacks,
+            )
     return SweptBoards(checked, view.counts(), store)
 
 
@@ -106,9 +116,9 @@ def _read_settings(what: Mapping[str, Any] | str | Path | None, settings: Mappin
     Raises:
         ConfigError: An unknown keyword, or two descriptions or none.
     """
-    known = {*SweepFile.model_fields, *inspect.signature(sweep).parameters} - {"what", "settings"}
-    if unknown := [name for name in settings if name not in known]:
-        raise ConfigError(did_you_mean("argument of lw.sweep", unknown[0], known))
+    keywords = {*SweepFile.model_fields, *inspect.signature(sweep).parameters} - {"what", "settings"}
+    if unknown := [name for name in settings if name not in keywords]:
+        raise ConfigError(did_you_mean("argument of lw.sweep", unknown[0], keywords))
     if (what is None) != bool(settings):
         raise ConfigError("lw.sweep takes a file, what stands in one, or its keys: task=..., models=[...].")
     if isinstance(what, str | Path):
@@ -116,8 +126,8 @@ def _read_settings(what: Mapping[str, Any] | str | Path | None, settings: Mappin
     content = name_objects(settings if what is None else what)
     if what is None:
         content = with_keys({"trials": 8, "rule": 2, **content})
-        named = content.get("task") or "-".join(content.get("tasks", ["sweep"]))
-        content.setdefault("name", f"{named}-{digest(json.loads(json.dumps(content, default=str)))[:8]}")
+        base_name = content.get("task") or "-".join(content.get("tasks", ["sweep"]))
+        content.setdefault("name", f"{base_name}-{digest(json.loads(json.dumps(content, default=str)))[:8]}")
     return check_sweep(content, "sweep")
 
 
@@ -127,12 +137,12 @@ def name_objects(content: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ConfigError: One is of another class, or has an argument that cannot be written to a file.
     """
-    named = dict(content)
+    plain = dict(content)
     for key in ("sampler", "pruner"):
         if key in content and not isinstance(content[key], str):
-            named[key], arguments = describe_object(content[key])
-            named[f"{key}_arguments"] = {**arguments, **content.get(f"{key}_arguments", {})}
-    return named
+            plain[key], arguments = describe_object(content[key])
+            plain[f"{key}_arguments"] = {**arguments, **content.get(f"{key}_arguments", {})}
+    return plain
 
 
 @dataclass(frozen=True)
@@ -171,8 +181,8 @@ class SweptBoards:
         Raises:
             ConfigError: No such cell, or several, or Optuna cannot use the storage.
         """
-        with Store(store_url(self.store), create=False) as known:
-            searches = {search.facts["cell"]: search for search in read_searches(known, self.file.name)}
+        with Store(store_url(self.store), create=False) as open_store:
+            searches = {search.facts["cell"]: search for search in read_searches(open_store, self.file.name)}
         if cell is None and len(searches) == 1:
             cell = next(iter(searches))
         if cell not in searches:

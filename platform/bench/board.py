@@ -34,7 +34,7 @@ class BoardTime:
     Attributes:
         name: What was measured.
         shape: How many runs, rows and tasks.
-        path: The database.
+        path: SQLite or PostgreSQL.
         ms: Milliseconds of the fastest repeat; ``first`` those of the first.
         ratio: ``ms`` over ``GOAL``.
     """
@@ -48,22 +48,23 @@ class BoardTime:
 
 
 def board_benchmark(runs: int, repeats: int) -> list[BoardTime]:
-    """Return what boards of a generated store of about ``runs`` runs take; PostgreSQL where pgserver is installed."""
+    """Return how long boards of a generated store of about ``runs`` runs take; on PostgreSQL too if pgserver is
+    installed."""
     measured = []
     with tempfile.TemporaryDirectory() as folder:
         for url in empty_databases(Path(folder)):
             with Store(url) as store:
-                made = fill_store(store, runs)
+                count = fill_store(store, runs)
             with Store(url, create=False) as store:
-                measured += _measure_store(store, made, repeats)
+                measured += _measure_store(store, count, repeats)
     return measured
 
 
 def fill_store(store: Store, runs: int, tasks: int = TASKS, models: int = MODELS) -> int:
-    """Fill an empty store with a sweep a task, of about ``runs`` runs in all; return how many they are.
+    """Fill an empty store with one sweep per task, about ``runs`` runs in all; return their number.
 
-    Models differ by a point of accuracy each, seeds by two; one run of twenty diverges. The same sizes give the same
-    store.
+    Models are one point of accuracy apart, seeds have a standard deviation of two points, and one run in twenty
+    diverges. The same sizes give the same store.
     """
     rng = random.Random(0)
     search = max(1, runs // (tasks * models) - ROWS * SEEDS)
@@ -89,8 +90,8 @@ def fill_store(store: Store, runs: int, tasks: int = TASKS, models: int = MODELS
 def _make_configs(task: str, model: str, search: int, rng: random.Random) -> Iterator[TrialConfig]:
     """Yield the trials of one model: its search, then its retrainings."""
     searched: list[tuple[Phase, int]] = [("search", 1)] * search
-    again: list[tuple[Phase, int]] = [("retrain", SEEDS)] * ROWS
-    for phase, seeds in searched + again:
+    retrained: list[tuple[Phase, int]] = [("retrain", SEEDS)] * ROWS
+    for phase, seeds in searched + retrained:
         params = {name: rng.random() for name in ("lr", "dt", "gamma", "epsilon")}
         for _ in range(seeds):
             seed = rng.getrandbits(31)
@@ -101,9 +102,9 @@ def _make_configs(task: str, model: str, search: int, rng: random.Random) -> Ite
 
 
 def _make_trial(config: TrialConfig, level: int, facts: Mapping[str, str], rng: random.Random) -> Trial:
-    """Return a trial with its end."""
-    score, lost = 50 + level + rng.gauss(0, 2), rng.random() < 0.05
-    if lost:
+    """Return a trial that has ended."""
+    score, diverged = 50 + level + rng.gauss(0, 2), rng.random() < 0.05
+    if diverged:
         run = Run(config.id, "diverged", "loss is nan in epoch 3", epochs=3, seconds=1.0, environment=facts)
     else:
         test = score if config.phase == "retrain" else None
@@ -119,7 +120,7 @@ def _measure_store(store: Store, runs: int, repeats: int) -> list[BoardTime]:
     task = store.tasks()[0]
     rows = read_board(store)
     shape = f"{runs} runs, {sum(row.kind == 'reproduced' for row in rows)} rows, {len(store.tasks())} tasks"
-    what: dict[str, Callable[[], object]] = {
+    calls: dict[str, Callable[[], object]] = {
         "boards of all tasks": lambda: read_board(store),
         "overview of all tasks": lambda: overviews(read_board(store)),
         "board of one task": lambda: read_board(store, task),
@@ -127,7 +128,7 @@ def _measure_store(store: Store, runs: int, repeats: int) -> list[BoardTime]:
     path = store.engine.dialect.name
     store.close()
     lines = []
-    for name, call in what.items():
+    for name, call in calls.items():
         times = [_milliseconds(call) for _ in range(repeats)]
         lines.append(BoardTime(name, shape, path, min(times), times[0], min(times) / GOAL))
     return lines
@@ -140,7 +141,7 @@ def _milliseconds(call: Callable[[], object]) -> float:
 
 
 def empty_databases(folder: Path) -> Iterator[str]:
-    """Yield the URLs of empty databases: SQLite's, and that of a PostgreSQL server of its own."""
+    """Yield the URLs of empty databases: SQLite, and a temporary PostgreSQL server."""
     yield f"sqlite:///{folder / 'store.db'}"
     with _start_postgresql(folder / "postgresql") as url:
         if url:
@@ -149,7 +150,7 @@ def empty_databases(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def _start_postgresql(folder: Path) -> Iterator[str | None]:
-    """Give the URL of an empty PostgreSQL database; None where pgserver, a package with the server, is absent."""
+    """Yield the URL of an empty PostgreSQL database; None without pgserver, the package that contains the server."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

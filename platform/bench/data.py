@@ -1,6 +1,6 @@
-"""``longwave bench data``: how much memory a task takes from loading to training batches, each in its own process.
+"""``longwave bench data``: the memory that tasks need for loading and training batches, each in its own process.
 
-It reads /proc, so it runs on Linux alone.
+It reads /proc, so it needs Linux.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from longwave.platform.bench.data import accept_made_up
 task = get_task(sys.argv[1])
 if sys.argv[3]:
     accept_made_up(task.files.folder)
-def mib():  # not getrusage: that begins with the largest size of the process that started this one
+def mib():  # getrusage would include the peak of the parent process
     with open("/proc/self/status") as facts:
         return next(int(line.split()[1]) for line in facts if line.startswith("VmHWM")) / 1024
 before = mib()
@@ -48,13 +48,13 @@ print(json.dumps({"before": before, "loaded": loaded, "peak": mib(), "ms": ms, "
 
 @dataclass(frozen=True)
 class Footprint:
-    """What a task takes in memory.
+    """The memory that a task needs.
 
     Attributes:
         name: The task.
-        shape: Of a batch's inputs as they are fed: members, examples, then what an example is.
+        shape: Shape of a batch's inputs: members, examples, then the shape of one example.
         path: ``"real data"``, or ``"made up"``: random bytes in files of the true size.
-        ms: Milliseconds a batch.
+        ms: Milliseconds per batch.
         before, loaded, peak: Largest resident memory, in MiB: before loading, after it, and after ten batches.
     """
 
@@ -71,7 +71,7 @@ def measure_footprint(name: str) -> Footprint:
     """Load a task in a fresh process, take ten training batches, and return the memory that took.
 
     Raises:
-        ConfigError: No such task, or its data is not here and nothing of its size can be made up.
+        ConfigError: No such task, or its data is not on this machine and cannot be made up.
     """
     task = get_task(name)
     absent = task.files is not None and bool(task.files.missing())
@@ -94,7 +94,7 @@ def measure_footprint(name: str) -> Footprint:
 
 
 def _make_up(source: str, task: str, folder: Path) -> None:
-    """Write random bytes as the files of MNIST or CIFAR-10, in their true size."""
+    """Write the files of MNIST or CIFAR-10 with random bytes, in their true size."""
     random, target = np.random.RandomState(0), folder / "raw" / source
     if source == "mnist":
         target.mkdir(parents=True)
@@ -118,7 +118,7 @@ def _make_up(source: str, task: str, folder: Path) -> None:
 
 
 def accept_made_up(folder: Path) -> None:
-    """Take the made-up files in ``folder``, of MNIST or of CIFAR-10, for the originals in this process."""
+    """Make this process accept the made-up files of MNIST or CIFAR-10 in ``folder`` as the originals."""
     from torchvision.datasets import CIFAR10  # type: ignore[import-untyped]
 
     from longwave.tasks.formats import images

@@ -1,4 +1,4 @@
-"""What a time loop cannot go below: the products of its cell alone, and the speed of the machine."""
+"""Lower bounds on the time of a loop: the matrix products of its cell at the speed of the machine."""
 
 from __future__ import annotations
 
@@ -21,25 +21,24 @@ PRODUCTS: dict[str, tuple[tuple[int, int], ...]] = {
     "gru": ((1, 3),),
     "unicornn": (),
 }
-"""Recurrent products of a step by cell: how many vectors of d numbers go in, and how many come out."""
+"""Recurrent products of a step by cell, each with its number of input and output vectors of size d."""
 KEPT_ADJOINTS = {"cornn": 1, "lipschitz_euler": 2}
-"""Vectors of a row and step that weight gradients are made of; 4 for other cells."""
+"""Vectors per row and step from which weight gradients are computed; 4 for other cells."""
 CLOCK, LANES, BANDWIDTH, RATE = 1.98e9, 128, 4.3e12, 50e12
-"""An H200: Hz; multiply-adds a cycle and processor; bytes a second; operations a second of a float32 product."""
+"""An H200: clock in Hz; multiply-adds per cycle and multiprocessor; bytes/s; operations/s of a float32 product."""
 STAGE, LATENCY = 190, 78
-"""Cycles from one product to the next, of which nothing can be hidden; cycles of a step without products."""
+"""Cycles from one product to the next, which cannot be hidden; cycles of a step without products."""
 
 
 @cache
 def _compiled_cell(name: str) -> Cell:
-    """Return what is compiled of a cell's layer."""
+    """Return the part of a cell's layer that is compiled."""
     return make_layer(name, Size(1, 1, 1, 1), torch.device("cpu")).cell_on("cpu")
 
 
 def multiply_adds(cell: str, size: Size) -> int:
-    """Return the multiply-adds of a step, forward and backward: recurrent products, drives, weight gradients.
-
-    The input's gradient is not among them: data has none.
+    """Return the multiply-adds of a step, forward and backward: recurrent products, drives, weight gradients. The
+    gradient of the input is left out, because data need none.
     """
     recurrent = sum(i * o for i, o in PRODUCTS[cell]) * size.hidden**2
     drive = len(_compiled_cell(cell).gates) * size.hidden * size.inputs
@@ -47,21 +46,21 @@ def multiply_adds(cell: str, size: Size) -> int:
 
 
 def processor_floor(cell: str, size: Size, rate: float | None) -> float | None:
-    """Return the µs of a step's products at ``rate`` multiply-adds a second; None without products, or without rate."""
+    """Return the µs of a step's products at ``rate`` multiply-adds per second; None without products or rate."""
     return 1e6 * multiply_adds(cell, size) / rate if rate and PRODUCTS[cell] else None
 
 
 def gpu_floor(cell: str, size: Size, processors: int) -> float:
-    """Return the µs of a step, forward and backward, on an H200's clock and memory with so many processors.
+    """Return the µs of a step, forward and backward, on an H200 with this number of multiprocessors.
 
-    The time loops take the longest chain of multiply-adds, each row on the processors that are left for it, and the
-    wait between products; or the traffic of the drives, states and adjoints if that takes longer. The drives and
-    weight gradients come on top, at the rate of large products.
+    The time loops take as long as the longest chain of multiply-adds, with the multiprocessors shared among rows, plus
+    the latency between products; or the memory traffic of drives, states and adjoints if that takes longer. Drives and
+    weight gradients are added at the rate of large products.
     """
     d, rows, gates, states = size.hidden, size.batch, len(_compiled_cell(cell).gates), len(_compiled_cell(cell).states)
     chain = [i * o for i, o in PRODUCTS[cell]]
     if cell == "tau_gru":
-        chain = chain[:1]  # what is delayed waits for nothing
+        chain = chain[:1]  # products of the delayed state are not on the critical path
     shared = min(max(1, processors // rows), 8 if d >= 128 else 1)
     cycles = sum(chain) * d * d * -(-rows // processors) / LANES / shared + (len(chain) * STAGE or LATENCY)
     adjoints = KEPT_ADJOINTS.get(cell, 4)
@@ -72,11 +71,12 @@ def gpu_floor(cell: str, size: Size, processors: int) -> float:
 
 
 class Products:
-    """The products of a call alone, as torch runs them: one a step and matrix, the rest over all steps at once.
+    """Only the matrix products of a call, as torch runs them: one per step and matrix, the others over all steps at
+    once.
 
     Args:
-        cell, size: What calls for them.
-        device: Where they run.
+        cell, size: Cell and size of the call.
+        device: Device of the products.
     """
 
     def __init__(self, cell: str, size: Size, device: torch.device) -> None:
@@ -95,13 +95,13 @@ class Products:
         self.whole = [(E.flatten(0, 1).T, S.flatten(0, 1)) for S, _, E, _ in sets] + [(self.drive.T, self.x)]
 
     def forward(self) -> None:
-        """Multiply as the way forward does: the drives, then step by step."""
+        """Compute the products of the forward pass: the drives, then step by step."""
         torch.mm(self.x, self.V.T, out=self.drive)
         for W, state, product, _ in self.steps:
             torch.mm(state, W.T, out=product)
 
     def backward(self) -> None:
-        """Multiply as the backward pass does: step by step, then one product a weight gradient."""
+        """Compute the products of the backward pass: step by step, then one per weight gradient."""
         for W, _, product, adjoint in self.steps:
             torch.mm(product, W, out=adjoint)
         for a, b in self.whole:

@@ -1,4 +1,4 @@
-"""``longwave bench kernels``: are the fused time loops right, and how fast? Needs no package but torch and numpy."""
+"""``longwave bench kernels``: are the fused time loops right, and how fast? Needs only torch and numpy."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from longwave.platform.training import environment
 
 Made = TypeVar("Made")
 CAP = 200
-"""Steps that slow contenders run, and that errors are measured over; times are scaled to the whole length."""
+"""Steps of slow contenders and of error measurements; times are scaled to the full length."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,11 @@ class Agenda:
     """What to measure.
 
     Attributes:
-        device: Where.
+        device: Device of the layers.
         sizes: Sizes by cell.
         packs: Packs of LEM.
-        models: Those that are timed with a gradient that vanishes alone.
-        repeats, seconds: Turns of each line, and for how long more are taken.
+        models: Models timed only with a vanishing gradient.
+        repeats, seconds: Repeats of each line, and how long to add further ones.
         peer: Folder of another checkout of LEM.
         compile: Whether to measure torch.compile; on a GPU for a cell's first two sizes, since compiling takes long.
     """
@@ -71,7 +71,7 @@ class Agenda:
 def plan_benchmark(
     device: str | None = None, cells: Sequence[str] = (), sizes: Sequence[str] = (), **chosen: Any
 ) -> Agenda:
-    """Return the plan for a device, by default the one that trials train on; ``chosen`` are a plan's other fields.
+    """Return the plan for a device, by default that of trials; ``chosen`` are further fields of ``Agenda``.
 
     Args:
         device: ``"cpu"`` or ``"cuda"``.
@@ -87,11 +87,11 @@ def plan_benchmark(
     for cell in cells:
         if cell not in LAYERS:
             raise ConfigError(did_you_mean("cell", cell, LAYERS))
-    own, packs = (ON_PROCESSOR, PACKS_ON_PROCESSOR) if kind == "cpu" else (ON_GPU, PACKS_ON_GPU)
-    given = [_parse_size(text) for text in sizes]
-    packs = tuple(replace(pack, size=given[0]) for pack in packs) if given else packs
-    chosen_sizes = {cell: given or own[cell] for cell in cells or LAYERS}
-    models = () if cells or given else recurrent_models()
+    default_sizes, packs = (ON_PROCESSOR, PACKS_ON_PROCESSOR) if kind == "cpu" else (ON_GPU, PACKS_ON_GPU)
+    parsed = [_parse_size(text) for text in sizes]
+    packs = tuple(replace(pack, size=parsed[0]) for pack in packs) if parsed else packs
+    chosen_sizes = {cell: parsed or default_sizes[cell] for cell in cells or LAYERS}
+    models = () if cells or parsed else recurrent_models()
     return Agenda(torch.device(kind), chosen_sizes, packs if "lem" in chosen_sizes else (), models, **chosen)
 
 
@@ -104,10 +104,10 @@ def _parse_size(text: str) -> Size:
 
 @environment.flushing_subnormals()
 def run_benchmark(plan: Agenda, say: Callable[[str], None] = lambda _: None) -> KernelReport:
-    """Return the errors of all lines, which come first, and their times; ``say`` is called with the progress.
+    """Measure the errors of all lines, then their times; ``say`` is called with the progress.
 
-    What a line compares is measured in turns on one thread, and all of it as a training runs: with subnormal numbers
-    flushed. An error in one line does not cost the others.
+    The contenders of a line are timed in turns on one thread, with subnormal numbers flushed as in training. If one
+    line fails, the others are still measured.
 
     Raises:
         ConfigError: The other checkout has no LEM.
@@ -121,7 +121,7 @@ def run_benchmark(plan: Agenda, say: Callable[[str], None] = lambda _: None) -> 
         say(what)
         try:
             return [run(*arguments)]
-        except Exception as error:  # a kernel that fails on this machine is a result like any other
+        except Exception as error:  # that a kernel fails on this machine is a result too
             report.failed.append(f"{what}: {type(error).__name__}: {next(iter(str(error).splitlines()), '')}")
             return []
 
@@ -136,10 +136,10 @@ def run_benchmark(plan: Agenda, say: Callable[[str], None] = lambda _: None) -> 
             report.lines.extend(
                 attempt(f"timing {cell}, {size}", _measure_line, plan, cell, size, error, other, report.notes)
             )
-        if plan.device.type == "cpu":  # GPUs take subnormal numbers at no cost
-            right = [(cell, size) for cell, size, _ in checked]
+        if plan.device.type == "cpu":  # on GPUs subnormal numbers cost nothing
+            cells = [(cell, size) for cell, size, _ in checked]
             models = [(name, SHORT_ADDING) for name in plan.models]
-            for cell, size in [*right, *dict.fromkeys((OTHER, size) for _, size in [*right, *models]), *models]:
+            for cell, size in [*cells, *dict.fromkeys((OTHER, size) for _, size in [*cells, *models]), *models]:
                 what = f"timing {cell}, {size}, with a loss on the last step"
                 report.vanishing.extend(attempt(what, measure_vanishing, cell, size, plan.repeats, plan.seconds, CAP))
     for pack in plan.packs:
@@ -162,7 +162,7 @@ def _measure_line(
     ours = make_layer(cell, size, plan.device)
     best = fastest_turns(_make_contenders(plan, cell, size, ours, other, notes), plan.repeats, plan.seconds)
     rate = 1e6 / best["rate"][0] if "rate" in best else None
-    whole = {name: sum(times) for name, times in best.items()}
+    totals = {name: sum(times) for name, times in best.items()}
     if plan.device.type == "cpu":
         floor = processor_floor(cell, size, rate)
     else:
@@ -174,13 +174,13 @@ def _measure_line(
         error=error,
         forward=best["ours"][0],
         backward=best["ours"][1],
-        gemm=whole["gemm"],
+        gemm=totals["gemm"],
         rate=rate,
         floor=floor,
-        eager=whole["eager"],
-        compiled=whole.get("compiled"),
-        lstm=whole["lstm"],
-        peer=whole.get("peer"),
+        eager=totals["eager"],
+        compiled=totals.get("compiled"),
+        lstm=totals["lstm"],
+        peer=totals.get("peer"),
         capped=min(CAP, size.steps),
     )
 
@@ -188,7 +188,7 @@ def _measure_line(
 def _make_contenders(
     plan: Agenda, cell: str, size: Size, ours: Recurrence[Any], other: type[nn.Module] | None, notes: list[str]
 ) -> dict[str, Contender]:
-    """Return what a line compares, by name; ``notes`` gets what could not be made."""
+    """Return the contenders of a line by name; those that could not be built are added to ``notes``."""
     device, p, d = plan.device, size.inputs, size.hidden
     x, products, plain = torch.randn(size.shape, device=device), Products(cell, size, device), PlainLoop(ours)
     short = x[:CAP]
@@ -206,7 +206,7 @@ def _make_contenders(
     for name, make in extra.items():
         try:
             contenders[name] = _warm_up(make())
-        except Exception as problem:  # torch.compile wants a compiler, and another's code may want anything
+        except Exception as problem:  # torch.compile needs a compiler, and foreign code may need anything
             notes.append(f"{name}, {cell}, {size}: {next(iter(str(problem).splitlines()), '')}")
     if device.type == "cpu" and multiply_add_rate() is not None:
         contenders["rate"] = Contender(lambda: (1 / (multiply_add_rate() or 1), 0.0), 1)
@@ -214,10 +214,10 @@ def _make_contenders(
 
 
 def _warm_up(contender: Contender) -> Contender:
-    """Return a contender after it ran once: it may compile, or fail, first."""
-    logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)  # it wonders where CUDA is
+    """Run a contender once, so that it compiles, or fails, before it is timed; return it."""
+    logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)  # it warns about a missing CUDA
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch's own, about its own tensors
+        warnings.simplefilter("ignore")  # from torch, about its internals
         contender.once()
     return contender
 
@@ -235,13 +235,16 @@ def _measure_pack(plan: Agenda, pack: PackSize) -> PackLine:
 
 
 def _read_budgets(cell: str, hidden: int) -> list[dict[str, Any]]:
-    """Return the costs of a cell's compiled kernels, forward and backward; none where it has none at that size."""
-    ways = ("forward", "backward")
+    """Return the costs of a cell's compiled kernels, forward and backward; none if it has no kernel of that size."""
+    directions = ("forward", "backward")
     try:
         from longwave.models.kernels.triton.budget import budget
 
-        own = make_layer(cell, Size(1, 1, 1, hidden), torch.device("cpu")).cell_on("triton")
-        return [{"cell": cell, "hidden": hidden, "way": way, **asdict(budget(own, way, hidden))} for way in ways]
+        compiled_cell = make_layer(cell, Size(1, 1, 1, hidden), torch.device("cpu")).cell_on("triton")
+        return [
+            {"cell": cell, "hidden": hidden, "way": direction, **asdict(budget(compiled_cell, direction, hidden))}
+            for direction in directions
+        ]
     except (ImportError, ValueError):
         return []
 

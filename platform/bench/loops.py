@@ -1,4 +1,4 @@
-"""Recurrent layers as the papers' authors write them: plain loops over time, to measure the fused ones against."""
+"""Recurrent layers as their authors write them: plain loops over time, the reference for timing the fused ones."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from longwave.models.tau_gru import TauGRU
 from longwave.models.unicornn import UnICORNN
 
 Step = Callable[[Tensor, State, tuple[Tensor, ...], tuple[float, ...]], State]
-"""Takes one input (B, p), the state (B, d) each, weights and numbers; returns the next state."""
+"""Maps an input (B, p), states (B, d), weights and numbers to the next state."""
 
 
 class PlainLoop(nn.Module):
     """A recurrent layer in the structure of its authors' code, (T, B, p) to (T, B, d).
 
-    A Python loop over time with one affine map of the input and one of the state a step, gates stacked. There is no
-    members axis, and nothing is moved out of the loop. The values are those of the layer it is made from.
+    A Python loop over time with one affine map of the input and one of the state per step, gates stacked, without a
+    members axis and with nothing moved out of the loop. It computes the same values as ``layer``.
 
     Args:
         layer: One of ``PLAINS``, without members. Its weights are copied.
 
     Raises:
-        ValueError: It is another layer.
+        ValueError: There is no plain loop of this layer.
     """
 
     def __init__(self, layer: Layer[Any]) -> None:
@@ -44,9 +44,9 @@ class PlainLoop(nn.Module):
         if plain is None or not isinstance(layer, Fusable) or layer.members is not None:
             raise ValueError(f"{type(layer).__name__}: there is no plain loop of this layer, or it has members.")
         self.step = plain.step
-        weights, given = plain.arrange(layer.loop_weights(layer.held()))
+        weights, scalars = plain.arrange(layer.loop_weights(layer.held()))
         self.weights = nn.ParameterList([part.detach()[0].squeeze(0).clone() for part in weights])
-        self.numbers = tuple(part.item() for part in given)
+        self.numbers = tuple(part.item() for part in scalars)
         self.hidden = layer.hidden_size
         self.states = sum(shape == (self.hidden,) for shape in layer.state_shapes().values())
         self.lag = next(iter(layer.lags()), None)
@@ -64,8 +64,8 @@ class PlainLoop(nn.Module):
         return torch.stack(outputs)
 
     def compiled(self) -> PlainLoop:
-        """Return the same loop over a step that torch.compile made, with its weights shared."""
-        torch._dynamo.reset()  # or the shapes of an earlier cell would make it compile for any shape
+        """Return the same loop with its step compiled by torch.compile; weights are shared."""
+        torch._dynamo.reset()  # otherwise the shapes of an earlier cell make it compile for dynamic shapes
         other = copy.copy(self)
         other.step = torch.compile(self.step, dynamic=False)
         return other
@@ -133,8 +133,8 @@ def _gru(x: Tensor, state: State, w: tuple[Tensor, ...], c: tuple[float, ...]) -
 
 
 def _unicornn(x: Tensor, state: State, w: tuple[Tensor, ...], c: tuple[float, ...]) -> State:
-    (y, z), (V, b, own, step) = state, w
-    z = z - step * (tanh(own * y + linear(x, V, b)) + c[0] * y)
+    (y, z), (V, b, diagonal, step) = state, w
+    z = z - step * (tanh(diagonal * y + linear(x, V, b)) + c[0] * y)
     return y + step * z, z
 
 
@@ -142,12 +142,12 @@ Arrange = Callable[[Any], tuple[Sequence[Tensor], Sequence[Tensor]]]
 
 
 class Plain(NamedTuple):
-    """A layer as its authors write it.
+    """The plain loop of some layers.
 
     Attributes:
-        kind, options: Which layers it is of.
-        step: One step.
-        arrange: Takes the layer's weights, of one member, to those of the step and to its numbers.
+        kind, options: Class and options of these layers.
+        step: One step of the loop.
+        arrange: Maps the layer's weights, of one member, to the weights and numbers of ``step``.
     """
 
     kind: type[Recurrence[Any]]
@@ -156,12 +156,12 @@ class Plain(NamedTuple):
     arrange: Arrange
 
 
-def _stacked(of: Mapping[str, Tensor], names: str) -> Tensor:
-    return torch.cat([of[name] for name in names], 1)
+def _stacked(by_name: Mapping[str, Tensor], names: str) -> Tensor:
+    return torch.cat([by_name[name] for name in names], 1)
 
 
-def _flat(of: Mapping[str, Tensor], names: str) -> Tensor:
-    return torch.cat([of[name] for name in names], -1)
+def _flat(by_name: Mapping[str, Tensor], names: str) -> Tensor:
+    return torch.cat([by_name[name] for name in names], -1)
 
 
 def _torch_rnn(w: Any) -> tuple[Tensor, ...]:

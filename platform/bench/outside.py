@@ -1,4 +1,4 @@
-"""What a small sweep spends outside of its training: the time of the command, less that of its trials."""
+"""The overhead of a small sweep: the time of the command minus that of its trainings."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ seed = {seed}
 
 @dataclass(frozen=True)
 class Outside:
-    """How long one way to run a small sweep takes, in medians over the turns.
+    """Time and overhead of one way to run a small sweep, as medians over the repeats.
 
     Attributes:
         way: The command.
         trials, epochs: Of the sweep.
-        seconds: From its start to its end.
-        processor: Seconds of processors that all its processes took, training and all.
-        training: Of these its trials trained, as they recorded it; of packs at a time each counts its part.
-        outside: The rest.
+        seconds: Wall time.
+        processor: CPU seconds of all its processes, training included.
+        training: Training seconds that its trials recorded, divided by the number of packs that run at once.
+        outside: ``seconds`` minus ``training``.
     """
 
     way: str
@@ -51,14 +51,14 @@ class Outside:
 
 
 def measure_outside(model: str, trials: int, epochs: int, repeats: int) -> list[Outside]:
-    """Return what the command spends outside of training, in one process, here and on Ray, in a store that is there.
+    """Return the command's overhead with one process, in this process, and on Ray, with an existing store.
 
-    The ways are measured in turns, so a change in the machine's load meets all.
+    The ways are measured in turns, so a change in the machine's load affects all of them.
 
     Args:
-        model: What is trained, on FitzHugh-Nagumo.
+        model: The model to train, on FitzHugh-Nagumo.
         trials, epochs: Of each sweep.
-        repeats: Turns, after one that is not counted: it makes the store, and MLflow's.
+        repeats: Turns, after a first one that is not counted because it creates the stores.
     """
     count = os.cpu_count() or 1
     ways: Mapping[str, tuple[Sequence[str], int]] = {
@@ -75,11 +75,14 @@ def measure_outside(model: str, trials: int, epochs: int, repeats: int) -> list[
                 seconds, processor, training = _run_command(Path(folder), f"small{seed}", text, options)
                 times[way].append((seconds, processor, training / packs))
     lines = {way: [median(column) for column in zip(*turns[1:], strict=True)] for way, turns in times.items()}
-    return [Outside(way, trials, epochs, each, used, own, each - own) for way, (each, used, own) in lines.items()]
+    return [
+        Outside(way, trials, epochs, wall, cpu_seconds, trained, wall - trained)
+        for way, (wall, cpu_seconds, trained) in lines.items()
+    ]
 
 
 def _run_command(home: Path, name: str, text: str, options: Sequence[str]) -> tuple[float, float, float]:
-    """Return the seconds of a sweep's command, those of its processors, and those that its trials trained."""
+    """Return wall seconds, CPU seconds and recorded training seconds of a sweep's command."""
     file = home / f"{name}.toml"
     file.write_text(text)
     command = [sys.executable, "-m", "longwave", "sweep", "run", str(file), *options]
@@ -94,6 +97,6 @@ def _run_command(home: Path, name: str, text: str, options: Sequence[str]) -> tu
 
 
 def _processor_seconds() -> float:
-    """Return the processor seconds of all processes that this one, or one that it started, has waited for."""
+    """Return the CPU seconds of all child processes that have ended, and of theirs."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime

@@ -1,4 +1,4 @@
-"""What a fused time loop is measured against: float64, torch's LSTM, and the LEM of another checkout."""
+"""References for a fused time loop: float64, torch's LSTM, and the LEM of another checkout."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from longwave.platform.errors import ConfigError
 def worst_error(layer: Recurrence[Any], size: Size) -> float:
     """Return the largest relative error of the layer's outputs, last state and all gradients against float64.
 
-    Errors are norms. The adjoints are positive, so that no sum cancels and its error means something.
+    Errors are in the Euclidean norm. Adjoints are positive, so that sums do not cancel and relative errors are
+    meaningful.
     """
     device, generator = next(layer.parameters()).device, torch.Generator().manual_seed(1)
 
@@ -33,13 +34,13 @@ def worst_error(layer: Recurrence[Any], size: Size) -> float:
     start = [0.1 * draw(size.batch, *shape) for shape in layer.state_shapes().values()]
     adjoints = [draw(size.steps, size.batch, size.hidden).abs(), *[draw(*s.shape).abs() for s in start]]
     results = []
-    for run in (layer, copy.deepcopy(layer).double()):
-        dtype = next(run.parameters()).dtype
-        given = [t.to(device, dtype).requires_grad_() for t in (x, *start)]
-        output, last = run(given[0], tuple(given[1:]))
-        wanted = [*given, *[p for p in run.parameters() if p.requires_grad]]
+    for model in (layer, copy.deepcopy(layer).double()):
+        dtype = next(model.parameters()).dtype
+        arguments = [t.to(device, dtype).requires_grad_() for t in (x, *start)]
+        output, last = model(arguments[0], tuple(arguments[1:]))
+        leaves = [*arguments, *[p for p in model.parameters() if p.requires_grad]]
         pairs = [(v, a.to(v)) for v, a in zip((output, *last), adjoints, strict=True) if v.numel()]
-        gradients = torch.autograd.grad([v for v, _ in pairs], wanted, [a for _, a in pairs])
+        gradients = torch.autograd.grad([v for v, _ in pairs], leaves, [a for _, a in pairs])
         results.append([t.detach().double() for t in (*[v for v, _ in pairs], *gradients)])
     return max(float((a - b).norm() / b.norm()) for a, b in zip(*results, strict=True) if b.numel())
 
@@ -58,7 +59,7 @@ class OtherLSTM(nn.Module):
 
 
 class OtherLEM(nn.Module):
-    """The LEM of another checkout, (T, B, p) to what it returns first.
+    """The LEM of another checkout, (T, B, p) to its first output.
 
     Args:
         kind: Its class, ``LEM(ninp, nhid, nout, dt)`` or ``LEMcuda(ninp, nhid, dt)``.
@@ -94,7 +95,7 @@ def find_lem(folder: Path, cuda: bool) -> tuple[type[nn.Module], Path]:
         try:
             kind: type[nn.Module] = getattr(_import_file(path), name)
             return kind, path
-        except Exception as error:  # another's code may fail in any way; the next file may not
+        except Exception as error:  # foreign code may fail in any way; try the next file
             problem = f"{path}: {type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
     wanted = "a class LEM(ninp, nhid, nout, dt) or LEMcuda(ninp, nhid, dt)"
     raise ConfigError(f"--peer: looked in the .py files under {folder} for {wanted}; {problem}.")
@@ -108,7 +109,7 @@ def _parse_file(path: Path) -> ast.Module:
 
 
 def _import_file(path: Path) -> Any:
-    """Return the module in ``path``, which may import its neighbours."""
+    """Return the module in ``path``, which may import modules beside it."""
     spec = importlib.util.spec_from_file_location("longwave_peer", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

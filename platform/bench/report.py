@@ -1,4 +1,4 @@
-"""What ``longwave bench kernels`` found: errors, times, ratios, and which targets they meet."""
+"""Results of ``longwave bench kernels``: errors, times, ratios, and which targets they meet."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ EXACT = 1e-5
 
 @dataclass(frozen=True)
 class Timing:
-    """One cell at one size, members aside. Times are µs a step; forward and backward together if not said otherwise.
+    """One cell at one size, without members. Times are µs per step, forward and backward together unless stated.
 
     Attributes:
-        cell, size: What runs.
+        cell, size: What was measured.
         path, reason: How our loop runs, and why.
         error: Worst relative error of values and gradients against float64, over at most ``CAP`` steps.
         forward, backward: Our loop.
-        gemm: The products alone, as torch runs them.
-        rate: Independent multiply-adds a second of one thread; None on a GPU, and where nothing can be compiled.
-        floor: What no implementation can go below here; None for a loop without products on a CPU.
-        eager, compiled: The plain loop in the authors' structure, and the same over a step that torch.compile made.
+        gemm: Only the matrix products, as torch runs them.
+        rate: Independent multiply-adds per second of one thread; None on a GPU and without a compiler.
+        floor: Lower bound for any implementation on this machine; None for a loop without products on a CPU.
+        eager, compiled: The plain loop as its authors write it, and the same with a step compiled by torch.compile.
         lstm: torch.nn.LSTM of the same size.
         peer: The other checkout's LEM.
-        capped: Steps that ``eager``, ``compiled`` and ``peer`` ran. Where it is below T their times are scaled.
+        capped: Steps of ``eager``, ``compiled`` and ``peer``. If below T, their times are scaled.
     """
 
     cell: str
@@ -53,7 +53,7 @@ class Timing:
 
     @property
     def ratios(self) -> dict[str, float]:
-        """Our time over floor and products, and the others' times over ours; without what was not measured."""
+        """Our time over floor and products, and the other times over ours; only those that were measured."""
         ours = self.forward + self.backward
         under = {"floor": self.floor, "gemm": self.gemm}
         over = {"eager": self.eager, "compiled": self.compiled, "lstm": self.lstm, "peer": self.peer}
@@ -70,7 +70,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class PackLine:
-    """LEM in a pack: ms of forward and backward for one member and for all in one call, on so many threads."""
+    """LEM in a pack: ms of forward and backward for one member alone, and for all members in one call."""
 
     size: Size
     members: int
@@ -80,21 +80,21 @@ class PackLine:
 
     @property
     def ratio(self) -> float:
-        """What the pack costs, in members alone."""
+        """Cost of the pack, in units of one member trained alone."""
         return self.pack / self.one
 
 
 @dataclass(frozen=True)
 class KernelReport:
-    """All that was measured.
+    """All measurements.
 
     Attributes:
         versions: Of packages and the machine, by name.
-        device: Where it ran; lines on one thread.
+        device: The device; lines run on one thread.
         lines, vanishing, packs: The measurements.
         budgets: Costs of the GPU kernels as compiled, by cell, direction and hidden size.
-        notes: What the other checkout is, and what could not be measured.
-        failed: What raised an error.
+        notes: Which other checkout was used, and what could not be measured.
+        failed: Measurements that raised an error.
     """
 
     versions: dict[str, str]
@@ -108,7 +108,7 @@ class KernelReport:
 
     @property
     def sound(self) -> bool:
-        """Whether every line ran and gave what float64 gives."""
+        """Whether every line ran and agrees with float64."""
         return not self.failed and all(line.exact for line in self.lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -136,7 +136,7 @@ class Target:
         return self.ratio <= self.bound if self.at_most else self.ratio >= self.bound
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as reports have it."""
+        """Return the target as written in reports."""
         return {"what": self.what, "found": self.ratio, "bound": self.bound, "most": self.at_most, "met": self.met}
 
 
@@ -147,7 +147,7 @@ ON_PROCESSOR = {
     **{(cell, FITZHUGH): {"eager": 8.0} for cell in _OTHERS},
     **{(cell, PSMNIST): {"eager": 1.8} for cell in _OTHERS},
 }
-"""Ratios asked for on one thread; ``gemm`` and ``floor`` are upper bounds."""
+"""Target ratios on one thread; ``gemm`` and ``floor`` are upper bounds."""
 SIZES = {size for _, size in ON_PROCESSOR} | {SHORT_ADDING}
 LAST = 1.15
 """Largest time of the backward pass for a loss on the last step, relative to a loss on all steps."""
@@ -161,20 +161,20 @@ ON_GPU = {
     ("lstm", PSMNIST): {"lstm": 1.5},
     ("gru", PSMNIST): {"lstm": 1.5},
 }
-"""Ratios asked for on an H200."""
+"""Target ratios on an H200."""
 PACKS = {("cpu", 16, FITZHUGH): 8.0, ("cuda", 64, EIGENWORMS): 1.3}
-"""Most that a pack may cost, in members alone, by device, members and size."""
+"""Largest cost of a pack, in units of one member, by device, members and size."""
 NAMES = {
     "eager": "times faster than the plain loop",
     "lstm": "times faster than torch's LSTM",
     "peer": "times faster than the other checkout",
     "gemm": "times its products alone",
 }
-"""What a ratio says."""
+"""Meaning of each ratio."""
 
 
 def judge_targets(report: KernelReport) -> list[Target]:
-    """Return the targets that the report's lines are about."""
+    """Return the targets for the report's lines, with the measured ratios."""
     kind = report.device.split(":")[0]
     bounds, judged = ON_PROCESSOR if kind == "cpu" else ON_GPU, []
     for line in report.lines:
@@ -182,11 +182,11 @@ def judge_targets(report: KernelReport) -> list[Target]:
             if name in line.ratios:
                 what = f"{line.cell}, {line.size}: {NAMES[name]}"
                 judged.append(Target(what, line.ratios[name], bound, at_most=name == "gemm"))
-    for one in report.vanishing:
-        if "eager" in one.ratios and (least := bounds.get((one.cell, one.size), {}).get("eager")):
-            what = f"{one.cell}, {one.size}, loss on the last step: {NAMES['eager']}"
-            judged.append(Target(what, one.ratios["eager"], least))
-    if backs := [one.ratios["last"] for one in report.vanishing if one.cell != OTHER and one.size in SIZES]:
+    for loop in report.vanishing:
+        if "eager" in loop.ratios and (least := bounds.get((loop.cell, loop.size), {}).get("eager")):
+            what = f"{loop.cell}, {loop.size}, loss on the last step: {NAMES['eager']}"
+            judged.append(Target(what, loop.ratios["eager"], least))
+    if backs := [loop.ratios["last"] for loop in report.vanishing if loop.cell != OTHER and loop.size in SIZES]:
         what = "slowest backward pass, loss on the last step over loss on all steps"
         judged.append(Target(what, max(backs), LAST, at_most=True))
     for pack in report.packs:

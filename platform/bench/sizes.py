@@ -42,7 +42,7 @@ class Size:
 
 @dataclass(frozen=True)
 class PackSize:
-    """A pack of LEM: members, the size of each, and threads; 0 are all of the machine's."""
+    """A pack of LEM: members, size of each, and threads; 0 means all of the machine."""
 
     members: int
     size: Size
@@ -60,13 +60,13 @@ LAYERS: Mapping[str, Callable[..., Recurrence[Any]]] = {
     "gru": GRU,
     "unicornn": partial(UnICORNN, dt=0.2, alpha=10.0, layers=1),
 }
-"""One layer of each cell, with numbers as published settings have them."""
+"""The layer of each cell, with hyper-parameters as in published settings."""
 
 FITZHUGH, PSMNIST = Size(1000, 32, 1, 16), Size(784, 128, 1, 128)
 NCIFAR, ADDING = Size(1000, 120, 96, 128), Size(2000, 50, 2, 128)
 EIGENWORMS = Size(17984, 8, 6, 32)
 SHORT_ADDING = Size(500, 50, 2, 128)
-"""At which every model's loop is timed with a gradient that vanishes."""
+"""Size at which every model's loop is timed with a vanishing gradient."""
 ON_PROCESSOR: Mapping[str, Sequence[Size]] = dict.fromkeys(LAYERS, (FITZHUGH, PSMNIST)) | {
     "lem": (FITZHUGH, PSMNIST, NCIFAR, ADDING)
 }
@@ -94,7 +94,8 @@ PACKS_ON_GPU = tuple(PackSize(members, FITZHUGH) for members in (2, 8, 16, 32, 1
 
 
 def make_layer(cell: str, size: Size, device: torch.device, members: int | None = None) -> Recurrence[Any]:
-    """Return the layer of a cell, or of a model: defaults, else a range's end; drawn from seed 0."""
+    """Return the layer of a cell or a model, from seed 0; parameters without default take the upper end of their
+    range."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         if cell not in LAYERS:
@@ -109,7 +110,7 @@ def recurrent_models() -> list[str]:
 
 
 def _model_layer(spec: ModelSpec, size: Size, members: int | None) -> Recurrence[Any]:
-    needed: dict[str, Any] = {p.name: p.high for p in spec.space("") if p.name != "lr" and p.default is None}
-    made = spec.build(Sizes(size.inputs, size.hidden, 1, size.steps), members, **needed)
-    assert isinstance(made, Recurrence)
-    return made
+    hyper: dict[str, Any] = {p.name: p.high for p in spec.space("") if p.name != "lr" and p.default is None}
+    layer = spec.build(Sizes(size.inputs, size.hidden, 1, size.steps), members, **hyper)
+    assert isinstance(layer, Recurrence)
+    return layer

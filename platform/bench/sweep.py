@@ -1,6 +1,5 @@
-"""``longwave bench sweep``: what packing saves in an epoch, and in trials per hour. Needs torch and numpy alone.
-
-Ray is compared with where it is installed.
+"""``longwave bench sweep``: what packing saves per epoch, and in trials per hour. Needs only torch and numpy;
+plain Ray Tune is measured too if Ray is installed.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ from longwave.platform.training.train import train
 
 TASK = "fitzhugh_nagumo"
 START_SECONDS = 120.0
-"""Longest that worker processes may take to start."""
+"""Time limit for the start of worker processes."""
 LONG = 5.0
-"""Seconds of a way to run a sweep that need no repetition."""
+"""Seconds from which on a measurement is not repeated."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Measurement:
         path: Kernel path.
         ms: Milliseconds of the fastest repeat.
         ratio: ``ms`` over that of the first line.
-        per_member: ``ms`` a member.
+        per_member: ``ms`` per member.
     """
 
     name: str
@@ -64,10 +63,10 @@ class Throughput:
 
     Attributes:
         way: Its name.
-        trials, epochs, processes: How many, of one thread each; the time to start processes is not counted.
+        trials, epochs, processes: Their numbers; each process has one thread, and its start is not counted.
         seconds: For all trials.
-        per_hour: Trials an hour.
-        ratio: ``seconds`` over those of the first way.
+        per_hour: Trials per hour.
+        ratio: ``seconds`` over that of the first way.
     """
 
     way: str
@@ -80,14 +79,13 @@ class Throughput:
 
 
 def sweep_benchmark(model: str, members: int, repeats: int, hidden: int | None = None) -> list[Measurement]:
-    """Return the time of one training epoch of ``model`` on FitzHugh-Nagumo alone and in a pack, on one thread.
-
-    The two are measured in turns, so a change in the machine's load meets both, and as a worker trains them.
+    """Return the time of one training epoch of ``model`` on FitzHugh-Nagumo, alone and in a pack, on one thread. Both
+    run as in a worker, and in turns, so that a change in the machine's load affects both.
 
     Args:
         model: Its name.
-        members: Of the pack.
-        repeats: Epochs of each.
+        members: Members of the pack.
+        repeats: Epochs to time for each.
         hidden: Hidden size; the recipe's by default.
     """
     with use_threads(1), flushing_subnormals():
@@ -126,9 +124,10 @@ def _epoch_ms(pack: Pack) -> float:
 
 
 def measure_throughput(model: str, trials: int, epochs: int, processes: int = 0) -> tuple[list[Throughput], str]:
-    """Return how fast the same trials are trained in packs, one at a time, and by plain Ray Tune; and what is missing.
+    """Return the speed of the same trials in packs, one at a time and by plain Ray Tune; and what was not measured, and
+    why.
 
-    Each way has as many processes, by default one a core, of one thread each.
+    Each way uses the same number of processes, by default one per core, with one thread each.
     """
     count, missing = processes or os.cpu_count() or 1, ""
     configs = [replace(c, epochs=epochs) for c in some_configs(model, trials)]
@@ -153,7 +152,7 @@ def measure_throughput(model: str, trials: int, epochs: int, processes: int = 0)
 
 
 def _fastest_seconds(run: Callable[[], object]) -> float:
-    """Return the seconds that ``run`` takes, the fewest of three where that is not long."""
+    """Return the seconds of ``run``: the fastest of three, or fewer once these take ``LONG``."""
     seconds: list[float] = []
     while len(seconds) < 3 and sum(seconds) < LONG:
         start = time.perf_counter()
@@ -170,7 +169,7 @@ def _start_process(ready: Barrier, config: TrialConfig) -> None:
 
 
 def _train_pack(configs: Sequence[TrialConfig], kernel: str | None) -> None:
-    """Train a pack as a sweep does, its time loops by ``kernel``."""
+    """Train a pack as a sweep does, with time loops by ``kernel``."""
     with using(kernel):
         train(configs, _demand_ok)
 
@@ -182,11 +181,11 @@ def _demand_ok(report: Report) -> None:
 
 
 def _ray_seconds(configs: Sequence[TrialConfig], count: int) -> float:
-    """Return how long plain Ray Tune takes from the start of its first trial to the end of its last."""
+    """Return the seconds of plain Ray Tune from the start of its first trial to the end of its last."""
     from longwave.platform.sweeps.on_ray.plain_tune import run_plain
     from longwave.platform.sweeps.place.workers import Workers
 
-    plain_network(configs[0])  # or the error would come from a worker
+    plain_network(configs[0])  # fail here rather than in a worker
     gpus = 1 / count if device().type == "cuda" else 0.0
     with tempfile.TemporaryDirectory() as folder:
         workers = Workers(count, Path(folder), gpus=gpus)
@@ -195,10 +194,10 @@ def _ray_seconds(configs: Sequence[TrialConfig], count: int) -> float:
 
 
 def plain_network(config: TrialConfig) -> nn.Module:
-    """Return the plain loop of a trial's model, and a read-out of every step.
+    """Return the plain loop of a trial's model with a read-out at every step.
 
     Raises:
-        ValueError: The model has none.
+        ValueError: The model has no plain loop.
     """
     model, task = get_model(config.model), get_task(config.task)
     sizes = Sizes(task.inputs, config.hidden, task.outputs, task.load(config.variant).valid.positions)
@@ -208,7 +207,7 @@ def plain_network(config: TrialConfig) -> nn.Module:
 
 
 def plain_trial(config: TrialConfig) -> Iterator[dict[str, float]]:
-    """Train a plain loop in the usual way, with torch's modules and torch's Adam; yield each epoch's validation error.
+    """Train a plain loop with torch's modules and Adam; yield each epoch's validation error.
 
     ``began`` and ``at`` are Unix times.
     """
@@ -233,7 +232,7 @@ def plain_trial(config: TrialConfig) -> Iterator[dict[str, float]]:
 
 
 def some_configs(model: str, members: int) -> list[TrialConfig]:
-    """Return trials of one epoch of a model on FitzHugh-Nagumo, of its recipe."""
+    """Return one-epoch trials of a model's recipe on FitzHugh-Nagumo."""
     spec, task = get_model(model), get_task(TASK)
     recipe = task.recipe(model)
     params = {p.name: (p.low * p.high) ** 0.5 for p in spec.space(TASK)} | {"lr": 1e-3}

@@ -1,4 +1,4 @@
-"""Time things against each other: in turns, so that a change in the machine's load meets all of them."""
+"""Time contenders against each other in turns, so that a change in the machine's load affects all of them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ MOST_TURNS = 50
 
 
 class Contender(NamedTuple):
-    """Something to time.
+    """A computation to time.
 
     Attributes:
         once: Runs forward and backward once and returns the seconds of each.
-        steps: How many it takes through; its time is given for one.
+        steps: Steps per call; times are reported per step.
     """
 
     once: Callable[[], tuple[float, float]]
@@ -26,18 +26,19 @@ class Contender(NamedTuple):
 
 
 def network_contender(run: nn.Module, x: Tensor) -> Contender:
-    """Return a contender that takes x ([M,] T, B, p) through a network and back to its parameters, not to x."""
+    """Return a contender: a network's outputs of x ([M,] T, B, p), and their gradients for its parameters, not for
+    x."""
     weights = [p for p in run.parameters() if p.requires_grad]
 
     def once() -> tuple[float, float]:
         start = read_clock(x.device)
         y = run(x)
         y = y[0] if isinstance(y, tuple) else y
-        there = read_clock(x.device) - start
+        forward_seconds = read_clock(x.device) - start
         adjoint = torch.rand_like(y)
         start = read_clock(x.device)
         torch.autograd.grad(y, weights, adjoint)
-        return there, read_clock(x.device) - start
+        return forward_seconds, read_clock(x.device) - start
 
     return Contender(once, x.shape[-3])
 
@@ -45,7 +46,7 @@ def network_contender(run: nn.Module, x: Tensor) -> Contender:
 def pair_contender(
     forward: Callable[[], object], backward: Callable[[], object], steps: int, device: torch.device
 ) -> Contender:
-    """Return a contender of two functions."""
+    """Return a contender that calls two functions as its forward and backward pass."""
 
     def once() -> tuple[float, float]:
         start = read_clock(device)
@@ -58,16 +59,15 @@ def pair_contender(
 
 
 def fastest_turns(contenders: Mapping[str, Contender], repeats: int, seconds: float) -> dict[str, tuple[float, float]]:
-    """Return the µs a step of each, forward and backward, in its fastest turn.
-
-    The first turn warms up. Then come as many as ``repeats``, and more until ``seconds`` have passed.
+    """Return the µs per step of each contender, forward and backward, in its fastest turn. After a warm-up there are
+    ``repeats`` turns, and more until ``seconds`` have passed.
     """
     best = dict.fromkeys(contenders, (float("inf"), float("inf")))
     start = time.perf_counter()
     for turn in range(max(MOST_TURNS, repeats) + 1):
         for name, (once, steps) in contenders.items():
-            there, back = once()
-            best[name] = min(best[name][0], 1e6 * there / steps), min(best[name][1], 1e6 * back / steps)
+            forward, backward = once()
+            best[name] = min(best[name][0], 1e6 * forward / steps), min(best[name][1], 1e6 * backward / steps)
         if turn == 0:
             start = time.perf_counter()
         elif turn >= repeats and time.perf_counter() - start > seconds:
@@ -77,17 +77,17 @@ def fastest_turns(contenders: Mapping[str, Contender], repeats: int, seconds: fl
 
 @contextmanager
 def use_threads(count: int) -> Iterator[None]:
-    """Have torch use so many threads inside the block."""
-    before = torch.get_num_threads()
+    """Set torch's number of threads inside the block."""
+    previous = torch.get_num_threads()
     torch.set_num_threads(count)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(previous)
 
 
 def read_clock(device: torch.device) -> float:
-    """Return seconds of the processor on one thread, else of the wall, once a GPU has done what it was given."""
+    """Return CPU seconds if torch uses one thread, else wall seconds; waits for pending work of a GPU."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     elif torch.get_num_threads() == 1:

@@ -1,5 +1,5 @@
-"""Boards: from records and published numbers to ranked rows, overviews, comparisons. Pure functions.
+"""Boards: from records and published numbers to ranked rows, overviews and comparisons. Pure functions.
 
 May import: records, statistics, literature; no store, no torch.
-To add a column of every view: one line in columns.py.
+To add a column to every view: one line in columns.py.
 """

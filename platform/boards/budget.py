@@ -1,4 +1,4 @@
-"""What a search of k trials is expected to find, for each model: how much of a result is budget."""
+"""The expected best result of a search of k trials, for each model: how much of a result is due to budget."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class SearchCurve:
     """The search behind one row.
 
     Attributes:
-        row: The row of a model that is best on validation.
-        curve: Expected best validation metric of k = 1 … n trials of which one ended, with the band that 80 % of such
-            searches end in.
-        lost: Share of the searches of k = 1 … n trials in which all diverged.
-        diverged: Share of the trials that diverged, with its interval; None where there are no trials, or they are no
-            draws of one law.
+        row: The model's row with the best validation score.
+        curve: Expected best validation metric of k = 1 … n trials, given that one has a score, with the central 80 %
+            of such searches.
+        lost: Probability that all of k = 1 … n trials diverge.
+        diverged: Share of the trials that diverged, with its interval; None without trials, or if these are not
+            independent draws of one distribution.
         seconds: Mean time of a trial.
-        why: Why there is no curve; empty where there is one.
+        why: Why there is no curve; empty if there is one.
     """
 
     row: Row
@@ -61,9 +61,9 @@ def budgets(
 
     Args:
         rows: Rows of any boards; superseded ones are left out.
-        searched: Gives the search trials of a row's model in the sweeps that asked for the row.
-        adaptive: Names of the sweeps whose sampler learns from earlier trials, that begin with known settings, or that
-            widen their ranges; such a search has no curve.
+        searched: Returns the search trials of a row's model in the sweeps with that row.
+        adaptive: Names of the sweeps whose sampler learns from earlier trials, that are warm-started, or that widen
+            their ranges; such a search has no curve.
     """
     groups: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:

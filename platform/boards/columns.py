@@ -1,4 +1,4 @@
-"""The one table of a board's columns. Terminal, CSV, Markdown, LaTeX, JSON, Parquet, dashboard and page draw from it.
+"""All columns of a board, defined once for terminal, CSV, Markdown, LaTeX, JSON, Parquet, Lab and page.
 
 To add one: a line in ``COLUMNS``, and the function that computes it in ``statistics``.
 """
@@ -19,33 +19,33 @@ View = Literal["terminal", "page", "dashboard", "record", "parquet"]
 ValueKind = Literal["text", "texts", "whole", "number", "flag", "json"]
 Align = Literal["left", "right"]
 DATA: tuple[View, ...] = ("record", "parquet")
-"""For programs: JSON and CSV; and Parquet."""
+"""Views for programs: ``record`` is JSON and CSV."""
 ALL: tuple[View, ...] = ("terminal", "page", "dashboard", *DATA)
 """``terminal`` is also Markdown and LaTeX."""
 LAB: tuple[View, ...] = ("dashboard", *DATA)
 PAGE: tuple[View, ...] = ("page",)
 METRIC = "metric"
-"""Stands for the unit of the board's metric: such numbers are ordered by its goal, and not across boards."""
+"""Placeholder for the unit of the board's metric: such numbers are sorted by its goal, and only within a board."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """One thing that boards say of each row.
+    """A column of boards.
 
     Attributes:
-        key: Its name for programs; a contract: it never changes.
+        key: Its name for programs, which never changes.
         heading: Its name in tables.
         meaning: What it is and how it is computed, in sentences.
-        kind: Of its value; ``texts`` is a list of texts, ``json`` anything nested.
-        views: Where it stands.
-        on_request: Views that show it only if the reader chooses it.
-        unit: Of its value: empty, ``METRIC``, or as printed.
-        read: Gives the value, with full precision; by default the row's own of this key.
-        write: Gives the value as people read it; by default see ``texts.plain``.
-        left: Whether its text stands to the left, although the value is a number.
-        leaves: When a narrow terminal leaves it out: what has 1 first, what has 0 never.
-        prose: Whether its text may run over several lines of a table.
-        usual: Texts that go without saying: a table leaves the column out where no row says anything else.
+        kind: Type of its value; ``texts`` is a list of texts, ``json`` anything nested.
+        views: Views that show it by default.
+        on_request: Views that show it only on request.
+        unit: Unit of its value: empty, ``METRIC``, or as printed.
+        read: Returns the value with full precision; by default the row's attribute ``key``.
+        write: Returns the value as text; by default see ``texts.plain``.
+        left: Whether a number is aligned to the left.
+        leaves: Order in which a narrow terminal drops columns: 1 first, 0 never.
+        prose: Whether its text may wrap in a table.
+        usual: Default texts: a table drops the column if no row has any other.
     """
 
     key: str
@@ -63,21 +63,21 @@ class Column:
     usual: frozenset[str] = frozenset()
 
     def value(self, row: Row) -> Any:
-        """Return what it says of a row, for programs."""
+        """Return the value of a row, for programs."""
         return self.read(row) if self.read else getattr(row, self.key)
 
     def text(self, row: Row) -> str:
-        """Return what it says of a row, for people."""
+        """Return the value of a row as text."""
         return self.write(row) if self.write else texts.plain(self.value(row))
 
     @property
     def align(self) -> Align:
-        """Side that its text stands at: numbers right, so that digits stand below each other."""
+        """Alignment: numbers to the right, so that their digits line up."""
         return "right" if self.kind in ("whole", "number") and not self.left else "left"
 
 
 def retrained(write: Callable[[Row], str]) -> Callable[[Row], str]:
-    """Return a writer that has a dash for what was not retrained here."""
+    """Return a writer that puts a dash for rows that were not retrained here."""
     return lambda row: write(row) if row.kind == "reproduced" else texts.DASH
 
 
@@ -223,11 +223,11 @@ COLUMNS: tuple[Column, ...] = (
            " rows: what tables set in bold, if no trivial predictor is better.", "flag"),
     Column("rank_high", "worst rank", "Worst rank, beside the best.", "whole"),
 )  # fmt: skip
-"""In the order in which they stand."""
+"""In display order."""
 OF_CHOICE = (
     "ways", "searched", "search_stopped", "search_whole", "search_score", "optimism", "runner_up", "better", "at_edge",
 )  # fmt: skip
-"""Keys of the columns that say how a row's setting was chosen: a row's page shows them together."""
+"""Keys of the columns on how a row's setting was chosen, which a row's page shows together."""
 
 
 def of(view: View) -> list[Column]:
@@ -241,17 +241,17 @@ def named_columns(keys: Sequence[str]) -> list[Column]:
     Raises:
         ConfigError: There is no such column.
     """
-    known = {column.key: column for column in COLUMNS}
+    by_key = {column.key: column for column in COLUMNS}
     for key in keys:
-        if key not in known:
-            raise ConfigError(did_you_mean("column", key, known, f"Known: {', '.join(known)}."))
-    return [known[key] for key in keys]
+        if key not in by_key:
+            raise ConfigError(did_you_mean("column", key, by_key, f"Known: {', '.join(by_key)}."))
+    return [by_key[key] for key in keys]
 
 
 def standing(view: View, rows: Sequence[Row]) -> list[Column]:
-    """Return the columns that a view of ``rows`` shows by default; some only where they say something unusual."""
-    stand = [column for column in COLUMNS if view in column.views]
-    return [c for c in stand if not c.usual or any(c.text(row) not in c.usual for row in rows)]
+    """Return the columns that a view of ``rows`` shows by default, without those that have only ``usual`` texts."""
+    defaults = [column for column in COLUMNS if view in column.views]
+    return [c for c in defaults if not c.usual or any(c.text(row) not in c.usual for row in rows)]
 
 
 def record(row: Row) -> dict[str, Any]:

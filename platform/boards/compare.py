@@ -1,4 +1,4 @@
-"""Two models, or two rows, against each other: task by task, and in one sentence."""
+"""Comparison of two models, or two rows: task by task, and in one sentence."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from longwave.platform.statistics.contrast import Contrast, contrast
 
 Place = tuple[str, str]
 NEAREST = 3
-"""Undecided tasks that the verdict names; those that need fewest seeds."""
+"""Undecided tasks that the verdict names: those that need the fewest seeds."""
 NAMED = 5
-"""Rows that an error names; of more it says how many."""
+"""Rows that an error names; it counts the others."""
 NAMES = ("task", "variant", "model")
-"""Settings that two rows need not have in common to be compared, and that the table names elsewhere."""
+"""Settings not listed as differences, because the table shows them elsewhere."""
 OF_ROW = ("model", "config", "median", "median_best", "median_worst", "mean", "std", "n", "diverged")
-"""What a record says of each row."""
+"""Fields of each row in a record."""
 
 HOW = (
     "Each model is represented by the row with its best validation score: median over all seeds, 95 % interval, "
@@ -40,8 +40,8 @@ class Contest:
 
     Attributes:
         a, b: The rows.
-        contrast: How the first stands to the second; None where one has no seed that ended or diverged.
-        differs: Settings in which the rows differ, each with both values; None where one has no such setting.
+        contrast: Comparison of the first with the second; None if one has no seed that ended or diverged.
+        differs: Settings in which the rows differ, each with both values; None for a row without that setting.
     """
 
     a: Row
@@ -51,7 +51,7 @@ class Contest:
 
     @property
     def word(self) -> str:
-        """``better``, ``worse``, ``equivalent`` or ``undecided``; ``no seed`` where a row has none."""
+        """``better``, ``worse``, ``equivalent`` or ``undecided``; ``no seed`` if a row has none."""
         return self.contrast.decision if self.contrast else "no seed"
 
     @property
@@ -66,7 +66,7 @@ class Contest:
 
     @property
     def hint(self) -> str:
-        """What would decide an undecided contest, in words; empty for others."""
+        """What would settle an undecided contest, in words; empty for others."""
         return self.contrast.hint if self.contrast else ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -92,10 +92,10 @@ class Comparison:
     """Two models, or two rows, over the tasks they have in common.
 
     Attributes:
-        a, b: How they are called.
-        contests: One a task and variant.
+        a, b: Their names.
+        contests: One per task and variant.
         margin: Ratio of errors that makes no difference; None: every difference counts.
-        alone: Tasks on which one of them alone has a row.
+        alone: Tasks on which only one of them has a row.
     """
 
     a: str
@@ -119,16 +119,16 @@ class Comparison:
         parts += [f"{tally[word]} {word}" for word in ("equivalent", "undecided") if tally[word]]
         parts += [f"{tally['no seed']} without a seed of both"] if tally["no seed"] else []
         boards = zip(self.contests, self.boards, strict=True)
-        open_ = sorted((c.contrast.more, board, c.hint) for c, board in boards if c.contrast and c.contrast.more)
-        near = ", ".join(f"{hint} would decide {board}" for _, board, hint in open_[:NEAREST])
-        return "; ".join(parts + ([near] if near else [])) + "."
+        undecided = sorted((c.contrast.more, board, c.hint) for c, board in boards if c.contrast and c.contrast.more)
+        hints = ", ".join(f"{hint} would decide {board}" for _, board, hint in undecided[:NEAREST])
+        return "; ".join(parts + ([hints] if hints else [])) + "."
 
     @property
     def how(self) -> str:
-        """How the table is to be read."""
+        """How to read the table."""
         margin = f" {EQUIVALENT.format(self.margin)}" if self.margin else ""
-        alone = f" Without a row of both: {', '.join(map(named, self.alone))}." if self.alone else ""
-        return f"{HOW}{margin}{alone}"
+        unpaired = f" Without a row of both: {', '.join(map(named, self.alone))}." if self.alone else ""
+        return f"{HOW}{margin}{unpaired}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
@@ -143,26 +143,26 @@ class Comparison:
 
 
 def resolve(rows: Sequence[Row], name: str) -> str:
-    """Return the model of ``rows`` that ``name`` names, or the full identity of the row whose first digits it gives.
+    """Return the model that ``name`` names, or the full identity of the row whose first digits it is.
 
     Raises:
         ConfigError: It names neither, or several rows, or a superseded one; the message says what to do.
     """
-    ours = [row for row in rows if row.kind == "reproduced"]
-    models = {row.model for row in ours if row.current}
+    retrained = [row for row in rows if row.kind == "reproduced"]
+    models = {row.model for row in retrained if row.current}
     if name in models:
         return name
     name = name.lower()
     if not re.fullmatch("[0-9a-f]{4,16}", name):
         raise ConfigError(did_you_mean("retrained model", name, models, "Rows are named by 4 hex digits or more."))
-    matching = sorted((row for row in ours if row.config.startswith(name)), key=lambda row: row.config)
+    matching = sorted((row for row in retrained if row.config.startswith(name)), key=lambda row: row.config)
     if not matching:
-        see = "longwave board --rows --format json"
-        raise ConfigError(f"No row has a name that begins with {name}. See the names with: {see}")
+        command = "longwave board --rows --format json"
+        raise ConfigError(f"No row has a name that begins with {name}. See the names with: {command}")
     if len(matching) > 1:
-        known = ", ".join(f"{row.config[:SHORT]} ({row.model} on {row.task})" for row in matching[:NAMED])
-        more = f" and {len(matching) - NAMED} more" if len(matching) > NAMED else ""
-        raise ConfigError(f"{name} begins the names of {len(matching)} rows: {known}{more}. Give more digits.")
+        named_rows = ", ".join(f"{row.config[:SHORT]} ({row.model} on {row.task})" for row in matching[:NAMED])
+        others = f" and {len(matching) - NAMED} more" if len(matching) > NAMED else ""
+        raise ConfigError(f"{name} begins the names of {len(matching)} rows: {named_rows}{others}. Give more digits.")
     if matching[0].superseded:
         raise ConfigError(
             f"Row {matching[0].config[:SHORT]} is superseded: {matching[0].superseded}. It cannot be compared; "
@@ -176,20 +176,19 @@ def compare(rows: Sequence[Row], a: str, b: str, margin: float | None = None) ->
 
     Args:
         rows: Rows of any boards.
-        a, b: Each a model's registry key, which stands for its best row on validation of each task, or a row's
-            identity.
+        a, b: A model's registry key, for its best row on validation of each task, or a row's identity.
         margin: Ratio of errors that makes no difference, in either direction; None: every difference counts.
 
     Raises:
-        ConfigError: They are the same, have no task in common, or the margin is no finite number above 1.
+        ConfigError: They are the same, have no task in common, or the margin is not a finite number above 1.
     """
     if margin is not None and not 1 < margin < math.inf:
         raise ConfigError(f"A margin is a ratio of errors above 1, got --margin {margin:g}. Try 1.05.")
     sides = [_best_by_board(rows, name) for name in (a, b)]
     common = [board for board in sorted(sides[0]) if board in sides[1]]
     if not common:
-        where = [", ".join(map(named, sorted(side))) or "no task" for side in sides]
-        raise ConfigError(f"{a} and {b} have no task in common: {a} ran on {where[0]}; {b} on {where[1]}.")
+        tasks = [", ".join(map(named, sorted(side))) or "no task" for side in sides]
+        raise ConfigError(f"{a} and {b} have no task in common: {a} ran on {tasks[0]}; {b} on {tasks[1]}.")
     pairs = [(sides[0][board], sides[1][board]) for board in common]
     if all(x.config == y.config for x, y in pairs):
         raise ConfigError(
@@ -202,12 +201,12 @@ def compare(rows: Sequence[Row], a: str, b: str, margin: float | None = None) ->
 
 def _best_by_board(rows: Sequence[Row], name: str) -> dict[Place, Row]:
     """Return the row of a model, or the row of an identity, by task and variant."""
-    named_so = (row for row in rows if row.current and name in (row.model, row.config))
-    return {board: best_on_validation(theirs) for board, theirs in group_by_board(named_so).items()}
+    matching = (row for row in rows if row.current and name in (row.model, row.config))
+    return {board: best_on_validation(theirs) for board, theirs in group_by_board(matching).items()}
 
 
 def _called(side: Mapping[Place, Row], name: str) -> str:
-    """Return how a side is called: its model's title, or its row's label."""
+    """Return a side's name: its model's title, or its row's label."""
     row = next(iter(side.values()), None)
     if row is None:
         return name
@@ -215,13 +214,13 @@ def _called(side: Mapping[Place, Row], name: str) -> str:
 
 
 def _contest(a: Row, b: Row, margin: float | None) -> Contest:
-    both = contrast(a.seeds, b.seeds, a.scale, margin) if a.seeds and b.seeds else None
-    theirs = [_flat(row.settings) for row in (a, b)]
-    names = [name for name in {**theirs[0], **theirs[1]} if theirs[0].get(name) != theirs[1].get(name)]
-    return Contest(a, b, both, {name: (theirs[0].get(name), theirs[1].get(name)) for name in names})
+    result = contrast(a.seeds, b.seeds, a.scale, margin) if a.seeds and b.seeds else None
+    flat = [_flat(row.settings) for row in (a, b)]
+    names = [name for name in {**flat[0], **flat[1]} if flat[0].get(name) != flat[1].get(name)]
+    return Contest(a, b, result, {name: (flat[0].get(name), flat[1].get(name)) for name in names})
 
 
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings with parameters and options by their own names."""
+    """Return settings with parameters and options flattened."""
     inner = {name: value for part in ("params", "options") for name, value in settings.get(part, {}).items()}
     return {**{k: v for k, v in settings.items() if k not in (*NAMES, "params", "options")}, **inner}

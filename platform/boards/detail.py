@@ -1,4 +1,4 @@
-"""One row or one trial in full: settings, seeds, scores, where it came from, what it took, and what to do with it."""
+"""One row or one trial in full: settings, seeds, scores, provenance, cost and commands."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Fact:
     Attributes:
         section: ``configuration``, ``protocol``, ..., ``seeds``, ``cost``, ``commands``.
         what: Its name.
-        value: Plain JSON data; None for nothing.
+        value: Plain JSON data; None if unknown.
     """
 
     section: str
@@ -30,7 +30,7 @@ class Fact:
 
 
 def of_row(trials: Sequence[Trial], row: Row) -> list[Fact]:
-    """Return all that is known of a row, given its retrainings."""
+    """Return all facts about a row, given its retrainings."""
     facts = [Fact("row", "name", row.config)]
     facts += [Fact(section, what, value) for (section, what), value in facts_of_row(trials, row.sweeps)]
     facts += [Fact("seeds", f"seed {t.config.seed}", _ended(t)) for t in sorted(trials, key=lambda t: t.config.seed)]
@@ -50,7 +50,7 @@ def of_row(trials: Sequence[Trial], row: Row) -> list[Fact]:
 
 
 def _selection_facts(row: Row) -> Iterator[tuple[str, Any]]:
-    """Yield how the setting of a row was chosen, as far as that is known."""
+    """Yield the known facts on how the setting of a row was chosen."""
     for what, value in (
         ("how it was searched", list(row.ways) or None),
         ("validation score in the search", row.search_score),
@@ -64,12 +64,12 @@ def _selection_facts(row: Row) -> Iterator[tuple[str, Any]]:
 
 
 def of_trial(trial: Trial, sweeps: Sequence[str], attempts: Sequence[str]) -> list[Fact]:
-    """Return all that is known of one trial.
+    """Return all facts about one trial.
 
     Args:
         trial: The trial.
-        sweeps: Those that asked for it.
-        attempts: How each attempt at it ended; empty of one that has not.
+        sweeps: Sweeps that contain it.
+        attempts: Outcome of each attempt; empty for one that is running.
     """
     return [Fact(*fact) for fact in _facts(trial, sweeps, attempts)]
 
@@ -92,15 +92,15 @@ def _facts(trial: Trial, sweeps: Sequence[str], attempts: Sequence[str]) -> Iter
 
 
 def _ran(trial: Trial, run: Run) -> Iterator[tuple[str, str, Any]]:
-    """Yield how a trial ended, what that took and where it was."""
+    """Yield a trial's end, scores, cost and provenance."""
     about = trial.about
     for name in ("reason", "epochs", "best_epoch", "parameters"):
         yield "end", name.replace("_", " "), getattr(run, name)
     yield "scores", "metric", f"{about.metric} [{about.unit}]"
     yield from (("scores", "validation", run.valid), ("scores", "test", run.test))
     for measure in run.measures:
-        at = f", {measure.x_name} {measure.x:g}" if measure.x_name else ""
-        yield "scores", f"{measure.key} [{measure.unit}]{at}", measure.value
+        position = f", {measure.x_name} {measure.x:g}" if measure.x_name else ""
+        yield "scores", f"{measure.key} [{measure.unit}]{position}", measure.value
     yield from (("cost", "seconds", run.seconds), ("cost", "joules", run.joules))
     yield "cost", "trials of its pack", run.members
     yield "provenance", "origin", trial.origin or HERE
@@ -109,7 +109,7 @@ def _ran(trial: Trial, run: Run) -> Iterator[tuple[str, str, Any]]:
 
 
 def _ended(trial: Trial) -> str:
-    """Return how a retraining stands, in one line: its score, and what it took."""
+    """Return one line on a retraining: its score and cost, or its status."""
     run = trial.run
     if run is None:
         return f"{trial.status}, trial {trial.config.id}"

@@ -1,4 +1,4 @@
-"""Critical-difference figures: which models are told apart across tasks, and how their mean ranks lie."""
+"""Critical-difference figures: mean ranks of models over tasks, and which of them differ significantly."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ FORMATS = (".svg", ".pdf", ".png")
 WIDTH, LINE = 8.0, 0.26
 """Inches: width of the axis, height of a line of text."""
 INK = "#010203"
-"""Stands for the reader's colour until the SVG is written; matplotlib knows no ``currentColor``."""
+"""Placeholder for ``currentColor``, which matplotlib does not support; replaced in the SVG."""
 THEME = "<style>svg { color-scheme: light dark; color: CanvasText; }</style>\n"
-"""Dark text on a light page, light text on a dark one; a page that holds the figure may say otherwise."""
+"""Dark text on a light page and light text on a dark one, unless the embedding page overrides it."""
 
 
 @dataclass(frozen=True)
 class Diagram:
-    """What a critical-difference figure shows.
+    """The content of a critical-difference figure.
 
     Attributes:
-        ranks: Mean rank over tasks of each model by its name in print, best first; those of the overview.
+        ranks: Mean rank over tasks by the model's name in print, best first, as in the overview.
         tasks: Number of separating tasks.
         friedman: p-value of Friedman's test of all models being equal.
         pairs: Holm's adjusted p-value of each pair of models being equal, (models, models) in the order of
-            ``ranks``, 1 on the diagonal; all 1 where Friedman's test rejects nothing.
+            ``ranks``, 1 on the diagonal; all 1 if Friedman's test does not reject.
     """
 
     ranks: Mapping[str, float]
@@ -50,12 +50,12 @@ class Diagram:
 
     @property
     def needed(self) -> int:
-        """Fewest tasks on which Wilcoxon's exact test, at best 2 / 2ⁿ, can tell any of these pairs apart."""
+        """Fewest tasks on which Wilcoxon's exact test, whose p-value is at least 2 / 2ⁿ, can separate any pair."""
         return math.ceil(1 + math.log2(math.comb(len(self.ranks), 2) / LEVEL))
 
     @property
     def caption(self) -> str:
-        """What is shown: n, tests and level, and why nothing is told apart where nothing can be."""
+        """What is shown: numbers of tasks and models, tests and level, and limits of the tests."""
         count, level = len(self.ranks), f"{100 * LEVEL:g} %"
         p = f"p = {self.friedman:.2g}" if self.friedman >= 1e-4 else "p < 0.0001"
         sentences = [
@@ -72,7 +72,7 @@ class Diagram:
 
     @property
     def limits(self) -> list[str]:
-        """Why no two models are told apart, in sentences; none where the tests can tell some apart."""
+        """Why the tests separate no two models, in sentences; empty if they can."""
         sentences = []
         if self.friedman > LEVEL:
             sentences += [
@@ -90,9 +90,10 @@ def diagram(overview: Overview) -> Diagram:
 
     Friedman's test comes first: Demšar, Journal of Machine Learning Research 2006. The pairs are tested by Wilcoxon's
     signed-rank test, adjusted by Holm, and not by Nemenyi's test of mean ranks, which makes a verdict on two models
-    depend on how the others rank: Benavoli, Corani and Mangili, same journal 2016. The number of others counts still,
-    by Holm, and the best of them sets the scale of a task. A task is one pair of normalised medians, which have one
-    scale on all tasks, and the order of the ranks; equal ones are split evenly, as Demšar has it.
+    depend on how the others rank: Benavoli, Corani and Mangili, same journal 2016. The other models still matter
+    through their number (Holm) and because the best of them sets the scale of a task. Each task contributes one pair of
+    normalised medians, which have the same scale on all tasks and the order of the ranks; ties are split evenly, as in
+    Demšar.
 
     Raises:
         ConfigError: Fewer than 2 separating tasks, or fewer than 3 models with enough seeds on all of them.
@@ -116,10 +117,10 @@ def diagram(overview: Overview) -> Diagram:
 
 
 def save(drawing: Diagram, file: Path, note: str = "") -> None:
-    """Write the figure as SVG, PDF or PNG, by the file's ending; ``note`` ends its caption.
+    """Write the figure as SVG, PDF or PNG, by the file's suffix; ``note`` is appended to its caption.
 
     Raises:
-        ConfigError: Another ending, or the file cannot be written.
+        ConfigError: Another suffix, or the file cannot be written.
     """
     kind = file.suffix.lower()
     if kind not in FORMATS:
@@ -133,14 +134,14 @@ def save(drawing: Diagram, file: Path, note: str = "") -> None:
 
 
 def svg(drawing: Diagram, note: str = "") -> str:
-    """Return the figure as SVG: equal bytes for equal diagrams, text as text, in the colour of its surroundings."""
+    """Return the figure as SVG in ``currentColor``, with text as text; equal diagrams give equal bytes."""
     text = _written(drawing, note, "svg", INK).decode()
-    head, mark, rest = text.replace(INK, "currentColor").partition(" <defs>\n")
-    return f"{head} {THEME}{mark}{rest}"
+    head, marker, tail = text.replace(INK, "currentColor").partition(" <defs>\n")
+    return f"{head} {THEME}{marker}{tail}"
 
 
 def _friedman(ranks: Sequence[Sequence[float]]) -> float:
-    """Return the p-value of Friedman's test of ranks, (models, tasks); 1 where all models are equal on each task."""
+    """Return the p-value of Friedman's test of ranks, (models, tasks); 1 if all models are equal on each task."""
     from scipy.stats import friedmanchisquare
 
     if all(len(set(task)) == 1 for task in zip(*ranks, strict=True)):
@@ -161,18 +162,18 @@ def _wilcoxon(scores: Sequence[Sequence[float]]) -> list[list[float]]:
 
 
 def _written(drawing: Diagram, note: str, kind: str, ink: str) -> bytes:
-    """Return the figure's file in one format."""
+    """Return the content of the figure's file in one format."""
     from matplotlib.style import context
 
     colours = dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color"), ink)
-    exact = {"text.parse_math": False, "svg.fonttype": "none", "svg.hashsalt": "longwave", "pdf.fonttype": 42}
-    unsaid = {"svg": ("Date", "Creator", "Format", "Type"), "pdf": ("CreationDate",), "png": ()}[kind]
+    reproducible = {"text.parse_math": False, "svg.fonttype": "none", "svg.hashsalt": "longwave", "pdf.fonttype": 42}
+    omitted = {"svg": ("Date", "Creator", "Format", "Type"), "pdf": ("CreationDate",), "png": ()}[kind]
     file = io.BytesIO()
-    with context({**colours, **exact}, after_reset=True):
+    with context({**colours, **reproducible}, after_reset=True):
         _drawn(drawing, note, ink).savefig(
             file,
             format=kind,
-            metadata=dict.fromkeys(unsaid),
+            metadata=dict.fromkeys(omitted),
             bbox_inches="tight",
             transparent=kind == "svg",
             dpi=200,
@@ -201,7 +202,7 @@ def _drawn(drawing: Diagram, note: str, ink: str) -> Figure:
         crossbar_props={"linewidth": 3, "color": ink, "marker": "o", "clip_on": False},
         text_h_margin=len(names) / 100,
     )
-    for [bar] in drawn["crossbars"]:  # the library draws its dots in the order of a set, another in each process
+    for [bar] in drawn["crossbars"]:  # the library's order of dots is that of a set and differs between processes
         bar.set_xdata(sorted(bar.get_xdata()))
     depth = 1 - min(label.get_position()[1] for label in drawn["labels"])
     axes.set(xlim=(1, len(names)), ylim=(-depth, 0), xticks=range(1, len(names) + 1))

@@ -1,4 +1,4 @@
-"""What two rows differ in, from their settings to their scores."""
+"""Differences between two rows, from their settings to their scores."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from longwave.platform.statistics.scale import Scale, Score, scale_of
 from longwave.platform.statistics.stats import Estimate, summary
 
 CODE = ("commit", "dirty", "diff")
-"""Facts of an environment about the code; the others are about where it ran."""
+"""Facts of an environment about the code; the others are about machine and packages."""
 SECTIONS = ("configuration", "protocol", "data", "code", "environment", "scores")
 SUBJECT = ("task", "variant", "model", "hidden", "options", "params", "data")
-"""Settings that say what is trained and on what."""
+"""Settings that define the model and its task."""
 OF_PROTOCOL = tuple(f.name for f in fields(TrialConfig) if f.name not in (*SUBJECT, *OF_ONE_TRIAL))
-"""All others, versions too: they say how."""
+"""All other settings, with versions: they define how it is trained."""
 
 
 @dataclass(frozen=True)
 class DiffLine:
-    """Something that two rows have in common or differ in.
+    """A fact about two rows, equal or not.
 
     Attributes:
         section: One of ``SECTIONS``.
         what: Its name.
-        a, b: What each row says; None: nothing. How the first stands to the second stands in ``a`` alone.
+        a, b: The value of each row; None if unknown. A comparison of the two is in ``a`` only.
     """
 
     section: str
@@ -47,7 +47,7 @@ class DiffLine:
 
 
 def environments(trials: Sequence[Trial]) -> list[Mapping[str, str]]:
-    """Return the facts about where each of ``trials`` ran, as far as they ended."""
+    """Return the environment of each of ``trials`` that ended."""
     return [t.run.environment for t in trials if t.run]
 
 
@@ -57,7 +57,7 @@ def values(facts: Sequence[Mapping[str, str]], name: str) -> list[str]:
 
 
 def scores(trials: Sequence[Trial]) -> dict[int, Score]:
-    """Return the test metric of each retraining by seed, None where it diverged; those that failed are left out."""
+    """Return the test metric of each retraining by seed, None if it diverged; failed ones are left out."""
     runs = {t.config.seed: t.run for t in trials if t.run}
     return {seed: run.test for seed, run in runs.items() if run.test is not None or run.status == "diverged"}
 
@@ -76,11 +76,11 @@ def scale(trials: Sequence[Trial]) -> Scale:
 def compared(
     a: Sequence[Trial], b: Sequence[Trial], sweeps: tuple[Sequence[str], Sequence[str]] = ((), ())
 ) -> list[DiffLine]:
-    """Return everything two rows can differ in, what they have in common too.
+    """Return all facts about two rows, equal or not.
 
     Args:
         a, b: Their retrainings.
-        sweeps: Names of the sweeps that asked for each.
+        sweeps: Names of the sweeps that contain each.
     """
     pages = [dict(facts_of_row(trials, names)) for trials, names in zip((a, b), sweeps, strict=True)]
     keys = list(dict.fromkeys(key for section in SECTIONS for page in pages for key in page if key[0] == section))
@@ -89,7 +89,7 @@ def compared(
 
 
 def facts_of_row(trials: Sequence[Trial], sweeps: Sequence[str]) -> Iterator[tuple[tuple[str, str], Any]]:
-    """Yield what a row says, by section and name, in the order of ``SECTIONS``."""
+    """Yield the facts about a row by section and name, in the order of ``SECTIONS``."""
     config, about, facts = trials[0].config, trials[0].about, environments(trials)
     settings, runs = config.in_full(), [t.run for t in trials if t.run]
     for name in ("task", "variant", "model", "hidden"):
@@ -122,18 +122,17 @@ def facts_of_row(trials: Sequence[Trial], sweeps: Sequence[str]) -> Iterator[tup
 
 
 def _contrast(a: Sequence[Trial], b: Sequence[Trial]) -> Iterator[tuple[str, Any]]:
-    """Yield how the first row stands to the second as ``compare`` says it; nothing for unlike metrics.
-
-    Beside it stands the comparison seed by seed, where both have two or more of the same seeds.
+    """Yield the comparison of two rows as in ``compare``; nothing if tasks or metrics differ. If they share at least
+    two seeds, the paired comparison follows.
     """
     ours, theirs = scores(a), scores(b)
-    same = [(t.config.task, t.config.variant, t.about.metric) for t in (a[0], b[0])]
-    if same[0] != same[1] or a[0].config.row == b[0].config.row or not ours or not theirs:
+    subjects = [(t.config.task, t.config.variant, t.about.metric) for t in (a[0], b[0])]
+    if subjects[0] != subjects[1] or a[0].config.row == b[0].config.row or not ours or not theirs:
         return
-    both = contrast(list(ours.values()), list(theirs.values()), scale(a))
-    yield "error of a / error of b", _ends(both.ratio)
-    yield "P(better)", _ends(both.improvement)
-    yield "a against b", both.decision + (f" ({both.hint})" if both.hint else "")
+    result = contrast(list(ours.values()), list(theirs.values()), scale(a))
+    yield "error of a / error of b", _ends(result.ratio)
+    yield "P(better)", _ends(result.improvement)
+    yield "a against b", result.decision + (f" ({result.hint})" if result.hint else "")
     seeds = sorted(ours.keys() & theirs.keys())
     if len(seeds) > 1:
         paired = paired_contrast([ours[s] for s in seeds], [theirs[s] for s in seeds], scale(a))

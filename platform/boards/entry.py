@@ -1,4 +1,4 @@
-"""One row of a board: of a group of retrainings, of a trivial predictor, or of a published number."""
+"""One row of a board, from a group of retrainings, a trivial predictor or a published number."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from longwave.platform.statistics.stats import summary
 from longwave.platform.statistics.verdict import ENOUGH
 
 OF_BOARD = ("task", "variant", "metric", "unit", "goal")
-"""What the rows of one board share."""
+"""Fields that all rows of a board share."""
 
 
 def seeds_of(group: Group) -> list[Score]:
@@ -33,7 +33,7 @@ def seeds_of(group: Group) -> list[Score]:
 def trained(
     trust: RowTrust, seeds: Sequence[Score], numbers: Sequence[Mapping[str, Any]], standing: Standing | None
 ) -> Row:
-    """Return a group's row, given its ``seeds_of``, the published numbers beside it, and its standing if it has one."""
+    """Return a group's row from its ``seeds_of``, its published numbers, and its standing if it is ranked."""
     group = trust.group
     config, about, runs = group.config, group.about, group.runs
     ends = Counter(run.status for run in runs)
@@ -77,7 +77,7 @@ def trained(
 
 
 def _described(scores: Sequence[float]) -> dict[str, Any]:
-    """Return the fields of a row that describe the seeds that ended ok."""
+    """Return a row's statistics of the seeds that ended ok."""
     if not scores:
         return {}
     summarised = summary(scores)
@@ -93,7 +93,7 @@ def _described(scores: Sequence[float]) -> dict[str, Any]:
 
 
 def _selected(group: Group) -> dict[str, Any]:
-    """Return the fields of a row that say how its setting was chosen."""
+    """Return a row's fields on how its setting was chosen."""
     chosen = describe_selection(group.row, group.candidates, _valid_scores(group), scale_about(group.about))
     return {
         "search_score": chosen.score,
@@ -111,13 +111,13 @@ def _valid_scores(group: Group) -> list[Score]:
 
 
 def _valid(group: Group) -> Score:
-    """Return the median validation metric over a group's seeds, a diverged one worst; None where none is known."""
+    """Return the median validation metric over a group's seeds, a diverged one worst; None without any."""
     valid = _valid_scores(group)
     return median(valid, scale_about(group.about)).value if valid else None
 
 
 def _middle(seeds: Sequence[Score], about: About) -> dict[str, Any]:
-    """Return the fields of a row that come from its median; none where no seed ended."""
+    """Return a row's fields from its median; none if no seed ended."""
     if not seeds:
         return {}
     middle = median(seeds, scale_about(about))
@@ -131,7 +131,7 @@ def _middle(seeds: Sequence[Score], about: About) -> dict[str, Any]:
 
 
 def _loses_to(score: Score, about: About) -> str:
-    """Return the best trivial predictor if it is better than ``score``, else nothing."""
+    """Return the best trivial predictor if it is better than ``score``, else an empty text."""
     scale = scale_about(about)
     errors = {name: scale.error(value) for name, value in about.trivial.items()}
     best = min(errors, key=errors.__getitem__, default="")
@@ -139,7 +139,7 @@ def _loses_to(score: Score, about: About) -> str:
 
 
 def _known(about: About) -> list[str]:
-    """Return how the paper of a trial's recipe is known to differ from the task; nothing where the recipe is ours."""
+    """Return known differences of the recipe's paper from the task; none if the recipe is ours."""
     return [fact for fact, papers in about.known.items() if about.paper and (not papers or about.paper in papers)]
 
 
@@ -154,7 +154,7 @@ def trivial(like: Group, name: str, value: float) -> Row:
 
 
 def printed(like: Group, number: Mapping[str, Any], family: str) -> Row:
-    """Return a published number as a row of its own on the board of ``like``."""
+    """Return a separate row for a published number on the board of ``like``."""
     return Row(
         **_same(like),
         kind="published",
@@ -172,6 +172,6 @@ def printed(like: Group, number: Mapping[str, Any], family: str) -> Row:
 
 
 def _same(like: Group) -> dict[str, Any]:
-    """Return ``OF_BOARD`` of the board that a group is on."""
+    """Return the fields that a group shares with its board."""
     same = {name: getattr(like.config if name in ("task", "variant") else like.about, name) for name in OF_BOARD}
     return {**same, "task_title": like.task_title or like.about.task}

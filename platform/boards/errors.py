@@ -1,4 +1,4 @@
-"""A board of accuracies as one of errors, so that a logarithmic axis shows what is left to gain."""
+"""Accuracies converted to errors, so that a logarithmic axis shows the remaining room for improvement."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from longwave.platform.boards.row import Row
 
 
 def has_errors(row: Row) -> bool:
-    """Return whether a row's metric is to be large and has a score of no error, as an accuracy in % has."""
+    """Return whether a row's metric is maximised and has a perfect score, such as an accuracy in %."""
     return row.goal == "max" and row.scale.perfect is not None
 
 
 def in_errors(row: Row) -> Row:
-    """Return a row whose numbers are what is missing to a perfect score, in the same unit; others as they are."""
+    """Return a row with its numbers as distances from the perfect score, in the same unit; other rows unchanged."""
     perfect = row.scale.perfect
     if row.goal != "max" or perfect is None:
         return row

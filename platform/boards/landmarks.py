@@ -1,4 +1,4 @@
-"""What a board is read against: its best row, the baselines, the best printed number, the best trivial predictor."""
+"""Reference lines of a board: its best row, baselines, best printed number and best trivial predictor."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from longwave.platform.boards.texts import DASH, median, plain, quoted, rank, se
 from longwave.platform.statistics.stats import direction
 
 BASELINES = ("lstm", "gru")
-"""Models that every other one is held against: always to be found on a board, whatever its filters hide."""
+"""Models that every board shows for comparison, whatever its filters hide."""
 
 
 @dataclass(frozen=True)
 class Landmark:
-    """One line to read a board against, as text; a dash where something has no meaning.
+    """A reference line of a board, as texts; a dash where a field does not apply.
 
     Attributes:
         what: ``best``, ``baseline`` or both, ``best published`` or ``best trivial``.
-        name: Of the model or predictor.
+        name: Model or predictor.
         value: Its median with the interval, or the number as printed.
         rank, parameters, searched: As in the board's columns.
     """
@@ -36,15 +36,15 @@ class Landmark:
 
 
 def landmarks(rows: Sequence[Row]) -> list[Landmark]:
-    """Return the landmarks of one board, the best row first; what the board does not have is left out."""
+    """Return the landmarks that a board has, the best row first."""
     lines: dict[str, list[str]] = {}
     trained = {row.key: row for row in rows if row.current and row.seed_count}
     for row in answer(rows).leaders[:1]:
         lines.setdefault(row.key, []).append("best")
     for name in BASELINES:
-        if theirs := [row for row in trained.values() if row.model == name]:
-            lines.setdefault(best_on_validation(theirs).key, []).append("baseline")
-    marks = [_trained(", ".join(what), trained[key]) for key, what in lines.items()]
+        if model_rows := [row for row in trained.values() if row.model == name]:
+            lines.setdefault(best_on_validation(model_rows).key, []).append("baseline")
+    marks = [_trained(", ".join(roles), trained[key]) for key, roles in lines.items()]
     sign = direction(rows[0].goal) if rows else 1
     numbers = [(row, number) for row in rows if row.trivial is False for number in row.published]
     if numbers:
@@ -56,9 +56,9 @@ def landmarks(rows: Sequence[Row]) -> list[Landmark]:
     return marks
 
 
-def _trained(what: str, row: Row) -> Landmark:
-    few = f", {row.seed_count} seed{'s' if row.seed_count > 1 else ''}: provisional" if row.provisional else ""
-    return Landmark(what, row.label, median(row) + few, rank(row), plain(row.parameters), searched(row))
+def _trained(role: str, row: Row) -> Landmark:
+    suffix = f", {row.seed_count} seed{'s' if row.seed_count > 1 else ''}: provisional" if row.provisional else ""
+    return Landmark(role, row.label, median(row) + suffix, rank(row), plain(row.parameters), searched(row))
 
 
 def _printed(row: Row) -> str:

@@ -1,4 +1,4 @@
-"""The one text on methods: what the numbers of a board claim, by which test, and how often they are wrong."""
+"""The text on methods: what the numbers of a board claim, by which test, and how often they are wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers of one column as people read them: three digits each, and one power of ten for the whole column."""
+"""Numbers for display: three digits each, and one power of ten per column."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Iterable
 from longwave.platform.boards.row import Row
 
 SMALLEST, LARGEST = 0.01, 100_000.0
-"""Columns whose smallest median lies between these have no power of ten."""
+"""Columns whose smallest median is between these have no power of ten."""
 TINY = 1e-4
-"""Smaller numbers have a power of ten in a sentence."""
+"""In sentences, smaller numbers have a power of ten."""
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MINUS = str.maketrans("-", "−")
 
 
 def column_power(rows: Iterable[Row]) -> int:
-    """Return the power of ten that the numbers of some rows are written in: that of the smallest median, 0 if handy."""
+    """Return the common power of ten of some rows' numbers: that of the smallest median, or 0 if that is readable."""
     medians = [abs(row.median) for row in rows if row.median]
-    least = min(medians, default=1.0)
-    return 0 if SMALLEST <= least < LARGEST else math.floor(math.log10(least))
+    smallest = min(medians, default=1.0)
+    return 0 if SMALLEST <= smallest < LARGEST else math.floor(math.log10(smallest))
 
 
 def power_text(power: int) -> str:
@@ -36,7 +36,7 @@ def number_text(value: float) -> str:
 def three_digits(value: float, power: int = 0) -> str:
     """Return a value in units of ``10 ** power`` with three digits: ``1.36``, ``0.0123``.
 
-    Numbers from 1000 on are in full, ``1,480``; the sign is a minus; and 0 is ``0``.
+    From 1000 on all digits are written, ``1,480``; the sign is U+2212, and zero is ``0``.
     """
     scaled = value / 10.0**power
     if not scaled:

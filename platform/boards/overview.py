@@ -1,4 +1,4 @@
-"""All boards at a glance: models by tasks, one score and one mean rank a model."""
+"""All boards at a glance: models by tasks, with one score and one mean rank per model."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from longwave.platform.statistics.stats import Estimate, direction
 from longwave.platform.statistics.verdict import ENOUGH
 
 OF_CELL = ("median", "median_best", "median_worst", "median_level", "mean", "std", "n", "diverged")
-"""What a record of the overview has of each task, by the keys of ``columns.py``; beside it ``row``, ``state`` and
-``separation``, the task's word.
+"""Columns of each task in a record of the overview, by key of ``columns.py``, besides ``row``, ``state`` and
+``separation``.
 """
 
 Where = TypeVar("Where")
@@ -28,14 +28,14 @@ class ModelLine:
 
     Attributes:
         model, title: Registry key and name in print.
-        cells: Its row best on validation for each of the overview's tasks; None where it was never run.
-        score: Mean over separating tasks of its gain, with its 95 % interval from ``FEWEST_TASKS`` on; None where
-            ``why`` says so, and where no task measures a gain.
-        rank: Mean rank over separating tasks of its median among the models with a rank, with the lowest and highest
+        cells: Its best row on validation for each of the overview's tasks; None if it was never run there.
+        score: Mean gain over separating tasks, with its 95 % interval from ``FEWEST_TASKS`` tasks on; None if ``why``
+            is not empty, or no task measures a gain.
+        rank: Mean rank of its median over separating tasks among the models with a rank, with the lowest and highest
             that the tests allow.
-        medians: Its median on each separating task as a gain (``TaskScores.gains``), 0 where that diverged.
+        medians: Its median on each separating task as a gain (``TaskScores.gains``), 0 if it diverged.
         ranks: Rank of its median on each separating task.
-        why: Why it has neither score nor rank: ``1 of 2 tasks``; empty where it has.
+        why: Why it has neither score nor rank, such as ``1 of 2 tasks``; empty if it has.
     """
 
     model: str
@@ -49,11 +49,11 @@ class ModelLine:
 
     @property
     def ran(self) -> int:
-        """Tasks with a result: a seed ended there, ok or diverged."""
+        """Number of tasks on which a seed ended, ok or diverged."""
         return sum(cell is not None and cell.seed_count > 0 for cell in self.cells)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return one record: score and mean rank with their ends, or why there are none."""
+        """Return one record: score and mean rank with their intervals, or why there are none."""
         fields: dict[str, Any] = {"model": self.model, "title": self.title, "why": self.why}
         for name, value in (("score", self.score), ("mean_rank", self.rank)):
             ends = (value.value, value.low, value.high) if value else (None, None, None)
@@ -68,9 +68,9 @@ class Overview:
     Attributes:
         tasks: (task, variant) for each cell of a line: separating ones first, then open ones, then saturated ones.
         lines: Models by mean rank, best first; then those without one, by tasks with a result.
-        separations: Of each task, whether it tells networks from trivial predictors.
-        left_out: Separating tasks that count in no score, by name, each with the reason.
-        tops: What counts 1 on tasks in the score that have no perfect score, by name: the best median.
+        separations: For each task, whether it separates networks from trivial predictors.
+        left_out: Reasons why separating tasks do not count in scores, by task.
+        tops: Best median on tasks without a perfect score, by task: it counts as a gain of 1.
     """
 
     tasks: Sequence[tuple[str, str]]
@@ -80,66 +80,65 @@ class Overview:
     tops: Mapping[str, float] = field(default_factory=dict)
 
     def of_word(self, *words: TaskWord) -> list[tuple[str, str]]:
-        """Return the tasks that have one of some words, in order."""
-        return [place for place, each in zip(self.tasks, self.separations, strict=True) if each.word in words]
+        """Return the tasks with one of these words, in order."""
+        return [task for task, separated in zip(self.tasks, self.separations, strict=True) if separated.word in words]
 
     @property
     def titles(self) -> list[str]:
-        """Names of the boards in print; where two have the same, their tasks' keys."""
+        """Names of the boards in print, or the tasks' keys if two names are equal."""
         return distinct_boards(
             [next(cell for line in self.lines if (cell := line.cells[k])) for k in range(len(self.tasks))]
         )
 
     @property
     def to_retire(self) -> list[tuple[str, str]]:
-        """Tasks that are saturated for every model: each one with a result anywhere has ``ENOUGH`` seeds there.
-
-        A model that ran on saturated tasks alone is not asked for: it was trained for its paper's tasks.
+        """Saturated tasks on which every model has ``ENOUGH`` seeds. Models that ran only on saturated tasks need not:
+        they were trained for their papers' tasks.
         """
-        known = [line for line in self.lines if not line.why] or list(self.lines)
+        main_lines = [line for line in self.lines if not line.why] or list(self.lines)
         return [
-            place
-            for k, (place, each) in enumerate(zip(self.tasks, self.separations, strict=True))
-            if each.word == "saturated"
-            and all((cell := line.cells[k]) is not None and cell.seed_count >= ENOUGH for line in known)
+            task
+            for k, (task, separated) in enumerate(zip(self.tasks, self.separations, strict=True))
+            if separated.word == "saturated"
+            and all((cell := line.cells[k]) is not None and cell.seed_count >= ENOUGH for line in main_lines)
         ]
 
     def to_dict(self) -> list[dict[str, Any]]:
-        """Return one record a model: see ``ModelLine.to_dict``; a task's keys begin with its name."""
+        """Return one record per model: see ``ModelLine.to_dict``; keys of a task begin with its name."""
         return [{**line.to_dict(), **self._cells(line)} for line in self.lines]
 
     def _cells(self, line: ModelLine) -> dict[str, Any]:
         cells: dict[str, Any] = {}
-        for place, cell, told in zip(self.tasks, line.cells, self.separations, strict=True):
+        for task, cell, separated in zip(self.tasks, line.cells, self.separations, strict=True):
             for name in OF_CELL:
-                cells[f"{named(place)} {name}"] = getattr(cell, name) if cell else None
-            cells[f"{named(place)} row"] = cell.config if cell else ""
-            cells[f"{named(place)} state"] = state(cell)
-            cells[f"{named(place)} separation"] = told.word
+                cells[f"{named(task)} {name}"] = getattr(cell, name) if cell else None
+            cells[f"{named(task)} row"] = cell.config if cell else ""
+            cells[f"{named(task)} state"] = state(cell)
+            cells[f"{named(task)} separation"] = separated.word
         return cells
 
 
 def overviews(rows: Sequence[Row]) -> list[Overview]:
-    """Return an overview of each set of boards that share models, of most boards first; one at least.
-
-    A model of sequences is run on no graph: over the boards of both no model would have a score or a rank.
+    """Return one overview for each set of boards that share models, the largest first; at least one. Sequence models do
+    not run on graphs, so over boards of both kinds no model would have a score or a rank.
     """
     models: dict[tuple[str, str], set[str]] = {}
     for row in rows:
         if row.kind != "trivial" and row.current:
             models.setdefault((row.task, row.variant), set()).add(row.model)
-    return [overview(row for row in rows if (row.task, row.variant) in some) for some in sharing(models) or [[]]]
+    return [overview(row for row in rows if (row.task, row.variant) in group) for group in sharing(models) or [[]]]
 
 
 def sharing(models: Mapping[Where, Collection[str]]) -> list[list[Where]]:
-    """Return places, given their models, in groups, the largest first; the order is kept otherwise.
+    """Return the connected components of places that have a model in common, the largest first.
 
-    Two places are in one group if they have a model in common, or each has one in common with others of the group.
+    Args:
+        models: The models of each place. Places keep its order.
     """
     groups: list[list[Where]] = []
-    for place, mine in models.items():
-        near = [group for group in groups if any(not {*mine}.isdisjoint(models[other]) for other in group)]
-        groups = [*(group for group in groups if group not in near), [*chain(*near), place]]
+    for place, names in models.items():
+        connected = [group for group in groups if any(not {*names}.isdisjoint(models[other]) for other in group)]
+        groups = [*(group for group in groups if group not in connected), [*chain(*connected), place]]
     return sorted(([place for place in models if place in group] for group in groups), key=len, reverse=True)
 
 
@@ -147,47 +146,50 @@ def overview(rows: Iterable[Row]) -> Overview:
     """Return the overview of the boards of several tasks.
 
     Scores and mean ranks are over the tasks that separate (``separation``), each with the same weight: on the others
-    the order of networks says who comes nearest to a trivial predictor. They are those of models with ``ENOUGH`` seeds
-    on every such task, among each other alone, and there must be two: a model that is absent from the hard tasks must
-    not lead. Superseded rows are left out; of a model with no other row, untrusted ones are shown.
+    the order of networks only says which comes nearest to a trivial predictor. Only models with ``ENOUGH`` seeds on
+    every such task have them, and there must be two of these: a model that is absent from the hard tasks must not lead.
+    Superseded rows are left out, and untrusted ones too if the model has another row.
     """
-    ours: dict[str, dict[tuple[str, str], list[Row]]] = {}
+    rows_by_model: dict[str, dict[tuple[str, str], list[Row]]] = {}
     boards: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         boards.setdefault((row.task, row.variant), []).append(row)
         if row.current:
-            ours.setdefault(row.model, {}).setdefault((row.task, row.variant), []).append(row)
-    words = {place: separation(boards[place]) for place in sorted({p for theirs in ours.values() for p in theirs})}
-    tasks = sorted(words, key=lambda place: (WORDS.index(words[place].word), place))
+            rows_by_model.setdefault(row.model, {}).setdefault((row.task, row.variant), []).append(row)
+    separations = {
+        board: separation(boards[board])
+        for board in sorted({p for model_rows in rows_by_model.values() for p in model_rows})
+    }
+    tasks = sorted(separations, key=lambda board: (WORDS.index(separations[board].word), board))
     lines = []
-    for model, theirs in ours.items():
-        cells = [best_on_validation(theirs[place]) if place in theirs else None for place in tasks]
+    for model, model_rows in rows_by_model.items():
+        cells = [best_on_validation(model_rows[board]) if board in model_rows else None for board in tasks]
         title = next(cell.title for cell in cells if cell).partition(" (")[0]
         lines.append(ModelLine(model, title, cells))
-    separating = [place for place in tasks if words[place].word == "separates"]
+    separating = [board for board in tasks if separations[board].word == "separates"]
     lines = [replace(line, why=_lacks(line, separating)) for line in lines]
-    full = [line for line in lines if not line.why]
-    part = [line for line in lines if line.why]
-    if len(full) == 1:
-        full, part = [], [*part, replace(full[0], why="no other model has")]
-    full, scores = _scored(full, [words[place].predictor for place in separating])
-    full.sort(key=_standing)
-    part.sort(key=lambda line: (-line.ran, line.model))
-    told = [words[place] for place in tasks]
-    return Overview(tasks, full + part, told, scores.left_out, scores.tops)
+    complete = [line for line in lines if not line.why]
+    incomplete = [line for line in lines if line.why]
+    if len(complete) == 1:
+        complete, incomplete = [], [*incomplete, replace(complete[0], why="no other model has")]
+    complete, scores = _scored(complete, [separations[board].predictor for board in separating])
+    complete.sort(key=_standing)
+    incomplete.sort(key=lambda line: (-line.ran, line.model))
+    of_tasks = [separations[board] for board in tasks]
+    return Overview(tasks, complete + incomplete, of_tasks, scores.left_out, scores.tops)
 
 
 def _standing(line: ModelLine) -> tuple[float, float, str]:
-    """Return what lines with a mean rank are ordered by."""
+    """Return the sort key of lines with a mean rank."""
     return line.rank.value if line.rank else 0.0, -line.score.value if line.score else 0.0, line.model
 
 
 def _lacks(line: ModelLine, tasks: Sequence[tuple[str, str]]) -> str:
-    """Return why a line has no score and no rank by itself: not every task, untrusted on one, or too few seeds.
+    """Return why a line has neither score nor rank: tasks missing, untrusted on one, or too few seeds; empty if it has.
 
     Args:
         line: A model.
-        tasks: Those that separate, which are the first of its cells.
+        tasks: The separating tasks, which come first in its cells.
     """
     if not tasks:
         return "no task separates"
@@ -195,16 +197,15 @@ def _lacks(line: ModelLine, tasks: Sequence[tuple[str, str]]) -> str:
     ran = sum(cell is not None and cell.seed_count > 0 for cell in cells)
     if ran < len(tasks):
         return f"{ran} of {len(tasks)} separating task{'s' * (len(tasks) > 1)}"
-    if untrusted := [named(place) for cell, place in zip(cells, tasks, strict=True) if cell and cell.untrusted]:
+    if untrusted := [named(task) for cell, task in zip(cells, tasks, strict=True) if cell and cell.untrusted]:
         return f"untrusted on {untrusted[0]}"
-    seeds, place = min((cell.seed_count, place) for cell, place in zip(cells, tasks, strict=True) if cell)
-    return f"{seeds} of {ENOUGH} seeds on {named(place)}" if seeds < ENOUGH else ""
+    seeds, task = min((cell.seed_count, task) for cell, task in zip(cells, tasks, strict=True) if cell)
+    return f"{seeds} of {ENOUGH} seeds on {named(task)}" if seeds < ENOUGH else ""
 
 
 def best_on_validation(rows: Sequence[Row]) -> Row:
-    """Return a model's row that is best on validation, the cheaper one where two are equal: of fewer parameters.
-
-    Untrusted rows come last; tests are not looked at.
+    """Return a model's best row on validation; among equal ones, that with the fewest parameters. Untrusted rows come
+    last. Test scores are not used.
     """
     sign = direction(rows[0].goal)
 
@@ -216,16 +217,16 @@ def best_on_validation(rows: Sequence[Row]) -> Row:
 
 
 def state(cell: Row | None) -> str:
-    """Return ``ok``, ``diverged``, ``failed``, ``missing`` (asked for, not ended), or ``not run``."""
+    """Return ``ok``, ``diverged``, ``failed``, ``missing`` (planned, not ended) or ``not run``."""
     return cell.state if cell else "not run"
 
 
 def _scored(lines: Sequence[ModelLine], predictors: Sequence[Row | None]) -> tuple[list[ModelLine], OverallScores]:
-    """Return lines with enough seeds on all separating tasks with their scores and mean ranks, and the scores.
+    """Return the lines with scores and mean ranks, and the overall scores.
 
     Args:
-        lines: Models.
-        predictors: The best trivial predictor of each separating task, of which the first cells of a line are.
+        lines: Models with enough seeds on all separating tasks.
+        predictors: Best trivial predictor of each separating task; these tasks come first in the cells of a line.
     """
     if not lines:
         return [], overall_scores([])

@@ -1,4 +1,4 @@
-"""All pairs of rows of a board: which are told apart, the probability of being better, and the factor."""
+"""All pairs of rows of a board: which differ significantly, the probability of being better, the ratio of errors."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ WORDS: dict[int, PairWord] = {1: "better", -1: "worse", 0: "not told apart"}
 
 @dataclass(frozen=True)
 class Pair:
-    """One row as seen from another of its board.
+    """One row compared with another of its board.
 
     Attributes:
         a, b: The rows.
-        word: What the board's ranks rest on: the guarded rank test of all pairs of its ranked rows, by Holm at 5 %.
+        word: Result of the board's test: the guarded rank test of all pairs of its ranked rows, by Holm at 5 %.
         better: Probability that a seed of the first is better than one of the second.
-        ratio: Error of the first over that of the second; None where the metric has no positive scale.
+        ratio: Error of the first over that of the second; None if the metric has no positive scale.
     """
 
     a: Row
@@ -34,16 +34,16 @@ class Pair:
 
 
 def ranked(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows of a board that tests are made of, in order."""
+    """Return the rows of a board that are tested and ranked, in order."""
     return [row for row in rows if row.rank_low is not None]
 
 
 def pairs(rows: Sequence[Row], shown: Sequence[Row]) -> list[Pair]:
-    """Return each ordered pair of ``shown``, by rows and then columns.
+    """Return each ordered pair of ``shown``, row by row.
 
     Args:
-        rows: Rows of one board; those that are ranked are the tests' family.
-        shown: Some of the ranked ones.
+        rows: Rows of one board; the ranked ones are the family of tests.
+        shown: Some of the ranked rows.
     """
     family = ranked(rows)
     if not family:

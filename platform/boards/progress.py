@@ -1,4 +1,4 @@
-"""How a search goes: the best trial so far, and what a search of as many trials was expected to find."""
+"""Progress of a search: the best trial so far, and the expected best of a search of this length."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from longwave.platform.statistics.trajectory import expected_best
 
 EARLY = datetime.min.replace(tzinfo=UTC)
 TOLD = ("ok", "stopped", "diverged")
-"""Ends of a search trial that say something of its settings; a failed one does not."""
+"""Outcomes of a search trial that depend on its settings; failures do not."""
 
 
 @dataclass(frozen=True)
 class SearchProgress:
-    """How the search of one model goes, from its trials in the order in which they ended.
+    """Progress of the search of one model, from its trials in the order in which they ended.
 
     Attributes:
         ended: Trials that ended, failed ones left out.
-        best: Best validation metric of the first 1, 2, … of them; None until one has one.
-        winner: The best one; None where none has a metric.
-        expected: Expected best of as many trials, with the band that 80 % of such searches end in; empty where the
-            search learns from earlier trials, or none has a metric.
+        best: Best validation metric of the first 1, 2, … of them; None until there is one.
+        winner: The best trial; None without a metric.
+        expected: Expected best of 1, 2, … trials, with the central 80 % of such searches; empty if the search learns
+            from earlier trials, or no trial has a metric.
     """
 
     ended: Sequence[Trial]
@@ -34,30 +34,30 @@ class SearchProgress:
 
     @property
     def half(self) -> Estimate | None:
-        """What half as many trials are expected to find, with its band; None without an expected curve."""
+        """Expected best of half as many trials, with its band; None without an expected curve."""
         return self.expected[(len(self.expected) + 1) // 2 - 1] if self.expected else None
 
 
 def scored(trial: Trial) -> float | None:
-    """Return a search trial's best validation metric; None where it has none, or diverged."""
+    """Return a search trial's best validation metric; None if it has none, or diverged."""
     return trial.run.valid if trial.run and trial.status != "diverged" else None
 
 
 def progress(trials: Sequence[Trial], goal: str, learns: bool) -> SearchProgress:
-    """Return how a search goes.
+    """Return the progress of a search.
 
     Args:
         trials: Search trials of one model and task, ended or not.
         goal: ``"max"`` or ``"min"``.
-        learns: Whether they are no draws of one law.
+        learns: Whether they are not independent draws of one distribution.
     """
     sign = direction(goal)
     ended = sorted((t for t in trials if t.status in TOLD), key=lambda t: (t.ended or EARLY, t.config.id))
     best: list[float | None] = []
     winner: Trial | None = None
     for trial in ended:
-        value, before = scored(trial), scored(winner) if winner else None
-        if value is not None and (before is None or sign * value > sign * before):
+        value, best_score = scored(trial), scored(winner) if winner else None
+        if value is not None and (best_score is None or sign * value > sign * best_score):
             winner = trial
         best.append(scored(winner) if winner else None)
     scores = [scored(trial) for trial in ended]

@@ -1,4 +1,4 @@
-"""A line of a board: one configuration of one model with all its seeds; or a number that was not retrained here."""
+"""A row of a board: one configuration of one model with all its seeds, or a number that was not retrained here."""
 
 from __future__ import annotations
 
@@ -13,67 +13,67 @@ from longwave.platform.statistics.stats import Estimate, diverged_share
 Kind = Literal["reproduced", "published", "trivial"]
 RowState = Literal["ok", "diverged", "failed", "missing"]
 SHORT = 12
-"""Digits of a row's name that are shown."""
+"""Digits shown of a row's name."""
 REJECTED = "replaced by {}, whose retrainings validate better"
 WENT_ON = "replaced by {} after a longer search"
-"""Why a row is superseded by another of its model, whose name is filled in."""
+"""Why a row is superseded by another of its model, with that row's name."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a board. What each field is to a reader stands in ``columns.py``.
+    """One row of a board. ``columns.py`` explains each field to readers.
 
     Attributes:
-        task, variant: What it ran on; ``task_title`` is the task's name in print.
-        model, title: Registry key, and the name in print with its options.
-        mark: What tells it from other rows of its title on its board; empty where none has it. See ``labels``.
-        metric, unit, goal: What is measured.
-        mean, std: Test metric over the retrainings that ended ok, std with n − 1; or the published number. It describes
-            and claims nothing.
-        kind: ``reproduced``: retrained here; ``published``: a number that papers print and nobody retrained here;
+        task, variant: Its task; ``task_title`` is the task's name in print.
+        model, title: Registry key of its model, and the name in print with its options.
+        mark: What distinguishes it from other rows of its title on its board; empty without any. See ``labels``.
+        metric, unit, goal: The test metric.
+        mean, std: Test metric over the retrainings that ended ok, std with n − 1; or the published number. Descriptive
+            only.
+        kind: ``reproduced``: retrained here; ``published``: a number from a paper, not retrained here;
             ``trivial``: a predictor that no sweep trains. Only the first kind is ranked.
-        family: Of the model; empty where it is not known.
-        superseded: Why the row is superseded: it is of an older version than what is trained now, or was replaced after
-            a longer search; empty if it is current.
-        config: Identity of the configuration; ``params``, ``options``, ``hidden`` say what it is, ``settings`` all of
-            it: ``TrialConfig.in_full``.
-        layers: Of the model, its default too; 0 where that is not known.
-        n: Retrainings behind the mean; of a published row, runs as printed, 0 where the paper does not say.
+        family: Family of the model; empty if unknown.
+        superseded: Why the row is superseded: a newer version of task, model or rules was trained, or a longer search
+            replaced it; empty if it is current.
+        config: Identity of the configuration, whose main settings are ``params``, ``options`` and ``hidden``;
+            ``settings`` has all of them, as ``TrialConfig.in_full``.
+        layers: Number of layers, also if it is the default; 0 if unknown.
+        n: Retrainings behind the mean; for a published row, runs as printed, 0 if the paper does not say.
         low, high: 95 % t-interval of the mean.
-        median: Median test metric over ``seeds``, a diverged one worst: what rows are ordered and ranked by. None where
-            half of them or more diverged, for the other kinds, and where no retraining ended.
-        median_best, median_worst: Ends of its interval; None where an end is a diverged seed, as for ``median``.
-        median_level: How often such an interval covers the true median; None for a single seed.
+        median: Median test metric over ``seeds``, a diverged one worst: rows are ordered and ranked by it. None if half
+            of them or more diverged, for the other kinds, and if no retraining ended.
+        median_best, median_worst: Ends of its interval; None if that end is a diverged seed, as for ``median``.
+        median_level: Coverage of the interval; None for a single seed.
         scores: Test metric of each retraining that ended ok.
-        valid: Median over ``seeds`` of the best validation metric, a diverged one worst; what a model's best row is
-            chosen by. None where half of them or more diverged.
-        diverged, failed, missing: Retrainings that ended so, and those not ended yet: shown, never averaged.
+        valid: Median over ``seeds`` of the best validation metric, a diverged one worst; a model's best row is chosen
+            by it. None if half of them or more diverged.
+        diverged, failed, missing: Retrainings that diverged, failed or have not ended; not averaged.
         searched: Search trials behind the choice, of which ``search_diverged`` diverged, ``search_stopped`` were
-            stopped by successive halving and ``search_whole`` were trained whole.
-        search_score, optimism, runner_up, better: How the setting was chosen; see ``selection.Selection``.
-        at_edge: Numbers of the setting at an edge of what was searched: ``lr at the high end of 0.0001 to 0.1``; None
-            where no range is known.
-        provisional: Fewer than 5 retrainings ended, ok or diverged.
-        recipe: Where the recipe was printed that the task has for the model; empty where that is not known.
-        departures: How the trial differs from that recipe.
-        known: How the recipe's paper is known to differ from the task, beside ``departures``.
+            stopped by successive halving and ``search_whole`` were trained to their last epoch.
+        search_score, optimism, runner_up, better: How the setting was chosen; see ``Selection``.
+        at_edge: Parameters at an edge of their search range: ``lr at the high end of 0.0001 to 0.1``; None if the
+            ranges are unknown.
+        provisional: Whether fewer than 5 retrainings ended, ok or diverged.
+        recipe: Source of the task's recipe for the model; empty if unknown.
+        departures: Differences of the training from that recipe.
+        known: Known differences of the recipe's paper from the task, besides ``departures``.
         loses_to: Best trivial predictor if it is better than the median, or than the published number; else empty.
         parameters: Trainable parameters.
         train_seconds, find_seconds: Time of the retrainings, and of the search.
-        published: Numbers the papers print for this model on this task; of a published row, that number. See
+        published: Published numbers for this model on this task; for a published row, that number. See
             ``pairing.pair_number`` for the keys.
-        trials: Ids of the retrainings, none for the other kinds; ``sweeps`` asked for them.
-        ways: How those sweeps searched: sampler, rounds, successive halving, what the search began with.
-        environments: Distinct facts on where they ran: machine, versions, commit, kernel path.
-        joules: Energy of a retraining: mean over those of which it is known, None where of none.
-        verification: How far the numbers are verified here; empty for the other kinds. See ``verification``.
-        untrusted: Whether it was imported and nothing made here speaks for it: it is shown, and ranked with nobody.
-        untrusted_runs: Ids of its retrainings that were imported and count in nothing, unless it is untrusted.
-        rank_low, rank_high: Best and worst rank in the pool; None where no retraining ended, superseded, untrusted.
-        ties: Tie groups as letters, "a" the best: rows that share a letter are not told apart.
+        trials: Ids of the retrainings, none for the other kinds; ``sweeps`` contain them.
+        ways: How those sweeps searched: sampler, rounds, successive halving, warm start.
+        environments: Distinct environments of the retrainings: machine, versions, commit, kernel path.
+        joules: Mean energy of a retraining, over those for which it is known; None without any.
+        verification: To what extent the numbers are verified here; empty for the other kinds. See ``verification``.
+        untrusted: Whether it was imported and nothing made here supports it: it is shown, but not ranked.
+        untrusted_runs: Ids of its imported retrainings, which count in no number unless the whole row is untrusted.
+        rank_low, rank_high: Best and worst rank in the pool; None if no retraining ended, superseded or untrusted.
+        ties: Tie groups as letters, "a" the best: rows that share a letter are not significantly different.
         stands_out: Whether it is in the best tie group, and that holds less than half of the ranked rows.
-        margin: Ratio of errors within which a printed number counts as met.
-        floor: Least error that counts, in ``unit``.
+        margin: Ratio of errors within which a published number counts as met.
+        floor: Smallest error that counts, in ``unit``.
     """
 
     task: str
@@ -143,12 +143,12 @@ class Row:
 
     @property
     def label(self) -> str:
-        """The title with the mark, which no other row of its board has: ``GRU (hidden 19)``."""
+        """The title with the mark, unique on its board: ``GRU (hidden 19)``."""
         return f"{self.title} {self.mark}".replace(") (", ", ") if self.mark else self.title
 
     @property
     def model_title(self) -> str:
-        """The name of its model in print, without what this row varies: ``τ-GRU`` of ``τ-GRU (form beta=0)``."""
+        """The name of its model in print, without options: ``τ-GRU`` of ``τ-GRU (form beta=0)``."""
         return self.title.partition(" (")[0]
 
     @property
@@ -158,7 +158,7 @@ class Row:
 
     @property
     def current(self) -> bool:
-        """Whether it was retrained, and not in an older version: such rows are compared, and ranked if trusted."""
+        """Whether it was retrained here and not superseded: such rows are compared, and ranked if trusted."""
         return self.kind == "reproduced" and not self.superseded
 
     @property
@@ -168,17 +168,17 @@ class Row:
 
     @property
     def seed_count(self) -> int:
-        """Number of ``seeds``; failed and missing retrainings are none of them."""
+        """Number of ``seeds``, without failed and missing retrainings."""
         return len(self.scores) + self.diverged
 
     @property
     def share(self) -> Estimate | None:
-        """Share of ``seeds`` that diverged, with its 95 % interval; None where there are none."""
+        """Share of ``seeds`` that diverged, with its 95 % interval; None without seeds."""
         return diverged_share(self.diverged, self.seed_count) if self.seed_count else None
 
     @property
     def scale(self) -> Scale:
-        """How the scores of its board become errors."""
+        """Scale that turns the scores of its board into errors."""
         return scale_of(self.goal, self.unit, self.floor)
 
     @property
@@ -195,9 +195,8 @@ class Row:
 
     @property
     def shines(self) -> bool:
-        """Whether a table sets it in bold: it stands out, has seeds enough, and no trivial predictor is better.
-
-        A best group of half of the board or more says that the board cannot tell its rows apart.
+        """Whether a table sets it in bold: it stands out, has enough seeds, and no trivial predictor is better. If the
+        best group is half of the board or more, the board cannot separate its rows.
         """
         return self.stands_out and not self.loses_to and not self.provisional
 
@@ -213,7 +212,7 @@ class Row:
 
     @property
     def key(self) -> str:
-        """Name in links: the configuration's identity; of the other kinds, a hash of what was printed."""
+        """Name in links: the configuration's identity; for the other kinds, a hash of the published number."""
         if self.kind == "reproduced":
             return self.config
         printed = [{k: v for k, v in number.items() if k not in ("sources", "note")} for number in self.published]
@@ -226,7 +225,7 @@ class Row:
 
 
 def group_by_board(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
-    """Return rows by task and variant, boards and rows in the order in which they come."""
+    """Return rows by task and variant; order is preserved."""
     by_board: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         by_board.setdefault((row.task, row.variant), []).append(row)
@@ -234,7 +233,7 @@ def group_by_board(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
 
 
 def distinct_boards(rows: Sequence[Row]) -> list[str]:
-    """Return the names in print of the boards of some rows, one a board; where two have the same, their tasks' keys."""
+    """Return the names in print of the boards of rows, one row per board; the tasks' keys if two names are equal."""
     names = [row.board for row in rows]
     return [name if names.count(name) == 1 else row.place for name, row in zip(names, rows, strict=True)]
 
@@ -244,6 +243,6 @@ def command(config: str) -> str:
     return f"longwave reproduce {config[:SHORT]}"
 
 
-def named(place: tuple[str, str]) -> str:
+def named(board: tuple[str, str]) -> str:
     """Return a task with its variant: ``adding N=500``."""
-    return " ".join(filter(None, place))
+    return " ".join(filter(None, board))

@@ -1,4 +1,4 @@
-"""How a row's setting was chosen: its score in the search, how lucky that was, and how sure the choice is."""
+"""How a row's setting was chosen: its search score, how optimistic that was, and how certain the choice is."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Selection:
     """How a setting was chosen.
 
     Attributes:
-        score: Its best validation score in the search; None where no trial with it was trained whole.
-        optimism: Ratio of the median retraining's validation error to that of ``score``: above 1 where the search was
-            lucky. None where a metric has no perfect score.
+        score: Its best validation score in the search; None if no trial with it was trained to the last epoch.
+        optimism: Ratio of the median retraining's validation error to that of ``score``: above 1 if the search was
+            lucky. None if the metric has no perfect score.
         runner_up: Row of the runner-up in the race; empty without a race.
         better: Probability that the setting is better than the runner-up, by Student's t on the logs of the errors in
-            the race, with the standard deviation of its finalists pooled; None where the race cannot say.
+            the race, with the standard deviation pooled over its finalists; None if the race does not determine it.
     """
 
     score: float | None
@@ -38,14 +38,14 @@ def describe_selection(
     """Return how the setting of a row was chosen.
 
     Args:
-        row: Its identity.
-        candidates: Trials of its cell: of the search those of its own setting, and all of the race.
-        retrained: The best validation scores of its retrainings, None where one diverged.
+        row: Identity of the row.
+        candidates: Trials of its cell: search trials of its setting, and all race trials.
+        retrained: The best validation scores of its retrainings, None for a diverged one.
         scale: Of the task's metric.
     """
-    whole = [c for c in candidates if c.phase == "search" and c.row == row and c.status == "ok"]
-    mine = [c.valid for c in whole if c.valid is not None]
-    score = min(mine, key=scale.error) if mine else None
+    trained_fully = [c for c in candidates if c.phase == "search" and c.row == row and c.status == "ok"]
+    scores = [c.valid for c in trained_fully if c.valid is not None]
+    score = min(scores, key=scale.error) if scores else None
     optimism = None
     if score is not None and retrained and scale.perfect is not None:
         error, typical = scale.error(score), median(scale.errors(retrained))
@@ -53,8 +53,8 @@ def describe_selection(
     logs = _race_logs(candidates, scale)
     if row not in logs or len(logs) < 2:
         return Selection(score, optimism)
-    most = max(len(values) for values in logs.values())
-    others = {name: values for name, values in logs.items() if name != row and len(values) == most}
+    longest = max(len(values) for values in logs.values())
+    others = {name: values for name, values in logs.items() if name != row and len(values) == longest}
     if not others:
         return Selection(score, optimism)
     second = min(others, key=lambda name: (fmean(others[name]), name))
@@ -62,22 +62,23 @@ def describe_selection(
 
 
 def list_edges(config: TrialConfig, ranges: Sequence[SearchedRange]) -> list[str]:
-    """Return which numbers of a setting lie at an edge of what was searched: ``lr at the high end of 0.0001 to 0.1``.
-
-    A training number that has its default is left out.
+    """Return which parameters are at an edge of their search range: ``lr at the high end of 0.0001 to 0.1``. Training
+    parameters at their default are left out.
     """
     edges = []
-    for drawn in ranges:
-        value = config.params.get(drawn.name, getattr(config, drawn.name, None) if drawn.name in FIELDS else None)
-        if not isinstance(value, int | float) or drawn.low == drawn.high:
+    for searched in ranges:
+        value = config.params.get(
+            searched.name, getattr(config, searched.name, None) if searched.name in FIELDS else None
+        )
+        if not isinstance(value, int | float) or searched.low == searched.high:
             continue
-        if end := edge_of(value, drawn.low, drawn.high, drawn.log):
-            edges.append(f"{drawn.name} at the {end} end of {drawn.low:g} to {drawn.high:g}")
+        if end := edge_of(value, searched.low, searched.high, searched.log):
+            edges.append(f"{searched.name} at the {end} end of {searched.low:g} to {searched.high:g}")
     return edges
 
 
 def _race_logs(candidates: Sequence[SearchedTrial], scale: Scale) -> dict[str, list[float]]:
-    """Return the logs of the errors in the race by row, infinite where a training diverged."""
+    """Return the logs of the errors in the race by row, infinite for a diverged training."""
     logs: dict[str, list[float]] = {}
     for c in candidates if scale.perfect is not None else ():
         if c.phase == "race":
@@ -86,14 +87,15 @@ def _race_logs(candidates: Sequence[SearchedTrial], scale: Scale) -> dict[str, l
 
 
 def _probability(ours: Sequence[float], theirs: Sequence[float], all_logs: Sequence[Sequence[float]]) -> float | None:
-    """Return the probability that the first setting has the smaller mean, given how seeds vary in all of a race."""
+    """Return the probability that the first setting has the smaller mean, with the variance of seeds pooled over the
+    race."""
     from scipy.special import stdtr
 
-    several = [logs for logs in all_logs if len(logs) > 1 and all(map(math.isfinite, logs))]
-    freedom = sum(len(logs) - 1 for logs in several)
+    repeated = [logs for logs in all_logs if len(logs) > 1 and all(map(math.isfinite, logs))]
+    freedom = sum(len(logs) - 1 for logs in repeated)
     if not freedom or not all(map(math.isfinite, (*ours, *theirs))):
         return None
-    squares = sum((value - fmean(logs)) ** 2 for logs in several for value in logs)
+    squares = sum((value - fmean(logs)) ** 2 for logs in repeated for value in logs)
     spread = math.sqrt(squares / freedom * (1 / len(ours) + 1 / len(theirs)))
     gap = fmean(theirs) - fmean(ours)
     return float(stdtr(freedom, gap / spread)) if spread else float(gap > 0) if gap else 0.5

@@ -1,4 +1,4 @@
-"""Whether a board tells networks from trivial predictors. This is the one place that decides it."""
+"""Whether a board separates networks from trivial predictors; decided only here."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from longwave.platform.statistics.verdict import ENOUGH
 
 TaskWord = Literal["separates", "open", "saturated"]
 WORDS: tuple[TaskWord, ...] = ("separates", "open", "saturated")
-"""In the order in which tasks stand."""
+"""In display order of tasks."""
 
 
 @dataclass(frozen=True)
 class Separation:
-    """What a board says of networks and its best trivial predictor.
+    """Comparison of a board's networks with its best trivial predictor.
 
-    Networks are the ranked rows with at least ``ENOUGH`` seeds. One is told apart where a seed of it beats the
-    predictor's score more often than not: the exact sign test of its seeds, adjusted over the board's networks by
-    Hochberg at 5 % (``statistics.sign``). The board
+    Networks are the ranked rows with at least ``ENOUGH`` seeds. A network is significantly better if most of its seeds
+    beat the predictor's score, by the exact sign test of its seeds, adjusted over the board's networks by Hochberg at 5
+    % (``statistics.sign``). The board
 
-    - ``separates`` if at least one network is told apart;
+    - ``separates`` if at least one network is significantly better;
     - is ``saturated`` if none is, and no network's median is better than the predictor's score;
-    - is ``open`` if neither is known: some median is better and no network is told apart, or there is no network with
-      enough seeds, or no trivial predictor was scored.
+    - is ``open`` otherwise: some median is better but no network significantly so, or no network has enough seeds, or
+      no trivial predictor was scored.
 
     Attributes:
         word: One of the three.
-        predictor: Row of the best trivial predictor; None where none was scored.
-        better: Networks that are told apart from it, in the order of the board.
-        why: What keeps an open board from being decided, a sentence; empty for the others.
+        predictor: Row of the best trivial predictor; None if none was scored.
+        better: Networks that are significantly better, in the order of the board.
+        why: Why an open board is undecided, a sentence; empty for the others.
     """
 
     word: TaskWord
@@ -45,7 +45,7 @@ class Separation:
 
     @property
     def sentence(self) -> str:
-        """The word, with what it rests on."""
+        """The result in a sentence."""
         if self.predictor is None or self.word == "open":
             return f"Open: {self.why}"
         best = f"the best trivial predictor ({self.predictor.title}, {number_text(self.predictor.mean or 0.0)})"
@@ -56,35 +56,37 @@ class Separation:
 
 
 def separation(rows: Iterable[Row]) -> Separation:
-    """Return what the rows of one board say of networks and its best trivial predictor."""
+    """Return whether the rows of one board separate networks from its best trivial predictor."""
     rows = list(rows)
-    simple = [row for row in rows if row.trivial and row.mean is not None]
+    trivials = [row for row in rows if row.trivial and row.mean is not None]
     networks = [row for row in rows if row.rank_low is not None and not row.provisional]
-    if not simple:
+    if not trivials:
         return Separation("open", why="no trivial predictor was scored.")
-    scale = networks[0].scale if networks else simple[0].scale
-    predictor = min(simple, key=lambda row: scale.error(row.mean))
-    level = predictor.mean or 0.0
+    scale = networks[0].scale if networks else trivials[0].scale
+    predictor = min(trivials, key=lambda row: scale.error(row.mean))
+    predictor_score = predictor.mean or 0.0
     if not networks:
         return Separation("open", predictor, why=f"no network has {ENOUGH} seeds yet.")
-    sure = surely_better([row.seeds for row in networks], level, scale)
-    if any(sure):
-        better = [row for row, told_apart in zip(networks, sure, strict=True) if told_apart]
+    significant = surely_better([row.seeds for row in networks], predictor_score, scale)
+    if any(significant):
+        better = [row for row, is_better in zip(networks, significant, strict=True) if is_better]
         return Separation("separates", predictor, better)
-    ahead = [row for row in networks if beats(row.median, level, scale)]
+    ahead = [row for row in networks if beats(row.median, predictor_score, scale)]
     if not ahead:
         return Separation("saturated", predictor)
     return Separation("open", predictor, why=_why_undecided(ahead[0], predictor, len(networks)))
 
 
 def _why_undecided(row: Row, predictor: Row, networks: int) -> str:
-    """Return why a row whose median is better than a predictor's score is not told apart from it."""
+    """Return why a row whose median beats a predictor's score is not significantly better."""
     wins = seeds_better(row.seeds, predictor.mean or 0.0, row.scale)
-    least = fewest_seeds(networks)
-    more = f"; one network of {networks} is told apart by {least} seeds or more" if row.seed_count < least else ""
+    needed = fewest_seeds(networks)
+    needed_text = (
+        f"; one network of {networks} is told apart by {needed} seeds or more" if row.seed_count < needed else ""
+    )
     return (
         f"{wins} of {row.seed_count} seeds of {row.label} beat the best trivial predictor, {predictor.title} at "
-        f"{plain(predictor.mean)}: too few to say that most seeds would{more}."
+        f"{plain(predictor.mean)}: too few to say that most seeds would{needed_text}."
     )
 
 

@@ -1,4 +1,4 @@
-"""How the values of a board are written, the same in every view."""
+"""Formatting of a board's values, the same in every view."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from longwave.platform.boards.verification import UNTRUSTED
 from longwave.platform.statistics.stats import Estimate, arrow
 
 DASH = "—"
-"""What stands where there is no value. Missing is not zero."""
+"""Text for a missing value, which is not zero."""
 DIGITS = 8
-"""Of a row's name in a table: enough to tell the rows of a store apart."""
+"""Digits of a row's name in a table: enough to distinguish the rows of a store."""
 NONE = "none"
-"""What stands where something was counted and is 0."""
+"""Text for a count of 0."""
 DIVERGED = "diverged"
 WORSE = "†"
-"""Stands behind a number where a trivial predictor is better."""
+"""Mark after a number if a trivial predictor is better."""
 MINUS = str.maketrans("-", "−")
 
 
 def plain(value: Any) -> str:
-    """Return any value as text: numbers with four digits, counts in full, a list by semicolons, a dash for nothing."""
+    """Return any value as text: floats with four digits, integers in full, lists joined by semicolons, a dash for
+    none."""
     if value is None or value in ("", [], (), {}):
         return DASH
     if isinstance(value, bool):
@@ -46,9 +47,8 @@ def measured(row: Row) -> str:
 
 
 def shown(mean: float | None, std: float | None, power: int = 0) -> str:
-    """Return ``mean ± std`` with two digits of std and as many decimals in the mean; a dash for no mean.
-
-    Both in units of a power of ten.
+    """Return ``mean ± std`` in units of ``10 ** power``: two digits of std, as many decimals of the mean; a dash for
+    none.
     """
     if mean is None:
         return DASH
@@ -67,7 +67,7 @@ def span(low: int | None, high: int | None) -> str:
 
 
 def rank(row: Row) -> str:
-    """Return the range of a row's ranks, or that it is untrusted, and has none."""
+    """Return the range of a row's ranks, or ``untrusted``."""
     return UNTRUSTED if row.untrusted else span(row.rank_low, row.rank_high)
 
 
@@ -89,10 +89,7 @@ def duration(seconds: float | None) -> str:
 
 
 def result(row: Row, power: int = 0) -> str:
-    """Return ``mean ± std (n)`` of the seeds that ended ok, or the state it is in; see ``counted``.
-
-    In units of a power of ten.
-    """
+    """Return ``mean ± std (n)`` in units of ``10 ** power``, or the row's state; see ``counted``."""
     if row.mean is None:
         return row.state
     number = shown(row.mean, row.std, power)
@@ -102,7 +99,7 @@ def result(row: Row, power: int = 0) -> str:
 
 
 def counted(row: Row) -> str:
-    """Return how many seeds a mean is of: ``5``, ``4 of 5`` where one diverged, ``5, untrusted`` of an imported row."""
+    """Return the number of seeds in a mean: ``5``, ``4 of 5`` if one diverged, ``5, untrusted`` for an imported row."""
     return (f"{row.n} of {row.seed_count}" if row.diverged else str(row.n)) + (
         f", {UNTRUSTED}" if row.untrusted else ""
     )
@@ -111,13 +108,13 @@ def counted(row: Row) -> str:
 def median(row: Row, power: int = 0, interval: bool = True) -> str:
     """Return the median over all seeds with its interval: ``0.0121 [0.0117, 0.0128]``, ``diverged [0.2, diverged]``.
 
-    Of a trivial predictor or a published number it is that number. The level stands behind the interval where it is not
-    94 to 95 %. The ends are in the order of the metric's numbers.
+    For a trivial predictor or a published number it is that number. The level follows the interval if it is not 94 to
+    95 %. Of the ends, the smaller number comes first.
 
     Args:
         row: The row.
-        power: Of ten, in units of which numbers are written; see ``column_power``.
-        interval: Whether it has its interval.
+        power: Numbers are in units of ``10 ** power``; see ``column_power``.
+        interval: Whether to add the interval.
     """
     if row.kind != "reproduced":
         return DASH if row.mean is None else number_text(row.mean) if not power else three_digits(row.mean, power)
@@ -131,14 +128,14 @@ def median(row: Row, power: int = 0, interval: bool = True) -> str:
     if not interval or row.median_level is None or row.median_best is None:
         return middle
     low, high = (best, worst) if row.goal == "min" else (worst, best)
-    rare = "" if 0.935 <= row.median_level < 0.955 else f" ({100 * row.median_level:.3g} %)"
-    return f"{middle} [{low}, {high}]{rare}"
+    level = "" if 0.935 <= row.median_level < 0.955 else f" ({100 * row.median_level:.3g} %)"
+    return f"{middle} [{low}, {high}]{level}"
 
 
 def marked_median(row: Row, power: int = 0, interval: bool = True) -> str:
-    """Return the median, and † where a trivial predictor is better; see ``median``."""
-    middle, space, rest = median(row, power, interval).partition(" ")
-    return f"{middle}{WORSE * bool(row.loses_to)}{space}{rest}"
+    """Return the median, with † if a trivial predictor is better; see ``median``."""
+    middle, space, interval_text = median(row, power, interval).partition(" ")
+    return f"{middle}{WORSE * bool(row.loses_to)}{space}{interval_text}"
 
 
 def share(row: Row) -> str:
@@ -162,7 +159,7 @@ def seeds(row: Row) -> str:
 
 
 def searched(row: Row) -> str:
-    """Return how many trials the search drew, how many of them it trained whole, and how many diverged, if any.
+    """Return how many trials the search drew, trained to the last epoch, and lost to divergence.
 
     ``32 drawn, 2 whole, 1 diverged``; ``none`` without a search.
     """
@@ -173,12 +170,12 @@ def searched(row: Row) -> str:
 
 
 def optimism(row: Row) -> str:
-    """Return how much worse the median retraining is than the search score: ``× 1.31``, or a dash."""
+    """Return the error of the median retraining over that of the search score: ``× 1.31``, or a dash."""
     return DASH if row.optimism is None else f"× {_factor(row.optimism)}"
 
 
 def at_edge(row: Row) -> str:
-    """Return which numbers of a row lie at an edge of what was searched; ``none``, or a dash where that is not known.
+    """Return which parameters of a row are at an edge of their search range; ``none``, or a dash if unknown.
 
     ``lr at the high end of 0.0001 to 0.1``.
     """
@@ -191,26 +188,32 @@ def protocol(row: Row) -> str:
 
 
 def protocol_parts(row: Row) -> list[str]:
-    """Return the recipe, how the training differs from it, what else does, what makes printed numbers others'; and how
-    the settings were searched. Nothing of what was not retrained here.
+    """Return the recipe, departures from it, known differences, differences from published numbers, and how the
+    settings were searched; nothing for rows that were not retrained here.
     """
     if row.kind != "reproduced":
         return []
     recipe = _recipe(row.recipe)
-    known = f"{len(row.known)} known difference{'s' if len(row.known) > 1 else ''}: {'; '.join(row.known)}"
+    known_text = f"{len(row.known)} known difference{'s' if len(row.known) > 1 else ''}: {'; '.join(row.known)}"
     stated = {recipe, *row.departures, *row.known}
-    others = [(number, [d for d in number["departures"] if d not in stated]) for number in row.published]
-    printed = [f"beside {number['printed']}: {', '.join(theirs)}" for number, theirs in others if theirs]
-    return [recipe, *row.departures, *([known] if row.known else []), *printed, *row.ways]
+    differences = [(number, [d for d in number["departures"] if d not in stated]) for number in row.published]
+    printed = [
+        f"beside {number['printed']}: {', '.join(listed_differences)}"
+        for number, listed_differences in differences
+        if listed_differences
+    ]
+    return [recipe, *row.departures, *([known_text] if row.known else []), *printed, *row.ways]
 
 
 def _recipe(source: str) -> str:
-    """Return how a recipe is named: ``recipe of LEM, Table 4``, ``recipe ours, ...``."""
-    first = source.partition(" ")[0]
+    """Return the name of a recipe: ``recipe of LEM, Table 4``, ``recipe ours, ...``."""
+    first_word = source.partition(" ")[0]
     if not source:
         return "recipe not recorded"
     return (
-        f"recipe {source}" if first.strip(",:;") == "ours" else f"recipe{':' if first[-1] == ':' else ' of'} {source}"
+        f"recipe {source}"
+        if first_word.strip(",:;") == "ours"
+        else f"recipe{':' if first_word[-1] == ':' else ' of'} {source}"
     )
 
 
@@ -220,44 +223,46 @@ def published(row: Row) -> str:
 
 
 def verdicts(row: Row) -> str:
-    """Return how a row stands to each published number, in short: ``better (0.22)``; see ``judged`` for the whole."""
+    """Return the verdict on each published number, in short: ``better (0.22)``; see ``judged`` for more."""
     numbers = row.published if row.kind == "reproduced" else ()
     short = [f"{n['verdict']}" + (f" ({_factor(n['ratio'])})" if n["ratio"] is not None else "") for n in numbers]
     return "; ".join(short) or DASH
 
 
 def lost(row: Row) -> list[str]:
-    """Return ``loses to ridge(32)`` where a trivial predictor is better than the row's median, else nothing."""
+    """Return ``loses to ridge(32)`` if a trivial predictor is better than the row's median, else nothing."""
     return [f"loses to {row.loses_to}"] if row.loses_to else []
 
 
 def quoted(number: Mapping[str, Any]) -> str:
-    """Return a published number, with the digits in print, its statistic and all its sources."""
-    of = f" of {number['n']}" if number["n"] else ""
+    """Return a published number with its digits in print, statistic and sources."""
+    count = f" of {number['n']}" if number["n"] else ""
     sources = dict.fromkeys(source.partition(" (")[0].replace(", ", " ", 1) for source in number["sources"])
-    return f"{in_print(number)} ({number['statistic']}{of}, {', '.join(sources)})"
+    return f"{in_print(number)} ({number['statistic']}{count}, {', '.join(sources)})"
 
 
 def in_print(number: Mapping[str, Any]) -> str:
-    """Return a published number with the digits in print, and its deviation."""
+    """Return a published number with its digits in print and its standard deviation."""
     return f"{number['printed']}" + (f" ± {plain(number['std'])}" if number["std"] else "")
 
 
 def judged(number: Mapping[str, Any]) -> str:
     """Return the verdict on a published number: ``reproduced: error ratio 1.09 (1.06–1.12)``.
 
-    The ratio is our error over the printed one, with its 90 % interval. Undecided ones say what would settle it.
+    The ratio is our error over the published one, with its 90 % interval. If undecided, it adds what would settle it.
     """
     return ": ".join(filter(None, (number["verdict"], weighed(number))))
 
 
 def weighed(number: Mapping[str, Any]) -> str:
-    """Return what stands behind a verdict: ``error ratio 1.09 (1.06–1.12)``."""
-    return "; ".join(filter(None, (f"error ratio {of}" if (of := ratio(number)) else "", hint(number))))
+    """Return the evidence for a verdict: ``error ratio 1.09 (1.06–1.12)``."""
+    return "; ".join(
+        filter(None, (f"error ratio {error_ratio}" if (error_ratio := ratio(number)) else "", hint(number)))
+    )
 
 
 def hint(number: Mapping[str, Any]) -> str:
-    """Return what would settle an undecided verdict, or that nothing of ours does; empty for the others."""
+    """Return what would settle an undecided verdict, or that more seeds cannot; empty for the others."""
     if number["verdict"] != "undecided":
         return ""
     why = str(number["why"]).rstrip(".")
@@ -265,7 +270,7 @@ def hint(number: Mapping[str, Any]) -> str:
 
 
 def ratio(number: Mapping[str, Any]) -> str:
-    """Return our error over the printed one with its 90 % interval: ``1.09 (1.06–1.12)``; empty for none."""
+    """Return our error over the published one with its 90 % interval: ``1.09 (1.06–1.12)``; empty without a ratio."""
     if number["ratio"] is None:
         return ""
     ends = [number["ratio_low"], number["ratio_high"]]
@@ -273,14 +278,14 @@ def ratio(number: Mapping[str, Any]) -> str:
 
 
 def _factor(value: float) -> str:
-    """Return a factor with three digits, from 100 on in full, below 0.1 with two."""
+    """Return a factor with three digits; with two below 0.1, and without decimals from 100 on."""
     if value < 0.1:
         return f"{value:.2g}"
     return f"{value:,.{2 if value < 10 else 1 if value < 100 else 0}f}"
 
 
-def listed(names: Sequence[str], most: int = 4) -> str:
+def listed(names: Sequence[str], limit: int = 4) -> str:
     """Return names as a list in a sentence."""
-    if len(names) > most:
-        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    if len(names) > limit:
+        return f"{', '.join(names[:limit])} and {len(names) - limit} more"
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

@@ -1,4 +1,4 @@
-"""Which imported trainings count: those of bundles that the reader or the package trusts. No other does."""
+"""Which imported trainings count: only those of bundles that the reader or the package trusts."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from longwave.platform.records.group import Group
 SHIPPED = Path(__file__).with_suffix(".txt")
 """Names of bundles that the package trusts, each with the SHA-256 of its file."""
 LEAST_DIGITS = 8
-"""Of a bundle's name, to name it by its beginning: a shorter one would soon name another, too."""
+"""Fewest digits that may abbreviate a bundle's name; fewer would soon be ambiguous."""
 RANKED = ("ok", "diverged")
-"""Ends of a training that medians and ranks count."""
+"""Outcomes of a training that count in medians and ranks."""
 
 
 @cache
 def shipped(file: Path = SHIPPED) -> Mapping[str, str]:
-    """Return the names of the bundles that the package trusts, and for each the SHA-256 of its file.
+    """Return the names of the bundles that the package trusts, with the SHA-256 of their files.
 
     Raises:
         ConfigError: A line of the list is not two SHA-256.
@@ -39,36 +39,36 @@ def shipped(file: Path = SHIPPED) -> Mapping[str, str]:
 
 
 def resolve_trust(names: Sequence[str], bundles: Collection[str]) -> tuple[str, ...]:
-    """Return the full names of the bundles that ``names`` begin, given those of all bundles in the store.
+    """Return the full names of the bundles that ``names`` abbreviate, among those of all bundles in the store.
 
     Raises:
-        ConfigError: A name has fewer than ``LEAST_DIGITS`` digits, or begins the name of no bundle, or of several.
+        ConfigError: A name has fewer than ``LEAST_DIGITS`` digits, or fits no bundle, or several.
     """
-    known = ", ".join(sorted(bundle[:12] for bundle in bundles if bundle not in shipped())) or "none"
-    full = []
+    available = ", ".join(sorted(bundle[:12] for bundle in bundles if bundle not in shipped())) or "none"
+    resolved = []
     for name in names:
         if not re.fullmatch(f"[0-9a-f]{{{LEAST_DIGITS},64}}", name):
             raise ConfigError(
                 f"--trust takes a bundle's name, or its first {LEAST_DIGITS} hex digits or more, got {name!r}. Bundles "
-                f"here: {known}."
+                f"here: {available}."
             )
         matching = [bundle for bundle in bundles if bundle.startswith(name)]
         if len(matching) != 1:
-            n = len(matching)
-            why = f"begins the names of {n} bundles: give more digits" if n else "is not a bundle imported here"
-            raise ConfigError(f"--trust {name} {why}. Bundles here: {known}.")
-        full += matching
-    return tuple(full)
+            count = len(matching)
+            why = f"begins the names of {count} bundles: give more digits" if count else "is not a bundle imported here"
+            raise ConfigError(f"--trust {name} {why}. Bundles here: {available}.")
+        resolved += matching
+    return tuple(resolved)
 
 
 @dataclass(frozen=True)
 class RowTrust:
-    """What of a row counts on a board.
+    """Which retrainings of a row count on a board.
 
     Attributes:
-        group: Its retrainings that count; of an untrusted row all.
-        untrusted_runs: Ids of those that were imported and that nobody trusts.
-        untrusted: Whether nothing else speaks for it: it is shown, and ranked with nobody.
+        group: Its retrainings that count; all of an untrusted row.
+        untrusted_runs: Ids of those that were imported from bundles that nobody trusts.
+        untrusted: Whether nothing else supports the row: it is shown, but not ranked.
     """
 
     group: Group
@@ -77,7 +77,7 @@ class RowTrust:
 
     @property
     def level(self) -> str:
-        """How far its numbers are verified; see ``verification``."""
+        """To what extent its numbers are verified; see ``verification``."""
         group = self.group
         bundles = [group.came[run] for run in self.untrusted_runs] if self.untrusted else []
         aside = 0 if self.untrusted else len(self.untrusted_runs)
@@ -85,9 +85,8 @@ class RowTrust:
 
 
 def trust_in(group: Group, trust: Sequence[str]) -> RowTrust:
-    """Return what of a group counts: trainings that were made here, or came in a bundle that is trusted.
-
-    The row is untrusted where none of these ended but re-runs none of which fell inside.
+    """Return which trainings of a group count: those made here or imported from a trusted bundle. The row is untrusted
+    if none of these ended, apart from re-runs of which none fell inside its interval.
 
     Args:
         group: The group.

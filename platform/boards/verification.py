@@ -1,4 +1,4 @@
-"""How far a row's numbers have been verified on this machine. Pure."""
+"""To what extent a row's numbers have been verified on this machine. Pure."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ MEANING = (
     "trained here are not counted."
 )
 SHORT = 12
-"""Digits of a bundle's name that are shown."""
+"""Digits shown of a bundle's name."""
 
 
 def verification(checks: Sequence[bool], reruns: Sequence[str], bundles: Sequence[str] = (), aside: int = 0) -> str:
     """Return the level of a row.
 
-    Re-runs that others made and sent are claims like any other: only those made here are counted.
+    Only re-runs made here count, because imported ones are claims too.
 
     Args:
-        checks: Of its retrainings that were imported and count, whether every check of them passed.
-        reruns: How re-runs made here stood to it: ``inside``, ``outside``, or ``undecided``, which verifies nothing: so
-            are those inside an interval too wide to miss.
-        bundles: Of an untrusted row, the names of those that it came in.
-        aside: Imported retrainings of a row that was trained here, which do not count.
+        checks: Whether all checks passed, for each imported retraining that counts.
+        reruns: Results of re-runs made here: ``inside``, ``outside``, or ``undecided``, which verifies nothing, as when
+            the interval is too wide to miss.
+        bundles: Names of the bundles that an untrusted row came from.
+        aside: Number of imported retrainings that do not count, in a row that was trained here.
 
     Returns:
         ``trained here``, ``schema-checked``: some were imported and every check passed, ``claimed``: some were
         imported although a check raised a flag; or what re-runs here gave: ``re-run once``, ``re-run 3 times, 1
-        outside its interval``, ``re-run once, claimed with flags``. Before it, of an untrusted row: ``untrusted, of
-        3f9c12ab77d0``; behind it ``20 imported and untrusted``.
+        outside its interval``, ``re-run once, claimed with flags``. Untrusted rows begin with ``untrusted, of
+        3f9c12ab77d0``; with ``aside`` it ends with ``20 imported and untrusted``.
     """
     level = CLAIMED if not all(checks) else CHECKED if checks else HERE
     inside, outside = reruns.count("inside"), reruns.count("outside")
@@ -46,6 +46,6 @@ def verification(checks: Sequence[bool], reruns: Sequence[str], bundles: Sequenc
         level = f"re-run {'once' if n == 1 else f'{n} times'}{flags}" + (
             f", {outside} outside its interval" if outside else ""
         )
-    came = " and ".join(sorted({name[:SHORT] for name in bundles}))
+    origin = " and ".join(sorted({name[:SHORT] for name in bundles}))
     untrusted = f"{aside} imported and untrusted" if aside else ""
-    return ", ".join(filter(None, (f"{UNTRUSTED}, of {came}" if came else "", level, untrusted)))
+    return ", ".join(filter(None, (f"{UNTRUSTED}, of {origin}" if origin else "", level, untrusted)))

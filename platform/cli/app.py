@@ -1,4 +1,4 @@
-"""Commands that are imported when they are asked for, and the options that several of them take."""
+"""Commands that are imported on first use, and options that several of them share."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from longwave.platform.render.export import Format
 
 
 class LazyCommand(typer.core.TyperCommand):
-    """A command whose module is imported once it is run, or its own help is asked for: its group's help is instant.
+    """A command whose module is imported when it runs or shows its help, so that the group's help is instant.
 
     Args:
-        name: As it is typed.
-        target: Where its function is, ``"rows:show_row"`` in this package.
+        name: Name of the command.
+        target: Its module and function in this package: ``"rows:show_row"``.
         help: The function's first line.
     """
 
@@ -28,22 +28,22 @@ class LazyCommand(typer.core.TyperCommand):
         self.target = target
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Return the context of the command itself."""
+        """Return the context of the imported command."""
         return self.load().make_context(info_name, args, parent, **extra)
 
     def load(self) -> Any:
-        """Return the command itself."""
+        """Import the command and return it."""
         file, _, function = self.target.partition(":")
-        one = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-        one.command(self.name)(getattr(import_module(f"longwave.platform.cli.{file}"), function))
-        return typer.main.get_command(one)
+        wrapper = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+        wrapper.command(self.name)(getattr(import_module(f"longwave.platform.cli.{file}"), function))
+        return typer.main.get_command(wrapper)
 
 
 class CommandGroup(typer.core.TyperGroup):
-    """Commands on things of one kind.
+    """A group of commands.
 
     Args:
-        name, help: Of the group.
+        name, help: Name and help of the group.
         default: The command whose name may be left out: ``longwave tasks enso``.
     """
 
@@ -52,9 +52,9 @@ class CommandGroup(typer.core.TyperGroup):
         self.default = default
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take what begins with no command of its own as what the default one is asked."""
-        own = not self.default or (args[:1] and (args[0] in self.commands or args[0] in ("--help", "-h")))
-        return super().parse_args(ctx, args if own else [self.default, *args])
+        """Pass arguments that do not begin with a command to the default command."""
+        has_command = not self.default or (args[:1] and (args[0] in self.commands or args[0] in ("--help", "-h")))
+        return super().parse_args(ctx, args if has_command else [self.default, *args])
 
 
 StoreOption = Annotated[

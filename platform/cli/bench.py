@@ -1,4 +1,4 @@
-"""Commands that measure this machine: bench sweep, kernels, data, board."""
+"""Commands that measure this machine: bench sweep, kernels, data and board."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from longwave.platform.render.terminal import show_waiting
 
 
 class Device(StrEnum):
-    """Where to measure."""
+    """Device to measure on."""
 
     cpu = "cpu"
     cuda = "cuda"
@@ -42,7 +42,9 @@ def measure_sweeps(
 
     Example: longwave bench sweep --members 8 --hidden 64 --trials 0
     """
-    from longwave.platform.bench.outside import measure_outside  # SQLAlchemy, which the other benches do without
+    from longwave.platform.bench.outside import (
+        measure_outside,
+    )  # imports SQLAlchemy, which the other benchmarks do not need
 
     with show_waiting("Measuring"):
         measured = sweep_benchmark(model, members, repeats, hidden)
@@ -105,7 +107,7 @@ def measure_boards(
 
     Example: longwave bench board
     """
-    from longwave.platform.bench.board import board_benchmark  # SQLAlchemy again
+    from longwave.platform.bench.board import board_benchmark  # imports SQLAlchemy
 
     with show_waiting("Measuring"):
         measured = board_benchmark(runs, repeats)

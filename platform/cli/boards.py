@@ -1,4 +1,4 @@
-"""Commands about boards: board, compare, budget."""
+"""Commands for boards: board, compare and budget."""
 
 from __future__ import annotations
 
@@ -73,41 +73,43 @@ def show_boards(
     Example: longwave board fitzhugh_nagumo --format markdown
     """
     try:
-        with Store(store_url(store), create=False) as known:
-            check_task_names(known, tasks or [])
-            families, tasks = _of_family(known, family, tasks or [])
+        with Store(store_url(store), create=False) as open_store:
+            check_task_names(open_store, tasks or [])
+            families, tasks = _of_family(open_store, family, tasks or [])
             pool = Pool(model_keys(models), min_seeds, families, trust or ())
-            one = tasks[0] if len(tasks) == 1 else None
-            chosen = [row for row in read_board(known, one, pool) if not tasks or row.task in tasks]
+            only_task = tasks[0] if len(tasks) == 1 else None
+            shown = [row for row in read_board(open_store, only_task, pool) if not tasks or row.task in tasks]
     except NoStoreError:
         if any((store, models, family, min_seeds, trust)):
             raise
-        pool, one = EVERYBODY, tasks[0] if tasks and len(tasks) == 1 else None
-        chosen = _shipped_rows(tasks or [])
+        pool, only_task = EVERYBODY, tasks[0] if tasks and len(tasks) == 1 else None
+        shown = _shipped_rows(tasks or [])
     if figure:
-        diagram.save(diagram.diagram(overviews(chosen)[0]), figure, str(pool))
+        diagram.save(diagram.diagram(overviews(shown)[0]), figure, str(pool))
         typer.echo(f"Figure: {figure}", err=True)
-    if rows or (rows is None and (one or format is Format.json)):
+    if rows or (rows is None and (only_task or format is Format.json)):
         options = render_board.BoardOptions(notes, every, [key.strip() for key in columns.split(",") if key.strip()])
-        render_board.print_boards(chosen, pool, format, options)
+        render_board.print_boards(shown, pool, format, options)
     else:
-        print_overviews(chosen, pool, format, saturated, numbers)
+        print_overviews(shown, pool, format, saturated, numbers)
 
 
 def _shipped_rows(tasks: Sequence[str]) -> list[Row]:
-    """Return the rows of the edition that ships, of some tasks or of all, and say that it is shown.
+    """Return the rows of the shipped edition, for some tasks or all, and print a note that it is shown.
 
     Raises:
-        ConfigError: It has no board of a task.
+        ConfigError: It has no board for a task.
     """
     from longwave.platform.editions.shipped import read_shipped, rows_of
 
     edition = read_shipped()
     rows = rows_of(edition)
-    known = {row.task for row in rows}
-    if unknown := [task for task in tasks if task not in known]:
+    tasks_with_rows = {row.task for row in rows}
+    if unknown := [task for task in tasks if task not in tasks_with_rows]:
         raise ConfigError(
-            did_you_mean("board", unknown[0], known, f"{edition.title} is included: make your own with a sweep.")
+            did_you_mean(
+                "board", unknown[0], tasks_with_rows, f"{edition.title} is included: make your own with a sweep."
+            )
         )
     typer.echo(
         f"There is no store yet. This is {edition.title}, which ships with Longwave. Make a board of your own with: "
@@ -142,9 +144,9 @@ def compare_models(
 
     Example: longwave compare lem lstm
     """
-    with Store(store_url(store), create=False) as known:
-        check_task_names(known, [task] if task else [])
-        rows = read_board(known, task, Pool(trust=trust or ()))
+    with Store(store_url(store), create=False) as open_store:
+        check_task_names(open_store, [task] if task else [])
+        rows = read_board(open_store, task, Pool(trust=trust or ()))
         first, second = (compare.resolve(rows, name) for name in (a, b))
     print_comparison(compare.compare(rows, first, second, margin), format)
 
@@ -164,41 +166,43 @@ def show_budget(
 
     Example: longwave budget fitzhugh_nagumo
     """
-    with Store(store_url(store), create=False) as known:
-        check_task_names(known, tasks or [])
-        families, tasks = _of_family(known, family, tasks or [])
-        rows = read_board(known, pool=Pool(model_keys(models), families=families, trust=trust or ()))
-        curves = search_curves(known, [row for row in rows if not tasks or row.task in tasks])
+    with Store(store_url(store), create=False) as open_store:
+        check_task_names(open_store, tasks or [])
+        families, tasks = _of_family(open_store, family, tasks or [])
+        rows = read_board(open_store, pool=Pool(model_keys(models), families=families, trust=trust or ()))
+        curves = search_curves(open_store, [row for row in rows if not tasks or row.task in tasks])
     print_budgets(curves, format)
 
 
 def _of_family(store: Store, family: str | None, tasks: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
-    """Return the families of models to rank alone, and the tasks to show: a family is of the one or of the other.
+    """Return the model families to rank and the tasks to show; ``family`` is either of models or of tasks.
 
     Raises:
-        ConfigError: The store knows no model and no task of that family, or it has none of the tasks named.
+        ConfigError: The store has no model or task of that family, or a task is not of that family.
     """
     if family is None:
         return (), list(tasks)
-    from longwave.platform.about import write_catalogue  # with it comes torch
+    from longwave.platform.about import write_catalogue  # imports torch
 
     write_catalogue(store)
-    families = {known.family for known in store.catalogue()}
+    families = {entry.family for entry in store.catalogue()}
     family = find_family(family, families)
-    of = [known for known in store.catalogue() if known.family == family]
-    if not of:
+    members = [entry for entry in store.catalogue() if entry.family == family]
+    if not members:
         raise ConfigError(did_you_mean("family with results", family, families, "List all with: longwave models"))
-    if of[0].kind == "model":
+    if members[0].kind == "model":
         return (family,), list(tasks)
-    mine = sorted({known.name for known in of} & set(store.tasks()))
-    if outside := sorted(set(tasks) - set(mine)):
-        raise ConfigError(f"{outside[0]} is not in the task family {family}: {', '.join(mine) or 'none has results'}.")
-    return (), list(tasks) or mine
+    of_this_family = sorted({entry.name for entry in members} & set(store.tasks()))
+    if outside := sorted(set(tasks) - set(of_this_family)):
+        raise ConfigError(
+            f"{outside[0]} is not in the task family {family}: {', '.join(of_this_family) or 'none has results'}."
+        )
+    return (), list(tasks) or of_this_family
 
 
 def check_task_names(store: Store, requested: Sequence[str]) -> None:
     """Raise ConfigError for a task that does not exist or has no retrainings."""
     for name in set(requested) - set(trained := store.tasks()):
-        if name not in (known := {*list_names(TASKS), *trained}):
-            raise ConfigError(did_you_mean("task", name, known, "List all with: longwave tasks", trained))
+        if name not in (names := {*list_names(TASKS), *trained}):
+            raise ConfigError(did_you_mean("task", name, names, "List all with: longwave tasks", trained))
         raise ConfigError(f"No retrainings of {name} are stored yet. Run a sweep with: longwave sweep run FILE")

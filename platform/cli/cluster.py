@@ -50,8 +50,8 @@ def submit_sweep(
         if redacted(text) != text:
             advice = "Everyone on the cluster can read a job's command. Leave it out, and write it to ~/.pgpass there"
             raise ConfigError(f"{redacted(text)} contains a password. {advice}.")
-    for name, given in (("--ray", options.ray is not None), ("--here", options.here)):
-        if given:
+    for name, is_set in (("--ray", options.ray is not None), ("--here", options.here)):
+        if is_set:
             raise ConfigError(f"sweep submit runs on the cluster at --address: leave out {name}.")
     if ship is not None and not ship.is_dir():
         raise ConfigError(f"--ship must be a folder, got {ship}.")
@@ -60,11 +60,11 @@ def submit_sweep(
     with show_waiting("Checking plugins"):
         check_plugins(checked)
     with show_waiting("Sending"):
-        texts, more = shipped_plugins(file, checked)
+        texts, plugin_words = shipped_plugins(file, checked)
         jobs = _jobs_client(address)
-        job, new = jobs.submit(file, checked.name, [*words, *more], ship, not installed, texts)
-    again = f"longwave sweep logs {checked.name} --address {address}"
-    typer.echo(f"{job}: {'submitted' if new else 'already running'}. Follow it with: {again} --follow")
+        job, is_new = jobs.submit(file, checked.name, [*words, *plugin_words], ship, not installed, texts)
+    logs_command = f"longwave sweep logs {checked.name} --address {address}"
+    typer.echo(f"{job}: {'submitted' if is_new else 'already running'}. Follow it with: {logs_command} --follow")
     return _follow_job(jobs, job, True) if wait else 0
 
 

@@ -1,4 +1,4 @@
-"""The commands of ``longwave``: the words of each, its function, and the first sentence of its help."""
+"""The commands of ``longwave``: their names, functions, and first sentences of help."""
 
 from __future__ import annotations
 

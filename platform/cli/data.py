@@ -1,4 +1,4 @@
-"""Commands for data sets: data fetch, data list."""
+"""Commands for data sets: data fetch and data list."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _task_line(task: TaskSpec) -> dict[str, str]:
 
 @contextmanager
 def _progress_bar() -> Iterator[OnProgress]:
-    """Show a bar for what was reported last, on a terminal; it vanishes at the end."""
+    """Show a progress bar for the latest report on a terminal, and remove it at the end."""
     console = Terminal(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[size]}"), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:

@@ -1,4 +1,4 @@
-"""The command that examines the installation: doctor."""
+"""The command that checks the installation: doctor."""
 
 from __future__ import annotations
 
@@ -28,9 +28,8 @@ def examine_installation(
 
     It ends within ten seconds: a check that has not finished by then is slow.
 
-    With --repair, write *** over possible passwords in older records, in the store itself. A SQLite store in
-    which there is none, or which is damaged, is saved in a new one, as far as it is right: the old file stays as it
-    is. Exits with 1 if any rows were lost.
+    With --repair, overwrite possible passwords in the store with ***. If a SQLite store has none, or is damaged,
+    its intact records are saved in a new store, and the old file is not changed. Exits with 1 if any rows were lost.
 
     Example: longwave doctor
     """
@@ -41,12 +40,12 @@ def examine_installation(
     print_findings(findings)
     if any(finding.good is None for finding in findings):
         sys.stdout.flush()
-        os._exit(1)  # an end of Python would abort a thread that is busy in C++
+        os._exit(1)  # a normal exit would abort a check's thread that is busy in C++
     return 0 if all(finding.good for finding in findings) else 1
 
 
 def _repair_store(store: str | None, repair: bool, to: Path | None) -> int:
-    from longwave.platform.storage.database import Database  # the doctor is to run where SQLAlchemy does not
+    from longwave.platform.storage.database import Database  # the doctor must run without SQLAlchemy
     from longwave.platform.storage.integrity import find_damage_at
     from longwave.platform.storage.repair import repair_store
     from longwave.platform.storage.secrets import remove_secrets
@@ -57,17 +56,17 @@ def _repair_store(store: str | None, repair: bool, to: Path | None) -> int:
         raise ConfigError("--to goes with --repair, and with a store that is a SQLite file.")
     in_place = head != "sqlite" or (to is None and Path(file).is_file() and not find_damage_at(url))
     if in_place:
-        with terminal.show_waiting("Looking for passwords"), Database(url, create=False) as known:
-            removed = remove_secrets(known)
+        with terminal.show_waiting("Looking for passwords"), Database(url, create=False) as open_store:
+            removed = remove_secrets(open_store)
         if removed or head != "sqlite":
             terminal.print_line(f"Passwords removed from {removed} texts of the store.")
             return 0
     with terminal.show_waiting("Saving what is readable"):
         saved = repair_store(Path(file), to)
-        with Database(f"sqlite:///{saved.file}") as new:
-            removed = remove_secrets(new)
+        with Database(f"sqlite:///{saved.file}") as repaired:
+            removed = remove_secrets(repaired)
     print_repaired(saved)
     if removed:
-        old = "The old file still contains them: delete it once the new one is in use"
-        terminal.print_line(f"Passwords removed from {removed} texts of the new store. {old}.")
+        advice = "The old file still contains them: delete it once the new one is in use"
+        terminal.print_line(f"Passwords removed from {removed} texts of the new store. {advice}.")
     return 1 if any(table.lost != 0 for table in saved.tables) else 0

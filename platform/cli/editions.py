@@ -40,19 +40,18 @@ def publish_edition(
 ) -> None:
     """Write an edition: all boards in one folder that is never changed later. Open its index.html in a browser.
 
-    It holds the page, JSON with its JSON Schema and Parquet with Croissant of all rows, the sources as BibTeX, the
-    changes, hashes of all files, and the runs themselves in `results/`, in a bundle a sweep. Those of the edition
-    before are taken as they are. With --hub a file a model in `eval_results/` has its scores, for `.eval_results/` of
-    the model's repository there.
+    It contains the page, all rows as JSON with JSON Schema and as Parquet with Croissant, sources as BibTeX, changes,
+    hashes of all files, and the runs in `results/`, one bundle per sweep. Bundles of the previous edition are copied
+    unchanged. With --hub, `eval_results/` has one file of scores per model, for `.eval_results/` of its repository.
 
     Example: longwave publish editions/2 --previous editions/1
     """
     lines: list[str] = []
-    with Store(store_url(store), create=False) as known, show_waiting("Publishing"):
-        write_catalogue(known)
-        made = publish(
+    with Store(store_url(store), create=False) as open_store, show_waiting("Publishing"):
+        write_catalogue(open_store)
+        edition = publish(
             folder,
-            known,
+            open_store,
             title,
             describe()["commit"],
             previous,
@@ -63,8 +62,8 @@ def publish_edition(
             hub=hub or "",
             note=note or "",
         )
-    counts = ", ".join(f"{what} {count}" for what, count in made.counts.items())
-    typer.echo(f"Edition {made.id} ({counts}): {folder / 'index.html'}")
+    counts = ", ".join(f"{what} {count}" for what, count in edition.counts.items())
+    typer.echo(f"Edition {edition.id} ({counts}): {folder / 'index.html'}")
     for line in lines:
         typer.echo(line)
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from longwave.platform.exchange.reading import StageReport
 
 SHOWN = 5
-"""Findings of a kind that are printed; the others are counted."""
+"""Findings of one kind that are printed; the others are counted."""
 
 
 def submit_rows(
@@ -43,10 +43,10 @@ def submit_rows(
     over: Annotated[bool, typer.Option("--over", help="Leave out searches and rows that have not finished.")] = False,
     store: StoreOption = None,
 ) -> int:
-    """Write rows as a bundle for another machine. There, `longwave import` takes it.
+    """Write rows as a bundle for another machine. There, `longwave import` reads it.
 
-    The bundle holds configurations, curves, ends, environments and uncommitted changes. What `import` would reject
-    is not written.
+    The bundle contains configurations, curves, outcomes, environments and uncommitted changes. No bundle is written
+    that `import` would reject.
 
     Example: longwave submit lem.json.xz --task fitzhugh_nagumo
     """
@@ -54,16 +54,18 @@ def submit_rows(
     from longwave.platform.exchange.collect import collect
 
     bundle.check_target(file)
-    with Store(store_url(store), create=False) as known:
-        made = bundle.seal(collect(known, task, row or (), over))
+    with Store(store_url(store), create=False) as open_store:
+        sealed = bundle.seal(collect(open_store, task, row or (), over))
     with show_stages() as report:
-        findings = audit(made, report=report)
+        findings = audit(sealed, report=report)
     if _print_findings(findings):
         step = "Finish the sweeps with: longwave sweep resume NAME. Or submit only what has finished: submit --over"
         typer.echo(f"longwave: No bundle was written. {step}", err=True)
         return 2
-    bundle.write(made, file)
-    print_line(f"Bundle {made.name[:12]}: {len(made.content.rows)} rows, {len(made.content.trials)} trials, in {file}.")
+    bundle.write(sealed, file)
+    print_line(
+        f"Bundle {sealed.name[:12]}: {len(sealed.content.rows)} rows, {len(sealed.content.trials)} trials, in {file}."
+    )
     return 0
 
 
@@ -94,53 +96,55 @@ def import_rows(
         check_is_file(file)
     url = store_url(store)
     if not dry_run:
-        with suppress(NoStoreError), Store(url, create=False) as known:
-            known.check_writable()
+        with suppress(NoStoreError), Store(url, create=False) as open_store:
+            open_store.check_writable()
     if are_shipped(files) and not dry_run and not replay:
-        with Store(url) as known:
-            return _import_shipped(known, files)
+        with Store(url) as open_store:
+            return _import_shipped(open_store, files)
     return _import_foreign(url, files, dry_run, replay)
 
 
 def _import_shipped(store: Store, files: Sequence[Path]) -> int:
     """Import bundles that ship with the package; see ``import_rows``."""
-    trials, new = list_trials(files), 0
+    trials, new_count = list_trials(files), 0
     if not store.have_ended(trials):
         from longwave.platform.exchange import intake
 
         with show_stages() as report:
-            new = intake.import_shipped(store, files, trials, report)
-    print_line(f"{len(files)} bundles of Longwave: {new} trials imported, {len(trials) - new} already known.")
+            new_count = intake.import_shipped(store, files, trials, report)
+    print_line(
+        f"{len(files)} bundles of Longwave: {new_count} trials imported, {len(trials) - new_count} already known."
+    )
     return 0
 
 
 def _import_foreign(url: str, files: Sequence[Path], dry_run: bool, replay: int) -> int:
-    """Import bundles that anybody may have made; see ``import_rows``."""
+    """Import bundles of any origin; see ``import_rows``."""
     from longwave.platform.exchange import intake
 
     with show_stages() as report:
-        bundles = bundle.read_together(files, report)  # a store is made only for what can be read
-        together = join(bundles)
-        trials = [entry.config.id for entry in together.content.trials]
+        bundles = bundle.read_together(files, report)  # read first, so that no store is created for unreadable files
+        joined = join(bundles)
+        trials = [entry.config.id for entry in joined.content.trials]
         with Store(url) as store:
             ends = store.ends_of(trials)
             examined = dry_run or replay > 0 or len(ends) < len(trials)
-            findings = _examine_files(bundles, together, replay, report) if examined else []
-            findings += find_conflicts(together.content.trials, ends)
-            origins = {entry.config.id: one.name for one in bundles for entry in one.content.trials}
+            findings = _examine_files(bundles, joined, replay, report) if examined else []
+            findings += find_conflicts(joined.content.trials, ends)
+            origins = {entry.config.id: file.name for file in bundles for entry in file.content.trials}
             refused = dry_run or _is_rejected(findings)
-            new = 0 if refused else intake.import_bundle(store, together, findings, origins, report)
+            new_count = 0 if refused else intake.import_bundle(store, joined, findings, origins, report)
     if _print_findings(findings):
         typer.echo(f"longwave: {_name(bundles)} is rejected; nothing was imported.", err=True)
         return 2
-    level = f": {_describe_level(together, findings)}" if examined else ""
+    level = f": {_describe_level(joined, findings)}" if examined else ""
     if dry_run:
         print_line(f"{_name(bundles)} can be imported{level}. Nothing was imported.")
         return 0
-    print_line(f"{_name(bundles)}: {new} trials imported, {len(trials) - new} already known{level}.")
-    if new:
-        foreign = [one for one in bundles if one.content.rows and one.name not in shipped()]
-        names = " ".join(f"--trust {one.name[:12]}" for one in foreign)
+    print_line(f"{_name(bundles)}: {new_count} trials imported, {len(trials) - new_count} already known{level}.")
+    if new_count:
+        untrusted = [file for file in bundles if file.content.rows and file.name not in shipped()]
+        names = " ".join(f"--trust {file.name[:12]}" for file in untrusted)
         print_line(f"They are untrusted: ranked after longwave reproduce ROW --keep, or with {names}.")
     return 0
 
@@ -150,7 +154,7 @@ def _name(files: Sequence[File]) -> str:
 
 
 def _describe_level(file: File, flags: Sequence[AuditFinding]) -> str:
-    """Return how far a bundle's rows are verified: all alike, or how many of them flags bear on."""
+    """Return the verification of a bundle's rows: the level of all, or how many are flagged."""
     from longwave.platform.exchange.intake import messages_by_trial
 
     rows = {e.config.id: e.config.row for e in file.content.trials if e.config.phase == "retrain"}
@@ -160,15 +164,15 @@ def _describe_level(file: File, flags: Sequence[AuditFinding]) -> str:
     return "claimed" if flags else "schema-checked"
 
 
-def _examine_files(bundles: Sequence[File], together: File, replay: int, report: StageReport) -> list[AuditFinding]:
-    """Return what checks find against bundles; trials are trained again last."""
+def _examine_files(bundles: Sequence[File], joined: File, replay: int, report: StageReport) -> list[AuditFinding]:
+    """Return the findings of the checks, and then of replayed trials."""
     from longwave.platform.exchange import replay as replays
     from longwave.platform.exchange.audit import audit
 
-    findings = audit(together, bundles, report)
+    findings = audit(joined, bundles, report)
     if replay and not _is_rejected(findings):
         report("Training again", 0, replay)
-        findings += replays.replay(together, replay)
+        findings += replays.replay(joined, replay)
     return findings
 
 
@@ -177,7 +181,7 @@ def _is_rejected(findings: Sequence[AuditFinding]) -> bool:
 
 
 def _print_findings(findings: Sequence[AuditFinding]) -> bool:
-    """Print findings, one a line, and return whether one rejects the bundle."""
+    """Print findings, one per line, and return whether one rejects the bundle."""
     counts: dict[tuple[str, str], int] = {}
     for finding in findings:
         kind = (finding.severity, finding.check)

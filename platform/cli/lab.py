@@ -1,4 +1,4 @@
-"""The command that opens the Lab: dashboard."""
+"""The command ``dashboard``, which opens the Lab."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def open_lab(
         raise ConfigError(f"--address {address} lets other machines see all results. To allow that, add: --public")
     _check_free(address, port)
     url = store_url(store)
-    with suppress(NoStoreError):  # the Lab says what makes one
+    with suppress(NoStoreError):  # without a store the Lab explains how to create one
         Store(url, create=False).close()
     return _serve_lab(address, port, {"LONGWAVE_STORE": url, "LONGWAVE_LOGIN": "yes" if login else ""})
 
 
 def _check_free(address: str, port: int) -> None:
-    """Raise ConfigError if nothing can listen there."""
+    """Raise ConfigError if the port cannot be bound."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -64,36 +64,36 @@ def _check_free(address: str, port: int) -> None:
 
 
 def _serve_lab(address: str, port: int, settings: dict[str, str]) -> int:
-    """Run the Lab until it ends, or is ended; print its address once it answers. Return its exit status.
+    """Run the Lab until it ends or is stopped; print its address once it answers. Return its exit status.
 
     Args:
-        address: Where it listens.
-        port: Where it listens.
-        settings: Variables of its environment.
+        address: IP address to listen on.
+        port: Port to listen on.
+        settings: Additional environment variables.
     """
     folder = Path(__file__).resolve().parents[2] / "dashboard"
     options = _settings_flags(tomllib.loads((folder / "streamlit.toml").read_text(encoding="utf-8")))
     options += [f"--server.address={address}", f"--server.port={port}"]
     command = [sys.executable, "-m", "streamlit", "run", str(folder / "server.py"), *options]
-    here = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)  # nosec B104  # where it is asked, not bound
+    target = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)  # nosec B104  # to connect to, not to bind
     with subprocess.Popen(command, env={**os.environ, **settings}, stdout=subprocess.DEVNULL) as lab:
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda *_: lab.terminate())
         try:
             while lab.poll() is None:
-                if _lab_answers(here, port):
+                if _lab_answers(target, port):
                     shown = f"[{address}]" if ":" in address else address
                     typer.echo(f"The Lab is at http://{shown}:{port}. Stop it with Ctrl-C.")
                     break
                 time.sleep(0.05)
             status = lab.wait()
         finally:
-            lab.terminate()  # a signal to this process alone does not reach it
+            lab.terminate()  # a signal sent only to this process does not reach it
     return status if status >= 0 else 128 - status
 
 
 def _lab_answers(address: str, port: int) -> bool:
-    """Return whether the Lab answers there; its port is taken some seconds before it does."""
+    """Return whether the Lab answers; its port is bound some seconds earlier."""
     connection = HTTPConnection(address, port, timeout=60)
     try:
         connection.request("GET", "/_stcore/health")
@@ -105,7 +105,7 @@ def _lab_answers(address: str, port: int) -> bool:
 
 
 def _settings_flags(settings: dict[str, Any], head: str = "") -> list[str]:
-    """Return Streamlit's settings as its flags; it reads no settings file but those in fixed places."""
+    """Return Streamlit's settings as flags, because it reads settings files only from fixed places."""
     flags = []
     for name, value in settings.items():
         if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Commands that list what there is: models, tasks."""
+"""Commands that list models and tasks."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def show_models(
     if name:
         render_models.print_model(registry.get_model(name), format, kernel, registry.get_task(task) if task else None)
     else:
-        known = registry.cell_models() if family == CELLS else registry.all_models()
-        render_models.print_models(registry.of_family(known, family) if family else list(known.values()), format)
+        models = registry.cell_models() if family == CELLS else registry.all_models()
+        render_models.print_models(registry.of_family(models, family) if family else list(models.values()), format)
 
 
 def show_tasks(
@@ -67,6 +67,6 @@ def show_tasks(
 
 
 def _one_or_family(name: str | None, family: str | None) -> None:
-    """Raise ConfigError where one thing and a family are both asked for."""
+    """Raise ConfigError if both a name and a family are given."""
     if name and family:
         raise ConfigError(f"--family lists a family and {name} shows one. Give either.")

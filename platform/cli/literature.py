@@ -1,4 +1,4 @@
-"""The command about what papers print: published."""
+"""The command ``published``, which lists numbers from papers."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ def list_published(
     Example: longwave published fitzhugh_nagumo
     """
     numbers = published_rows()
-    for kind, requested, here in (("task", task, all_tasks()), ("model", model, all_models())):
-        known = {number[kind] for number in numbers}
-        if requested in here and requested not in known:
+    for kind, requested, registered in (("task", task, all_tasks()), ("model", model, all_models())):
+        on_record = {number[kind] for number in numbers}
+        if requested in registered and requested not in on_record:
             raise ConfigError(
                 f"No published number of the {kind} {requested} is on record. See: longwave {kind}s {requested}"
             )
-        if requested is not None and requested not in known:
-            raise ConfigError(did_you_mean(f"published number of the {kind}", requested, known))
-    chosen = [n for n in numbers if task in (None, n["task"]) and model in (None, n["model"])]
+        if requested is not None and requested not in on_record:
+            raise ConfigError(did_you_mean(f"published number of the {kind}", requested, on_record))
+    selected = [n for n in numbers if task in (None, n["task"]) and model in (None, n["model"])]
     metrics = {name: spec.metric.name for name, spec in all_tasks().items()}
     forms = {name: ("", *spec.printed) for name, spec in all_models().items()}
     with terminal.paging():
-        literature.print_numbers(chosen, metrics, forms, unpaired, format)
+        literature.print_numbers(selected, metrics, forms, unpaired, format)

@@ -1,4 +1,4 @@
-"""The ``longwave`` command: its options, its commands, and one line for whatever goes wrong, of a card one a rule."""
+"""The ``longwave`` command: its options and commands, and one line per error, or per broken rule of a card."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from longwave.platform.variables import check_variables
 INTERRUPTED = 130
 """Exit status after Ctrl-C."""
 GARBAGE = 5_000
-"""New objects after which Python looks for cycles: with its own 700 that takes a tenth of the time to import torch."""
+"""Threshold of Python's garbage collection: the default of 700 adds a tenth to the time of importing torch."""
 LONGEST = 4096
-"""Most characters of an argument: as many as a path can have."""
+"""Maximal length of an argument, that of a path."""
 
 
 PluginsOption = Annotated[
@@ -37,7 +37,7 @@ PluginsOption = Annotated[
 
 
 def _print_version(requested: bool) -> None:
-    """Print which Longwave this is, and end."""
+    """Print the version, and exit."""
     if requested:
         typer.echo(f"longwave {version_of('longwave')}")
         raise typer.Exit
@@ -51,10 +51,10 @@ def start(
 ) -> None:
     """Compare long-memory sequence models: sweeps on Ray, honest boards, one command a row.
 
-    Tables fit the terminal; COLUMNS says another width. In a pipe, without COLUMNS, nothing is left out and each line
-    of a table is one line. Names of models and tasks are taken in any case: LEM, psMNIST, Lorenz-96.
+    Tables fit the terminal; set COLUMNS for another width. In a pipe without COLUMNS, tables are complete, one line per
+    row. Names of models and tasks may have any case: LEM, psMNIST, Lorenz-96.
     """
-    if plugins:  # main.py puts them in front
+    if plugins:  # ``_plugins_first`` has moved them to the front
         from longwave.platform.plugins.known import add_plugin
 
         for path in plugins:
@@ -74,8 +74,8 @@ def _make_application() -> Any:
     for name, help in GROUPS.items():
         application.add_command(CommandGroup(name, help, DEFAULTS.get(name, "")))
     for words, (target, help) in COMMANDS.items():
-        *above, name = words.split()
-        (application.commands[above[0]] if above else application).add_command(LazyCommand(name, target, help))
+        *group, name = words.split()
+        (application.commands[group[0]] if group else application).add_command(LazyCommand(name, target, help))
     return application
 
 
@@ -86,25 +86,25 @@ EXTRAS = {
     "mlflow": "mlflow",
     "psycopg": "postgres",
 }  # fmt: skip
-"""The extra that installs a package which only some commands need."""
+"""Extras that install the packages that only some commands need."""
 app = _make_application()
 
 
 def run_command() -> int:
-    """Run this process's command and return its exit status, as ``main`` does, and let the process end at once."""
+    """Run the command of this process as ``main`` does, and prepare a fast exit; return the exit status."""
     gc.set_threshold(GARBAGE)
     status = main()
-    if "triton" not in sys.modules:  # whose binding prints what a frozen collector leaves, thirty lines
-        gc.freeze()  # else Python looks for cycles in all that was imported, for up to a second and a half
+    if "triton" not in sys.modules:  # with frozen objects its binding prints thirty lines of leak warnings at exit
+        gc.freeze()  # otherwise the final collection over all imports takes up to 1.5 s
     return status
 
 
 def main(arguments: list[str] | None = None, command: Callable[..., Any] | None = None) -> int:
-    """Run one command and return its exit status: 0, 2 for bad input, 128 and its number after a signal.
+    """Run one command and return its exit status: 0, 2 for bad input, 128 plus the number of a signal.
 
     Args:
-        arguments: By default those of the process.
-        command: What takes them; a program beside the package has its own.
+        arguments: Arguments; by default those of the process.
+        command: The command to run; by default ``longwave``.
     """
     try:
         arguments = sys.argv[1:] if arguments is None else arguments
@@ -141,7 +141,7 @@ def main(arguments: list[str] | None = None, command: Callable[..., Any] | None 
 
 
 def _check_arguments(arguments: list[str]) -> None:
-    """Raise ConfigError for what no name, path or address is; it would end deep inside some library."""
+    """Raise ConfigError for arguments that are not valid text, which would otherwise fail deep inside a library."""
     for text in arguments:
         if len(text) > LONGEST:
             raise ConfigError(f"An argument has at most {LONGEST} characters, got {len(text)}: {text[:40]}…")
@@ -150,31 +150,31 @@ def _check_arguments(arguments: list[str]) -> None:
 
 
 def _plugins_first(arguments: list[str]) -> list[str]:
-    """Return the arguments with ``--plugins`` in front, where the command line takes it, wherever it stood."""
-    moved, rest, coming = list[str](), list[str](), iter(arguments)
-    for text in coming:
+    """Return the arguments with ``--plugins`` options moved to the front, where the parser expects them."""
+    options, others, remaining = list[str](), list[str](), iter(arguments)
+    for text in remaining:
         if text == "--":
-            rest += [text, *coming]
+            others += [text, *remaining]
         elif text.startswith("--plugins="):
-            moved.append(text)
+            options.append(text)
         elif text == "--plugins":
-            if (given := next(coming, None)) is None:
+            if (path := next(remaining, None)) is None:
                 raise ConfigError("--plugins needs a file or a folder after it.")
-            moved += [text, given]
+            options += [text, path]
         else:
-            rest.append(text)
-    return moved + rest
+            others.append(text)
+    return options + others
 
 
 def _data_error() -> type[Exception]:
-    """Return DataError; NumPy comes with it, so it is imported only once something went wrong."""
+    """Return DataError; it is imported only after an error, because it imports NumPy."""
     from longwave.tasks.base.raw import DataError
 
     return DataError
 
 
 def _command_of(error: Any) -> str:
-    """Return the command an error of the command line belongs to."""
+    """Return the command whose usage is wrong."""
     return str(getattr(getattr(error, "ctx", None), "command_path", "longwave"))
 
 

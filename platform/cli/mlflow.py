@@ -1,4 +1,4 @@
-"""The command for the copy on MLflow: mlflow sync."""
+"""The command ``mlflow sync``, which copies results to MLflow."""
 
 from __future__ import annotations
 
@@ -34,6 +34,6 @@ def send_to_mlflow(
     if target is None:
         raise ConfigError("There is no MLflow server to send to: --server is off.")
     tracker = TrackerName("mlflow", target)
-    with Store(store_url(store), create=False) as known, show_waiting(f"Sending to {tracker.title}"):
-        sent = send_sweep(known, name, sweep_storage(storage, name), tracker)
-    typer.echo(f"{sent} trials of {name} sent to {tracker.title}.")
+    with Store(store_url(store), create=False) as open_store, show_waiting(f"Sending to {tracker.title}"):
+        count = send_sweep(open_store, name, sweep_storage(storage, name), tracker)
+    typer.echo(f"{count} trials of {name} sent to {tracker.title}.")

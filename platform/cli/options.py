@@ -1,4 +1,4 @@
-"""The options that sweep plan, run, resume and submit share: where packs go, and how they train there."""
+"""Options that sweep plan, run, resume and submit share: where and how packs are trained."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from longwave.platform.sweeps.trackers.tracker import TrackerName, check_tracker
 
 FileArgument = Annotated[Path, typer.Argument(help="Sweep file, TOML.")]
 NVIDIA = Path("/dev/nvidiactl")
-"""Is there where NVIDIA's driver is loaded; to ask the driver takes seconds."""
+"""Exists if NVIDIA's driver is loaded; querying the driver takes seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlaceOptions:
-    """Where packs go. A field is an option: ``workers`` is ``--workers``."""
+    """Where packs are trained. Each field is an option: ``workers`` is ``--workers``."""
 
     workers: Annotated[
         int | None,
@@ -51,10 +51,10 @@ class PlaceOptions:
     store: StoreOption = None
 
     def workers_of(self, name: str) -> Workers:
-        """Return how the packs of a sweep of this name are run.
+        """Return how to run the packs of the sweep ``name``.
 
         Raises:
-            ConfigError: Two options exclude each other, or one is none.
+            ConfigError: Two options exclude each other, or one is not valid.
         """
         if self.gpus is not None and self.cpu:
             raise ConfigError("--gpus and --cpu exclude each other. Leave one out.")
@@ -73,7 +73,7 @@ class PlaceOptions:
         return Workers(self.workers, storage, self.ray, self.gpus, self.cpu, self.cpus, nodes)
 
     def words(self) -> list[str]:
-        """Return the command line that gives these options; what is as by default is left out."""
+        """Return command-line arguments for these options, without defaults."""
         arguments = list[str]()
         for field in fields(self):
             value = getattr(self, field.name)
@@ -81,8 +81,8 @@ class PlaceOptions:
             if value is True:
                 arguments.append(option)
             elif value != field.default:
-                for one in value if isinstance(value, list) else [value]:
-                    arguments += [option, str(one)]
+                for item in value if isinstance(value, list) else [value]:
+                    arguments += [option, str(item)]
         return arguments
 
 
@@ -131,10 +131,10 @@ class RunOptions(PlaceOptions):
     ] = False
 
     def workers_of(self, name: str) -> Workers:
-        """Return how the packs of a sweep of this name are run.
+        """Return how to run the packs of the sweep ``name``.
 
         Raises:
-            ConfigError: Two options exclude each other, or one is none.
+            ConfigError: Two options exclude each other, or one is not valid.
         """
         if self.here and self.ray is not None:
             raise ConfigError("--here trains in this process and --ray on a cluster. Give either.")
@@ -154,10 +154,10 @@ class RunOptions(PlaceOptions):
         )
 
     def trackers(self) -> list[TrackerName]:
-        """Return what shows the sweep elsewhere, too: MLflow, unless that is off, and the others.
+        """Return the sweep's trackers: MLflow, unless that is off, and the others.
 
         Raises:
-            ConfigError: There is no such tracker, or MLflow's address is none.
+            ConfigError: There is no such tracker, or MLflow's address is not valid.
         """
         server = mlflow_server(self.mlflow)
         others = [TrackerName(name) for name in self.tracker or ()]
@@ -167,21 +167,21 @@ class RunOptions(PlaceOptions):
 
 
 def takes_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command that takes, on the command line, the fields of its argument ``options`` in the place of it."""
+    """Return a command that takes the fields of its argument ``options`` as command-line options."""
     signature = inspect.signature(command, eval_str=True)
     kind = signature.parameters["options"].annotation
     hints = get_type_hints(kind, include_extras=True)
-    given = [
+    options_given = [
         inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=hints[f.name])
         for f in fields(kind)
     ]
 
     @wraps(command)
-    def called(**words: Any) -> Any:
-        options = kind(**{f.name: words.pop(f.name) for f in fields(kind)})
-        return command(**words, options=options)
+    def wrapped(**arguments: Any) -> Any:
+        options = kind(**{f.name: arguments.pop(f.name) for f in fields(kind)})
+        return command(**arguments, options=options)
 
     others = [p.replace(kind=p.KEYWORD_ONLY) for p in signature.parameters.values() if p.name != "options"]
-    called.__signature__ = signature.replace(parameters=[*others, *given])  # type: ignore[attr-defined]
-    called.__annotations__ = {p.name: p.annotation for p in (*others, *given)}
-    return called
+    wrapped.__signature__ = signature.replace(parameters=[*others, *options_given])  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {p.name: p.annotation for p in (*others, *options_given)}
+    return wrapped

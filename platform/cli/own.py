@@ -1,4 +1,4 @@
-"""Commands for data of your own: tasks add, tasks remove."""
+"""Commands for data of your own: tasks add and tasks remove."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from longwave.platform.plugins.cards import AddedCard
 
 WIDTH = 78
-"""Of a help page."""
+"""Width of a help page, in columns."""
 
 
 def _describe_keys(command: Callable[..., None]) -> Callable[..., None]:
@@ -52,13 +52,13 @@ def remove_task(name: Annotated[str, typer.Argument(help="A task that was added.
 
 
 def print_added(added: AddedCard) -> None:
-    """Print what came of adding a card."""
+    """Print the result of adding a card."""
     data = added.data
-    many = f"{len(data.training(0))} examples to train, {len(data.valid)} to validate, {len(data.test)} to test"
+    counts = f"{len(data.training(0))} examples to train, {len(data.valid)} to validate, {len(data.test)} to test"
     steps = data.valid.positions
-    what = "is there already" if added.replaced == added.version else "was added"
+    outcome = "is there already" if added.replaced == added.version else "was added"
     if added.replaced not in ("", added.version):
-        what = f"has changed: version {added.version} replaces {added.replaced}, whose rows are superseded"
-    typer.echo(f"{added.name} {what}: {many}, of {steps} step{'s' * (steps != 1)} at most. Data {data.version}.")
+        outcome = f"has changed: version {added.version} replaces {added.replaced}, whose rows are superseded"
+    typer.echo(f"{added.name} {outcome}: {counts}, of {steps} step{'s' * (steps != 1)} at most. Data {data.version}.")
     for remark in added.remarks:
         typer.echo(one_line(f"  {remark.rule}: {remark.text}"))

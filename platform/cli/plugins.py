@@ -1,4 +1,4 @@
-"""The command that checks plugins: check."""
+"""The command ``check``, which checks plugins."""
 
 from __future__ import annotations
 

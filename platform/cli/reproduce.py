@@ -1,4 +1,4 @@
-"""Commands that work with the networks of a row: reproduce, export."""
+"""Commands for the networks of a row: reproduce and export."""
 
 from __future__ import annotations
 
@@ -57,33 +57,33 @@ def reproduce_row(
 ) -> int:
     """Train a row once more with a fresh seed and check its number. It is not added to the row unless asked.
 
-    Exits with 0 inside the 95 % prediction interval of the row's scores, with 1 outside it or diverged, with 2 where
-    nothing could be run, and with 3 where nothing can be said: the row has one score, seeds of it diverged as the new
-    one did, the row scatters so much that no score would be outside, or the training failed.
+    Exits with 0 if the score is inside the 95 % prediction interval of the row's scores, 1 if outside or diverged, 2 if
+    nothing could be run, and 3 if the result is undecided: the row has one score, some of its seeds diverged too, its
+    scores vary so much that none would be outside, or the training failed.
 
     Example: longwave reproduce 3f9c12ab
     """
-    with Store(store_url(store), create=False) as known:
+    with Store(store_url(store), create=False) as open_store:
         if patch:
-            stored = known.patches(values(environments(known.rows(row, task)), "diff")).values()
+            stored = open_store.patches(values(environments(open_store.rows(row, task)), "diff")).values()
             text = "".join(stored) or "No uncommitted changes of this row are stored.\n"
             typer.echo(
                 escape_invisible(text) if sys.stdout.isatty() else text, nl=False, err=not stored
-            )  # git reads a pipe
+            )  # git needs the patch unchanged
             return 0
         with show_waiting("Preparing data"):
-            plan = reproduce.plan_rerun(known, row, seed, task)
+            plan = reproduce.plan_rerun(open_store, row, seed, task)
         if keep:
             reproduce.check_seed_is_new(plan)
         if format is ListFormat.table:
             rows.print_expected(plan)
-        done = _rerun_with_bar(plan, keep_weights)
-        added = keep and reproduce.store_rerun(known, done)
+        rerun = _rerun_with_bar(plan, keep_weights)
+        added = keep and reproduce.store_rerun(open_store, rerun)
     if format is ListFormat.json:
-        print_json({**done.to_dict(), "kept": added})
+        print_json({**rerun.to_dict(), "kept": added})
     else:
-        rows.print_rerun(done, added)
-    return EXITS[done.outcome]
+        rows.print_rerun(rerun, added)
+    return EXITS[rerun.outcome]
 
 
 def export_weights(
@@ -104,15 +104,15 @@ def export_weights(
 
     Example: longwave export 3f9c12ab --weights lem.safetensors
     """
-    with Store(store_url(store), create=False) as known:
-        trial, saved = find_weights(known, row, seed, storage)
+    with Store(store_url(store), create=False) as open_store:
+        trial, saved = find_weights(open_store, row, seed, storage)
     with atomic_file(weights) as partial:
         partial.write_bytes(saved.file)
     print_line(f"Weights of {trial.config.model} on {trial.config.task}, seed {trial.config.seed}, are in {weights}.")
 
 
 def _rerun_with_bar(plan: RerunPlan, weights: bool) -> Rerun:
-    """Train with a progress bar, on a terminal, and on one thread, as sweeps do by default.
+    """Train with a progress bar, if this is a terminal, and on one thread, the default of sweeps.
 
     On busy cores several threads that wait for each other took twenty times as long.
     """

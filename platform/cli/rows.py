@@ -1,4 +1,4 @@
-"""Commands that look at rows of a board: show, diff."""
+"""Commands that show rows of a board: show and diff."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def show_row(
 
     Example: longwave show 3f9c12ab
     """
-    with Store(store_url(store), create=False) as known:
-        trials = known.trials_named(name)
+    with Store(store_url(store), create=False) as open_store:
+        trials = open_store.trials_named(name)
         config = trials[0].config
         if config.row.startswith(name.lower()) or not config.id.startswith(name.lower()):
-            [row] = [row for row in read_board(known, config.task) if row.config == config.row]
+            [row] = [row for row in read_board(open_store, config.task) if row.config == config.row]
             facts = of_row(trials, row)
         else:
             facts = of_trial(
-                trials[0], known.sweeps_of_trial(config.id), known.attempts([config.id]).get(config.id, ())
+                trials[0], open_store.sweeps_of_trial(config.id), open_store.attempts([config.id]).get(config.id, ())
             )
     rows.print_detail(trials[0], facts, format)
 
@@ -54,7 +54,9 @@ def diff_rows(
 
     Example: longwave diff 3f9c12ab 77d0e4c1 --format markdown
     """
-    with Store(store_url(store), create=False) as known:
-        a, b = (known.rows(name) for name in (first, second))
-        lines = compared(a, b, (known.sweeps_of_rows([a[0].config.row]), known.sweeps_of_rows([b[0].config.row])))
+    with Store(store_url(store), create=False) as open_store:
+        a, b = (open_store.rows(name) for name in (first, second))
+        lines = compared(
+            a, b, (open_store.sweeps_of_rows([a[0].config.row]), open_store.sweeps_of_rows([b[0].config.row]))
+        )
     rows.print_diff(a[0].config, b[0].config, [line for line in lines if all or line.differs], format)

@@ -1,6 +1,6 @@
-"""Commands that train: sweep run and resume.
+"""Commands that train: sweep run, sweep resume and demo.
 
-What loads torch or SQLAlchemy is imported once the workers have been started, since both take seconds.
+Modules that need torch or SQLAlchemy are imported after the workers have been started, because both take seconds.
 """
 
 from __future__ import annotations
@@ -85,14 +85,14 @@ def resume_sweep(name: NameArgument, options: RunOptions) -> None:
 
 
 def with_kept_weights(file: SweepFile, keep_weights: bool) -> SweepFile:
-    """Return a sweep's settings, with its weights kept where that is asked on the command line."""
+    """Return a sweep's settings, with ``keep_weights`` set if the command line requests it."""
     return file.model_copy(update={"keep_weights": True}) if keep_weights else file
 
 
 def train_sweep(
     sweep: Sweep, store: Store, workers: Workers, trackers: Sequence[TrackerName], numbers: DriverMetrics
 ) -> None:
-    """Train what is missing of a sweep, and print how many trials ended how."""
+    """Train what is missing of a sweep, and print the number of trials by outcome."""
     from longwave.platform.render.terminal import Terminal
     from longwave.platform.sweeps.run import driver
 

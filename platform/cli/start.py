@@ -1,4 +1,4 @@
-"""The command that begins with data of your own: it asks what the columns do not show, and writes card and sweep."""
+"""The command ``start`` for data of your own: it asks what the columns do not show, and writes card and sweep file."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ def start_task(
     """
     card, sweep = choose_files(file)
     words = {"layout": layout, "series": series, "time": time, "task": task, "target": target, "group": group}
-    given = words | {"inputs": inputs, "horizon": horizon, "window": window, "stride": stride}
+    named = words | {"inputs": inputs, "horizon": horizon, "window": window, "stride": stride}
     with show_waiting(f"Reading {file}"):
         draft = read_draft(file)
-    answers = {name: str(value) for name, value in given.items() if value is not None}
+    answers = {name: str(value) for name, value in named.items() if value is not None}
     content = _ask_content(file, draft, answers, _split_list(channels))
     settings = {"models": _split_list(models), "trials": trials, "rule": 2, "retrain": seeds}
     with show_waiting(f"Checking {file}"):
@@ -83,10 +83,10 @@ def start_task(
 
 
 def choose_files(file: Path) -> tuple[Path, Path]:
-    """Return where card and sweep file go: beside the data, by their name.
+    """Return the paths of card and sweep file: beside the data, named after them.
 
     Raises:
-        ConfigError: A file is there already, or the data are of no known format.
+        ConfigError: One of them exists already, or the format of the data is unknown.
     """
     stem, kind = split_ending(file.name)
     if not kind:
@@ -108,16 +108,16 @@ def _split_list(text: str) -> list[str]:
 
 
 def _ask_content(file: Path, draft: Draft, given: Mapping[str, str], channels: Sequence[str]) -> dict[str, Any]:
-    """Return the content of a card, after asking what is open.
+    """Return the content of a card, after asking for what could not be inferred.
 
     Raises:
-        ConfigError: Something is open, and nobody is there to answer.
+        ConfigError: Something could not be inferred, and there is no terminal to ask at.
     """
     answers = dict(given)
     while True:
-        known, open_ = draft.guess_roles(answers)
+        roles, open_ = draft.guess_roles(answers)
         if not open_:
-            return draft.card_content(known, channels)
+            return draft.card_content(roles, channels)
         if not sys.stdin.isatty():
             options = ", ".join(f"--{q.name} {'|'.join(q.choices) or q.name.upper()}" for q in open_)
             raise ConfigError(f"{file}: cannot infer all from its content. Pass {options}.")
@@ -127,10 +127,10 @@ def _ask_content(file: Path, draft: Draft, given: Mapping[str, str], channels: S
 
 
 def _ask(text: str, choices: Sequence[str]) -> str:
-    """Return what was answered."""
-    few = one_line(f" [{', '.join(choices[:20])}]") if choices else ""
+    """Ask a question and return the answer."""
+    listed = one_line(f" [{', '.join(choices[:20])}]") if choices else ""
     try:
-        return str(typer.prompt(f"{text}{few}")).strip()
+        return str(typer.prompt(f"{text}{listed}")).strip()
     except typer.Abort:
         raise ConfigError("Nothing was written, because a question was not answered.") from None
 
@@ -139,7 +139,7 @@ def sweep_text(name: str, settings: Mapping[str, Any], sweep: Path) -> str:
     """Return the text of a sweep file.
 
     Raises:
-        ConfigError: It says what no sweep file may.
+        ConfigError: The settings are not valid in a sweep file.
     """
     content = {"name": name, "task": f"my-{name}", **settings}
     models = check_sweep(content, str(sweep)).models
@@ -151,27 +151,27 @@ def sweep_text(name: str, settings: Mapping[str, Any], sweep: Path) -> str:
 
 
 def add_files(card: Path, content: str, sweep: Path, settings: str) -> AddedCard:
-    """Write card and sweep file, and add the card; where it cannot be added, nothing is written."""
-    made = []
+    """Write card and sweep file, and add the card; if that fails, neither file is left."""
+    written = []
     try:
         for path, text in ((card, content), (sweep, settings)):
             with path.open("x", encoding="utf-8") as file:
-                made.append(path)
+                written.append(path)
                 file.write(text)
         return add(card)
     except BaseException:
-        for path in made:
+        for path in written:
             path.unlink()
         raise
 
 
 def _print_cost(sweep: Path, store: str | None) -> None:
-    """Print what a sweep will take here, after trying a pack of each model."""
-    with show_waiting("Trying each model") as tell:
+    """Print the expected cost of a sweep here, after measuring a pack of each model."""
+    with show_waiting("Trying each model") as say:
         resolved = resolve(read_sweep(sweep))
-        here = Workers(count=1, storage=home() / "sweeps", here=True)
-        estimate_sweep(resolved, here, store_url(store), True, tell)
+        in_process = Workers(count=1, storage=home() / "sweeps", here=True)
+        estimate_sweep(resolved, in_process, store_url(store), True, say)
         cluster, estimate = estimate_sweep(
-            resolved, Workers(count=None, storage=home() / "sweeps"), store_url(store), False, tell
+            resolved, Workers(count=None, storage=home() / "sweeps"), store_url(store), False, say
         )
     sweeps.print_estimate(resolved, cluster, estimate, {}, "table")

@@ -1,4 +1,4 @@
-"""Commands that watch and steer sweeps: sweep status, list, watch, pause, continue, stop, retry."""
+"""Commands that watch and control sweeps: sweep status, list, watch, pause, continue, stop and retry."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from longwave.platform.sweeps.place.cluster import parse_prices
 from longwave.platform.sweeps.run.status import sweep_status
 
 SECONDS = 1.0
-"""How often ``sweep watch`` looks."""
+"""Polling interval of ``sweep watch``."""
 PATIENCE = 15
-"""Looks for which ``sweep watch`` waits for a driver, which the store knows only once it has planned."""
+"""Polls for which ``sweep watch`` waits for a driver, which registers in the store only after planning."""
 
 
 def show_status(
@@ -32,9 +32,9 @@ def show_status(
 
     Example: longwave sweep status demo --format json
     """
-    each = parse_prices(price)
-    with Store(store_url(store), create=False) as known:
-        sweeps.print_status(sweep_status(known, name), format.value, each)
+    prices = parse_prices(price)
+    with Store(store_url(store), create=False) as open_store:
+        sweeps.print_status(sweep_status(open_store, name), format.value, prices)
 
 
 def list_sweeps(format: ListFormatOption = ListFormat.table, store: StoreOption = None) -> None:
@@ -42,8 +42,8 @@ def list_sweeps(format: ListFormatOption = ListFormat.table, store: StoreOption 
 
     Example: longwave sweep list
     """
-    with Store(store_url(store), create=False) as known:
-        sweeps.print_overview([sweep_status(known, name) for name in known.sweeps()], format.value)
+    with Store(store_url(store), create=False) as open_store:
+        sweeps.print_overview([sweep_status(open_store, name) for name in open_store.sweeps()], format.value)
 
 
 def watch_sweep(name: NameArgument, store: StoreOption = None) -> None:
@@ -53,17 +53,17 @@ def watch_sweep(name: NameArgument, store: StoreOption = None) -> None:
 
     Example: longwave sweep watch demo
     """
-    with Store(store_url(store), create=False) as known, sweeps.watch_status() as show:
-        looks, seen = 0, False
-        while (status := sweep_status(known, name)).state != "over":
-            seen = seen or status.state != "interrupted"
+    with Store(store_url(store), create=False) as open_store, sweeps.watch_status() as show:
+        polls, was_running = 0, False
+        while (status := sweep_status(open_store, name)).state != "over":
+            was_running = was_running or status.state != "interrupted"
             if status.state != "interrupted":
                 show(status)
-            elif seen or looks >= PATIENCE:
+            elif was_running or polls >= PATIENCE:
                 break
             else:
                 show(replace(status, state="nothing runs it yet, waiting for its driver"))
-            looks += 1
+            polls += 1
             time.sleep(SECONDS)
         show(status)
 
@@ -97,15 +97,15 @@ def retry_trials(name: NameArgument, store: StoreOption = None) -> None:
 
     Example: longwave sweep retry demo
     """
-    with Store(store_url(store), create=False) as known:
-        known.sweep(name)
-        count = known.reopen_failed(name)
+    with Store(store_url(store), create=False) as open_store:
+        open_store.sweep(name)
+        count = open_store.reopen_failed(name)
     typer.echo(f"{name}: {count} failed trials are queued again. Train them with: longwave sweep resume {name}")
 
 
-def _send_state(name: str, store: str | None, state: str, then: str) -> None:
-    """Write what a sweep's drivers are to do, and print how many of them are running."""
-    with Store(store_url(store), create=False) as known:
-        known.set_state(name, state)
-        alive = sum(d.alive for d in read_drivers(known, name))
-    typer.echo(f"{name}: sent to {alive} running {'driver' if alive == 1 else 'drivers'}. {then}")
+def _send_state(name: str, store: str | None, state: str, next_step: str) -> None:
+    """Write the state that a sweep's drivers must enter, and print how many of them are running."""
+    with Store(store_url(store), create=False) as open_store:
+        open_store.set_state(name, state)
+        alive = sum(d.alive for d in read_drivers(open_store, name))
+    typer.echo(f"{name}: sent to {alive} running {'driver' if alive == 1 else 'drivers'}. {next_step}")

@@ -1,4 +1,4 @@
-"""Commands on searches as Optuna sees them: sweep study and sweep importance."""
+"""Commands that use Optuna's studies of searches: sweep study and sweep importance."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def export_study(
 ) -> None:
     """Write the search of a sweep as studies of Optuna's, one a cell, which optuna-dashboard shows.
 
-    Trials that ended ok are complete, stopped ones pruned, and all others have failed. Run again, it adds those that
-    have ended since.
+    Trials that ended ok are complete, stopped ones pruned, and all others failed. Run again, it adds trials that have
+    ended since.
 
     Example: longwave sweep study demo --storage sqlite:///optuna.db
     """
     if store_url(storage) == store_url(store):
         raise ConfigError("--storage is the results store, whose table names clash with Optuna's. Give another file.")
-    with Store(store_url(store), create=False) as known:
-        searches = read_searches(known, name)
+    with Store(store_url(store), create=False) as open_store:
+        searches = read_searches(open_store, name)
     for search in searches:
         _, new = write_study(search, storage)
         typer.echo(f"Study {search.name!r}: {len(search.trials)} finished trials, {new} of them newly written.")
@@ -53,8 +53,8 @@ def show_importance(
 
     Example: longwave sweep importance demo
     """
-    with Store(store_url(store), create=False) as known:
-        searches = read_searches(known, name)
+    with Store(store_url(store), create=False) as open_store:
+        searches = read_searches(open_store, name)
     lines = [
         (search.facts["cell"], parameter, value)
         for search in searches

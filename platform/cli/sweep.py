@@ -1,4 +1,4 @@
-"""Commands that look models up and train nothing: sweep plan, sweep edges, sweep race."""
+"""Commands that need the models but train nothing: sweep plan, sweep edges and sweep race."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ def plan_sweep(
     """Print the search trials of a sweep and its expected cost, or where its packs are placed. Nothing is trained.
 
     Packs without a stored measurement are timed for two steps, in at most 40 seconds. With --cluster only stored probes
-    count; --probe measures longer. A store is read for its rows and probes alone; those of --probe are kept there.
+    count; --probe measures longer. A store is only read, except that the results of --probe are kept in it.
 
     Example: longwave sweep plan infra/sweeps/demo.toml --cluster --price 2.5
     """
     if (probe or options.ray) and not cluster:
         raise ConfigError("--ray and --probe need --cluster.")
-    checked, each = read_sweep(file), parse_prices(price)
+    checked, prices = read_sweep(file), parse_prices(price)
     workers = options.workers_of(checked.name)
     with terminal.show_waiting("Preparing data") as say:
         resolved = check_memory(resolve(checked), workers)
         if cluster:
             devices, estimate = estimate_sweep(resolved, workers, options.store, probe, say)
     if cluster:
-        return sweeps.print_estimate(resolved, devices, estimate, each, format.value)
+        return sweeps.print_estimate(resolved, devices, estimate, prices, format.value)
     if "rows" in checked.warm:
         with Store(store_url(options.store), create=False) as store:
             resolved = with_settings_of_rows(resolved, store)
@@ -64,7 +64,7 @@ def plan_sweep(
     if format is ListFormat.table:
         with terminal.show_waiting("Estimating the time") as say:
             _, estimate = estimate_quickly(resolved, workers, options.store, say)
-        sweeps.print_hours(resolved, estimate, each)
+        sweeps.print_hours(resolved, estimate, prices)
 
 
 def list_edges(
@@ -75,16 +75,16 @@ def list_edges(
 ) -> None:
     """List the winning values that lie at an edge of their search range. Nothing is trained.
 
-    An edge is the outer 5 % of a range at each end, of its logarithm where it is drawn so. With --widened, a second
-    search is printed. Under rule 2 it draws as many trials again for all models, in a box of half a decade round the
-    winners of each, which leaves the first range only where a winner sits at its end. Under rule 1 it draws half as
-    many, and each such range is wider for all models alike. In a copy of the sweep file, of another name, it follows on
-    the first search, which is not trained again.
+    An edge is the outer 5 % at each end of a range, on a logarithmic scale if it is sampled so. With --widened, a
+    second search is printed. Under rule 2 it has as many trials again for all models, within half a decade around the
+    winners of each, and goes beyond the first range only where a winner is at its end. Under rule 1 it has half as
+    many, and each such range is widened for all models. Paste it into a copy of the sweep file with another name: it
+    continues the first search, which is not trained again.
 
     Example: longwave sweep edges demo
     """
     with Store(store_url(store), create=False) as known:
-        planned = with_search_spaces(read_sweep_plan(known, name))  # an imported one has no spaces of its own
+        planned = with_search_spaces(read_sweep_plan(known, name))  # an imported sweep has no search spaces
         at_edges, without = find_edges(planned, known, name)
         boxes = boxes_of_winners(planned, known, name) if widened and planned.file.rule == 2 and at_edges else None
     if widened and boxes is not None:
@@ -99,17 +99,17 @@ def list_edges(
 def plan_race(name: NameArgument, store: StoreOption = None) -> None:
     """Plan a race of the finalists of a search that is in the store. Nothing of the search is trained again.
 
-    The new sweep has the same search trials, so that only its race is trained, and the retrainings of winners that were
+    The new sweep has the same search trials, so only its race is trained, and the retrainings of winners that were
     not retrained before.
 
     Example: longwave sweep race demo
     """
-    with Store(store_url(store), create=False) as known:
-        old = check_sweep(dict(known.sweep(name).content), name)
-        if old.race_settings or not old.trials:
-            raise ConfigError(f"{name} has {'a race already' if old.race_settings else 'no search'}.")
-        file = old.model_copy(update={"name": f"{old.name[:75]}-race", "race": Race()})
-        missing = missing_trials(store_plan(resolve(file), known), known)
+    with Store(store_url(store), create=False) as open_store:
+        searched = check_sweep(dict(open_store.sweep(name).content), name)
+        if searched.race_settings or not searched.trials:
+            raise ConfigError(f"{name} has {'a race already' if searched.race_settings else 'no search'}.")
+        file = searched.model_copy(update={"name": f"{searched.name[:75]}-race", "race": Race()})
+        missing = missing_trials(store_plan(resolve(file), open_store), open_store)
     of_search = sum(trial.phase == "search" for trial in missing)
     typer.echo(f"{file.name}: planned; {len(missing)} trials to train, {of_search} of them in its search.")
     typer.echo(f"Run it with: longwave sweep resume {file.name}")

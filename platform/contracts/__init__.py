@@ -1,6 +1,6 @@
-"""What every model and every task keeps to, shipped or plugin: rules in words, each with the check that it holds.
+"""Rules for every model and task, shipped or plugin: each is a sentence with its check.
 
-``longwave check`` runs them on a plugin, the tests on all that is shipped.
+``longwave check`` applies them to a plugin, and the tests to everything that is shipped.
 
 May import: models.base, tasks.base; of the platform training and what it may import.
 To add a rule: a function that ends in ``need(condition, "what is wrong, in words")``, and its line in RULES.

@@ -1,4 +1,4 @@
-"""Rules of a call: what it may depend on, and what it may change."""
+"""Rules for calls: what outputs may depend on, and what a call may change."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ MIXED = "a layer must compute nothing over the batch, such as a mean"
 
 
 def check_independent(case: Case) -> None:
-    """Check that in evaluation an example's outputs and gradients are its own, whatever else is in its batch."""
+    """Check that in evaluation an example's outputs and gradients do not depend on the rest of its batch."""
     layer = case.layer().eval()
-    for sizes, each, how, rule in (
+    for sizes, each, company, rule in (
         (ALIKE, True, "in a batch", MIXED),
         (
             RAGGED,
@@ -34,77 +34,78 @@ def check_independent(case: Case) -> None:
             "a read-out must be taken at an example's own end, whatever its padding",
         ),
     ):
-        given = make_examples(layer, sizes)
-        alone, slopes = _compute_each(layer, given, [[k] for k in range(len(given))], each)
-        together, mixed = _compute_each(layer, given, [range(len(given))[::-1]], each)
+        examples = make_examples(layer, sizes)
+        alone, slopes = _compute_each(layer, examples, [[k] for k in range(len(examples))], each)
+        batched, batched_slopes = _compute_each(layer, examples, [range(len(examples))[::-1]], each)
         for k, outputs in alone.items():
-            wrong = f"example {k + 1} of {len(given)} gives different outputs {how} than alone: {rule}"
-            require(are_close(together[k], outputs), wrong)
+            wrong = f"example {k + 1} of {len(examples)} gives different outputs {company} than alone: {rule}"
+            require(are_close(batched[k], outputs), wrong)
         for name, slope in slopes.items():
-            require(are_close(mixed[name], slope), f"{name} differs {how} from each example alone: {rule}")
-    given = make_examples(layer, ALIKE)
-    broken = [replace(given[0], values=given[0].values * math.nan), *given[1:]]
-    same = [*map(torch.equal, features_of(layer, broken), features_of(layer, given))]
+            require(are_close(batched_slopes[name], slope), f"{name} differs {company} from each example alone: {rule}")
+    examples = make_examples(layer, ALIKE)
+    broken = [replace(examples[0], values=examples[0].values * math.nan), *examples[1:]]
+    same = [*map(torch.equal, features_of(layer, broken), features_of(layer, examples))]
     require(all(same[1:]), f"example 1, set to NaN, changes the outputs of other examples: {MIXED}")
 
 
 def _compute_each(
-    layer: Layer[Any], given: Sequence[Example], batches: Sequence[Sequence[int]], each: bool
+    layer: Layer[Any], examples: Sequence[Example], batches: Sequence[Sequence[int]], each: bool
 ) -> tuple[dict[int, Tensor], dict[str, Tensor]]:
-    """Return the outputs of each example, fed in these batches, and the gradients of a weighted sum of all, by name."""
-    free = [replace(example, values=example.values.clone().requires_grad_()) for example in given]
+    """Return the outputs of each example, computed in these batches, and the gradients of their weighted sum by
+    name."""
+    leaf_examples = [replace(example, values=example.values.clone().requires_grad_()) for example in examples]
     outputs = dict[int, Tensor]()
     for batch in batches:
-        outputs |= zip(batch, features_of(layer, [free[k] for k in batch], each), strict=True)
+        outputs |= zip(batch, features_of(layer, [leaf_examples[k] for k in batch], each), strict=True)
     total = torch.stack([(out * draw_normal(*out.shape, seed=k)).sum() for k, out in outputs.items()]).sum()
-    leaves = {f"the gradient of example {k + 1}": example.values for k, example in enumerate(free)}
+    leaves = {f"the gradient of example {k + 1}": example.values for k, example in enumerate(leaf_examples)}
     leaves |= {f"the gradient of {name}": weight for name, weight in layer.named_parameters()}
     slopes = torch.autograd.grad(total, [*leaves.values()], materialize_grads=True, allow_unused=True)
     return {k: out.detach() for k, out in outputs.items()}, dict(zip(leaves, slopes, strict=True))
 
 
 def check_fresh(case: Case) -> None:
-    """Check that no state is the zero state, and that a call gives the same whatever was called before it."""
+    """Check that no state means the zero state, and that a call's result does not depend on earlier calls."""
     layer = case.layer().eval()
-    given, other = make_examples(layer, ALIKE), make_examples(layer, (9, 9))
-    first = features_of(layer, given)
+    examples, other = make_examples(layer, ALIKE), make_examples(layer, (9, 9))
+    first = features_of(layer, examples)
     features_of(layer, other)
     features_of(layer.train(), other, generators=[Generator().manual_seed(1)])
-    again = features_of(layer.eval(), given)
-    require(all(map(torch.equal, again, first)), "the same call gives different outputs after another call")
+    repeated = features_of(layer.eval(), examples)
+    require(all(map(torch.equal, repeated, first)), "the same call gives different outputs after another call")
     if not isinstance(layer, SequenceLayer):
         return
     for members in (None, 2):
-        lead = () if members is None else (members,)
-        layer, x = case.layer(members), draw_normal(*lead, 5, 3, 2)
-        zeros = tuple(torch.zeros(*lead, 3, *shape, dtype=x.dtype) for shape in layer.state_shapes().values())
+        pack = () if members is None else (members,)
+        layer, x = case.layer(members), draw_normal(*pack, 5, 3, 2)
+        zeros = tuple(torch.zeros(*pack, 3, *shape, dtype=x.dtype) for shape in layer.state_shapes().values())
         (plain, last), (output, state) = layer(x), layer(x, zeros)
         require(are_close(output, plain), "a state of zeros gives different outputs from no state")
         require(all(map(are_close, state, last)), "a state of zeros gives a different last state from no state")
 
 
 def check_unchanged(case: Case) -> None:
-    """Check that a call, forward and backward, changes nothing of the layer, its inputs or shared random numbers."""
+    """Check that forward and backward do not change the layer, its inputs or shared random generators."""
     for mode in ("evaluation", "training"):
         changed = _find_changes(case, mode)
-        if changed and changed.keys() <= random_states().keys():  # another thread may have drawn them
+        if changed and changed.keys() <= random_states().keys():  # another thread may have drawn random numbers
             changed = {name: how for name, how in _find_changes(case, mode).items() if name in changed}
         first = next(iter(changed), "")
         require(not changed, f"a call in {mode} {changed.get(first)} {first}")
 
 
 def _find_changes(case: Case, mode: str) -> dict[str, str]:
-    """Return what a call adds, changes or removes, by name."""
+    """Return what a call adds, changes or removes, as verbs by name."""
     network = case.network([1, 2]).train(mode == "training")
     layer = network.layer
-    alone = batch_of(make_examples(layer, ALIKE), True)
-    batch = type(alone).stacked([alone, alone])
+    single = batch_of(make_examples(layer, ALIKE), True)
+    batch = type(single).stacked([single, single])
     state = start_of(layer, len(ALIKE)) if isinstance(layer, SequenceLayer) else ()
-    given = {f"the input {name}": getattr(batch, name) for name in batch.INPUTS}
-    given |= {f"the state {k}": tensor for k, tensor in enumerate(state)}
+    inputs = {f"the input {name}": getattr(batch, name) for name in batch.INPUTS}
+    inputs |= {f"the state {k}": tensor for k, tensor in enumerate(state)}
 
     def everything() -> dict[str, Any]:
-        return layer_content(layer) | {name: tensor_bits(tensor) for name, tensor in given.items()} | random_states()
+        return layer_content(layer) | {name: tensor_bits(tensor) for name, tensor in inputs.items()} | random_states()
 
     before = everything()
     outputs, _ = network.run(batch, state, STEP if network.training else None)

@@ -1,6 +1,6 @@
-"""Check plugins: one that is named, rule by rule; and in seconds one that a sweep is about to train for the first time.
+"""Check plugins: rule by rule on request, and within seconds before a sweep first trains them.
 
-An outcome is kept by the plugin's version, in the data folder.
+That a version of a plugin passed is recorded in the data folder.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ from longwave.tasks.base.raw import DataError
 
 
 def check_file(path: Path) -> Iterator[tuple[str, Iterator[RuleOutcome]]]:
-    """Yield what a file or folder binds, as ``"model my-leaky"``, each with how every rule stands.
-
-    A cell of torchrecurrent is checked by its name, ``torchrecurrent-lem``, in the place of a path.
+    """Yield the models and tasks in a file or folder, as ``"model my-leaky"``, each with the outcome of every rule.
+    Instead of a path, the name of a torchrecurrent cell may be given: ``torchrecurrent-lem``.
 
     Raises:
-        ConfigError: It is no plugin, or does not run; the message names file and rule.
+        ConfigError: It is not a plugin, or does not run; the message names file and rule.
     """
     if is_cell(str(path)):
         spec = get_model(str(path))
@@ -42,13 +41,12 @@ def check_file(path: Path) -> Iterator[tuple[str, Iterator[RuleOutcome]]]:
 
 
 def check_plugin(kind: PluginKind, name: str, variant: str = "") -> None:
-    """Check what is to be trained by the quick rules, unless it is shipped or has passed them in this version.
-
-    A task whose data are not on this machine is left to the workers that have them.
+    """Check a plugin by the quick rules before training, unless this version has passed them already. Tasks whose data
+    are not on this machine are not checked here, since only workers may have the data.
 
     Args:
-        kind, name: A model or a task.
-        variant: Of a task; empty for its default.
+        kind, name: The model or task.
+        variant: Variant of a task; empty for its default.
 
     Raises:
         ConfigError: A rule is broken; the message names it, and says what is wrong and what to do.
@@ -72,7 +70,7 @@ def _has_data(task: str, variant: str) -> bool:
 
 
 def _check_and_note(plugin: Plugin, kind: PluginKind, name: str, variant: str) -> Iterator[RuleOutcome]:
-    """Yield how every rule stands, and note at the end if none is broken."""
+    """Yield the outcome of every rule, and record at the end if none is broken."""
     broken = False
     for outcome in _check_rules(kind, name, variant, quick=False):
         broken = broken or bool(outcome.broken)
@@ -81,9 +79,9 @@ def _check_and_note(plugin: Plugin, kind: PluginKind, name: str, variant: str) -
         note_passed(facts_of(plugin, kind, name, variant))
 
 
-@cache  # where the data folder cannot be written, once a process
+@cache  # once per process, in case the data folder cannot be written
 def _check_quickly(plugin: Plugin, kind: PluginKind, name: str, variant: str) -> None:
-    """Check the quick rules up to the first that is broken.
+    """Check the quick rules up to the first broken one.
 
     Raises:
         ConfigError: As ``check_plugin``.

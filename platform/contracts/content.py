@@ -1,4 +1,4 @@
-"""All that a layer holds, by name, so that what a call changes of it can be named."""
+"""The content of a layer by name, so that changes by a call can be reported."""
 
 from __future__ import annotations
 
@@ -14,23 +14,22 @@ from torch import Tensor, nn
 
 PLAIN = (int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
 CODE = (type, ModuleType, FunctionType, MethodType, BuiltinFunctionType)
-"""What is code is compared as a whole; what hangs on it is not looked at."""
+"""Code objects are compared by identity, without their attributes."""
 HELD = ("_parameters", "_buffers", "_modules")
-"""Where a module holds what is read as an attribute of it."""
+"""Dictionaries of a module whose entries are read as its attributes."""
 
 
 def layer_content(layer: nn.Module) -> dict[str, Any]:
-    """Return weights, numbers, flags, attributes, what containers hold, and class attributes, by name.
-
-    Gradients are left out. What is equal by ``==`` is unchanged, tensors by their bits.
+    """Return weights, buffers, flags, attributes, contents of containers, and class attributes, by name. Gradients are
+    left out. Values are compared by ``==``, tensors by their bits.
     """
     values: dict[str, Any] = {}
-    seen: dict[int, object] = {}  # the objects themselves, so that none gets the address of another
-    _add_value("", layer, values, seen)
+    visited: dict[int, object] = {}  # keeps the objects alive, so that no id is reused
+    _add_value("", layer, values, visited)
     for kind in type(layer).__mro__[: type(layer).__mro__.index(nn.Module)]:
         for name, value in vars(kind).items():
             if not (name.startswith("__") or isinstance(value, (FunctionType, classmethod, staticmethod, property))):
-                _add_value(f"{kind.__name__}.{name}", value, values, seen)
+                _add_value(f"{kind.__name__}.{name}", value, values, visited)
     return values
 
 
@@ -44,31 +43,33 @@ def random_states() -> dict[str, Any]:
 
 
 def tensor_bits(tensor: Tensor) -> tuple[Any, ...]:
-    """Return what decides whether a tensor is the same: NaN is, −0 is not 0."""
+    """Return a tensor's content for comparison by bits: NaN equals NaN, and −0 differs from 0."""
     raw = tensor.detach().cpu().contiguous().flatten().view(torch.uint8)
     return tensor.dtype, tensor.shape, tensor.requires_grad, raw.numpy().tobytes()
 
 
-def _add_value(name: str, value: Any, values: dict[str, Any], seen: dict[int, object]) -> None:
-    """Add a value, and all that it holds, to ``values``; each object once."""
-    if id(value) in seen:
+def _add_value(name: str, value: Any, values: dict[str, Any], visited: dict[int, object]) -> None:
+    """Add a value and its content to ``values``, each object once."""
+    if id(value) in visited:
         return
     if isinstance(value, (*PLAIN, *CODE)):
         values[name] = value
         return
-    seen[id(value)] = value
+    visited[id(value)] = value
     inner = _parts_of(value)
     values[name] = _own_value(value) if inner is None else type(value)
     for part, item in (inner or {}).items():
-        _add_value(f"{name}{part}".removeprefix("."), item, values, seen)
+        _add_value(f"{name}{part}".removeprefix("."), item, values, visited)
 
 
 def _parts_of(value: Any) -> dict[str, Any] | None:
-    """Return what a value holds, by how it is read: ``.name`` or ``[key]``; None for what is no container."""
+    """Return the content of a value by accessor, ``.name`` or ``[key]``; None if it is not a container."""
     if isinstance(value, nn.Module):
-        own = {name: item for name, item in vars(value).items() if name not in HELD}
+        attributes = {name: item for name, item in vars(value).items() if name not in HELD}
         return {
-            f".{name}": item for part in (own, *(vars(value)[name] for name in HELD)) for name, item in part.items()
+            f".{name}": item
+            for part in (attributes, *(vars(value)[name] for name in HELD))
+            for name, item in part.items()
         }
     if isinstance(value, Mapping):
         return {f"[{key!r}]": item for key, item in value.items()}
@@ -80,7 +81,7 @@ def _parts_of(value: Any) -> dict[str, Any] | None:
 
 
 def _own_value(value: Any) -> Any:
-    """Return what decides whether a value that holds no others is the same."""
+    """Return the content of a value that is not a container, for comparison."""
     if isinstance(value, Tensor):
         return tensor_bits(value)
     if isinstance(value, np.ndarray):

@@ -1,4 +1,4 @@
-"""Small examples of the kinds that layers read, and what a layer computes of them."""
+"""Small examples of the kinds that layers read, and a layer's features of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from longwave.tasks.base.graphs import Graphs, pad_graphs
 from longwave.tasks.base.sequences import Sequences
 
 PADDING = 9.0
-"""What follows a sequence that is shorter than others of its batch."""
+"""Value that pads the shorter sequences of a batch."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ class Example:
 
 
 def make_examples(layer: Layer[Any], sizes: Sequence[int]) -> list[Example]:
-    """Return an example of each size, of the kind that a layer reads.
+    """Return one example of each size, of the kind that the layer reads.
 
     Raises:
-        NotMeant: It reads neither sequences nor graphs.
+        NotMeant: The layer reads neither sequences nor graphs.
     """
     values = [draw_normal(size, layer.input_size, seed=k) for k, size in enumerate(sizes)]
     if issubclass(Sequences, layer.READS):
@@ -51,34 +51,33 @@ def make_examples(layer: Layer[Any], sizes: Sequence[int]) -> list[Example]:
     raise NotMeant(f"it reads {layer.READS.__name__}, and this is checked of sequences and graphs")
 
 
-def batch_of(given: Sequence[Example], each: bool) -> Batch:
-    """Return examples as one batch without a members axis; ``each``: asked at each step or node, else once."""
-    classes = [torch.zeros(len(example), dtype=torch.int64) for example in given]
-    once = torch.zeros(len(given), dtype=torch.int64)
-    values = [example.values for example in given]
-    edges = [example.edges for example in given if example.edges is not None]
+def batch_of(examples: Sequence[Example], each: bool) -> Batch:
+    """Return one batch without a members axis, with targets at each step or node (``each``), or one per example."""
+    classes = [torch.zeros(len(example), dtype=torch.int64) for example in examples]
+    once = torch.zeros(len(examples), dtype=torch.int64)
+    values = [example.values for example in examples]
+    edges = [example.edges for example in examples if example.edges is not None]
     if edges:
         return pad_graphs(values, edges, classes if each else once)
-    lengths = torch.tensor([*map(len, given)])
+    lengths = torch.tensor([*map(len, examples)])
     ragged = lengths if lengths.min() < lengths.max() else None
     targets = pad_sequence(classes, batch_first=True, padding_value=NOT_ASKED) if each else once
     return Sequences(pad_sequence(values, batch_first=True, padding_value=PADDING), targets, lengths=ragged)
 
 
 def features_of(
-    layer: Layer[Any], given: Sequence[Example], each: bool = True, generators: Generators = None
+    layer: Layer[Any], examples: Sequence[Example], each: bool = True, generators: Generators = None
 ) -> list[Tensor]:
-    """Return what a read-out sees of each example of a batch, of a layer without members.
-
-    That is (T, d) or (V, d) where each step or node is asked, else (d,) of the last step or the whole graph.
+    """Return the features of each example of a batch, for a layer without members. They are (T, d) or (V, d) with
+    targets at each step or node, else (d,), of the last step or the whole graph.
     """
-    seen, _ = layer.features(batch_of(given, each), None, generators)
-    rows = seen.transpose(0, 1) if each and given[0].edges is None else seen
-    return [rows[k, : len(example)] if each else rows[k] for k, example in enumerate(given)]
+    read_out_inputs, _ = layer.features(batch_of(examples, each), None, generators)
+    rows = read_out_inputs.transpose(0, 1) if each and examples[0].edges is None else read_out_inputs
+    return [rows[k, : len(example)] if each else rows[k] for k, example in enumerate(examples)]
 
 
 def _ring_edges(nodes: int) -> Tensor:
-    """Return the edges of a ring of nodes, both ways; none for a lone node."""
-    here = torch.arange(nodes if nodes > 1 else 0)
-    there = (here + 1) % max(nodes, 1)
-    return torch.stack([torch.cat([here, there]), torch.cat([there, here])])
+    """Return the edges of a ring of nodes in both directions; none for a single node."""
+    sources = torch.arange(nodes if nodes > 1 else 0)
+    targets = (sources + 1) % max(nodes, 1)
+    return torch.stack([torch.cat([sources, targets]), torch.cat([targets, sources])])

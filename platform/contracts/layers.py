@@ -1,4 +1,4 @@
-"""Rules of a model: what it declares, shapes, time, members, dtypes, and that it learns."""
+"""Rules for models: declarations, shapes, time, members, dtypes, and learning."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from longwave.platform.contracts.rule import NotMeant, require
 from longwave.platform.contracts.small import SIZES, STEP, Case, are_close, draw_normal, make_batch, start_of, value_at
 
 TOGETHER = 3
-"""Members of the packs that are looked at."""
+"""Members of the packs that are checked."""
 EPOCHS, LEARNT = 150, 0.9
-"""Steps of a training, and the share of its first loss below which it must come on 32 sequences."""
+"""Training steps on 32 sequences, and the share of the first loss below which the last must fall."""
 
 
 def check_declared(case: Case) -> None:
-    """Check title, source, docstring, ranges and what the layer holds."""
+    """Check title, source, docstring, ranges and the layer's buffers."""
     spec = case.spec
     texts = {"title": spec.title, "family": spec.family, "source": spec.source, "docstring": spec.layer.__doc__}
-    for what, text in texts.items():
-        require(text, f"it has no {what}")
+    for field, text in texts.items():
+        require(text, f"it has no {field}")
     require(spec.lr.name == "lr", "its learning rate is not called lr")
     require(set(case.params) <= set(spec.params), "relevant() names a parameter that is not in PARAMS")
     layer = case.layer()
-    own = {p.name for p in case.params if p.searched or isinstance(p.default, float)}
-    held = {name for name, _ in layer.named_buffers()} - layer.untrained()
-    require(own == held, f"it stores the values of {sorted(held)}, but its parameters are {sorted(own)}")
+    declared = {p.name for p in case.params if p.searched or isinstance(p.default, float)}
+    stored = {name for name, _ in layer.named_buffers()} - layer.untrained()
+    require(declared == stored, f"it stores the values of {sorted(stored)}, but its parameters are {sorted(declared)}")
 
 
 def check_refuses(case: Case) -> None:
-    """Check that what is no valid hyper-parameter is refused with a line."""
+    """Check that invalid hyper-parameters raise ValueError."""
     for param in case.params:
         for wrong in (-1.0, math.nan, math.inf, *([] if param.most == math.inf else [param.most + 0.5])):
             require(_check_refused(case, {param.name: wrong}), f"{param.name} = {wrong:g} is accepted")
@@ -55,29 +55,32 @@ def _check_refused(case: Case, chosen: dict[str, Any]) -> bool:
 
 
 def check_shapes(case: Case) -> None:
-    """Check outputs and states, with members, without, and batch first."""
+    """Check shapes of outputs and states with and without members, and ``batch_first``."""
     for members in (None, TOGETHER):
-        layer, lead = case.layer(members), () if members is None else (members,)
-        output, state = layer(draw_normal(*lead, 5, 6, 2))
-        shape = (*lead, 5, 6, layer.output_size)
+        layer, pack = case.layer(members), () if members is None else (members,)
+        output, state = layer(draw_normal(*pack, 5, 6, 2))
+        shape = (*pack, 5, 6, layer.output_size)
         require(output.shape == shape, f"outputs are {tuple(output.shape)}, not {shape}")
-        wanted = [(*lead, 6, *shape) for shape in layer.state_shapes().values()]
-        got = [tuple(s.shape) for s in state]
-        require(got == wanted, f"the state is {got}, not {wanted}")
+        expected = [(*pack, 6, *shape) for shape in layer.state_shapes().values()]
+        actual = [tuple(s.shape) for s in state]
+        require(actual == expected, f"the state is {actual}, not {expected}")
         if isinstance(layer, Recurrence):
-            put_out = layer.STATE[: layer.OUTPUTS]
-            first = [f"{name}{layer.layers}" if isinstance(layer, Stacked) else name for name in put_out]
+            output_states = layer.STATE[: layer.OUTPUTS]
+            names = [f"{name}{layer.layers}" if isinstance(layer, Stacked) else name for name in output_states]
             by_name = dict(zip(layer.state_shapes(), state, strict=True))
-            last = torch.cat([by_name[name] for name in first], -1)
-            require(torch.equal(output.select(-3, -1), last), f"the last output is not the state {', '.join(first)}")
+            last_state = torch.cat([by_name[name] for name in names], -1)
+            require(
+                torch.equal(output.select(-3, -1), last_state), f"the last output is not the state {', '.join(names)}"
+            )
         if members:
-            odd = [name for name, t in layer.state_dict().items() if t.shape[:1] != (members,)]
-            require(not odd, f"{', '.join(odd)} has no members axis in front")
-    swapped, plain = case.layer(batch_first=True), case.layer()
-    swapped.load_state_dict(plain.state_dict())
+            without_members = [name for name, t in layer.state_dict().items() if t.shape[:1] != (members,)]
+            require(not without_members, f"{', '.join(without_members)} has no members axis in front")
+    batch_first_layer, plain = case.layer(batch_first=True), case.layer()
+    batch_first_layer.load_state_dict(plain.state_dict())
     x = draw_normal(5, 6, 2)
     require(
-        are_close(swapped(x.transpose(0, 1))[0].transpose(0, 1), plain(x)[0]), "batch_first gives different numbers"
+        are_close(batch_first_layer(x.transpose(0, 1))[0].transpose(0, 1), plain(x)[0]),
+        "batch_first gives different numbers",
     )
 
 
@@ -94,12 +97,12 @@ def check_causal(case: Case) -> None:
 
 
 def check_streams(case: Case) -> None:
-    """Check that a sequence in pieces, and step by step, gives what one call gives."""
+    """Check that a sequence in pieces, or step by step, gives the same as in one call."""
     for members in (None, 2):
-        layer, lead = case.layer(members), () if members is None else (members,)
+        layer, pack = case.layer(members), () if members is None else (members,)
         if not layer.state_shapes():
             raise NotMeant("it has no state to carry from one call to the next")
-        x = draw_normal(*lead, 7, 3, 2)
+        x = draw_normal(*pack, 7, 3, 2)
         for start in (None, start_of(layer, 3)):
             whole, last = layer(x, start)
             for cuts in ((0, 3, 7), tuple(range(8))):
@@ -116,57 +119,61 @@ def check_alone(case: Case) -> None:
     """Check that each member of a pack computes what it computes alone."""
     pack, x = case.layer(TOGETHER), draw_normal(TOGETHER, 5, 6, 2)
     start = start_of(pack, 6)
-    together, last = pack(x, start)
+    pack_outputs, last = pack(x, start)
     for k in range(TOGETHER):
-        lone = case.layer()
-        lone.load_state_dict({name: tensor[k] for name, tensor in pack.state_dict().items()})
-        rows = [shape[0] for shape in lone.state_shapes().values()]  # alone, a short delay keeps a short past
-        output, state = lone(x[k], tuple(s[k, :, len(s[k, 0]) - n :] for s, n in zip(start, rows, strict=True)))
-        require(are_close(output, together[k]), f"member {k + 1} of {TOGETHER} has different outputs than alone")
-        theirs = [s[k, :, len(s[k, 0]) - n :] for s, n in zip(last, rows, strict=True)]
-        require(all(map(are_close, state, theirs)), f"member {k + 1} of {TOGETHER} has a different state than alone")
+        single = case.layer()
+        single.load_state_dict({name: tensor[k] for name, tensor in pack.state_dict().items()})
+        rows = [
+            shape[0] for shape in single.state_shapes().values()
+        ]  # alone, a member with a short delay stores fewer past steps
+        output, state = single(x[k], tuple(s[k, :, len(s[k, 0]) - n :] for s, n in zip(start, rows, strict=True)))
+        require(are_close(output, pack_outputs[k]), f"member {k + 1} of {TOGETHER} has different outputs than alone")
+        member_state = [s[k, :, len(s[k, 0]) - n :] for s, n in zip(last, rows, strict=True)]
+        require(
+            all(map(are_close, state, member_state)), f"member {k + 1} of {TOGETHER} has a different state than alone"
+        )
 
 
 def check_unmixed(case: Case) -> None:
-    """Check that whatever happens to one member leaves outputs and gradients of the others as they are, to the bit."""
+    """Check that outputs and gradients of members are bitwise independent of any change in another member."""
     x, others = draw_normal(TOGETHER, 5, 6, 2), [0, 2]
     before = _run_network(case.network([1, 2, 3]), x)
-    for what in ("input", "weights", "hyper-parameters"):
+    for part in ("input", "weights", "hyper-parameters"):
         for amount in (0.25, math.nan):
-            network, given = case.network([1, 2, 3]), x.clone()
-            if what == "input":
-                given[1] += amount
-            elif what == "weights":
+            network, inputs = case.network([1, 2, 3]), x.clone()
+            if part == "input":
+                inputs[1] += amount
+            elif part == "weights":
                 for weight in _all_weights(network.layer):
                     weight.data[1] += amount
             else:
                 for p in case.params:
                     getattr(network.layer, p.name)[1] += 1 if p.whole else amount
-            after = _run_network(network, given)
-            if what != "hyper-parameters" or case.params:
+            after = _run_network(network, inputs)
+            if part != "hyper-parameters" or case.params:
                 changed = not torch.equal(after["outputs"][1], before["outputs"][1])
-                require(changed, f"member 2's {what} change none of its outputs")
+                require(changed, f"member 2's {part} change none of its outputs")
             for name, tensor in after.items():
-                cause = f"member 2's {what}, once {'not a number' if amount != amount else 'another'}"
+                cause = f"member 2's {part}, once {'not a number' if amount != amount else 'another'}"
                 require(
                     torch.equal(tensor[others], before[name][others]), f"{cause}, change the {name} of other members"
                 )
 
 
 def _all_weights(layer: Layer[Any]) -> list[Tensor]:
-    """Return all weights, those that stay as drawn and those of parts, too."""
-    named = {name: getattr(layer, name) for name in layer.shapes()}
-    return [*(dict(layer.named_parameters()) | named).values()]
+    """Return all weights, including untrained ones and those of submodules."""
+    drawn = {name: getattr(layer, name) for name in layer.shapes()}
+    return [*(dict(layer.named_parameters()) | drawn).values()]
 
 
 def check_seeded(case: Case) -> None:
-    """Check that a seed decides the start, alone and in a pack, whatever else was drawn; and that calls repeat."""
+    """Check that initial weights depend only on the seed, alone or in a pack, and that calls are deterministic."""
     pack = case.network([11, 12, 13])
     torch.default_generator.manual_seed(99)
     for k, seed in enumerate([11, 12, 13]):
         hyper = {name: [v[k]] for name, v in case.points(3, case.params).items()}
-        lone = Network(case.spec, SIZES, hyper, [seed], case.options, torch.float64)
-        for name, tensor in lone.state_dict().items():
+        single = Network(case.spec, SIZES, hyper, [seed], case.options, torch.float64)
+        for name, tensor in single.state_dict().items():
             require(
                 torch.equal(pack.state_dict()[name][k], tensor[0]),
                 f"{name} is initialised differently in a pack than alone",
@@ -190,21 +197,22 @@ def check_count(case: Case) -> None:
 
 def of_dtype(case: Case) -> None:
     """Check that outputs have the weights' dtype, and that float32 agrees with float64."""
-    exact = case.network([1, 2])
-    rough = case.network([1, 2], dtype=torch.float32)
+    double_network = case.network([1, 2])
+    single_network = case.network([1, 2], dtype=torch.float32)
     x = draw_normal(2, 5, 6, 2)
     with using("reference"):
-        output = rough(make_batch(x.float(), every_step=True), STEP)
+        output = single_network(make_batch(x.float(), every_step=True), STEP)
         require(output.dtype == torch.float32, f"in float32 it gives {output.dtype}")
         require(
-            are_close(output.double(), exact(make_batch(x, every_step=True), STEP), 1e-3), "float32 is far from float64"
+            are_close(output.double(), double_network(make_batch(x, every_step=True), STEP), 1e-3),
+            "float32 is far from float64",
         )
 
 
 def check_learns(case: Case) -> None:
-    """Check that training makes its loss on a few sequences fall: their class is the sign of their last input."""
-    middle = {p.name: [value_at(p, 0.5)] for p in case.needed if p.default is None}
-    network = Network(case.spec, Sizes(1, 16, 2, 6), middle, [1], case.options)
+    """Check that training reduces the loss on a few sequences, whose class is the sign of their last input."""
+    hyper = {p.name: [value_at(p, 0.5)] for p in case.needed if p.default is None}
+    network = Network(case.spec, Sizes(1, 16, 2, 6), hyper, [1], case.options)
     adam = torch.optim.Adam(network.parameters(), lr=0.03)
     x = draw_normal(1, 6, 32, 1).float()
     losses = []
@@ -216,8 +224,8 @@ def check_learns(case: Case) -> None:
         network.constrain()
         losses.append(loss.item())
     require(math.isfinite(losses[-1]), "its loss is not finite after training on sequences of six steps")
-    fell = losses[-1] < LEARNT * losses[0]
-    require(fell, f"after {EPOCHS} steps of training its loss is {losses[-1]:.2f}, at first {losses[0]:.2f}")
+    has_fallen = losses[-1] < LEARNT * losses[0]
+    require(has_fallen, f"after {EPOCHS} steps of training its loss is {losses[-1]:.2f}, at first {losses[0]:.2f}")
 
 
 def _run_network(network: Network, x: Tensor) -> dict[str, Tensor]:

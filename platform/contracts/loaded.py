@@ -1,4 +1,4 @@
-"""A task with what it loads, as rules of tasks look at it."""
+"""A task with its data, as the rules for tasks need it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import TaskSpec
 
 FEW, SAMPLE, MANY = 8, 500, 2000
-"""Examples of a stream that are looked at closely, that are compared with other splits, and that show all classes."""
+"""Examples of a stream that are checked in detail, compared with other splits, and expected to show all classes."""
 
 
 class LoadedTask:
-    """A task and what its default variant loads, once.
+    """A task and the data of its default variant, loaded once.
 
     Args:
         spec: The task.
-        data: What it loaded already, if it has.
+        data: Its data, if already loaded.
     """
 
     def __init__(self, spec: TaskSpec, data: Data[Any] | None = None) -> None:
@@ -31,15 +31,15 @@ class LoadedTask:
 
     @cached_property
     def data(self) -> Data[Any]:
-        """What it feeds."""
+        """Its data."""
         return self._data or self.spec.load(self.spec.variant)
 
     @cached_property
     def splits(self) -> dict[str, Sequences]:
-        """Its splits by name, of a stream a few examples.
+        """Its splits by name; for a stream, a few examples.
 
         Raises:
-            NotMeant: They are no sequences.
+            NotMeant: They are not sequences.
         """
         data = self.data
         parts = {"train": data.training(SAMPLE), "valid": data.valid, "test": data.test}
@@ -49,17 +49,17 @@ class LoadedTask:
 
     @property
     def targets(self) -> Tensor:
-        """What the first test examples ask; of a text its first steps."""
+        """Targets of the first test examples; for a text, of its first steps."""
         targets = self.splits["test"].targets
         return targets[:FEW] if len(targets) > 1 else targets[:, :200]
 
     def outputs(self, seed: int) -> Tensor:
-        """Return random outputs for ``targets``, of the shape that a network gives."""
+        """Return random outputs for ``targets``, of the shape of a network's outputs."""
         shape = self.targets.shape if self.targets.is_floating_point() else (*self.targets.shape, self.spec.outputs)
         return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
     def perfect(self) -> Tensor:
-        """Return the outputs that answer ``targets`` right."""
+        """Return the outputs that predict ``targets`` perfectly."""
         if self.targets.is_floating_point():
             return self.targets.nan_to_num().float()
         if self.spec.outputs == 1:

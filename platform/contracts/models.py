@@ -1,4 +1,4 @@
-"""The contract of models: its rules in words, in order of importance to a reader."""
+"""All rules for models, in order of importance to a reader."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SLOW = (gradients.check_differentiable, layers.check_learns)
 
 
 def _of_sequences(check: Callable[[Case], None]) -> Callable[[Case], None]:
-    """Return a check that says nothing of layers that read no sequences."""
+    """Return a check that is skipped for layers that do not read sequences."""
 
     def checked(case: Case) -> None:
         if not issubclass(case.spec.layer, SequenceLayer):

@@ -1,6 +1,6 @@
-"""Which plugins have passed the quick rules: a file each in the data folder, which says what was checked by what.
+"""Records of plugins that passed the quick rules: one file each in the data folder, with plugin, rules and process.
 
-A file that is missing or damaged, or that says anything else, counts for nothing: the plugin is checked again.
+If the file is missing, damaged or different, the plugin is checked again.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from longwave.platform.records.identity import digest
 from longwave.platform.training.environment import describe
 
 DECISIVE = ("longwave", "commit", "diff", "torch", "device")
-"""Facts of a process on which an outcome may depend, the processor too: fused loops are compiled for it."""
+"""Facts of a process on which an outcome may depend; also the CPU, because fused loops are compiled for it."""
 Facts = dict[str, str | list[str]]
 
 
 def facts_of(plugin: Plugin, kind: PluginKind, name: str, variant: str) -> Facts:
-    """Return what is to be checked, by which rules, and where."""
+    """Return what is checked, by which rules, and in which environment."""
     rules = models.RULES if kind == "model" else tasks.RULES
-    own: Facts = {"kind": kind, "name": name, "version": plugin.version, "variant": variant}
-    own["rules"] = [rule.words for rule in rules if rule.quick]
-    own["kernel"] = os.environ.get("LONGWAVE_KERNEL", "")
-    return own | {fact: describe().get(fact, "") for fact in DECISIVE}
+    facts: Facts = {"kind": kind, "name": name, "version": plugin.version, "variant": variant}
+    facts["rules"] = [rule.words for rule in rules if rule.quick]
+    facts["kernel"] = os.environ.get("LONGWAVE_KERNEL", "")
+    return facts | {fact: describe().get(fact, "") for fact in DECISIVE}
 
 
 def has_passed(facts: Facts) -> bool:
-    """Return whether this was checked before, and no rule was broken."""
+    """Return whether these facts are on record as passed."""
     try:
         return bool(json.loads(_pass_file(facts).read_text(encoding="utf-8")) == facts)
     except (OSError, ValueError, RecursionError):
@@ -40,7 +40,7 @@ def has_passed(facts: Facts) -> bool:
 
 
 def note_passed(facts: Facts) -> None:
-    """Note that no rule is broken; where nothing can be written, it will be checked again."""
+    """Record that no rule is broken. If the file cannot be written, the plugin is checked again next time."""
     path = _pass_file(facts)
     with suppress(OSError):
         own_folder(path.parent)

@@ -1,4 +1,4 @@
-"""A rule of a contract, and what became of it."""
+"""A rule for models or tasks, and its outcome."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ Subject = TypeVar("Subject")
 
 
 class BrokenRule(Exception):
-    """A rule does not hold; the message says what is wrong, in words."""
+    """A rule does not hold; the message says what is wrong."""
 
 
 class NotMeant(Exception):
-    """A rule says nothing of this subject; the message says why."""
+    """A rule does not apply to this subject; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class Rule(Generic[Subject]):
     """One rule.
 
     Attributes:
-        words: What holds, in words.
-        check: Raises BrokenRule where it does not.
-        quick: Whether it takes a fraction of a second; these are checked before a plugin is first trained in a sweep.
+        words: The rule, as a sentence.
+        check: Raises BrokenRule if it does not hold, NotMeant if it does not apply.
+        quick: Whether it takes a fraction of a second; quick rules are checked before a sweep first trains a plugin.
     """
 
     words: str
@@ -39,8 +39,8 @@ class RuleOutcome:
 
     Attributes:
         words: The rule.
-        broken: What is wrong; empty where it holds.
-        skipped: Why the rule says nothing here; empty where it does.
+        broken: What is wrong; empty if the rule holds.
+        skipped: Why the rule does not apply; empty if it does.
     """
 
     words: str
@@ -49,39 +49,35 @@ class RuleOutcome:
 
 
 def require(condition: Any, wrong: str) -> None:
-    """Do nothing where ``condition`` is true.
-
-    Raises:
-        BrokenRule: It is not; ``wrong`` is its message.
-    """
+    """Raise BrokenRule with the message ``wrong`` unless ``condition`` is true."""
     if not condition:
         raise BrokenRule(wrong)
 
 
 def check_subjects(rules: Sequence[Rule[Subject]], subjects: Iterable[tuple[str, Subject]]) -> Iterator[RuleOutcome]:
-    """Yield how each rule stands, at the first of the named subjects for which it does not hold."""
-    every = list(subjects)
+    """Yield the outcome of each rule over all named subjects, up to the first that breaks it."""
+    all_subjects = list(subjects)
     for rule in rules:
-        yield _check_rule(rule, every)
+        yield _check_rule(rule, all_subjects)
 
 
 def _check_rule(rule: Rule[Subject], subjects: Sequence[tuple[str, Subject]]) -> RuleOutcome:
     skipped = ""
     for name, subject in subjects:
-        at = f"{name}: " if name else ""
+        prefix = f"{name}: " if name else ""
         try:
             rule.check(subject)
         except NotMeant as why:
             skipped = skipped or str(why)
         except BrokenRule as error:
-            return RuleOutcome(rule.words, f"{at}{error}")
+            return RuleOutcome(rule.words, f"{prefix}{error}")
         except Exception as error:  # whatever a plugin raises is a finding
-            return RuleOutcome(rule.words, f"{at}{_one_line(error)}")
+            return RuleOutcome(rule.words, f"{prefix}{_one_line(error)}")
     return RuleOutcome(rule.words, skipped=skipped)
 
 
 def _one_line(error: Exception) -> str:
-    """Return in one line what was raised, and where in the plugin."""
+    """Return an exception in one line, with its line number in the plugin."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "contracts" not in frame.filename]
     text = (str(error).strip().splitlines() or [""])[0]
     where = next((f", line {f.lineno}" for f in reversed(frames) if "/longwave/" not in f.filename), "")

@@ -1,4 +1,4 @@
-"""The contract of tasks: what they declare is what they feed, splits and seeds are sound, scores mean what they say."""
+"""All rules for tasks: declarations agree with the data, splits and seeds are sound, loss and metric are consistent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from longwave.tasks.base.spec import TaskSpec
 def _check_declared(task: LoadedTask) -> None:
     spec = task.spec
     texts = ("title", "family", "summary", "source", "licence", "length", "lag")
-    require(not (lost := [name for name in texts if not getattr(spec, name)]), f"it has no {' and no '.join(lost)}")
+    require(not (absent := [name for name in texts if not getattr(spec, name)]), f"it has no {' and no '.join(absent)}")
     require("" in spec.recipes, 'its recipes lack "", the one that holds for all models')
     streamed = spec.recipe("").steps is not None
     require(streamed == (task.data.train is None), "steps an epoch are for a stream, and a stream needs them")
@@ -35,36 +35,42 @@ def _check_declared(task: LoadedTask) -> None:
 
 def _check_recipes(task: LoadedTask) -> None:
     for model in task.spec.recipes:
-        recipe, at = task.spec.recipe(model), f"the recipe {model!r}"
+        recipe, prefix = task.spec.recipe(model), f"the recipe {model!r}"
         try:
-            known = {p.name: p for p in training_params(recipe.optimiser, recipe.schedule)}
+            params = {p.name: p for p in training_params(recipe.optimiser, recipe.schedule)}
         except ConfigError as error:
-            require(False, f"{at}: {error}")
+            require(False, f"{prefix}: {error}")
         for name, number in recipe.numbers.items():
-            require(name in known, f"{at} names the training number {name}, which does not exist")
-            known[name].check(number)
-        require(recipe.hidden > 0 and recipe.batch > 0 and recipe.epochs > 0, f"{at} has a size that is not positive")
-        require(recipe.source, f"{at} has no source")
-        require(all(0 < drop < recipe.epochs for drop in recipe.drops), f"{at} drops the rate outside of its epochs")
+            require(name in params, f"{prefix} names the training number {name}, which does not exist")
+            params[name].check(number)
+        require(
+            recipe.hidden > 0 and recipe.batch > 0 and recipe.epochs > 0, f"{prefix} has a size that is not positive"
+        )
+        require(recipe.source, f"{prefix} has no source")
+        require(
+            all(0 < drop < recipe.epochs for drop in recipe.drops), f"{prefix} drops the rate outside of its epochs"
+        )
 
 
 def _check_fed(task: LoadedTask) -> None:
     spec = task.spec
     for name, split in task.splits.items():
-        few = split.take(torch.arange(min(FEW, len(split))))
-        x, n = few.inputs, len(few)
+        first = split.take(torch.arange(min(FEW, len(split))))
+        x, n = first.inputs, len(first)
         if spec.tokens:
             require(x.dim() == 2 and x.dtype == torch.int64, f"{name}: tokens are whole numbers, (n, steps)")
             require(x.min() >= 0 and x.max() < spec.tokens, f"{name}: a token is not below tokens = {spec.tokens}")
         else:
-            got = tuple(x.shape)
-            require(x.dim() == 3 and got[2] == spec.inputs, f"{name}: inputs are {got}, not (n, steps, {spec.inputs})")
+            actual = tuple(x.shape)
+            require(
+                x.dim() == 3 and actual[2] == spec.inputs, f"{name}: inputs are {actual}, not (n, steps, {spec.inputs})"
+            )
             require(x.dtype == torch.float32 and x.isfinite().all(), f"{name}: inputs are finite float32 numbers")
-        _check_asked(name, split, few, spec.outputs, n)
+        _check_asked(name, split, first, spec.outputs, n)
 
 
-def _check_asked(name: str, split: Sequences, few: Sequences, outputs: int, n: int) -> None:
-    targets = few.targets
+def _check_asked(name: str, split: Sequences, first: Sequences, outputs: int, n: int) -> None:
+    targets = first.targets
     if targets.is_floating_point():
         require(targets.shape[-1] == outputs, f"{name}: targets have {targets.shape[-1]} numbers, not {outputs}")
         require(targets.isfinite().flatten(1).any(1).all(), f"{name}: an example has no target")
@@ -89,8 +95,10 @@ def _check_repeats(task: LoadedTask) -> None:
     np.random.seed(7)
     for cached in _find_caches(task.spec.load):
         cached.cache_clear()
-    again = task.spec.load(task.spec.variant)
-    require(again.version == task.data.version, "the data differ when loaded twice: draw them from a seeded generator")
+    reloaded = task.spec.load(task.spec.variant)
+    require(
+        reloaded.version == task.data.version, "the data differ when loaded twice: draw them from a seeded generator"
+    )
     stream = task.data.stream
     if stream is not None:
         parts = [[*stream(seed, FEW).content()] for seed in (3, 3, 4)]
@@ -99,7 +107,7 @@ def _check_repeats(task: LoadedTask) -> None:
 
 
 def _find_caches(load: Any) -> Iterator[Any]:
-    """Yield the caches around a function, outermost first."""
+    """Yield the caching wrappers of a function, outermost first."""
     while load is not None:
         if hasattr(load, "cache_clear"):
             yield load
@@ -120,31 +128,32 @@ def _check_variants(task: LoadedTask) -> None:
 
 def _check_agreement(task: LoadedTask) -> None:
     spec, targets, perfect = task.spec, task.targets, task.perfect()
-    worse = torch.stack([perfect, task.outputs(1), task.outputs(2)])
-    best, *others = spec.metric.score(worse, targets).tolist()
-    up = spec.metric.goal == "max"
+    candidates = torch.stack([perfect, task.outputs(1), task.outputs(2)])
+    best, *others = spec.metric.score(candidates, targets).tolist()
+    maximised = spec.metric.goal == "max"
     require(
-        all(o < best if up else o > best for o in others), f"the {spec.metric.name} of the right answers is not best"
+        all(o < best if maximised else o > best for o in others),
+        f"the {spec.metric.name} of the right answers is not best",
     )
-    loss = spec.loss(worse, targets.expand(3, *targets.shape))
+    loss = spec.loss(candidates, targets.expand(3, *targets.shape))
     require(loss.shape == (3,), f"the loss of 3 members is {tuple(loss.shape)}: give one number a member")
     require((loss[0] < loss[1:]).all(), "the loss of the right answers is not least")
-    free = worse.clone().requires_grad_()
-    (slope,) = torch.autograd.grad(spec.loss(free, targets.expand(3, *targets.shape))[1], free)
+    leaf = candidates.clone().requires_grad_()
+    (slope,) = torch.autograd.grad(spec.loss(leaf, targets.expand(3, *targets.shape))[1], leaf)
     require(slope[1].isfinite().all() and slope[1].any(), "the loss has no finite gradient")
     require(not slope[[0, 2]].any(), "the loss of one member depends on the outputs of another")
 
 
 def _broken_outputs(task: LoadedTask) -> None:
-    spec, targets, whole = task.spec, task.targets, torch.stack([task.outputs(k) for k in range(3)])
-    before = spec.metric.score(whole, targets)
+    spec, targets, finite = task.spec, task.targets, torch.stack([task.outputs(k) for k in range(3)])
+    before = spec.metric.score(finite, targets)
     scored = targets.isfinite() if targets.is_floating_point() else (targets != NOT_ASKED).unsqueeze(-1)
-    last = scored.expand(whole.shape[1:]).flatten().nonzero()[-1]
+    last = scored.expand(finite.shape[1:]).flatten().nonzero()[-1]
     for broken in (math.nan, math.inf, -math.inf):
-        outputs = whole.clone()
+        outputs = finite.clone()
         outputs[1].view(-1)[last] = broken
         after = spec.metric.score(outputs, targets)
-        logit = broken < 0 and not targets.is_floating_point()  # a class that is ruled out
+        logit = broken < 0 and not targets.is_floating_point()  # an output of −∞ rules out a class
         require(logit or not after[1].isfinite(), f"a member with an output {broken} has a score")
         require(torch.equal(after[[0, 2]], before[[0, 2]]), "a broken output of one member changes the score of others")
 
@@ -152,8 +161,8 @@ def _broken_outputs(task: LoadedTask) -> None:
 def _check_chance(task: LoadedTask) -> None:
     spec = task.spec
     if spec.metric.name == "accuracy" and isinstance(spec.chance, float | int):
-        seen = task.data.training(MANY).targets
-        classes = len(seen[seen != NOT_ASKED].unique())
+        train_targets = task.data.training(MANY).targets
+        classes = len(train_targets[train_targets != NOT_ASKED].unique())
         reason = f"chance is {spec.chance:.3g} %, and a guess among its {classes} classes scores {100 / classes:.3g} %"
         require(classes < spec.outputs or abs(spec.chance - 100 / classes) <= 3 / classes, reason)
     level = spec.chance_at(spec.variant, spec.trivial(task.data))

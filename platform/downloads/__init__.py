@@ -1,5 +1,5 @@
-"""Fetching and unpacking the data sets that tasks name.
+"""Downloading and unpacking the data sets of tasks.
 
 May import: tasks, errors, paths; pooch, filelock.
-To add a data set: in its task's file; here only what all downloads share.
+To add a data set: in the file of its task. Only what all downloads share is here.
 """

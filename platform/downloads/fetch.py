@@ -1,4 +1,4 @@
-"""Fetch a task's data set: download it, check it, unpack it, or link to where it already is."""
+"""Fetch a task's data set: download, check and unpack it, or link to an existing folder."""
 
 from __future__ import annotations
 
@@ -19,22 +19,21 @@ from longwave.tasks.base.spec import TaskSpec
 
 pooch.get_logger().setLevel("WARNING")
 TIMEOUT = (10.0, 30.0)
-"""Seconds a server has to accept a connection, and then to send the next bytes."""
+"""Seconds to wait for a connection, and for the next bytes."""
 LARGEST = 16 * 2**30
-"""Most bytes of a download."""
+"""Maximal bytes of a download."""
 LOOPBACK = {("http", name) for name in ("127.0.0.1", "localhost", "::1")}
 OnProgress = Callable[[str, int, int | None], None]
-"""``report(what, bytes done, bytes in all)``: how far something is; None for what has no known size."""
+"""``report(what, bytes done, total bytes)``: progress; the total is None if unknown."""
 
 
 def fetch(task: TaskSpec, source: Source, report: OnProgress) -> None:
-    """Make the data of ``task`` loadable: download what is missing or broken, and note the MD5 of each file.
-
-    The task's default variant is loaded, which reads and checks every file. Files appear whole or not at all; the next
-    call downloads those that did not come. Two calls at once are safe: the second waits, and finds the work done.
+    """Make the data of ``task`` loadable: download missing or broken files, and record the MD5 of each. The task's
+    default variant is loaded, which reads and checks every file. Files are written atomically, and the next call
+    downloads those that failed. Concurrent calls are safe: the second waits, and then has nothing to do.
 
     Raises:
-        DataError: The data cannot be had, or are not what they must be. The message says how to get them by hand.
+        DataError: The data are not available, or not as expected. The message says how to get them by hand.
     """
     with nullcontext() if source.foreign else _locked(task, source, report):
         error = _error_of_loading(task, source, report)
@@ -50,10 +49,10 @@ def fetch(task: TaskSpec, source: Source, report: OnProgress) -> None:
 
 
 def link(task: TaskSpec, source: Source, folder: Path, report: OnProgress) -> None:
-    """Use the files in ``folder``: load the task from them once, and leave a link to them. Nothing is written there.
+    """Use the files in ``folder``: load the task from them once, and link to them. Nothing is written there.
 
     Raises:
-        DataError: A file is missing or broken, or files lie already where the link would be; there is no new link.
+        DataError: A file is missing or broken, or there are files already at the place of the link; no link is created.
     """
     if source.foreign:
         raise DataError(f"{source.title} comes with a package, in {source.folder}. Leave out --path {folder}.")
@@ -90,35 +89,35 @@ def _error_of_loading(task: TaskSpec, source: Source, report: OnProgress) -> Dat
 
 
 def _replace_link(link: Path, target: Path) -> None:
-    """Make ``link`` a link to ``target``, whatever it linked to before."""
-    new = link.with_name(f".{link.name}.link")
-    new.unlink(missing_ok=True)
-    new.symlink_to(target)
-    new.replace(link)
+    """Point the symbolic link ``link`` to ``target``, atomically."""
+    temporary = link.with_name(f".{link.name}.link")
+    temporary.unlink(missing_ok=True)
+    temporary.symlink_to(target)
+    temporary.replace(link)
 
 
 @contextmanager
 def _locked(task: TaskSpec, source: Source, report: OnProgress) -> Iterator[None]:
-    """Keep other fetches of this data set out, and turn what the disk refuses into a DataError."""
+    """Lock this data set against other fetches, and turn OSError into DataError."""
     try:
         source.folder.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(source.folder.with_name(f".{source.name}.lock"))
         try:
-            held = lock.acquire(timeout=0)
+            acquired = lock.acquire(timeout=0)
         except Timeout:
             report("waiting for another fetch", 0, None)
-            held = lock.acquire()
-        with held:
+            acquired = lock.acquire()
+        with acquired:
             yield
     except OSError as error:
         raise _refusal(task, source, f"{source.folder} cannot be filled or read ({_reason(error)})") from error
 
 
 def _download_all(task: TaskSpec, source: Source, report: OnProgress) -> None:
-    """Download what is not in its place, unpack archives, and move what came whole to its place."""
+    """Download missing files, unpack archives, and move complete files to their place."""
     folder, some_missing = source.folder, bool(source.missing())
     staging = folder.with_name(f".{source.name}.partial")
-    shutil.rmtree(staging, ignore_errors=True)  # a process that was killed left it
+    shutil.rmtree(staging, ignore_errors=True)  # left by a process that was killed
     (unpacked := staging / "unpacked").mkdir(parents=True)
     folder.mkdir(exist_ok=True)
     (folder / SUMS).unlink(missing_ok=True)
@@ -130,31 +129,36 @@ def _download_all(task: TaskSpec, source: Source, report: OnProgress) -> None:
             try:
                 downloaded = _download(remote, staging, report)
             except (OSError, ValueError) as error:
-                what = f"{remote.name} is not in {folder} and cannot be downloaded from {remote.url} ({_reason(error)})"
-                raise _refusal(task, source, what) from error
+                problem = (
+                    f"{remote.name} is not in {folder} and cannot be downloaded from {remote.url} ({_reason(error)})"
+                )
+                raise _refusal(task, source, problem) from error
             if remote.unpack:
                 report(f"unpacking {remote.name}", 0, None)
                 unpack(downloaded, unpacked)
             else:
                 downloaded.replace(path)
-        for new in unpacked.iterdir():
-            if (old := folder / new.name).is_dir():
-                shutil.rmtree(old)
-            new.replace(old)
+        for entry in unpacked.iterdir():
+            if (destination := folder / entry.name).is_dir():
+                shutil.rmtree(destination)
+            entry.replace(destination)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
 
 
 def _download(remote: Remote, folder: Path, report: OnProgress) -> Path:
-    """Download one file into a folder and return its path; there is nothing where it does not come whole.
+    """Download one file into a folder and return its path; incomplete files are removed.
 
     Raises:
-        OSError, ValueError: It does not come, is too large, or has another MD5.
+        OSError, ValueError: The download fails, is too large, or has another MD5.
     """
 
     def write(url: str, path: str, _: object) -> None:
-        plain = {"Accept-Encoding": "identity"}
-        with _HttpsSession() as session, session.get(url, stream=True, timeout=TIMEOUT, headers=plain) as answer:
+        request_headers = {"Accept-Encoding": "identity"}
+        with (
+            _HttpsSession() as session,
+            session.get(url, stream=True, timeout=TIMEOUT, headers=request_headers) as answer,
+        ):
             answer.raise_for_status()
             total = int(answer.headers.get("Content-Length", 0))
             with open(path, "wb") as file:
@@ -164,12 +168,12 @@ def _download(remote: Remote, folder: Path, report: OnProgress) -> Path:
                         raise OSError(f"it has more than {LARGEST} bytes")
                     report(remote.name, file.tell(), total or None)
 
-    known = f"md5:{remote.md5}" if remote.md5 else None
-    return Path(pooch.retrieve(remote.url, known, remote.name, folder, downloader=write))
+    expected_hash = f"md5:{remote.md5}" if remote.md5 else None
+    return Path(pooch.retrieve(remote.url, expected_hash, remote.name, folder, downloader=write))
 
 
 class _HttpsSession(requests.Session):
-    """Asks no address that others could read or change on the way, wherever a server leads."""
+    """A session that uses only HTTPS, also after redirects, so that nobody can read or change files in transit."""
 
     def get_adapter(self, url: str) -> BaseAdapter:
         parts = urlsplit(url)
@@ -181,12 +185,12 @@ class _HttpsSession(requests.Session):
 
 
 def _reason(error: BaseException) -> str:
-    """Return in a few words what first went wrong."""
+    """Return the root cause of an error in a few words."""
     while (cause := error.__cause__ or error.__context__) is not None:
         error = cause
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
-def _refusal(task: TaskSpec, source: Source, what: str) -> DataError:
+def _refusal(task: TaskSpec, source: Source, problem: str) -> DataError:
     by_hand = f"put the files into a folder by hand and run: longwave data fetch {task.name} --path FOLDER."
-    return DataError(f"{task.name} needs {source.title}: {what}. Try again, or {by_hand} {source.by_hand}".strip())
+    return DataError(f"{task.name} needs {source.title}: {problem}. Try again, or {by_hand} {source.by_hand}".strip())

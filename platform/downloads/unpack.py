@@ -1,4 +1,4 @@
-"""Unpack downloaded archives, which are not trusted: plain files inside their folder alone, no more than a data set."""
+"""Unpack downloaded archives, which are not trusted: only plain files inside their folder, of limited size."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ BROKEN = (
     EOFError, NotImplementedError, RuntimeError, ValueError, gzip.BadGzipFile, tarfile.TarError, zipfile.BadZipFile,
     zlib.error,
 )  # fmt: skip
-"""What the standard library raises for an archive that is cut off, damaged or of an unknown kind."""
+"""Exceptions of the standard library for an archive that is truncated, damaged or of an unknown kind."""
 BYTES = 32 * 2**30
-"""Most bytes of an unpacked archive; Speech Commands, the largest data set here, has a tenth of it."""
+"""Maximal bytes of an unpacked archive; Speech Commands, the largest data set here, has a tenth of that."""
 RATIO, SLACK = 200, 2**26
-"""Most bytes that a packed one may become, and bytes that any archive may have; text as in .ts files shrinks to a
-tenth."""
+"""Maximal ratio of unpacked to packed bytes, and bytes that any archive may have on top. Text as in .ts files has a
+ratio of ten."""
 HEADER = 2**24
-"""Most bytes that are read at once, as tarfile reads extended headers."""
+"""Maximal bytes per read, which limits tarfile's extended headers."""
 
 
 def unpack(archive: Path, folder: Path) -> None:
     """Unpack an archive into ``folder``: .tar.gz, .tgz, .zip, or .gz of one file.
 
     Raises:
-        DataError: It is broken, too large, or a member is not a plain file inside the folder.
+        DataError: The archive is broken or too large, or a member is not a plain file inside the folder.
     """
     try:
         if archive.suffix == ".zip":
@@ -49,12 +49,12 @@ def _unzip(archive: Path, folder: Path) -> None:
         for info in packed.infolist():
             kind = stat.S_IFMT(info.external_attr >> 16)
             _check_member(archive, folder, info.filename, kind in (0, stat.S_IFREG, stat.S_IFDIR))
-        _check_size(archive, sum(info.file_size for info in packed.infolist()))  # zipfile reads no more than that
+        _check_size(archive, sum(info.file_size for info in packed.infolist()))  # zipfile reads at most the stated size
         packed.extractall(folder)  # nosec B202  # every member was checked
 
 
 def _untar(archive: Path, folder: Path) -> None:
-    """Unpack member by member: tarfile's own filters came only with Python 3.11.4."""
+    """Unpack member by member, because tarfile's filters need Python 3.11.4."""
     with _Bounded(archive) as stream, tarfile.open(fileobj=stream, mode="r:") as tar:
         for member in tar:
             plain = member.isdir() or (member.isreg() and not member.issparse())
@@ -64,19 +64,19 @@ def _untar(archive: Path, folder: Path) -> None:
             if content := tar.extractfile(member):
                 with content, path.open("wb") as file:
                     shutil.copyfileobj(content, file, 2**20)
-        while stream.read(2**20):  # tar stops before the checksum, which stands at the end
+        while stream.read(2**20):  # tarfile stops before the checksum at the end of the file
             pass
 
 
 class _Bounded(gzip.GzipFile):
-    """A gzip file that refuses to become too large."""
+    """A gzip file with a limit on its unpacked size."""
 
     def __init__(self, archive: Path) -> None:
         super().__init__(archive)
         self._archive = archive
 
     def read(self, size: int | None = -1) -> bytes:
-        """Return the next bytes; DataError beyond the limits."""
+        """Return the next bytes; raise DataError beyond the limits."""
         if size and size > HEADER:
             raise DataError(f"{self._archive} has more than {HEADER:,} bytes in a header. It was not unpacked.")
         block = super().read(size)
@@ -85,7 +85,7 @@ class _Bounded(gzip.GzipFile):
 
 
 def _check_member(archive: Path, folder: Path, name: str, plain: bool) -> None:
-    path = folder / name.replace("\\", "/")  # Windows takes both slashes for separators
+    path = folder / name.replace("\\", "/")  # on Windows both slashes are separators
     if not plain or ":" in name or not path.resolve().is_relative_to(folder.resolve()):
         raise DataError(f"{archive}: every member must be a plain file inside the archive's folder, got {name!r}.")
 

@@ -1,5 +1,5 @@
-"""Published states of all boards: immutable folders with a page that works from a disk.
+"""Published states of all boards: immutable folders with a page that works without a server.
 
 May import: everything but cli.
-To add to the page: site/, drawn from what page.py hands over.
+To add to the page: site/, which displays the data from page.py.
 """

@@ -1,4 +1,4 @@
-"""What changed from one edition to the next, and why each rank moved. Pure functions."""
+"""Changes from one edition to the next, with the reasons for each changed rank. Pure functions."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ REASONS = (
     "together, so any of these matters."
 )
 NAMED = 3
-"""Rows that a reason names; of more it says how many."""
+"""Rows that a reason names; it counts the others."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """One difference of two editions.
+    """One difference between two editions.
 
     Attributes:
-        what: ``new`` row, ``gone`` row, ``rank`` moved, or ``value`` changed under the same rank.
-        task, variant, kind, title, key: Of the row.
-        before, after: Its rank range and number as shown; empty where it was not there.
-        reasons: Why; at least one.
+        what: ``new`` row, ``gone`` row, changed ``rank``, or changed ``value`` with the same rank.
+        task, variant, kind, title, key: The row's.
+        before, after: Its rank range and number as displayed; empty if the row was not there.
+        reasons: At least one reason.
     """
 
     what: Literal["new", "gone", "rank", "value"]
@@ -47,7 +47,7 @@ class Change:
 
 
 def difference(before: Edition, after: Edition) -> list[Change]:
-    """Return what changed from one edition to the next, by board: each new and lost row, rank moved, value changed."""
+    """Return the changes from one edition to the next, by board: new and removed rows, changed ranks and values."""
     old, new = _boards(before), _boards(after)
     changes = []
     for board in sorted({*old, *new}):
@@ -55,9 +55,9 @@ def difference(before: Edition, after: Edition) -> list[Change]:
     return changes
 
 
-def changelog(made: Edition, previous: str | None, changes: Sequence[Change]) -> str:
-    """Return what changed since the edition ``previous``, as Markdown."""
-    lines = [f"# {in_markdown(made.title)}: edition {made.id}", ""]
+def changelog(edition: Edition, previous: str | None, changes: Sequence[Change]) -> str:
+    """Return the changes since the edition ``previous`` as Markdown."""
+    lines = [f"# {in_markdown(edition.title)}: edition {edition.id}", ""]
     if previous is None:
         return "\n".join([*lines, "The first edition.", ""])
     lines += [f"Since edition {previous}: {len(changes) or 'no'} changes. {REASONS if changes else ''}".rstrip()]
@@ -65,7 +65,7 @@ def changelog(made: Edition, previous: str | None, changes: Sequence[Change]) ->
 
 
 def list_changes(changes: Sequence[Change]) -> list[str]:
-    """Return changes as lines of Markdown, each board's below its name."""
+    """Return changes as lines of Markdown, under a heading per board."""
     lines: list[str] = []
     board = None
     for change in changes:
@@ -85,37 +85,37 @@ def describe_row(row: Mapping[str, Any]) -> str:
     if row["mean"] is None:
         return ", ".join(filter(None, (ranked, str(row["state"]))))
     median = f"median {_median(row)}" if row["kind"] == "reproduced" else ""
-    of = f" of {row['n'] + row['diverged']}" if row["diverged"] else ""
-    seeds = f" ({row['n']}{of})" if row["n"] else ""
+    of_count = f" of {row['n'] + row['diverged']}" if row["diverged"] else ""
+    seeds = f" ({row['n']}{of_count})" if row["n"] else ""
     return ", ".join(filter(None, (ranked, median, shown(row["mean"], row["std"]) + seeds)))
 
 
 def _board(old: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping[str, Any]]) -> list[Change]:
     """Return the changes of one board, given its rows by key."""
-    arrived = [row for key, row in new.items() if key not in old]
-    left = [row for key, row in old.items() if key not in new]
+    added = [row for key, row in new.items() if key not in old]
+    removed = [row for key, row in old.items() if key not in new]
     moved = {key: row for key, row in new.items() if key in old and _number(row) != _number(old[key])}
-    changes = [_change("new", row, "", describe_row(row), ["new row"]) for row in arrived]
-    changes += [_change("gone", row, describe_row(row), "", [_why_gone(row, new.values())]) for row in left]
+    changes = [_change("new", row, "", describe_row(row), ["new row"]) for row in added]
+    changes += [_change("gone", row, describe_row(row), "", [_why_gone(row, new.values())]) for row in removed]
     both = [(old[key], row) for key, row in new.items() if key in old]
     pool = _pool(
-        [row for row in arrived if _ranked(row)],
-        [row for row in left if _ranked(row)],
+        [row for row in added if _ranked(row)],
+        [row for row in removed if _ranked(row)],
         [row for was, row in both if row["superseded"] and _ranked(was)],
         [row for was, row in both if was["superseded"] and _ranked(row)],
     )
     for key, row in new.items():
         if key not in old:
             continue
-        was, own = old[key], _own(old[key], row)
+        was, own_changes = old[key], _own(old[key], row)
         if _rank(was) != _rank(row):
             others = [other for name, other in moved.items() if name != key and (_ranked(other) or _ranked(old[name]))]
-            around = [*pool, *([f"other rows moved: {_names(others)}"] if others else [])]
-            causes = own if was["superseded"] != row["superseded"] else [*own, *around]
+            pool_changes = [*pool, *([f"other rows moved: {_names(others)}"] if others else [])]
+            causes = own_changes if was["superseded"] != row["superseded"] else [*own_changes, *pool_changes]
             reasons = causes or ["no number on this board changed, but ranks are now computed differently"]
             changes.append(_change("rank", row, describe_row(was), describe_row(row), reasons))
-        elif own:
-            changes.append(_change("value", row, describe_row(was), describe_row(row), own))
+        elif own_changes:
+            changes.append(_change("value", row, describe_row(was), describe_row(row), own_changes))
     return changes
 
 
@@ -127,7 +127,7 @@ def _change(
 
 
 def _own(was: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
-    """Return what changed in a row itself."""
+    """Return what changed in the row itself."""
     reasons = []
     if was["superseded"] != row["superseded"]:
         reasons.append(f"superseded: {row['superseded']}" if row["superseded"] else "no longer superseded")
@@ -151,7 +151,7 @@ def _pool(*moved: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _why_gone(row: Mapping[str, Any], now: Iterable[Mapping[str, Any]]) -> str:
-    """Return why a row is gone: a published number moves into the row that retrains it."""
+    """Return why a row is gone; published numbers move into the row that retrains them."""
     printed = [(number["value"], number["sources"]) for number in row["published"]]
     numbers = [
         (n["value"], n["sources"]) for other in now if other["model"] == row["model"] for n in other["published"]
@@ -181,9 +181,9 @@ def _median(row: Mapping[str, Any]) -> str:
     return "diverged" if row["median"] is None else plain(row["median"])
 
 
-def _boards(of: Edition) -> dict[str, dict[str, Mapping[str, Any]]]:
+def _boards(edition: Edition) -> dict[str, dict[str, Mapping[str, Any]]]:
     """Return rows by board and key."""
     boards: dict[str, dict[str, Mapping[str, Any]]] = {}
-    for row in of.rows:
+    for row in edition.rows:
         boards.setdefault(named((row["task"], row["variant"])), {})[row["key"]] = row
     return boards

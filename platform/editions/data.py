@@ -1,6 +1,6 @@
-"""What programs of others read of an edition: JSON Schema, Croissant, and scores for model cards. Pure functions.
+"""Files of an edition for other programs: JSON Schema, Croissant, and scores for model cards. Pure functions.
 
-Croissant 1.0 is JSON-LD that says which tables a dataset has and what stands in their columns (Akhtar et al. 2024,
+Croissant 1.0 is JSON-LD that describes the tables of a dataset and their columns (Akhtar et al. 2024,
 arXiv 2403.19546). Scores are YAML files for ``.eval_results/`` of a model's repository on the Hugging Face Hub.
 """
 
@@ -29,7 +29,7 @@ TYPES: Mapping[str, Mapping[str, Any]] = {
     "number": NUMBER,
     "flag": {"type": "boolean"},
 }
-"""In JSON Schema, by the kind of a column."""
+"""JSON Schema by the kind of a column."""
 NESTED: Mapping[str, Mapping[str, Any]] = {
     "published": OBJECTS,
     "params": {"type": "object", "additionalProperties": {"type": "number"}},
@@ -41,11 +41,11 @@ NESTED: Mapping[str, Mapping[str, Any]] = {
     "untrusted_runs": TEXTS,
     "environments": OBJECTS,
 }
-"""Of the columns that hold something nested, by key."""
+"""JSON Schema of nested columns, by key."""
 OF_ROW = ("row", "task", "variant", "model")
-"""What ``trials.parquet`` says of a retraining that in ``board.json`` is said of its row."""
+"""Columns of retrainings in ``trials.parquet`` that belong to the row in ``board.json``."""
 OF_CROISSANT = {"whole": "sc:Integer", "number": "sc:Float", "flag": "sc:Boolean"}
-"""Type in Croissant by the kind of a column; all others are text, which is JSON where something is nested."""
+"""Type in Croissant by the kind of a column; all others are text, nested ones as JSON."""
 TERMS = (
     "citeAs", "column", "equivalentProperty", "extract", "field", "fileObject", "fileSet", "fileProperty", "format",
     "includes", "isLiveDataset", "jsonPath", "key", "md5", "parentField", "path", "recordSet", "references", "regex",
@@ -64,28 +64,31 @@ CONTEXT: Mapping[str, Any] = {
     "examples": {"@id": "cr:examples", "@type": "@json"},
     **{term: f"cr:{term}" for term in TERMS},
 }
-"""Of Croissant 1.0: what the names in its JSON-LD mean."""
+"""The JSON-LD context of Croissant 1.0."""
 
 
 def check_names(licence: str, hub: str) -> None:
-    """Raise ConfigError where a licence cannot be SPDX's, or a dataset is none of the Hub."""
+    """Raise ConfigError if a licence is not an SPDX name, or ``hub`` is not a dataset on the Hub."""
     if licence and not re.fullmatch(r"[A-Za-z0-9.+-]+", licence):
         raise ConfigError(f"A licence is a name of SPDX, got {licence!r}. One is: --licence CC-BY-4.0")
     if hub and not re.fullmatch(r"[\w.-]+/[\w.-]+", hub):
         raise ConfigError(f"A dataset on the Hugging Face Hub is USER/NAME, got {hub!r}. One is: --hub ada/boards")
 
 
-def describe_data(made: Edition, tables: Mapping[str, bytes], licence: str, hub: str) -> dict[str, bytes]:
-    """Return the files that describe an edition's data to other programs, by their names.
+def describe_data(edition: Edition, tables: Mapping[str, bytes], licence: str, hub: str) -> dict[str, bytes]:
+    """Return the files that describe an edition's data to other programs, by name.
 
     Args:
         made: The edition.
-        tables: Its tables, Parquet, by the names of their files.
-        licence: Of the data, as SPDX; empty where nobody said it.
-        hub: Dataset on the Hugging Face Hub that the edition is to be, ``USER/NAME``; without one there are no scores.
+        tables: Its Parquet tables, by file name.
+        licence: SPDX licence of the data; empty if not stated.
+        hub: Dataset on the Hugging Face Hub to which the edition goes, ``USER/NAME``; without one there are no scores.
     """
-    texts = {"board.schema.json": as_json(board_schema()), "croissant.json": as_json(croissant(made, tables, licence))}
-    texts |= {f"{SCORES}/{model}.yaml": text for model, text in hub_scores(made, hub).items()} if hub else {}
+    texts = {
+        "board.schema.json": as_json(board_schema()),
+        "croissant.json": as_json(croissant(edition, tables, licence)),
+    }
+    texts |= {f"{SCORES}/{model}.yaml": text for model, text in hub_scores(edition, hub).items()} if hub else {}
     return {name: f"{text.rstrip()}\n".encode() for name, text in texts.items()}
 
 
@@ -121,8 +124,8 @@ def _type_of(column: Column) -> dict[str, Any]:
     return {**(NESTED[column.key] if column.kind == "json" else TYPES[column.kind]), "description": column.meaning}
 
 
-def croissant(made: Edition, tables: Mapping[str, bytes], licence: str) -> dict[str, Any]:
-    """Return what Croissant says of the tables of an edition; files are named from where it lies itself."""
+def croissant(edition: Edition, tables: Mapping[str, bytes], licence: str) -> dict[str, Any]:
+    """Return the Croissant description of an edition's tables; file names are relative to it."""
     columns: dict[str, Mapping[str, tuple[str, str]]] = {
         "rows.parquet": {column.key: (column.kind, column.meaning) for column in of("parquet")},
         "trials.parquet": OF_TRIAL,
@@ -131,13 +134,13 @@ def croissant(made: Edition, tables: Mapping[str, bytes], licence: str) -> dict[
         "@context": CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
-        "name": re.sub(r"\W+", "-", made.title).strip("-"),
+        "name": re.sub(r"\W+", "-", edition.title).strip("-"),
         "description": "Boards of sequence models: rows with their seeds, medians and ranks, and printed numbers.",
-        "url": f"urn:longwave:edition:{made.id}",
+        "url": f"urn:longwave:edition:{edition.id}",
         "version": f"{SCHEMA}.0.0",
-        "datePublished": made.created,
+        "datePublished": edition.created,
         "creator": {"@type": "sc:Organization", "name": "Longwave"},
-        "citeAs": f"{made.title}: edition {made.id}",
+        "citeAs": f"{edition.title}: edition {edition.id}",
     }
     files = [
         {
@@ -155,12 +158,12 @@ def croissant(made: Edition, tables: Mapping[str, bytes], licence: str) -> dict[
             "@type": "cr:RecordSet",
             "@id": (table := name.removesuffix(".parquet")),
             "name": table,
-            "field": [_field(table, column, *told) for column, told in told_of.items()],
+            "field": [_field(table, column, *description) for column, description in descriptions.items()],
         }
-        for name, told_of in columns.items()
+        for name, descriptions in columns.items()
     ]
-    stated = {"license": f"https://spdx.org/licenses/{licence}.html"} if licence else {}
-    return head | stated | {"distribution": files, "recordSet": sets}
+    licence_field = {"license": f"https://spdx.org/licenses/{licence}.html"} if licence else {}
+    return head | licence_field | {"distribution": files, "recordSet": sets}
 
 
 def _field(table: str, column: str, kind: str, meaning: str) -> dict[str, Any]:
@@ -174,27 +177,26 @@ def _field(table: str, column: str, kind: str, meaning: str) -> dict[str, Any]:
     }
 
 
-def hub_scores(made: Edition, dataset: str) -> dict[str, str]:
-    """Return for each model what ``.eval_results/`` of its repository on the Hub says: its best row of each board.
-
-    The value is the median over all seeds. Rows without a rank, as imported ones that nobody trusts, are left out.
+def hub_scores(edition: Edition, dataset: str) -> dict[str, str]:
+    """Return the file for ``.eval_results/`` on the Hub for each model: its best row on each board. The value is the
+    median over all seeds. Rows without a rank, such as untrusted ones, are left out.
     """
     scores: dict[str, dict[tuple[str, str], str]] = {}
-    for row in made.rows:  # the best of a board first
+    for row in edition.rows:  # best first within a board
         if row["rank_low"] is not None and row["median"] is not None:
-            scores.setdefault(row["model"], {}).setdefault((row["task"], row["variant"]), _score(made, row, dataset))
+            scores.setdefault(row["model"], {}).setdefault((row["task"], row["variant"]), _score(edition, row, dataset))
     return {model: "".join(of_board.values()) for model, of_board in scores.items()}
 
 
-def _score(made: Edition, row: Mapping[str, Any], dataset: str) -> str:
-    """Return one score as YAML; a text in quotes is the same in JSON."""
+def _score(edition: Edition, row: Mapping[str, Any], dataset: str) -> str:
+    """Return one score as YAML, in which quoted strings are as in JSON."""
     task = re.sub(r"[^a-z0-9]+", "_", f"{row['task']} {row['variant']}".lower()).strip("_")
     seeds = row["n"] + row["diverged"]
     notes = f"{row['title']}: {row['metric']} [{row['unit']}], {row['goal']}, median of {seeds} seeds, row {row['key']}"
-    place, name = f"https://huggingface.co/datasets/{dataset}", f"{made.title}, {made.id}"
+    url, name = f"https://huggingface.co/datasets/{dataset}", f"{edition.title}, {edition.id}"
     quoted = {key: json.dumps(text, ensure_ascii=False) for key, text in (("name", name), ("notes", notes))}
     return (
         f"- dataset:\n    id: {dataset}\n    task_id: {task}\n  value: {row['median']!r}\n"
-        f'  date: "{made.created}"\n'
-        f"  source:\n    url: {place}\n    name: {quoted['name']}\n  notes: {quoted['notes']}\n"
+        f'  date: "{edition.created}"\n'
+        f"  source:\n    url: {url}\n    name: {quoted['name']}\n  notes: {quoted['notes']}\n"
     )

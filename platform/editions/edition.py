@@ -1,4 +1,4 @@
-"""Editions: the rows of all boards as they were published, named by a hash of their content. Pure functions."""
+"""Editions: the published rows of all boards, named by a hash of their content. Pure functions."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Edition:
         rows: JSON data of each row: that of ``columns.record``, and ``seeds``, its retrainings: ``trial``, ``seed``,
             ``status``, ``reason``, ``test``, ``valid``, ``epochs``, ``best_epoch``, ``seconds``, ``joules``.
         title: Its heading.
-        created: When, ISO 8601 in UTC.
-        commit: Of the code that wrote it.
-        tops: What counts 1 in its overall scores on tasks that have no perfect score, by name; see ``Overview.tops``.
-            They are frozen with it: a better row in a later edition changes none of its scores.
+        created: Time of publication, ISO 8601 in UTC.
+        commit: Commit of the code that wrote it.
+        tops: Score that counts as a gain of 1 on tasks without a perfect score, by task; see ``Overview.tops``. They
+            are stored, so that a better row in a later edition does not change these scores.
     """
 
     rows: Sequence[Mapping[str, Any]]
@@ -43,7 +43,8 @@ class Edition:
 
     @cached_property
     def sha256(self) -> str:
-        """SHA-256 of schema version and rows, 64 hex digits; title, time and commit are no part of it; tops follow."""
+        """SHA-256 of schema version and rows, 64 hex digits. Title, time and commit do not count; tops follow from
+        rows."""
         return sha256({"schema": SCHEMA, "rows": self.rows})
 
     @property
@@ -53,7 +54,7 @@ class Edition:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Return how many boards, rows of each kind, and retrainings it has."""
+        """Number of boards, of rows of each kind, and of retrainings."""
         kinds = Counter(row["kind"] for row in self.rows)
         boards = {(row["task"], row["variant"]) for row in self.rows}
         seeds = sum(len(row["seeds"]) for row in self.rows)
@@ -67,19 +68,19 @@ class Edition:
 
 
 def edition(rows: Iterable[Row], trials: Iterable[Trial], title: str, created: str, commit: str) -> Edition:
-    """Return the edition of ``rows``, given at least the retrainings they are made of.
+    """Return the edition of ``rows``; ``trials`` must include their retrainings.
 
     Raises:
-        ConfigError: The retrainings have other scores than the rows: they ended in between.
+        ConfigError: Scores of retrainings and rows differ, because some ended in between.
     """
-    rows, known = list(rows), {trial.config.id: trial for trial in trials}
-    tops = {task: top for one in overviews(rows) for task, top in one.tops.items()}
+    rows, trial_by_id = list(rows), {trial.config.id: trial for trial in trials}
+    tops = {task: top for overview in overviews(rows) for task, top in overview.tops.items()}
     entries: list[dict[str, Any]] = [{**record(row), "seeds": []} for row in rows]
     for entry in entries:
         if entry["kind"] == "reproduced":
-            entry["seeds"] = sorted((_seed(known[trial]) for trial in entry["trials"]), key=lambda s: s["seed"])
-            aside = () if entry["untrusted"] else entry["untrusted_runs"]
-            counted = [s["test"] for s in entry["seeds"] if s["test"] is not None and s["trial"] not in aside]
+            entry["seeds"] = sorted((_seed(trial_by_id[trial]) for trial in entry["trials"]), key=lambda s: s["seed"])
+            uncounted = () if entry["untrusted"] else entry["untrusted_runs"]
+            counted = [s["test"] for s in entry["seeds"] if s["test"] is not None and s["trial"] not in uncounted]
             if sorted(entry["scores"]) != sorted(counted):
                 raise ConfigError(f"Retrainings of {entry['task']} ended while its board was read. Publish once more.")
     return Edition(redact_document(json.loads(canonical_json(entries))), title, created, commit, tops)
@@ -89,7 +90,7 @@ def load(content: Mapping[str, Any], place: str) -> Edition:
     """Return the edition in the content of a ``board.json``.
 
     Raises:
-        ConfigError: It is of another schema version, or its rows are not those that its hash names.
+        ConfigError: It has another schema version, or its rows do not match its hash.
     """
     if not isinstance(content, Mapping) or not isinstance(content.get("rows", []), list):
         raise ConfigError(f"{place} is not in the format of an edition. Publish it again.")

@@ -1,4 +1,4 @@
-"""The files of an edition as they follow from its rows: texts, figures and tables. Pure functions."""
+"""The files of an edition, made from its rows: texts, figures and tables. Pure functions."""
 
 from __future__ import annotations
 
@@ -18,43 +18,45 @@ from longwave.platform.render.export import as_json
 
 
 def draw_files(
-    made: Edition, rows: Sequence[Row], before: Edition | None, lacks: str, curves: Curves, note: str = ""
+    edition: Edition, rows: Sequence[Row], previous: Edition | None, lacks: str, curves: Curves, note: str = ""
 ) -> dict[str, bytes]:
-    """Return the files of an edition by their names: page, texts, figures and tables.
+    """Return the files of an edition by name: page, texts, figures and tables.
 
     Args:
-        made: The edition, made of ``rows``.
-        rows: See there.
-        before: The edition before: what changed since is listed.
-        lacks: Why it has no results; empty if it has.
+        made: The edition.
+        rows: The rows from which it was made.
+        before: The previous edition, for the list of changes.
+        lacks: Why it has no results; empty if it has them.
         curves: Epochs of its retrainings.
         note: A sentence above the boards of the page.
     """
-    changes = difference(before, made) if before else []
-    previous = before.id if before else None
-    sources = [source for row in made.rows for number in row["published"] for source in number["sources"]]
+    changes = difference(previous, edition) if previous else []
+    previous_id = previous.id if previous else None
+    sources = [source for row in edition.rows for number in row["published"] for source in number["sources"]]
     at_a_glance = overviews(rows)
     figure, why = _figure(at_a_glance[0])
-    figures = _drawings(made, rows, curves)
+    figures = _drawings(edition, rows, curves)
     texts = {
-        "index.html": page(made, rows, at_a_glance, previous, changes, figure or why, lacks, figures, note),
-        "board.json": as_json(made.to_dict()) + "\n",
+        "index.html": page(edition, rows, at_a_glance, previous_id, changes, figure or why, lacks, figures, note),
+        "board.json": as_json(edition.to_dict()) + "\n",
         "sources.bib": bibliography(sources),
-        "CHANGES.md": changelog(made, previous, changes),
-        "changes.json": as_json({"edition": made.id, "previous": previous, "changes": [c.to_dict() for c in changes]}),
+        "CHANGES.md": changelog(edition, previous_id, changes),
+        "changes.json": as_json(
+            {"edition": edition.id, "previous": previous_id, "changes": [c.to_dict() for c in changes]}
+        ),
     }
-    texts |= {one.file: one.svg for of_board in figures for one in of_board}
+    texts |= {drawing.file: drawing.svg for of_board in figures for drawing in of_board}
     texts |= {"critical-difference.svg": figure} if figure else {}
     files = {name: text.encode() for name, text in texts.items()}
-    return files | {name: table.to_parquet(index=False) for name, table in draw_tables(made).items()}
+    return files | {name: table.to_parquet(index=False) for name, table in draw_tables(edition).items()}
 
 
-def _drawings(made: Edition, rows: Sequence[Row], curves: Curves) -> list[list[Drawing]]:
+def _drawings(edition: Edition, rows: Sequence[Row], curves: Curves) -> list[list[Drawing]]:
     """Return the figures of each board, in the order of the page."""
     boards, tasks = group_by_board(rows), dict[str, list[Row]]()
     for row in rows:
         tasks.setdefault(row.task, []).append(row)
-    seeds = {entry["key"]: entry["seeds"] for entry in made.rows}
+    seeds = {entry["key"]: entry["seeds"] for entry in edition.rows}
     return [drawings(k, boards[board], tasks[board[0]], seeds, curves) for k, board in enumerate(sorted(boards), 1)]
 
 

@@ -1,4 +1,4 @@
-"""The folder of an edition as it lies on a disk: its files, each found to be the one that was published."""
+"""The folder of an edition: its files, verified against the manifest."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.exchange.reading import check_json, read_file
 
 FOLDER = "results"
-"""Where an edition's folder has its results."""
+"""Subfolder of an edition for its results."""
 SCORES = "eval_results"
-"""Where it has each model's scores for the Hugging Face Hub."""
+"""Subfolder of an edition for each model's scores for the Hugging Face Hub."""
 
 
 def find_results(folder: Path) -> list[Path]:
     """Return the bundles of the edition in ``folder``, each checked against the manifest.
 
-    Its pages may be absent, and are not looked at: they are views of an earlier day, drawn from these bundles.
+    Its pages are not checked and may be absent, because they are only views of these bundles.
 
     Raises:
-        ConfigError: It is no edition, or a bundle was changed after publishing.
+        ConfigError: It is not an edition, or a bundle was changed after publishing.
     """
     files = {name: sha256 for name, sha256 in read_manifest(folder).items() if name.startswith(f"{FOLDER}/")}
     return [folder / name for name in check_files(folder, files)]
 
 
 def read_manifest(folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of an edition's files by their names."""
+    """Return the SHA-256 of an edition's files by name."""
     manifest = read_json(folder / "manifest.json")
     files = manifest.get("files") if isinstance(manifest, dict) else None
     if not isinstance(files, dict) or not all(_is_own(name) for name in files):
@@ -39,13 +39,17 @@ def read_manifest(folder: Path) -> dict[str, str]:
 
 
 def _is_own(name: str) -> bool:
-    """Return whether a name is that of a file in an edition's folder, or in one of those in it."""
+    """Return whether a name is a file in an edition's folder or in one of its subfolders."""
     folder, _, file = name.rpartition("/")
     return folder in ("", FOLDER, SCORES) and file == Path(file).name not in ("", "..")
 
 
 def check_files(folder: Path, files: Mapping[str, str]) -> list[str]:
-    """Return the names of files of an edition, each found to be the one that was published."""
+    """Return the names of files of an edition after checking their hashes.
+
+    Raises:
+        ConfigError: A file is missing or was changed.
+    """
     for name, sha256 in files.items():
         file = folder / name
         if not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != sha256:

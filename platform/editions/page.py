@@ -1,4 +1,4 @@
-"""The page of an edition: one HTML file that holds its data and works from a disk. Pure functions."""
+"""The page of an edition: one HTML file that contains its data and works without a server. Pure functions."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from longwave.platform.render.overview import OVERALL
 from longwave.platform.statistics.verdict import ENOUGH
 
 BASELINES = ("lstm", "gru")
-"""Models that are always in sight."""
+"""Models that the page always shows."""
 HEAT = 900
-"""Pixels of a heat map, which a narrow page scales."""
+"""Width of a heat map in pixels, which a narrow page scales."""
 ALIKE = 1.25
-"""Factor within which sizes, and budgets of searches, count as equal."""
+"""Factor within which model sizes, and search budgets, count as equal."""
 SITE = Path(__file__).with_name("site")
 SCRIPTS = ("columns", "state", "tables", "row", "share", "page")
-"""The page's scripts, which become one."""
+"""The page's scripts, which are concatenated."""
 SAME = {
     "enough": ENOUGH,
     "baselines": BASELINES,
@@ -67,33 +67,36 @@ def page(
     """Return the page of an edition.
 
     Args:
-        edition: What it shows; ``rows`` are the rows it was made of, in its order.
-        rows: See there.
+        edition: The edition.
+        rows: The rows from which it was made, in its order.
         overviews: Their overviews.
         previous: Id of the edition before it, None for the first.
-        changes: From that one.
-        figure: The critical-difference figure as SVG, or a sentence that says why there is none.
+        changes: Changes since that one.
+        figure: The critical-difference figure as SVG, or a sentence on why there is none.
         lacks: Why the edition lacks its results; empty if it has them.
-        figures: Those of each board, boards sorted by task and variant.
+        figures: Figures of each board, boards sorted by task and variant.
         note: A sentence above the boards.
     """
     boards = group_by_board(rows)
-    places = sorted(boards)
-    titles = distinct_boards([boards[place][0] for place in places])
+    board_keys = sorted(boards)
+    titles = distinct_boards([boards[board][0] for board in board_keys])
     data = {
         **{name: getattr(edition, name) for name in ("id", "sha256", "title", "created", "commit", "counts")},
         **SAME,
-        "answer": " ".join(over_all(one) for k, one in enumerate(overviews) if k == 0 or len(one.tasks) > 1),
+        "answer": " ".join(
+            over_all(overview) for k, overview in enumerate(overviews) if k == 0 or len(overview.tasks) > 1
+        ),
         "printed": verdict_share(rows),
         "columns": _columns(rows),
         "boards": [
-            _board(boards[place], title, drawn) for place, title, drawn in zip(places, titles, figures, strict=True)
+            _board(boards[board], title, drawings)
+            for board, title, drawings in zip(board_keys, titles, figures, strict=True)
         ],
         "rows": [
-            _line(row, entry, places.index((row.task, row.variant)))
+            _line(row, entry, board_keys.index((row.task, row.variant)))
             for row, entry in zip(rows, edition.rows, strict=True)
         ],
-        "overviews": [_overview(one, places) for one in overviews],
+        "overviews": [_overview(overview, board_keys) for overview in overviews],
         "previous": previous,
         "changes": [change.to_dict() for change in changes],
     }
@@ -112,21 +115,21 @@ def page(
 
 
 def _data(data: Mapping[str, Any]) -> str:
-    """Return JSON that ends no script."""
+    """Return JSON that is safe inside a script element."""
     text = json.dumps(all_visible(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c")
 
 
 def _board(rows: Sequence[Row], title: str, figures: Sequence[Drawing]) -> dict[str, Any]:
-    """Return a board as the page takes it, given its rows, its name in print and its figures."""
-    same = {name: getattr(rows[0], name) for name in ("task", "metric", "unit", "goal")}
-    told = answer(rows)
-    texts = {"advice": advise(rows), "answer": told.sentence, "figures": [one.to_dict() for one in figures]}
-    return {"name": rows[0].place, "title": title, "word": told.separation.word, **same, **texts}
+    """Return a board's data for the page, from its rows, its name in print and its figures."""
+    shared = {name: getattr(rows[0], name) for name in ("task", "metric", "unit", "goal")}
+    leading = answer(rows)
+    texts = {"advice": advise(rows), "answer": leading.sentence, "figures": [drawing.to_dict() for drawing in figures]}
+    return {"name": rows[0].place, "title": title, "word": leading.separation.word, **shared, **texts}
 
 
 def _figure(figure: str) -> str:
-    """Return the critical-difference figure with a link to its file; or a sentence."""
+    """Return the critical-difference figure with a link to its file, or the sentence in place of it."""
     if not figure.startswith("<?xml"):
         return f"<p>{in_html(figure)}</p>"
     return f'{_inline(figure)}\n      <p><a href="critical-difference.svg">critical-difference.svg</a></p>'
@@ -134,15 +137,15 @@ def _figure(figure: str) -> str:
 
 def _heat_maps(overviews: Sequence[Overview]) -> str:
     """Return the heat map of each overview that has one, as parts of a page."""
-    from longwave.platform.figures.heat_map import heat_map  # Altair
+    from longwave.platform.figures.heat_map import heat_map  # imports Altair
 
-    return "\n".join(_inline(drawn.svg(HEAT)) for one in overviews if (drawn := heat_map(one)))
+    return "\n".join(_inline(figure.svg(HEAT)) for overview in overviews if (figure := heat_map(overview)))
 
 
 def _inline(svg: str) -> str:
-    """Return an SVG file as part of a page, which declares no namespaces."""
-    drawn = re.sub(r' xmlns(:\w+)?="[^"]*"', "", svg[svg.index("<svg") :])
-    return f"<figure>{escape_invisible(drawn)}</figure>"
+    """Return an SVG file as an inline figure, without namespace declarations."""
+    element = re.sub(r' xmlns(:\w+)?="[^"]*"', "", svg[svg.index("<svg") :])
+    return f"<figure>{escape_invisible(element)}</figure>"
 
 
 def _methods() -> str:
@@ -161,20 +164,20 @@ def _site(name: str) -> str:
 
 
 def _columns(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return what the page's tables are drawn from; the script builds some cells in its own way, by their key."""
-    unasked = columns.standing("page", rows)
+    """Return the columns of the page's tables; the script formats some cells itself, by key."""
+    defaults = columns.standing("page", rows)
     return [
         {
             **{name: getattr(column, name) for name in ("key", "heading", "meaning", "kind", "align")},
             "by_goal": column.unit == columns.METRIC,
-            "stands": column in unasked,
+            "stands": column in defaults,
         }
         for column in columns.of("page")
     ]
 
 
 def _line(row: Row, entry: Mapping[str, Any], board: int) -> dict[str, Any]:
-    """Return a row as the page takes it: numbers to sort by, texts to show; what its board says is not repeated."""
+    """Return a row's data for the page: values for sorting and texts to show, without the fields of its board."""
     settings, shown = row.settings, columns.of("page")
     plain = [column for column in columns.COLUMNS if column.kind != "json" and column.key not in OF_BOARD]
     return {
@@ -195,20 +198,20 @@ def _line(row: Row, entry: Mapping[str, Any], board: int) -> dict[str, Any]:
 
 
 def _number(row: Row, number: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a published number as the page takes it: what was printed, and how our scores stand to it."""
-    same = {name: number[name] for name in ("value", "verdict", "why", "departures", "note", "sources")}
-    return {**same, "text": quoted(number), "weighed": weighed(number) if row.kind == "reproduced" else ""}
+    """Return a published number's data for the page, with the verdict on it."""
+    fields = {name: number[name] for name in ("value", "verdict", "why", "departures", "note", "sources")}
+    return {**fields, "text": quoted(number), "weighed": weighed(number) if row.kind == "reproduced" else ""}
 
 
 def _facts(row: Row) -> dict[str, str]:
-    """Return where the retrainings of a row ran: the distinct values of each fact; and what energy one took."""
+    """Return the distinct values of each environment fact of a row's retrainings, and their mean energy."""
     names = sorted({name for facts in row.environments for name in facts})
     energy = {} if row.joules is None else {"joules a retraining": f"{row.joules:.4g}"}
     return {**{name: " or ".join(values(row.environments, name)) for name in names}, **energy}
 
 
-def _overview(overview: Overview, places: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """Return models by tasks as the page takes them: a cell is a row's key, empty if there is none."""
+def _overview(overview: Overview, board_keys: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Return models by tasks for the page: each cell is a row's key, empty without a row."""
     lines = [
         {
             "model": line.model,
@@ -222,7 +225,7 @@ def _overview(overview: Overview, places: Sequence[tuple[str, str]]) -> dict[str
         for line in overview.lines
     ]
     return {
-        "boards": [places.index(place) for place in overview.tasks],
+        "boards": [board_keys.index(board) for board in overview.tasks],
         "shown": len(overview.of_word("separates", "open")),
         "saturated": saturated_tasks(overview),
         "lines": lines,

@@ -1,4 +1,4 @@
-"""Editions on disk: one folder of files that never change. A folder is there whole or not at all."""
+"""Editions on disk: one folder of files that never change, written atomically."""
 
 from __future__ import annotations
 
@@ -39,44 +39,44 @@ def publish(
     """Write an edition of all boards in ``store`` to ``folder`` and return it.
 
     Args:
-        folder: Where to.
-        store: What is published.
+        folder: The new folder.
+        store: The store to publish.
         title: Its heading.
-        commit: Of the code that writes it.
-        previous: Folder of the edition before: what changed is listed, and its bundles are taken as they are.
-        results: Whether all runs are put in; see ``results.pack_results``.
-        report: Is called with a line that says why they are not.
+        commit: Commit of the code that writes it.
+        previous: Folder of the previous edition: changes since it are listed, and its bundles are copied unchanged.
+        results: Whether to include all runs; see ``pack_results``.
+        report: Called with a line on why they are not included.
         trust: Bundles whose trainings count like those made here; see ``Pool``.
-        packed: Further bundles that were packed before.
+        packed: Further existing bundles to copy.
         licence, hub: See ``data.describe_data``.
         note: A sentence above the boards of its page.
 
     Raises:
-        ConfigError: The folder holds something, no board has a row, ``previous`` is no sound edition, or licence or hub
-            has a name that none can have.
+        ConfigError: The folder is not empty, no board has a row, ``previous`` is not an intact edition, or licence or
+            hub is not a valid name.
     """
     _check_free(folder)
     check_names(licence, hub)
-    before = read(previous) if previous else None
+    previous_edition = read(previous) if previous else None
     rows = read_board(store, pool=Pool(trust=trust))
     if not rows:
         raise ConfigError("There is no row to publish yet. Run a sweep with: longwave sweep run FILE")
-    made = edition(rows, store.retrainings(), title, datetime.now(UTC).isoformat(timespec="seconds"), commit)
+    published = edition(rows, store.retrainings(), title, datetime.now(UTC).isoformat(timespec="seconds"), commit)
     packed = [*packed, *(find_results(previous) if previous else ())]
-    bundles, why = pack_results(store, made, results, packed)
+    bundles, why = pack_results(store, published, results, packed)
     if why:
         report(f"Without {FOLDER}: {why}")
-    curves = epochs(store.curves([seed["trial"] for row in made.rows for seed in row["seeds"]]))
-    files = draw_files(made, rows, before, why, curves, note)
-    write(folder, made, {**files, **describe_data(made, files, licence, hub), **bundles})
-    return made
+    curves = epochs(store.curves([seed["trial"] for row in published.rows for seed in row["seeds"]]))
+    files = draw_files(published, rows, previous_edition, why, curves, note)
+    write(folder, published, {**files, **describe_data(published, files, licence, hub), **bundles})
+    return published
 
 
 def read(folder: Path) -> Edition:
     """Return the edition in ``folder``, every file checked against the manifest.
 
     Raises:
-        ConfigError: It is no edition, or a file was changed after publishing.
+        ConfigError: It is not an edition, or a file was changed after publishing.
     """
     files = read_manifest(folder)
     if "board.json" not in files:
@@ -88,27 +88,27 @@ def read(folder: Path) -> Edition:
     return load(read_json(folder / "board.json"), str(folder / "board.json"))
 
 
-def write(folder: Path, made: Edition, contents: Mapping[str, bytes]) -> None:
-    """Write files of an edition and a manifest of them to ``folder``, read-only.
+def write(folder: Path, edition: Edition, contents: Mapping[str, bytes]) -> None:
+    """Write the files of an edition with a manifest to ``folder``, read-only.
 
     Raises:
-        ConfigError: The folder holds something, or cannot be written.
+        ConfigError: The folder is not empty, or cannot be written.
     """
     _check_free(folder)
     folder = folder.absolute()
     hashes = {name: hashlib.sha256(contents[name]).hexdigest() for name in sorted(contents)}
-    manifest = as_json({"schema": SCHEMA, "edition": made.id, "sha256": made.sha256, "files": hashes}) + "\n"
+    manifest = as_json({"schema": SCHEMA, "edition": edition.id, "sha256": edition.sha256, "files": hashes}) + "\n"
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as kept:
-            new = Path(kept) / "edition"
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as temporary:
+            staged = Path(temporary) / "edition"
             for name, content in {**contents, "manifest.json": manifest.encode()}.items():
-                (new / name).parent.mkdir(parents=True, exist_ok=True)
-                (new / name).write_bytes(content)
-                (new / name).chmod(0o444)
+                (staged / name).parent.mkdir(parents=True, exist_ok=True)
+                (staged / name).write_bytes(content)
+                (staged / name).chmod(0o444)
             with suppress(FileNotFoundError):
                 folder.rmdir()
-            new.rename(folder)
+            staged.rename(folder)
     except OSError as error:
         raise ConfigError(f"{folder} cannot be written: {error.strerror}. Name another folder.") from None
 

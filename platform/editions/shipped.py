@@ -1,4 +1,4 @@
-"""The edition that ships with the package, which a board shows where there is no store yet."""
+"""The edition that ships with the package, which ``longwave board`` shows if there is no store yet."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from longwave.platform.boards.row import Row
 from longwave.platform.editions.edition import Edition, load
 
 FILE = Path(__file__).with_name("edition-1.json.xz")
-"""Its ``board.json``, packed."""
+"""Its ``board.json``, compressed."""
 OF_ROW = {field.name for field in fields(Row)}
 
 
 def ship(edition: Edition, file: Path = FILE) -> None:
     """Write an edition to the package; equal editions give equal bytes."""
     text = json.dumps(edition.to_dict(), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-    with atomic_file(file) as written:
-        written.write_bytes(lzma.compress(text.encode(), preset=9))
+    with atomic_file(file) as temporary:
+        temporary.write_bytes(lzma.compress(text.encode(), preset=9))
 
 
 def read_shipped(file: Path = FILE) -> Edition:
@@ -29,5 +29,5 @@ def read_shipped(file: Path = FILE) -> Edition:
 
 
 def rows_of(edition: Edition) -> list[Row]:
-    """Return the rows of an edition, as they were ranked when it was published."""
+    """Return the rows of an edition, with the ranks they were published with."""
     return [Row(**{name: value for name, value in record.items() if name in OF_ROW}) for record in edition.rows]

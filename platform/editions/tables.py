@@ -1,4 +1,4 @@
-"""The tables of an edition: its rows, and the retrainings behind them. Pure functions."""
+"""The tables of an edition: its rows and their retrainings. Pure functions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 TYPES = {"text": "string", "flag": "boolean", "whole": "Int64", "number": "Float64"}
-"""Type in Parquet by the kind of a column; what is nested becomes JSON text."""
+"""Type in Parquet by the kind of a column; nested values become JSON texts."""
 OF_TRIAL = {
     "trial": ("text", "Identity of the retraining."),
     "row": ("text", "Key of its row."),
@@ -33,12 +33,14 @@ OF_TRIAL = {
 """Kind and meaning of the columns of ``trials.parquet``."""
 
 
-def draw_tables(made: Edition) -> dict[str, DataFrame]:
-    """Return the tables of an edition by the names of their files; columns and types are the same in every edition."""
+def draw_tables(edition: Edition) -> dict[str, DataFrame]:
+    """Return the tables of an edition by file name; columns and types are the same in every edition."""
     shared = ("task", "variant", "model")
-    seeds = [{**seed, "row": row["key"], **{k: row[k] for k in shared}} for row in made.rows for seed in row["seeds"]]
+    seeds = [
+        {**seed, "row": row["key"], **{k: row[k] for k in shared}} for row in edition.rows for seed in row["seeds"]
+    ]
     return {
-        "rows.parquet": _table(made.rows, {column.key: column.kind for column in of("parquet")}),
+        "rows.parquet": _table(edition.rows, {column.key: column.kind for column in of("parquet")}),
         "trials.parquet": _table(seeds, {name: kind for name, (kind, _) in OF_TRIAL.items()}),
     }
 

@@ -1,4 +1,4 @@
-"""Inspect a bundle as a whole: its records against each other, against the sweeps that asked for them, and the data."""
+"""Checks of a bundle as a whole: its records against each other, against their sweeps, and against the data."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ from longwave.platform.sweeps.plan.seeds import search_seeds
 from longwave.platform.sweeps.plan.trials import cell_key, choose_winner, plan_retrainings
 
 FACTS = ("longwave", "torch", "device", "commit", "lock", "kernel", "precision")
-"""Facts of every run that trained."""
+"""Environment facts that every training has."""
 
 
 def audit(file: File, joined: Sequence[File] = (), report: StageReport = ignore_stage) -> list[AuditFinding]:
-    """Return what checks find against a bundle. Some data are made or loaded, nothing is trained.
+    """Return the findings of all checks of a bundle. Some data are generated or loaded, nothing is trained.
 
     Args:
         file: The bundle.
-        joined: The bundles that it was made of, if of several.
-        report: Takes which check is under way.
+        joined: The bundles from which it was joined, if several.
+        report: Called with the name of each check.
     """
     findings = [AuditFinding("hashes", *finding) for part in joined or [file] for finding in check_hashes(part)]
     for k, check in enumerate(CHECKS):
@@ -57,7 +57,7 @@ def audit(file: File, joined: Sequence[File] = (), report: StageReport = ignore_
 
 
 def check_plan(bundle: Bundle) -> Findings:
-    """A sweep's search is whole, what was retrained is its best by validation, and no retraining is missing."""
+    """A sweep's search is complete, its best trial by validation was retrained, and no retraining is missing."""
     trials = {e.config.id: e for e in bundle.trials}
     of_sweeps = {trial for sweep in bundle.sweeps for trial in sweep.trials}
     for sweep in bundle.sweeps:
@@ -74,48 +74,52 @@ def check_plan(bundle: Bundle) -> Findings:
         for cell, trained in sorted(cells.items()):
             yield from _check_cell(settings, cell, trained)
     for row, trained in sorted(_rows(bundle).items()):
-        alone = [e for e in trained if e.config.id not in of_sweeps]
-        if len(alone) == len(trained):
+        outside_sweeps = [e for e in trained if e.config.id not in of_sweeps]
+        if len(outside_sweeps) == len(trained):
             yield "reject", f"row {row[:SHORT]} belongs to no sweep, so its selection cannot be checked."
-        elif not all(e.rerun for e in alone):
+        elif not all(e.rerun for e in outside_sweeps):
             yield "reject", f"row {row[:SHORT]} has retrainings that are neither part of a sweep nor re-runs."
         key = seed_key(trained[0].config)
-        if {e.config.seed for e in alone} - {derive_seed("reproduce", key, k) for k in range(len(alone))}:
+        if {e.config.seed for e in outside_sweeps} - {
+            derive_seed("reproduce", key, k) for k in range(len(outside_sweeps))
+        }:
             yield "flag", f"row {row[:SHORT]} has re-runs whose seeds were chosen, or lacks some of them.", ids(trained)
-    for lost in sorted(e.config.id for e in trials.values() if e.config.phase != "retrain"):
-        if lost not in of_sweeps:
-            yield "reject", f"trial {lost} is a search trial that belongs to no sweep."
+    for searched in sorted(e.config.id for e in trials.values() if e.config.phase != "retrain"):
+        if searched not in of_sweeps:
+            yield "reject", f"trial {searched} is a search trial that belongs to no sweep."
 
 
 def _check_cell(settings: SweepFile, cell: str, trained: Sequence[BundledTrial]) -> Findings:
     """Check one cell of one sweep."""
-    where, first = f"sweep {settings.name}, {cell}", trained[0].config
+    cell_name, first = f"sweep {settings.name}, {cell}", trained[0].config
     search, raced = ([e.config for e in trained if e.config.phase == phase] for phase in ("search", "race"))
     ends = {e.config.id: e.run for e in trained}
-    again = {e.config.id: e.config for e in trained if e.config.phase == "retrain"}
+    retrained = {e.config.id: e.config for e in trained if e.config.phase == "retrain"}
     metric = get_task(first.task).metric
     scale = scale_of(metric.goal, metric.unit, trained[0].about.floor)
     if not concerns(settings, trained):
         tasks = ", ".join(f"{task} {variant}".rstrip() for task, variant in settings.variant_by_task.items())
         trains = f"{', '.join(settings.models)} on {tasks}"
-        yield "reject", f"{where}: the sweep trains only {trains}."
+        yield "reject", f"{cell_name}: the sweep trains only {trains}."
     elif len(search) < settings.least_searched:
-        lost = settings.least_searched - len(search)
-        yield "reject", f"{where}: {lost} of {settings.least_searched} search trials are missing."
+        missing = settings.least_searched - len(search)
+        yield "reject", f"{cell_name}: {missing} of {settings.least_searched} search trials are missing."
     elif sorted(c.seed for c in search) != sorted(search_seeds(settings, first)[: len(search)]):
-        yield "reject", f"{where}: its search trials have seeds that do not follow from the sweep."
-    elif (raced or again) and not _is_race(settings, scale, search, raced, ends):
-        yield "reject", f"{where}: its race does not follow from its search."
-    elif again and len(again) < settings.retrain:
-        lost = settings.retrain - len(again)
-        yield "reject", f"{where}: {lost} of {settings.retrain} retrainings are missing."
-    elif again:
-        best = choose_winner(settings, scale, search, raced, ends) if settings.trials else next(iter(again.values()))
-        if others := sorted({c.row for c in again.values()} - {best.row if best else ""}):
+        yield "reject", f"{cell_name}: its search trials have seeds that do not follow from the sweep."
+    elif (raced or retrained) and not _is_race(settings, scale, search, raced, ends):
+        yield "reject", f"{cell_name}: its race does not follow from its search."
+    elif retrained and len(retrained) < settings.retrain:
+        missing = settings.retrain - len(retrained)
+        yield "reject", f"{cell_name}: {missing} of {settings.retrain} retrainings are missing."
+    elif retrained:
+        best = (
+            choose_winner(settings, scale, search, raced, ends) if settings.trials else next(iter(retrained.values()))
+        )
+        if others := sorted({c.row for c in retrained.values()} - {best.row if best else ""}):
             name = f"row {best.row[:SHORT]}" if best else "none"
-            yield "reject", f"{where}: row {others[0][:SHORT]} was retrained, but {name} is the best by validation."
-        elif best and set(again) != {c.id for c in plan_retrainings(settings, best)}:
-            yield "reject", f"{where}: its retrainings have seeds that do not follow from the sweep."
+            yield "reject", f"{cell_name}: row {others[0][:SHORT]} was retrained, but {name} is the best by validation."
+        elif best and set(retrained) != {c.id for c in plan_retrainings(settings, best)}:
+            yield "reject", f"{cell_name}: its retrainings have seeds that do not follow from the sweep."
 
 
 def _is_race(
@@ -125,17 +129,17 @@ def _is_race(
     raced: Sequence[TrialConfig],
     ends: Mapping[str, Run],
 ) -> bool:
-    """Return whether trials are those of the race that follows from a search, heat by heat."""
-    there, planned = {c.id for c in raced}, list[TrialConfig]()
+    """Return whether the race's trials are those that follow from the search, heat by heat."""
+    raced_ids, planned = {c.id for c in raced}, list[TrialConfig]()
     while heat := next_heat(settings, scale, search, planned, ends):
-        if not {c.id for c in heat} <= there:
+        if not {c.id for c in heat} <= raced_ids:
             return False
         planned += heat
     return len(planned) == len(raced)
 
 
 def check_provenance(bundle: Bundle) -> Findings:
-    """Every run says what it ran on, and with which code."""
+    """Every run states its environment and its code."""
     for entry in bundle.trials:
         facts, name = _facts(bundle, entry), f"trial {entry.config.id}"
         missing = [fact for fact in FACTS if facts.get(fact, "unknown") == "unknown"]
@@ -176,4 +180,4 @@ CHECKS: Sequence[Callable[[Bundle], Findings]] = (
 )
 """In order."""
 STOPS = (check_secrets, check_identity, check_names, check_explained, check_data)
-"""After one of these has rejected a bundle, what follows would look up what is not there, or means something else."""
+"""Checks after which later ones are skipped if they reject: these would look up missing or unrelated records."""

@@ -1,6 +1,6 @@
-"""A result bundle: rows with all that is behind them, in one file that names its own hashes. Reading one runs nothing.
+"""A result bundle: rows with all their trials, in one file with hashes of its records. Reading it runs no code of it.
 
-``submit`` writes what ``collect`` returns, ``import`` reads, inspects and takes it up.
+``submit`` writes what ``collect`` returns; ``import`` reads it, checks it and writes it to the store.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from longwave.platform.records.run import Point, Run
 from longwave.platform.records.trial import TrialConfig
 
 ENDING = ".json.xz"
-"""Of a bundle's file."""
+"""Suffix of a bundle's file."""
 VERSION: Final = 4
-"""Of its form. Every Longwave from 0.2.0 on reads it; there was no release before."""
+"""Version of the format, which every Longwave from 0.2.0 on reads; there was no release before."""
 
 
 class _Strict(BaseModel):
-    # Inside Any, pydantic would write what is not finite as null; written as it is, no hash can be made of it.
+    # By default pydantic writes non-finite numbers inside Any as null; as constants they make hashing fail.
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, allow_inf_nan=False, ser_json_inf_nan="constants"
     )
@@ -50,27 +50,27 @@ WIDE = frozenset(
     [("hashes",), OF_TRIALS, *(("content", part) for part in ("sweeps", "environments", "patches"))]
     + [("content", "sweeps", "", "trials"), *((*OF_TRIALS, "", "curve", column) for column in COLUMNS)]
 )
-"""Places of what may have more than ``limits.WIDE`` entries."""
+"""Paths of objects and lists that may have more than ``limits.WIDE`` entries."""
 SPARSE = PlainSerializer(sparse_fields, return_type=dict[str, Any])
-"""A record grows by fields with defaults; written without these, it keeps its hash."""
+"""New fields of a record have defaults, which are not written, so that hashes of older records are unchanged."""
 
 
 def _share(about: About, info: ValidationInfo) -> About:
-    """Return an equal explanation that was read before: thousands of trials have the same."""
-    known: dict[str, About] = {} if info.context is None else info.context
-    return known.setdefault(repr(about), about)
+    """Return an equal object that was read before, because thousands of trials have the same."""
+    seen: dict[str, About] = {} if info.context is None else info.context
+    return seen.setdefault(repr(about), about)
 
 
 class BundledTrial(_Strict):
     """A trial that has ended.
 
     Attributes:
-        config, about: What was to be trained, and what explains it to a reader.
-        run: How it ended, without its environment and its patch.
-        place: Its environment's key in the bundle; None if it has none.
+        config, about: What was trained, and its description for readers.
+        run: Its outcome, without environment and patch.
+        place: Key of its environment in the bundle; None without one.
         curve: Its epochs.
-        ended: When.
-        rerun: Of a re-run that was kept, how it stood to its row; else empty.
+        ended: Time of its end.
+        rerun: Result of a stored re-run against its row; empty for other trials.
     """
 
     config: Annotated[TrialConfig, PlainSerializer(TrialConfig.to_dict, return_type=dict[str, Any])]
@@ -88,20 +88,20 @@ class BundledTrial(_Strict):
 
 
 class BundledSweep(_Strict):
-    """A sweep's settings, and the trials of the bundle that it asked for, in order."""
+    """A sweep's settings, and its trials in the bundle, in order."""
 
     content: dict[str, Any]
     trials: Annotated[list[str], FailFast()]
 
 
 class Bundle(_Strict):
-    """Retrainings of some rows, the search trials behind them, the sweeps that asked for them, and where they ran.
+    """Retrainings of some rows, the search trials behind them, their sweeps and environments.
 
     Attributes:
         trials: By id.
-        sweeps: By the digest of their settings.
-        environments: Facts, by their digest.
-        patches: How code differed from its commit, by the name that stands as ``diff`` in an environment.
+        sweeps: By digest of their settings.
+        environments: Environment facts, by digest.
+        patches: Uncommitted changes of the code, by the name that environments have as ``diff``.
     """
 
     trials: Annotated[list[BundledTrial], FailFast()]
@@ -111,11 +111,11 @@ class Bundle(_Strict):
 
     @property
     def rows(self) -> set[str]:
-        """Names of the rows whose retrainings it holds; none where it holds a search alone."""
+        """Names of the rows whose retrainings it contains; none if it contains only a search."""
         return {entry.config.row for entry in self.trials if entry.config.phase == "retrain"}
 
     def hashes(self) -> dict[str, str]:
-        """Return the SHA-256 of every record: of trials by id, of sweeps and environments by the digest of content."""
+        """Return the SHA-256 of every record: trials by id, sweeps and environments by digest of their content."""
         hashes = {f"trial {entry.config.id}": sha256(entry.model_dump(mode="json")) for entry in self.trials}
         hashes |= self.sweep_hashes()
         hashes |= {f"environment {key}": sha256(facts) for key, facts in self.environments.items()}
@@ -127,7 +127,7 @@ class Bundle(_Strict):
 
 
 class File(_Strict):
-    """A bundle as it lies in a file: with the hash of each record, and the hash of these as its name."""
+    """A bundle as stored in a file: with the hash of each record, and the hash of these as its name."""
 
     format: Literal["longwave bundle"]
     version: Literal[4]
@@ -137,7 +137,7 @@ class File(_Strict):
 
 
 def seal(bundle: Bundle) -> File:
-    """Return the bundle with its hashes. Equal content gives an equal name."""
+    """Return the bundle with its hashes; equal content gives equal names."""
     hashes = bundle.hashes()
     return File(format="longwave bundle", version=VERSION, name=name_of(hashes), hashes=hashes, content=bundle)
 
@@ -148,7 +148,7 @@ def name_of(hashes: Mapping[str, str]) -> str:
 
 
 def pack(file: File) -> bytes:
-    """Return a file's bytes, JSON packed by xz; equal content gives equal bytes.
+    """Return a file's bytes, JSON compressed by xz; equal content gives equal bytes.
 
     Raises:
         ConfigError: It would be larger than ``limits.BYTES``.
@@ -162,16 +162,16 @@ def pack(file: File) -> bytes:
 
 
 def check_target(path: Path) -> None:
-    """Raise ConfigError where a bundle cannot be written to ``path``: another ending, a folder, no folder around it."""
+    """Raise ConfigError if ``path`` is not a writable bundle: wrong suffix, a folder, or in no existing folder."""
     if not path.name.endswith(ENDING):
         raise ConfigError(f"A bundle is a file NAME{ENDING}, got {path}.")
     if path.is_dir() or not path.absolute().parent.is_dir():
-        what = "is a folder" if path.is_dir() else "is in a folder that does not exist"
-        raise ConfigError(f"A bundle is a file NAME{ENDING}: {path} {what}.")
+        problem = "is a folder" if path.is_dir() else "is in a folder that does not exist"
+        raise ConfigError(f"A bundle is a file NAME{ENDING}: {path} {problem}.")
 
 
 def write(file: File, path: Path) -> None:
-    """Write what ``pack`` returns, whole or not at all.
+    """Write a bundle atomically.
 
     Raises:
         ConfigError: The file cannot be written, or would be larger than ``limits.BYTES``.
@@ -185,19 +185,19 @@ def write(file: File, path: Path) -> None:
 
 
 def read(path: Path) -> File:
-    """Return what is in ``path``. Its form is checked, its content is not: see ``audit``.
+    """Return the bundle in ``path``. Its format is checked, its content is not: see ``audit``.
 
     Raises:
-        ConfigError: The file cannot be read, is too large, or has not a bundle's form; the message names the place.
+        ConfigError: The file cannot be read, is too large, or is not in a bundle's format; the message names the field.
     """
     return read_together([path])[0]
 
 
 def read_together(paths: Sequence[Path], report: StageReport = ignore_stage) -> list[File]:
-    """Return what is in bundles that are imported together; ``report`` takes how many were read.
+    """Return bundles that are imported together; ``report`` is called with the progress.
 
     Raises:
-        ConfigError: As ``read``; or together they would be larger than ``limits.TOGETHER``.
+        ConfigError: As ``read``; or together they are larger than ``limits.TOGETHER``.
     """
     files, size, abouts = list[File](), 0, dict[str, About]()
     for k, path in enumerate(paths):
@@ -213,10 +213,10 @@ def read_together(paths: Sequence[Path], report: StageReport = ignore_stage) -> 
 
 
 def _describe_first(error: ValidationError) -> str:
-    """Return the first rule that is broken; a wrong format or version comes before all that follows from it."""
+    """Return the first validation error; a wrong format or version comes before its consequences."""
     errors = error.errors(include_url=False, include_context=False)
     first = next((e for e in errors if e["loc"] in (("format",), ("version",))), errors[0])
     key = ".".join(map(str, first["loc"]))
-    got = f", got {str(first['input'])[:60]!r}" if key and first["type"] != "missing" else ""
+    actual = f", got {str(first['input'])[:60]!r}" if key and first["type"] != "missing" else ""
     step = f" {OLDER} A newer Longwave may read a newer one." if key == "version" else ""
-    return f"{key}: {first['msg']}{got}.{step}".removeprefix(": ")
+    return f"{key}: {first['msg']}{actual}.{step}".removeprefix(": ")

@@ -1,4 +1,4 @@
-"""Take rows out of a store, as a bundle: their retrainings, the search behind them, and who asked for these."""
+"""Collect rows of a store in a bundle: their retrainings, the searches behind them, and their sweeps."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from longwave.platform.sweeps.plan.trials import cell_key
 def collect(
     store: Store, task: str | None = None, names: Sequence[str] = (), over: bool = False, sweep: str | None = None
 ) -> Bundle:
-    """Return rows with all that is behind them, as far as it has ended.
+    """Return rows with their retrainings, searches and sweeps, without trials that have not ended.
 
     Args:
-        store: Where they are.
-        task: Rows of this task alone.
-        names: Names of rows, as ``Store.rows`` takes them; none means all.
-        over: Leave out searches that are not over, and the retrainings of rows of which some have not ended.
-        sweep: In place of rows, all trials of this sweep.
+        store: The store of the rows.
+        task: Only rows of this task.
+        names: Names of rows, as for ``Store.rows``; none means all.
+        over: Leave out searches that are not finished, and rows with retrainings that have not ended.
+        sweep: Instead of rows, all trials of this sweep.
 
     Raises:
-        ConfigError: There is no such row, or nothing of it is over.
+        ConfigError: There is no such row, or nothing of it is finished.
     """
     if sweep is not None:
         chosen = {t.config.id: t for t in store.trials(sweep)}
@@ -55,16 +55,16 @@ def collect(
         ids = dict.fromkeys([*earlier, *(t.config.id for t in searched + retrained if t.run)])
         sweeps[digest(content)] = BundledSweep(content=content, trials=list(ids))
     ended = {name: trial for name, trial in sorted(chosen.items()) if trial.run}
-    asking = [entry for _, entry in sorted(sweeps.items())]
+    listed_sweeps = [entry for _, entry in sorted(sweeps.items())]
     if over:
-        asking, ended = _keep_whole_cells(asking, ended)
-    return _bundle(store, [*ended.values()], asking)
+        listed_sweeps, ended = _keep_whole_cells(listed_sweeps, ended)
+    return _bundle(store, [*ended.values()], listed_sweeps)
 
 
 def _keep_whole_cells(
     sweeps: Sequence[BundledSweep], ended: Mapping[str, Trial]
 ) -> tuple[list[BundledSweep], dict[str, Trial]]:
-    """Return what of sweeps and trials that have ended is whole, cell by cell; of re-runs those of rows that are."""
+    """Return the finished cells of sweeps and their trials, with re-runs of their rows."""
     whole_sweeps: list[BundledSweep] = []
     for sweep in sweeps:
         file = check_sweep(sweep.content, "a sweep")
@@ -76,26 +76,26 @@ def _keep_whole_cells(
             whole_sweeps.append(sweep.model_copy(update={"trials": trials}))
     if not whole_sweeps:
         raise ConfigError("None of these searches has finished. Finish one with: longwave sweep resume NAME")
-    planned, kept_trials = ({trial for sweep in some for trial in sweep.trials} for some in (sweeps, whole_sweeps))
+    planned, kept_trials = ({trial for sweep in listed for trial in sweep.trials} for listed in (sweeps, whole_sweeps))
     rows = {ended[trial].config.row for trial in kept_trials if ended[trial].config.phase == "retrain"}
     kept_trials |= {name for name, trial in ended.items() if name not in planned and trial.config.row in rows}
     return whole_sweeps, {name: trial for name, trial in ended.items() if name in kept_trials}
 
 
 def _whole_trials(file: SweepFile, cell: Sequence[Trial]) -> list[str]:
-    """Return the trials of a cell whose search is over: all, if none or all of its retrainings have ended."""
-    search, race, again = (
+    """Return the trials of a cell if its search is finished, with retrainings if all of these have ended."""
+    search, race, retrained = (
         [t.config.id for t in cell if t.config.phase == phase] for phase in ("search", "race", "retrain")
     )
     if len(search) < file.least_searched:
         return []
-    return search + race + again if len(again) >= file.retrain else search
+    return search + race + retrained if len(retrained) >= file.retrain else search
 
 
 def _bundle(store: Store, trials: Sequence[Trial], sweeps: list[BundledSweep]) -> Bundle:
     points: dict[str, list[Point]] = {t.config.id: [] for t in trials}
-    for part in split_ids(list(points)):
-        for point in store.curves(part):
+    for ids in split_ids(list(points)):
+        for point in store.curves(ids):
             points[point.trial].append(point)
     bundled: list[BundledTrial] = []
     environments: dict[str, dict[str, str]] = {}

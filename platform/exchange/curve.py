@@ -1,4 +1,4 @@
-"""A trial's epochs as a bundle holds them, by column: curves are most of what is in it."""
+"""A trial's epochs as stored in a bundle, by column, since curves are most of its content."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from longwave.platform.records.run import EpochLine, Point
 
 COLUMNS = ("loss", "valid", "seconds", "at")
 Numbers = Annotated[list[float], FailFast(), AfterValidator(partial(array, "d"))]
-"""Read from a list, and held as an array, in a quarter of its memory: there are millions."""
+"""Read from a list and stored as an array, which needs a quarter of the memory: there are millions."""
 
 
 class Curve(BaseModel):
-    """All epochs of a trial, the first in front; none is left out.
+    """All epochs of a trial, in order.
 
     Attributes:
-        single: Whether every loss and metric is a float32, as most are. They are then written in the fewest digits
-            that identify a float32, which is half of what a float64 takes, and read as it: no bit is lost.
-        loss, valid, seconds, at: As of ``Point``, one number an epoch.
+        single: Whether every loss and metric is a float32, as most are. They are then written with the fewest digits
+            that identify a float32, half of a float64's, and read back exactly.
+        loss, valid, seconds, at: As in ``Point``, one number per epoch.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
@@ -47,18 +47,18 @@ class Curve(BaseModel):
 
     @classmethod
     def of(cls, points: Sequence[Point]) -> Curve:
-        """Return the curve of a trial's epochs, which come in order."""
+        """Return the curve of a trial's epochs, given in order."""
         loss, valid = [p.loss for p in points], [p.valid for p in points]
         single = all(_single(column).tolist() == column for column in (loss, valid))
         times = {"seconds": [p.seconds for p in points], "at": [p.at for p in points]}
         return cls(single=single, loss=loss, valid=valid, **times)
 
     def lines(self, trial: str) -> list[EpochLine]:
-        """Return the epochs of the trial of that id as the store takes them."""
+        """Return the epochs as lines for the store, with this trial's id."""
         return list(zip(repeat(trial), count(1), self.loss, self.valid, self.seconds, self.at))
 
     def points(self, trial: str) -> list[Point]:
-        """Return the epochs of the trial of that id."""
+        """Return the epochs as points of this trial."""
         return [Point(*line) for line in self.lines(trial)]
 
     @field_validator("loss", "valid")
@@ -66,10 +66,10 @@ class Curve(BaseModel):
     def _read(cls, column: Sequence[float], info: ValidationInfo) -> Sequence[float]:
         if not info.data.get("single"):
             return column
-        read = _single(column)
-        if not np.isfinite(read).all():
+        numbers = _single(column)
+        if not np.isfinite(numbers).all():
             raise ValueError("a number in it is no float32")
-        return array("d", read.astype(np.float64).tobytes())
+        return array("d", numbers.astype(np.float64).tobytes())
 
     @field_serializer("loss", "valid")
     def _write(self, column: Sequence[float]) -> list[float]:

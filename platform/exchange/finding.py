@@ -1,4 +1,4 @@
-"""What is said against a bundle, and the one objection that takes no check: the store has another end of a trial."""
+"""Findings about a bundle, and conflicts with trials in the store."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from longwave.platform.redaction import redacted
 
 Severity = Literal["reject", "flag"]
 Findings = Iterator[tuple[Literal["reject"], str] | tuple[Literal["flag"], str, Sequence[str]]]
-"""Severity and message of each finding of a check; of a flag, the identities of the trials that it is about."""
+"""Severity and message of each finding of a check; for a flag, also the identities of the trials it concerns."""
 
 
 @dataclass(frozen=True)
 class AuditFinding:
-    """What a check found against a bundle, in one line.
+    """A finding of a check, in one line.
 
     Attributes:
         check: Name of the check.
-        severity: ``reject``: the bundle is not taken; ``flag``: it is taken and its rows are marked.
+        severity: ``reject``: the bundle is not imported; ``flag``: it is imported, and its rows are marked.
         message: What is wrong, and where.
-        trials: Identities of those that a flag is about; without any, it is about all of the bundle.
+        trials: Identities of the trials that a flag concerns; if empty, it concerns the whole bundle.
     """
 
     check: str
@@ -37,26 +37,26 @@ class AuditFinding:
         object.__setattr__(self, "message", redacted(self.message))  # it may quote the bundle
 
 
-def find_conflicts(trials: Iterable[BundledTrial], known: Mapping[str, TrialEnd]) -> Iterator[AuditFinding]:
-    """Yield those of a bundle's trials that the store has with another end, or without one: they reject it.
+def find_conflicts(trials: Iterable[BundledTrial], stored_ends: Mapping[str, TrialEnd]) -> Iterator[AuditFinding]:
+    """Yield a rejection for each trial that has another outcome in the store, or none yet.
 
     Args:
         trials: The bundle's.
-        known: How those of them ended that the store has.
+        known: Outcomes of those trials that the store has.
     """
     for entry in trials:
-        end = known.get(entry.config.id)
+        end = stored_ends.get(entry.config.id)
         if end and (difference := _describe_difference(end, entry)):
             yield AuditFinding("conflict", "reject", f"trial {entry.config.id} is in the store with {difference}.")
 
 
 def _describe_difference(end: TrialEnd, entry: BundledTrial) -> str:
-    """Return what the store says otherwise of how a trial ended; empty where it says the same."""
+    """Return how a trial's outcome in the store differs; empty if it agrees."""
     if end.status not in ENDED:
         return "no end yet: finish its sweep first, or import into another store"
     for name in ("status", "epochs", "best_epoch", "valid", "test"):
-        here, there = getattr(end, name), getattr(entry.run, name)
-        close = isinstance(here, float) and isinstance(there, float) and math.isclose(here, there, rel_tol=1e-6)
-        if here != there and not close:
-            return f"{name} {here}, in the bundle it has {there}"
+        stored, bundled = getattr(end, name), getattr(entry.run, name)
+        close = isinstance(stored, float) and isinstance(bundled, float) and math.isclose(stored, bundled, rel_tol=1e-6)
+        if stored != bundled and not close:
+            return f"{name} {stored}, in the bundle it has {bundled}"
     return ""

@@ -1,6 +1,6 @@
-"""Checks of single records of a bundle that train nothing: hashes, identity, and what a training can have given.
+"""Checks of single records of a bundle, without training: hashes, identity, and whether a training could give them.
 
-``reject`` is a contradiction: nobody who ran the code could have got it. ``flag`` is what cannot be decided from here.
+``reject`` is a contradiction, which no real run could produce. ``flag`` is what cannot be decided on this machine.
 Texts of a bundle are looked up and compared; nothing in it is ever run.
 """
 
@@ -29,15 +29,15 @@ from longwave.platform.training.stopping import last_epoch
 
 CHOICES = {"precision": get_args(Precision), "selection": ("best", "last")}
 LARGEST = 2**31
-"""Every seed and every size of a recipe is below."""
+"""Upper bound of seeds, and of sizes in a recipe."""
 DAY = 86400.0
-"""Seconds by which clocks may differ."""
+"""Allowed difference of clocks, in seconds."""
 CLOSE = 1e-4
-"""Relative difference between a run and its own curve that a repeated epoch can make."""
+"""Relative difference between a run and its curve that a repeated epoch can cause."""
 
 
 def check_hashes(file: File) -> Findings:
-    """Every record has the hash the file says, and the hashes make up its name."""
+    """Every record has the hash stated in the file, and the file's name is the hash of these."""
     hashes = file.content.hashes()
     for record in sorted(hashes.keys() | file.hashes.keys()):
         if hashes.get(record) != file.hashes.get(record):
@@ -47,7 +47,7 @@ def check_hashes(file: File) -> Findings:
 
 
 def check_secrets(bundle: Bundle) -> Findings:
-    """No text holds what may be a password; a finding names the place, and not the password."""
+    """No text contains a possible password; a finding names the field, not the password."""
     step = "Where it was made: longwave doctor --repair, then longwave submit"
     abouts: dict[int, list[str]] = {}  # thousands of trials share an explanation
     for entry in bundle.trials:
@@ -55,21 +55,21 @@ def check_secrets(bundle: Bundle) -> Findings:
             abouts[id(entry.about)] = [*find_secrets(vars(entry.about), "about")]
         run = {**vars(entry.run), "measures": [vars(measure) for measure in entry.run.measures]}
         texts = {"config": entry.config.to_dict(), "run": run, "place": entry.place}
-        for where in [*find_secrets(texts), *abouts[id(entry.about)]]:
-            yield "reject", f"trial {entry.config.id} holds a password in {where}. {step}"
+        for field in [*find_secrets(texts), *abouts[id(entry.about)]]:
+            yield "reject", f"trial {entry.config.id} holds a password in {field}. {step}"
     for sweep in bundle.sweeps:
-        for where in find_secrets(sweep.content):
-            yield "reject", f"sweep {digest(sweep.content)} holds a password in {where}. {step}"
+        for field in find_secrets(sweep.content):
+            yield "reject", f"sweep {digest(sweep.content)} holds a password in {field}. {step}"
     for key, facts in bundle.environments.items():
-        for where in find_secrets(facts):
-            yield "reject", f"environment {key} holds a password in {where}. {step}"
+        for field in find_secrets(facts):
+            yield "reject", f"environment {key} holds a password in {field}. {step}"
     for key, text in bundle.patches.items():
         if redact_code(text) != text:
             yield "reject", f"patch {key} holds a password. {step}"
 
 
 def check_identity(bundle: Bundle) -> Findings:
-    """Every name is the hash of what it names, stands for one record, and stands there."""
+    """Every name is the hash of its content, is unique, and refers to a record in the bundle."""
     ids = Counter(e.config.id for e in bundle.trials)
     for trial, n in sorted(ids.items()):
         if n > 1:
@@ -92,11 +92,11 @@ def check_identity(bundle: Bundle) -> Findings:
         if digest({"patch": text}) != key:
             yield "reject", f"patch {key} has a text whose hash is {digest({'patch': text})}."
     for sweep in bundle.sweeps:
-        if absent := sorted(set(sweep.trials) - set(ids)):
-            lacks = f"sweep {sweep.content.get('name')} planned {len(absent)} trials that are missing"
+        if missing := sorted(set(sweep.trials) - set(ids)):
+            problem = f"sweep {sweep.content.get('name')} planned {len(missing)} trials that are missing"
             yield (
                 "reject",
-                f"{lacks}, as {absent[0]}. If other bundles contain them, import all together: longwave import DIR",
+                f"{problem}, as {missing[0]}. If other bundles contain them, import all together: longwave import DIR",
             )
 
 
@@ -110,36 +110,36 @@ def check_names(bundle: Bundle) -> Findings:
 
 
 def check_versions(bundle: Bundle) -> Findings:
-    """Models, tasks and training rules are of the versions that are here: of others nothing can be checked."""
+    """Models, tasks and training rules have the versions of this Longwave; others cannot be checked."""
     for entry in bundle.trials:
         config, task, model = entry.config, get_task(entry.config.task), get_model(entry.config.model)
-        there = (config.task_version, config.model_version, config.protocol)
-        if there != (here := (task.version, model.version, PROTOCOL)):
-            both = f"{', '.join(there)}; here they are {', '.join(here)}"
+        bundled = (config.task_version, config.model_version, config.protocol)
+        if bundled != (current := (task.version, model.version, PROTOCOL)):
+            both = f"{', '.join(bundled)}; here they are {', '.join(current)}"
             yield "flag", f"trial {config.id} has the versions of task, model and training rules {both}.", [config.id]
 
 
 def check_explained(bundle: Bundle) -> Findings:
-    """What explains a row to a reader is what this Longwave says of it, above all which way is better."""
+    """The description of a row is that of this Longwave, in particular which direction is better."""
     for entry in bundle.trials:
         config = entry.config
         for name, value in about.derived_facts(config).items():
-            if (got := getattr(entry.about, name)) != value:
-                message = f"trial {config.id}: {name} is {value!r} here, got {got!r}."
+            if (actual := getattr(entry.about, name)) != value:
+                message = f"trial {config.id}: {name} is {value!r} here, got {actual!r}."
                 yield ("reject", message) if name in ("metric", "unit", "goal") else ("flag", message, [config.id])
         if not set(entry.about.trivial) <= {*get_task(config.task).baselines}:
             yield "reject", f"trial {config.id} has a description that no task or model gives."
 
 
 def check_sizes(bundle: Bundle) -> Findings:
-    """Counts and times are ones that a training can have."""
+    """Counts and times are possible for a training."""
     latest = time.time() + DAY
     for entry in bundle.trials:
         run, name = entry.run, f"trial {entry.config.id}"
         counts = {"epochs": run.epochs, "best_epoch": run.best_epoch, "parameters": run.parameters}
-        for what, count in {**counts, "members": run.members}.items():
-            if count is not None and not (0 if what == "epochs" else 1) <= count < LARGEST:
-                yield "reject", f"{name} has {count} {what}."
+        for unit, count in {**counts, "members": run.members}.items():
+            if count is not None and not (0 if unit == "epochs" else 1) <= count < LARGEST:
+                yield "reject", f"{name} has {count} {unit}."
         if run.status != "failed" and run.parameters != (count := _parameters(entry.config)):
             yield "reject", f"{name} has a network of {count} parameters, got {run.parameters}."
         seconds = entry.curve.seconds
@@ -154,7 +154,7 @@ def check_sizes(bundle: Bundle) -> Findings:
 
 
 def check_curves(bundle: Bundle) -> Findings:
-    """Every epoch trained is there, and none beyond those planned."""
+    """The curve has every trained epoch, and no more than planned."""
     for entry in bundle.trials:
         config, run, name = entry.config, entry.run, f"trial {entry.config.id}"
         epochs = len(entry.curve.loss)
@@ -163,13 +163,13 @@ def check_curves(bundle: Bundle) -> Findings:
         goal = get_task(config.task).metric.goal
         if run.status == "ok" and run.epochs != (last := last_epoch(config, entry.curve.valid, goal)):
             yield "reject", f"{name} ended ok after {run.epochs} of {last} epochs."
-        lost = 1 if run.status == "diverged" else 0  # the epoch that diverged has no finite point
-        if run.status != "failed" and not run.epochs - lost <= epochs <= run.epochs:
+        diverged = 1 if run.status == "diverged" else 0  # the epoch that diverged has no finite point
+        if run.status != "failed" and not run.epochs - diverged <= epochs <= run.epochs:
             yield "reject", f"{name} trained {run.epochs} epochs, its curve has {epochs}."
 
 
 def check_scores(bundle: Bundle) -> Findings:
-    """A run's best validation metric is its curve's; a test metric belongs to a retraining that ended ok."""
+    """A run's best validation metric is that of its curve; only retrainings that ended ok have a test metric."""
     for entry in bundle.trials:
         config, run, metric = entry.config, entry.run, get_task(entry.config.task).metric
         name, by_epoch = f"trial {config.id}", dict(enumerate(entry.curve.valid, 1))
@@ -186,8 +186,8 @@ def check_scores(bundle: Bundle) -> Findings:
             if run.status != "failed" and by_epoch:
                 yield "reject", f"{name} has a curve and no best epoch."
         elif not math.isclose(by_epoch.get(run.best_epoch, math.nan), run.valid, rel_tol=CLOSE):
-            there = by_epoch.get(run.best_epoch)
-            yield "reject", f"{name} says {run.valid:g} at epoch {run.best_epoch}, its curve says {there}."
+            at_best = by_epoch.get(run.best_epoch)
+            yield "reject", f"{name} says {run.valid:g} at epoch {run.best_epoch}, its curve says {at_best}."
         elif config.selection == "last" and run.best_epoch != len(by_epoch):
             yield "reject", f"{name} is scored at its last epoch, {len(by_epoch)}, got {run.best_epoch}."
         elif config.selection == "best":
@@ -197,14 +197,14 @@ def check_scores(bundle: Bundle) -> Findings:
 
 
 def _parameters(config: TrialConfig) -> int:
-    """Return how many numbers a trial trains, an embedding not counted."""
+    """Return the number of trainable parameters of a trial, without an embedding."""
     task = get_task(config.task)
     sizes = (task.inputs, config.hidden, task.outputs, config.width)
     return get_model(config.model).parameters(*sizes, config.options)
 
 
 def _check_config(config: TrialConfig) -> None:
-    """Raise ConfigError or ValueError for what no sweep could have asked for."""
+    """Raise ConfigError or ValueError for a configuration that no sweep could plan."""
     task, model = get_task(config.task), get_model(config.model)
     if not config.options.keys() <= model.options.keys():
         raise ValueError(f"{model.name} has the options {', '.join(model.options) or 'none'}, got {config.options}.")
@@ -215,14 +215,16 @@ def _check_config(config: TrialConfig) -> None:
             raise ValueError(f"{name} {value} is the default and must be left out.")
     model.check(config.options, config.width)
     check_training(config)
-    known = {p.name: p for p in (model.lr, *model.relevant(config.options))}
-    needed = {p.name for p in model.space(task.name, config.options)}
+    allowed = {p.name: p for p in (model.lr, *model.relevant(config.options))}
+    required = {p.name for p in model.space(task.name, config.options)}
     names = {p.name for p in (model.lr, *model.params)}
-    own = {name: number for name, number in config.params.items() if name in names}  # the others were checked above
-    if not needed <= own.keys() <= known.keys():
-        raise ValueError(f"{model.name} takes {', '.join(known)}, got {', '.join(config.params)}.")
-    for name, number in own.items():
-        known[name].check(number)
+    model_numbers = {
+        name: number for name, number in config.params.items() if name in names
+    }  # the others were checked above
+    if not required <= model_numbers.keys() <= allowed.keys():
+        raise ValueError(f"{model.name} takes {', '.join(allowed)}, got {', '.join(config.params)}.")
+    for name, number in model_numbers.items():
+        allowed[name].check(number)
     sizes = {name: getattr(config, name) for name in ("hidden", "width", "batch", "epochs", "steps", "clip")}
     check_recipe({**sizes, "drops": list(config.drops)}, "its recipe")
     if max(v for v in (*sizes.values(), *config.drops) if v is not None) >= LARGEST:
@@ -246,7 +248,7 @@ def _check_config(config: TrialConfig) -> None:
 
 
 def _check_pruner(halving: Mapping[str, Any]) -> None:
-    """Raise ConfigError or ValueError where a pruner is none of Optuna's, or is asked when no sweep would ask it."""
+    """Raise ConfigError or ValueError if a pruner is not Optuna's, or its epochs do not follow from its arguments."""
     pruner = halving["pruner"]
     if not isinstance(pruner, Mapping) or not isinstance(pruner.get(CLASS), str):
         raise ValueError(f"a pruner has a class and arguments, got {pruner!r}.")

@@ -1,4 +1,4 @@
-"""Write a bundle into the store: all of it or nothing. What is there already stays as it is."""
+"""Write a bundle into the store in one transaction; existing trials are not changed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from longwave.platform.sweeps.plan.trials import cell_key
 ImportedSweep = tuple[StoredSweep, Sequence[str], Sequence[int | None]]
 """A sweep with its trials in order, and their cells."""
 SWEEP = 71
-"""Most characters of a sweep's name that an imported sweep keeps; ``@`` and 8 digits of its own follow."""
+"""Characters of a sweep's name that are kept on import, before ``@`` and 8 digits."""
 
 
 def import_bundle(
@@ -36,66 +36,66 @@ def import_bundle(
     origins: Mapping[str, str] | None = None,
     report: StageReport = ignore_stage,
 ) -> int:
-    """Write what the store does not have yet, in one transaction, and return how many trials that was.
+    """Write trials that the store does not have yet, in one transaction; return their number.
 
-    Every trial is stored with the name of its bundle as its origin. Sweeps are stored under names of their own, which
-    no sweep that is run here can have; one that was imported before keeps its name.
+    Every trial is stored with the name of its bundle as its origin. Sweeps get new names, which no local sweep can
+    have; one that was imported before keeps its name.
 
     Args:
-        store: Where to.
+        store: The store to write to.
         file: A bundle that no finding rejects.
-        flags: What the checks found; stored with the trials that it bears on.
-        origins: Where several bundles were joined, the name of that of each trial.
-        report: Takes how many trials were written.
+        flags: Findings of the checks, stored with the trials they concern.
+        origins: Name of each trial's bundle, if several bundles were joined.
+        report: Called with the progress.
     """
-    known, origins = store.ends_of([entry.config.id for entry in file.content.trials]), origins or {}
-    new = [entry for entry in file.content.trials if entry.config.id not in known]
-    if not new:
+    existing, origins = store.ends_of([entry.config.id for entry in file.content.trials]), origins or {}
+    new_entries = [entry for entry in file.content.trials if entry.config.id not in existing]
+    if not new_entries:
         return 0
     messages = messages_by_trial(file, flags)
 
     def with_epochs() -> Iterator[tuple[Trial, Sequence[EpochLine]]]:
-        for k, entry in enumerate(new):
-            report("Writing trials", k, len(new))
+        for k, entry in enumerate(new_entries):
+            report("Writing trials", k, len(new_entries))
             trial = entry.config.id
             stored = _stored_trial(file, entry, origins.get(trial, file.name), messages.get(trial, ()))
             yield stored, entry.curve.lines(trial)
 
     configs = {entry.config.id: entry.config for entry in file.content.trials}
-    bundles = sorted({origins.get(entry.config.id, file.name) for entry in new})
+    bundles = sorted({origins.get(entry.config.id, file.name) for entry in new_entries})
     store.import_trials(
-        bundles, with_epochs(), _stored_sweeps(store, file, configs), _explanations(e.config for e in new)
+        bundles, with_epochs(), _stored_sweeps(store, file, configs), _explanations(e.config for e in new_entries)
     )
-    return len(new)
+    return len(new_entries)
 
 
 def import_shipped(
     store: Store, paths: Sequence[Path], trials: Sequence[str], report: StageReport = ignore_stage
 ) -> int:
-    """Write bundles that ship with the package, as ``import_bundle`` does, each while the next one is still packed.
+    """Write bundles that ship with the package, as ``import_bundle`` does, but unpacked one by one to save memory.
 
     Args:
-        store: Where they go.
-        paths: Their files.
+        store: The store to write to.
+        paths: Files of the bundles.
         trials: The ids of their trials, as ``list_trials`` returns them.
-        report: Takes how far the import is.
+        report: Called with the progress.
 
     Raises:
-        ConfigError: The store has another end of one of their trials, or none; nothing is written then.
+        ConfigError: A trial has another outcome in the store, or none yet; nothing is written.
     """
-    known = store.ends_of(trials)
+    stored = store.ends_of(trials)
     heads: list[File] = []
     configs: dict[str, TrialConfig] = {}
 
     def with_epochs() -> Iterator[tuple[Trial, Sequence[EpochLine]]]:
         for k, file in enumerate(read_each(paths)):
             report("Importing bundles", k, len(paths))
-            for conflict in find_conflicts(file.content.trials, known):
+            for conflict in find_conflicts(file.content.trials, stored):
                 raise ConfigError(conflict.message)
             heads.append(file.model_copy(update={"content": file.content.model_copy(update={"trials": []})}))
             configs.update((entry.config.id, entry.config) for entry in file.content.trials)
             for entry in file.content.trials:
-                if (trial := entry.config.id) not in known:
+                if (trial := entry.config.id) not in stored:
                     yield _stored_trial(file, entry, file.name, ()), entry.curve.lines(trial)
 
     def sweeps() -> Iterator[ImportedSweep]:
@@ -105,14 +105,13 @@ def import_shipped(
         yield from _explanations(configs.values())
 
     store.import_trials(list_names(paths), with_epochs(), sweeps(), explanations())
-    return len(configs.keys() - known.keys())
+    return len(configs.keys() - stored.keys())
 
 
 def messages_by_trial(file: File, flags: Sequence[AuditFinding]) -> dict[str, list[str]]:
-    """Return the messages of flags by the trials that they bear on.
-
-    A flag bears on the trials that it is about; of a sweep, on all that were asked for in a cell with them, too: one of
-    these was chosen by comparison with all others. Such a one gets the first flag of its cell.
+    """Return the messages of flags by the trials that they affect. A flag affects the trials that it concerns, and all
+    others of their cell, because the winner of a cell was chosen by comparison with all of them. These others get the
+    first flag of the cell.
     """
     messages: dict[str, list[str]] = {}
     for flag in flags:
@@ -128,41 +127,42 @@ def messages_by_trial(file: File, flags: Sequence[AuditFinding]) -> dict[str, li
 
 
 def _explanations(new: Iterable[TrialConfig]) -> list[CatalogueEntry]:
-    """Return what pages need of the trials' models and tasks.
-
-    This alone needs torch. It is loaded once all trials are written, into the memory that they took.
+    """Return the catalogue entries of the trials' models and tasks. Only this needs torch, which is imported after all
+    trials are written, when their memory is free again.
     """
     from longwave.platform.about import known_model, known_task
     from longwave.platform.registry import get_model, get_task
 
     names = {(c.model, (c.task, c.variant, c.data)) for c in new}
-    here = [name for name in sorted({model for model, _ in names}) if not is_plugin(name) or plugin_of("model", name)]
-    models = [known_model(get_model(name)) for name in here]
+    available = [
+        name for name in sorted({model for model, _ in names}) if not is_plugin(name) or plugin_of("model", name)
+    ]
+    models = [known_model(get_model(name)) for name in available]
     tasks = sorted({task for _, task in names})
     return [*models, *(known_task(get_task(name), variant, data) for name, variant, data in tasks)]
 
 
 def _stored_trial(file: File, entry: BundledTrial, origin: str, flags: Sequence[str]) -> Trial:
-    """Return a trial of the bundle as the store holds it."""
+    """Return a trial of the bundle for the store."""
     facts = file.content.environments.get(entry.place or "", {})
     run = replace(entry.run, environment=facts, patch=file.content.patches.get(facts.get("diff", ""), ""))
     return Trial(entry.config, entry.about, entry.run.status, None, run, entry.ended, origin, entry.rerun, flags)
 
 
 def _stored_sweeps(store: Store, file: File, configs: Mapping[str, TrialConfig]) -> list[ImportedSweep]:
-    """Return the bundle's sweeps under names of their own, each with its trials and their cells."""
-    known = {digest(store.sweep(name).content): name for name in store.sweeps() if "@" in name}
+    """Return the bundle's sweeps under new names, each with its trials and their cells."""
+    imported = {digest(store.sweep(name).content): name for name in store.sweeps() if "@" in name}
     sweeps: list[ImportedSweep] = []
     for sweep, cells in zip(file.content.sweeps, _cells(file, configs), strict=True):
-        fresh = f"{sweep.content['name'][:SWEEP]}@{digest([file.name, sweep.content])[:8]}"
+        new_name = f"{sweep.content['name'][:SWEEP]}@{digest([file.name, sweep.content])[:8]}"
         numbers = {cell: k for k, cell in enumerate(dict.fromkeys(cells))}
-        name = known.get(digest(sweep.content), fresh)
+        name = imported.get(digest(sweep.content), new_name)
         sweeps.append((StoredSweep(name, sweep.content), sweep.trials, [numbers[cell] for cell in cells]))
     return sweeps
 
 
 def _cells(file: File, configs: Mapping[str, TrialConfig]) -> Iterator[list[tuple[Any, ...]]]:
-    """Yield of each sweep the cells that asked for its trials, in their order."""
+    """Yield for each sweep the cells of its trials, in order."""
     for sweep in file.content.sweeps:
         settings = check_sweep(sweep.content, "a sweep")
         yield [cell_key(settings, config) if (config := configs.get(t)) else () for t in sweep.trials]

@@ -1,26 +1,26 @@
-"""How large a file of another machine may be. Honest results of 20,000 runs stay below each limit."""
+"""Limits on imported files. Honest results of 20,000 runs stay below each of them."""
 
 from __future__ import annotations
 
 BYTES = 128 * 2**20
-"""Most bytes of a file, and of what it unpacks to."""
+"""Maximal bytes of a file, packed and unpacked."""
 TOGETHER = 2**29
-"""Most bytes of all bundles that are imported together, unpacked."""
+"""Maximal bytes of all bundles imported together, unpacked."""
 RATIO = 100
-"""Most bytes that a packed one may become; hashes and scores, of which a bundle is full, hardly shrink."""
+"""Maximal ratio of unpacked to packed bytes; a bundle consists mostly of hashes and scores, which hardly compress."""
 MEMORY = 2**26
-"""Most bytes that unpacking may take beside what it unpacks."""
+"""Maximal working memory of unpacking, in bytes."""
 DEPTH = 24
-"""Most objects and lists within each other: a bundle's have nine, a sweep's settings some more."""
+"""Maximal nesting of objects and lists: a bundle has nine levels, and settings of sweeps a few more."""
 VALUES = 8_000_000
-"""Most values: four an epoch, and some eighty a run."""
+"""Maximal number of values: there are four per epoch and some eighty per run."""
 LENGTH = 2**22
-"""Most bytes of a text: a patch has at most a quarter of them."""
+"""Maximal bytes of a text: a patch has at most a quarter of that."""
 WIDE = 1000
-"""Most entries of an object or a list of which an honest bundle has few: a run's parameters, its facts."""
+"""Maximal entries of objects and lists that are short in honest bundles, such as parameters or facts."""
 CELLS = 1000
-"""Most cells of a sweep, over those that have their trials in the bundle, that are planned anew to compare them."""
+"""Maximal cells of a sweep, beyond those with trials in the bundle, that are planned again for comparison."""
 LEARNED = 500
-"""Most trials of a cell whose draws are repeated where each draw learns from all before it."""
+"""Maximal trials of a cell that are sampled again if the sampler learns from earlier trials."""
 SECONDS = 900.0
-"""Longest time that checks may take."""
+"""Time limit of all checks."""

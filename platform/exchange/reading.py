@@ -1,4 +1,4 @@
-"""Read a file of another machine. Its limits are checked while it is unpacked and parsed, before anything is built."""
+"""Read an imported file. Limits are checked while it is unpacked and parsed, before any object is built."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from longwave.platform.exchange import limits
 from longwave.platform.paths import check_is_file
 
 CHUNK = 2**18
-"""Bytes that are unpacked and parsed at a time."""
+"""Bytes to unpack and parse at a time."""
 GZIP = b"\x1f\x8b"
-"""How a bundle from before 0.2.0 begins."""
+"""First bytes of bundles from before 0.2.0."""
 OLDER = (
     "Bundles from before 0.2.0 are not read. Where the results lie, submit them again with Longwave 0.2.0 or later: "
     "longwave submit NAME.json.xz"
 )
-"""What to do about one that is too old."""
+"""What to do about a bundle that is too old."""
 StageReport = Callable[[str, int, int], object]
-"""Takes the stage that an import is in, how much of it is done, and of how much."""
+"""Called with the stage of an import, the amount done, and the total."""
 JsonPath = tuple[str, ...]
-"""Where a value stands in JSON: the keys above it, ``""`` for the entries of a list."""
+"""Path of a value in JSON: the keys above it, ``""`` for entries of a list."""
 
 
 def ignore_stage(stage: str, done: int, total: int) -> None:
-    """Show nothing of a stage."""
+    """Report nothing."""
 
 
 def read_file(path: Path) -> bytes:
@@ -50,7 +50,7 @@ def unpack(packed: bytes, path: Path) -> Iterator[bytes]:
     """Yield the text of an xz file part by part.
 
     Raises:
-        ConfigError: It is no whole xz file, or it unpacks to more than the limits allow.
+        ConfigError: It is not a complete xz file, or unpacks to more than the limits allow.
     """
     if packed.startswith(GZIP):
         raise ConfigError(f"{path} is a gzip file. {OLDER}")
@@ -71,15 +71,15 @@ def unpack(packed: bytes, path: Path) -> Iterator[bytes]:
 
 
 def check_json(parts: Iterable[bytes], path: Path, wide: Collection[JsonPath] | None = None) -> bytearray:
-    """Return the text of a JSON file, found to keep to the limits while it came in; nothing is built of it.
+    """Return the text of a JSON file after checking its syntax and the limits, without building objects.
 
     Args:
         parts: The text, part by part.
-        path: Of the file, for messages.
-        wide: Places of the objects and lists that may have more than ``limits.WIDE`` entries; None: all may.
+        path: Path of the file, for messages.
+        wide: Paths of objects and lists that may have more than ``limits.WIDE`` entries; None: all may.
 
     Raises:
-        ConfigError: It is no JSON, or is nested deeper, or has more values, a longer text or a wider part than allowed.
+        ConfigError: It is not JSON, or exceeds a limit on nesting, values, the length of a text, or entries of a part.
     """
     text, events, counter = bytearray(), ijson.sendable_list(), _ValueCounter(path, wide)
     parser = ijson.basic_parse_coro(events, use_float=True)
@@ -93,7 +93,7 @@ def check_json(parts: Iterable[bytes], path: Path, wide: Collection[JsonPath] | 
         counter.count(events, 0)
     except (ijson.JSONError, ValueError) as error:
         text_of_error = error.args[0] if error.args else "it cannot be read"
-        if isinstance(text_of_error, bytes):  # as it is where it quotes what is no UTF-8
+        if isinstance(text_of_error, bytes):  # quotes text that is not UTF-8
             text_of_error = text_of_error.decode(errors="replace")
         reason = str(text_of_error).strip().splitlines()[0].rstrip(".")
         raise ConfigError(f"{path} is no JSON: {reason}.") from None
@@ -101,7 +101,7 @@ def check_json(parts: Iterable[bytes], path: Path, wide: Collection[JsonPath] | 
 
 
 class _ValueCounter:
-    """Counts what a JSON file holds, and refuses it at the first limit that it breaks."""
+    """Counts the content of a JSON file, and raises ConfigError at the first limit that it exceeds."""
 
     def __init__(self, path: Path, wide: Collection[JsonPath] | None) -> None:
         self.path, self.wide = path, wide
@@ -110,7 +110,7 @@ class _ValueCounter:
         self.widths = [0]
 
     def count(self, events: Sequence[tuple[str, Any]], size: int) -> None:
-        """Count what the parser found in the next part of the file, of ``size`` bytes."""
+        """Count the parser's events for the next ``size`` bytes of the file."""
         keys, widths = self.keys, self.widths
         self.values += len(events)
         self.unfinished = 0 if events else self.unfinished + size
@@ -119,7 +119,7 @@ class _ValueCounter:
         if self.unfinished > limits.LENGTH:
             self._refuse(f"has a text or a number of more than {limits.LENGTH:,} bytes")
         for event, value in events:
-            if event == "number":  # most are
+            if event == "number":  # the most common event
                 widths[-1] += 1
             elif event == "map_key" or event == "string":
                 if len(value) > limits.LENGTH or "\0" in value:
@@ -142,8 +142,8 @@ class _ValueCounter:
                 widths[-1] += 1
 
     def _refuse_text(self, text: str) -> NoReturn:
-        long = f"has a text of more than {limits.LENGTH:,} characters"
-        self._refuse(long if len(text) > limits.LENGTH else "holds the character NUL in a text")
+        too_long = f"has a text of more than {limits.LENGTH:,} characters"
+        self._refuse(too_long if len(text) > limits.LENGTH else "holds the character NUL in a text")
 
     def _refuse(self, reason: str) -> NoReturn:
         raise ConfigError(f"{self.path} {reason}: it is not read.")

@@ -1,4 +1,4 @@
-"""Checks that make again what needs no training: data, scores of trivial predictors, draws; and what data allow."""
+"""Checks that recompute what needs no training: data, scores of trivial predictors, search draws, possible scores."""
 
 from __future__ import annotations
 
@@ -24,75 +24,79 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.raw import DataError
 
 SAME = 1e-3
-"""Relative difference between machines that a trivial predictor's score can have."""
+"""Relative difference of a trivial predictor's score between machines."""
 SLOW = f"comparing its data and draws takes more than {SECONDS:g} s. Ask for it in parts."
 ROUNDED = 1e-6
-"""Relative difference from a whole number of items that float32 can make; of edition 1 none is above 4e-8."""
+"""Relative difference from a whole number of items due to float32; in edition 1 it is at most 4e-8."""
 LEAST_FLOOR = 1e-9
-"""Least error that a bundle can claim to be half a test item: no test data have so many."""
+"""Smallest error that a bundle may claim to be half a test item; smaller ones would need too many items."""
 MOST = 20_000
-"""Largest number in a variant's name for which data are made, only to check a bundle."""
+"""Largest number in a variant's name for which data are generated only to check a bundle."""
 
 
 def check_data(bundle: Bundle) -> Findings:
-    """The data are those this Longwave makes or has, and the search trials those it draws."""
-    versions, until = defaultdict(set), time.monotonic() + SECONDS
+    """The data are those of this Longwave, and the search trials those that it draws."""
+    versions, deadline = defaultdict(set), time.monotonic() + SECONDS
     for entry in bundle.trials:
         versions[entry.config.task, entry.config.variant].add(entry.config.data)
-    unknown = set()
-    for (task, variant), theirs in sorted(versions.items()):
-        if time.monotonic() > until:
+    without_data = set()
+    for (task, variant), claimed in sorted(versions.items()):
+        if time.monotonic() > deadline:
             yield "reject", SLOW
             return
         try:
-            here = _version(task, variant)
+            local = _version(task, variant)
         except ValueError as error:
             yield "reject", str(error)
             continue
-        if here is None:
-            unknown.add((task, variant))
-            lost = (
+        if local is None:
+            without_data.add((task, variant))
+            message = (
                 f"the data of {task} {variant}".rstrip() + " are not on this machine, so their version is not checked."
             )
             yield (
                 "flag",
-                lost,
+                message,
                 ids(e for e in bundle.trials if (e.config.task, e.config.variant) == (task, variant)),
             )
-        elif theirs != {here}:
-            wrong = ", ".join(sorted(theirs - {here}))
-            yield "reject", f"the data of {task} {variant}".rstrip() + f" have version {here}, got {wrong}."
+        elif claimed != {local}:
+            unexpected = ", ".join(sorted(claimed - {local}))
+            yield "reject", f"the data of {task} {variant}".rstrip() + f" have version {local}, got {unexpected}."
         else:
             yield from _check_baselines(bundle, task, variant)
     trials = {e.config.id: e for e in bundle.trials}
     for sweep in bundle.sweeps:
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             yield "reject", SLOW
             return
-        yield from _check_draws([trials[trial] for trial in dict.fromkeys(sweep.trials)], sweep, unknown)
+        yield from _check_draws([trials[trial] for trial in dict.fromkeys(sweep.trials)], sweep, without_data)
 
 
 def _check_baselines(bundle: Bundle, task: str, variant: str) -> Findings:
-    """Compare the scores of trivial predictors, and the least error, with those measured here."""
-    mine = [e for e in bundle.trials if (e.config.task, e.config.variant) == (task, variant)]
-    where, here, all_of = f"{task} {variant}".rstrip(), about(mine[0].config), ids(mine)
-    for name, value in sorted({score for e in mine for score in e.about.trivial.items()}):
-        if name not in here.trivial:
+    """Compare the scores of trivial predictors, and the smallest error, with those computed here."""
+    entries = [e for e in bundle.trials if (e.config.task, e.config.variant) == (task, variant)]
+    place, computed, trial_ids = f"{task} {variant}".rstrip(), about(entries[0].config), ids(entries)
+    for name, value in sorted({score for e in entries for score in e.about.trivial.items()}):
+        if name not in computed.trivial:
             yield (
                 "flag",
-                f"the predictor {name} of {where} cannot run here: its score {value:g} is not checked.",
-                all_of,
+                f"the predictor {name} of {place} cannot run here: its score {value:g} is not checked.",
+                trial_ids,
             )
-        elif not math.isclose(value, here.trivial[name], rel_tol=SAME):
-            yield "flag", f"the predictor {name} of {where} scores {here.trivial[name]:g} here, got {value:g}.", all_of
-    for floor in sorted({e.about.floor for e in mine} - {here.floor}):
-        yield "flag", f"the least error of {where} is {here.floor:g} here, got {floor:g}.", all_of
+        elif not math.isclose(value, computed.trivial[name], rel_tol=SAME):
+            yield (
+                "flag",
+                f"the predictor {name} of {place} scores {computed.trivial[name]:g} here, got {value:g}.",
+                trial_ids,
+            )
+    for floor in sorted({e.about.floor for e in entries} - {computed.floor}):
+        yield "flag", f"the least error of {place} is {computed.floor:g} here, got {floor:g}.", trial_ids
 
 
 def check_possible_values(bundle: Bundle) -> Findings:
-    """An accuracy is a multiple of one over the items that it counts.
+    """An accuracy is a multiple of 1 / items.
 
-    Where the data are not here, test items are as many as the bundle's own least error, half an item, says.
+    Without the data, the number of test items follows from the bundle's smallest error, which is half an item.
     """
     tasks = sorted({(e.config.task, e.config.variant) for e in bundle.trials})
     items = {task: _count_items(*task) for task in tasks}
@@ -107,16 +111,13 @@ def check_possible_values(bundle: Bundle) -> Findings:
 
 
 def _claimed_items(entry: BundledTrial) -> int:
-    """Return of how many test items a trial's explanation says that its accuracy is; 0 where it does not say."""
+    """Return the number of test items that a trial's description implies; 0 if it implies none."""
     floor = entry.about.floor
     return round(50 / floor) if get_task(entry.config.task).metric.unit == "%" and LEAST_FLOOR < floor <= 50 else 0
 
 
 def _count_items(task: str, variant: str) -> tuple[int, int] | None:
-    """Return of how many items an accuracy on validation and one on test data is; 0 for what is no accuracy.
-
-    None where the data are not here.
-    """
+    """Return the number of validation and test items of an accuracy, 0 for other metrics; None without the data."""
     metric, data = get_task(task).metric, loaded(task, variant)
     if data is None:
         return None
@@ -127,13 +128,13 @@ def _count_items(task: str, variant: str) -> tuple[int, int] | None:
 
 
 def _version(task: str, variant: str) -> str | None:
-    """Return the version of a task's data; None where they are not here or are too many to be made for this."""
+    """Return the version of a task's data; None if they are not here, or too large to be generated for a check."""
     data = loaded(task, variant)
     return data.version if data else None
 
 
 def loaded(task: str, variant: str) -> Data[Batch] | None:
-    """Return a task's data; None where they are not here or are too many to be made for this.
+    """Return a task's data; None if they are not here, or too large to be generated for a check.
 
     Raises:
         ValueError: The task has no such variant.
@@ -146,26 +147,26 @@ def loaded(task: str, variant: str) -> Data[Batch] | None:
         return None
 
 
-def _check_draws(trained: Sequence[BundledTrial], sweep: BundledSweep, unknown: set[tuple[str, str]]) -> Findings:
-    """Compare a sweep's search trials, among ``trained``, with those that are planned here from its settings."""
-    if any((e.config.task, e.config.variant) in unknown for e in trained):
+def _check_draws(trained: Sequence[BundledTrial], sweep: BundledSweep, without_data: set[tuple[str, str]]) -> Findings:
+    """Compare the search trials of a sweep with those planned here from its settings."""
+    if any((e.config.task, e.config.variant) in without_data for e in trained):
         return
     try:
         settings = check_sweep(sweep.content, "a sweep")
         if not concerns(settings, trained) or max(settings.least_searched, settings.rounds) > len(trained):
-            return  # as ``plan`` says; nothing is drawn or loaded for what a forger asks for
-        if too_much := _too_much(settings, len(trained)):
-            yield "flag", f"sweep {settings.name}: {too_much}: its draws are not compared.", ids(trained)
+            return  # ``check_plan`` rejects it; draw and load nothing for a forged plan
+        if reason := _too_much(settings, len(trained)):
+            yield "flag", f"sweep {settings.name}: {reason}: its draws are not compared.", ids(trained)
             return
-        here = all_trials(resolve(settings), {e.config.id: e.run for e in trained})
+        planned = all_trials(resolve(settings), {e.config.id: e.run for e in trained})
     except ConfigError as error:
         yield "flag", f"the search cannot be planned here: {error}", ids(trained)
         return
-    drawn = {c.id for c in here if c.phase == "search"}
-    other = sum(e.config.phase == "search" and e.config.id not in drawn for e in trained)
-    if other:
+    drawn = {c.id for c in planned if c.phase == "search"}
+    other_count = sum(e.config.phase == "search" and e.config.id not in drawn for e in trained)
+    if other_count:
         name = sweep.content["name"]
-        yield "flag", f"sweep {name}: {other} search trials are not those drawn here.", ids(trained)
+        yield "flag", f"sweep {name}: {other_count} search trials are not those drawn here.", ids(trained)
 
 
 def ids(trials: Iterable[BundledTrial]) -> list[str]:
@@ -174,9 +175,9 @@ def ids(trials: Iterable[BundledTrial]) -> list[str]:
 
 
 def _too_much(settings: SweepFile, trials: int) -> str:
-    """Return what of a sweep would take too long to plan anew; empty if nothing would."""
-    if large := [variant for variant in settings.variant_by_task.values() if _large(variant)]:
-        return f"the data of {large[0]} are too many to be made for this"
+    """Return why a sweep takes too long to plan again; empty if it does not."""
+    if large_variants := [variant for variant in settings.variant_by_task.values() if _large(variant)]:
+        return f"the data of {large_variants[0]} are too many to be made for this"
     if (cells := settings.cell_count) > trials + CELLS:
         return f"it has {cells} cells for {trials} trials"
     if settings.sampler_arguments:
@@ -191,7 +192,7 @@ def _large(variant: str) -> bool:
 
 
 def concerns(settings: SweepFile, trials: Sequence[BundledTrial]) -> bool:
-    """Return whether a sweep's settings speak of the task, the variant and the models of its trials."""
-    known = {(task, variant or get_task(task).variant) for task, variant in settings.variant_by_task.items()}
+    """Return whether a sweep's settings include the tasks, variants and models of its trials."""
+    planned = {(task, variant or get_task(task).variant) for task, variant in settings.variant_by_task.items()}
     tasks = {(e.config.task, e.config.variant) for e in trials}
-    return tasks <= known and {e.config.model for e in trials} <= {*settings.models}
+    return tasks <= planned and {e.config.model for e in trials} <= {*settings.models}

@@ -1,4 +1,4 @@
-"""Train some of a bundle's trials again, from the start to an epoch drawn by chance, and compare."""
+"""Train random trials of a bundle again, from the start to a random epoch, and compare."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from longwave.platform.training.train import unfit
 from longwave.tasks.base.raw import DataError
 
 SAME = 1e-6
-"""Relative difference of one training from itself, as ``reproduce`` takes it."""
+"""Allowed relative difference between repeated trainings, as in ``reproduce``."""
 CODE = ("commit", "diff", "lock", "subnormals")
-"""Facts that are others with every version of the program, most of which change no number."""
+"""Facts that differ between versions of the program, most of which change no number."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Retraced:
 
     Attributes:
         points: Its epochs.
-        run: How it ended; None where it was not over.
-        facts: Where it ran now.
+        run: Its outcome; None if it has not ended.
+        facts: Environment of the new training.
     """
 
     points: list[Point]
@@ -42,11 +42,10 @@ class Retraced:
 
 
 def replay(file: File, count: int, chance: random.Random | None = None) -> Iterator[AuditFinding]:
-    """Yield what differs in ``count`` trials of a bundle, drawn by chance, once they are trained again here.
-
-    Each is trained from the start to an epoch drawn by chance; one that halving could cut to its first cut at the most,
-    as none knows who was left in its pack from there on. With the same kernel path and all facts that matter the
-    same, another number rejects the bundle; where a fact differs, it is a flag that names it.
+    """Train ``count`` random trials of a bundle again here, and yield the differences. Each is trained from the start
+    to a random epoch; with successive halving at most to the first cut, because which trials remained in its pack after
+    that is unknown. A different number rejects the bundle if kernel path and all relevant facts agree; otherwise it is
+    a flag that names the differing fact.
     """
     chance = chance or random.SystemRandom()
     trials = [e for e in file.content.trials if e.run.status != "failed" and e.run.epochs > 0]
@@ -55,8 +54,8 @@ def replay(file: File, count: int, chance: random.Random | None = None) -> Itera
         try:
             if why := unfit(entry.config):
                 raise ConfigError(f"it was made {why}")
-            last = min(entry.run.epochs, (entry.config.halving or {}).get("first", entry.run.epochs))
-            trained = train_again(entry.config, chance.randint(1, last), packed=entry.run.members > 1)
+            last_epoch = min(entry.run.epochs, (entry.config.halving or {}).get("first", entry.run.epochs))
+            trained = train_again(entry.config, chance.randint(1, last_epoch), packed=entry.run.members > 1)
         except (ConfigError, DataError) as error:
             yield AuditFinding("replay", "flag", f"{name} cannot be trained again here: {error}", about)
             continue
@@ -64,22 +63,22 @@ def replay(file: File, count: int, chance: random.Random | None = None) -> Itera
             yield finding
 
 
-def compare(entry: BundledTrial, trained: Retraced, there: Mapping[str, str]) -> AuditFinding | None:
-    """Return what is said against a trial that was trained again; None where both are the same.
+def compare(entry: BundledTrial, trained: Retraced, original: Mapping[str, str]) -> AuditFinding | None:
+    """Return a finding if a trial differs from its replay; None if both agree.
 
     Args:
         entry: The trial.
-        trained: What became of it here.
-        there: Facts on where it ran before.
+        trained: Its replay here.
+        there: Environment of the original training.
     """
     name, about = f"trial {entry.config.id}", [entry.config.id]
-    names = [n for n in MATTERS if n not in CODE and there.get(n, "—") != trained.facts.get(n, "—")]
+    names = [n for n in MATTERS if n not in CODE and original.get(n, "—") != trained.facts.get(n, "—")]
     differs = (
-        f" ({names[0]} {there.get(names[0], '—')} there, {trained.facts.get(names[0], '—')} here)" if names else ""
+        f" ({names[0]} {original.get(names[0], '—')} there, {trained.facts.get(names[0], '—')} here)" if names else ""
     )
-    if _path(there) != _path(trained.facts):
-        other = f"{name} cannot be compared: this machine takes another kernel path{differs}."
-        return AuditFinding("replay", "flag", other, about)
+    if _path(original) != _path(trained.facts):
+        message = f"{name} cannot be compared: this machine takes another kernel path{differs}."
+        return AuditFinding("replay", "flag", message, about)
     if wrong := describe_difference(entry, trained):
         return AuditFinding("replay", "flag" if names else "reject", f"{name} {wrong}{differs}.", about)
     return None
@@ -87,13 +86,13 @@ def compare(entry: BundledTrial, trained: Retraced, there: Mapping[str, str]) ->
 
 @flushing_subnormals()
 def train_again(config: TrialConfig, epochs: int, packed: bool = False) -> Retraced:
-    """Return a trial trained for so many epochs, or to its end if that is before.
+    """Train a trial for a number of epochs, or to its end if that comes first.
 
     Args:
         config: The trial.
-        epochs: How many.
-        packed: Whether it trained with others: products of one member round otherwise than those of several, whose
-            number changes nothing. So it is trained beside itself then.
+        epochs: Number of epochs.
+        packed: Whether it was trained in a pack. Products of one member round differently from those of several,
+            however many, so the trial is then trained in a pack of two copies.
 
     Raises:
         ConfigError: It cannot be trained in its precision here.
@@ -113,24 +112,24 @@ def train_again(config: TrialConfig, epochs: int, packed: bool = False) -> Retra
 
 
 def describe_difference(entry: BundledTrial, trained: Retraced) -> str:
-    """Return in what a trial differs from its replay, in words; empty if in nothing."""
+    """Return how a trial differs from its replay, in words; empty if it does not."""
     by_epoch = {point.epoch: point for point in entry.points}
     for point in trained.points:
-        for what in ("loss", "valid"):
-            here = getattr(point, what)
-            there = getattr(by_epoch.get(point.epoch), what, None)
-            if there is None:
-                return f"has no epoch {point.epoch}, but has one when trained again, with {what} {here:g}"
-            if not math.isclose(here, there, rel_tol=SAME):
-                return f"has {what} {there!r} at epoch {point.epoch}; trained again it is {here!r}"
+        for metric in ("loss", "valid"):
+            replayed = getattr(point, metric)
+            recorded = getattr(by_epoch.get(point.epoch), metric, None)
+            if recorded is None:
+                return f"has no epoch {point.epoch}, but has one when trained again, with {metric} {replayed:g}"
+            if not math.isclose(replayed, recorded, rel_tol=SAME):
+                return f"has {metric} {recorded!r} at epoch {point.epoch}; trained again it is {replayed!r}"
     if trained.run and trained.run.status == "diverged" and entry.run.status != "diverged":
         return f"did not diverge, but does when trained again, at epoch {trained.run.epochs}"
-    here, there = trained.run.test if trained.run else None, entry.run.test
-    if here is not None and (there is None or not math.isclose(here, there, rel_tol=SAME)):
-        return f"has the test metric {there!r}; trained again it is {here!r}"
+    replayed, recorded = trained.run.test if trained.run else None, entry.run.test
+    if replayed is not None and (recorded is None or not math.isclose(replayed, recorded, rel_tol=SAME)):
+        return f"has the test metric {recorded!r}; trained again it is {replayed!r}"
     return ""
 
 
 def _path(facts: Mapping[str, str]) -> str:
-    """Return the kernel path: what stands before the reason why it was taken."""
+    """Return the kernel path without its reason."""
     return facts.get("kernel", "").partition(":")[0]

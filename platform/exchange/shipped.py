@@ -1,4 +1,4 @@
-"""Bundles that ship with the package. Their bytes are the ones that are listed, so nothing in them is checked again."""
+"""Bundles that ship with the package. They are identified by SHA-256, so their content is not checked again."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from longwave.platform.exchange.reading import read_file, unpack
 from longwave.platform.records.about import About
 
 TRIAL = re.compile(rb'"trial ([0-9a-f]{16})":"')
-"""Where the hash of a trial stands in a bundle that this program wrote."""
+"""Matches the hashes of trials in a bundle written by this program."""
 
 
 def are_shipped(paths: Sequence[Path]) -> bool:
-    """Return whether all files are bundles that ship with the package, to the byte."""
+    """Return whether all files are, byte for byte, bundles that ship with the package."""
     return all(_bundle_name(read_file(path)) for path in paths)
 
 
@@ -28,12 +28,12 @@ def list_names(paths: Sequence[Path]) -> list[str]:
 
 
 def list_trials(paths: Sequence[Path]) -> list[str]:
-    """Return the ids of their trials: nothing is built but these."""
+    """Return the ids of their trials, without building other objects."""
     return [trial.decode() for path in paths for trial in TRIAL.findall(_read_text(path))]
 
 
 def read_each(paths: Sequence[Path]) -> Iterator[File]:
-    """Yield what is in them, one after another; equal explanations of trials are one object."""
+    """Yield the bundles one by one; equal ``about`` records of trials are one object."""
     abouts: dict[str, About] = {}
     for path in paths:
         yield File.model_validate_json(_read_text(path), context=abouts)
@@ -47,6 +47,6 @@ def _read_text(path: Path) -> bytes:
 
 
 def _bundle_name(packed: bytes) -> str:
-    """Return the name of the bundle in a file, empty if it does not ship."""
+    """Return the name of a shipped bundle from its bytes; empty if it is not shipped."""
     names = {sha256: name for name, sha256 in shipped().items()}
     return names.get(hashlib.sha256(packed).hexdigest(), "")

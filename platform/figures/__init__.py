@@ -1,4 +1,4 @@
-"""Figures of boards, sweeps and costs: from records to Vega-Lite, the same in the Lab and in an edition.
+"""Figures of boards, sweeps and costs: from records to Vega-Lite, identical in the Lab and in an edition.
 
 May import: boards, statistics, records; altair and vl_convert.
 To add one: a file with a function that takes records and returns a ``Figure``.

@@ -1,4 +1,4 @@
-"""Learning curves: one line a retraining, by epoch."""
+"""Learning curves: one line per retraining, by epoch."""
 
 from __future__ import annotations
 
@@ -10,93 +10,94 @@ from statistics import quantiles
 import altair as alt
 
 from longwave.platform.figures.frame import Figure, Mark, as_data, frame_chart, number_axis, thin_points
-from longwave.platform.figures.legend import legend_height, told_apart
+from longwave.platform.figures.legend import legend_height, line_styles
 from longwave.platform.figures.palette import FAMILIES, family_colour
 from longwave.platform.records.run import Point
 from longwave.platform.records.stored import Trial
 
 HEIGHT = 320
 FEWEST = 3
-"""Retrainings from which on their median is drawn."""
+"""Fewest retrainings for which the median is drawn."""
 OF = {"valid": "validation", "loss": "training loss"}
-"""What a curve may show."""
+"""Quantities that a curve can show."""
 
 
 def curves(trials: Sequence[Trial], points: Sequence[Point], family: str, what: str, title: str, log: bool) -> Figure:
-    """Return a thin line a retraining by epoch, and from three on their median and the band of their middle half.
-
-    A dot marks the best epoch of a retraining, a cross where one diverged or failed.
-
-    A line of many epochs is thinned; its ends and its best epoch stay.
+    """Return a thin line per retraining, and from three on their median with the band of their middle half. A dot marks
+    the best epoch of a retraining, a cross its last one if it diverged or failed. Points of long lines are thinned, but
+    both ends and the best epoch are kept.
 
     Args:
         trials: Retrainings of one row.
         points: Their epochs, by trial and epoch.
-        family: Of their model.
+        family: Family of their model.
         what: ``valid`` or ``loss``.
-        title: How the axis is named.
-        log: Whether the y axis is logarithmic; what is not positive is left out then.
+        title: Title of the axis.
+        log: Whether the y axis is logarithmic; values that are not positive are then left out.
     """
     marks = [mark for trial in trials for mark in _line(trial, points, what, log)]
     numbers = [mark["value"] for mark in marks]
     lines, ends = ([m for m in marks if (m["mark"] == "") is plain] for plain in (True, False))
     y = alt.Y("value:Q", **number_axis(title, numbers, log))
     x = alt.X("epoch:Q", scale=alt.Scale(nice=False), axis=alt.Axis(title="epoch", grid=False, tickMinStep=1))
-    middle = _middle_half(lines) if len(trials) >= FEWEST else []
-    width, faint = (0.8, 0.5) if middle else (1.75, 1.0)
+    median_marks = _middle_half(lines) if len(trials) >= FEWEST else []
+    width, faint = (0.8, 0.5) if median_marks else (1.75, 1.0)
     tip = alt.Tooltip("tip:N", title=" ")
     shape = alt.Shape("mark:N", scale=alt.Scale(domain=["best", "broken"], range=["circle", "cross"]), legend=None)
     chart = alt.layer(
-        alt.Chart(as_data(middle)).mark_area(color=family_colour(family), opacity=0.2).encode(
+        alt.Chart(as_data(median_marks)).mark_area(color=family_colour(family), opacity=0.2).encode(
             x=x, y=alt.Y("low:Q", **number_axis(title, numbers, log)), y2="high:Q"),
         alt.Chart(as_data(lines)).mark_line(color=family_colour(family), strokeWidth=width, opacity=faint).encode(
             x=x, y=y, detail="name:N", tooltip=tip),
-        alt.Chart(as_data(middle)).mark_line(color=family_colour(family), strokeWidth=2.5).encode(
+        alt.Chart(as_data(median_marks)).mark_line(color=family_colour(family), strokeWidth=2.5).encode(
             x=x, y=y, tooltip=tip),
         alt.Chart(as_data(ends)).mark_point(
-            filled=True, size=30 if middle else 80, opacity=1, color=family_colour(family)).encode(
+            filled=True, size=30 if median_marks else 80, opacity=1, color=family_colour(family)).encode(
             x=x, y=y, shape=shape, angle=alt.condition("datum.mark == 'broken'", alt.value(45), alt.value(0)),
             tooltip=tip),
     )  # fmt: skip
-    middle_half = "; thick the median, the band the middle half" if middle else ""
+    middle_half = "; thick the median, the band the middle half" if median_marks else ""
     summary = f"{title} by epoch, one line a retraining, a dot at its best epoch, a cross where it broke{middle_half}"
     return frame_chart(chart, summary, HEIGHT)
 
 
 def running_curves(trials: Sequence[Trial], points: Sequence[Point], title: str, log: bool) -> Figure | None:
-    """Return the validation metric of trials in training by epoch, a line each, coloured by model; None without epochs.
+    """Return the validation metric by epoch of trials in training, one line each, coloured by model; None without
+    epochs.
 
     Args:
-        trials: Of one task.
+        trials: Trials of one task.
         points: Their epochs, by trial and epoch.
-        title: How the axis is named.
-        log: Whether the y axis is logarithmic; what is not positive is left out then.
+        title: Title of the axis.
+        log: Whether the y axis is logarithmic; values that are not positive are then left out.
     """
     marks: list[Mark] = []
     for trial in trials:
-        mine = [p for p in points if p.trial == trial.config.id and math.isfinite(p.valid) and (p.valid > 0 or not log)]
+        shown = [
+            p for p in points if p.trial == trial.config.id and math.isfinite(p.valid) and (p.valid > 0 or not log)
+        ]
         marks += [
-            {"trial": trial.config.id, "model": trial.about.model, "epoch": mine[k].epoch, "value": mine[k].valid,
-             "tip": f"{trial.about.model}, trial {trial.config.id[:8]}, epoch {mine[k].epoch}: {mine[k].valid:.5g}"}
-            for k in thin_points(len(mine))
+            {"trial": trial.config.id, "model": trial.about.model, "epoch": shown[k].epoch, "value": shown[k].valid,
+             "tip": f"{trial.about.model}, trial {trial.config.id[:8]}, epoch {shown[k].epoch}: {shown[k].valid:.5g}"}
+            for k in thin_points(len(shown))
         ]  # fmt: skip
     if not marks:
         return None
     models = sorted({mark["model"] for mark in marks})
-    tints = dict(zip(models, cycle(FAMILIES.values()), strict=False))
+    colours = dict(zip(models, cycle(FAMILIES.values()), strict=False))
     base = alt.Chart(as_data(marks)).encode(
         x=alt.X("epoch:Q", scale=alt.Scale(nice=False), axis=alt.Axis(title="epoch", grid=False, tickMinStep=1)),
         y=alt.Y("value:Q", **number_axis(title, [mark["value"] for mark in marks], log)),
         detail="trial:N", tooltip=alt.Tooltip("tip:N", title=" "),
     )  # fmt: skip
-    made = base.mark_line(strokeWidth=1.2, point=alt.OverlayMarkDef(size=12)).encode(**told_apart("model:N", tints))
+    chart = base.mark_line(strokeWidth=1.2, point=alt.OverlayMarkDef(size=12)).encode(**line_styles("model:N", colours))
     return frame_chart(
-        made, f"{title} by epoch of {len(trials)} trials in training", HEIGHT + legend_height(len(models))
+        chart, f"{title} by epoch of {len(trials)} trials in training", HEIGHT + legend_height(len(models))
     )
 
 
 def _middle_half(lines: Sequence[Mark]) -> list[Mark]:
-    """Return by epoch the median and the quartiles of the retrainings that have a value there, ``FEWEST`` at least."""
+    """Return median and quartiles by epoch, over at least ``FEWEST`` retrainings with a value at that epoch."""
     by_epoch: dict[int, list[float]] = {}
     for mark in lines:
         by_epoch.setdefault(mark["epoch"], []).append(mark["value"])
@@ -110,19 +111,25 @@ def _middle_half(lines: Sequence[Mark]) -> list[Mark]:
 
 
 def _line(trial: Trial, points: Sequence[Point], what: str, log: bool) -> Iterator[Mark]:
-    """Yield the points of a retraining's line, then the mark on it."""
-    mine = [(p.epoch, getattr(p, what)) for p in points if p.trial == trial.config.id]
-    mine = [(epoch, value) for epoch, value in mine if math.isfinite(value) and (value > 0 or not log)]
+    """Yield the points of a retraining's line, then its dot or cross."""
+    shown = [(p.epoch, getattr(p, what)) for p in points if p.trial == trial.config.id]
+    shown = [(epoch, value) for epoch, value in shown if math.isfinite(value) and (value > 0 or not log)]
     name = f"seed {trial.config.seed}" + ("" if trial.status == "ok" else f" ({trial.status})")
     best = trial.run.best_epoch if trial.run and trial.status == "ok" else None
-    at = next((k for k, (epoch, _) in enumerate(mine) if epoch == best), None)
-    own = {"name": f"seed {trial.config.seed}"}
-    for k in thin_points(len(mine), always=() if at is None else (at,)):
-        epoch, value = mine[k]
-        yield {**own, "mark": "", "epoch": epoch, "value": value, "tip": f"{name}, epoch {epoch}: {value:.5g}"}
-    if at is not None:
-        epoch, value = mine[at]
-        yield {**own, "mark": "best", "epoch": epoch, "value": value, "tip": f"{name}, best epoch {epoch}: {value:.5g}"}
-    elif mine and trial.status in ("diverged", "failed"):
-        epoch, value = mine[-1]
-        yield {**own, "mark": "broken", "epoch": epoch, "value": value, "tip": f"{name} in epoch {epoch}"}
+    best_index = next((k for k, (epoch, _) in enumerate(shown) if epoch == best), None)
+    common = {"name": f"seed {trial.config.seed}"}
+    for k in thin_points(len(shown), always=() if best_index is None else (best_index,)):
+        epoch, value = shown[k]
+        yield {**common, "mark": "", "epoch": epoch, "value": value, "tip": f"{name}, epoch {epoch}: {value:.5g}"}
+    if best_index is not None:
+        epoch, value = shown[best_index]
+        yield {
+            **common,
+            "mark": "best",
+            "epoch": epoch,
+            "value": value,
+            "tip": f"{name}, best epoch {epoch}: {value:.5g}",
+        }
+    elif shown and trial.status in ("diverged", "failed"):
+        epoch, value = shown[-1]
+        yield {**common, "mark": "broken", "epoch": epoch, "value": value, "tip": f"{name} in epoch {epoch}"}

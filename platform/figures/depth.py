@@ -1,4 +1,4 @@
-"""Scores, and what is measured beside them, against the number of layers: a line a model, a dot a retraining."""
+"""Scores and further measures against the number of layers: a line per model, a dot per retraining."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import altair as alt
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import measured
 from longwave.platform.figures.frame import Figure, Mark, as_data, frame_chart, number_axis
-from longwave.platform.figures.legend import legend_height, told_apart
+from longwave.platform.figures.legend import legend_height, line_styles
 from longwave.platform.figures.palette import family_colour
 from longwave.platform.records.stored import Trial
 
 HEIGHT = 320
 LEAST = 1e-30
-"""Smallest number that a logarithmic axis shows; what is less stands there."""
+"""Smallest number on a logarithmic axis; smaller ones are drawn there."""
 
 
 def stacked_rows(rows: Sequence[Row]) -> list[Row]:
-    """Return the retrained rows of those models that stand there with several numbers of layers."""
+    """Return the retrained rows of models with several numbers of layers."""
     depths = defaultdict[str, set[int]](set)
     for row in rows:
         if row.current and row.layers:
@@ -31,18 +31,18 @@ def stacked_rows(rows: Sequence[Row]) -> list[Row]:
 
 
 def metric_of(rows: Sequence[Row]) -> str:
-    """Return what the board's metric is called."""
+    """Return the name of the board's metric."""
     return rows[0].metric
 
 
 def measures_of(trials: Sequence[Trial]) -> list[str]:
-    """Return the names of what was measured beside the metric, once a trial, in order."""
+    """Return the names of measures with one value per trial, in order."""
     keys = (m.key for trial in trials if trial.run for m in trial.run.measures if not m.x_name)
     return list(dict.fromkeys(keys))
 
 
 def depth(rows: Sequence[Row], trials: Sequence[Trial], shown: str) -> Figure | None:
-    """Return one line a model through the medians of its retrainings; None where no model has several depths.
+    """Return one line per model through the medians of its retrainings; None if no model has several depths.
 
     Args:
         rows: Rows of one board.
@@ -51,41 +51,41 @@ def depth(rows: Sequence[Row], trials: Sequence[Trial], shown: str) -> Figure | 
     """
     log = shown != metric_of(rows)
     ended = {trial.config.id: trial for trial in trials if trial.run and trial.status == "ok"}
-    dots, middles = list[Mark](), list[Mark]()
+    dots, medians = list[Mark](), list[Mark]()
     for row in stacked_rows(rows):
         values = [value for k in row.trials if k in ended and (value := _test_value(ended[k], shown, log)) is not None]
         if not values:
             continue
-        same = {"model": _form_name(row), "layers": row.layers, "tint": family_colour(row.family)}
-        dots += [{**same, "value": v, "tip": f"{same['model']}, {row.layers} layers: {v:.4g}"} for v in values]
+        common = {"model": _form_name(row), "layers": row.layers, "tint": family_colour(row.family)}
+        dots += [{**common, "value": v, "tip": f"{common['model']}, {row.layers} layers: {v:.4g}"} for v in values]
         middle = median(values)
-        tip = f"{same['model']}, {row.layers} layers: median {middle:.4g} of {len(values)}"
-        middles.append({**same, "value": middle, "tip": tip})
-    if not middles:
+        tip = f"{common['model']}, {row.layers} layers: median {middle:.4g} of {len(values)}"
+        medians.append({**common, "value": middle, "tip": tip})
+    if not medians:
         return None
     title = shown.replace("_", " ") if log else f"test {measured(rows[0])}"
-    ticks = alt.Axis(title="layers", values=sorted({m["layers"] for m in middles}), format="~g", labelOverlap=True)
+    ticks = alt.Axis(title="layers", values=sorted({m["layers"] for m in medians}), format="~g", labelOverlap=True)
     x = alt.X("layers:Q", scale=alt.Scale(type="log", nice=False, padding=10), axis=ticks)
     y = alt.Y("value:Q", **number_axis(title, [m["value"] for m in dots], log))
-    tints = {m["model"]: m["tint"] for m in middles}
-    same_dot: dict[str, Any] = {
+    colours = {m["model"]: m["tint"] for m in medians}
+    dot_channels: dict[str, Any] = {
         "x": x, "y": y, "shape": alt.Shape("model:N", legend=None), "tooltip": alt.Tooltip("tip:N", title=" "),
     }  # fmt: skip
     chart = alt.layer(
-        alt.Chart(as_data(middles)).mark_line(strokeWidth=1.75).encode(
-            x=x, y=y, **told_apart("model:N", tints)),
-        alt.Chart(as_data(middles)).mark_point(size=90, opacity=1).encode(
-            fill=alt.Fill("tint:N", scale=None), stroke=alt.Stroke("tint:N", scale=None), **same_dot),
+        alt.Chart(as_data(medians)).mark_line(strokeWidth=1.75).encode(
+            x=x, y=y, **line_styles("model:N", colours)),
+        alt.Chart(as_data(medians)).mark_point(size=90, opacity=1).encode(
+            fill=alt.Fill("tint:N", scale=None), stroke=alt.Stroke("tint:N", scale=None), **dot_channels),
         alt.Chart(as_data(dots)).mark_point(size=30, opacity=0.5).encode(
-            stroke=alt.Stroke("tint:N", scale=None), **same_dot),
+            stroke=alt.Stroke("tint:N", scale=None), **dot_channels),
     )  # fmt: skip
     return frame_chart(
-        chart, f"{title} against the number of layers, a line a model", HEIGHT + legend_height(len(tints))
+        chart, f"{title} against the number of layers, a line a model", HEIGHT + legend_height(len(colours))
     )
 
 
 def _form_name(row: Row) -> str:
-    """Return the model with all its options but the number of layers."""
+    """Return the model's title with all its options except the number of layers."""
     others: Mapping[str, object] = {name: value for name, value in row.options.items() if name != "layers"}
     options = ", ".join(f"{name} {value}" for name, value in others.items())
     name = row.model_title
@@ -93,7 +93,7 @@ def _form_name(row: Row) -> str:
 
 
 def _test_value(trial: Trial, shown: str, log: bool) -> float | None:
-    """Return the test score of a retraining, or one of its measures; on a logarithmic axis at least ``LEAST``."""
+    """Return the test score of a retraining, or a measure, which is at least ``LEAST`` on its logarithmic axis."""
     assert trial.run
     if not log:
         return trial.run.test

@@ -1,4 +1,4 @@
-"""The forest plot: medians with their intervals, each seed, what was printed, and what a trivial predictor reaches."""
+"""The forest plot: medians with their intervals, seeds, published numbers, and trivial predictors."""
 
 from __future__ import annotations
 
@@ -14,26 +14,25 @@ from longwave.platform.figures.frame import AXIS, LINE, Figure, Mark, as_data, f
 from longwave.platform.figures.palette import NEUTRAL, family_colour
 
 DASH = "M0,-0.5V0.5"
-"""The mark of a retraining."""
+"""Mark of a retraining."""
 PALE = 0.45
-"""Of a provisional row."""
+"""Opacity of a provisional row."""
 WORDS: dict[str, dict[str, Any]] = {
     "": {"align": "left", "dx": 6}, "right": {"align": "left", "dx": 12}, "left": {"align": "right", "dx": -12},
 }  # fmt: skip
-"""How words stand in a line: at its beginning, or at a side of its marks."""
+"""Alignment of words in a line: at its beginning, or left or right of its marks."""
 
 
 def forest(rows: Sequence[Row], names: Sequence[str], log: bool) -> Figure:
-    """Return medians with intervals, retrainings as dashes, printed numbers as hollow diamonds.
-
-    The best trivial predictor is a dashed line through all, the weakest, which is about chance, a dotted one where it
-    lies among the numbers. Provisional rows are pale. An interval that ends at a diverged seed runs to the worst number
-    of the figure, where an arrow stands.
+    """Return medians with intervals, retrainings as dashes, published numbers as hollow diamonds. The best trivial
+    predictor is a dashed line through all rows, and the weakest, which is near chance, a dotted one if it is within the
+    range. Provisional rows are pale. An interval that ends at a diverged seed extends to the worst number of the figure
+    and ends in an arrow.
 
     Args:
         rows: Rows of one board, in order.
-        names: Their labels, no two the same.
-        log: Whether the axis is logarithmic; what is not positive is left out then.
+        names: Their labels, which are unique.
+        log: Whether the axis is logarithmic; values that are not positive are then left out.
     """
     lines = [(name, row) for name, row in zip(names, rows, strict=True) if not row.trivial]
     marks = [mark for name, row in lines for mark in _row_marks(name, row)]
@@ -66,73 +65,82 @@ def _layers(marks: Sequence[Mark], order: Sequence[str], of_x: dict[str, Any], g
     channels["opacity"] = alt.Opacity("ink:Q", scale=None)
     arrow = "triangle-right" if goal == "min" else "triangle-left"
 
-    def of(kind: str) -> alt.Chart:
+    def chart_of(kind: str) -> alt.Chart:
         return alt.Chart(as_data(mark for mark in marks if mark["kind"] == kind))
 
     return alt.layer(
-        of("limit").mark_rule(strokeDash=[5, 4], strokeWidth=1.5, color=NEUTRAL).encode(x=x, tooltip="tip:N"),
-        of("chance").mark_rule(strokeDash=[1, 4], strokeWidth=1.5, color=NEUTRAL).encode(x=x, tooltip="tip:N"),
-        of("seed").mark_point(shape=DASH, size=225, strokeWidth=1.5).encode(x=x, **channels),
-        of("printed").mark_point(shape="diamond", size=120, strokeWidth=1.75, filled=False).encode(x=x, **channels),
-        of("median").mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", **of_x), x2="high:Q", **channels),
-        of("median").mark_point(shape="circle", filled=True, size=90).encode(x=x, **channels),
-        of("open").mark_point(shape=arrow, filled=True, size=90).encode(x=x, **channels),
+        chart_of("limit").mark_rule(strokeDash=[5, 4], strokeWidth=1.5, color=NEUTRAL).encode(x=x, tooltip="tip:N"),
+        chart_of("chance").mark_rule(strokeDash=[1, 4], strokeWidth=1.5, color=NEUTRAL).encode(x=x, tooltip="tip:N"),
+        chart_of("seed").mark_point(shape=DASH, size=225, strokeWidth=1.5).encode(x=x, **channels),
+        chart_of("printed")
+        .mark_point(shape="diamond", size=120, strokeWidth=1.75, filled=False)
+        .encode(x=x, **channels),
+        chart_of("median").mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", **of_x), x2="high:Q", **channels),
+        chart_of("median").mark_point(shape="circle", filled=True, size=90).encode(x=x, **channels),
+        chart_of("open").mark_point(shape=arrow, filled=True, size=90).encode(x=x, **channels),
         *(_word_layer(marks, side, x, y) for side in WORDS if any(mark.get("side") == side for mark in marks)),
     )
 
 
 def _word_layer(marks: Sequence[Mark], side: str, x: alt.X, y: alt.Y) -> Any:
-    """Return the layer of the words that stand at one side."""
-    here = [mark for mark in marks if mark["kind"] == "none" and mark["side"] == side]
-    across = x if side else alt.value(0)
-    return alt.Chart(as_data(here)).mark_text(**WORDS[side]).encode(x=across, y=y, text="word:N", tooltip="tip:N")
+    """Return the layer of the words at one side."""
+    shown = [mark for mark in marks if mark["kind"] == "none" and mark["side"] == side]
+    x_channel = x if side else alt.value(0)
+    return alt.Chart(as_data(shown)).mark_text(**WORDS[side]).encode(x=x_channel, y=y, text="word:N", tooltip="tip:N")
 
 
-def _word_sides(own: Sequence[float], numbers: Sequence[float], log: bool) -> Mark:
-    """Return where words stand in a line that has marks of its ``own``: beside them, where there is more room."""
-    if not own:
+def _word_sides(line_values: Sequence[float], numbers: Sequence[float], log: bool) -> Mark:
+    """Return the side and position of words in a line: beside its marks, where there is more room."""
+    if not line_values:
         return {}
     scale = math.log if log else float
-    left, right = scale(min(own)) - scale(min(numbers)), scale(max(numbers)) - scale(max(own))
+    left, right = scale(min(line_values)) - scale(min(numbers)), scale(max(numbers)) - scale(max(line_values))
     at_right = right >= left
-    return {"side": "right" if at_right else "left", "value": max(own) if at_right else min(own), "word": "no median"}
+    return {
+        "side": "right" if at_right else "left",
+        "value": max(line_values) if at_right else min(line_values),
+        "word": "no median",
+    }
 
 
 def _row_marks(name: str, row: Row) -> Iterator[Mark]:
-    """Yield what stands on the line of a row."""
-    own: Mark = {"name": name, "tint": family_colour(row.family), "ink": PALE if row.provisional else 1.0}
+    """Yield the marks of a row's line."""
+    common: Mark = {"name": name, "tint": family_colour(row.family), "ink": PALE if row.provisional else 1.0}
     for score in row.scores:
-        yield {**own, "kind": "seed", "value": score, "tip": f"{row.label}, one retraining: {plain(score)}"}
+        yield {**common, "kind": "seed", "value": score, "tip": f"{row.label}, one retraining: {plain(score)}"}
     for number in row.published:
         tip = f"{row.label}, published: {quoted(number)}"
-        yield {**own, "kind": "printed", "value": float(number["value"]), "tip": tip}
+        yield {**common, "kind": "printed", "value": float(number["value"]), "tip": tip}
     if row.kind == "published":
         return
     if row.median is None:
         state = f"no median: {seeds(row)}"
-        yield {**own, "kind": "none", "value": 0.0, "side": "", "word": state, "tip": state}
+        yield {**common, "kind": "none", "value": 0.0, "side": "", "word": state, "tip": state}
         return
     best, worst = row.median_best, row.median_worst
     if row.median_level is None:
         best = worst = row.median
     low, high = (best, worst) if row.goal == "min" else (worst, best)
     tip = f"{row.label}, median: {median(row)}"
-    yield {**own, "kind": "median", "value": row.median, "low": low, "high": high, "open": worst is None, "tip": tip}
+    yield {**common, "kind": "median", "value": row.median, "low": low, "high": high, "open": worst is None, "tip": tip}
 
 
 def score_limits(rows: Sequence[Row], numbers: Sequence[float]) -> list[Mark]:
-    """Return the best trivial predictor of a board, and the weakest where it lies among the numbers.
+    """Return the best trivial predictor of a board, and the weakest if it is within the range of the numbers.
 
     Args:
-        rows: Of one board, in order.
-        numbers: That a figure shows.
+        rows: Rows of one board, in order.
+        numbers: The numbers that a figure shows.
     """
-    known = [row for row in rows if row.trivial and row.mean is not None]
-    ends = [("limit", "best trivial predictor", known[:1]), ("chance", "weakest trivial predictor", known[1:][-1:])]
+    predictors = [row for row in rows if row.trivial and row.mean is not None]
+    ends = [
+        ("limit", "best trivial predictor", predictors[:1]),
+        ("chance", "weakest trivial predictor", predictors[1:][-1:]),
+    ]
     marks: list[Mark] = [
-        {"kind": kind, "value": row.mean, "tip": f"{what}, {row.title}: {plain(row.mean)}"}
-        for kind, what, scores in ends
-        for row in scores
+        {"kind": kind, "value": row.mean, "tip": f"{label}, {row.title}: {plain(row.mean)}"}
+        for kind, label, shown in ends
+        for row in shown
     ]
     span = (min(numbers), max(numbers)) if numbers else (0.0, 0.0)
     return [mark for mark in marks if mark["kind"] == "limit" or span[0] <= mark["value"] <= span[1]]

@@ -1,4 +1,4 @@
-"""What all figures share: their frame, their axes, and how one becomes a picture."""
+"""What all figures share: frame, axes, and conversion to SVG and PNG."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from altair.utils import schemapi
 from longwave.platform.figures.svg import compact_svg, escape_text, to_json
 
 INK = "#010203"
-"""Stands for the reader's text colour until a picture is written."""
+"""Placeholder for the page's text colour, replaced when an SVG is written."""
 FAINT = "#868E97"
 LINE = 28
-"""Pixels that a row of a figure takes."""
+"""Height of a row of a figure, in pixels."""
 AXIS, LEGEND = 60, 30
-"""Pixels that an axis with its title takes, and a legend."""
+"""Height of an axis with its title, and of a legend, in pixels."""
 POINTS = 64
-"""Most points that a line keeps: more cannot be told apart on a page."""
+"""Maximal points of a line: more cannot be distinguished on a page."""
 TOLD = 8
-"""Names that are read out in place of a figure; of more it says how many."""
+"""Names in the text alternative of a figure; it counts the others."""
 ROOM = 36
-"""Pixels that a column of cells needs for a word and for a slanted name above it."""
+"""Width of a column of cells, for a word and a slanted name above it, in pixels."""
 SLANT = -40
-"""Degrees by which names above columns are turned: they read upwards to the right."""
+"""Angle in degrees of slanted names above columns, which read upwards to the right."""
 LETTERS, ROOMY = 12, 14
-"""Pixels of an axis' letters, and as they are measured: a reader's font may be wider than the one here."""
+"""Font size of axes, and the larger one used for layout, because a reader's font may be wider; in pixels."""
 FONT = "system-ui, sans-serif"
-"""Of a picture; on a page a figure takes the page's."""
+"""Font of an SVG file; a figure on a page uses the page's."""
 CONFIG: dict[str, Any] = {
     "mark": {"aria": False},
     "view": {"stroke": None},
@@ -44,11 +44,11 @@ CONFIG: dict[str, Any] = {
 
 
 schemapi.DEBUG_MODE = False
-"""Altair would check each part of a figure against Vega-Lite's schema as it is made: half of the time. Tests do."""
+"""Validation of each part against Vega-Lite's schema takes half of the time, so only tests validate."""
 
 AnyChart = alt.Chart | alt.LayerChart
 Mark = dict[str, Any]
-"""One mark: where it stands, in which colour, and what it says when it is pointed at."""
+"""One mark: its position, colour and tooltip."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ class Figure:
 
     Attributes:
         chart: Vega-Lite, with its data.
-        title: What it shows, in words: read out in place of it.
-        height: Pixels, its axes and legend included.
+        title: Its text alternative.
+        height: Pixels, with axes and legend.
     """
 
     chart: AnyChart
@@ -66,16 +66,16 @@ class Figure:
     height: int
 
     def sized(self, width: int) -> AnyChart:
-        """Return Altair's chart, so many pixels wide, as a notebook shows it: its data are lists."""
+        """Return an Altair chart of this width in pixels, with plain lists as data, for notebooks."""
         plain = json.loads(json.dumps({**self.spec(), "width": width}))
         return alt.Chart.from_dict(plain)
 
     def spec(self) -> dict[str, Any]:
-        """Return it as Vega-Lite's JSON; texts are data, and hold nothing that XML has no place for."""
+        """Return Vega-Lite JSON; texts contain no characters that XML does not allow."""
         return dict(to_json(self.chart.to_dict(validate=False, context={"pre_transform": False})))
 
     def svg(self, width: int = 720) -> str:
-        """Return it as SVG, a file of its own: dark on light or light on dark, as the reader has it.
+        """Return a standalone SVG: dark on light or light on dark, as the reader prefers.
 
         Args:
             width: Pixels.
@@ -85,55 +85,54 @@ class Figure:
         )
 
     def png(self, width: int = 720, scale: float = 2.0) -> bytes:
-        """Return it as PNG on white."""
+        """Return a PNG on white."""
         import vl_convert
 
         return bytes(vl_convert.vegalite_to_png({**self.spec(), "width": width, "background": "white"}, scale=scale))
 
 
 def frame_chart(chart: Any, title: str, height: int) -> Figure:
-    """Return a chart in the frame that all have.
+    """Return a chart in the frame that all figures share.
 
     Args:
-        chart: Of Altair.
-        title: What it shows, in words.
-        height: Pixels, its axes and legend included.
+        chart: Altair chart.
+        title: Its text alternative.
+        height: Pixels, with axes and legend.
     """
     fit = alt.AutoSizeParams(type="fit", contains="padding")
     return Figure(chart.properties(height=height, width="container", autosize=fit).configure(**CONFIG), title, height)
 
 
 def as_data(marks: Iterable[Mapping[str, Any]]) -> alt.InlineData:
-    """Return marks as a chart's data: as a tuple, which Altair does not copy with each part that they become."""
+    """Return marks as a chart's data: as a tuple, because Altair copies lists for each layer."""
     return alt.InlineData(values=tuple(dict(mark) for mark in marks))
 
 
 def width_condition(count: int, roomy: float, narrow: float) -> Any:
-    """Return one of two numbers, as an expression: the first where each of ``count`` columns is ``ROOM`` wide."""
+    """Return an expression for one of two numbers: ``roomy`` if each of ``count`` columns is at least ``ROOM`` wide."""
     return alt.ExprRef(f"width < {ROOM * count} ? {narrow} : {roomy}")
 
 
-def number_axis(title: str | list[str], values: Iterable[float], log: bool, **more: Any) -> dict[str, Any]:
-    """Return scale and axis of a number: logarithmic if that is asked for and there are positive numbers.
-
-    Ticks stand at 1, 2 and 5 of each decade, at decades alone where there are more than four.
+def number_axis(title: str | list[str], values: Iterable[float], log: bool, **axis_options: Any) -> dict[str, Any]:
+    """Return scale and axis of a number: logarithmic if ``log`` and there are positive numbers. Ticks are at 1, 2 and 5
+    of each decade, or only at decades if there are more than four.
     """
     positive = [v for v in values if v > 0]
     if not log or not positive:
-        return {"scale": alt.Scale(zero=False, nice=True), "axis": alt.Axis(title=title, **more)}
+        return {"scale": alt.Scale(zero=False, nice=True), "axis": alt.Axis(title=title, **axis_options)}
     first, last = math.floor(math.log10(min(positive))), math.floor(math.log10(max(positive))) + 1
     steps = (1, 2, 5) if last - first <= 4 else (1,)
     ticks = [float(f"{step}e{decade}") for decade in range(first, last + 1) for step in steps]
     inside = [tick for tick in ticks if min(positive) <= tick <= max(positive)]
-    chosen = {"values": ticks} if len(inside) > 1 else {"tickCount": 5}
+    tick_options = {"values": ticks} if len(inside) > 1 else {"tickCount": 5}
     return {
         "scale": alt.Scale(type="log", nice=False, padding=10),
-        "axis": alt.Axis(title=title, format="~g", labelOverlap=True, labelBound=8, **chosen, **more),
+        "axis": alt.Axis(title=title, format="~g", labelOverlap=True, labelBound=8, **tick_options, **axis_options),
     }
 
 
 def thin_points(count: int, limit: int = POINTS, always: Sequence[int] = ()) -> list[int]:
-    """Return the places of a line's points that are drawn: the ends, those to be kept, and some between."""
+    """Return the indices of a line's points to draw: both ends, those in ``always``, and some between."""
     if count <= limit:
         return list(range(count))
     even = {round(k * (count - 1) / (limit - 1)) for k in range(limit)}
@@ -141,13 +140,13 @@ def thin_points(count: int, limit: int = POINTS, always: Sequence[int] = ()) -> 
 
 
 def list_names(names: Sequence[str]) -> str:
-    """Return names as a list that is read out: the first few, and how many more there are."""
+    """Return the first few names for a text alternative, and the number of others."""
     return ", ".join(names[:TOLD]) + (f" and {len(names) - TOLD} more" if len(names) > TOLD else "")
 
 
 @lru_cache(maxsize=256)
 def _to_svg(text: str) -> str:
-    """Return the SVG of Vega-Lite's JSON, its text in the colour of what is around it."""
+    """Return the SVG of Vega-Lite JSON, with text in ``currentColor``."""
     import vl_convert
 
     spec = json.loads(text)
@@ -155,5 +154,5 @@ def _to_svg(text: str) -> str:
     sizes = {"labelFontSize": ROOMY, "titleFontSize": ROOMY, "labelLimit": spec["width"] // 3}
     for part in ("axis", "legend"):
         spec["config"][part] |= {**sizes, "labelColor": INK, "titleColor": INK}
-    drawn = str(vl_convert.vegalite_to_svg(spec)).replace(INK, "currentColor")
-    return drawn.replace(f'font-size="{ROOMY}px"', f'font-size="{LETTERS}px"')
+    svg = str(vl_convert.vegalite_to_svg(spec)).replace(INK, "currentColor")
+    return svg.replace(f'font-size="{ROOMY}px"', f'font-size="{LETTERS}px"')

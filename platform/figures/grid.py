@@ -1,4 +1,4 @@
-"""Cells of two axes: what was run where, and what a search found at which settings."""
+"""Coloured cells of models by boards: what was run where."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from longwave.platform.figures.palette import DIVERGED
 
 STATES = {"done": "#4AA578", "few seeds": "#A5C9B6", "running": "#086AA5", "diverged": DIVERGED, "failed": "#8C5723",
           "not run": "#D5D9DD"}  # fmt: skip
-"""Colours of what a cell may be; each cell says it in a word, too."""
+"""Colours by state of a cell; each cell also has its state as a word."""
 
 
 @dataclass(frozen=True)
 class Square:
-    """One cell: where it is, what it is, a word in it, and its tooltip."""
+    """One cell: row, column, state, word and tooltip."""
 
     line: str
     column: str
@@ -38,7 +38,7 @@ class Square:
 
 
 def grid(cells: Sequence[Square], lines: Sequence[str], columns: Sequence[str]) -> Figure:
-    """Return cells as a table of colours, each with its word."""
+    """Return a table of coloured cells with words."""
     y = alt.Y(
         "line:N", sort=[*lines], axis=alt.Axis(title=None, ticks=False, domain=False, labelOverlap=False, grid=False)
     )
@@ -57,13 +57,13 @@ def grid(cells: Sequence[Square], lines: Sequence[str], columns: Sequence[str]) 
     )
     base = alt.Chart(as_data(vars(cell) for cell in cells)).encode(x=x, y=y, tooltip=alt.Tooltip("tip:N", title=" "))
     legend = alt.Legend(title=None, columns=names_abreast([*STATES]))
-    tint = alt.Color("state:N", scale=alt.Scale(domain=[*STATES], range=[*STATES.values()]), legend=legend)
-    made = alt.layer(
-        base.mark_rect(stroke=FAINT, strokeOpacity=0.3).encode(color=tint),
+    colour = alt.Color("state:N", scale=alt.Scale(domain=[*STATES], range=[*STATES.values()]), legend=legend)
+    chart = alt.layer(
+        base.mark_rect(stroke=FAINT, strokeOpacity=0.3).encode(color=colour),
         base.mark_text(fontSize=11, color="#10161C").encode(text="word:N"),
     )
     return frame_chart(
-        made,
+        chart,
         f"What was run: {len(lines)} models on {len(columns)} boards",
         LEGEND + 2 * AXIS + LINE * max(1, len(lines)),
     )

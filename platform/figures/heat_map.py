@@ -24,25 +24,25 @@ from longwave.platform.figures.frame import (
 )
 
 NAMES = 150
-"""Pixels that the names of boards take, which stand slanted above their columns."""
+"""Height of the slanted names of boards above their columns, in pixels."""
 TINTS = ["#2F7FB8", "#A9CBE4", "#F2F2F2", "#EBC3A8", "#C9713D"]
-"""From far better than the best trivial predictor over equal to far worse: told apart by the colour-blind."""
+"""From much better than the best trivial predictor to much worse, distinguishable by colour-blind readers."""
 DARK, LIGHT = "#10161C", "#FFFFFF"
 REACH = 3.0
 """Logarithm to base 2 of the ratios at both ends of the colours: 1/8 and 8."""
 PALE = 0.4
-"""Opacity of a saturated board's cells: they say who comes nearest to a trivial predictor."""
+"""Opacity of a saturated board's cells, which only show which model comes nearest to a trivial predictor."""
 GRADIENT = 200
-"""Pixels of the bar that says what colours mean: beside the names of models it fits a phone."""
+"""Length of the colour bar, which fits on a phone beside the names of models, in pixels."""
 LEAST, MOST = 0.01, 99.5
 """Smaller ratios are written as ``<0.01``, larger ones as ``>99``."""
 
 
 def heat_map(overview: Overview) -> Figure | None:
-    """Return models by boards, coloured by the ratio of errors; None where no cell has one.
+    """Return models by boards, coloured by the ratio of errors; None if no cell has one.
 
     Args:
-        overview: Separating boards first, then open ones, then saturated ones, which are pale.
+        overview: Its boards: separating ones first, then open ones, then saturated ones, which are pale.
     """
     titles = overview.titles
     marks = [
@@ -53,30 +53,30 @@ def heat_map(overview: Overview) -> Figure | None:
             "column": k,
             "ratio": max(-REACH, min(REACH, math.log2(ratio))),
             "text": ">99" if ratio >= MOST else "<0.01" if ratio < LEAST else f"{ratio:.2g}",
-            "strong": abs(math.log2(ratio)) > REACH * 0.7 and told.word != "saturated",
-            "opacity": PALE if told.word == "saturated" else 1.0,
-            "tip": _describe_cell(line.title, name, cell, ratio, told.predictor),
+            "strong": abs(math.log2(ratio)) > REACH * 0.7 and separated.word != "saturated",
+            "opacity": PALE if separated.word == "saturated" else 1.0,
+            "tip": _describe_cell(line.title, name, cell, ratio, separated.predictor),
         }
         for i, line in enumerate(overview.lines)
-        for k, (cell, name, told) in enumerate(zip(line.cells, titles, overview.separations, strict=True))
-        if cell and told.predictor and (ratio := _error_ratio(cell, told.predictor))
+        for k, (cell, name, separated) in enumerate(zip(line.cells, titles, overview.separations, strict=True))
+        if cell and separated.predictor and (ratio := _error_ratio(cell, separated.predictor))
     ]
     return _draw(marks) if marks else None
 
 
 def _draw(marks: list[Mark]) -> Figure:
     models, boards = ({mark[name] for mark in marks} for name in ("model", "board"))
-    side: dict[str, Any] = {"ticks": False, "domain": False, "grid": False, "labelOverlap": False}
-    # By numbers: names in a list of Vega-Lite's become code, which a line break in one breaks.
+    axis_options: dict[str, Any] = {"ticks": False, "domain": False, "grid": False, "labelOverlap": False}
+    # Sorted by index, because Vega-Lite compiles a list of names to code, which breaks on line breaks in names.
     by_column, by_line = (alt.EncodingSortField(field=field, op="min") for field in ("column", "line"))
     x = alt.X(
         "board:N",
         sort=by_column,
-        axis=alt.Axis(title=None, orient="top", labelAngle=width_condition(len(boards), SLANT, -90), **side),
+        axis=alt.Axis(title=None, orient="top", labelAngle=width_condition(len(boards), SLANT, -90), **axis_options),
     )
-    y = alt.Y("model:N", sort=by_line, axis=alt.Axis(title=None, **side))
+    y = alt.Y("model:N", sort=by_line, axis=alt.Axis(title=None, **axis_options))
     ticks = [-3, -2, -1, 0, 1, 2, 3]
-    tint = alt.Color(
+    colour = alt.Color(
         "ratio:Q", scale=alt.Scale(domain=[-REACH, -REACH / 2, 0, REACH / 2, REACH], range=TINTS),
         legend=alt.Legend(
             title="error / error of the best trivial predictor", values=ticks, gradientLength=GRADIENT, titleLimit=0,
@@ -85,19 +85,19 @@ def _draw(marks: list[Mark]) -> Figure:
     )  # fmt: skip
     base = alt.Chart(as_data(marks)).encode(x=x, y=y, tooltip=alt.Tooltip("tip:N", title=" "))
     faded = alt.Opacity("opacity:Q", scale=None)
-    ink = alt.condition("datum.strong", alt.value(LIGHT), alt.value(DARK))
-    short = alt.ExprRef(f"width < {ROOM * len(boards)} ? replace(datum.text, '0.', '.') : datum.text")
-    made = alt.layer(
-        base.mark_rect(fill=LIGHT),  # what is pale is pale on a dark page, too
-        base.mark_rect(stroke=FAINT, strokeOpacity=0.3).encode(color=tint, opacity=faded),
-        base.mark_text(fontSize=width_condition(len(boards), 11, 9), text=short).encode(color=ink),
+    text_colour = alt.condition("datum.strong", alt.value(LIGHT), alt.value(DARK))
+    cell_text = alt.ExprRef(f"width < {ROOM * len(boards)} ? replace(datum.text, '0.', '.') : datum.text")
+    chart = alt.layer(
+        base.mark_rect(fill=LIGHT),  # so that pale cells are pale on a dark page too
+        base.mark_rect(stroke=FAINT, strokeOpacity=0.3).encode(color=colour, opacity=faded),
+        base.mark_text(fontSize=width_condition(len(boards), 11, 9), text=cell_text).encode(color=text_colour),
     )
     summary = f"Error of {len(models)} models on {len(boards)} boards over that of the best trivial predictor"
-    return frame_chart(made, summary, NAMES + LEGEND + LINE * len(models))
+    return frame_chart(chart, summary, NAMES + LEGEND + LINE * len(models))
 
 
 def _error_ratio(row: Row, predictor: Row) -> float | None:
-    """Return the error of a row's median over a predictor's; None where either is none, or no error has a ratio."""
+    """Return the error of a row's median over a predictor's; None if either is missing, or errors have no ratio."""
     if row.median is None or predictor.mean is None or row.scale.perfect is None:
         return None
     return row.scale.error(row.median) / row.scale.error(predictor.mean)
@@ -105,5 +105,5 @@ def _error_ratio(row: Row, predictor: Row) -> float | None:
 
 def _describe_cell(model: str, board: str, row: Row, ratio: float, predictor: Row) -> str:
     """Return a cell in a sentence."""
-    than = f"{ratio:.2g} times the error of {predictor.title}, the best trivial predictor"
-    return f"{model} on {board}: {row.metric} {marked_median(row)}, {than}"
+    comparison = f"{ratio:.2g} times the error of {predictor.title}, the best trivial predictor"
+    return f"{model} on {board}: {row.metric} {marked_median(row)}, {comparison}"

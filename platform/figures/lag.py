@@ -12,7 +12,7 @@ import altair as alt
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import measured
 from longwave.platform.figures.frame import Figure, as_data, frame_chart, number_axis
-from longwave.platform.figures.legend import legend_height, told_apart
+from longwave.platform.figures.legend import legend_height, line_styles
 from longwave.platform.figures.palette import family_colour
 from longwave.platform.records.run import Measure
 from longwave.platform.records.stored import Trial
@@ -72,7 +72,7 @@ def against_lag(rows: Sequence[Row], trials: Sequence[Trial]) -> Figure | None:
     tints = {score.row.model_title: family_colour(score.row.family) for score in reversed(scores)}
     base = alt.Chart(as_data(marks))
     chart = alt.layer(
-        base.mark_line(strokeWidth=1.75).encode(x=x, y=y, **told_apart("model:N", tints)),
+        base.mark_line(strokeWidth=1.75).encode(x=x, y=y, **line_styles("model:N", tints)),
         base.mark_point(size=40).encode(
             x=x, y=y, stroke=alt.Stroke("tint:N", scale=None), tooltip=alt.Tooltip("tip:N", title=" ")),
     )  # fmt: skip

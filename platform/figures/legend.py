@@ -1,4 +1,4 @@
-"""Legends: colours by family, dashes within one, and as many names side by side as there is room for."""
+"""Legends: colours by family, dashes within a family, and as many columns as fit."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ import altair as alt
 from longwave.platform.figures.frame import LEGEND
 
 DASHES: list[list[int]] = [[1, 0], [7, 3], [2, 3], [10, 3, 2, 3], [14, 4]]
-"""Of the first, second, … line of one colour, in pixels drawn and left out."""
+"""Dash patterns of the first, second, … line of one colour: pixels drawn and skipped."""
 ABREAST = 3
-"""Names side by side for which a figure leaves room."""
+"""Columns of names for which a figure reserves height."""
 MOST = 8
-"""Names side by side, at most."""
+"""Maximal columns of names."""
 SIGN, LETTER = 42, 6.6
-"""Pixels that a name's sign takes, with the gap to the next name, and a letter."""
+"""Width of a name's symbol with the gap to the next name, and of a letter, in pixels."""
 
 
 def names_abreast(names: Sequence[str]) -> Any:
-    """Return how many names stand side by side, as an expression of the width that a figure turns out to have."""
+    """Return the number of columns of names, as an expression of the figure's final width."""
     expression = "1"
     for count in range(2, min(MOST, len(names)) + 1):
-        need = sum(SIGN + LETTER * max(map(len, names[k::count])) for k in range(count))
-        expression = f"width >= {need:.0f} ? {count} : {expression}"
+        width = sum(SIGN + LETTER * max(map(len, names[k::count])) for k in range(count))
+        expression = f"width >= {width:.0f} ? {count} : {expression}"
     return alt.ExprRef(expression)
 
 
-def told_apart(field: str, tints: Mapping[str, str]) -> dict[str, Any]:
-    """Return colour and dashes of named lines: models of one family share a colour.
+def line_styles(field: str, tints: Mapping[str, str]) -> dict[str, Any]:
+    """Return colours and dashes of named lines: models of one family share a colour.
 
     Args:
-        field: Of the names, as Altair writes it.
+        field: Field of the names, in Altair's notation.
         tints: Colours by name.
     """
-    names, shades = list(tints), list(tints.values())
-    dashes = [DASHES[shades[:k].count(shade) % len(DASHES)] for k, shade in enumerate(shades)]
-    look: dict[str, Any] = {"symbolType": "stroke", "symbolStrokeWidth": 2, "symbolSize": 300}
-    legend = alt.Legend(title=None, columns=names_abreast(names), **look)
+    names, colours = list(tints), list(tints.values())
+    dashes = [DASHES[colours[:k].count(shade) % len(DASHES)] for k, shade in enumerate(colours)]
+    symbol_options: dict[str, Any] = {"symbolType": "stroke", "symbolStrokeWidth": 2, "symbolSize": 300}
+    legend = alt.Legend(title=None, columns=names_abreast(names), **symbol_options)
     return {
-        "color": alt.Color(field, scale=alt.Scale(domain=names, range=shades), legend=legend),
+        "color": alt.Color(field, scale=alt.Scale(domain=names, range=colours), legend=legend),
         "strokeDash": alt.StrokeDash(field, scale=alt.Scale(domain=names, range=dashes), legend=legend),
     }
 
 
 def legend_height(names: int) -> int:
-    """Return the pixels that the legend of ``told_apart`` takes, or more."""
+    """Return an upper bound on the height of the legend of ``line_styles``, in pixels."""
     return LEGEND * math.ceil(names / ABREAST)

@@ -1,4 +1,4 @@
-"""The pairwise matrix: each row of a board against each other, for a few rows the most compact answer there is."""
+"""The pairwise matrix: each row of a board against each other, compact for a few rows."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from longwave.platform.figures.frame import (
 )
 
 SQUARE = 44
-"""Pixels that a line takes: two lines of text."""
+"""Height of a row with two lines of text, in pixels."""
 TINTS = ["#E3A27A", "#F2F2F2", "#86B4DA"]
-"""From worse over even to better: told apart by the colour-blind, and light enough for dark text."""
+"""From worse over equal to better, distinguishable by colour-blind readers, and light enough for dark text."""
 DARK = "#10161C"
 SIGNS = {"better": "better", "worse": "worse", "not told apart": "≈"}
 
 
 def matrix(pairs: Sequence[Pair], names: Mapping[str, str]) -> Figure | None:
-    """Return how each row stands to each column: the ratio of errors, and whether the board's ranks tell them apart.
+    """Return each row against each column: the ratio of errors, and whether they differ significantly.
 
     Args:
-        pairs: All ordered pairs of the rows shown, by rows and then columns.
-        names: Labels by ``Row.key``, no two the same.
+        pairs: All ordered pairs of the rows shown, row by row.
+        names: Unique labels by ``Row.key``.
     """
     order = list(dict.fromkeys(names[pair.a.key] for pair in pairs))
     if len(order) < 2:
@@ -49,23 +49,23 @@ def matrix(pairs: Sequence[Pair], names: Mapping[str, str]) -> Figure | None:
         }
         for pair in pairs
     ]
-    side: dict[str, Any] = {"ticks": False, "domain": False, "grid": False, "labelOverlap": False}
+    axis_options: dict[str, Any] = {"ticks": False, "domain": False, "grid": False, "labelOverlap": False}
     slanted = width_condition(len(order), 35, -90)
-    x = alt.X("column:N", sort=order, axis=alt.Axis(title=None, orient="top", labelAngle=slanted, **side))
-    y = alt.Y("line:N", sort=order, axis=alt.Axis(title=None, **side))
+    x = alt.X("column:N", sort=order, axis=alt.Axis(title=None, orient="top", labelAngle=slanted, **axis_options))
+    y = alt.Y("line:N", sort=order, axis=alt.Axis(title=None, **axis_options))
     base = alt.Chart(as_data(marks)).encode(x=x, y=y, tooltip=alt.Tooltip("tip:N", title=" "))
-    tint = alt.Color(
+    colour = alt.Color(
         "better:Q", scale=alt.Scale(domain=[0, 0.5, 1], range=TINTS),
         legend=alt.Legend(title="P(row is better)", format=".0%"),
     )  # fmt: skip
-    small, word = alt.ExprRef(f"min(11, width / {2.2 * len(order):.4g})"), width_condition(len(order), 10, 0)
-    made = alt.layer(
-        base.mark_rect(stroke=FAINT, strokeOpacity=0.3).encode(color=tint),
-        base.mark_text(dy=-8, color=DARK, fontSize=small).encode(text="factor:N"),
-        base.mark_text(dy=8, color=DARK, fontSize=word).encode(text="word:N", opacity=alt.value(0.85)),
+    factor_size, word_size = alt.ExprRef(f"min(11, width / {2.2 * len(order):.4g})"), width_condition(len(order), 10, 0)
+    chart = alt.layer(
+        base.mark_rect(stroke=FAINT, strokeOpacity=0.3).encode(color=colour),
+        base.mark_text(dy=-8, color=DARK, fontSize=factor_size).encode(text="factor:N"),
+        base.mark_text(dy=8, color=DARK, fontSize=word_size).encode(text="word:N", opacity=alt.value(0.85)),
     )
     summary = f"Each row against each column, error of the row over that of the column: {', '.join(order)}"
-    return frame_chart(made, summary, LEGEND + 2 * AXIS + SQUARE * len(order))
+    return frame_chart(chart, summary, LEGEND + 2 * AXIS + SQUARE * len(order))
 
 
 def describe_pair(pair: Pair, names: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""One fixed colour a model family, the same in the Lab, in every edition and in every figure."""
+"""One fixed colour per model family, the same in the Lab, in every edition and in every figure."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ FAMILIES = {
     "state space": "#B8009D",
     "attention": "#7B26FE",
 }
-"""By the ``family`` of a model's registration. A test holds that they are told apart with deuteranopia, protanopia and
-tritanopia, and seen on white and on the Lab's dark ground."""
+"""By the ``family`` of a model. A test checks that they are distinguishable with deuteranopia, protanopia and
+tritanopia, and visible on white and on the Lab's dark background."""
 NEUTRAL = "#868E97"
-"""What is of no family: trivial predictors, models that nobody registered here."""
+"""Colour of trivial predictors, and of models without a known family."""
 DIVERGED = "#D9483B"
-"""Shares and cells of runs that diverged."""
+"""Colour of shares and cells of diverged runs."""
 
 
 def family_colour(family: str) -> str:

@@ -1,4 +1,4 @@
-"""Learning curves of a whole board in one picture: a small panel a row, all on the same axes. SVG of few bytes."""
+"""Learning curves of a whole board in one compact SVG: a small panel per row, all with the same axes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ PAIR = tuple[int, float]
 ACROSS = 2
 """Panels side by side."""
 WIDTH, HEIGHT = 240, 130
-"""Pixels of a panel; a view named ``p0``, ``p1``, … shows one alone."""
+"""Size of a panel in pixels; the SVG views ``p0``, ``p1``, … show single panels."""
 LEFT, TOP, PLOT, DEEP = 46, 22, 184, 86
-"""Pixels: where a panel's plot begins, and its size."""
+"""Position and size of the plot in a panel, in pixels."""
 REACH = 10
-"""A logarithmic axis ends at so many times the worst of the lines' best values."""
+"""A logarithmic axis ends at this multiple of the worst of the lines' best values."""
 TITLE = 30
-"""Of a title; it ends in dots where it is longer."""
+"""Maximal characters of a title; longer ones are truncated with dots."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class _Scale:
-    """What all panels share: the last epoch, the least and largest metric, and whether larger ones are cut off."""
+    """Axes of all panels: last epoch, smallest and largest metric, and whether larger metrics are clipped."""
 
     last: int
     low: float
@@ -56,7 +56,7 @@ class _Scale:
 
     @classmethod
     def of(cls, lines: Sequence[CurveLine], log: bool) -> _Scale:
-        """Return the axes that have a place for all points, but for errors far above what any line comes down to."""
+        """Return the axes that show all points, except errors far above the best value of every line."""
         shown = [_points_shown(line, log) for line in lines]
         numbers = [value for points in shown for _, value in points] or [1.0]
         last = max((epoch for points in shown for epoch, _ in points), default=1)
@@ -65,38 +65,40 @@ class _Scale:
         return cls(last, min(numbers), high, log, cut=high < max(numbers))
 
     def at(self, epoch: int, value: float) -> tuple[int, int]:
-        """Return where a point stands in a plot, in half pixels from its upper left."""
-        low, high, here = (math.log(v) if self.log else v for v in (self.low, self.high, min(value, self.high)))
-        across = (epoch - 1) / (self.last - 1) if self.last > 1 else 0.5
-        up = (here - low) / (high - low) if high > low else 0.5
-        return round(2 * PLOT * across), round(2 * DEEP * (1 - up))
+        """Return the position of a point in a plot, in half pixels from its upper left corner."""
+        low, high, shown = (math.log(v) if self.log else v for v in (self.low, self.high, min(value, self.high)))
+        x_share = (epoch - 1) / (self.last - 1) if self.last > 1 else 0.5
+        y_share = (shown - low) / (high - low) if high > low else 0.5
+        return round(2 * PLOT * x_share), round(2 * DEEP * (1 - y_share))
 
 
 def draw_panels(panels: Sequence[Panel], metric: str, log: bool, limit: float | None = None, points: int = 64) -> str:
-    """Return learning curves as SVG, a panel a row: a dot marks a best epoch, a cross where a retraining broke.
+    """Return learning curves as SVG, one panel per row: a dot marks a best epoch, a cross where a retraining broke off.
 
     Args:
         panels: Rows in order; one without a finite metric has an empty panel.
         metric: What the curves show, with its direction and unit.
-        log: Whether the y axis is logarithmic, as for errors; what is not positive is left out then. What is above
-            ``REACH`` times the worst of the lines' best values is drawn at the upper edge, whose number says ≥.
-        limit: A dashed line, the best trivial predictor's; left out where no curve comes near.
-        points: Points that a line keeps, and its best epoch.
+        log: Whether the y axis is logarithmic, as for errors; values that are not positive are then left out. Values
+            above ``REACH`` times the worst of the lines' best values are drawn at the upper edge, labelled ≥.
+        limit: Value of the best trivial predictor, a dashed line; left out if outside the axis.
+        points: Maximal points of a line, besides its best epoch.
     """
     scale = _Scale.of([line for panel in panels for line in panel.lines], log)
-    down = math.ceil(len(panels) / ACROSS)
-    size = f'width="{ACROSS * WIDTH}" height="{down * HEIGHT}" viewBox="0 0 {ACROSS * WIDTH} {down * HEIGHT}"'
+    panel_rows = math.ceil(len(panels) / ACROSS)
+    size = (
+        f'width="{ACROSS * WIDTH}" height="{panel_rows * HEIGHT}" viewBox="0 0 {ACROSS * WIDTH} {panel_rows * HEIGHT}"'
+    )
     summary = (
         f"{metric[:1].upper()}{metric[1:]} by epoch, one panel a row: {list_names([panel.title for panel in panels])}"
     )
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape_text(summary)}" {size}'
+    opening = f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape_text(summary)}" {size}'
     style = f'font-family="{FONT}" font-size="11" fill="none" stroke-width="2.5" stroke-linejoin="round"'
     parts = [_draw_panel(k, panel, scale, points) for k, panel in enumerate(panels)]
-    return f"{head} {style}>{THEME}<defs>{_draw_axes(scale, limit)}</defs>{''.join(parts)}</svg>"
+    return f"{opening} {style}>{THEME}<defs>{_draw_axes(scale, limit)}</defs>{''.join(parts)}</svg>"
 
 
 def _draw_axes(scale: _Scale, limit: float | None) -> str:
-    """Return what stands in every panel: the frame, the ends of both axes, and the limit."""
+    """Return the content of every panel: the frame, the ends of both axes, and the limit."""
     right, bottom = LEFT + PLOT, TOP + DEEP
     ends = ((LEFT - 4, TOP + 8, "end", "≥ " * scale.cut + plain(float(f"{scale.high:.3g}"))),
             (LEFT - 4, bottom, "end", plain(float(f"{scale.low:.3g}"))),
@@ -112,42 +114,43 @@ def _draw_axes(scale: _Scale, limit: float | None) -> str:
 
 
 def _draw_panel(k: int, panel: Panel, scale: _Scale, limit: int) -> str:
-    """Return one panel, and the view that shows it alone."""
+    """Return one panel with its view."""
     x, y = k % ACROSS * WIDTH, k // ACROSS * HEIGHT
     title = panel.title if len(panel.title) <= TITLE else f"{panel.title[: TITLE - 1]}…"
     lines, dots = (
-        "".join(each) for each in zip(*(_draw_line(one, scale, limit) for one in panel.lines), ("", ""), strict=True)
+        "".join(paths)
+        for paths in zip(*(_draw_line(line, scale, limit) for line in panel.lines), ("", ""), strict=True)
     )
-    drawn = f'<path d="{lines}"/><path d="{dots}" stroke-width="9" stroke-linecap="round"/>' if lines else ""
+    curves = f'<path d="{lines}"/><path d="{dots}" stroke-width="9" stroke-linecap="round"/>' if lines else ""
     return (
         f'<view id="p{k}" viewBox="{x} {y} {WIDTH} {HEIGHT}"/><g transform="translate({x},{y})"><use href="#a"/>'
         f'<text x="{LEFT}" y="14" font-weight="600" fill="currentColor">{escape_text(title)}</text>'
-        f'<g transform="translate({LEFT},{TOP})scale(.5)" stroke="{panel.colour}">{drawn}</g></g>'
+        f'<g transform="translate({LEFT},{TOP})scale(.5)" stroke="{panel.colour}">{curves}</g></g>'
     )
 
 
 def _draw_line(line: CurveLine, scale: _Scale, limit: int) -> tuple[str, str]:
-    """Return a retraining's line, with the cross where it broke, and the dot at its best epoch."""
+    """Return a retraining's line, with a cross if it broke off, and the dot at its best epoch."""
     shown = _points_shown(line, scale.log)
     best = next((k for k, (epoch, _) in enumerate(shown) if epoch == line.best), None)
     points = [scale.at(*shown[k]) for k in thin_points(len(shown), limit, () if best is None else (best,))]
     if not points:
         return "", ""
     steps = " ".join(f"{x - a},{y - b}" for (a, b), (x, y) in pairwise(points))
-    drawn = f"M{points[0][0]},{points[0][1]}" + (f"l{steps}" if steps else "h0")
+    path = f"M{points[0][0]},{points[0][1]}" + (f"l{steps}" if steps else "h0")
     if best is not None:
         x, y = scale.at(*shown[best])
-        return drawn, f"M{x},{y}h0"
-    return drawn + ("m-6,-6l12,12m0,-12l-12,12" if line.broken else ""), ""
+        return path, f"M{x},{y}h0"
+    return path + ("m-6,-6l12,12m0,-12l-12,12" if line.broken else ""), ""
 
 
 def _points_shown(line: CurveLine, log: bool) -> list[PAIR]:
-    """Return the points of a line that the axes have a place for."""
+    """Return the points of a line that the axes can show."""
     return [(epoch, value) for epoch, value in line.points if math.isfinite(value) and (value > 0 or not log)]
 
 
 def points_by_trial(points: Iterable[tuple[str, int, float]]) -> dict[str, list[PAIR]]:
-    """Return epochs and metrics by trial, given (trial, epoch, metric) in order."""
+    """Return epochs and metrics by trial, from (trial, epoch, metric) in order."""
     by_trial: dict[str, list[PAIR]] = {}
     for trial, epoch, value in points:
         by_trial.setdefault(trial, []).append((epoch, value))

@@ -1,4 +1,4 @@
-"""A search while it runs: the best so far, and what a search of as many trials is expected to find."""
+"""Progress of a search: the best so far, and the expected best of a search of this length."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ HEIGHT = 260
 
 
 def best_so_far(progress: SearchProgress, family: str, metric: str, log: bool) -> Figure | None:
-    """Return the best validation metric by the number of trials that ended, and the expected best with its band.
+    """Return the best validation metric against the number of ended trials, and the expected best with its band.
 
     Args:
         progress: The search.
-        family: Of its model.
-        metric: How the metric is written.
-        log: Whether the axis is logarithmic; what is not positive is left out then.
+        family: Family of its model.
+        metric: Text of the metric.
+        log: Whether the axis is logarithmic; values that are not positive are then left out.
     """
     steps: list[Mark] = [
         {"k": k, "value": best, "tip": f"best of the first {k} trials: {best:.4g}"}
@@ -40,15 +40,15 @@ def best_so_far(progress: SearchProgress, family: str, metric: str, log: bool) -
     ]
     steps, curve = ([marks[k] for k in thin_points(len(marks))] for marks in (steps, curve))
     numbers = [float(m[end]) for m in curve for end in ("low", "high")] + [float(m["value"]) for m in steps]
-    of_y = number_axis(f"best validation {metric}", numbers, log)
+    y_axis = number_axis(f"best validation {metric}", numbers, log)
     x = alt.X("k:Q", scale=alt.Scale(nice=False), axis=alt.Axis(title="search trials that ended", tickMinStep=1))
     tip = alt.Tooltip("tip:N", title=" ")
-    base, tint = alt.Chart(as_data(curve)), family_colour(family)
-    made = alt.layer(
-        base.mark_area(opacity=0.18, color=FAINT).encode(x=x, y=alt.Y("low:Q", **of_y), y2="high:Q"),
-        base.mark_line(color=FAINT, strokeDash=[5, 4]).encode(x=x, y=alt.Y("value:Q", **of_y), tooltip=tip),
-        alt.Chart(as_data(steps)).mark_line(interpolate="step-after", color=tint, point={"color": tint}).encode(
-            x=x, y=alt.Y("value:Q", **of_y), tooltip=tip),
+    base, colour = alt.Chart(as_data(curve)), family_colour(family)
+    chart = alt.layer(
+        base.mark_area(opacity=0.18, color=FAINT).encode(x=x, y=alt.Y("low:Q", **y_axis), y2="high:Q"),
+        base.mark_line(color=FAINT, strokeDash=[5, 4]).encode(x=x, y=alt.Y("value:Q", **y_axis), tooltip=tip),
+        alt.Chart(as_data(steps)).mark_line(interpolate="step-after", color=colour, point={"color": colour}).encode(
+            x=x, y=alt.Y("value:Q", **y_axis), tooltip=tip),
     )  # fmt: skip
     summary = f"Best validation {metric} so far by trials that ended; dashed, with the band of 80 %: what is expected"
-    return frame_chart(made, summary, HEIGHT)
+    return frame_chart(chart, summary, HEIGHT)

@@ -1,4 +1,4 @@
-"""Ratios of errors on a logarithmic axis: two models task by task, and ours over what was printed."""
+"""Ratios of errors on a logarithmic axis: of two models task by task, or ours over published ones."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from longwave.platform.figures.frame import (
 )
 
 TITLE = 54
-"""Letters in a line of the axis' title: what a phone has room for."""
+"""Characters per line of the axis title, as many as fit on a phone."""
 
 
 MANY, DENSE = 24, 16
-"""Lines above which each takes fewer pixels, and how many."""
+"""Number of lines above which they are denser, and their height then, in pixels."""
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """One line: a ratio with its interval, where it has one, and its tooltip."""
+    """One line: a ratio with its interval, if it has one, and its tooltip."""
 
     name: str
     value: float
@@ -42,10 +42,10 @@ class Ratio:
 
 
 def ratios(lines: Sequence[Ratio], title: str, margin: float | None = None) -> Figure:
-    """Return ratios, one a line, with their intervals and a line at 1; a band spans 1/``margin`` to ``margin``.
+    """Return ratios with their intervals and a line at 1; a band spans 1/``margin`` to ``margin``.
 
     Args:
-        lines: In order; of one name several may stand on one line.
+        lines: Ratios in order; those of the same name share a line.
         title: How the axis is named.
         margin: Ratio that makes no difference, above 1; None for no band.
     """
@@ -58,27 +58,27 @@ def ratios(lines: Sequence[Ratio], title: str, margin: float | None = None) -> F
     numbers = [1.0, *(mark[end] for mark in marks for end in ("value", "low", "high"))]
     numbers += [margin, 1 / margin] if margin else []
     heading = [line for part in title.replace(": ", ":\n").split("\n") for line in textwrap.wrap(part, TITLE)]
-    of_x = number_axis(heading, numbers, True, titleAnchor="end", orient="top")
-    x = alt.X("value:Q", **of_x)
+    x_axis = number_axis(heading, numbers, True, titleAnchor="end", orient="top")
+    x = alt.X("value:Q", **x_axis)
     y = alt.Y(
         "name:N",
         sort=names,
         axis=alt.Axis(title=None, ticks=False, domain=False, labelOverlap=False, labelLimit=320, grid=True),
     )
     tint, tip = alt.Color("tint:N", scale=None), alt.Tooltip("tip:N", title=" ")
-    one = (
+    unit_line = (
         alt.Chart(as_data([{"value": 1.0, "tip": "equal errors"}])).mark_rule(color=FAINT, strokeWidth=1.5).encode(x=x)
     )
     layers = [
-        one,
+        unit_line,
         alt.Chart(as_data(marks)).mark_rule(strokeWidth=2).encode(
-            x=alt.X("low:Q", **of_x), x2="high:Q", y=y, color=tint, tooltip=tip),
+            x=alt.X("low:Q", **x_axis), x2="high:Q", y=y, color=tint, tooltip=tip),
         alt.Chart(as_data(marks)).mark_point(shape="circle", filled=True, size=90, opacity=1).encode(
             x=x, y=y, color=tint, tooltip=tip),
     ]  # fmt: skip
     if margin:
         band = alt.Chart(as_data([{"low": 1 / margin, "high": margin}])).mark_rect(color=FAINT, opacity=0.15)
-        layers.insert(0, band.encode(x=alt.X("low:Q", **of_x), x2="high:Q"))
+        layers.insert(0, band.encode(x=alt.X("low:Q", **x_axis), x2="high:Q"))
     return frame_chart(
         alt.layer(*layers),
         f"{title}: {list_names(names)}",

@@ -1,4 +1,4 @@
-"""A score against what it costs, or against the length of the sequences: dots with intervals."""
+"""Scores against cost, or against the length of the sequences."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from longwave.platform.figures.palette import NEUTRAL, family_colour
 
 HEIGHT = 320
 NARROW, WIDE = 230, 620
-"""Pixels that dots are spread over on a phone, and at least on a desktop: there more names have room."""
+"""Widths for which names are laid out, on a phone and on a desktop, in pixels."""
 LETTER, NAME = 14, 210
-"""Pixels that a line of text is high, and that a name may take."""
+"""Height of a line of text, and maximal width of a name, in pixels."""
 COSTS: dict[str, tuple[str, Callable[[Row], float | None], Callable[[float | None], str]]] = {
     "parameters": ("trainable parameters", lambda row: row.parameters, plain),
     "train": (
@@ -31,32 +31,30 @@ COSTS: dict[str, tuple[str, Callable[[Row], float | None], Callable[[float | Non
     "find": ("time of the search [s]", lambda row: row.find_seconds or None, duration),
     "energy": ("energy of a retraining [J]", lambda row: row.joules, plain),
 }
-"""What a score may be set against: its axis, its value, how it is written."""
+"""Costs: title of the axis, value of a row, and its text."""
 
 
 def against_cost(rows: Sequence[Row], names: Sequence[str], cost: str, log: bool) -> Figure | None:
-    """Return medians against a cost of ``COSTS``; None where no row has both.
-
-    A step joins the rows that none is both cheaper and better than; the best trivial predictor is a dashed line. A name
-    that would stand on another is left out.
+    """Return medians against a cost of ``COSTS``; None if no row has both. Steps join the Pareto-optimal rows; the best
+    trivial predictor is a dashed line. Names that would overlap are left out.
     """
     title, value, write = COSTS[cost]
     marks: list[Mark] = []
     for name, row in zip(names, rows, strict=True):
-        spent = value(row) if row.kind == "reproduced" else None
-        if spent and row.median is not None and (row.median > 0 or not log):
-            tip = f"{name}: {median(row)}, {title.partition(' [')[0]} {write(spent)}"
-            own = {"tint": family_colour(row.family), "ink": PALE if row.provisional else 1.0, "tip": tip}
-            marks.append({"name": name, "cost": float(spent), "value": row.median, **own})
+        cost_value = value(row) if row.kind == "reproduced" else None
+        if cost_value and row.median is not None and (row.median > 0 or not log):
+            tip = f"{name}: {median(row)}, {title.partition(' [')[0]} {write(cost_value)}"
+            common = {"tint": family_colour(row.family), "ink": PALE if row.provisional else 1.0, "tip": tip}
+            marks.append({"name": name, "cost": float(cost_value), "value": row.median, **common})
     if not marks:
         return None
     line = [mark for mark in score_limits(rows, []) if mark["value"] > 0 or not log]
-    of_y = number_axis(f"test {measured(rows[0])}", [m["value"] for m in (*marks, *line)], log)
-    y = alt.Y("value:Q", **of_y)
+    y_axis = number_axis(f"test {measured(rows[0])}", [m["value"] for m in (*marks, *line)], log)
+    y = alt.Y("value:Q", **y_axis)
     x = alt.X("cost:Q", **number_axis(title, [m["cost"] for m in marks], True))
     front = _pareto_front(marks, rows[0].goal)
     dots, hover = alt.Chart(as_data(marks)), alt.Tooltip("tip:N", title=" ")
-    made = alt.layer(
+    chart = alt.layer(
         alt.Chart(as_data(front)).mark_line(interpolate="step-after", opacity=0.5, color=NEUTRAL).encode(x=x, y=y),
         dots.mark_point(filled=True, size=90).encode(
             x=x, y=y, color=alt.Color("tint:N", scale=None), opacity=alt.Opacity("ink:Q", scale=None), tooltip=hover),
@@ -64,14 +62,13 @@ def against_cost(rows: Sequence[Row], names: Sequence[str], cost: str, log: bool
         alt.Chart(as_data(line)).mark_rule(strokeDash=[5, 4], strokeWidth=1.5, color=NEUTRAL).encode(
             y=y, tooltip=hover),
     )  # fmt: skip
-    return frame_chart(made, f"Test {measured(rows[0])} against {title}", HEIGHT)
+    return frame_chart(chart, f"Test {measured(rows[0])} against {title}", HEIGHT)
 
 
 def against_length(rows: Sequence[Row], log: bool) -> Figure | None:
-    """Return medians against the number in the variants; None for fewer than two of them.
-
-    Of a model with several rows at a length, the row that is best on validation stands there. The best trivial
-    predictor of each length is a dashed line. A name that would stand on another is left out.
+    """Return medians against the number in the variants; None for fewer than two of them. For each length, a model's
+    best row on validation is shown. The best trivial predictor of each length is a dashed line. Names that would
+    overlap are left out.
 
     Args:
         rows: Rows of all variants of one task.
@@ -85,23 +82,23 @@ def against_length(rows: Sequence[Row], log: bool) -> Figure | None:
     x = alt.X("cost:Q", **number_axis("length", [m["cost"] for m in shown], True))
     last = [max((m for m in shown if m["name"] == name), key=lambda m: m["cost"]) for name in _distinct_names(shown)]
     base, hover = alt.Chart(as_data(shown)), alt.Tooltip("tip:N", title=" ")
-    tint, ink = alt.Color("tint:N", scale=None), alt.Opacity("ink:Q", scale=None)
+    colour, ink = alt.Color("tint:N", scale=None), alt.Opacity("ink:Q", scale=None)
     dash = alt.StrokeDash("name:N", sort=_distinct_names(shown), legend=None)
-    made = alt.layer(
-        base.mark_line().encode(x=x, y=y, color=tint, detail="name:N", strokeDash=dash),
-        base.mark_point(filled=True, size=70).encode(x=x, y=y, color=tint, opacity=ink, tooltip=hover),
+    chart = alt.layer(
+        base.mark_line().encode(x=x, y=y, color=colour, detail="name:N", strokeDash=dash),
+        base.mark_point(filled=True, size=70).encode(x=x, y=y, color=colour, opacity=ink, tooltip=hover),
         *_names_beside(last, [], log, x, y),
         alt.Chart(as_data(line)).mark_line(strokeDash=[5, 4], strokeWidth=1.5, color=NEUTRAL).encode(x=x, y=y),
     )  # fmt: skip
-    return frame_chart(made, f"Test {measured(rows[0])} against length", HEIGHT)
+    return frame_chart(chart, f"Test {measured(rows[0])} against length", HEIGHT)
 
 
 def _by_length(rows: Sequence[Row]) -> list[Mark]:
-    """Return the median of each model at each length, of its row there that is best on validation."""
+    """Return the median of each model's best row on validation at each length."""
     by_model: dict[tuple[str, str], list[Row]] = {}
     for row in (row for row in rows if row.current and row.seed_count):
         by_model.setdefault((row.model, row.variant), []).append(row)
-    best = [(best_on_validation(theirs), _variant_length(variant)) for (_, variant), theirs in by_model.items()]
+    best = [(best_on_validation(model_rows), _variant_length(variant)) for (_, variant), model_rows in by_model.items()]
     return [
         {"name": row.model_title, "cost": length, "value": row.median, "tint": family_colour(row.family),
          "ink": PALE if row.provisional else 1.0, "tip": f"{row.label}, {row.variant}: {median(row)}"}
@@ -124,8 +121,8 @@ def _distinct_names(marks: Sequence[Mark]) -> list[str]:
 
 
 def _labelled_marks(marks: Sequence[Mark], front: Sequence[Mark], log: bool, width: int) -> list[Mark]:
-    """Return the marks whose names stand on no other's and on no mark, those on the front first, each with the ``side``
-    of its name: left of a mark that is far to the right.
+    """Return the marks whose names overlap no other name or mark, those on the front first, with the ``side`` of the
+    name: left if the mark is far to the right.
     """
 
     def positions(key: str, log: bool, size: float) -> list[float]:
@@ -135,32 +132,37 @@ def _labelled_marks(marks: Sequence[Mark], front: Sequence[Mark], log: bool, wid
 
     labelled: list[tuple[float, float, float, Mark]] = []
     spots = [*zip(positions("cost", True, width), positions("value", log, HEIGHT - AXIS), marks, strict=True)]
-    for across, up, mark in sorted(spots, key=lambda spot: spot[2] not in front):
-        wide = min(NAME, 7 * len(mark["name"]))
-        left = across > width - wide
-        start = across - 8 - wide if left else across + 8
-        on = any(start - 6 < x < start + wide + 6 and abs(up + 6 - y) < LETTER for x, y, m in spots if m is not mark)
-        if not on and all(
-            abs(up - there) > LETTER or start + wide < low or high < start for low, high, there, _ in labelled
+    for x_pixel, y_pixel, mark in sorted(spots, key=lambda spot: spot[2] not in front):
+        name_width = min(NAME, 7 * len(mark["name"]))
+        left = x_pixel > width - name_width
+        start = x_pixel - 8 - name_width if left else x_pixel + 8
+        overlaps_mark = any(
+            start - 6 < x < start + name_width + 6 and abs(y_pixel + 6 - y) < LETTER
+            for x, y, m in spots
+            if m is not mark
+        )
+        if not overlaps_mark and all(
+            abs(y_pixel - label_y) > LETTER or start + name_width < low or high < start
+            for low, high, label_y, _ in labelled
         ):
-            labelled.append((start, start + wide, up, {**mark, "side": "left" if left else "right"}))
+            labelled.append((start, start + name_width, y_pixel, {**mark, "side": "left" if left else "right"}))
     return [mark for *_, mark in labelled]
 
 
 def _names_beside(marks: Sequence[Mark], front: Sequence[Mark], log: bool, x: alt.X, y: alt.Y) -> list[alt.Chart]:
-    """Return the layers of names, left and right of their marks: of a narrow figure, and of a wide one."""
+    """Return layers of names left and right of their marks, for a narrow and for a wide figure."""
     sides: dict[str, dict[str, Any]] = {"left": {"align": "right", "dx": -8}, "right": {"align": "left", "dx": 8}}
     return [
         alt.Chart(as_data(mark for mark in marked if mark["side"] == side)).transform_filter(shown)
-        .mark_text(dy=-6, limit=NAME, **look).encode(x=x, y=y, text="name:N")
+        .mark_text(dy=-6, limit=NAME, **text_options).encode(x=x, y=y, text="name:N")
         for width, shown in ((NARROW, f"width < {WIDE}"), (WIDE, f"width >= {WIDE}"))
         for marked in [_labelled_marks(marks, front, log, width)]
-        for side, look in sides.items()
+        for side, text_options in sides.items()
     ]  # fmt: skip
 
 
 def _pareto_front(marks: Sequence[Mark], goal: str) -> list[Mark]:
-    """Return the marks that none is both cheaper and better than, cheapest first."""
+    """Return the Pareto-optimal marks, cheapest first."""
     sign = 1 if goal == "min" else -1
     front: list[Mark] = []
     for mark in sorted(marks, key=lambda m: (m["cost"], sign * m["value"])):
@@ -170,6 +172,6 @@ def _pareto_front(marks: Sequence[Mark], goal: str) -> list[Mark]:
 
 
 def _variant_length(variant: str) -> float | None:
-    """Return the number in the name of a variant, ``N=500``; None where there is none, or several."""
+    """Return the number in the name of a variant, ``N=500``; None if there is none, or several."""
     numbers = re.findall(r"\d+(?:\.\d+)?", variant)
     return float(numbers[0]) if len(numbers) == 1 else None

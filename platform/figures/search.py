@@ -1,4 +1,4 @@
-"""What a search found: settings against the validation metric, and what a search of k trials is expected to find."""
+"""Figures of a search: settings against the validation metric, and the expected best of k trials."""
 
 from __future__ import annotations
 
@@ -21,61 +21,60 @@ from longwave.platform.figures.frame import (
     list_names,
     number_axis,
 )
-from longwave.platform.figures.legend import legend_height, told_apart
+from longwave.platform.figures.legend import legend_height, line_styles
 from longwave.platform.figures.palette import DIVERGED, NEUTRAL, family_colour
 from longwave.platform.records.stored import Trial
 
 HEIGHT = 320
 TICKS, HEAD = 5, 1.12
-"""Values at an axis of parallel coordinates, and where its name stands: the axis runs from 0 to 1."""
+"""Values at an axis of parallel coordinates, and the position of its name; the axis runs from 0 to 1."""
 APART = 0.06
-"""Least distance of two values at an axis whose texts do not overlap."""
+"""Smallest distance of two values at an axis at which their texts do not overlap."""
 BACKGROUND: Any = alt.expr("background")
-"""Colour of the page: a rim of it lifts the text of a value off the lines behind it."""
+"""Colour of the page, for an outline that separates the text of a value from the lines behind it."""
 BRUSHED = "!isDefined(brush.at) || inrange(datum['at ' + brush.axis[0]], brush.at)"
-"""Whether a trial lies in the part of an axis that is brushed, or none is; of several axes the first counts."""
+"""Whether a trial is inside the brushed part of an axis, or nothing is brushed; of several axes the first counts."""
 BANDS = 3
-"""Searches up to which their bands are drawn: more hide each other."""
+"""Most searches for which bands are drawn: more would hide each other."""
 SCHEME: Any = "viridis"
-"""Colours of a metric: even steps, also for the colour-blind."""
+"""Perceptually uniform colours of a metric, also for colour-blind readers."""
 
 
 def trial_settings(trial: Trial) -> dict[str, float]:
-    """Return the numbers that a search trial was drawn with."""
+    """Return the numeric settings of a search trial."""
     numbers = {name: value for name, value in trial.config.params.items() if isinstance(value, float | int)}
     return {**numbers, "hidden": float(trial.config.hidden), "batch": float(trial.config.batch)}
 
 
 def rank_key(trial: Trial, goal: str) -> tuple[bool, float]:
-    """Return what search trials are sorted by: the best on validation first, those without a metric last."""
+    """Return the sort key of search trials: best on validation first, those without a metric last."""
     valid = scored(trial)
     return (valid is None, 0.0 if valid is None else valid if goal == "min" else -valid)
 
 
 def varied_settings(trials: Sequence[Trial]) -> list[str]:
-    """Return the names of the settings that differ among trials, those of the paper's letters first."""
-    seen: dict[str, set[float]] = {}
+    """Return the names of the settings that differ among trials, parameters with the papers' letters first."""
+    values_by_name: dict[str, set[float]] = {}
     for trial in trials:
         for name, value in trial_settings(trial).items():
-            seen.setdefault(name, set()).add(value)
-    first = ("dt", "gamma", "epsilon", "alpha", "beta", "tau", "lr")
-    names = [name for name, values in seen.items() if len(values) > 1]
-    return sorted(names, key=lambda name: (first.index(name) if name in first else len(first), name))
+            values_by_name.setdefault(name, set()).add(value)
+    preferred = ("dt", "gamma", "epsilon", "alpha", "beta", "tau", "lr")
+    names = [name for name, values in values_by_name.items() if len(values) > 1]
+    return sorted(names, key=lambda name: (preferred.index(name) if name in preferred else len(preferred), name))
 
 
 def parallel_coordinates(
     trials: Sequence[Trial], goal: str, metric: str, chosen: Collection[str] | None = None
 ) -> Figure | None:
-    """Return parallel coordinates: a line a trial through its settings, coloured by its rank on validation.
-
-    A diverged trial is a dashed red line. Each axis has its values, from the least to the largest that was drawn, by
-    logarithm where those span more than a factor of ten. A brush over a part of an axis leaves the trials through it.
+    """Return parallel coordinates: a line per trial through its settings, coloured by its rank on validation. Diverged
+    trials are dashed red lines. Each axis runs from the smallest to the largest value, on a logarithmic scale if they
+    span more than a factor of ten. Brushing a part of an axis fades all trials outside.
 
     Args:
-        trials: Search trials; of them those that ended are drawn.
+        trials: Search trials, of which ended ones are drawn.
         goal: ``"max"`` or ``"min"``.
-        metric: How the metric is written.
-        chosen: Ids of the trials that are picked out: the others are faint; None for all.
+        metric: Text of the metric.
+        chosen: Ids of highlighted trials; the others are faint. None: all are highlighted.
     """
     names = varied_settings(trials)
     ended = [trial for trial in trials if trial.run]
@@ -122,25 +121,25 @@ def parallel_coordinates(
 
 
 def importance_bars(rated: Mapping[str, float], evaluator: str) -> Figure | None:
-    """Return how much each setting of a search mattered, a bar each, the most important first; None for none."""
+    """Return the importance of each setting of a search as bars, the most important first; None without settings."""
     if not rated:
         return None
     marks = [{"name": name, "value": value, "tip": f"{name}: {value:.2f}"} for name, value in rated.items()]
-    made = alt.Chart(as_data(marks)).mark_bar(color=NEUTRAL).encode(
+    chart = alt.Chart(as_data(marks)).mark_bar(color=NEUTRAL).encode(
         x=alt.X("value:Q", axis=alt.Axis(title=f"importance ({evaluator})", orient="top", tickCount=3)),
         y=alt.Y("name:N", sort=[*rated], axis=alt.Axis(title=None, ticks=False, domain=False, labelOverlap=False)),
         tooltip=alt.Tooltip("tip:N", title=" "),
     )  # fmt: skip
-    return frame_chart(made, f"Importance of the settings: {list_names([*rated])}", AXIS + LINE * len(marks))
+    return frame_chart(chart, f"Importance of the settings: {list_names([*rated])}", AXIS + LINE * len(marks))
 
 
 def expected_bests(curves: Sequence[SearchCurve], names: Mapping[str, str], metric: str, log: bool) -> Figure | None:
-    """Return the expected best validation metric of k trials, one line a model; for a few with the band of 80 %.
+    """Return the expected best validation metric of k trials, one line per model; for few models with the 80 % band.
 
     Args:
         curves: Searches of one board.
         names: Labels by model.
-        metric: How the metric is written.
+        metric: Text of the metric.
         log: Whether the y axis is logarithmic.
     """
     marks: list[Mark] = [
@@ -152,19 +151,19 @@ def expected_bests(curves: Sequence[SearchCurve], names: Mapping[str, str], metr
     ]  # fmt: skip
     if not marks:
         return None
-    of_y = number_axis(f"expected best validation {metric}", [m["value"] for m in marks], log)
+    y_axis = number_axis(f"expected best validation {metric}", [m["value"] for m in marks], log)
     x = alt.X(
         "k:Q", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(title="search trials", format="~g", grid=False)
     )
-    tints = {mark["name"]: mark["tint"] for mark in marks}
-    lines, banded = told_apart("name:N", tints), marks if len(tints) <= BANDS else []
-    made = alt.layer(
+    colours = {mark["name"]: mark["tint"] for mark in marks}
+    lines, banded = line_styles("name:N", colours), marks if len(colours) <= BANDS else []
+    chart = alt.layer(
         alt.Chart(as_data(banded)).mark_area(opacity=0.12).encode(
-            x=x, y=alt.Y("low:Q", **of_y), y2="high:Q", detail="name:N", fill=alt.Fill("tint:N", scale=None)),
+            x=x, y=alt.Y("low:Q", **y_axis), y2="high:Q", detail="name:N", fill=alt.Fill("tint:N", scale=None)),
         alt.Chart(as_data(marks)).mark_line().encode(
-            x=x, y=alt.Y("value:Q", **of_y), tooltip=alt.Tooltip("tip:N", title=" "), **lines),
+            x=x, y=alt.Y("value:Q", **y_axis), tooltip=alt.Tooltip("tip:N", title=" "), **lines),
     )  # fmt: skip
-    return frame_chart(made, f"Expected best validation {metric} of a search", HEIGHT + legend_height(len(tints)))
+    return frame_chart(chart, f"Expected best validation {metric} of a search", HEIGHT + legend_height(len(colours)))
 
 
 def _final_value(trial: Trial, metric: str) -> str:
@@ -173,24 +172,23 @@ def _final_value(trial: Trial, metric: str) -> str:
 
 
 def _axis_ticks(axis: int, numbers: Sequence[float]) -> list[Mark]:
-    """Return the values that stand at an axis: all where they are few, else five from one end to the other.
-
-    A value whose text would overlap with that of the one below is left out.
+    """Return the values shown at an axis: all if they are few, else five from end to end. Values whose text would
+    overlap the one below are left out.
     """
-    place, few = _axis_position(numbers), sorted(set(numbers))
-    if len(few) > TICKS:
+    position, values = _axis_position(numbers), sorted(set(numbers))
+    if len(values) > TICKS:
         steps = [k / (TICKS - 1) for k in range(TICKS)]
-        low, high = few[0], few[-1]
-        few = [low * (high / low) ** k if spans_decades(numbers) else low + k * (high - low) for k in steps]
-    kept = few[:1]
-    for number in few[1:]:
-        if place(number) - place(kept[-1]) >= APART:
-            kept.append(number)
-    return [{"axis": axis, "at": place(number), "text": f"{number:.3g}"} for number in kept]
+        low, high = values[0], values[-1]
+        values = [low * (high / low) ** k if spans_decades(numbers) else low + k * (high - low) for k in steps]
+    shown = values[:1]
+    for number in values[1:]:
+        if position(number) - position(shown[-1]) >= APART:
+            shown.append(number)
+    return [{"axis": axis, "at": position(number), "text": f"{number:.3g}"} for number in shown]
 
 
 def _axis_position(numbers: Sequence[float]) -> Callable[[float], float]:
-    """Return what gives each number its place on an axis, from 0 to 1."""
+    """Return the function from numbers to positions on an axis, from 0 to 1."""
     scale = math.log if spans_decades(numbers) else float
     low, high = scale(min(numbers)), scale(max(numbers))
     return lambda value: (scale(value) - low) / ((high - low) or 1.0)

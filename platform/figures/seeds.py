@@ -1,4 +1,5 @@
-"""Each retraining of a board as a dot, row by row: which intervals hide. A cross marks one that diverged."""
+"""Each retraining of a board as a dot, row by row; intervals would hide their distribution. Diverged ones are
+crosses."""
 
 from __future__ import annotations
 
@@ -12,18 +13,17 @@ from longwave.platform.figures.frame import AXIS, LINE, Figure, Mark, as_data, f
 from longwave.platform.figures.palette import DIVERGED, NEUTRAL, family_colour
 
 SPREAD = 0.28
-"""How far dots lie from the middle of their line, so that equal ones are told apart; of the line's height."""
+"""Vertical offset of dots, so that equal ones are visible, as a share of the line's height."""
 
 
 def seeds(rows: Sequence[Row], names: Sequence[str], log: bool) -> Figure | None:
-    """Return a dot a retraining, a short line at each median, a cross at the worst number for each that diverged.
-
-    The best trivial predictor is a dashed line through all. None where no seed has ended.
+    """Return a dot per retraining, a tick at each median, and a cross at the worst number for each diverged one. The
+    best trivial predictor is a dashed line through all rows. None if no seed has ended.
 
     Args:
         rows: Rows of one board, in order.
-        names: Their labels, no two the same.
-        log: Whether the axis is logarithmic; what is not positive is left out then.
+        names: Their labels, which are unique.
+        log: Whether the axis is logarithmic; values that are not positive are then left out.
     """
     lines = [(name, row) for name, row in zip(names, rows, strict=True) if row.kind == "reproduced" and row.seed_count]
     shown = [score for _, row in lines for score in row.scores if score > 0 or not log]

@@ -1,4 +1,4 @@
-"""What two settings did to a search: cells in the colour of the validation metric, hatched where trials diverged."""
+"""The validation metric of a search over two settings, as coloured cells, hatched where trials diverged."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from longwave.platform.records.stored import Trial
 
 HEIGHT = 340
 FEWEST, MOST = 2, 8
-"""Cells along an axis."""
+"""Fewest and most cells along an axis."""
 HATCH = (0.4, 0.8, 1.2, 1.6)
-"""Where the strokes of a hatched cell cross its diagonal."""
+"""Positions of hatching strokes along the diagonal of a cell."""
 
 
 @dataclass(frozen=True)
 class Bins:
-    """Equal parts of an axis, of its logarithm where numbers span more than a factor of ten."""
+    """Equal bins of an axis, on a logarithmic scale if numbers span more than a factor of ten."""
 
     low: float
     high: float
@@ -34,16 +34,16 @@ class Bins:
 
     @classmethod
     def of(cls, numbers: Sequence[float], count: int) -> Bins:
-        """Return ``count`` parts that hold ``numbers``, one where all are the same."""
+        """Return ``count`` bins that contain ``numbers``, or one if all numbers are equal."""
         return cls(min(numbers), max(numbers), count if max(numbers) > min(numbers) else 1, spans_decades(numbers))
 
     def part(self, value: float) -> int:
-        """Return the part that holds ``value``, from 0."""
-        low, high, at = (math.log(v) if self.log else v for v in (self.low, self.high, value))
-        return min(self.count - 1, int((at - low) / ((high - low) or 1.0) * self.count))
+        """Return the index of the bin of ``value``, from 0."""
+        low, high, position = (math.log(v) if self.log else v for v in (self.low, self.high, value))
+        return min(self.count - 1, int((position - low) / ((high - low) or 1.0) * self.count))
 
     def at(self, position: float) -> float:
-        """Return the value at a place in parts: 1.5 is the middle of the second."""
+        """Return the value at a position in units of bins: 1.5 is the middle of the second bin."""
         share = position / self.count
         if self.log:
             return math.exp(math.log(self.low) + share * (math.log(self.high) - math.log(self.low)))
@@ -51,10 +51,9 @@ class Bins:
 
 
 def surface(trials: Sequence[Trial], across: str, up: str, goal: str, metric: str) -> Figure | None:
-    """Return two settings of search trials as cells, coloured by the median of the validation metric there.
-
-    A cell in which half of the trials or more diverged is hatched; where all did it has no colour. Each trial is a dot,
-    a cross where it diverged. None for fewer than two trials that ended.
+    """Return cells of two settings of search trials, coloured by the median validation metric. Cells in which half of
+    the trials or more diverged are hatched; if all did, they have no colour. Each trial is a dot, or a cross if it
+    diverged. None for fewer than two ended trials.
     """
     ended = [
         t for t in trials if t.run and t.status != "failed" and across in trial_settings(t) and up in trial_settings(t)
@@ -75,24 +74,26 @@ def surface(trials: Sequence[Trial], across: str, up: str, goal: str, metric: st
                 + (t.status if valid is None else f"validation {metric} {valid:.4g}")}
         for x, y, valid, t in points
     ]  # fmt: skip
-    made = _layers([*squares.values()], strokes, dots, (across, up), bins, goal, metric)
-    return frame_chart(made, f"Validation {metric} over {across} and {up}; hatched: half or more diverged", HEIGHT)
+    chart = _layers([*squares.values()], strokes, dots, (across, up), bins, goal, metric)
+    return frame_chart(chart, f"Validation {metric} over {across} and {up}; hatched: half or more diverged", HEIGHT)
 
 
 def _layers(
     squares: Sequence[Mark], strokes: Sequence[Mark], dots: Sequence[Mark],
     names: tuple[str, str], bins: Sequence[Bins], goal: str, metric: str,
 ) -> Any:  # fmt: skip
-    of_x, of_y = (number_axis(name, [b.low, b.high], b.log) for name, b in zip(names, bins, strict=True))
-    x, y = alt.X("x:Q", **of_x), alt.Y("y:Q", **of_y)
+    x_axis, y_axis = (number_axis(name, [b.low, b.high], b.log) for name, b in zip(names, bins, strict=True))
+    x, y = alt.X("x:Q", **x_axis), alt.Y("y:Q", **y_axis)
     medians = [mark["valid"] for mark in squares if mark["valid"] is not None]
     scale = alt.Scale(scheme=SCHEME, reverse=goal == "min", type="log" if spans_decades(medians) else "linear")
-    tint = alt.Color("valid:Q", scale=scale, legend=alt.Legend(title=f"validation {metric}", orient="right"))
+    colour = alt.Color("valid:Q", scale=scale, legend=alt.Legend(title=f"validation {metric}", orient="right"))
     tip = alt.Tooltip("tip:N", title=" ")
-    good, bad = ([dot for dot in dots if dot["lost"] is lost] for lost in (False, True))
-    cells = [[mark for mark in squares if (mark["valid"] is None) is empty] for empty in (False, True)]
+    good, bad = ([dot for dot in dots if dot["lost"] is is_diverged] for is_diverged in (False, True))
+    cells = [
+        [mark for mark in squares if (mark["valid"] is None) is without_median] for without_median in (False, True)
+    ]
     return alt.layer(
-        alt.Chart(as_data(cells[0])).mark_rect().encode(x=x, x2="x2:Q", y=y, y2="y2:Q", color=tint, tooltip=tip),
+        alt.Chart(as_data(cells[0])).mark_rect().encode(x=x, x2="x2:Q", y=y, y2="y2:Q", color=colour, tooltip=tip),
         alt.Chart(as_data(cells[1])).mark_rect(color=FAINT, opacity=0.2).encode(
             x=x, x2="x2:Q", y=y, y2="y2:Q", tooltip=tip),
         alt.Chart(as_data(strokes)).mark_rule(color=DIVERGED, strokeWidth=1.5).encode(x=x, x2="x2:Q", y=y, y2="y2:Q"),
@@ -104,15 +105,15 @@ def _layers(
 
 
 def _draw_square(cell: tuple[int, int], metrics: Sequence[float | None], bins: Sequence[Bins], metric: str) -> Mark:
-    """Return a cell: where it is, the median of what ended there, and the share that diverged."""
+    """Return a cell: its position, the median of its ended trials, and the share that diverged."""
     ended = [valid for valid in metrics if valid is not None]
-    lost = len(metrics) - len(ended)
+    diverged = len(metrics) - len(ended)
     valid = median(ended) if ended else None
     middle = f"median validation {metric} {valid:.4g}, " if valid is not None else ""
     (x, x2), (y, y2) = ((b.at(k), b.at(k + 1)) for b, k in zip(bins, cell, strict=True))
     return {
-        "x": x, "x2": x2, "y": y, "y2": y2, "valid": valid, "lost": lost / len(metrics),
-        "tip": f"{middle}{lost} of {len(metrics)} diverged",
+        "x": x, "x2": x2, "y": y, "y2": y2, "valid": valid, "lost": diverged / len(metrics),
+        "tip": f"{middle}{diverged} of {len(metrics)} diverged",
     }  # fmt: skip
 
 

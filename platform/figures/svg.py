@@ -1,4 +1,4 @@
-"""A picture of Vega's as a file to ship: a third of the bytes, in the reader's theme, the same to the eye."""
+"""Compact Vega's SVG for shipping: a third of the bytes, in the reader's theme, visually identical."""
 
 from __future__ import annotations
 
@@ -12,51 +12,51 @@ THEME = (
     "<style>svg{background:#fff;color:#1b2129}"
     "@media(prefers-color-scheme:dark){svg{background:#14181d;color:#e6eaef}}</style>"
 )
-"""Ground and ink of a page, light and dark: a file stands on its own ground, so it can be read on any page."""
+"""Background and text colours, light and dark: with its own background a file is legible on any page."""
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 has no place for."""
+"""Characters that XML 1.0 does not allow."""
 TAG = re.compile(r"<[^>]*>")
 NUMBER = re.compile(r"-?\d+\.\d{2,}")
 IDLE = re.compile(
     r' (?:class|aria-[a-z]+|role|pointer-events|xmlns:xlink|version|text-anchor="start"|opacity="1"|stroke-width="0")'
     r'(?:(?<=")|="[^"]*")'
 )
-"""Attributes that nothing here reads, or that say what holds without them."""
+"""Attributes that are unused, or have their default value."""
 EMPTY = re.compile(r'<path[^>]*(?: d=""| d="M0,0h0v0h0Z"| display="none")[^>]*/>')
 GROUP = re.compile(r"<g>((?:(?!</?g\b).)*)</g>", re.DOTALL)
 MARK = re.compile(r'<(path|line) transform="translate\(([^,()]+),([^()]+)\)"([^>]*)/>')
 FACE = re.compile(r' font-family="[^"]*" font-size="[^"]*"')
 OFTEN = 3
-"""A mark that stands so often is defined once."""
+"""Marks that occur at least this often are defined once."""
 
 
 def compact_svg(svg: str) -> str:
-    """Return a picture without what is never seen: numbers with one decimal, each mark defined once."""
+    """Return an SVG without invisible parts, with one decimal per number, and repeated marks defined once."""
     svg = EMPTY.sub("", TAG.sub(_shorten_tag, svg))
     changes = 1
     while changes:
         svg, changes = GROUP.subn(r"\1", svg)
-    count = Counter((kind, rest) for kind, _, _, rest in MARK.findall(svg))
-    names = {mark: f"s{k}" for k, mark in enumerate(mark for mark, often in count.items() if often >= OFTEN)}
+    count = Counter((kind, attributes) for kind, _, _, attributes in MARK.findall(svg))
+    names = {mark: f"s{k}" for k, mark in enumerate(mark for mark, times in count.items() if times >= OFTEN)}
 
-    def used(match: re.Match[str]) -> str:
-        kind, x, y, rest = match.groups()
-        return f'<use href="#{names[kind, rest]}" x="{x}" y="{y}"/>' if (kind, rest) in names else match[0]
+    def use_element(match: re.Match[str]) -> str:
+        kind, x, y, attributes = match.groups()
+        return f'<use href="#{names[kind, attributes]}" x="{x}" y="{y}"/>' if (kind, attributes) in names else match[0]
 
-    defined = "".join(f'<{kind} id="{name}"{rest}/>' for (kind, rest), name in names.items())
-    face = next(iter(Counter(FACE.findall(svg)).most_common(1)), ("", 0))[0]
-    head, end, body = MARK.sub(used, svg).partition(">")
-    body = body.replace(face, "") if face else body
-    return f"{head}{face}{end}{THEME}{f'<defs>{defined}</defs>' if defined else ''}{body}"
+    defined = "".join(f'<{kind} id="{name}"{attributes}/>' for (kind, attributes), name in names.items())
+    font = next(iter(Counter(FACE.findall(svg)).most_common(1)), ("", 0))[0]
+    head, end, body = MARK.sub(use_element, svg).partition(">")
+    body = body.replace(font, "") if font else body
+    return f"{head}{font}{end}{THEME}{f'<defs>{defined}</defs>' if defined else ''}{body}"
 
 
 def escape_text(text: str) -> str:
-    """Return any text for an element or an attribute of SVG, where it starts no element and no entity."""
+    """Return a text escaped for an element or an attribute of SVG."""
     return html.escape(FORBIDDEN.sub("\ufffd", text))
 
 
 def to_json(content: Any) -> Any:
-    """Return JSON data whose texts XML can hold: vl_convert ends the process where it cannot."""
+    """Return JSON data without characters that XML does not allow, which make vl_convert abort the process."""
     if isinstance(content, str):
         return FORBIDDEN.sub("\ufffd", content)
     if isinstance(content, Mapping):
@@ -65,5 +65,5 @@ def to_json(content: Any) -> Any:
 
 
 def _shorten_tag(match: re.Match[str]) -> str:
-    """Return an element's head with short numbers and without idle attributes; text between elements is not touched."""
+    """Return a tag with short numbers and without unused attributes; text between tags is unchanged."""
     return NUMBER.sub(lambda number: f"{float(number[0]):.1f}".removesuffix(".0"), IDLE.sub("", match[0]))

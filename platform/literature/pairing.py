@@ -1,4 +1,4 @@
-"""A published number beside ours: what was printed, whose protocol it is of, and how our scores stand to it."""
+"""Comparison of a published number with our scores: the number, its protocol, and the verdict."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from longwave.platform.statistics.verdict import verdict
 from longwave.tasks.base.variants import split_fresh
 
 NOT_RUN = "not run"
-"""Stands for a verdict where nobody retrained the model here."""
+"""In place of a verdict if the model was not retrained here."""
 OTHER_PROTOCOL = "other protocol"
-"""Replaces a verdict where the two protocols differ: the ratio is shown, and says nothing about the paper."""
+"""In place of a verdict if the two protocols differ: the ratio is shown, but does not judge the paper."""
 NOT_TUNED = "not tuned"
-"""Replaces ``worse`` where a search as long again would improve the error by 1.25 in more than ``TUNED`` of cases."""
+"""Replaces ``worse`` if doubling the search would improve the error by 1.25 in more than ``TUNED`` of cases."""
 TUNED = 0.05
 PAPERS = {"cornn": "coRNN", "lem": "LEM", "lipschitz": "Lipschitz RNN", "lra": "Long Range Arena", "mamba": "Mamba",
           "taugru": "τ-GRU", "thesis": "the thesis", "xlstm": "xLSTM"}  # fmt: skip
-"""Names of the papers whose protocols are known; the thesis prints that of UnICORNN, whose paper is not available."""
+"""Names of the papers whose protocols are known; UnICORNN's is taken from the thesis, as its paper is not available."""
 BLOCK = ("block", "depth", "norm", "nonlinearity", "glu", "conv")
-"""Options of residual blocks, in the order in which numbers name them; choices: ``models.base.block_options``."""
+"""Options of residual blocks, in the order of their names in numbers; see ``models.base.block_options``."""
 KEPT = ("value", "std", "statistic", "n", "units", "model_variant", "note")
 
 
 def belongs(number: Mapping[str, Any], variant: str, about: About) -> bool:
-    """Return whether a published number is one of our variant, and of the metric that ``about`` explains.
+    """Return whether a published number is for our variant and for the metric of ``about``.
 
     Fresh test data have the same distribution, so numbers of the plain variant apply to them too.
     """
@@ -38,7 +38,7 @@ def belongs(number: Mapping[str, Any], variant: str, about: About) -> bool:
 
 
 def same_form(number: Mapping[str, Any], config: TrialConfig, about: About) -> bool:
-    """Return whether a published number is of a row's model, in the form and the residual block that the row has."""
+    """Return whether a published number is for a row's model, in the same form and residual block."""
     return bool(
         number["model"] == config.model
         and number["model_variant"] in about.called
@@ -47,7 +47,7 @@ def same_form(number: Mapping[str, Any], config: TrialConfig, about: About) -> b
 
 
 def block_of(config: TrialConfig) -> str:
-    """Return the residual block of a row, the options that are not the default and the width; empty for a bare model.
+    """Return the residual block of a row: its non-default options and width; empty without a block.
 
     ``block=pre depth=6 norm=batch width=512``.
     """
@@ -80,7 +80,7 @@ def unpaired(number: Mapping[str, Any], metrics: Mapping[str, str], forms: Mappi
 
 
 def quoted(number: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a published number that nobody retrained, as ``pair_number`` does; its ``verdict`` is ``not run``."""
+    """Return a published number without a row, in the format of ``pair_number``; its ``verdict`` is ``not run``."""
     sources = str(number["sources"]).split("\n")
     source, _, table = sources[0].partition(", ")
     return {
@@ -112,16 +112,15 @@ def pair_number(
     config: TrialConfig,
     drawn: Sequence[Score] = (),
 ) -> dict[str, Any]:
-    """Return a published number with how the ``scores``, (n,), of a row stand to it.
-
-    A verdict is of a search, too: ``drawn`` are the validation scores of all its trials, None where one has none.
+    """Return a published number with the verdict on the ``scores``, (n,), of a row. The verdict also depends on the
+    search: ``drawn`` are the validation scores of all its trials, None for trials without.
 
     Its keys: ``value``, ``std``, ``statistic``, ``n`` (None where not printed), ``units``, ``parameters``,
     ``model_variant``, ``note``, ``printed`` with all its digits; ``source`` and ``table`` of the first source,
     ``sources`` in full; of ``verdict.Verdict`` its ``kind``, ``more``, ``limit`` and ``why``, the word as ``verdict``,
     ``ratio`` with its ends ``ratio_low`` and ``ratio_high``, ``n`` as ``n_ours``, ``diverged`` as ``diverged_ours``;
-    ``departures``, all in which the two protocols differ. If there is any the word is ``other protocol``: the numbers
-    are of different things, and their ratio decides nothing.
+    ``departures``, all differences between the two protocols. If there are any, the verdict is ``other protocol``: the
+    numbers are not comparable, and their ratio decides nothing.
     """
     differs = departures(number, about, config, scale)
     trivial = min(about.trivial.values(), key=scale.error, default=None)
@@ -151,7 +150,7 @@ def pair_number(
 
 
 def departures(number: Mapping[str, Any], about: About, config: TrialConfig, scale: Scale) -> list[str]:
-    """Return in what the protocol of a row differs from that of a published number, a sentence each."""
+    """Return the differences between the protocols of a row and a published number, one sentence each."""
     differences = [*_sizes(number, about, config), *_fixed(number, config)]
     if _worst(number, scale):
         differences.append(f"the worst of {number['n'] or 'several'} runs is printed")
@@ -168,13 +167,13 @@ def departures(number: Mapping[str, Any], about: About, config: TrialConfig, sca
 
 
 def credited(number: Mapping[str, Any]) -> str:
-    """Return whose run a published number is: the paper's name, or who it is credited to where it is first printed."""
+    """Return whose run a published number is: the paper's name, or whom its first source credits."""
     credit: str = number["sources"].partition("\n")[0].partition(" (")[2].removesuffix(")")
     return PAPERS.get(number["paper"], credit)
 
 
 def _sizes(number: Mapping[str, Any], about: About, config: TrialConfig) -> list[str]:
-    """Return how the sizes differ, of those that are printed; layers are not recorded in older rows."""
+    """Return differences in the printed sizes; older rows do not record layers."""
     units, layers = number["units"], number["layers"]
     departures = [f"hidden {config.hidden} (printed {units})"] if units and units != str(config.hidden) else []
     if layers and about.layers and layers != about.layers:
@@ -183,15 +182,15 @@ def _sizes(number: Mapping[str, Any], about: About, config: TrialConfig) -> list
 
 
 def _fixed(number: Mapping[str, Any], config: TrialConfig) -> list[str]:
-    """Return which printed parameters differ; one that a row does not name has its default, which is as printed."""
+    """Return differences in printed parameters; those that a row does not name have their default, as printed."""
     pairs = (part.partition("=") for part in number["fixed"].split())
     printed = {name: float(value) for name, _, value in pairs}
-    ours = {name: config.params.get(name, value) for name, value in printed.items()}
-    return [f"{name} {ours[name]:g} (printed {value:g})" for name, value in printed.items() if ours[name] != value]
+    actual = {name: config.params.get(name, value) for name, value in printed.items()}
+    return [f"{name} {actual[name]:g} (printed {value:g})" for name, value in printed.items() if actual[name] != value]
 
 
 def _recipe(number: Mapping[str, Any], about: About) -> list[str]:
-    """Return how it comes that the row's recipe is not of the paper whose run the number is."""
+    """Return the difference if the row's recipe is not that of the paper whose run the number is."""
     paper = number["paper"]
     if not paper:
         return [f"a run by others, whose recipe is unknown here: {credited(number)}"]

@@ -1,4 +1,4 @@
-"""The numbers the papers print, shipped with the package. A change of the file needs a migration, however empty."""
+"""The numbers that papers print, shipped with the package. Changes of the file need a migration, even an empty one."""
 
 from __future__ import annotations
 
@@ -15,42 +15,41 @@ FILE = Path(__file__).with_name("published.csv")
 TABLES = Path(__file__).with_name("tables.csv")
 NAMES = Path(__file__).with_name("names.csv")
 SAME = ("task", "variant", "model", "model_variant", "metric", "value", "std", "statistic", "units")
-"""Columns that give a number its identity."""
+"""Columns from which a number's identity is computed."""
 ALIKE = ("task", "variant", "ours", "model", "model_variant", "block", "metric", "value", "std", "units", "paper")
-"""Columns in which two printings of one number agree; they may differ in what is called its statistic."""
+"""Columns that are equal in repeated printings of one number; these may differ in the stated statistic."""
 TEXTS = ("task", "variant", "ours", "model", "model_variant", "fixed", "block", "metric", "printed", "units", "paper",
          "note")  # fmt: skip
 STATISTICS = ("best", "max", "mean", "median", "min", "run", "average", "reported")
-"""What a number may be called; an ``average`` is one over tasks, ``reported`` where the paper does not say."""
+"""Statistics of numbers; an ``average`` is one over tasks, and ``reported`` means that the paper does not say."""
 NOWHERE = "-"
-"""Stands for our variant, or our residual block, where none of ours is the printed one or that is not known."""
+"""In place of our variant, or residual block, if none of ours matches the printed one, or that is unknown."""
 SECOND_HAND = "second hand"
-"""How the note of a number begins that is known from other texts than the one that prints it."""
+"""Beginning of the note of a number that is known only from other texts than the one that prints it."""
 EXPONENTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def published_rows() -> list[dict[str, Any]]:
-    """Return one row a published number; a number printed in several places is one row, its ``sources`` one a line.
+    """Return one row per published number; if it is printed in several places, ``sources`` has one line for each. Keys
+    are those of the file. ``ours`` is our variant that the number belongs to, ``-`` if none; ``fixed`` the parameters
+    printed with it, ``alpha=1 tau=20``; ``block`` the residual block around the model, as written by
+    ``pairing.block_of``, ``-`` if none of ours; ``units`` the hidden size, in a block that of the cell; ``printed`` the
+    number as in print, with trailing zeros, and its table's factor as an exponent: ``0.20e-2``; ``paper`` the key of
+    the paper whose run it is, empty if the protocol is unknown.
 
-    Its keys are those of the file. ``ours`` is the one variant of ours that the number belongs to, ``-`` if none;
-    ``fixed`` the parameters that are printed with it, ``alpha=1 tau=20``; ``block`` the residual block that the model
-    stands in, as ``pairing.block_of`` writes it, ``-`` if none of ours; ``units`` the hidden size, in a block that of
-    the cell; ``printed`` the number as in print, zeros at its end too, with its table's factor as an exponent:
-    ``0.20e-2``; ``paper`` the key of the paper whose run it is, empty for one whose protocol nothing here tells.
-
-    What a number is called, ``statistic`` of ``n`` runs, is its table's in ``tables.csv``, but where it says its own. A
-    table that quotes a number need not say that it is the best of several runs: a number only ``reported`` is the
-    same as one of a stated statistic, and the ``best`` of n is the same as a ``max`` or ``min`` of n. A number that
-    gets another statistic gets another ``id``: nothing but its place on boards hangs on that.
+    ``statistic`` and ``n``, the number of runs, are those of its table in ``tables.csv``, unless the line states its
+    own. A table that quotes a number often omits that it is the best of several runs: a number that is only
+    ``reported`` is merged with one of a stated statistic, and the ``best`` of n with a ``max`` or ``min`` of n. If the
+    statistic of a number is changed, its ``id`` changes too; only its position on boards depends on that.
     """
     groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for line in _lines():
-        alike = groups.setdefault(tuple(line[name] for name in ALIKE), [])
-        same = next((row for row in alike if _same(row, line)), None)
-        if same is None:
-            alike.append(_row(line))
+        candidates = groups.setdefault(tuple(line[name] for name in ALIKE), [])
+        match = next((row for row in candidates if _same(row, line)), None)
+        if match is None:
+            candidates.append(_row(line))
         else:
-            _merge(same, line)
+            _merge(match, line)
     return [row for rows in groups.values() for row in rows]
 
 
@@ -60,14 +59,14 @@ def rounding(printed: str) -> float:
 
 
 def as_printed(printed: str) -> str:
-    """Return a number as readers know it: ``0.20 × 10⁻²`` for ``0.20e-2``."""
+    """Return a number for display: ``0.20 × 10⁻²`` for ``0.20e-2``."""
     digits, _, exponent = printed.partition("e")
     return f"{digits} × 10{exponent.translate(EXPONENTS)}" if exponent else digits
 
 
 @cache
 def tables() -> dict[tuple[str, str], dict[str, str]]:
-    """Return what each table's numbers are, by source and table: ``statistic``, ``n_runs``, and ``why``."""
+    """Return ``statistic``, ``n_runs`` and ``why`` of each table's numbers, by source and table."""
     with TABLES.open(newline="", encoding="utf-8") as file:
         return {(line["source"], line["table"]): line for line in csv.DictReader(file)}
 
@@ -82,13 +81,13 @@ def title(number: Mapping[str, Any]) -> str:
 
 @cache
 def names() -> dict[str, str]:
-    """Return the name in print of each model of which a number is published, by its key."""
+    """Return the names in print of all models with published numbers, by key."""
     with NAMES.open(newline="", encoding="utf-8") as file:
         return {line["model"]: line["name"] for line in csv.DictReader(file)}
 
 
 def _lines() -> list[dict[str, str]]:
-    """Return the lines of the file, each with its statistic, in the order of these: ``best`` first."""
+    """Return the lines of the file with their statistics, in the order of ``STATISTICS``."""
     with FILE.open(newline="", encoding="utf-8") as file:
         lines = [line if line["statistic"] else {**line, **_labels(line)} for line in csv.DictReader(file)]
     return sorted(lines, key=lambda line: STATISTICS.index(line["statistic"]))
@@ -100,12 +99,12 @@ def _labels(line: Mapping[str, str]) -> dict[str, str]:
 
 
 def _same(row: dict[str, Any], line: dict[str, str]) -> bool:
-    """Return whether a line that agrees with ``row`` otherwise prints the same number."""
+    """Return whether a line that agrees with ``row`` in ``ALIKE`` is the same number."""
     n = _number(line["n_runs"])
-    words = {row["statistic"], line["statistic"]}
-    if len(words) == 1 or "reported" in words:
+    statistics = {row["statistic"], line["statistic"]}
+    if len(statistics) == 1 or "reported" in statistics:
         return n is None or row["n"] is None or n == row["n"]
-    return "best" in words and bool(words & {"max", "min"}) and n == row["n"] is not None
+    return "best" in statistics and bool(statistics & {"max", "min"}) and n == row["n"] is not None
 
 
 def _row(line: dict[str, str]) -> dict[str, Any]:
@@ -122,7 +121,7 @@ def _row(line: dict[str, str]) -> dict[str, Any]:
 
 
 def _merge(row: dict[str, Any], line: dict[str, str]) -> None:
-    """Add a line's source to the row; where it prints another number of parameters, say so."""
+    """Add a line's source to the row, with its number of parameters if that differs."""
     params = _number(line["params"])
     differs = f", {params} parameters" if params and row["params"] and params != row["params"] else ""
     row["sources"] += f"\n{_source(line)}{differs}"

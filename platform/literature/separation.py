@@ -1,4 +1,4 @@
-"""Whether a task still tells models apart: its best trivial predictor beside the best number that papers print."""
+"""Whether a task separates models: its best trivial predictor compared with the best published number."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from longwave.tasks.base.searched import Searched
 from longwave.tasks.base.variants import split_fresh
 
 ABOUT = 0.95
-"""Share of chance's error from which on a score is about chance."""
+"""Share of the error at chance level from which on a score counts as chance."""
 
 
 def printed_for(task: str, variant: str, metric: str) -> list[Mapping[str, Any]]:
     """Return the published numbers of a task's variant that are of ``metric``."""
-    wanted = (task, split_fresh(variant)[0], metric)
-    return [number for number in published_rows() if (number["task"], number["ours"], number["metric"]) == wanted]
+    key = (task, split_fresh(variant)[0], metric)
+    return [number for number in published_rows() if (number["task"], number["ours"], number["metric"]) == key]
 
 
 def separation(
@@ -27,17 +27,16 @@ def separation(
     searched: Searched | None = None,
     chance: float | None = None,
 ) -> str:
-    """Return in a sentence how far trivial gets, and whether the task still separates models.
-
-    The rule: a task is saturated where the error of its best trivial predictor is no larger than that of the best
-    printed number, or, where no paper prints one, of the best model of a declared short search.
+    """Return a sentence on the best trivial predictor, and on whether the task separates models. A task is saturated if
+    the error of its best trivial predictor is no larger than that of the best published number, or, if there is none,
+    of the best model of a declared short search.
 
     Args:
         scores: Metric of each trivial predictor.
         printed: Published numbers of the same variant and metric.
-        scale: How metrics become errors.
+        scale: Scale that turns metrics into errors.
         searched: The short search.
-        chance: Metric of a predictor that ignores its inputs; None where not known.
+        chance: Metric of a predictor that ignores its inputs; None if unknown.
     """
     if not scores:
         return "No trivial predictor can run here."
@@ -64,8 +63,8 @@ def separation(
 
 
 def _reached(search: Searched) -> str:
-    first, *others = map(_called, search.models)
-    score = f"{search.score:.3g} ({search.low:.3g} to {search.high:.3g}) of {first}"
+    best, *others = map(_called, search.models)
+    score = f"{search.score:.3g} ({search.low:.3g} to {search.high:.3g}) of {best}"
     return (
         f"the best of a short search ({search.sweep}, {search.seeds} seeds), {score}, ahead of {' and '.join(others)},"
     )

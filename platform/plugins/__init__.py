@@ -1,8 +1,8 @@
-"""Models and tasks from outside the package: found, read once, named in a namespace of their own, and run.
+"""Models and tasks from outside the package: found, read once, named in a separate namespace, and run.
 
 They come from entry points ``longwave.models`` and ``longwave.tasks`` of installed packages, from files and folders
-that are given, and from the data folder's ``plugins/``. A plugin is its text: the hash of that is the version of what
-it binds, and what is run is a copy kept under that hash. So it travels to workers as it is.
+named by the user, and from ``plugins/`` in the data folder. A plugin is its text, whose hash is the version of its
+models and tasks. A copy stored under that hash is what runs, so workers run the same text.
 
 May import: models.base.spec, tasks.base, tasks.cards; of the platform errors, paths and records.
 To add a source: a function in discovery.py that yields plugins.

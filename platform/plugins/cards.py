@@ -1,4 +1,4 @@
-"""Data cards in the data folder: added, which makes them tasks like any other, and removed."""
+"""Data cards in the data folder: adding them makes tasks like any other; removing them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AddedCard:
-    """What came of adding a card.
+    """The result of adding a card.
 
     Attributes:
-        name: Of the task.
-        version: Of the card.
-        replaced: Version of the card that it took the place of; empty if there was none.
-        data: What it feeds.
-        remarks: What is to say of that.
+        name: Name of the task.
+        version: Version of the card.
+        replaced: Version of the card that it replaced; empty if there was none.
+        data: Data of the task.
+        remarks: Remarks on the data.
     """
 
     name: str
@@ -38,12 +38,11 @@ class AddedCard:
 
 
 def add(path: Path) -> AddedCard:
-    """Make the task of a card known, after reading all its data; what the same name stood for before is replaced.
-
-    Its files are read where they lie, each time: nothing of them is copied.
+    """Register the task of a card, after reading all its data; a card of the same name is replaced. Its data files are
+    not copied, but read in place each time.
 
     Raises:
-        ConfigError: It is no card.
+        ConfigError: It is not a card.
         DataError: The card or its data break a rule; nothing has changed.
     """
     from longwave.tasks.cards.checked import read_card
@@ -66,17 +65,17 @@ def add(path: Path) -> AddedCard:
 
 
 def remove(name: str) -> Path:
-    """Have a task of a card no more, and return where the card lay; its data and its results stay.
+    """Remove the task of a card and return the card's former path; data and results are kept.
 
     Raises:
         ConfigError: No card of this name was added.
     """
-    known = {f"{OWN}-{path.stem}": path for path in folder().glob("*.toml")}
-    full = name if name in known else f"{OWN}-{name}"
-    if full not in known:
-        raise ConfigError(did_you_mean("task that was added", name, known, "List all with: longwave tasks"))
-    known[full].unlink()
-    return known[full]
+    cards = {f"{OWN}-{path.stem}": path for path in folder().glob("*.toml")}
+    full_name = name if name in cards else f"{OWN}-{name}"
+    if full_name not in cards:
+        raise ConfigError(did_you_mean("task that was added", name, cards, "List all with: longwave tasks"))
+    cards[full_name].unlink()
+    return cards[full_name]
 
 
 def _name(plugin: Plugin) -> str:

@@ -1,4 +1,4 @@
-"""Where plugins are found that nobody gave by name: installed packages, and the data folder."""
+"""Plugins that are found without being named: in installed packages, and in the data folder."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ GROUPS = ("longwave.models", "longwave.tasks")
 
 
 def registered() -> Iterator[Plugin]:
-    """Yield the plugins of the data folder: one a file in ``plugins/``, Python or a data card.
+    """Yield the plugins of the data folder: one per file in ``plugins/``, Python or a data card.
 
     Raises:
         ConfigError: One cannot be read; the message names the file.
     """
     paths: list[Path] = []
-    with suppress(PermissionError):  # who may not look there has none; what is stored is shown all the same
+    with suppress(
+        PermissionError
+    ):  # without read permission there are no plugins, but stored results can still be shown
         paths = sorted(folder().glob("*"))
     for path in paths:
         if path.suffix in (".py", ".toml"):
@@ -41,22 +43,22 @@ def folder() -> Path:
 
 @cache
 def _read(path: Path, changed: int, size: int) -> Plugin:
-    """Return the plugin that a file is, as long as it stays as it is."""
+    """Return the plugin in a file, cached until the file changes."""
     return read_plugin(path)
 
 
 def installed() -> list[Plugin]:
-    """Return the plugins of installed packages, one a package; its distribution's name is the namespace.
+    """Return the plugins of installed packages, one per package, with the distribution's name as namespace.
 
     Raises:
-        ConfigError: An entry point leads nowhere; the message names it.
+        ConfigError: An entry point has no module; the message names it.
     """
     return _installed(tuple(sys.path))
 
 
 @cache
 def _installed(paths: tuple[str, ...]) -> list[Plugin]:
-    """Return the plugins of the packages in these places, which are read once in a process."""
+    """Return the plugins of the packages on these paths, read once per process."""
     packages: dict[tuple[str, str], dict[str, str]] = {}
     for group in GROUPS:
         for point in metadata.entry_points(group=group):
@@ -66,7 +68,7 @@ def _installed(paths: tuple[str, ...]) -> list[Plugin]:
 
 
 def _of_package(namespace: str, package: str, points: dict[str, str]) -> Plugin:
-    """Return the plugin that a package is, whose entry points lead to modules."""
+    """Return a package as a plugin, with its entry points and their modules."""
     spec = find_spec(package)
     if spec is None or not (spec.submodule_search_locations or spec.origin):
         raise ConfigError(f"{namespace}: its entry points name {package}, which is not installed. Install it again.")
@@ -78,8 +80,8 @@ def _of_package(namespace: str, package: str, points: dict[str, str]) -> Plugin:
         files = {origin.name: text_of(origin)}
     modules = []
     for name, module in points.items():
-        inner = module.partition(".")[2] or package
-        file = next((f for f in (f"{inner.replace('.', '/')}.py",) if f in files), "")
+        module_path = module.partition(".")[2] or package
+        file = next((f for f in (f"{module_path.replace('.', '/')}.py",) if f in files), "")
         if PurePosixPath(file).stem != name:
             rule = f"must name a module {name}.py that binds MODEL or TASK"
             raise ConfigError(f"{namespace}: the entry point {name} = {module!r} {rule}.")

@@ -1,7 +1,7 @@
-"""Copies of plugins in the data folder, one folder a version, and the package in which Python finds them as modules.
+"""Copies of plugins in the data folder, one folder per version, and the package from which Python imports them.
 
 ``longwave.platform.plugins.kept.my_0123456789ab.leaky`` is ``plugins/kept/my_0123456789ab/leaky.py``. So tracebacks,
-debuggers, ``inspect`` and pickles meet ordinary files, which stay what they were when the plugin's own change.
+debuggers, ``inspect`` and pickles see ordinary files, which do not change when the original plugin does.
 """
 
 from __future__ import annotations
@@ -25,24 +25,23 @@ from longwave.platform.plugins.own_imports import OwnImports
 from longwave.platform.plugins.plugin import Plugin
 
 ABOUT = "plugin.json"
-"""File beside a plugin's own that says what they are: ``Plugin.to_dict`` with names of files in place of texts."""
+"""File beside a plugin's files that describes them: ``Plugin.to_dict`` with file names instead of texts."""
 __path__ = [str(folder() / "kept")]
 _in_use: dict[str, Plugin] = {}
 
 
 def keep_plugin(plugin: Plugin) -> Path:
-    """Write a plugin's files to the folder of its version, unless they are there as they were read, and return it.
-
-    Processes may do so at once: each file appears whole, and all write the same.
+    """Write a plugin's files to the folder of its version, unless they are there already; return the folder. Concurrent
+    calls are safe: files are written atomically, and all processes write the same.
 
     Raises:
-        OSError: Nothing can be written there.
+        OSError: The folder cannot be written.
     """
     return _keep(plugin, folder() / "kept")
 
 
 def folder_of(plugin: Plugin) -> Path:
-    """Return a folder with the plugin's files: that of ``keep_plugin``, or a temporary one where it cannot write."""
+    """Return a folder with the plugin's files: that of ``keep_plugin``, or a temporary one if it cannot be written."""
     try:
         directory = keep_plugin(plugin)
     except OSError:
@@ -54,19 +53,19 @@ def folder_of(plugin: Plugin) -> Path:
 
 
 def kept_plugin(namespace: str, version: str) -> Plugin | None:
-    """Return the plugin that was kept under a namespace and a version; None if there is none, or it is damaged."""
+    """Return the stored plugin of a namespace and a version; None if there is none, or it is damaged."""
     plugin = _read(folder() / "kept" / f"{namespace}_{version}")
     return plugin if plugin and (plugin.namespace, plugin.version) == (namespace, version) else None
 
 
 def module_name(plugin: Plugin, file: str = "__init__.py") -> str:
-    """Return the name of the module that one of a plugin's files is."""
+    """Return the module name of one of a plugin's files."""
     parts = PurePosixPath(file).with_suffix("").parts
     return ".".join((__name__, folder_name(plugin), *(part for part in parts if part != "__init__")))
 
 
 def folder_name(plugin: Plugin) -> str:
-    """Return the name of the folder that holds a plugin's files."""
+    """Return the name of the folder of a plugin's files."""
     return f"{plugin.namespace}_{plugin.version}"
 
 
@@ -92,17 +91,17 @@ def _read(directory: Path) -> Plugin | None:
 
 @cache
 def _temporary_folder() -> Path:
-    """Make a folder that vanishes with this process."""
-    made = Path(tempfile.mkdtemp(prefix="longwave-plugins-"))
-    atexit.register(shutil.rmtree, made, ignore_errors=True)
-    return made
+    """Create a folder that is removed at the end of this process."""
+    temporary = Path(tempfile.mkdtemp(prefix="longwave-plugins-"))
+    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    return temporary
 
 
 class _KeptLoader(SourceFileLoader):
-    """Compiles a kept file, whose imports of its own package lead to the files kept with it."""
+    """Loads a stored file, with imports of its own package redirected to the files stored with it."""
 
     def get_code(self, fullname: str) -> CodeType:
-        """Return a module's code: never from ``__pycache__``, for what may be imported hangs on the plugin's origin.
+        """Return a module's code, never from ``__pycache__``, since allowed imports depend on the plugin's origin.
 
         Raises:
             ImportError: It is not a file of the version in its folder's name.
@@ -111,17 +110,17 @@ class _KeptLoader(SourceFileLoader):
         name = fullname.removeprefix(f"{__name__}.").partition(".")[0]
         directory = next(parent for parent in path.parents if parent.name == name)
         plugin, text = _in_use.get(name) or _read(directory), path.read_text(encoding="utf-8")
-        own = (
+        is_unchanged = (
             plugin and folder_name(plugin) == name and plugin.files.get(path.relative_to(directory).as_posix()) == text
         )
-        if not plugin or not own:
+        if not plugin or not is_unchanged:
             raise ImportError(f"{path} was changed since it was stored. Give the original plugin: --plugins FILE")
         tree = OwnImports(plugin, f"{__name__}.{name}").visit(ast.parse(text, path))
         return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
 
 
 def _finder(entry: str) -> FileFinder:
-    """Return the finder of a folder of kept files; ImportError for all others, which Python's own finders serve."""
+    """Return the finder of a folder of stored files; raise ImportError for other folders, left to Python's finders."""
     if not any(map(Path(entry).is_relative_to, __path__)):
         raise ImportError
     return FileFinder(entry, (_KeptLoader, SOURCE_SUFFIXES))

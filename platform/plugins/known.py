@@ -1,6 +1,6 @@
-"""Which plugins there are, by the names they bind: given, discovered, or pinned to the version planned. None is run.
+"""Plugins by the names they bind: named by the user, discovered, or pinned to the planned version. None is run here.
 
-What a process was given, has pinned and has used is the process's own: as what Python has imported.
+Named, pinned and used plugins are state of the process, like imported modules.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _used: dict[str, Plugin] = {}
 
 
 def add_plugin(path: Path) -> Plugin:
-    """Take the plugin that a file or a folder is, for this process, and return it. Nothing of it is run yet.
+    """Register the plugin in a file or a folder for this process and return it, without running it.
 
     Raises:
-        ConfigError: It is none, or binds a name that another plugin binds; the message names both.
+        ConfigError: It is not a plugin, or binds a name that another plugin binds; the message names both.
     """
     plugin = read_plugin(path)
     if plugin not in _given:
@@ -32,9 +32,9 @@ def add_plugin(path: Path) -> Plugin:
 
 
 def forget_plugins() -> None:
-    """Have nothing given, pinned or used any more."""
-    for known in (_given, _pinned, _used):
-        known.clear()
+    """Clear named, pinned and used plugins."""
+    for registry in (_given, _pinned, _used):
+        registry.clear()
 
 
 def plugins_by_name(kind: PluginKind) -> dict[str, Plugin]:
@@ -44,7 +44,7 @@ def plugins_by_name(kind: PluginKind) -> dict[str, Plugin]:
         ConfigError: A plugin cannot be read, or two bind one name.
     """
     bound = {**_by_binding(_all_plugins()), **_pinned}
-    return {name: plugin for (of, name), plugin in sorted(bound.items()) if of == kind}
+    return {name: plugin for (bound_kind, name), plugin in sorted(bound.items()) if bound_kind == kind}
 
 
 def plugin_of(kind: PluginKind, name: str) -> Plugin | None:
@@ -53,12 +53,12 @@ def plugin_of(kind: PluginKind, name: str) -> Plugin | None:
     Raises:
         ConfigError: As ``plugins_by_name``.
     """
-    given = (plugin for plugin in _given if (kind, name) in plugin.bound)
-    return _pinned.get((kind, name)) or next(given, None) or plugins_by_name(kind).get(name)
+    candidates = (plugin for plugin in _given if (kind, name) in plugin.bound)
+    return _pinned.get((kind, name)) or next(candidates, None) or plugins_by_name(kind).get(name)
 
 
 def note_used(plugin: Plugin) -> None:
-    """Note that a plugin is needed wherever this process's packs train."""
+    """Record that the packs of this process need a plugin."""
     _used[plugin.version] = plugin
 
 
@@ -68,38 +68,38 @@ def used_plugins() -> list[Plugin]:
 
 
 def pin_plugins(plugins: Iterable[Plugin]) -> None:
-    """Have these plugins from now on, whatever else binds their names."""
+    """Use these plugins from now on, even if others bind the same names."""
     for plugin in plugins:
         _pinned.update(dict.fromkeys(plugin.bound, plugin))
 
 
 def pin_as_planned(kind: PluginKind, name: str, version: str) -> None:
-    """Have a name stand for what it was when a trial was planned: as it is here, or as it was kept.
+    """Pin a name to the plugin version with which a trial was planned, current or stored.
 
     Raises:
-        ConfigError: It is not here in that version; the message says what to do.
+        ConfigError: That version is not elsewhere; the message says what to do.
     """
     if not is_plugin(name):
         return
     current = plugin_of(kind, name)
     planned = current if current and current.version == version else kept_plugin(name.partition("-")[0], version)
     if planned is None or (kind, name) not in planned.bound:
-        other = f", only version {current.version}" if current else ""
+        elsewhere = f", only version {current.version}" if current else ""
         raise ConfigError(
-            f"The {kind} {name} of version {version} is not available{other}. Give its original file: --plugins FILE."
+            f"The {kind} {name} of version {version} is not available{elsewhere}. Give its original file: --plugins FILE."
         )
     pin_plugins([planned])
     note_used(planned)
 
 
 def keep_plugin_text(kind: PluginKind, name: str) -> None:
-    """Keep the text of a plugin in the data folder, so that what is planned with it goes on without its file."""
+    """Store the text of a plugin in the data folder, so that its trials can be trained without the original file."""
     if is_plugin(name) and (plugin := plugin_of(kind, name)):
         keep_plugin(plugin)
 
 
 def card_path(plugin: Plugin) -> Path:
-    """Return where a data card can be read: where it was, or if it is not there as it was then, a copy."""
+    """Return the path of a data card: the original if unchanged, else a stored copy."""
     path, (text,) = Path(plugin.origin), plugin.files.values()
     try:
         if path.read_text(encoding="utf-8-sig") == text:
@@ -114,10 +114,10 @@ def _all_plugins() -> list[Plugin]:
 
 
 def _by_binding(plugins: Iterable[Plugin]) -> dict[tuple[PluginKind, str], Plugin]:
-    """Return plugins by what they bind.
+    """Return plugins by kind and name.
 
     Raises:
-        ConfigError: Two bind one name, and are not the same.
+        ConfigError: Two different plugins bind one name.
     """
     bound: dict[tuple[PluginKind, str], Plugin] = {}
     for plugin in plugins:

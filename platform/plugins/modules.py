@@ -1,4 +1,4 @@
-"""Import the files of a plugin, and say in a line what went wrong there."""
+"""Import the files of a plugin, with one-line errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from longwave.platform.plugins.plugin import Plugin
 
 
 def module_of(plugin: Plugin, file: str) -> ModuleType:
-    """Return the module of one of a plugin's files; it runs once, whoever asks.
+    """Return the module of one of a plugin's files, which is run once per process.
 
     Raises:
         ConfigError: It does not run; the message names file, line and reason.
@@ -31,7 +31,7 @@ def module_of(plugin: Plugin, file: str) -> ModuleType:
 
 
 def failed(plugin: Plugin, file: str, error: BaseException) -> ConfigError:
-    """Return in one line what went wrong in a file of a plugin, where, and what to do."""
+    """Return a one-line error of a plugin's file: place, reason, and what to do."""
     message = (str(error).strip().splitlines() or [""])[0]
     reason = f"{type(error).__name__}: {message}".removesuffix(": ").rstrip(".")
     if isinstance(error, FileNotFoundError) and _is_kept(plugin, str(error.filename)):
@@ -45,23 +45,23 @@ def failed(plugin: Plugin, file: str, error: BaseException) -> ConfigError:
 
 
 def _line(plugin: Plugin, error: BaseException) -> str:
-    """Return the last line of the plugin that an error passed, for people."""
+    """Return the last line of the plugin in an error's traceback, as text."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [f"line {frame.lineno}: " for frame in frames if _is_kept(plugin, frame.filename)]
-    return own[-1] if own else ""
+    lines = [f"line {frame.lineno}: " for frame in frames if _is_kept(plugin, frame.filename)]
+    return lines[-1] if lines else ""
 
 
 def _is_kept(plugin: Plugin, path: str) -> bool:
-    """Return whether a path leads to where the plugin's files are kept."""
+    """Return whether a path is in a folder of the plugin's files."""
     return folder_name(plugin) in Path(path).parts
 
 
 def _advice(plugin: Plugin, module: str) -> str:
-    """Return what to do where a module that is not there is a file beside the plugin, or one of its own."""
+    """Return what to do if a missing module is a file beside the plugin, or one of its own."""
     short = module.removeprefix(f"{module_name(plugin)}.").partition(".")[0]
     if plugin.package:
-        own = {PurePosixPath(file).parts[0].removesuffix(".py") for file in plugin.files}
-        return f"{short} is a file of its own folder: write from .{short} import ..." if short in own else ""
+        modules = {PurePosixPath(file).parts[0].removesuffix(".py") for file in plugin.files}
+        return f"{short} is a file of its own folder: write from .{short} import ..." if short in modules else ""
     folder = Path(plugin.origin).parent
     if not any((folder / name).exists() for name in (f"{short}.py", short)):
         return ""

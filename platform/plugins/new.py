@@ -1,4 +1,4 @@
-"""The first file of a model or task of one's own: commented, and whole."""
+"""Templates for the first file of a model or task: commented and complete."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from longwave.platform.plugins.plugin import WORD, PluginKind
 
 
 def write_new(kind: PluginKind, name: str, folder: Path) -> Path:
-    """Write ``NAME.py`` into a folder, which is made if it is not there, and return its path.
+    """Write ``NAME.py`` into a folder, which is created if needed, and return its path.
 
     Raises:
-        ConfigError: The name is none for a plugin, or such a file is there.
+        ConfigError: The name is not valid for a plugin, or the file exists already.
     """
     if not WORD.fullmatch(name) or not name.isidentifier():
         raise ConfigError(

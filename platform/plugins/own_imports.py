@@ -1,4 +1,4 @@
-"""A plugin that imports its own package by name gets its kept files, and nothing that is no part of it."""
+"""Redirect a plugin's imports of its own package to its stored files, and reject imports of files outside it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from longwave.platform.plugins.plugin import Plugin
 
 
 class OwnImports(ast.NodeTransformer):
-    """Renames imports of a plugin's own package to ``root``, the name of the package that holds its kept files.
+    """Renames imports of a plugin's own package to ``root``, the package of its stored files.
 
     Raises:
-        ModuleNotFoundError: What is imported would be read from a file beside the plugin, which is no part of it.
+        ModuleNotFoundError: An import would read a file beside the plugin, which is not part of it.
     """
 
     def __init__(self, plugin: Plugin, root: str) -> None:
         self.plugin, self.root = plugin, root
 
     def visit_Import(self, node: ast.Import) -> ast.Import:
-        """Bind the package's name where it would be bound: ``import acme.maps`` binds acme."""
+        """Rename, and bind the package's name as the original import does: ``import acme.maps`` binds acme."""
         names = []
         for alias in node.names:
             renamed = self._rename(alias.name)
@@ -31,7 +31,7 @@ class OwnImports(ast.NodeTransformer):
         return ast.copy_location(ast.Import(names), node)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.ImportFrom:
-        """Leave relative imports as they are: they lead to the kept files already."""
+        """Rename absolute imports; relative ones resolve to the stored files already."""
         if node.level == 0 and node.module:
             node.module = self._rename(node.module)
         return node
@@ -46,7 +46,7 @@ class OwnImports(ast.NodeTransformer):
 
 
 def _lies_beside(plugin: Plugin, top: str) -> bool:
-    """Return whether Python would read a module from beside the plugin, as where it was started in its folder."""
+    """Return whether Python would import a module from beside the plugin, as when started in its folder."""
     origin = Path(plugin.origin)
     folder = origin if plugin.package else origin.parent
     candidates = [folder / f"{top}.py", folder / top / "__init__.py"]

@@ -15,7 +15,7 @@ from longwave.platform.boards.board import rows
 from longwave.platform.boards.pairs import pairs
 from longwave.platform.boards.progress import progress
 from longwave.platform.figures.frame import Figure
-from longwave.platform.figures.legend import DASHES, legend_height, told_apart
+from longwave.platform.figures.legend import DASHES, legend_height, line_styles
 from longwave.platform.figures.matrix import matrix
 from longwave.platform.figures.palette import FAMILIES
 from longwave.platform.figures.progress import best_so_far
@@ -116,7 +116,7 @@ def test_the_best_so_far_stands_beside_what_was_expected() -> None:
 
 
 def test_lines_of_one_colour_are_told_apart_by_their_dashes() -> None:
-    made = told_apart("name:N", {"a": "red", "b": "blue", "c": "red", "d": "red"})
+    made = line_styles("name:N", {"a": "red", "b": "blue", "c": "red", "d": "red"})
     scale = made["strokeDash"].to_dict()["scale"]
     assert scale["domain"] == ["a", "b", "c", "d"] and made["color"].to_dict()["scale"]["range"][0] == "red"
     assert scale["range"] == [DASHES[0], DASHES[0], DASHES[1], DASHES[2]]

@@ -53,16 +53,16 @@ LACKING = {
     "warm start).",
 }
 MOST = 10
-"""Rows of the pairwise matrix: the best ones, and the baselines."""
+"""Number of best rows in the pairwise matrix, which also has the baselines."""
 
 
 def board_figures(url: str, rows: Sequence[Row], task_rows: Sequence[Row], printed: bool) -> dict[str, Figure | None]:
-    """Draw one figure of a board with its controls; return it by name, for export.
+    """Draw one figure of a board with its controls, and return it by name, for export.
 
     Args:
-        url: Of the store.
-        rows: Rows of the board, as shown.
-        task_rows: Rows of all variants of its task.
+        url: URL of the store.
+        rows: The board's rows, as shown.
+        task_rows: Rows of all variants of the task.
         printed: Whether published numbers are drawn.
     """
     bar = st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center")
@@ -86,7 +86,7 @@ def make_figure(url: str, name: str, rows: Sequence[Row], task_rows: Sequence[Ro
     if name == "length":
         return lambda: draw_lengths(url, rows, task_rows, log)
     if log:
-        rows, task_rows = ([in_errors(row) for row in some] for some in (rows, task_rows))
+        rows, task_rows = ([in_errors(row) for row in variant_rows] for variant_rows in (rows, task_rows))
     names = table_frames.row_labels(rows)
     if name == "seeds":
         return lambda: seeds(rows, names, log)
@@ -109,8 +109,8 @@ def by_depth(url: str, rows: Sequence[Row], bar: object) -> Make:
 def draw_pairwise(rows: Sequence[Row], names: Sequence[str]) -> Figure | None:
     """Return the matrix of the best ranked rows and the baselines."""
     family = ranked(rows)
-    kept = [row for k, row in enumerate(family) if k < MOST or row.model in BASELINES]
-    return matrix(pairs(rows, kept), {row.key: name for row, name in zip(rows, names, strict=True)})
+    compared = [row for k, row in enumerate(family) if k < MOST or row.model in BASELINES]
+    return matrix(pairs(rows, compared), {row.key: name for row, name in zip(rows, names, strict=True)})
 
 
 def draw_lengths(url: str, rows: Sequence[Row], task_rows: Sequence[Row], log: bool) -> Figure | None:

@@ -30,7 +30,7 @@ ORDER = (
 )  # fmt: skip
 """Keys of the first columns, beginning with name and score: a phone shows these."""
 ALWAYS = ("title", "median", "rank_low")
-"""Keys of the columns that every board has."""
+"""Keys of the columns on every board."""
 STAR = "★ "
 """Mark before the name of a pinned row."""
 IF_ANY = ("published", "verdict")
@@ -43,8 +43,8 @@ class BoardView:
 
     Attributes:
         rows: In order.
-        columns: Its columns, in order.
-        texts: Cells of each column, by key.
+        columns: In order.
+        texts: Text of each cell, by key of the column.
         power: Power of ten by which medians and means are scaled.
     """
 
@@ -73,36 +73,36 @@ def view_board(rows: Sequence[Row], keys: Sequence[str] = (), pinned: Collection
 
     Args:
         rows: In order.
-        keys: Of its columns; if empty, those in which some row has an entry.
+        keys: Keys of the columns; if empty, those in which some row has an entry.
         pinned: Rows marked with a star.
     """
-    stand = shown_columns(rows, keys)
+    table_columns = shown_columns(rows, keys)
     power = column_power(rows)
-    texts = {column.key: [column.text(row) for row in rows] for column in stand}
+    texts = {column.key: [column.text(row) for row in rows] for column in table_columns}
     texts |= {"median": [marked_median(row, power) for row in rows], "mean": [result(row, power) for row in rows]}
     labels = zip(rows, table_frames.row_labels(rows), strict=True)
-    titles = [STAR * any(row is other for other in pinned) + label for row, label in labels]
-    return BoardView(rows, stand, {**texts, "title": titles}, power)
+    titles = [STAR * any(row is pinned_row for pinned_row in pinned) + label for row, label in labels]
+    return BoardView(rows, table_columns, {**texts, "title": titles}, power)
 
 
-def board_frame(made: BoardView) -> pd.DataFrame:
+def board_frame(view: BoardView) -> pd.DataFrame:
     """Return the board's values by column key, one line per row. Numbers stay numbers, so columns sort by value."""
     frame: dict[str, Any] = {}
-    for column in made.columns:
-        texts = made.texts[column.key]
+    for column in view.columns:
+        texts = view.texts[column.key]
         frame[column.key] = texts
-        if column in made.numbers:
-            sizes = [sort_value(column, row, text) for row, text in zip(made.rows, texts, strict=True)]
-            frame[column.key] = pd.Series(sizes, dtype="float")
+        if column in view.numbers:
+            sort_values = [sort_value(column, row, text) for row, text in zip(view.rows, texts, strict=True)]
+            frame[column.key] = pd.Series(sort_values, dtype="float")
         if column.key == "rank_low":
-            frame[DOT] = ["●"] * len(made.rows)
+            frame[DOT] = ["●"] * len(view.rows)
     return pd.DataFrame(frame)
 
 
 def sort_value(column: Column, row: Row, text: str) -> float | None:
-    """Return the sort key of a numeric cell: if its text is not a number, worse than any.
+    """Return the sort key of a numeric cell: worse than any number if its text is none, or None for a dash.
 
-    For a missing number a browser can only print a dash.
+    The browser prints a missing number only as a dash.
     """
     if text == DASH:
         return None
@@ -112,10 +112,10 @@ def sort_value(column: Column, row: Row, text: str) -> float | None:
     return -math.inf if row.goal == "max" and column.key in ("median", "mean") else math.inf
 
 
-def styled_board(made: BoardView, colours: Sequence[str]) -> Styler:
+def styled_board(view: BoardView, colours: Sequence[str]) -> Styler:
     """Return ``board_frame`` with the page's formatting: numbers in their column's format, colours of the models."""
-    table, rows = board_frame(made).style, made.rows
-    table = table.format({column.key: _in_turn(made.texts[column.key]) for column in made.numbers})
+    table, rows = board_frame(view).style, view.rows
+    table = table.format({column.key: _in_turn(view.texts[column.key]) for column in view.numbers})
     table = table.apply(lambda _: [f"color: {colour}" for colour in colours], subset=[DOT])
     if "share" in table.columns:
         table = table.map(lambda share: f"color: {RED}" if share > 0 else "", subset=["share"])
@@ -125,11 +125,11 @@ def styled_board(made: BoardView, colours: Sequence[str]) -> Styler:
     return table.apply(lambda _: greys, subset=tinted).apply(lambda _: best, subset=["median"])
 
 
-def column_headings(made: BoardView) -> dict[str, tuple[str, str, Align]]:
+def column_headings(view: BoardView) -> dict[str, tuple[str, str, Align]]:
     """Return heading, meaning and alignment of each column of ``board_frame``, by key."""
-    unit = f", × {power_text(made.power)}" if made.power else ""
-    names = {c.key: c.heading + unit * (c.key in ("median", "mean")) for c in made.columns}
-    headings = {c.key: (names[c.key], c.meaning, c.align) for c in made.columns}
+    unit = f", × {power_text(view.power)}" if view.power else ""
+    names = {c.key: c.heading + unit * (c.key in ("median", "mean")) for c in view.columns}
+    headings = {c.key: (names[c.key], c.meaning, c.align) for c in view.columns}
     return {**headings, DOT: (" ", "Colour of the model on this page.", "left")}
 
 

@@ -25,7 +25,7 @@ from longwave.platform.sweeps.plan.stored import draws_are_dependent, search_cur
 from longwave.platform.sweeps.run.status import PackStatus, SweepStatus, running_packs, sweep_status
 
 SECONDS_SHARED = 8
-"""Seconds for which all open pages share one read; results are never modified."""
+"""Seconds for which all open pages share one read. Cached results must not be modified."""
 
 
 SECONDS_OF_IMPORTANCE = 600
@@ -93,16 +93,16 @@ def read_importance(
     """Return Optuna's importance of each hyper-parameter that a sweep searched; empty if few trials ended.
 
     Args:
-        url: Of the store.
-        sweep: Its name.
+        url: URL of the store.
+        sweep: Name of the sweep.
         cell: Model, task and variant.
-        evaluator: Of ``EVALUATORS``.
+        evaluator: One of ``EVALUATORS``.
         ended: Number of search trials that have ended, part of the cache key.
     """
     try:
         searches = read_searches(open_store(url), sweep, cell[0])
-        mine = [s for s in searches if (s.facts["model"], s.facts["task"], s.facts["variant"]) == cell]
-        return rate_parameters(mine[0], evaluator) if mine else {}
+        cell_searches = [s for s in searches if (s.facts["model"], s.facts["task"], s.facts["variant"]) == cell]
+        return rate_parameters(cell_searches[0], evaluator) if cell_searches else {}
     except ConfigError:
         return {}
 
@@ -145,7 +145,7 @@ def read_live_drivers(url: str) -> Sequence[Driver]:
 
 @st.cache_resource(ttl=2, show_spinner=False)
 def read_running_packs(url: str, sweep: str) -> Sequence[PackStatus]:
-    """Return the progress of the packs of a sweep in training."""
+    """Return the progress of the packs in training of a sweep."""
     return running_packs(open_store(url), sweep)
 
 
@@ -180,4 +180,4 @@ def find_row(url: str, name: str) -> Row:
         raise ConfigError(
             f"No row of this store has a name that begins with {name!r}. Look for it on the task's board."
         )
-    raise ConfigError(f"{name!r} begins the names of {len(matches)} rows. Give more digits.")
+    raise ConfigError(f"The names of {len(matches)} rows begin with {name!r}. Give more digits.")

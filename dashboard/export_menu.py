@@ -16,15 +16,15 @@ from longwave.platform.render.export import Table, of_texts
 REFERENCES = ("kind", "model", "number", "parameters")
 
 
-def board_as_table(made: BoardView, pool: Pool = EVERYBODY) -> Table:
+def board_as_table(view: BoardView, pool: Pool = EVERYBODY) -> Table:
     """Return the board as shown on the page, for download; its records have more fields, at full precision."""
-    index = [column.key for column in made.columns]
+    keys = [column.key for column in view.columns]
     return replace(
-        as_text.board_table(made.rows, pool),
-        columns=[heading for heading, _, _ in map(board_table.column_headings(made).__getitem__, index)],
-        lines=list(zip(*(made.texts[column.key] for column in made.columns), strict=True)),
-        bold=frozenset((k, index.index("median")) for k, row in enumerate(made.rows) if row.shines),
-        right=frozenset(k for k, column in enumerate(made.columns) if column.align == "right"),
+        as_text.board_table(view.rows, pool),
+        columns=[heading for heading, _, _ in map(board_table.column_headings(view).__getitem__, keys)],
+        lines=list(zip(*(view.texts[column.key] for column in view.columns), strict=True)),
+        bold=frozenset((k, keys.index("median")) for k, row in enumerate(view.rows) if row.shines),
+        right=frozenset(k for k, column in enumerate(view.columns) if column.align == "right"),
     )
 
 

@@ -20,7 +20,7 @@ KEYS = {
     "protocol": "protocol", "size": "equal size", "budget": "equal search", "sort": "order", "largest": "largest first",
     "columns": "columns",
 }  # fmt: skip
-"""Their keys in the URL, and their names."""
+"""Names of the pickers by their keys in the URL."""
 EQUAL_WITHIN = 1.25
 """Factor within which sizes and budgets count as equal."""
 OfRow = Callable[[Row], float | str | None]
@@ -40,13 +40,13 @@ SORTS: dict[str, tuple[str, OfRow]] = {
 
 
 def describe_filters() -> str:
-    """Return which pickers of pool, filters and order are not at their default, as the end of a sentence."""
-    moved = [name for key, name in KEYS.items() if state.address_value(key)]
-    return f"; set: {', '.join(moved)}." if moved else "."
+    """Return the end of a sentence that lists the pickers that differ from their defaults."""
+    changed = [name for key, name in KEYS.items() if state.address_value(key)]
+    return f"; set: {', '.join(changed)}." if changed else "."
 
 
 def draw_pool_filter(rows: Sequence[Row]) -> Pool:
-    """Draw the pickers of the pool, and return it: ranks are computed among its rows."""
+    """Draw the pickers of the pool and return it: ranks are computed among its rows."""
     models = sorted({row.model for row in rows if row.kind == "reproduced"})
     families = sorted({row.family for row in rows if row.family})
     left, middle, right = st.columns(3)
@@ -58,47 +58,49 @@ def draw_pool_filter(rows: Sequence[Row]) -> Pool:
 
 
 def draw_row_filters(rows: Sequence[Row]) -> list[Row]:
-    """Draw the filters, which hide rows without changing ranks, and return the rows left; rows not trained here are
-    only filtered by the search.
+    """Draw the filters and return the rows that pass them.
+
+    Filters hide rows without changing ranks. Only the text search applies to rows that were not trained here.
     """
     first, second, third = st.columns(3)
     text = state.draw_text_field("Search", "q", container=first, hint="model, family, protocol, row").lower()
     verdicts = state.draw_choices("Verdict", "verdict", VERDICTS, container=second)
-    own = state.draw_switch("Paper's protocol alone", "protocol", container=third)
+    paper_protocol = state.draw_switch("Paper's protocol only", "protocol", container=third)
     ours = [row for row in rows if row.kind == "reproduced"]
     names = dict(zip((row.key for row in ours), table_frames.row_labels(ours), strict=True))
     sizes = draw_similarity_filter("Equal size to", "size", ours, names, lambda row: row.parameters, first)
     budgets = draw_similarity_filter("Equal search to", "budget", ours, names, lambda row: row.searched or None, second)
 
-    def held(row: Row) -> bool:
-        about = f"{row.label} {row.model} {row.family} {row.config} {'; '.join(row.departures)}".lower()
+    def passes(row: Row) -> bool:
+        searched_text = f"{row.label} {row.model} {row.family} {row.config} {'; '.join(row.departures)}".lower()
         if row.kind != "reproduced":
-            return text in about
+            return text in searched_text
         return (
-            text in about
+            text in searched_text
             and (not verdicts or any(number["verdict"] in verdicts for number in row.published))
-            and not (own and row.departures)
+            and not (paper_protocol and row.departures)
             and sizes(row)
             and budgets(row)
         )
 
-    return [row for row in rows if held(row)]
+    return [row for row in rows if passes(row)]
 
 
 def draw_similarity_filter(
     label: str, key: str, rows: Sequence[Row], names: dict[str, str], number: OfRow, container: Any
 ) -> Callable[[Row], bool]:
-    """Draw a picker of a row; return a test of whether another has an equal quantity, within ``EQUAL_WITHIN``."""
-    of = {row.key: float(value) for row in rows if (value := number(row))}
-    options = ["", *of]
+    """Draw a picker of a row; return a test of whether another row has about the same quantity (``EQUAL_WITHIN``)."""
+    quantities = {row.key: float(value) for row in rows if (value := number(row))}
+    options = ["", *quantities]
     if (
-        state.address_value(key) and state.address_value(key) not in of
+        state.address_value(key) and state.address_value(key) not in quantities
     ):  # a row without this quantity, or outside the pool
         state.write_address(key, "")
     chosen = state.draw_choice(label, key, options, lambda name: names.get(name, "any"), container)
     if not chosen:
         return lambda row: True
-    return lambda row: row.key in of and 1 / EQUAL_WITHIN <= of[row.key] / of[chosen] <= EQUAL_WITHIN
+    reference = quantities[chosen]
+    return lambda row: row.key in quantities and 1 / EQUAL_WITHIN <= quantities[row.key] / reference <= EQUAL_WITHIN
 
 
 def draw_column_choice() -> list[str]:
@@ -108,13 +110,14 @@ def draw_column_choice() -> list[str]:
 
 
 def draw_sort_order(rows: Sequence[Row], container: Any = st) -> list[Row]:
-    """Draw the choice of order, and return the sorted rows; those without the number come last, ties by rank."""
+    """Draw the choice of order and return the sorted rows; rows without a value come last, ties are in order of
+    rank."""
     key = state.draw_choice("Sort by", "sort", list(SORTS), lambda name: SORTS[name][0], container)
     largest = state.draw_switch("Largest first", "largest", container=container)
     if key == "rank":
         return list(rows)[::-1] if largest else list(rows)
     value = SORTS[key][1]
-    known: list[Any] = [(number, k) for k, row in enumerate(rows) if (number := value(row)) is not None]
-    known.sort(key=lambda pair: pair[0], reverse=largest)
-    last = [k for k, row in enumerate(rows) if value(row) is None]
-    return [rows[k] for k in [*(k for _, k in known), *last]]
+    with_value: list[Any] = [(number, k) for k, row in enumerate(rows) if (number := value(row)) is not None]
+    with_value.sort(key=lambda pair: pair[0], reverse=largest)
+    without_value = [k for k, row in enumerate(rows) if value(row) is None]
+    return [rows[k] for k in [*(k for _, k in with_value), *without_value]]

@@ -23,10 +23,10 @@ IMPORTED = re.compile(r"""(?:from|import)\s*["'`]\./([\w.-]+\.js)["'`]""")
 def index_html() -> str:
     """Return Streamlit's page with the server's address and preload links."""
     page = (STATIC / "index.html").read_text(encoding="utf-8")
-    wanted = dict.fromkeys(
+    widget_files = dict.fromkeys(
         path.name for name in COMMON_WIDGETS for path in sorted((STATIC / "static/js").glob(f"{name}.*.js"))
     )
-    for name in (names := list(wanted)):
+    for name in (names := list(widget_files)):
         text = (STATIC / "static/js" / name).read_text(encoding="utf-8")
         names += [other for other in IMPORTED.findall(text) if other not in names]
     links = [f'<link rel="modulepreload" crossorigin href="./static/js/{name}">' for name in names if name not in page]
@@ -42,6 +42,6 @@ class IndexPage:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        is_page = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
-        own = is_page and scope["path"].strip("/") in self.pages
-        await (self.page if own else self.app)(scope, receive, send)
+        is_read = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
+        is_lab_page = is_read and scope["path"].strip("/") in self.pages
+        await (self.page if is_lab_page else self.app)(scope, receive, send)

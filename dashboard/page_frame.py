@@ -57,27 +57,27 @@ hr { margin: 0.25rem 0 !important; }
   .st-key-landmarks td:nth-child(n+5), .st-key-landmarks th:nth-child(n+5) { display: none; }
 }
 </style>""".replace("BEST_COLOUR", BEST_COLOUR)
-"""Style of all pages. A visitor whose first page is not home does not get what app.py draws."""
+"""Style of all pages. It cannot be in app.py, whose output a visitor does not get if the first page is another one."""
 ENDINGS = {Format.csv: "csv", Format.markdown: "md", Format.latex: "tex", Format.json: "json"}
 Draw = Callable[[str], None]
 """A function that draws a page, given the store's URL."""
 
 
-def draw_page(title: str, draw: Draw, least: int = refresh_rate.LEAST) -> None:
+def draw_page(title: str, draw: Draw, interval: int = refresh_rate.SHORTEST) -> None:
     """Draw a page, and redraw it every few seconds while it is open; an error is shown as a sentence.
 
     Args:
-        title: Its title.
+        title: Title of the page.
         draw: The function that draws it.
-        least: Seconds between two redraws on a server with little load.
+        interval: Seconds between two redraws on a server with little load.
     """
     st.html(STYLE + pages_bar())
     st.title(title, anchor=False)
-    looks = refresh_rate.shared_rate()
-    every = looks.every(least)
+    rate = refresh_rate.shared_rate()
+    every = rate.every(interval)
 
     @st.fragment(run_every=every)
-    def drawn() -> None:
+    def draw_fragment() -> None:
         began = time.perf_counter()
         try:
             draw(cached_reads.configured_store())
@@ -86,11 +86,11 @@ def draw_page(title: str, draw: Draw, least: int = refresh_rate.LEAST) -> None:
             if not _any_results() and not _draw_live_sweeps():
                 draw_command("The demo takes a few minutes on two cores:", DEMO)
         draw_foot(every)
-        looks.note_look(refresh_rate.visitor_id(), time.perf_counter() - began)
-        if looks.every(least) != every:
+        rate.note_draw(refresh_rate.visitor_id(), time.perf_counter() - began)
+        if rate.every(interval) != every:
             st.rerun()
 
-    drawn()
+    draw_fragment()
 
 
 def pages_bar() -> str:
@@ -144,27 +144,27 @@ def draw_command(why: str, text: str) -> None:
     st.code(text, language=None, wrap_lines=True)
 
 
-def draw_figure(made: Callable[[], Figure | None], key: str, lacking: str = "") -> Figure | None:
+def draw_figure(make: Callable[[], Figure | None], key: str, lacking: str = "") -> Figure | None:
     """Draw a figure and return it; if it fails, show a sentence and return None.
 
     Args:
-        made: Returns the figure, or None if there is nothing to draw.
-        key: Its name on the page.
+        make: Returns the figure, or None if there is nothing to draw.
+        key: Name of the figure on the page.
         lacking: Sentence shown if there is nothing.
     """
     try:
-        drawn = made()
+        figure = make()
     except Exception as error:  # a failing figure must not break its page
         st.info(in_streamlit(f"This figure cannot be drawn: {error}"))
         return None
-    if drawn is None:
+    if figure is None:
         if lacking:
             st.caption(lacking)
         return None
-    spec = drawn.spec()
+    spec = figure.spec()
     spec["config"]["text"] = {"color": FAINT}  # without it texts are black, even on a dark background
-    st.vega_lite_chart(spec, key=key, alt=drawn.title)
-    return drawn
+    st.vega_lite_chart(spec, key=key, alt=figure.title)
+    return figure
 
 
 def draw_share_menu(
@@ -173,9 +173,9 @@ def draw_share_menu(
     """Draw the export menu of a view: its link, its citation, its tables and figures as files.
 
     Args:
-        name: Of the view, for its files.
-        tables: Those on screen.
-        figures: By name; None is left out.
+        name: Name of the view, also for its files.
+        tables: The tables on screen.
+        figures: Figures by name; None is left out.
     """
     with st.popover("Share", help="Link, citation, tables and figures of this view"):
         st.caption("Link to this view")
@@ -190,14 +190,14 @@ def draw_share_menu(
                 row.download_button(
                     ending.upper(), text, f"{_file_name(name)}.{ending}", key=f"{name} {ending}", on_click="ignore"
                 )
-        for label, drawn in (figures or {}).items():
-            if drawn is None:
+        for label, figure in (figures or {}).items():
+            if figure is None:
                 continue
             st.caption(in_streamlit(f"Figure: {label}"))
             row = st.container(horizontal=True)
-            for ending, draw in (("svg", drawn.svg), ("png", drawn.png)):
+            for ending, render in (("svg", figure.svg), ("png", figure.png)):
                 key = f"{label} {ending}"
-                row.download_button(ending.upper(), draw, f"{_file_name(label)}.{ending}", key=key, on_click="ignore")
+                row.download_button(ending.upper(), render, f"{_file_name(label)}.{ending}", key=key, on_click="ignore")
 
 
 def view_address() -> str:

@@ -11,9 +11,9 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 INTERNAL = "_stcore"
-"""Parts of the paths of Streamlit's own services: metrics, uploads, programs that run pages."""
+"""Part of the paths of Streamlit's own services: metrics, uploads, execution of pages."""
 OPEN = ("/_stcore/health", "/_stcore/host-config", "/_stcore/stream")
-"""Paths that a page needs before log-in: the last one runs ``app.py``, which shows the log-in."""
+"""Paths that a page needs before log-in. The last one runs ``app.py``, which shows the log-in."""
 INLINE = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 
 
@@ -22,10 +22,10 @@ def content_policy(html: str) -> str:
 
     Vega compiles the expressions of a figure, which needs ``unsafe-eval``; Streamlit inlines styles.
     """
-    own = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in INLINE.findall(html)]
+    script_hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in INLINE.findall(html)]
     rules = {
         "default-src": "'self'",
-        "script-src": " ".join(["'self'", "'unsafe-eval'", *(f"'sha256-{digest}'" for digest in own)]),
+        "script-src": " ".join(["'self'", "'unsafe-eval'", *(f"'sha256-{digest}'" for digest in script_hashes)]),
         "style-src": "'self' 'unsafe-inline'",
         "img-src": "'self' data: blob:",
         "font-src": "'self' data:",
@@ -64,5 +64,5 @@ class Protection:
                 MutableHeaders(scope=message).update(self.headers)
             await send(message)
 
-        hidden = self.login and scope["type"] == "http" and INTERNAL in scope["path"] and scope["path"] not in OPEN
-        await (PlainTextResponse("Not Found", 404) if hidden else self.app)(scope, receive, send_protected)
+        is_blocked = self.login and scope["type"] == "http" and INTERNAL in scope["path"] and scope["path"] not in OPEN
+        await (PlainTextResponse("Not Found", 404) if is_blocked else self.app)(scope, receive, send_protected)

@@ -8,38 +8,40 @@ import uuid
 
 import streamlit as st
 
-LEAST, MOST = 10, 160
-"""Seconds between two redraws of a page."""
+SHORTEST, LONGEST = 10, 160
+"""Shortest and longest interval between two redraws of a page, in seconds."""
 SHARE_OF_CORE = 0.25
-"""Share of one core's time for automatic redraws."""
-SECONDS_OPEN = 2 * MOST
+"""Share of one core that automatic redraws may use."""
+SECONDS_OPEN = 2 * LONGEST
 """Seconds without a redraw after which a page counts as closed."""
 SMOOTHING = 0.8
-"""Weight of earlier redraws in the mean duration."""
+"""Weight of the previous mean in the running mean of the durations."""
 
 
 class RefreshRate:
-    """Time that the server's pages take; shared by all sessions."""
+    """Chooses the redraw interval from the load of the server; shared by all sessions."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, float] = {}
-        self._took = 0.0
+        self._last_draw: dict[str, float] = {}
+        self._mean_seconds = 0.0
         self._lock = threading.Lock()
 
-    def note_look(self, visitor: str, took: float) -> None:
-        """Note that a visitor's page was drawn, and how many seconds that took."""
+    def note_draw(self, visitor: str, seconds: float) -> None:
+        """Record that a visitor's page was drawn, and how many seconds that took."""
         now = time.monotonic()
         with self._lock:
-            self._took = SMOOTHING * self._took + (1 - SMOOTHING) * took if self._took else took
-            self._seen[visitor] = now
-            self._seen = {name: at for name, at in self._seen.items() if at > now - SECONDS_OPEN}
+            mean = self._mean_seconds or seconds
+            self._mean_seconds = SMOOTHING * mean + (1 - SMOOTHING) * seconds
+            self._last_draw[visitor] = now
+            self._last_draw = {name: at for name, at in self._last_draw.items() if at > now - SECONDS_OPEN}
 
-    def every(self, least: int = LEAST) -> int:
-        """Return the seconds between two redraws: ``least``, doubled until all pages stay within ``SHARE_OF_CORE``."""
-        need = len(self._seen) * self._took / SHARE_OF_CORE
-        while least < min(need, MOST):
-            least *= 2
-        return least
+    def every(self, interval: int = SHORTEST) -> int:
+        """Return the seconds between two redraws: ``interval``, doubled until all pages stay within
+        ``SHARE_OF_CORE``."""
+        needed = len(self._last_draw) * self._mean_seconds / SHARE_OF_CORE
+        while interval < min(needed, LONGEST):
+            interval *= 2
+        return interval
 
 
 @st.cache_resource(show_spinner=False)

@@ -44,49 +44,49 @@ def draw_search(url: str, sweep: str, trials: Sequence[Trial]) -> dict[str, Figu
     }
     titles = {(t.config.model, t.config.task): (t.about.model, t.about.task) for t in trials}
 
-    def say(name: str) -> str:
+    def cell_label(name: str) -> str:
         model, task, variant = options[name]
         title, board = titles[model, task]
         return f"{title} on {', '.join(filter(None, (board, variant)))}"
 
-    chosen = options[state.draw_choice("Cell", "cell", list(options), say, bar)]
-    mine = [t for t in trials if (t.config.model, t.config.task, t.config.variant) == chosen]
-    searched = [t for t in mine if t.config.phase == "search"]
+    chosen = options[state.draw_choice("Cell", "cell", list(options), cell_label, bar)]
+    cell_trials = [t for t in trials if (t.config.model, t.config.task, t.config.variant) == chosen]
+    search_trials = [t for t in cell_trials if t.config.phase == "search"]
     rows = [
         row
         for row in cached_reads.read_board_rows(url, chosen[1])
         if row.variant == chosen[2] and row.model == chosen[0]
     ]
-    here = [row for row in rows if sweep in row.sweeps and row.seed_count]
-    if not searched:
+    retrained = [row for row in rows if sweep in row.sweeps and row.seed_count]
+    if not search_trials:
         st.caption("This model has no search trials.")
         return {}
-    about = searched[0].about
+    about = search_trials[0].about
     log = state.draw_switch("Log axis", "log", about.goal == "min", bar)
-    so_far = progress(searched, about.goal, cached_reads.are_draws_dependent(url, sweep))
-    st.markdown(describe_best(so_far, here, in_streamlit(about.metric)))
+    search_progress = progress(search_trials, about.goal, cached_reads.are_draws_dependent(url, sweep))
+    st.markdown(describe_best(search_progress, retrained, in_streamlit(about.metric)))
     family = next((row.family for row in rows), "")
     lacking = "No search trial has ended with a metric yet."
-    drawn = page_frame.draw_figure(lambda: best_so_far(so_far, family, about.metric, log), "so far", lacking)
-    return {"best so far": drawn, **draw_settings(url, sweep, chosen, searched)}
+    drawn = page_frame.draw_figure(lambda: best_so_far(search_progress, family, about.metric, log), "so far", lacking)
+    return {"best so far": drawn, **draw_settings(url, sweep, chosen, search_trials)}
 
 
-def describe_best(so_far: SearchProgress, rows: Sequence[Row], metric: str) -> str:
-    """Return the best so far in a sentence: of the search, the expected best of half of it, of the retrainings."""
-    if not so_far.winner or not so_far.winner.run:
+def describe_best(search_progress: SearchProgress, rows: Sequence[Row], metric: str) -> str:
+    """Return a sentence on the best score of the search, the expected best of half of it, and the retrained score."""
+    if not search_progress.winner or not search_progress.winner.run:
         return "No search trial has ended with a metric yet."
-    value, ended = so_far.winner.run.valid, len(so_far.ended)
-    whole = sum(trial.status == "ok" for trial in so_far.ended)
+    value, ended_count = search_progress.winner.run.valid, len(search_progress.ended)
+    trained_count = sum(trial.status == "ok" for trial in search_progress.ended)
     parts = [
-        f"Best of {ended} drawn, {whole} trained whole: **validation {metric} {plain(value)}** "
-        f"(trial {so_far.winner.config.id[:8]})"
+        f"Best of {ended_count} drawn, {trained_count} trained whole: **validation {metric} {plain(value)}** "
+        f"(trial {search_progress.winner.config.id[:8]})"
     ]
-    if so_far.half and ended > 1:
+    if search_progress.half and ended_count > 1:
         parts.append(
-            f"with half as many trials a search is expected to find {plain(so_far.half.value)} "
-            f"[{plain(so_far.half.low)}, {plain(so_far.half.high)}], 80 % of such searches"
+            f"with half as many trials a search is expected to find {plain(search_progress.half.value)} "
+            f"[{plain(search_progress.half.low)}, {plain(search_progress.half.high)}], 80 % of such searches"
         )
-    if not so_far.expected:
+    if not search_progress.expected:
         parts.append("its trials are not independent draws, so no expected score is shown")
     parts += [f"retrained: **test {metric} {median(row)}**, {row.seed_count} seeds" for row in rows[:1]]
     return "; ".join(parts) + "."
@@ -95,9 +95,8 @@ def describe_best(so_far: SearchProgress, rows: Sequence[Row], metric: str) -> s
 def draw_settings(
     url: str, sweep: str, cell: tuple[str, str, str], trials: Sequence[Trial]
 ) -> dict[str, Figure | None]:
-    """Draw the settings: range filters, parallel coordinates, a surface over two of them, and the trials.
-
-    Hyper-parameter importance is next to the parallel coordinates.
+    """Draw range filters, parallel coordinates with hyper-parameter importance, a surface over two settings, and
+    trials.
     """
     goal, metric = trials[0].about.goal, trials[0].about.metric
     names = varied_settings(trials)
@@ -108,47 +107,49 @@ def draw_settings(
     with st.expander(
         "Ranges: pick trials by their settings", expanded=any(state.address_value(f"in-{n}") for n in names)
     ):
-        kept = draw_range_sliders(ended, names)
+        selected = draw_range_sliders(ended, names)
     st.caption(
-        f"{len(kept)} of {len(ended)} trials lie in the ranges; the others are faint. "
+        f"{len(selected)} of {len(ended)} trials lie in the ranges; the others are faint. "
         "Drag along an axis to highlight the trials in that interval."
     )
-    ids = {t.config.id for t in kept}
+    ids = {t.config.id for t in selected}
     left, right = st.columns([3, 1], gap="medium")
     with left:
-        made = page_frame.draw_figure(lambda: parallel_coordinates(ended, goal, metric, ids), "parallel")
-    drawn = {"settings": made}
+        parallel_figure = page_frame.draw_figure(lambda: parallel_coordinates(ended, goal, metric, ids), "parallel")
+    figures = {"settings": parallel_figure}
     if len(names) > 1:
         bar = st.container(horizontal=True, vertical_alignment="bottom")
-        across = state.draw_choice("Across", "across", names, container=bar)
-        up = state.draw_choice("Up", "up", [n for n in names if n != across], container=bar)
+        x_name = state.draw_choice("Across", "across", names, container=bar)
+        y_name = state.draw_choice("Up", "up", [n for n in names if n != x_name], container=bar)
         st.caption("Cells: median of the validation metric. Hatched: half or more of the trials there diverged.")
-        drawn[f"{up} over {across}"] = page_frame.draw_figure(
-            lambda: surface(ended, across, up, goal, metric), "surface", "Too few trials have ended."
+        figures[f"{y_name} over {x_name}"] = page_frame.draw_figure(
+            lambda: surface(ended, x_name, y_name, goal, metric), "surface", "Too few trials have ended."
         )
-    draw_retraining(sorted(kept, key=lambda t: rank_key(t, goal)), names)
+    draw_retraining(sorted(selected, key=lambda t: rank_key(t, goal)), names)
     with right:  # the slowest part; pedanova, the default, is the fastest evaluator
         evaluator = state.draw_buttons("Importance by", "importance", sorted(EVALUATORS, reverse=True))
-        rated = cached_reads.read_importance(url, sweep, cell, evaluator, len(ended))
-        drawn["importance"] = page_frame.draw_figure(
-            lambda: importance_bars(rated, evaluator), "importance", "Fewer than two trials were trained to the end."
+        importance = cached_reads.read_importance(url, sweep, cell, evaluator, len(ended))
+        figures["importance"] = page_frame.draw_figure(
+            lambda: importance_bars(importance, evaluator),
+            "importance",
+            "Fewer than two trials were trained to the end.",
         )
-    return drawn
+    return figures
 
 
 def draw_range_sliders(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
     """Draw one slider per setting, and return the trials within all ranges."""
-    kept = list(trials)
+    selected = list(trials)
     columns = st.columns(min(3, len(names)))
     for k, name in enumerate(names):
-        drawn = sorted({trial_settings(t)[name] for t in trials if name in trial_settings(t)})
-        if len(drawn) < 2:
+        values = sorted({trial_settings(t)[name] for t in trials if name in trial_settings(t)})
+        if len(values) < 2:
             continue
-        stops = [drawn[at] for at in thin_points(len(drawn), SLIDER_STOPS)]
+        stops = [values[position] for position in thin_points(len(values), SLIDER_STOPS)]
         low, high = state.draw_range_slider(in_streamlit(name), f"in-{name}", stops, columns[k % len(columns)])
         if (low, high) != (stops[0], stops[-1]):
-            kept = [t for t in kept if low <= trial_settings(t).get(name, low - 1) <= high]
-    return kept
+            selected = [t for t in selected if low <= trial_settings(t).get(name, low - 1) <= high]
+    return selected
 
 
 def draw_retraining(trials: Sequence[Trial], names: Sequence[str]) -> None:
@@ -168,7 +169,7 @@ def draw_retraining(trials: Sequence[Trial], names: Sequence[str]) -> None:
     )  # fmt: skip
     chosen = next((k for k in event["selection"]["rows"] if k < len(trials)), 0)
     trial = trials[chosen]
-    which = "The selected trial" if event["selection"]["rows"] else "The best of them"
+    which = "The selected trial" if event["selection"]["rows"] else "The best one"
     page_frame.draw_command(
         f"{which}, {trial.config.id[:8]}, with {ENOUGH} fresh seeds: save this as again.toml, then run "
         "longwave sweep run again.toml", retraining_file(trial)

@@ -1,4 +1,4 @@
-"""The Lab as a server: slow first-time work is done before it serves."""
+"""The Lab as a server, which does slow one-time work before it accepts requests."""
 
 from __future__ import annotations
 

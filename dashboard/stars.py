@@ -1,4 +1,4 @@
-"""Rows pinned with a star: they are in the URL, and stay pinned on other pages."""
+"""Rows pinned with a star. They are in the URL, and stay pinned on other pages."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ KEY = "star"
 
 
 def pinned_names() -> list[str]:
-    """Return the first digits of the pinned rows: from the URL, else from the last page with some."""
-    if named := state.address_list(KEY):
-        st.session_state[KEY] = named
+    """Return the first digits of the pinned rows: from the URL, else from the last page that had some."""
+    if url_names := state.address_list(KEY):
+        st.session_state[KEY] = url_names
     return list(st.session_state.get(KEY, ()))
 
 
@@ -33,7 +33,7 @@ def is_pinned(row: Row) -> bool:
 
 
 def pinned_first(rows: Sequence[Row], hidden: Sequence[Row]) -> list[Row]:
-    """Return rows with the pinned ones first, including those of ``hidden``, which a filter left out."""
+    """Return the rows with the pinned ones first, including pinned ones of ``hidden``, which a filter left out."""
     names = pinned_names()
     pinned = [row for row in [*rows, *(row for row in hidden if row not in rows)] if row.key[:SHORT] in names]
     return [*pinned, *(row for row in rows if row not in pinned)]
@@ -48,6 +48,6 @@ def draw_star(row: Row, container: Any = st) -> None:
 
 def _write_star(name: str) -> None:
     names = pinned_names()
-    kept = [other for other in names if other != name] if name in names else [*names, name]
-    st.session_state[KEY] = kept
-    state.write_address(KEY, kept)
+    pinned = [other for other in names if other != name] if name in names else [*names, name]
+    st.session_state[KEY] = pinned
+    state.write_address(KEY, pinned)

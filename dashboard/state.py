@@ -36,64 +36,64 @@ def write_address(key: str, value: str | Iterable[str], usual: str = "") -> None
         st.query_params[key] = text
 
 
-def draw_choice(label: str, key: str, options: Sequence[str], say: Writer = str, container: Any = st) -> str:
+def draw_choice(label: str, key: str, options: Sequence[str], format_option: Writer = str, container: Any = st) -> str:
     """Draw a picker of one of ``options`` and return the choice: from the URL, else the first.
 
     Raises:
-        ConfigError: The URL has another value; the picker is drawn all the same.
+        ConfigError: The URL has another value. The picker is drawn anyway.
     """
-    now = address_value(key) or options[0]
-    st.session_state[_widget_key(key)] = now if now in options else None
+    current = address_value(key) or options[0]
+    st.session_state[_widget_key(key)] = current if current in options else None
     container.selectbox(
-        label, options, key=_widget_key(key), format_func=say, on_change=_write_choice, args=(key, options[0])
+        label, options, key=_widget_key(key), format_func=format_option, on_change=_write_choice, args=(key, options[0])
     )
-    if now not in options:
-        raise ConfigError(did_you_mean(label.lower(), now, options))
-    return now
+    if current not in options:
+        raise ConfigError(did_you_mean(label.lower(), current, options))
+    return current
 
 
-def draw_buttons(label: str, key: str, options: Sequence[str], say: Writer = str, container: Any = st) -> str:
+def draw_buttons(label: str, key: str, options: Sequence[str], format_option: Writer = str, container: Any = st) -> str:
     """Draw buttons for a few ``options`` and return the choice: from the URL, else the first."""
-    now = address_value(key) if address_value(key) in options else options[0]
-    st.session_state[_widget_key(key)] = now
+    current = address_value(key) if address_value(key) in options else options[0]
+    st.session_state[_widget_key(key)] = current
     container.segmented_control(
-        label, options, key=_widget_key(key), format_func=lambda option: in_streamlit(say(option)),
+        label, options, key=_widget_key(key), format_func=lambda option: in_streamlit(format_option(option)),
         on_change=_write_choice, args=(key, options[0]), required=True, label_visibility="collapsed",
     )  # fmt: skip
-    return now
+    return current
 
 
 def draw_choices(
     label: str,
     key: str,
     options: Sequence[str],
-    say: Writer = str,
+    format_option: Writer = str,
     container: Any = st,
     usual: Sequence[str] = (),
-    most: int | None = None,
+    limit: int | None = None,
 ) -> list[str]:
-    """Draw a picker of up to ``most`` of ``options``, and return the choice; if empty, ``usual``."""
-    now = [part for part in address_list(key) if part in options][:most] or list(usual)
-    st.session_state[_widget_key(key)] = now
+    """Draw a picker of up to ``limit`` of ``options`` and return the choice; if empty, ``usual``."""
+    current = [part for part in address_list(key) if part in options][:limit] or list(usual)
+    st.session_state[_widget_key(key)] = current
     container.multiselect(
         label,
         options,
         key=_widget_key(key),
-        format_func=say,
+        format_func=format_option,
         on_change=_write_choice,
         args=(key, ",".join(usual)),
         placeholder="all",
-        max_selections=most,
+        max_selections=limit,
     )
-    return now
+    return current
 
 
 def draw_switch(label: str, key: str, usual: bool = False, container: Any = st) -> bool:
     """Draw a switch and return whether it is on."""
-    now = address_value(key) == "yes" if address_value(key) in ("yes", "no") else usual
-    st.session_state[_widget_key(key)] = now
+    current = address_value(key) == "yes" if address_value(key) in ("yes", "no") else usual
+    st.session_state[_widget_key(key)] = current
     container.toggle(label, key=_widget_key(key), on_change=_write_choice, args=(key, "yes" if usual else "no"))
-    return now
+    return current
 
 
 def draw_text_field(label: str, key: str, container: Any = st, hint: str = "") -> str:
@@ -106,19 +106,19 @@ def draw_text_field(label: str, key: str, container: Any = st, hint: str = "") -
 def draw_number_field(label: str, key: str, low: int, high: int, container: Any = st) -> int:
     """Draw a field for a whole number and return it, or ``low`` if the URL has no valid one."""
     text = address_value(key)
-    now = min(max(int(text), low), high) if text.isascii() and text.isdigit() else low
-    st.session_state[_widget_key(key)] = now
+    current = min(max(int(text), low), high) if text.isascii() and text.isdigit() else low
+    st.session_state[_widget_key(key)] = current
     container.number_input(
         label, low, high, step=1, key=_widget_key(key), on_change=_write_choice, args=(key, str(low))
     )
-    return now
+    return current
 
 
 def draw_range_slider(label: str, key: str, options: Sequence[float], container: Any = st) -> tuple[float, float]:
     """Draw a slider over ``options``, at least two and in order, and return both ends of the selection."""
     ends = [_nearest_option(part, options) for part in address_value(key).split("..")]
-    known = sorted(value for value in ends if value is not None)
-    low, high = known if len(known) == len(ends) == 2 else (options[0], options[-1])
+    numbers = sorted(value for value in ends if value is not None)
+    low, high = numbers if len(numbers) == len(ends) == 2 else (options[0], options[-1])
     # Whether a slider has one end or two depends on its arguments, not on the session.
     name = f"{_widget_key(key)} {_format_span(low, high)}"
     container.select_slider(

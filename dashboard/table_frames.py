@@ -20,7 +20,7 @@ from longwave.platform.statistics.verdict import ENOUGH
 
 
 def ranked_how(row: Row, selections: Iterable[str]) -> str:
-    """Return the line on what is ranked and how.
+    """Return a sentence on what is ranked and how.
 
     Args:
         row: Any row of the board.
@@ -44,13 +44,13 @@ def list_variants(rows: Iterable[Row]) -> list[str]:
 
 
 def row_labels(rows: Sequence[Row]) -> list[str]:
-    """Return one label per row for display: the model, and what else makes it unique."""
+    """Return one label per row: the model, and what else makes it unique."""
     return [escape_invisible(row.label) for row in rows]
 
 
 def short_text(row: Row) -> str:
     """Return the line under the row's name: metric, rank, mean, seeds, size, cost, level, identity."""
-    named = {
+    shown_columns = {
         "rank_low": "rank",
         "mean": "mean ± std (n)",
         "n": "seeds",
@@ -58,9 +58,9 @@ def short_text(row: Row) -> str:
         "parameters": "parameters",
     }
     texts = {column.key: column.text(row) for column in columns.COLUMNS}
-    parts = [f"test {measured(row)}", *(f"{name}: {texts[key]}" for key, name in named.items())]
+    parts = [f"test {measured(row)}", *(f"{name}: {texts[key]}" for key, name in shown_columns.items())]
     parts += [f"to train {texts['train_seconds']}, to find {texts['find_seconds']}"]
-    parts += [f"{row.joules:.3g} J a retraining"] if row.joules is not None else []
+    parts += [f"{row.joules:.3g} J per retraining"] if row.joules is not None else []
     return " · ".join([*parts, row.verification, f"row {row.config}"])
 
 
@@ -110,7 +110,7 @@ def config_frame(row: Row, trial: Trial) -> pd.DataFrame:
     settings: dict[str, Any] = {name: f"{value:.4g}" for name, value in row.params.items()}
     settings |= row.options
     settings |= {"hidden": row.hidden, "batch": config.batch, "epochs": config.epochs}
-    settings |= {} if config.steps is None else {"steps an epoch": config.steps}
+    settings |= {} if config.steps is None else {"steps per epoch": config.steps}
     settings |= {
         "schedule": config.schedule,
         "lr drops after epochs": ", ".join(map(str, config.drops)) or "never",
@@ -128,24 +128,24 @@ def config_frame(row: Row, trial: Trial) -> pd.DataFrame:
 
 def choice_frame(row: Row) -> pd.DataFrame:
     """Return how the row's setting was chosen, one board column per line; unknown ones are left out."""
-    chosen = [column for column in columns.COLUMNS if column.key in columns.OF_CHOICE]
-    texts = {column.heading: text for column in chosen if (text := column.text(row)) != DASH}
+    choice_columns = [column for column in columns.COLUMNS if column.key in columns.OF_CHOICE]
+    texts = {column.heading: text for column in choice_columns if (text := column.text(row)) != DASH}
     return pd.DataFrame({"column": list(texts), "value": list(map(in_streamlit, texts.values()))})
 
 
 def provenance_frame(environments: Sequence[Mapping[str, str]]) -> pd.DataFrame:
-    """Return facts by line and environments by column; a dash for a missing fact."""
-    first = ("commit", "dirty", "device", "kernel", "tf32", "threads", "system", "python")
-    known = [name for name in first if any(name in facts for facts in environments)]
-    names = known + sorted({name for facts in environments for name in facts} - set(known))
+    """Return a table with one fact per line and one environment per column, and a dash for a missing fact."""
+    order = ("commit", "dirty", "device", "kernel", "tf32", "threads", "system", "python")
+    leading = [name for name in order if any(name in facts for facts in environments)]
+    names = leading + sorted({name for facts in environments for name in facts} - set(leading))
     columns = {
         "value" if len(environments) == 1 else f"environment {k}": [
             in_streamlit(facts.get(name, DASH)) for name in names
         ]
         for k, facts in enumerate(environments, 1)
     }
-    plain = {"dirty": "uncommitted changes"}
-    return pd.DataFrame({"fact": [in_streamlit(plain.get(name, name)) for name in names], **columns})
+    display_names = {"dirty": "uncommitted changes"}
+    return pd.DataFrame({"fact": [in_streamlit(display_names.get(name, name)) for name in names], **columns})
 
 
 def board_key(rows: Sequence[Row]) -> str:

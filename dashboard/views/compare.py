@@ -1,4 +1,4 @@
-"""Up to five models, or rows: each against the first, board by board, with the verdict in a sentence."""
+"""Up to five models or rows, each compared with the first, board by board, with a verdict in a sentence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from longwave.platform.render.export import Table
 from longwave.platform.render.harmless import in_streamlit
 
 MOST = 5
-"""Largest number of models, or rows."""
+"""Largest number of models or rows."""
 
 
 def draw(url: str) -> None:
@@ -32,14 +32,14 @@ def draw(url: str) -> None:
     chosen = [cached_reads.find_row(url, name) for name in state.address_list("rows")[:MOST]]
     names = [row.config for row in chosen] or pick_models(rows, pickers)
     if len(names) < 2:
-        raise ConfigError("One model alone is no comparison. Choose another one beside it.")
+        raise ConfigError("A comparison needs two models. Choose another one.")
     comparisons = [compare(rows, names[0], other) for other in names[1:]]
     figures = draw_ratios(comparisons, {row.model: row.family for row in rows}, [r.model for r in chosen] or names)
-    tables = [draw_comparison(each) for each in comparisons]
+    tables = [draw_comparison(comparison) for comparison in comparisons]
     st.caption(in_streamlit(comparisons[0].how))
     if len({row.place for row in chosen}) == 1:
-        made = partial(forest, chosen, table_frames.row_labels(chosen), chosen[0].goal == "min")
-        figures["medians"] = page_frame.draw_figure(made, "forest")
+        make = partial(forest, chosen, table_frames.row_labels(chosen), chosen[0].goal == "min")
+        figures["medians"] = page_frame.draw_figure(make, "forest")
     bar = st.container(horizontal=True)
     for row in chosen:
         page_frame.draw_link(bar, "row", row.label, row=row.config)
@@ -55,13 +55,13 @@ def pick_models(rows: Sequence[Row], container: object) -> list[str]:
     """
     titles = {row.model: row.model_title for row in rows if row.current}
     if len(titles) < 2:
-        raise ConfigError("There are not two models to compare yet. See what there is on the overview.")
+        raise ConfigError("The store has fewer than two models to compare. The overview shows what it has.")
     best = [line.model for part in overviews(rows) if len(part.lines) > 1 for line in part.lines][:2]
     models = sorted(titles, key=lambda model: titles[model].lower())
-    say = f"Models, {MOST} at most; each is compared with the first"
-    named = state.address_list("models")
-    chosen = state.draw_choices(say, "models", models, titles.__getitem__, container, best or models[:2], MOST)
-    for name in named:
+    label = f"Models, at most {MOST}; each is compared with the first"
+    url_names = state.address_list("models")
+    chosen = state.draw_choices(label, "models", models, titles.__getitem__, container, best or models[:2], MOST)
+    for name in url_names:
         if name not in titles:
             raise ConfigError(did_you_mean("model", name, titles))
     return chosen
@@ -73,18 +73,18 @@ def draw_ratios(
     """Draw the error ratios board by board, one figure per model after the first; return them by name."""
     figures: dict[str, Figure | None] = {}
     columns = st.columns(min(2, len(comparisons)), gap="medium")
-    for k, (each, model) in enumerate(zip(comparisons, models[1:], strict=True)):
+    for k, (comparison, model) in enumerate(zip(comparisons, models[1:], strict=True)):
         lines = [
             Ratio(c.a.board, r.value, r.low, r.high, family_colour(families.get(model, "")),
                   f"{c.a.board}: error ratio {r.value:.3g}, {c.word}")
-            for c in each.contests
+            for c in comparison.contests
             if c.contrast and (r := c.contrast.ratio)
         ]  # fmt: skip
         with columns[k % len(columns)]:
-            st.markdown(f"**{in_streamlit(each.verdict)}**")
+            st.markdown(f"**{in_streamlit(comparison.verdict)}**")
             if lines:
-                title = f"error of {each.a} over that of {each.b}: left of 1 is better"
-                name = f"{each.a} against {each.b}"
+                title = f"error of {comparison.a} over that of {comparison.b}: left of 1 is better"
+                name = f"{comparison.a} against {comparison.b}"
                 figures[name] = page_frame.draw_figure(partial(ratios, lines, title), f"ratios {k}")
     return figures
 

@@ -33,7 +33,7 @@ def draw(url: str) -> None:
     """Draw the bars, the cost against the score of one board, and the table."""
     rows = [row for row in cached_reads.read_board_rows(url) if row.kind == "reproduced"]
     if not rows:
-        raise ConfigError("The store holds no retrainings yet. Their cost will appear here.")
+        raise ConfigError("The store has no retrainings yet. Their cost will appear here.")
     pickers, corner = page_frame.draw_head()
     by = state.draw_buttons("Bars", "by", list(BY), BY.__getitem__, pickers)
     lines = [table_line(row) for row in rows]
@@ -53,9 +53,9 @@ def draw(url: str) -> None:
     drawn[f"{place} against {COSTS[cost][0].partition(' [')[0]}"] = page_frame.draw_figure(
         lambda: against_cost(shown, table_frames.row_labels(shown), cost, log), "scatter", lacking
     )
-    shapes = {"model": st.column_config.Column(width=text_width(table_frames.row_labels(rows)))}
-    frame_ = pd.DataFrame(lines, columns=list(HEAD))
-    st.dataframe(frame_, hide_index=True, height=TABLE, key="costs", column_config=shapes)
+    column_types = {"model": st.column_config.Column(width=text_width(table_frames.row_labels(rows)))}
+    frame = pd.DataFrame(lines, columns=list(HEAD))
+    st.dataframe(frame, hide_index=True, height=TABLE, key="costs", column_config=column_types)
     with corner:
         page_frame.draw_share_menu("Cost", [table], drawn)
 

@@ -35,16 +35,16 @@ def draw(url: str) -> None:
     ]
     squares = [*chain(*grids)]
     body, corner = page_frame.draw_head()
-    holes = sum(c.state == "not run" for c in squares)
+    not_run = sum(c.state == "not run" for c in squares)
     done = sum(c.state == "done" for c in squares)
-    body.markdown(f"**{len(squares) - holes} of {len(squares)} cells were run**, {done} with {ENOUGH} seeds or more.")
+    body.markdown(f"**{len(squares) - not_run} of {len(squares)} cells were run**, {done} with {ENOUGH} seeds or more.")
     tables, figures = [], {}
-    for k, ((models, boards), mine) in enumerate(zip(parts, grids, strict=True)):
-        of_models, of_boards = [titles[model] for model in models], [names[board] for board in boards]
+    for k, ((models, boards), part_squares) in enumerate(zip(parts, grids, strict=True)):
+        model_titles, board_names = [titles[model] for model in models], [names[board] for board in boards]
         name = f"Coverage {k + 1}"
-        figures[name] = page_frame.draw_figure(partial(grid, mine, of_models, of_boards), f"grid {k}")
-        lines = [(title, *(c.word for c in mine if c.line == title)) for title in of_models]
-        tables.append(of_texts(name, ("model", *of_boards), lines))
+        figures[name] = page_frame.draw_figure(partial(grid, part_squares, model_titles, board_names), f"grid {k}")
+        lines = [(title, *(c.word for c in part_squares if c.line == title)) for title in model_titles]
+        tables.append(of_texts(name, ("model", *board_names), lines))
     st.caption(
         "Impossible cells are not counted: a sequence model cannot run on a graph, so boards that share no "
         "model have tables of their own."
@@ -54,45 +54,45 @@ def draw(url: str) -> None:
     st.subheader("Fill a cell", anchor=False)
     pick, _ = page_frame.draw_head()
     model = state.draw_choice("Model", "model", list(titles), titles.__getitem__, pick)
-    of_model = {named(p): p for models, places in parts if model in models for p in places}
-    board = state.draw_choice("Board", "board", list(of_model), lambda name: names[of_model[name]], pick)
+    board_of = {named(p): p for models, places in parts if model in models for p in places}
+    board = state.draw_choice("Board", "board", list(board_of), lambda name: names[board_of[name]], pick)
     page_frame.draw_command(
         "A sweep file for it, to be run with longwave sweep run FILE:",
-        sweep_file(model, *of_model[board]),
+        sweep_file(model, *board_of[board]),
     )
 
 
 def make_square(title: str, board: str, row: Row | None) -> Square:
     """Return the state of a cell, as a colour and a word."""
-    where = f"{title} on {board}"
+    cell = f"{title} on {board}"
     if row is None:
-        return Square(title, board, "not run", "·", f"{where}: not run")
+        return Square(title, board, "not run", "·", f"{cell}: not run")
     if row.missing:
         return Square(
             title,
             board,
             "running",
             f"{row.seed_count}/{row.seed_count + row.missing}",
-            f"{where}: {row.missing} not yet trained",
+            f"{cell}: {row.missing} not yet trained",
         )
     if not row.seed_count:
-        return Square(title, board, "failed", "failed", f"{where}: {row.failed} failed")
+        return Square(title, board, "failed", "failed", f"{cell}: {row.failed} failed")
     if row.diverged == row.seed_count:
-        return Square(title, board, "diverged", "div.", f"{where}: all {row.seed_count} seeds diverged")
+        return Square(title, board, "diverged", "div.", f"{cell}: all {row.seed_count} seeds diverged")
     return Square(
         title,
         board,
         "few seeds" if row.provisional else "done",
         str(row.seed_count),
-        f"{where}: {row.seed_count} seeds",
+        f"{cell}: {row.seed_count} seeds",
     )
 
 
 def sweep_file(model: str, task: str, variant: str) -> str:
     """Return a sweep file that runs a model on a board by its published recipe."""
     name = "-".join(filter(None, (model, task, variant.replace("=", "")))).replace(" ", "-")
-    where = [f'task = "{task}"', *([f'variant = "{variant}"'] if variant else [])]
-    return "\n".join([f'name = "{name}"', *where, f'models = ["{model}"]', "trials = 20", f"retrain = {ENOUGH}"])
+    board_lines = [f'task = "{task}"', *([f'variant = "{variant}"'] if variant else [])]
+    return "\n".join([f'name = "{name}"', *board_lines, f'models = ["{model}"]', "trials = 20", f"retrain = {ENOUGH}"])
 
 
 page_frame.draw_page("Coverage", draw)

@@ -35,10 +35,10 @@ def draw(url: str) -> None:
     pickers, corner = page_frame.draw_head()
     model = state.draw_choice("Model", "model", models, titles.__getitem__, pickers)
     others = [name for name in (*BASELINES, *models) if name in models and name != model]
-    mine = [row for row in rows if row.model == model]
-    about = next((k for k in cached_reads.read_catalogue(url) if (k.kind, k.name) == ("model", model)), None)
+    model_rows = [row for row in rows if row.model == model]
+    entry = next((k for k in cached_reads.read_catalogue(url) if (k.kind, k.name) == ("model", model)), None)
     tables = []
-    drawn: dict[str, Figure | None] = {}
+    figures: dict[str, Figure | None] = {}
     if others:
         against = state.draw_choice("Against", "against", list(dict.fromkeys(others)), titles.__getitem__, pickers)
         try:
@@ -47,14 +47,14 @@ def draw(url: str) -> None:
             st.info(in_streamlit(str(error)))
         else:
             tables = [comparison_table(comparison)]
-            drawn[f"{comparison.a} against {comparison.b}"] = draw_standing(comparison, mine[0].family)
+            figures[f"{comparison.a} against {comparison.b}"] = draw_standing(comparison, model_rows[0].family)
     st.subheader("Its rows", anchor=False)
-    draw_rows([row for row in mine if row.current] or mine)
-    drawn[f"{titles[model]}, settings"] = draw_searches(url, model, sorted({row.task for row in mine}))
+    draw_rows([row for row in model_rows if row.current] or model_rows)
+    figures[f"{titles[model]}, settings"] = draw_searches(url, model, sorted({row.task for row in model_rows}))
     with corner:
-        page_frame.draw_share_menu(titles[model], tables, drawn)
-    if about:
-        draw_description(about)
+        page_frame.draw_share_menu(titles[model], tables, figures)
+    if entry:
+        draw_description(entry)
 
 
 def draw_rows(rows: Sequence[Row]) -> None:
@@ -114,9 +114,9 @@ def draw_searches(url: str, model: str, tasks: list[str]) -> Figure | None:
     )
 
 
-def draw_description(about: CatalogueEntry) -> None:
+def draw_description(entry: CatalogueEntry) -> None:
     """Draw the model's equation, source, parameters and options."""
-    facts = about.facts
+    facts = entry.facts
     st.subheader("What it is", anchor=False)
     st.caption(in_streamlit(str(facts.get("source", ""))))
     st.code(str(facts.get("equation", "")), language=None, wrap_lines=True)

@@ -1,4 +1,4 @@
-"""Home: what this is, which boards separate models, which model is best on each, and all models by all boards."""
+"""Overview: introduction, which boards separate models, the best model of each, and all models by all boards."""
 
 from __future__ import annotations
 
@@ -43,11 +43,12 @@ def draw(url: str) -> None:
     parts = overviews(rows)
     body, corner = page_frame.draw_head(1000)
     body.markdown(ABOUT)
-    ran = sum(row.seed_count for row in rows if row.kind == "reproduced")
+    retraining_count = sum(row.seed_count for row in rows if row.kind == "reproduced")
     models = {row.model for row in rows if row.kind == "reproduced"}
-    places = f"{len(boards)} board{'s' * (len(boards) != 1)}"
-    words = count_words([word for part in parts for word in part.separations])
-    st.markdown(f"**{len(models)} models on {places}, {ran:,} retrainings.** {in_streamlit(words)}")
+    board_count = f"{len(boards)} board{'s' * (len(boards) != 1)}"
+    separation_text = count_words([word for part in parts for word in part.separations])
+    totals = f"{len(models)} models on {board_count}, {retraining_count:,} retrainings"
+    st.markdown(f"**{totals}.** {in_streamlit(separation_text)}")
     figures = {}
     for k, part in enumerate(parts):
         figures[f"models by boards {k + 1}"] = page_frame.draw_figure(partial(heat_map, part), f"heat {k}")
@@ -65,19 +66,21 @@ def draw_boards(boards: Sequence[Sequence[Row]]) -> None:
     """Draw one line per board: whether it separates, its best row, and how certain that is."""
     lines: list[list[str | Link]] = []
     for rows in boards:
-        best, of = answer(rows), rows[0]
+        board_answer, first_row = answer(rows), rows[0]
         lines.append([
-            Link(of.board, "task", {"task": of.task, "variant": of.variant}),
-            SEPARATES[best.separation.word],
-            Link(best.first, "row", {"row": best.leaders[0].config[:SHORT]}) if best.leaders else DASH,
-            marked_median(best.leaders[0]) if best.leaders else DASH,
-            best.sure,
+            Link(first_row.board, "task", {"task": first_row.task, "variant": first_row.variant}),
+            SEPARATES[board_answer.separation.word],
+            Link(board_answer.first, "row", {"row": board_answer.leaders[0].config[:SHORT]})
+            if board_answer.leaders
+            else DASH,
+            marked_median(board_answer.leaders[0]) if board_answer.leaders else DASH,
+            board_answer.sure,
         ])  # fmt: skip
     draw_link_table(BOARDS, lines, "The best network of each board")
 
 
 def draw_models(url: str, part: Overview, k: int) -> None:
-    """Draw one line per model over the boards of an overview: score, mean rank and, folded, its medians."""
+    """Draw one line per model of an overview: score and mean rank, and its medians in a folded section."""
     if len(part.tasks) < 2:
         return
     st.subheader(in_streamlit(f"Models on {len(part.tasks)} boards"), anchor=False)
@@ -93,7 +96,7 @@ def draw_models(url: str, part: Overview, k: int) -> None:
     ]
     head = ("model", "mean rank", "score", "boards")
     draw_link_table(head, lines, f"Models over {len(part.tasks)} boards")
-    draw_told_apart(cached_reads.read_diagrams(url)[k])
+    draw_critical_difference(cached_reads.read_diagrams(url)[k])
     with st.expander("Medians on each board"):
         draw_medians(part)
     st.caption(in_streamlit(OVERALL))
@@ -111,12 +114,13 @@ def draw_medians(part: Overview) -> None:
 def _linked_cells(line: ModelLine, texts: Sequence[str]) -> list[str | Link]:
     """Return the cells of one model, each a link to its row."""
     cells = zip(line.cells, texts[AHEAD:], strict=True)
-    of_rows = [Link(text, "row", {"row": row.config[:SHORT]}) if row else text for row, text in cells]
-    return [Link(line.title, "model", {"model": line.model}), *of_rows]
+    row_links = [Link(text, "row", {"row": row.config[:SHORT]}) if row else text for row, text in cells]
+    return [Link(line.title, "model", {"model": line.model}), *row_links]
 
 
-def draw_told_apart(drawing: Diagram | None) -> None:
-    """Draw the critical-difference figure if its tests can distinguish models; else say why there is none."""
+def draw_critical_difference(drawing: Diagram | None) -> None:
+    """Draw the critical-difference figure if its tests can distinguish models; otherwise the reason why there is
+    none."""
     if drawing is None:
         return
     if drawing.limits:

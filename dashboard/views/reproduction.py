@@ -31,33 +31,33 @@ def draw(url: str) -> None:
         raise ConfigError(
             "No row can be compared with a published number yet. Sweeps of the papers' tasks are in infra/sweeps."
         )
-    given = {number["verdict"] for _, number in pairs}
+    verdicts = {number["verdict"] for _, number in pairs}
     pickers, corner = page_frame.draw_head()
     boards = sorted({row.board for row, _ in pairs})
     chosen = state.draw_choices("Boards", "boards", boards, container=pickers)
-    words = state.draw_choices("Verdict", "verdict", [w for w in VERDICTS if w in given], container=pickers)
-    kept = [
+    words = state.draw_choices("Verdict", "verdict", [w for w in VERDICTS if w in verdicts], container=pickers)
+    shown = [
         (row, number)
         for row, number in pairs
         if (not chosen or row.board in chosen) and (not words or number["verdict"] in words)
     ]
-    lines = [table_line(row, number) for row, number in kept]
+    lines = [table_line(row, number) for row, number in shown]
     table = of_texts("Published numbers and ours", HEAD, lines)
     st.markdown(in_streamlit(verdict_share(row for row, _ in pairs)))
-    drawn = [
+    shown_ratios = [
         Ratio(f"{row.label}, {row.board}", float(n["ratio"]), n["ratio_low"], n["ratio_high"],
               family_colour(row.family), f"{row.label} on {row.board}: {judged(n)}")
-        for row, n in kept if n["ratio"]
+        for row, n in shown if n["ratio"]
     ]  # fmt: skip
-    made = None
-    if drawn:
-        margin = kept[0][0].margin
-        said_of = "our error over the printed one: left of 1 is better"
-        made = page_frame.draw_figure(lambda: ratios(drawn, said_of, margin), "ratios")
+    figure = None
+    if shown_ratios:
+        margin = shown[0][0].margin
+        caption = "our error over the printed one: left of 1 is better"
+        figure = page_frame.draw_figure(lambda: ratios(shown_ratios, caption, margin), "ratios")
     with corner:
-        page_frame.draw_share_menu("Reproduction", [table], {"Reproduction": made})
+        page_frame.draw_share_menu("Reproduction", [table], {"Reproduction": figure})
     with st.container(height=TABLE, border=False, key="printed"):
-        draw_link_table(HEAD, [_linked(row, line) for (row, _), line in zip(kept, lines, strict=True)], table.title)
+        draw_link_table(HEAD, [_linked(row, line) for (row, _), line in zip(shown, lines, strict=True)], table.title)
 
 
 def table_line(row: Row, number: Mapping[str, Any]) -> tuple[str, ...]:

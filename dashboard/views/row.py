@@ -1,4 +1,4 @@
-"""One row: its seeds, curves, settings, environments, and the command that trains it again."""
+"""One row: its seeds, curves, settings, environments, and the command that retrains it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from longwave.platform.render import board as as_text
 from longwave.platform.render.harmless import in_streamlit
 
 SEEN, MOST_SEEN = "rows seen", 5
-"""Session key of the rows last seen, the latest first; and how many are remembered."""
+"""Session key of the rows last viewed, the latest first, and how many are remembered."""
 
 
 def draw(url: str) -> None:
@@ -30,9 +30,9 @@ def draw(url: str) -> None:
         draw_offers(url)
         return
     row = cached_reads.find_row(url, name)
-    seen = [key for key in st.session_state.get(SEEN, ()) if key != row.key]
-    st.session_state[SEEN] = [row.key, *seen][:MOST_SEEN]
-    board = [other for other in cached_reads.read_board_rows(url, row.task) if other.variant == row.variant]
+    earlier = [key for key in st.session_state.get(SEEN, ()) if key != row.key]
+    st.session_state[SEEN] = [row.key, *earlier][:MOST_SEEN]
+    board_rows = [r for r in cached_reads.read_board_rows(url, row.task) if r.variant == row.variant]
     body, corner = page_frame.draw_head(1000)
     body.subheader(in_streamlit(f"{row.label} on {row.board}: {median(row)}"), anchor=False)
     bar = st.container(horizontal=True)
@@ -49,15 +49,15 @@ def draw(url: str) -> None:
     st.code(row.command, language=None)
     bar = st.container(horizontal=True, vertical_alignment="bottom")
     stars.draw_star(row, bar)
-    state.draw_text_field("Note", "note", bar, "is kept in the link to this page")
+    state.draw_text_field("Note", "note", bar, "saved in the link to this page")
     trials = sorted(cached_reads.read_trials(url, tuple(row.trials)), key=lambda trial: trial.config.seed)
     left, right = st.columns([5, 3], gap="large")
     with left:
-        drawn = {"learning curves": seed_curves(url, row, trials)}
+        figures = {"learning curves": seed_curves(url, row, trials)}
         draw_retrainings(trials)
         draw_published(row)
-        drawn["medians"] = page_frame.draw_figure(
-            lambda: forest(board, table_frames.row_labels(board), row.goal == "min"), "forest"
+        figures["medians"] = page_frame.draw_figure(
+            lambda: forest(board_rows, table_frames.row_labels(board_rows), row.goal == "min"), "forest"
         )
     with right:
         st.markdown("**Configuration**")
@@ -66,20 +66,20 @@ def draw(url: str) -> None:
         st.table(table_frames.choice_frame(row), border="horizontal", hide_index=True, hide_header=True)
         draw_provenance(row)
     with corner:
-        page_frame.draw_share_menu(f"{row.label} on {row.board}", [as_text.board_table([row])], drawn)
+        page_frame.draw_share_menu(f"{row.label} on {row.board}", [as_text.board_table([row])], figures)
 
 
 def draw_offers(url: str) -> None:
-    """Draw a choice of rows: those last seen, and the best of each board."""
+    """Draw a choice of rows: those last viewed, and the best of each board."""
     boards: dict[str, list[Row]] = {}
     for row in cached_reads.read_board_rows(url):
         boards.setdefault(row.board, []).append(row)
-    known = {row.key: row for rows in boards.values() for row in rows}
-    seen = [known[key] for key in st.session_state.get(SEEN, ()) if key in known]
+    row_by_key = {row.key: row for rows in boards.values() for row in rows}
+    seen = [row_by_key[key] for key in st.session_state.get(SEEN, ()) if key in row_by_key]
     best = [row for rows in boards.values() for row in answer(rows).leaders[:1]]
     if not best and not seen:
         raise ConfigError("No row is ranked yet. Rows appear here once retrainings have ended.")
-    for title, rows in (("Last seen", seen), ("Best of each board", best)):
+    for title, rows in (("Last viewed", seen), ("Best of each board", best)):
         if rows:
             st.subheader(title, anchor=False)
             lines: list[list[str | Link]] = [
@@ -101,13 +101,13 @@ def seed_curves(url: str, row: Row, trials: Sequence[Trial]) -> Figure | None:
 
 
 def draw_retrainings(trials: Sequence[Trial]) -> None:
-    """Draw how each retraining ended."""
+    """Draw the table of retrainings."""
     st.markdown("**Retrainings**")
-    number = st.column_config.NumberColumn
+    number_column = st.column_config.NumberColumn
     formats = {"seed": "%d", "valid": "%.4g", "test": "%.4g", "seconds": "%.1f"}
-    shapes = {key: number(key, format=format) for key, format in formats.items()}
-    frame_ = table_frames.seeds_frame(trials)
-    st.dataframe(frame_, key="seeds", hide_index=True, placeholder="—", column_config=shapes, height="content")
+    columns = {key: number_column(key, format=format) for key, format in formats.items()}
+    frame = table_frames.seeds_frame(trials)
+    st.dataframe(frame, key="seeds", hide_index=True, placeholder="—", column_config=columns, height="content")
 
 
 def draw_published(row: Row) -> None:
@@ -122,10 +122,13 @@ def draw_published(row: Row) -> None:
 def draw_provenance(row: Row) -> None:
     """Draw where the row's retrainings ran."""
     st.markdown("**Provenance**")
-    known = [facts for facts in row.environments if facts]
-    if known:
+    recorded = [facts for facts in row.environments if facts]
+    if recorded:
         st.table(
-            table_frames.provenance_frame(known), border="horizontal", hide_index=True, hide_header=len(known) == 1
+            table_frames.provenance_frame(recorded),
+            border="horizontal",
+            hide_index=True,
+            hide_header=len(recorded) == 1,
         )
     else:
         st.caption("No finished retraining recorded its environment.")

@@ -38,7 +38,7 @@ STATES = {
 """Heading and meaning of each state, by its name in the store."""
 MOST = 64
 """Largest number of trials in training with a curve."""
-LEAST = 5
+REDRAW_SECONDS = 5
 """Seconds between two redraws."""
 
 
@@ -53,17 +53,17 @@ def draw(url: str) -> None:
     st.markdown(f"**{in_streamlit(status_line(status))}**")
     if status.expected:
         st.progress(min(1.0, status.epochs / status.expected), text="Epochs of all trials")
-    state.draw_text_field("Note", "note", hint="is kept in the link to this page")
+    state.draw_text_field("Note", "note", hint="saved in the link to this page")
     tables = [draw_counts(status)]
     draw_drivers(status)
     draw_packs(url, name, status)
     trials = cached_reads.read_trials_of_sweep(url, name)
-    growing = draw_running_trials(url, trials)
+    running_figures = draw_running_trials(url, trials)
     draw_failures(status)
     draw_commands(status)
-    drawn = {**growing, **(search_view.draw_search(url, name, trials) if trials else {})}
+    figures = {**running_figures, **(search_view.draw_search(url, name, trials) if trials else {})}
     with corner:
-        page_frame.draw_share_menu(f"Sweep {name}", tables, drawn)
+        page_frame.draw_share_menu(f"Sweep {name}", tables, figures)
 
 
 def draw_counts(status: SweepStatus) -> Table:
@@ -72,8 +72,8 @@ def draw_counts(status: SweepStatus) -> Table:
     for key, (heading, meaning) in STATES.items():
         row.metric(heading, status.counts.get(key, 0), border=True, help=meaning, width=112)
     labels = [status.name, *status.cells] if len(status.cells) > 1 else [status.name]
-    tallies = zip(labels, [status.counts, *status.cells.values()], strict=False)
-    lines = [(label, *(str(tally.get(key, 0)) for key in STATES)) for label, tally in tallies]
+    counts_by_label = zip(labels, [status.counts, *status.cells.values()], strict=False)
+    lines = [(label, *(str(label_counts.get(key, 0)) for key in STATES)) for label, label_counts in counts_by_label]
     table = of_texts(f"Sweep {status.name}", ("cell", *(heading for heading, _ in STATES.values())), lines)
     if len(lines) > 1:
         shown = pd.DataFrame(table.lines[1:], columns=list(table.columns))
@@ -82,13 +82,13 @@ def draw_counts(status: SweepStatus) -> Table:
 
 
 def draw_drivers(status: SweepStatus) -> None:
-    """Draw its driver with the last heartbeat, and its elapsed and expected time."""
+    """Draw the sweep's drivers, each with its uptime and last heartbeat, and what the sweep has cost so far."""
     for driver in status.drivers:
-        seen = f"last heartbeat {duration_text(driver.silent) or '0 s'} ago"
-        words = f"runs since {duration_text(driver.seconds)}" if driver.alive else "is gone"
+        heartbeat = f"last heartbeat {duration_text(driver.silent) or '0 s'} ago"
+        uptime = f"running for {duration_text(driver.seconds) or '0 s'}" if driver.alive else "no longer running"
         note = f": {driver.note}" if driver.note else ""
-        show = st.warning if driver.alive and driver.note.startswith(STALLED) else st.caption
-        show(in_streamlit(f"process {driver.process} on {driver.host} {words}, {seen}{note}"))
+        draw_line = st.warning if driver.alive and driver.note.startswith(STALLED) else st.caption
+        draw_line(in_streamlit(f"process {driver.process} on {driver.host}: {uptime}, {heartbeat}{note}"))
     if status.spent.used:
         st.caption(in_streamlit("; ".join(cost_lines(status.spent, {})) + "."))
 
@@ -107,7 +107,7 @@ def draw_packs(url: str, name: str, status: SweepStatus) -> None:
             "left": duration_text(pack.left) or "not known yet",
             "last epoch": f"{duration_text(pack.silent)} ago",
             "devices": kinds.get(pack.owner, ""),
-            "driver": hosts.get(pack.owner, "gone"),
+            "driver": hosts.get(pack.owner, "none"),
         }
         for pack in cached_reads.read_running_packs(url, name)
     ]
@@ -122,19 +122,19 @@ def draw_packs(url: str, name: str, status: SweepStatus) -> None:
 
 
 def draw_running_trials(url: str, trials: Sequence[Trial]) -> dict[str, Figure | None]:
-    """Draw the learning curves of the trials in training, of the task with most of them; return the figure by name."""
+    """Draw the learning curves of the task with the most trials in training; return the figure by name."""
     by_task: dict[tuple[str, str], list[Trial]] = {}
     for trial in trials:
         if trial.status == "running":
             by_task.setdefault((trial.config.task, trial.config.variant), []).append(trial)
     if not by_task:
         return {}
-    mine = max(by_task.values(), key=len)[:MOST]
-    about = mine[0].about
-    points = cached_reads.read_growing_curves(url, tuple(trial.config.id for trial in mine))
+    task_trials = max(by_task.values(), key=len)[:MOST]
+    about = task_trials[0].about
+    points = cached_reads.read_growing_curves(url, tuple(trial.config.id for trial in task_trials))
     st.markdown(f"**In training on {in_streamlit(about.task)}**")
-    made = partial(running_curves, mine, points, f"validation {about.metric}", about.goal == "min")
-    return {"in training": page_frame.draw_figure(made, "growing", "No epoch has ended yet.")}
+    make = partial(running_curves, task_trials, points, f"validation {about.metric}", about.goal == "min")
+    return {"in training": page_frame.draw_figure(make, "growing", "No epoch has ended yet.")}
 
 
 def draw_failures(status: SweepStatus) -> None:
@@ -143,14 +143,19 @@ def draw_failures(status: SweepStatus) -> None:
         st.markdown("**Failures**")
         lines = sorted(status.failures.items(), key=lambda item: -item[1])
         shown = pd.DataFrame(lines, columns=["why", "trials"])
-        wide = {"why": st.column_config.Column("why", width="large")}
+        column_types = {"why": st.column_config.Column("why", width="large")}
         st.dataframe(
-            shown, hide_index=True, height="content", key="failures", column_config=wide, alt="Why trials failed"
+            shown,
+            hide_index=True,
+            height="content",
+            key="failures",
+            column_config=column_types,
+            alt="Why trials failed",
         )
 
 
 def draw_commands(status: SweepStatus) -> None:
-    """Draw the commands that control it now."""
+    """Draw the commands that control the sweep in its current state."""
     verbs = [*STEER.get(status.state, ()), *(["retry"] if status.failures else [])]
     if verbs:
         bar = st.container(horizontal=True)
@@ -158,4 +163,4 @@ def draw_commands(status: SweepStatus) -> None:
             bar.code(f"longwave sweep {verb} {status.name}", language=None, width="content")
 
 
-page_frame.draw_page("Sweep", draw, LEAST)
+page_frame.draw_page("Sweep", draw, REDRAW_SECONDS)

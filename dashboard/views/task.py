@@ -39,46 +39,46 @@ def draw(url: str) -> None:
         raise ConfigError("The store holds no retrainings yet. They appear once a sweep has retrained its winners.")
     pickers, corner = page_frame.draw_head()
     task = state.draw_choice("Task", "task", tasks, cached_reads.task_title(url), pickers)
-    everything = cached_reads.read_board_rows(url, task)
-    variants = table_frames.list_variants(everything)
+    task_rows = cached_reads.read_board_rows(url, task)
+    variants = table_frames.list_variants(task_rows)
     variant = variants[0]
     if len(variants) > 1:
         variant = state.draw_choice("Variant", "variant", variants, container=pickers)
     with st.expander("Pool, filters and order"):
-        wanted = filters.draw_pool_filter([row for row in everything if row.variant == variant])
-        rows = [row for row in cached_reads.read_board_rows(url, task, wanted) if row.variant == variant]
-        left = filters.draw_row_filters(rows)
+        pool = filters.draw_pool_filter([row for row in task_rows if row.variant == variant])
+        rows = [row for row in cached_reads.read_board_rows(url, task, pool) if row.variant == variant]
+        filtered = filters.draw_row_filters(rows)
         shown = filters.draw_column_choice()
         bar = st.container(horizontal=True, vertical_alignment="bottom")
-        ours = filters.draw_sort_order([row for row in left if row.kind == "reproduced"], bar)
-        printed = state.draw_switch("Published numbers", "published", True, bar)
-    ours = stars.pinned_first(ours, [row for row in rows if row.kind == "reproduced"])
+        reproduced = filters.draw_sort_order([row for row in filtered if row.kind == "reproduced"], bar)
+        with_published = state.draw_switch("Published numbers", "published", True, bar)
+    reproduced = stars.pinned_first(reproduced, [row for row in rows if row.kind == "reproduced"])
     draw_about(url, task, variant)
-    if not ours:
+    if not reproduced:
         raise ConfigError("No row matches these filters. Remove one of them.")
     st.markdown(f"**{in_streamlit(answer(rows).sentence)}**")
     draw_baselines(rows)
     st.caption(
-        f"{len(ours)} of {sum(row.kind == 'reproduced' for row in everything if row.variant == variant)} rows "
+        f"{len(reproduced)} of {sum(row.kind == 'reproduced' for row in task_rows if row.variant == variant)} rows "
         "that were trained here" + filters.describe_filters()
     )
-    made = view_board(ours, shown, [row for row in ours if stars.is_pinned(row)])
+    view = view_board(reproduced, shown, [row for row in reproduced if stars.is_pinned(row)])
     if state.address_list("select"):
         left_side, right_side = st.columns([3, 2], gap="medium")
         with left_side:
-            chosen = draw_board(made)
+            chosen = draw_board(view)
         with right_side:
             draw_detail(url, chosen)
     else:
-        draw_board(made)
+        draw_board(view)
         st.caption("Select a row to see its seeds and curves beside the table; select two or more to compare them.")
-    others = [row for row in left if row.trivial or (printed and row.kind == "published")]
-    figures = board_figures.board_figures(url, [*ours, *others], everything, printed)
+    others = [row for row in filtered if row.trivial or (with_published and row.kind == "published")]
+    figures = board_figures.board_figures(url, [*reproduced, *others], task_rows, with_published)
     draw_references(others)
     st.caption(table_frames.ranked_how(rows[0], {"best"}))
     with corner:
         tables = [
-            export_menu.board_as_table(made, wanted),
+            export_menu.board_as_table(view, pool),
             *([export_menu.references_as_table(others)] if others else []),
         ]
         page_frame.draw_share_menu(rows[0].board, tables, figures)
@@ -86,8 +86,8 @@ def draw(url: str) -> None:
 
 def draw_about(url: str, task: str, variant: str) -> None:
     """Draw what the task tests, the length of its sequences, and the chance level."""
-    known = [k for k in cached_reads.read_catalogue(url) if k.kind == "task" and k.name == task]
-    facts = next((k.facts for k in known if k.variant == variant), None)
+    entries = [k for k in cached_reads.read_catalogue(url) if k.kind == "task" and k.name == task]
+    facts = next((k.facts for k in entries if k.variant == variant), None)
     if not facts:
         return
     length = facts.get("length")
@@ -109,7 +109,7 @@ def draw_baselines(rows: Sequence[Row]) -> None:
 
 
 def draw_detail(url: str, chosen: Sequence[Row]) -> None:
-    """Draw the last selected row: its number, its curves and its command; and links for all selected rows."""
+    """Draw the score, curves and command of the last selected row, and links for all selected rows."""
     if not chosen:
         return
     row = chosen[-1]

@@ -203,15 +203,15 @@ def test_the_theme_of_a_link_is_asked_of_the_browser_and_taken_along(url: str, v
     assert not any("theme" in link.proto.query_string for link in plain.get("page_link"))
 
 
-def test_pages_look_the_more_seldom_the_more_are_open_and_the_longer_a_look_takes() -> None:
-    looks = refresh_rate.RefreshRate()
-    assert looks.every() == refresh_rate.LEAST
-    looks.note_look("a", 0.2)
-    assert looks.every() == refresh_rate.LEAST and looks.every(5) == 5
+def test_pages_redraw_less_often_with_more_open_pages_and_slower_reads() -> None:
+    rate = refresh_rate.RefreshRate()
+    assert rate.every() == refresh_rate.SHORTEST
+    rate.note_draw("a", 0.2)
+    assert rate.every() == refresh_rate.SHORTEST and rate.every(5) == 5
     for k in range(40):
-        looks.note_look(f"v{k}", 0.2)
+        rate.note_draw(f"v{k}", 0.2)
     # 41 visitors of 0.2 s each are 8.2 s of work: a quarter of a core does that in 33 s.
-    assert looks.every() == 40 and looks.every(5) == 40
+    assert rate.every() == 40 and rate.every(5) == 40
     for _ in range(50):
-        looks.note_look("a", 100.0)
-    assert looks.every() == refresh_rate.MOST
+        rate.note_draw("a", 100.0)
+    assert rate.every() == refresh_rate.LONGEST

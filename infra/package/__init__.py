@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     __version__: str
 
 PARTS = ("dashboard", "files", "models", "platform", "tasks")
-DOORS = {
+FUNCTIONS = {
     "board": "boards",
     "check": "checking",
     "compare": "boards",
@@ -49,8 +49,8 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> object:
         if name in PARTS:
             return importlib.import_module(f"longwave.{name}")
-        if name in DOORS:
-            return getattr(importlib.import_module(f"longwave.platform.api.{DOORS[name]}"), name)
+        if name in FUNCTIONS:
+            return getattr(importlib.import_module(f"longwave.platform.api.{FUNCTIONS[name]}"), name)
         if name == "__version__":
             from importlib import metadata
 
@@ -60,11 +60,11 @@ if not TYPE_CHECKING:
 
             if name in modules():
                 return modules()[name]
-        known = ", ".join([*DOORS, *PARTS])
+        known = ", ".join([*FUNCTIONS, *PARTS])
         raise AttributeError(f"longwave has no attribute {name!r}; it has the layers of dir(longwave), and {known}.")
 
 
 def __dir__() -> list[str]:
     stubs = (Path(folder) / "platform/api/layers.pyi" for folder in __path__)  # noqa: F405
     text = next(file.read_text(encoding="utf-8") for file in stubs if file.exists())
-    return [*PARTS, *DOORS, *re.findall(r"^class (\w+)", text, re.MULTILINE), "__version__"]
+    return [*PARTS, *FUNCTIONS, *re.findall(r"^class (\w+)", text, re.MULTILINE), "__version__"]

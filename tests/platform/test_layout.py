@@ -214,6 +214,8 @@ def test_package_citation_changelog_and_images_say_one_version() -> None:
 def test_static_tools_see_the_installed_tree() -> None:
     for name in FOLDERS:
         assert (ROOT / "infra/typing/longwave" / name).resolve() == ROOT / name
+    for name in ("__init__.py", "files.py"):
+        assert (ROOT / "infra/typing/longwave" / name).resolve() == ROOT / "infra/package" / name
 
 
 def test_the_lock_file_has_hashes_and_no_addresses() -> None:

@@ -26,7 +26,7 @@ print(json.dumps({
     "own": lw.platform is not platform and lw.platform.__name__,
     "files": [lw.__file__, *lw.platform.__path__, lw.models.__file__, lw.tasks.__file__, lw.files.__file__],
     "parts": [name for name in lw.PARTS if getattr(lw, name).__name__ != "longwave." + name],
-    "listed": {*lw.PARTS, *lw.DOORS, "LEM", "__version__"} <= set(dir(lw)),
+    "listed": {*lw.PARTS, *lw.FUNCTIONS, "LEM", "__version__"} <= set(dir(lw)),
     "version": lw.__version__,
 }))
 """

@@ -31,12 +31,12 @@ class Finding:
     detail: str
 
 
-def collect_findings(store: str | None, say: Callable[[str], None] = lambda subject: None) -> list[Finding]:
+def collect_findings(store: str | None, show_progress: Callable[[str], None] = lambda subject: None) -> list[Finding]:
     """Return the findings in display order. Nothing is changed, except that a temporary file is created.
 
     Args:
         store: URL of the store; by default this user's.
-        say: Called with the name of each check.
+        show_progress: Called with the name of each check.
     """
     checks = {
         "packages": _check_packages,
@@ -51,11 +51,11 @@ def collect_findings(store: str | None, say: Callable[[str], None] = lambda subj
     store_result = _start("store", lambda: _check_store(store))  # first, because a server may take seconds to answer
     findings = list[Finding]()
     for subject, check in checks.items():
-        say(f"Checking {subject}")
+        show_progress(f"Checking {subject}")
         findings += _result_by(
             end, subject, _start(subject, partial(lambda subject, check: [_look(subject, check)], subject, check))
         )
-    say("Checking store")
+    show_progress("Checking store")
     return [*findings, *_result_by(end, "store", store_result)]
 
 

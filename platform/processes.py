@@ -1,4 +1,4 @@
-"""Processes of this machine: told from strangers that were given the same number later, and what ours write."""
+"""Processes of this machine: identified safely although ids are reused; events that ours write."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from typing import Any
 import psutil
 
 Births = dict[str, float]
-"""Processes: when each was created, in Unix seconds, by its id."""
+"""Creation times of processes, in Unix seconds, by process id."""
 WriteEvent = Callable[[dict[str, Any]], None]
-"""Writes an event to the process that started this one."""
+"""Writes an event to the parent process."""
 PROC, MACHINE_ID = Path("/proc"), Path("/etc/machine-id")
-"""Where Linux says what runs, and the number that a machine was given when its system was installed."""
+"""Linux's process information, and the machine's id since its installation."""
 CLOSE = 1.0
-"""Seconds by which two readings of a birth may differ: the system derives it from its clock, which may be set."""
+"""Allowed difference of two readings of a creation time, in seconds: it depends on the clock, which may be adjusted."""
 
 
 def birth_times(processes: Iterable[psutil.Process]) -> Births:
-    """Return processes so that they can be told from strangers later."""
+    """Return the creation times of processes, by which they can be identified later."""
     births: Births = {}
     for process in processes:
         try:
@@ -34,38 +34,36 @@ def birth_times(processes: Iterable[psutil.Process]) -> Births:
 
 
 def living_processes(processes: Births) -> list[psutil.Process]:
-    """Return those of the processes that live, and no stranger that has the id of one that ended."""
-    living = []
+    """Return the processes that are still alive, without unrelated ones that reuse an id."""
+    alive = []
     for pid, created in processes.items():
         try:
             process = psutil.Process(int(pid))
             if abs(process.create_time() - created) < CLOSE and process.status() != psutil.STATUS_ZOMBIE:
-                living.append(process)
+                alive.append(process)
         except psutil.NoSuchProcess:
             continue
-    return living
+    return alive
 
 
 def machine_identity() -> str:
-    """Return what no other boot, machine or process namespace has, as a digest; empty where the system does not say.
-
-    A host's name is none: two machines, or two containers, may share it.
+    """Return a digest that is unique to this boot, machine and process namespace; empty if the system does not support
+    it. A host name is not enough, because machines or containers may share it.
     """
     try:
-        if int(os.readlink(PROC / "self")) != os.getpid():  # /proc is that of another namespace
+        if int(os.readlink(PROC / "self")) != os.getpid():  # /proc belongs to another namespace
             return ""
         boot = (PROC / "sys/kernel/random/boot_id").read_text().strip()
-        space = (PROC / "self/ns/pid").stat().st_ino
+        namespace = (PROC / "self/ns/pid").stat().st_ino
     except OSError:
         return ""
     machine = MACHINE_ID.read_text().strip() if MACHINE_ID.is_file() else ""
-    return hashlib.sha256(f"{boot}/{machine}/{space}".encode()).hexdigest()[:32]
+    return hashlib.sha256(f"{boot}/{machine}/{namespace}".encode()).hexdigest()[:32]
 
 
 def start_ticks(process: int) -> int:
-    """Return when a process was started, in clock ticks since boot; 0 if it does not run.
-
-    ``psutil`` gives it by the system's clock, and so differently once that clock has been set.
+    """Return the start of a process in clock ticks since boot; 0 if it is not running. ``psutil`` uses the system
+    clock, so its value changes when the clock is adjusted.
     """
     try:
         fields = (PROC / f"{process}/stat").read_text(errors="replace").rpartition(")")[2].split()
@@ -76,20 +74,21 @@ def start_ticks(process: int) -> int:
 
 
 def discard_output() -> None:
-    """Let whatever this process prints from now on go nowhere, from Python or not."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
+    """Discard everything that this process prints from now on, also from C code."""
+    null = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
-        os.dup2(nowhere, stream)
-    os.close(nowhere)
+        os.dup2(null, stream)
+    os.close(null)
 
 
 def event_writer() -> WriteEvent:
-    """Return what writes events to standard output, from any thread; all else that is printed goes to the log."""
+    """Return a thread-safe writer of events to standard output; everything else that is printed goes to standard
+    error."""
     out, lock = os.fdopen(os.dup(1), "w", encoding="utf-8"), threading.Lock()
     os.dup2(2, 1)
 
-    def say(event: dict[str, Any]) -> None:
+    def write_event(event: dict[str, Any]) -> None:
         with lock:
             print(json.dumps(event), file=out, flush=True)
 
-    return say
+    return write_event

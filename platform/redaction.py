@@ -1,4 +1,4 @@
-"""Text without passwords: the one place that knows what a secret looks like. What is said or kept goes through it."""
+"""Removal of passwords from texts. Everything that is printed or stored passes through this module."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import Any
 from urllib.parse import unquote
 
 HIDDEN = "***"
-"""What stands where a secret stood."""
+"""Replacement of a secret."""
 SCHEMES = "https?|wss?|ftps?|s3|gs|postgres(?:ql)?|sqlite|mysql|mariadb|mssql|oracle|databricks|file|redis|ray"
 KEYS = r"password|passwd|pwd|passphrase|passfile|token|secret|credentials?|signature|api[_-]?key|access[_-]?key"
 URL = re.compile(rf"[a-z][a-z0-9+.-]{{0,31}}://|(?<![\w+.-])(?:{SCHEMES})(?:\+\w+)?:/*(?=\S)", re.IGNORECASE)
-"""Where a URL starts, also one whose slashes are missing. No scheme is longer, and the search stays linear."""
+"""Matches the start of a URL, even without slashes. The bounded scheme keeps the search linear."""
 NEXT = re.compile(rf"""(?<=[\s"'`(\[<,;])(?:{SCHEMES})(?:\+\w+)?://""", re.IGNORECASE)
-"""Where a further one starts: a password may hold anything, but hardly white space and the name of a scheme."""
+"""Matches the start of a further URL: a password hardly contains white space followed by a scheme."""
 NOBODY = re.compile(r"(?:sqlite|file)(?:\+\w+)?:///", re.IGNORECASE)
-"""Starts of URLs that name a file and never a user."""
+"""Matches the start of URLs of files, which have no user."""
 CLEAN = re.compile(
     r"""(?:\[[0-9a-f:.]*\]|[^\s/:@?#"'`]*)(?::\d*)?(?=$|[\s/?#"'`)\]}>]|[:.,;](?:\s|$))""", re.IGNORECASE
 )
-"""A host, perhaps with a port: what follows ``://`` where there is no user. Anything else may be a password cut off."""
+"""Matches a host with optional port, as after ``://`` without a user. Anything else may be a truncated password."""
 WORD = re.compile(r"""[^\s"'`]++""")
 USER = re.compile(r"(?<![^@:/])[^@:/]*+:(?!/*\*\*\*@)")
-"""Starts of ``user:password@`` without a scheme, in a word."""
+"""Matches the start of ``user:password@`` without a scheme, in a word."""
 VALUE = r"""(?:"(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.|'')*+'?|(?!\*\*\*)[^&]*?(?=&|(?<!\s)\s++[\w.-]++\s*+=|$))"""
 PARAMETER = re.compile(rf"(?<![a-z])((?:ssl)?(?:{KEYS})\s*+=\s*)({VALUE})", re.IGNORECASE | re.DOTALL)
-"""``password=...`` as in a query or in libpq's strings; without quotes a value ends at & or before the next key."""
+"""Matches ``password=...`` in a query or a libpq string; an unquoted value ends at & or before the next key."""
 ENTRY = re.compile(
     rf"""(["'](?:\w+[_-])?(?:{KEYS})["']\s*+:\s*+)("(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?)""", re.IGNORECASE
 )
@@ -39,25 +39,25 @@ IN_CODE = (
     re.compile(rf"""(?<![a-z])((?:{KEYS})\s*+=\s*+)(?!["']\*\*\*["']){QUOTED}""", re.IGNORECASE),
     re.compile(rf"""([?&](?:{KEYS})=)(?!\*\*\*)[^&\s"'`]+""", re.IGNORECASE),
 )
-"""Secrets in a line of code, where ``token = next(tokens)`` is none and ``x[:, 0]@w`` names no user."""
+"""Match secrets in a line of code, but not ``token = next(tokens)`` or ``x[:, 0]@w``."""
 KEY = re.compile(rf"(?:\w+[_-])?(?:{KEYS})", re.IGNORECASE)
-"""Names of entries whose text is a secret whatever it looks like."""
+"""Matches names of entries whose value is always a secret."""
 SHORT = 256
-"""Characters of texts in documents that are looked at once: most stand there many times."""
+"""Maximal length of texts in documents whose result is cached, because most occur many times."""
 LEAST = 3
-"""Characters of a part of a password from which on it is looked for by itself."""
+"""Fewest characters of a part of a password that is removed by itself."""
 
 
 def redacted(text: str, url: str = "") -> str:
     """Return ``text`` without users and passwords of URLs, and without the values of secret parameters.
 
-    What may be a secret counts as one: where a URL was written with an unescaped @, everything before its last @ is
-    left out. What has been redacted stays as it is.
+    Whatever may be a secret counts as one: if a URL contains an unescaped @, everything before its last @ is removed.
+    Redacted texts are not changed again.
 
     Args:
-        text: Anything, such as an error's message or a URL.
-        url: One that the text is about. Parts of its password are left out wherever they stand: libraries that
-            misread a malformed URL complain about such parts.
+        text: Any text, such as an error message or a URL.
+        url: A URL that the text is about. Parts of its password are removed everywhere, because libraries that misread
+            a malformed URL quote such parts.
     """
     for part in _password_parts(url):
         text = text.replace(part, HIDDEN)
@@ -70,12 +70,13 @@ def redacted(text: str, url: str = "") -> str:
 
 @lru_cache(8)
 def redact_code(text: str) -> str:
-    """Return code, or a patch of it, without passwords in URLs and in quotes; all else stays, so that it still runs."""
+    """Return code, or a patch, without passwords in URLs and in quotes; everything else is unchanged, so it still
+    runs."""
     return "\n".join(_redact_line(line) for line in text.split("\n"))
 
 
 def redact_document(document: Any) -> Any:
-    """Return a JSON document without what ``redacted`` leaves out of its texts; mappings and sequences are new ones."""
+    """Return a copy of a JSON document with all its texts ``redacted``."""
     if isinstance(document, str):
         return _redact_short(document) if len(document) <= SHORT else redacted(document)
     if isinstance(document, Mapping):
@@ -87,7 +88,8 @@ def redact_document(document: Any) -> Any:
 
 
 def find_secrets(document: Any, key: str = "") -> Iterator[str]:
-    """Yield the places of a JSON document that ``redact_document`` would change, as ``run.reason``: no text of them."""
+    """Yield the paths in a JSON document that ``redact_document`` would change, such as ``run.reason``, without
+    texts."""
     if isinstance(document, Mapping):
         for name, part in document.items():
             shown = redact_document(name)
@@ -122,7 +124,7 @@ def _redact_line(line: str) -> str:
 
 
 def _hide_in_quotes(match: re.Match[str]) -> str:
-    """Return a match with its value hidden, in the quotes that it stands in."""
+    """Return a match with its value hidden and its quotes kept."""
     value = match[0][len(match[1]) :]
     quote = value[0] if value[0] in "\"'" else ""
     return f"{match[1]}{quote}{HIDDEN}{quote}"
@@ -134,7 +136,7 @@ def _redact_short(text: str) -> str:
 
 
 def _names_secret(name: Any, value: Any) -> bool:
-    """Return whether an entry is a secret by its name."""
+    """Return whether an entry's name marks its value as a secret."""
     return isinstance(name, str) and isinstance(value, str) and value not in ("", HIDDEN) and bool(KEY.fullmatch(name))
 
 
@@ -147,35 +149,35 @@ def _without_user(word: re.Match[str]) -> str:
 
 
 def _split_at_urls(text: str) -> list[str]:
-    """Return the text cut before each URL, these without their users."""
-    pieces, at = [], 0
-    while match := URL.search(text, at):
-        pieces.append(text[at : match.end()])
+    """Return the text split before each URL, with users removed from URLs."""
+    pieces, position = [], 0
+    while match := URL.search(text, position):
+        pieces.append(text[position : match.end()])
         following = NEXT.search(text, match.end())
-        rest = text[match.end() : following.start() if following else len(text)]
-        if following and not _is_url(match[0], rest):  # a password that looks like another URL
-            rest = text[match.end() :]
-        pieces.append(_remove_user(match[0], rest))
-        at = match.end() + len(rest)
-    return [*pieces, text[at:]]
+        remainder = text[match.end() : following.start() if following else len(text)]
+        if following and not _is_url(match[0], remainder):  # a password that looks like another URL
+            remainder = text[match.end() :]
+        pieces.append(_remove_user(match[0], remainder))
+        position = match.end() + len(remainder)
+    return [*pieces, text[position:]]
 
 
-def _is_url(start: str, rest: str) -> bool:
-    return bool("@" in rest or NOBODY.match(start + rest) or CLEAN.match(rest))
+def _is_url(start: str, remainder: str) -> bool:
+    return bool("@" in remainder or NOBODY.match(start + remainder) or CLEAN.match(remainder))
 
 
-def _remove_user(start: str, rest: str) -> str:
-    """Return what follows a URL's ``start`` without the user in it."""
-    if rest.startswith(f"{HIDDEN}@") or rest == HIDDEN or NOBODY.match(start + rest):
-        return rest
-    user, _, host = rest.rpartition("@")
-    if user or rest.startswith("@"):
+def _remove_user(start: str, remainder: str) -> str:
+    """Return the text after a URL's ``start`` without the user in it."""
+    if remainder.startswith(f"{HIDDEN}@") or remainder == HIDDEN or NOBODY.match(start + remainder):
+        return remainder
+    user, _, host = remainder.rpartition("@")
+    if user or remainder.startswith("@"):
         return f"{HIDDEN}@{host}"
-    return rest if CLEAN.match(rest) else HIDDEN
+    return remainder if CLEAN.match(remainder) else HIDDEN
 
 
 def _password_parts(url: str) -> list[str]:
-    """Return the password of a URL, and what is left of it where it is cut at a separator; the longest first."""
+    """Return the password of a URL, and its parts between separators, longest first."""
     start = URL.search(url)
     if not start or NOBODY.match(url, start.start()):
         return []

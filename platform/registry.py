@@ -1,7 +1,7 @@
-"""Find every model, every task and what else is added as a file: one file, one bound name, no list to edit.
+"""Find all models, tasks and other things that are added as files: one file, one bound name, no list to edit.
 
-Models and tasks of plugins have a dash in their names, which no shipped one has: ``my-leaky``. So have the cells of
-torchrecurrent, an optional package that is loaded when one of them, or their family, is asked for.
+Models and tasks of plugins have a dash in their names, unlike shipped ones: ``my-leaky``. So have the cells of
+torchrecurrent, an optional package that is imported when one of them, or their family, is requested.
 """
 
 from __future__ import annotations
@@ -26,54 +26,54 @@ Spec = TypeVar("Spec", ModelSpec, TaskSpec)
 
 
 class Named(Protocol):
-    """What a file binds: it has the file's name."""
+    """The object that a file binds, which has the file's name."""
 
     @property
     def name(self) -> str:
-        """Its key."""
+        """Its registry key."""
 
 
 Bound = TypeVar("Bound", bound=Named)
 
 
 def collect_specs(package: str, bound: str, kind: type[Bound]) -> dict[str, Bound]:
-    """Import every file of ``package`` and return ``{file name: what it binds}``, sorted by name.
+    """Import every file of ``package`` and return ``{file name: bound object}``, sorted by name.
 
     Raises:
         TypeError: A file does not bind ``bound``, or binds one whose name is not the file's name.
-        ImportError: A file does not import. It is not skipped: a missing row is worse than a stop.
+        ImportError: A file cannot be imported. It is not skipped, because an error is better than a missing row.
     """
     folder: Any = importlib.import_module(package)
     specs: dict[str, Bound] = {}
     for info in sorted(pkgutil.iter_modules(folder.__path__), key=lambda i: i.name):
         if info.ispkg:
-            continue  # what the files share
+            continue  # shared code
         spec = getattr(importlib.import_module(f"{package}.{info.name}"), bound, None)
         if not isinstance(spec, kind) or spec.name != info.name:
-            wanted = f"{bound} = {kind.__name__}(name={info.name!r}, ...)"
-            raise TypeError(f"{package.rpartition('.')[2]}/{info.name}.py must bind {wanted}, got {spec!r}.")
+            expected = f"{bound} = {kind.__name__}(name={info.name!r}, ...)"
+            raise TypeError(f"{package.rpartition('.')[2]}/{info.name}.py must bind {expected}, got {spec!r}.")
         specs[info.name] = spec
     return specs
 
 
 @cache
 def shipped_models() -> Mapping[str, ModelSpec]:
-    """Return every model of Longwave's own by name."""
+    """Return all shipped models by name."""
     return collect_specs("longwave.models", "MODEL", ModelSpec)
 
 
 @cache
 def shipped_tasks() -> Mapping[str, TaskSpec]:
-    """Return every task of Longwave's own by name."""
+    """Return all shipped tasks by name."""
     return collect_specs("longwave.tasks", "TASK", TaskSpec)
 
 
 @cache
 def cell_models() -> Mapping[str, ModelSpec]:
-    """Return every cell of torchrecurrent by name: ``torchrecurrent-lem``.
+    """Return all torchrecurrent cells by name: ``torchrecurrent-lem``.
 
     Raises:
-        ConfigError: The package is not installed; the message says how to get it.
+        ConfigError: The package is not installed; the message says how to install it.
     """
     try:
         specs = cell_specs()
@@ -83,19 +83,19 @@ def cell_models() -> Mapping[str, ModelSpec]:
 
 
 def all_models() -> Mapping[str, ModelSpec]:
-    """Return every model by name but the cells of torchrecurrent, those of plugins last.
+    """Return all models by name, except torchrecurrent cells, those of plugins last.
 
     Raises:
-        ConfigError: One of a plugin does not run; the message names its file.
+        ConfigError: A plugin does not run; the message names its file.
     """
     return {**shipped_models(), **{name: get_model(name) for name in plugins_by_name("model")}}
 
 
 def all_tasks() -> Mapping[str, TaskSpec]:
-    """Return every task by name, those of plugins last.
+    """Return all tasks by name, those of plugins last.
 
     Raises:
-        ConfigError: One of a plugin does not run; the message names its file.
+        ConfigError: A plugin does not run; the message names its file.
     """
     return {**shipped_tasks(), **{name: get_task(name) for name in plugins_by_name("task")}}
 
@@ -106,10 +106,10 @@ def get_model(name: str) -> ModelSpec:
     Raises:
         ConfigError: No such model; the message names the nearest ones.
     """
-    known = cell_models() if is_cell(name) else shipped_models()
-    spec = known.get(find_spelling(name, known)) or (plugin_spec("model", name) if is_plugin(name) else None)
+    models = cell_models() if is_cell(name) else shipped_models()
+    spec = models.get(find_spelling(name, models)) or (plugin_spec("model", name) if is_plugin(name) else None)
     if not isinstance(spec, ModelSpec):
-        raise ConfigError(_unknown_name("model", name, known))
+        raise ConfigError(_unknown_name("model", name, models))
     return spec
 
 
@@ -127,20 +127,20 @@ def get_task(name: str) -> TaskSpec:
 
 
 def _unknown_name(kind: PluginKind, name: str, shipped: Collection[str]) -> str:
-    """Return one line about a name that no model, or task, has."""
+    """Return one line on an unknown name of a model or task."""
     listed = f"List all with: longwave {kind}s" + (f" --family {CELLS}" if is_cell(name) else "")
     hint = "If it is your own, give its file: --plugins FILE" if is_plugin(name) else listed
     return did_you_mean(kind, name, [*shipped, *plugins_by_name(kind)], hint)
 
 
-def of_family(known: Mapping[str, Spec], family: str) -> list[Spec]:
-    """Return those of ``known``, all models or all tasks, that are of ``family``, in any case and spelling.
+def of_family(specs: Mapping[str, Spec], family: str) -> list[Spec]:
+    """Return the models or tasks of a family, in any case and spelling.
 
     Raises:
-        ConfigError: None is; the message names the nearest families.
+        ConfigError: No such family; the message names the nearest ones.
     """
-    families = {spec.family for spec in known.values()}
-    specs = [spec for spec in known.values() if spec.family == find_family(family, families)]
-    if not specs:
+    families = {spec.family for spec in specs.values()}
+    members = [spec for spec in specs.values() if spec.family == find_family(family, families)]
+    if not members:
         raise ConfigError(did_you_mean("family", family, families))
-    return specs
+    return members

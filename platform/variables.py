@@ -1,4 +1,4 @@
-"""Numbers that environment variables set: the one place that reads them."""
+"""Durations set by environment variables, which are read only here."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ SECONDS = {
     "LONGWAVE_CHECKPOINT_SECONDS": (60.0, "0 or more"),
     "LONGWAVE_STORE_WAIT": (math.nan, "0 or more"),
 }
-"""Default and range of each; one without a default is NaN where nothing sets it."""
+"""Default and allowed range of each variable; without a default it is NaN unless set."""
 
 
 def read_seconds(name: str) -> float:
-    """Return what a variable of ``SECONDS`` says, or its default where it is not set or empty.
+    """Return the value of a variable of ``SECONDS``, or its default if it is unset or empty.
 
     Raises:
-        ConfigError: It is no such number.
+        ConfigError: The value is not a number in that range.
     """
     default, allowed = SECONDS[name]
     if not (text := os.environ.get(name, "").strip()):
@@ -28,13 +28,13 @@ def read_seconds(name: str) -> float:
         seconds = float(text)
     except ValueError:
         seconds = math.nan
-    least = 0.0 if allowed == "0 or more" else math.ulp(0.0)
-    if not least <= seconds < math.inf:
+    smallest = 0.0 if allowed == "0 or more" else math.ulp(0.0)
+    if not smallest <= seconds < math.inf:
         raise ConfigError(f"{name} is a number of seconds, {allowed}, got {text!r}. Correct it, or: unset {name}")
     return seconds
 
 
 def check_variables() -> None:
-    """Raise ConfigError for the first variable that is no number of its range."""
+    """Raise ConfigError for the first variable whose value is not a number in its range."""
     for name in SECONDS:
         read_seconds(name)

@@ -56,7 +56,7 @@ def load(
         )
         raise ConfigError(f"{message} Delete them, and train again.") from None
     if check and not scores_agree(score := network.score(), trial.run.test if trial.run else None):
-        message = f"{score:.6g} here, {weights.test:.6g} when they were kept"
+        message = f"{score:.6g} here, {weights.test:.6g} when they were saved"
         raise ConfigError(f"The weights of trial {network.trial} score {message}. Load them anyway with check=False.")
     return network
 

@@ -103,8 +103,8 @@ def _parse_size(text: str) -> Size:
 
 
 @environment.flushing_subnormals()
-def run_benchmark(plan: Agenda, say: Callable[[str], None] = lambda _: None) -> KernelReport:
-    """Measure the errors of all lines, then their times; ``say`` is called with the progress.
+def run_benchmark(plan: Agenda, show_progress: Callable[[str], None] = lambda _: None) -> KernelReport:
+    """Measure the errors of all lines, then their times; ``show_progress`` is called before each.
 
     The contenders of a line are timed in turns on one thread, with subnormal numbers flushed as in training. If one
     line fails, the others are still measured.
@@ -118,7 +118,7 @@ def run_benchmark(plan: Agenda, say: Callable[[str], None] = lambda _: None) -> 
         report.notes.append(f"peer: {other.__name__} of {path}")
 
     def attempt(what: str, run: Callable[..., Made], *arguments: Any) -> list[Made]:
-        say(what)
+        show_progress(what)
         try:
             return [run(*arguments)]
         except Exception as error:  # that a kernel fails on this machine is a result too

@@ -74,8 +74,8 @@ def measure_kernels(
     Example: longwave bench kernels --device cpu --cell lem --out kernels.json
     """
     plan = plan_benchmark(device, cell or (), size or (), repeats=repeats, seconds=seconds, peer=peer, compile=compile)
-    with show_waiting("Measuring") as say:
-        report = run_benchmark(plan, say)
+    with show_waiting("Measuring") as show_progress:
+        report = run_benchmark(plan, show_progress)
     if out is not None:
         with atomic_file(out) as partial:
             partial.write_text(

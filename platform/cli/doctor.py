@@ -35,8 +35,8 @@ def examine_installation(
     """
     if repair or to is not None:
         return _repair_store(store, repair, to)
-    with terminal.show_waiting("Checking the installation") as say:
-        findings = collect_findings(store, say)
+    with terminal.show_waiting("Checking the installation") as show_progress:
+        findings = collect_findings(store, show_progress)
     print_findings(findings)
     if any(finding.good is None for finding in findings):
         sys.stdout.flush()

@@ -53,8 +53,10 @@ def block_of(config: TrialConfig) -> str:
     """
     if "block" not in config.options:
         return ""
-    chosen = {name: config.options[name] for name in BLOCK if name in config.options}
-    return " ".join(f"{name}={value}" for name, value in {**chosen, "width": config.width or config.hidden}.items())
+    block_options = {name: config.options[name] for name in BLOCK if name in config.options}
+    return " ".join(
+        f"{name}={value}" for name, value in {**block_options, "width": config.width or config.hidden}.items()
+    )
 
 
 def unpaired(number: Mapping[str, Any], metrics: Mapping[str, str], forms: Mapping[str, Collection[str]]) -> str:

@@ -40,26 +40,30 @@ def separation(
     """
     if not scores:
         return "No trivial predictor can run here."
-    name = min(scores, key=lambda each: scale.error(scores[each]))
-    ours = scale.error(scores[name])
-    blind = chance is not None and ours >= ABOUT * scale.error(chance)
-    far = f"Best trivial predictor: {name}, {scores[name]:.4g}{', about chance' if blind else ''}"
+    name = min(scores, key=lambda predictor: scale.error(scores[predictor]))
+    trivial_error = scale.error(scores[name])
+    at_chance = chance is not None and trivial_error >= ABOUT * scale.error(chance)
+    trivial_text = f"Best trivial predictor: {name}, {scores[name]:.4g}{', about chance' if at_chance else ''}"
     best = min(printed, key=lambda number: scale.error(number["value"]), default=None)
     if best is not None:
-        theirs = scale.error(best["value"])
-        best_printed, after = (
+        best_error = scale.error(best["value"])
+        best_printed, note = (
             f"the best published number, {as_printed(best['printed'])} of {_called(best['model'])},",
             "",
         )
     elif searched is not None:
-        theirs = scale.error(searched.score)
-        best_printed, after = _reached(searched), f" {searched.remark}".rstrip()
+        best_error = scale.error(searched.score)
+        best_printed, note = _reached(searched), f" {searched.remark}".rstrip()
     else:
-        return f"{far}. No published number shows how much better models are; a sweep does."
-    if ours <= theirs:
-        return f"{far}. That is no worse than {best_printed} so the task is saturated: it separates no models.{after}"
-    times = f" {ours / theirs:.3g} ×" if theirs > 0 else ""
-    return f"{far}. That is{times or ' above'} the error of {best_printed} so the task still separates models.{after}"
+        return f"{trivial_text}. No published number shows how much better models are; a sweep does."
+    if trivial_error <= best_error:
+        verdict = "so the task is saturated: it separates no models"
+        return f"{trivial_text}. That is no worse than {best_printed} {verdict}.{note}"
+    factor, verdict = (
+        f" {trivial_error / best_error:.3g} ×" if best_error > 0 else "",
+        "so the task still separates models",
+    )
+    return f"{trivial_text}. That is{factor or ' above'} the error of {best_printed} {verdict}.{note}"
 
 
 def _reached(search: Searched) -> str:

@@ -77,16 +77,16 @@ def pin_as_planned(kind: PluginKind, name: str, version: str) -> None:
     """Pin a name to the plugin version with which a trial was planned, current or stored.
 
     Raises:
-        ConfigError: That version is not elsewhere; the message says what to do.
+        ConfigError: That version is not available; the message says what to do.
     """
     if not is_plugin(name):
         return
     current = plugin_of(kind, name)
     planned = current if current and current.version == version else kept_plugin(name.partition("-")[0], version)
     if planned is None or (kind, name) not in planned.bound:
-        elsewhere = f", only version {current.version}" if current else ""
+        other = f", only version {current.version}" if current else ""
         raise ConfigError(
-            f"The {kind} {name} of version {version} is not available{elsewhere}. Give its original file: --plugins FILE."
+            f"The {kind} {name} of version {version} is not available{other}. Give its original file: --plugins FILE."
         )
     pin_plugins([planned])
     note_used(planned)

@@ -1,4 +1,4 @@
-"""A plugin: the text of a file, of a folder or of an installed package, read once and named by its content."""
+"""A plugin: the text of a file, a folder or an installed package, read once and identified by its content."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from longwave.platform.records.identity import digest
 
 PluginKind = Literal["model", "task"]
 BINDS: Mapping[PluginKind, str] = {"model": "MODEL", "task": "TASK"}
-"""What a file binds, by kind."""
+"""Name that a file must bind, by kind."""
 OWN = "my"
-"""The namespace of single files."""
+"""Namespace of single files."""
 CELLS = "torchrecurrent"
-"""The namespace of that package's cells, which are models and no plugin's."""
+"""Namespace of that package's cells, which are models but not plugins."""
 WORD = re.compile(r"[a-z][a-z0-9_]{0,59}")
-"""A name without its namespace: what shipped models and tasks are called, too. A dash joins it to its namespace."""
+"""A name without its namespace, to which a dash joins it; shipped models and tasks have such names too."""
 VERSION = 12
-"""Digits of a version."""
+"""Number of digits of a version."""
 MOST, LARGEST = 200, 2**21
-"""Most files of a plugin, and characters in all of them."""
+"""Maximal number of files of a plugin, and of characters in all of them."""
 
 
 @dataclass(frozen=True)
 class Plugin:
-    """What was read of a file, a folder or a package.
+    """The text of a file, a folder or a package.
 
     Attributes:
-        namespace: What stands before the dash in the names it binds.
-        files: Text by path, as ``"leaky.py"`` or ``"cells/leaky.py"``.
-        entries: Those of the files that bind; a name is such a file's, without its ending.
-        package: The name by which its files import each other; empty for one file.
-        origin: Where it was read, for people.
+        namespace: Part before the dash in the names it binds.
+        files: Texts by path, such as ``"leaky.py"`` or ``"cells/leaky.py"``.
+        entries: The files that bind models or tasks; a name is such a file's stem.
+        package: Package name by which its files import each other; empty for a single file.
+        origin: Path from which it was read, for messages.
     """
 
     namespace: str
@@ -53,9 +53,8 @@ class Plugin:
 
     @cached_property
     def version(self) -> str:
-        """Hash of all its files, 12 hex digits: the version of all that it binds.
-
-        Of a data card it is a hash of what the card says, but for where its data lie: they have a hash of their own.
+        """Hash of all its files, 12 hex digits: the version of its models and tasks. For a data card it is a hash of
+        the card's content without the paths of the data, which have their own hash.
         """
         return digest(
             {file: card_content(text) if file.endswith(".toml") else text for file, text in self.files.items()}
@@ -63,7 +62,7 @@ class Plugin:
 
     @cached_property
     def bound(self) -> dict[tuple[PluginKind, str], str]:
-        """The file of each kind and full name that it binds: ``{("model", "my-leaky"): "leaky.py"}``."""
+        """The file of each model and task, by kind and full name: ``{("model", "my-leaky"): "leaky.py"}``."""
         return {
             (kind, f"{self.namespace}-{PurePosixPath(file).stem}"): file
             for file in self.entries
@@ -71,7 +70,7 @@ class Plugin:
         }
 
     def where(self, file: str) -> str:
-        """Return where one of its files was read, for people."""
+        """Return the path from which a file was read, for messages."""
         return self.origin if len(self.files) == 1 else f"{self.origin}/{file}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -87,17 +86,17 @@ class Plugin:
 
 
 def is_plugin(name: str) -> bool:
-    """Return whether a model or task of this name is a plugin's: what Longwave ships has no dash in its name."""
+    """Return whether this is the name of a plugin's model or task; shipped ones have no dash."""
     return "-" in name and not is_cell(name)
 
 
 def is_cell(name: str) -> bool:
-    """Return whether a model of this name is a cell of torchrecurrent."""
+    """Return whether this is the name of a torchrecurrent cell."""
     return name.lower().startswith(f"{CELLS}-")
 
 
 def card_content(card: str) -> str:
-    """Return what a data card says beside ``files``, whatever its layout; its text where it is no TOML."""
+    """Return a data card's content except ``files``, independent of layout; its text if it is not TOML."""
     try:
         return repr(sorted((key, value) for key, value in tomllib.loads(card).items() if key != "files"))
     except tomllib.TOMLDecodeError:
@@ -105,13 +104,11 @@ def card_content(card: str) -> str:
 
 
 def read_plugin(path: Path) -> Plugin:
-    """Return the plugin that a file or a folder is.
-
-    A file is in the namespace ``my``. A folder's name is its namespace; all its ``.py`` files are its content, and
-    those directly in it that bind MODEL or TASK are models and tasks.
+    """Return the plugin in a file or a folder. A single file is in the namespace ``my``. A folder's name is its
+    namespace; all its ``.py`` files are its content, and those at its top that bind MODEL or TASK are models and tasks.
 
     Raises:
-        ConfigError: It cannot be read, binds nothing, or has a name that none can be; the message names the file.
+        ConfigError: It cannot be read, binds nothing, or has an invalid name; the message names the file.
     """
     path = path.absolute()
     if not path.is_dir():
@@ -125,31 +122,31 @@ def read_plugin(path: Path) -> Plugin:
             _check_word(PurePosixPath(file).stem, path / file)
         plugin = Plugin(namespace, files, tuple(top), path.name, str(path))
     if not plugin.bound:
-        what = "none of its files binds" if path.is_dir() else "it does not bind"
-        raise ConfigError(f"{path}: {what} MODEL or TASK. Write one with: longwave new model NAME")
+        problem = "none of its files binds" if path.is_dir() else "it does not bind"
+        raise ConfigError(f"{path}: {problem} MODEL or TASK. Write one with: longwave new model NAME")
     return plugin
 
 
 def texts_of(folder: Path) -> dict[str, str]:
-    """Return the text of every Python file in a folder and below it, by path; hidden folders are left out.
+    """Return the text of every Python file in a folder, recursively, by path; hidden folders are left out.
 
     Raises:
-        ConfigError: They are too many or too long, or one cannot be read.
+        ConfigError: There are too many, they are too long, or one cannot be read.
     """
     texts: dict[str, str] = {}
     for path in _python_files(folder):
         texts[path.relative_to(folder).as_posix()] = text_of(path)
         if len(texts) > MOST or sum(map(len, texts.values())) > LARGEST:
             rule = f"at most {MOST} Python files and {LARGEST >> 20} MiB of them"
-            raise ConfigError(f"{folder} is too large for a plugin, which has {rule}. Give a folder of its own.")
+            raise ConfigError(f"{folder} is too large for a plugin, which has {rule}. Move it to a separate folder.")
     return dict(sorted(texts.items()))
 
 
 def text_of(path: Path) -> str:
-    """Return a file's text; lines end the same on all systems.
+    """Return a file's text, with the same line ends on all systems.
 
     Raises:
-        ConfigError: It is no Python or TOML file, is too long, or cannot be read.
+        ConfigError: It is not a Python or TOML file, is too long, or cannot be read.
     """
     if path.suffix not in (".py", ".toml"):
         raise ConfigError(
@@ -168,10 +165,10 @@ def text_of(path: Path) -> str:
 
 
 def bindings(file: str, text: str, where: str) -> list[PluginKind]:
-    """Return what a file binds, as its text says: nothing is run. A data card is a task.
+    """Return the kinds that a file binds, from its text, without running it. A data card is a task.
 
     Raises:
-        ConfigError: It is no Python.
+        ConfigError: It is not Python.
     """
     if file.endswith(".toml"):
         return ["task"]
@@ -180,7 +177,7 @@ def bindings(file: str, text: str, where: str) -> list[PluginKind]:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = f"line {error.lineno}: " if isinstance(error, SyntaxError) and error.lineno else ""
         reason = error.msg if isinstance(error, SyntaxError) else str(error) or type(error).__name__
-        raise ConfigError(f"{where}: {line}no Python: {reason}.") from None
+        raise ConfigError(f"{where}: {line}not valid Python: {reason}.") from None
     assigned = {target.id for node in body for target in _targets(node) if isinstance(target, ast.Name)}
     return [kind for kind, name in BINDS.items() if name in assigned]
 

@@ -1,4 +1,4 @@
-"""What plugins bind: run when it is first looked up, checked, and named by namespace and version."""
+"""Models and tasks of plugins: run on first use, checked, and named by namespace and version."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS: Mapping[PluginKind, type[ModelSpec] | type[TaskSpec]] = {"model": ModelSp
 
 
 def plugin_spec(kind: PluginKind, name: str) -> ModelSpec | TaskSpec | None:
-    """Return the model or task that a plugin binds to a full name, or None. Its version is that of the plugin.
+    """Return a plugin's model or task by full name, with the plugin's version; None if there is none.
 
     Raises:
         ConfigError: The plugin does not run, or binds something else; the message names file and rule.
@@ -35,7 +35,7 @@ def plugin_spec(kind: PluginKind, name: str) -> ModelSpec | TaskSpec | None:
 
 @cache
 def spec_in(plugin: Plugin, kind: PluginKind, name: str) -> ModelSpec | TaskSpec:
-    """Return what a plugin binds, under its full name and with the plugin's version.
+    """Return a plugin's model or task under its full name and with the plugin's version.
 
     Raises:
         ConfigError: As ``plugin_spec``.
@@ -47,8 +47,8 @@ def spec_in(plugin: Plugin, kind: PluginKind, name: str) -> ModelSpec | TaskSpec
         spec = getattr(module_of(plugin, file), BINDS[kind], None)
     if not isinstance(spec, KINDS[kind]) or spec.name != short:
         rule = f"{BINDS[kind]} = {KINDS[kind].__name__}(name={short!r}, ...)"
-        got = f"a {type(spec).__name__}" + (f" of name {spec.name!r}" if isinstance(spec, KINDS[kind]) else "")
-        raise ConfigError(f"{plugin.where(file)} must bind {rule}, got {got}.")
+        actual = f"a {type(spec).__name__}" + (f" of name {spec.name!r}" if isinstance(spec, KINDS[kind]) else "")
+        raise ConfigError(f"{plugin.where(file)} must bind {rule}, got {actual}.")
     changes: dict[str, Any] = {
         "name": name,
         "title": f"{spec.title} [{name} {plugin.version[:6]}]",
@@ -63,9 +63,9 @@ def task_of(card: Path) -> TaskSpec:
     """Return the task that a data card describes.
 
     Raises:
-        ConfigError: It breaks a rule; the message names it.
+        ConfigError: The card breaks a rule; the message names it.
     """
-    from longwave.tasks.cards.task import card_task  # pydantic, which workers without cards need not have
+    from longwave.tasks.cards.task import card_task  # imports pydantic, which workers without cards do not need
 
     try:
         return card_task(card)
@@ -74,7 +74,7 @@ def task_of(card: Path) -> TaskSpec:
 
 
 def _guarded(plugin: Plugin, file: str, load: Callable[[str], Data[Any]]) -> Callable[[str], Data[Any]]:
-    """Return a task's ``load``, whose errors name the file."""
+    """Return a task's ``load`` with errors that name the plugin's file."""
 
     @wraps(load)
     def guarded(variant: str) -> Data[Any]:

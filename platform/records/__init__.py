@@ -1,5 +1,5 @@
-"""The records that travel through Longwave: what was planned, what happened, what a board is made of.
+"""Plain records: what was planned, what happened, and what boards are made of.
 
-May import: the standard library alone.
+May import: only the standard library.
 To add a field of a trial: one line with a default in trial.py; no id changes.
 """

@@ -1,4 +1,4 @@
-"""What explains a row to a reader: titles, units, departures from the published recipe, trivial predictors."""
+"""The description of a row: titles, units, departures from the published recipe, trivial predictors."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from longwave.platform.errors import StoreError
 from longwave.platform.records.trial import TrialConfig
 
 VERSION = 2
-"""Of the form of ``About``: bumped when a field is dropped or changes its meaning. The first had no recipe."""
+"""Version of ``About``: bumped when a field is dropped or changes its meaning. Version 1 had no recipe."""
 
 
 @dataclass(frozen=True)
 class About:
-    """What explains a trial's row to a reader, and is no part of its identity.
+    """What explains a trial's row to a reader but is not part of its identity.
 
     Attributes:
         task, model: Names in print; the model's with the options that are not the default.
-        metric, unit: What is measured, and in what.
-        goal: Whether it should be large, ``"max"``, or small, ``"min"``.
+        metric, unit: The test metric and its unit.
+        goal: Whether the metric should be large, ``"max"``, or small, ``"min"``.
         called: Names that published tables give to the model with these options.
-        departures: How the protocol differs from the recipe: ``("epochs 30 (published 400)",)``; ``(ours 400)`` where
+        departures: Differences of the protocol from the recipe: ``("epochs 30 (published 400)",)``; ``(ours 400)`` if
             no paper states it.
         trivial: Test metric of each trivial predictor of the task.
-        recipe: Where the recipe was printed that the task has for the model; empty where that is not recorded.
-        paper: Key of the paper that recipe is of, as published numbers name it; empty where it is ours.
-        known: How the papers' protocols are known to differ from the task's and the recipe, in sentences, each with
-            the keys of the papers it is about; none: all.
-        minor: Those of them that change nothing that is measured, as a larger test split does.
-        margin: Ratio of errors within which a printed number counts as met.
-        floor: Least error that counts, in ``unit``: half a test item for an accuracy; 0 where not known.
-        layers: Of the model; 0 where not recorded.
-        version: Of this form.
+        recipe: Source of the task's recipe for the model; empty if not recorded.
+        paper: Key of the recipe's paper, as in published numbers; empty if the recipe is ours.
+        known: Known differences of papers' protocols from the task and the recipe, in sentences, each with the keys of
+            the papers concerned; none means all.
+        minor: Those that do not bias the metric, such as a larger test split.
+        margin: Ratio of errors within which a published number counts as met.
+        floor: Smallest error that counts, in ``unit``: half a test item for an accuracy; 0 if unknown.
+        layers: Layers of the model; 0 if not recorded.
+        version: Version of this record.
 
     Raises:
-        ValueError: A field has not its type, or the goal is neither of the two.
+        ValueError: A field has the wrong type, or the goal is neither of the two.
     """
 
     task: str
@@ -84,46 +84,47 @@ class About:
         """Rebuild from ``to_dict``.
 
         Raises:
-            StoreError: It is of a newer form, or has not the fields of this one; the message says so.
+            StoreError: It has a newer version, or lacks fields; the message says which.
         """
         if not isinstance(version := data.get("version", VERSION), int) or version > VERSION:
             raise StoreError(
                 f"The description of a row has version {version!r}, newer than this Longwave. Upgrade longwave."
             )
-        known = {f.name for f in fields(cls)}
+        names = {f.name for f in fields(cls)}
         try:
-            content: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in known}
+            content: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in names}
             return cls(**content)
         except (TypeError, ValueError) as error:
             raise StoreError(f"The description of a row is damaged: {error}") from None
 
 
 def list_departures(config: TrialConfig, recipe: Mapping[str, Any], numbers: Collection[str] = ()) -> tuple[str, ...]:
-    """Return how a trial's protocol differs from a recipe: ``("epochs 30 (published 400)",)``, or ``(ours 400)``.
+    """Return the differences of a trial's protocol from a recipe: ``("epochs 30 (published 400)",)``, or ``(ours
+    400)``.
 
     Args:
         config: The trial.
         recipe: Fields of ``tasks.base.spec.Recipe`` by name.
-        numbers: Those of the trial's ``params`` that are numbers of training and no parameters of the model.
+        numbers: Names in the trial's ``params`` that are parameters of training, not of the model.
     """
 
-    def whose(name: str) -> str:
+    def origin(name: str) -> str:
         return "published" if recipe["paper"] and name not in recipe["unstated"] else "ours"
 
-    # A recipe of a store that knew no ``width`` has none.
+    # Recipes in older stores have no ``width``.
     names = ("hidden", "width", "batch", "epochs", "steps", "clip", "optimiser", "schedule")
     pairs = {name: (getattr(config, name), recipe.get(name)) for name in names}
     pairs |= {
         name: (config.params.get(name), recipe["numbers"].get(name)) for name in sorted({*recipe["numbers"], *numbers})
     }
     departures = [
-        f"{name} {_number_text(here)} ({whose(name)} {_number_text(there)})"
-        for name, (here, there) in pairs.items()
-        if here != there
+        f"{name} {_number_text(actual)} ({origin(name)} {_number_text(expected)})"
+        for name, (actual, expected) in pairs.items()
+        if actual != expected
     ]
     drops = tuple(d for d in recipe["drops"] if d < config.epochs)
     if config.schedule == "drops" and config.drops != drops:
-        departures.append(f"η/10 after epochs {list(config.drops)} ({whose('drops')} {list(recipe['drops'])})")
+        departures.append(f"η/10 after epochs {list(config.drops)} ({origin('drops')} {list(recipe['drops'])})")
     return tuple(departures)
 
 

@@ -1,4 +1,4 @@
-"""What a board is made of: the retrainings of each configuration, and the tally of the search behind it."""
+"""The input of a board: retrainings of each configuration, and counts of the search behind it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from longwave.platform.records.trial import TrialConfig
 
 @dataclass(frozen=True)
 class RunSummary:
-    """A trial as far as a board needs it, ended or not; metrics in the task's unit, the others as recorded."""
+    """The fields of a trial that a board needs, ended or not; metrics are in the task's unit."""
 
     id: str
     status: str
@@ -25,7 +25,7 @@ class RunSummary:
 
 @dataclass(frozen=True)
 class SearchedTrial:
-    """A trial of a search or a race, as far as the choice of a setting needs it."""
+    """The fields of a search or race trial that the choice of a setting needs."""
 
     id: str
     row: str
@@ -36,13 +36,13 @@ class SearchedTrial:
 
 @dataclass(frozen=True)
 class SearchedRange:
-    """A range from which a search drew a number.
+    """A range from which a search drew a parameter.
 
     Attributes:
-        name: Of the number.
-        low, high: The smallest and the largest that was drawn.
-        log: Whether draws were uniform in its logarithm.
-        time_scale: Of the task, in steps, where the range follows from it; 0 where it does not.
+        name: Name of the parameter.
+        low, high: Ends of the range.
+        log: Whether draws were uniform in the logarithm.
+        time_scale: Time scale of the task in steps, if the range follows from it; else 0.
     """
 
     name: str
@@ -54,13 +54,13 @@ class SearchedRange:
 
 @dataclass(frozen=True)
 class Tally:
-    """Search trials behind a choice.
+    """Counts of the search trials behind a choice.
 
     Attributes:
-        trials: How many there are.
-        diverged, whole, stopped: How many of them diverged, were trained whole, and were stopped by successive halving;
-            the others failed, or have not ended.
-        seconds: Of search and race.
+        trials: Their number.
+        diverged, whole, stopped: How many diverged, were trained to the last epoch, and were stopped by successive
+            halving; the others failed, or have not ended.
+        seconds: Time of search and race.
     """
 
     trials: int = 0
@@ -75,26 +75,26 @@ class Group:
     """All retrainings of one configuration.
 
     Attributes:
-        config: Of one of them: what they have in common is all but phase, seed and halving.
-        about: What explains it to a reader.
-        runs: Its retrainings, ended or not, by id, without those that chose it and count no longer.
+        config: Configuration of one of them; they agree in everything except phase, seed and halving.
+        about: Description for readers.
+        runs: Its retrainings, ended or not, ordered by id, without those that were used to choose it.
         search: Search trials of its model and task in the sweeps that planned a retraining.
         sweeps: Names of those sweeps, sorted.
         ways: How those sweeps searched, if they have search trials; see ``search.searched_by`` and ``distinct_ways``.
-        environments: Distinct facts on where it ran.
-        came: Of its retrainings that were imported, the name of the bundle they came in, by id.
-        checks: Of its retrainings that were imported, whether no check raised a flag that bears on them.
-        reruns: How re-runs made here, kept as retrainings, stood to it: ``inside``, ``outside`` or ``undecided``.
+        environments: Distinct environments of its retrainings.
+        came: Name of the bundle of each imported retraining, by id.
+        checks: For each imported retraining, whether no check raised a flag that affects it.
+        reruns: Results of re-runs made here and stored as retrainings: ``inside``, ``outside`` or ``undecided``.
         task_title: Name of its task in print.
-        family: Of its model, where known.
-        candidates: Of that search the trials of its own setting, and all trials of the race.
-        ranges: From which the numbers of its setting were drawn; of several sweeps and of a second search what all of
-            them hold together. Those that are not known are left out.
-        drawn: Validation scores of the search trials, None where one has none; empty where no paper prints a number of
+        family: Family of its model, if known.
+        candidates: Search trials of its setting, and all trials of the race.
+        ranges: Ranges from which its parameters were drawn; for several sweeps, or a second search, their hull. Unknown
+            ones are left out.
+        drawn: Validation scores of the search trials, None for trials without; empty if there is no published number of
             its model on its task.
-        superseded: Why it is of an older version than what is trained now; empty if it is not.
-        succeeded_by: Rows that were chosen where its search went on, with all of its trials and more.
-        rejected_for: Rows whose retrainings validate better, and which a sweep chose instead of it.
+        superseded: Why its version is older than what is trained now; empty if it is not.
+        succeeded_by: Rows chosen by a longer search with all trials of its search.
+        rejected_for: Rows that a sweep chose instead, because their retrainings validate better.
     """
 
     config: TrialConfig
@@ -129,13 +129,13 @@ class Group:
 
 @dataclass(frozen=True)
 class Pool:
-    """Which rows a board ranks against each other.
+    """The rows that a board ranks against each other.
 
     Attributes:
         models: Registry keys; none means all.
-        min_seeds: Retrainings that ended, ok or diverged, below which a row is left out.
-        families: Models of these alone; none means all. With ``models``, both must hold.
-        trust: Bundles whose trainings count like those made here, by their full names.
+        min_seeds: Least number of retrainings that ended, ok or diverged.
+        families: Only models of these families; none means all. Combined with ``models``, both must hold.
+        trust: Full names of bundles whose trainings count like those made here.
     """
 
     models: Sequence[str] = ()
@@ -144,24 +144,26 @@ class Pool:
     trust: Sequence[str] = ()
 
     def __str__(self) -> str:
-        """Return what was left out and who is trusted, as a caption; empty where nothing was filtered."""
+        """Return the filters and trusted bundles as a caption; empty if there are none."""
         models = [f"models {', '.join(self.models)}"] if self.models else ["models"] if self.families else []
-        named = [" of family ".join([*models, " or ".join(self.families)])] if self.families else models
-        counted = [f"rows with at least {self.min_seeds} retrainings"] if self.min_seeds else []
-        alone = f"Ranked among {' and '.join(named + counted)} alone." if named or counted else ""
+        filters = [" of family ".join([*models, " or ".join(self.families)])] if self.families else models
+        min_seeds_text = [f"rows with at least {self.min_seeds} retrainings"] if self.min_seeds else []
+        ranked_among = (
+            f"Ranked among {' and '.join(filters + min_seeds_text)} alone." if filters or min_seeds_text else ""
+        )
         trusted = f"Trusted, as the reader asked: {', '.join(name[:12] for name in self.trust)}." if self.trust else ""
-        return " ".join(filter(None, (alone, trusted)))
+        return " ".join(filter(None, (ranked_among, trusted)))
 
     def holds(self, model: str, family: str = "") -> bool:
-        """Return whether a model of a family belongs to it; one of which no family is known belongs to none."""
+        """Return whether a model is in the pool; one without a known family matches no family."""
         return (not self.models or model in self.models) and (not self.families or family in self.families)
 
 
 EVERYBODY = Pool()
-"""The pool that leaves nobody out."""
+"""The pool of all rows."""
 
 
 def mean_joules(runs: Iterable[RunSummary | Run]) -> float | None:
-    """Return the mean energy of those runs of which it is known; None where of none."""
-    known = [run.joules for run in runs if run.joules is not None]
-    return sum(known) / len(known) if known else None
+    """Return the mean energy of the runs for which it is known; None without any."""
+    energies = [run.joules for run in runs if run.joules is not None]
+    return sum(energies) / len(energies) if energies else None

@@ -1,4 +1,4 @@
-"""Names made of content: equal content, equal name, on every machine."""
+"""Hashes of content as names: equal content has equal names on every machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def canonical_json(content: object) -> str:
-    """Return JSON that depends on the content alone, not on key order; what is not finite is a ValueError."""
+    """Return JSON independent of key order; raise ValueError for numbers that are not finite."""
     return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -24,12 +24,12 @@ def digest(content: object) -> str:
 
 
 def derive_seed(*parts: object) -> int:
-    """Return a seed in [0, 2³¹) that depends on ``parts`` alone; other parts give unrelated seeds."""
+    """Return a seed in [0, 2³¹) that depends only on ``parts``; different parts give unrelated seeds."""
     return int.from_bytes(hashlib.sha256(repr(parts).encode()).digest()[:4]) >> 1
 
 
 def sparse_fields(record: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass that differ from their defaults, as plain data: it grows without changing."""
+    """Return the fields of a dataclass that differ from their defaults, so that new fields do not change old hashes."""
     content = asdict(record)
     for f in fields(record):
         default = f.default_factory() if f.default_factory is not MISSING else f.default

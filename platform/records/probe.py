@@ -1,4 +1,4 @@
-"""What a pack took of a device when it was tried: what placement knows of memory and time."""
+"""Measured memory and time of a pack on a device, which placement uses."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from longwave.platform.records.identity import digest
 from longwave.platform.records.trial import TrialConfig
 
 CPU = "cpu"
-"""The kind of device of a pack on cores."""
+"""Device kind of a pack on CPU cores."""
 ELSEWHERE = ("phase", "seed", "drops", "epochs", "halving", "selection")
 """Fields of a trial that change neither the memory nor the time of a step."""
 
 
 @dataclass(frozen=True)
 class Probe:
-    """What one pack took of one device.
+    """The measurement of one pack on one device.
 
     Attributes:
-        kind: Of device: ``cpu``, or Ray's name of a GPU's type, such as ``A100``.
-        shape: Of its trials, as ``load`` says.
+        kind: Device kind: ``cpu``, or Ray's name of a GPU's type, such as ``A100``.
+        shape: Shape of its trials; see ``load_key``.
         members: Trials in the pack.
-        bytes: Memory at its peak; where memory ran out, all there was.
+        bytes: Peak memory; if memory ran out, all there was.
         capacity: Memory of the device, bytes.
         step: Seconds of a training step.
         epoch: Seconds of an epoch, its validation included.
-        busy: Part of the time that a GPU was at work, 0 to 1; None where NVML does not say.
-        fits: False where memory ran out.
+        busy: Utilisation of a GPU, 0 to 1; None if NVML does not report it.
+        fits: False if memory ran out.
     """
 
     kind: str
@@ -41,6 +41,6 @@ class Probe:
 
 
 def load_key(config: TrialConfig) -> str:
-    """Return a name of what a trial asks of a device: equal for trials whose steps take the same memory and time."""
+    """Return a key that is equal for trials whose steps take the same memory and time."""
     fields = {name: value for name, value in config.to_dict().items() if name not in ELSEWHERE}
     return digest({**fields, "params": sorted(config.params), "clip": config.clip is None})

@@ -1,4 +1,4 @@
-"""What a pack reports of its training at once, and what it gets of the trials it competes with."""
+"""Reports of packs on their training, and what packs know of competing trials."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from longwave.platform.records.probe import Probe
 from longwave.platform.records.run import Point, Run
 
 Ending = Literal["over", "paused", "died"]
-"""How a pack's work ended: nothing is left to do; it goes on later from its checkpoint; its worker is gone."""
+"""How a pack's work ended: finished; paused at a checkpoint, to be continued later; or its worker died."""
 
 
 @dataclass(frozen=True)
 class Rung:
-    """A trial at a rung of successive halving, or where a pruner is asked.
+    """A trial at a rung of successive halving, or at an epoch of a pruner.
 
     Attributes:
         cohort: Name of the trials that compete.
         epoch: The rung.
         trial: Trial id.
-        valid: What it is ranked by: its best validation metric so far, or with ``selection="last"`` and for a pruner
-            the present one; in the task's unit.
-        stays: Whether it goes on; None until the whole cohort's scores are known.
+        valid: Score for its rank: its best validation metric so far, or with ``selection="last"`` and for a pruner the
+            current one; in the task's unit.
+        stays: Whether it continues; None until all scores of the cohort are known.
     """
 
     cohort: str
@@ -35,17 +35,17 @@ class Rung:
 
 @dataclass(frozen=True)
 class Report:
-    """What a pack reports at once. Taking the same twice must change nothing.
+    """One report of a pack. Recording it twice must change nothing.
 
     Attributes:
         points: Epochs.
-        runs: Ends.
-        rungs: Scores at rungs of successive halving, and what was decided there.
-        began: For each trial the last epoch that stands: that of the checkpoint, 0 anew. Every training that starts
-            or goes on says it first; what an earlier one said of later epochs is superseded.
-        probes: Packs that memory ran out for.
-        notices: Lines to show to whoever runs the sweep.
-        slowest: Seconds of the longest step so far.
+        runs: Outcomes of trials.
+        rungs: Scores and decisions at rungs of successive halving.
+        began: Last valid epoch of each trial when a training starts or continues: that of its checkpoint, or 0. It
+            supersedes earlier reports of later epochs.
+        probes: Packs that ran out of memory.
+        notices: Messages for the user.
+        slowest: Longest step so far, in seconds.
     """
 
     points: Sequence[Point] = ()
@@ -58,7 +58,7 @@ class Report:
 
     @property
     def is_sign(self) -> bool:
-        """Whether it says no more than that its pack makes steps."""
+        """Whether it only reports that the pack makes progress."""
         return not (self.points or self.runs or self.rungs or self.began or self.probes or self.notices)
 
     @property
@@ -67,7 +67,7 @@ class Report:
         return {row.trial for rows in (self.points, self.runs, self.rungs) for row in rows} | set(self.began)
 
     def __add__(self, later: Report) -> Report:
-        """Return both as one; of two words on one trial at one rung the later."""
+        """Return both reports as one; for a trial at a rung the later one counts."""
         rungs = {(r.epoch, r.trial): r for r in (*self.rungs, *later.rungs)}
         return Report(
             (*self.points, *later.points),
@@ -80,18 +80,18 @@ class Report:
         )
 
     def of(self, trials: Collection[str]) -> Report:
-        """Return what it says of some trials."""
-        wanted = set(trials)
+        """Return the report restricted to some trials."""
+        ids = set(trials)
         return Report(
-            [p for p in self.points if p.trial in wanted],
-            [r for r in self.runs if r.trial in wanted],
-            [r for r in self.rungs if r.trial in wanted],
-            {trial: epoch for trial, epoch in self.began.items() if trial in wanted},
+            [p for p in self.points if p.trial in ids],
+            [r for r in self.runs if r.trial in ids],
+            [r for r in self.rungs if r.trial in ids],
+            {trial: epoch for trial, epoch in self.began.items() if trial in ids},
             self.probes,
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON data; see ``from_dict``."""
+        """Return plain JSON data; ``from_dict`` restores it."""
         return {
             "points": [vars(p) for p in self.points],
             "runs": [asdict(r) for r in self.runs],
@@ -118,13 +118,13 @@ class Report:
 
 @dataclass(frozen=True)
 class Cohort:
-    """What is known of the trials that compete in successive halving when one of their packs starts.
+    """The trials that compete in successive halving, as known when one of their packs starts.
 
     Attributes:
         cohort: Its name.
         members: The ids of all its trials.
-        gone: Trials that ended, with the epochs they trained.
-        rungs: As recorded.
+        gone: Trials that ended, with their trained epochs.
+        rungs: Recorded scores and decisions.
     """
 
     cohort: str
@@ -133,22 +133,21 @@ class Cohort:
     rungs: tuple[Rung, ...] = ()
 
     def after(self, report: Report) -> Cohort:
-        """Return what is known after a report. A score or a decision that is known already stands as it is."""
+        """Return the cohort after a report; known scores and decisions are not changed."""
         if not report.runs and not report.rungs:
             return self
         rungs = {(r.epoch, r.trial): r for r in self.rungs}
-        for new in report.rungs:
-            old = rungs.setdefault((new.epoch, new.trial), new)
-            if old.stays is None:
-                rungs[new.epoch, new.trial] = replace(old, stays=new.stays)
+        for rung in report.rungs:
+            known = rungs.setdefault((rung.epoch, rung.trial), rung)
+            if known.stays is None:
+                rungs[rung.epoch, rung.trial] = replace(known, stays=rung.stays)
         gone = {**self.gone, **{r.trial: r.epochs for r in report.runs}}
         return replace(self, gone=gone, rungs=tuple(rungs.values()))
 
 
 def split_reports(reports: Sequence[Report]) -> Iterator[list[Report]]:
-    """Yield reports in their order, divided so that those of a part may be written as one.
-
-    None of them begins a trial anew that an earlier one reports on, or reports on a trial that an earlier one ended.
+    """Yield reports in order, in parts that can each be written at once. Within a part, no report restarts a trial that
+    an earlier one reports on, or reports on a trial that an earlier one ended.
     """
     part: list[Report] = []
     reported: set[str] = set()

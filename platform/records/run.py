@@ -1,4 +1,4 @@
-"""What happened in one training: its epochs, what was measured, and how it ended."""
+"""The record of one training: its epochs, measures and outcome."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from longwave.platform.redaction import redact_code, redact_document, redacted
 
 Status = Literal["ok", "diverged", "stopped", "failed"]
 ENDED: tuple[Status, ...] = ("ok", "diverged", "stopped", "failed")
-"""How a trial can end. Before that its row says ``planned`` or ``running``."""
+"""Outcomes of a trial; before that its status is ``planned`` or ``running``."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Point:
         loss: Mean training loss of the epoch, as trained.
         valid: Validation metric after the epoch, in the task's unit.
         seconds: The trial's share of its pack's time so far.
-        at: Unix time of the report; for display and for MLflow.
+        at: Unix time of the report, for display and MLflow.
     """
 
     trial: str
@@ -37,26 +37,25 @@ class Point:
 
     @classmethod
     def short(cls, trial: str, epoch: int, loss: float, valid: float, seconds: float, at: float) -> Point:
-        """Return an epoch whose times have fewer digits, since curves are most of what a bundle holds.
-
-        Seconds taken are whole millionths, the time of the report whole 0.1 ms, both rounded down.
+        """Return an epoch whose times have fewer digits, because curves are most of a bundle. ``seconds`` is rounded
+        down to 1 µs, and ``at`` to 0.1 ms.
         """
         return cls(trial, epoch, loss, valid, math.floor(seconds * 1e6) / 1e6, math.floor(at * 1e4) / 1e4)
 
 
 EpochLine = tuple[str, int, float, float, float, float]
-"""The fields of a ``Point``, in their order: where there are millions."""
+"""The fields of a ``Point`` in order, as a tuple, because there are millions."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One more number of a run, beside its validation and test metric.
+    """A further number of a run, besides its validation and test metric.
 
     Attributes:
         key: What is measured: ``"test_accuracy"``.
-        unit: Of ``value``.
+        unit: Unit of ``value``.
         value: Finite.
-        x_name, x: Where along an axis, if anywhere: ``("length", 512.0)``, ``("depth", 3.0)``, ``("time", 0.5)``.
+        x_name, x: Position along an axis, if any: ``("length", 512.0)``, ``("depth", 3.0)``, ``("time", 0.5)``.
     """
 
     key: str
@@ -72,7 +71,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Run:
-    """How one trial ended. Written once, never changed.
+    """The outcome of one trial. Written once, never changed.
 
     Attributes:
         trial: Trial id.
@@ -86,10 +85,10 @@ class Run:
         seconds: The trial's share of its pack's time.
         members: Trials the pack started with.
         parameters: Trainable parameters.
-        environment: Where it ran: machine, versions, commit, kernel path. ``diff`` names the patch, if any.
-        joules: The trial's share of the energy its pack took; ``None`` where nothing measured it.
-        patch: How the code differed from its commit, as ``git apply`` takes it; the store keeps it once, under the
-            name in ``diff``, and does not give it back with the run.
+        environment: Machine, versions, commit and kernel path. ``diff`` names the patch, if any.
+        joules: The trial's share of its pack's energy; ``None`` if not measured.
+        patch: Uncommitted changes of the code, for ``git apply``; stored once, under the name in ``diff``, and not read
+            back with the run.
         measures: Further numbers.
     """
 
@@ -110,13 +109,12 @@ class Run:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Run:
-        """Rebuild from what ``dataclasses.asdict`` gives, also after JSON."""
+        """Rebuild from ``dataclasses.asdict``, also after JSON."""
         return cls(**{**data, "measures": tuple(Measure(**m) for m in data.get("measures", ()))})
 
     def without_secrets(self) -> Run:
-        """Return the run as a store takes it: without passwords in its reason, its environment and its patch.
-
-        These are texts of others: of whatever library raised an error, and of code that is not committed.
+        """Return the run for a store: without passwords in its reason, environment and patch. These are foreign texts:
+        errors of any library, and uncommitted code.
         """
         facts, patch = redact_document(self.environment), redact_code(self.patch)
         facts |= {"diff": digest({"patch": patch})} if patch != self.patch else {}

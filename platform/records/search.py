@@ -1,4 +1,4 @@
-"""How a sweep searches, in a reader's words: the sampler, its rounds, who is stopped early, what it begins with."""
+"""A sweep's search in words: sampler, rounds, early stopping, warm start."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 SAMPLER, ETA, FIRST = "random", 3, 1
-"""What a sweep file takes unless it says another: its sampler, and of successive halving ``eta`` and ``first``."""
+"""Defaults of a sweep file: its sampler, and ``eta`` and ``first`` of successive halving."""
 RACE: Mapping[str, int] = {"finalists": 4, "seeds": 1, "best": 2, "more": 2}
-"""The race that a sweep has under rule 2 unless it says another."""
+"""Default race of a sweep under rule 2."""
 THEN = ", then "
-"""Stands between a search and the one that went on from it."""
+"""Text between a search and the one that continues it."""
 STARTS = {"published": "published settings", "rows": "earlier rows"}
-"""What a search may begin with, by the name that a sweep file gives."""
+"""Sources of a warm start, by their names in a sweep file."""
 
 
 def searched_by(content: Mapping[str, Any]) -> str:
-    """Return how a sweep searches, in a line: ``tpe search in 4 rounds, warm start from earlier rows``.
+    """Return a line on a sweep's search: ``tpe search in 4 rounds, warm start from earlier rows``.
 
     Args:
-        content: Its settings as the store keeps them: what differs from the defaults.
+        content: Its stored settings: those that differ from the defaults.
     """
     if content.get("instead_of"):
         return "chosen among retrained settings by their median validation score, and retrained with other seeds"
@@ -36,18 +36,18 @@ def searched_by(content: Mapping[str, Any]) -> str:
         parts.append(f"warm start from {' and '.join(STARTS[name] for name in warm)}")
     if content.get("study"):
         parts.append("warm start from trials of an Optuna study")
-    if named := sorted({name for wishes in content.get("space", {}).values() for name in wishes}):
-        parts.append(f"ranges of its own for {', '.join(named)}")
+    if names := sorted({name for wishes in content.get("space", {}).values() for name in wishes}):
+        parts.append(f"ranges of its own for {', '.join(names)}")
     race = content.get("race", RACE if content.get("rule") == 2 and content.get("retrain") != 0 else None)
     if race:
         race = {**RACE, **race}
         parts.append(f"a race of {race['finalists']} finalists with fresh seeds")
     if wider := content.get("wider"):
-        named = sorted({name for ranges in wider["space"].values() for name in ranges})
-        return f"{', '.join(parts)}{THEN}{wider['trials']} trials over wider ranges for {', '.join(named)}"
+        names = sorted({name for ranges in wider["space"].values() for name in ranges})
+        return f"{', '.join(parts)}{THEN}{wider['trials']} trials over wider ranges for {', '.join(names)}"
     return ", ".join(parts)
 
 
 def distinct_ways(ways: Sequence[str]) -> tuple[str, ...]:
-    """Return how some sweeps searched, each way once, but for those from which another went on."""
-    return tuple(way for way in dict.fromkeys(ways) if not any(other.startswith(f"{way}{THEN}") for other in ways))
+    """Return the distinct searches of some sweeps, without those that another one continues."""
+    return tuple(way for way in dict.fromkeys(ways) if not any(longer.startswith(f"{way}{THEN}") for longer in ways))

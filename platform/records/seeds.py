@@ -1,6 +1,6 @@
-"""What the seeds of retrainings are derived from. Nothing here may change: those of published editions follow from it.
+"""The key from which seeds of retrainings are derived. Nothing here may change: published editions depend on it.
 
-It hashes a configuration in an early form: with all its fields, each option of its model too, and without versions.
+It hashes a configuration in an early format: with all fields and all options of the model, and without versions.
 """
 
 from __future__ import annotations
@@ -28,18 +28,17 @@ OPTIONS: Mapping[str, Mapping[str, str | int | bool]] = {
     "tau_gru": {"form": "full"},
     "unicornn": {"layers": 3, "multiscale": True},
 }
-"""Default of each option of each model that had any in that form."""
+"""Defaults of the models' options in that format."""
 FIELDS: Mapping[str, Any] = {
     "steps": None, "drops": [], "clip": None, "optimiser": "adam", "precision": "float32", "selection": "best",
     "halving": None,
 }  # fmt: skip
-"""Fields that had a default in that form, with it."""
+"""Fields with defaults in that format."""
 
 
 def seed_key(config: TrialConfig) -> str:
-    """Return a hash of a configuration without its versions and what differs between its retrainings.
-
-    The same settings meet the same seeds before and after a version, so that the two can be paired.
+    """Return a hash of a configuration without versions and without what differs between its retrainings. So equal
+    settings get equal seeds in every version, and results of two versions can be paired.
     """
     content = {**FIELDS, **config.to_dict(), "options": {**OPTIONS.get(config.model, {}), **config.options}}
     left_out = ("task_version", "model_version", "protocol", *OF_ONE_TRIAL)

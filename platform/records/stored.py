@@ -1,4 +1,4 @@
-"""What the store gives back: trials with how they stand, sweeps with their plan, what is known of models and tasks."""
+"""Records read from the store: trials with their status, sweeps with their plan, models and tasks."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from longwave.platform.records.run import ENDED, Run
 from longwave.platform.records.trial import Phase, TrialConfig
 
 LOCAL = ""
-"""Origin of a trial that was trained by this store's own sweeps and re-runs."""
+"""Origin of a trial that was trained by sweeps and re-runs of this store."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A trial, with how it stands.
+    """A trial with its status.
 
     Attributes:
-        status: ``planned``, ``running``, or how it ended.
-        pack: Key of the pack it belongs to.
-        origin: Name of the bundle it was imported in, or ``LOCAL``.
-        rerun: Of a re-run that was kept, how it stood to its row: ``inside``, ``outside`` or ``undecided``; else "".
-        flags: What checks of that bundle object to in it, or against one that was searched with it.
+        status: ``planned``, ``running``, or its outcome.
+        pack: Key of its pack.
+        origin: Name of the bundle from which it was imported, or ``LOCAL``.
+        rerun: Result of a stored re-run against its row: ``inside``, ``outside`` or ``undecided``; else "".
+        flags: Flags of that bundle's checks that concern it, or a trial of the same search.
     """
 
     config: TrialConfig
@@ -40,7 +40,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class TrialEnd:
-    """How a trial stands, in short: see ``Run``."""
+    """The main fields of a trial's outcome; see ``Run``."""
 
     status: str
     epochs: int
@@ -51,13 +51,13 @@ class TrialEnd:
 
 @dataclass(frozen=True)
 class PlannedTrial:
-    """A trial of a sweep in short: what it takes to find what is missing.
+    """The fields of a sweep's trial that are needed to find what is missing.
 
     Attributes:
         status, pack: As in ``Trial``.
         valid: Best validation metric, if there is one.
-        cell: Number of its cell in the sweep's plan; None of a trial that was added without a plan.
-        epochs: Epochs that it was trained, once it has ended.
+        cell: Number of its cell in the sweep's plan; None for a trial that was added without a plan.
+        epochs: Trained epochs, once it has ended.
     """
 
     id: str
@@ -77,12 +77,12 @@ class PlannedTrial:
 
 @dataclass(frozen=True)
 class EpochCounts:
-    """What there is of a sweep's trials, or of those of one phase of a cell.
+    """Counts of a sweep's trials and epochs, or of one phase of a cell.
 
     Attributes:
-        ended: How many have ended.
-        trained: Epochs that these were trained.
-        reached: Epochs that the open ones have.
+        ended: Number of ended trials.
+        trained: Their trained epochs.
+        reached: Epochs of open trials so far.
     """
 
     ended: int = 0
@@ -95,21 +95,21 @@ class EpochCounts:
 
     @property
     def epochs(self) -> int:
-        """Epochs of all."""
+        """Epochs of all trials."""
         return self.trained + self.reached
 
 
 @dataclass(frozen=True)
 class RunningTrial:
-    """How far a trial is that is trained now.
+    """Progress of a trial in training.
 
     Attributes:
         trial: Its id.
         owner: Name of its driver.
-        since: Unix time at which this training of it began.
-        first: Epochs that it had then: of a checkpoint, or 0.
-        last: Epochs it has.
-        reported: Unix time of the last of them; None before the first.
+        since: Unix time of the start of this training.
+        first: Epochs at that time, from a checkpoint, or 0.
+        last: Epochs so far.
+        reported: Unix time of the last epoch; None before the first.
     """
 
     trial: str
@@ -122,15 +122,15 @@ class RunningTrial:
 
 @dataclass(frozen=True)
 class PackPart:
-    """Trials of one pack that have come equally far.
+    """Trials of one pack with the same progress.
 
     Attributes:
         cell: Index of their cell.
-        pack: Key of the pack; empty while they are in none.
-        status: How they ended; empty while they have not.
-        epochs: Epochs that each of them has.
-        trials: How many they are.
-        seconds: The share of each in its pack's time; 0 if they were imported.
+        pack: Key of the pack; empty if they are in none yet.
+        status: Their outcome; empty if they have not ended.
+        epochs: Epochs of each.
+        trials: Number of trials.
+        seconds: Share of each in its pack's time; 0 if imported.
     """
 
     cell: int
@@ -149,11 +149,11 @@ class PackPart:
 
 @dataclass(frozen=True)
 class PackAttempt:
-    """One time that a pack was trained.
+    """One training of a pack.
 
     Attributes:
         pack: Its key.
-        started, ended: Unix times; ``ended`` is None while it is trained.
+        started, ended: Unix times; ``ended`` is None during training.
         reported: Unix time of its last epoch; None before the first.
     """
 
@@ -165,12 +165,13 @@ class PackAttempt:
 
 @dataclass(frozen=True)
 class SweepCost:
-    """What a sweep has taken.
+    """The cost of a sweep so far.
 
     Attributes:
-        ran: Seconds that its drivers ran, summed.
-        used: Seconds that its packs held devices, by kind: half of one for two seconds is one.
-        expected: What probes said of the packs that are over; under "" of how many they said nothing.
+        ran: Total running time of its drivers, in seconds.
+        used: Device seconds of its packs, by kind: half a device for two seconds is one.
+        expected: Device seconds that probes predicted for finished packs, by kind; under "" the number of packs without
+            a prediction.
     """
 
     ran: float = 0.0
@@ -185,18 +186,18 @@ class SweepCost:
 
 
 def sum_by_device(*seconds: Mapping[str, float]) -> dict[str, float]:
-    """Return for each kind of device the sum of its seconds."""
+    """Return the sum of seconds by kind of device."""
     return {kind: sum(s.get(kind, 0.0) for s in seconds) for kind in sorted({kind for s in seconds for kind in s})}
 
 
 @dataclass(frozen=True)
 class StoredSweep:
-    """A sweep as the store has it.
+    """A sweep in the store.
 
     Attributes:
-        content: The settings its file says.
-        plan: What ``sweeps.plan.Sweep.to_dict`` gives; None for one that was imported.
-        state: What its drivers are to do: ``pause``, ``stop``, or go on where it is empty.
+        content: The settings in its file.
+        plan: Result of ``Sweep.to_dict``; None if imported.
+        state: State that its drivers must enter: ``pause``, ``stop``, or empty to continue.
     """
 
     name: str
@@ -207,15 +208,16 @@ class StoredSweep:
 
 @dataclass(frozen=True)
 class CatalogueEntry:
-    """What pages need of a model or of a task's variant, so that no reader needs torch. Planning a sweep writes it.
+    """What pages need of a model or a task's variant, so that readers do not need torch. Written when a sweep is
+    planned.
 
     Attributes:
-        kind: ``model`` or ``task``; ``rules``, those of training, where a store is to take other than the present ones.
+        kind: ``model`` or ``task``; or ``rules`` of training, if a store uses other than the current ones.
         name: Registry key.
-        version: The newest that planned here.
-        family: The idea behind it.
-        variant: Of a task; empty for a model.
-        data: Of a task's variant, the version of its data.
+        version: The newest version planned here.
+        family: Family of the model or task.
+        variant: Variant of a task; empty for a model.
+        data: Version of the data of a task's variant.
         facts: Title, source, equation, ranges and options of a model; title, summary, source, loss, metric and sizes of
             a task.
     """

@@ -1,4 +1,4 @@
-"""The configuration of one training. Frozen, plain data, named by its content."""
+"""The configuration of one training: frozen, plain data, identified by a hash of its content."""
 
 from __future__ import annotations
 
@@ -13,53 +13,54 @@ from longwave.platform.records.identity import digest
 Phase = Literal["search", "race", "retrain"]
 Precision = Literal["float32", "float64", "bfloat16"]
 PROTOCOL = "1"
-"""Version of the training rules. Bump it when order, clipping, optimiser, halving or selection change a result."""
+"""Version of the training rules. Bump it when a change of order, clipping, optimiser, halving or selection changes
+results."""
 SIZES = ("hidden", "width", "batch", "epochs", "steps")
 WORDS = ("optimiser", "schedule")
 FIELDS = (*SIZES, "clip", *WORDS)
-"""Fields that a sweep may fix, vary in a grid or search; whatever else it draws stands in ``params``."""
+"""Fields that a sweep may fix, vary in a grid or search; all other searched values are in ``params``."""
 OF_ONE_TRIAL = ("phase", "seed", "halving")
-"""Fields that are no part of a configuration: its retrainings differ in them."""
+"""Fields in which the retrainings of a configuration differ, so that they are not part of it."""
 ALWAYS = {"hashed": MISSING}
-"""Of a field that every identity holds, default or not."""
+"""Metadata of a field that every identity includes, even at its default."""
 
 
 @dataclass(frozen=True)
 class TrialConfig:
     """Everything that decides the result of one training. Equal configs have equal ids.
 
-    A new field needs a default, and changes no id: an identity holds what differs from the defaults alone. Should a
-    default change, its old value stays in the field's metadata as ``hashed``, so that no identity changes with it, and
-    ``PROTOCOL`` is bumped.
+    A new field needs a default, and changes no id, because an identity includes only what differs from the defaults. If
+    a default changes, put its old value into the field's metadata as ``hashed``, so that no identity changes, and bump
+    ``PROTOCOL``.
 
     Attributes:
         task, variant: Registry key of the task and its form.
-        data: Version of the data: hash of the tensors fed.
-        model, options: Registry key of the model, and the static choices that are not its default.
-        params: Learning rate and the model's parameters by name: ``{"lr": 0.01, "dt": 0.5}``; and the training numbers
+        data: Version of the data: hash of the input and target tensors.
+        model, options: Registry key of the model, and its options that are not the default.
+        params: Learning rate and the model's parameters by name: ``{"lr": 0.01, "dt": 0.5}``; and training parameters
             that differ from their defaults: ``{"momentum": 0.9}``.
         hidden: Hidden size d, features.
-        batch: Sequences a step.
+        batch: Sequences per step.
         epochs: Passes over the training split, or blocks of ``steps`` of a stream.
         phase: ``"search"`` and ``"race"``, in which finalists of a search train with fresh seeds, never see test data;
-            ``"retrain"`` repeats the winner with seeds of its own.
+            ``"retrain"`` repeats the winner with new seeds.
         seed: Seeds initial weights and data order.
-        task_version: Of the task: its loss, metric and split rules.
-        model_version: Of the model.
-        protocol: Of the training rules.
-        steps: Steps an epoch of a stream; ``None`` for a training split.
+        task_version: Version of the task: its loss, metric and split rules.
+        model_version: Version of the model.
+        protocol: Version of the training rules.
+        steps: Steps per epoch of a stream; ``None`` for a training split.
         drops: Epochs after which the learning rate drops, by default to a tenth.
         clip: Largest gradient norm; ``None`` means no clipping.
-        optimiser: How a step is taken: ``"adam"``, ``"sgd"``, ...
-        precision: ``"float32"``, ``"float64"``, or ``"bfloat16"``: float32 but for what a fused loop on a GPU stores,
-            which is the drive and the rows saved for the backward pass.
-        selection: The epoch a retraining is scored at: ``"best"`` by validation, or ``"last"``.
+        optimiser: ``"adam"``, ``"sgd"``, ...
+        precision: ``"float32"``, ``"float64"``, or ``"bfloat16"``: float32, except that a fused loop on a GPU stores
+            the drive and the rows saved for the backward pass in bfloat16.
+        selection: Epoch at which a retraining is scored: ``"best"`` by validation, or ``"last"``.
         halving: ``{"eta", "first", "cohort"}`` of successive halving, or ``None``. The cohort names the trials it
             competes with: the other members decide whether it is stopped. With ``"gate"``, a validation score, and
             ``"gate_most"`` a rung stops trials by their scores only where a quarter of them beat the gate. Or
             ``{"pruner", "first", "every", "cohort"}``: one of Optuna's pruners decides from epoch ``first`` on.
-        schedule: What becomes of the learning rate: ``"drops"``, ``"cosine"``, ...
-        width: Features that residual blocks hand on; ``None`` for the hidden size, and without blocks.
+        schedule: Of the learning rate: ``"drops"``, ``"cosine"``, ...
+        width: Features between residual blocks; ``None`` for the hidden size, and without blocks.
     """
 
     task: str
@@ -98,17 +99,17 @@ class TrialConfig:
 
     @cached_property
     def shape(self) -> str:
-        """Equal for trials that can train in one pack: the content without seed, drops and the numbers' values."""
+        """Equal for trials that can train in one pack: the content without seed, drops and values of parameters."""
         free = {"params": sorted(self.params), "seed": 0, "drops": 0, "clip": self.clip is None}
         return digest({**self.to_dict(), **free})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what the identity holds, as plain JSON data: what differs from the defaults. See ``from_dict``."""
-        known = self._left_out().items()
-        return {name: plain for name, default in known if (plain := _plain_value(getattr(self, name))) != default}
+        """Return the fields that the identity includes, those that differ from defaults, as plain JSON data."""
+        defaults = self._left_out().items()
+        return {name: plain for name, default in defaults if (plain := _plain_value(getattr(self, name))) != default}
 
     def in_full(self) -> dict[str, Any]:
-        """Return the whole configuration, defaults too, without ``OF_ONE_TRIAL``, as plain JSON data."""
+        """Return the full configuration with defaults, without ``OF_ONE_TRIAL``, as plain JSON data."""
         return {name: _plain_value(getattr(self, name)) for name in self._left_out() if name not in OF_ONE_TRIAL}
 
     @classmethod
@@ -116,36 +117,36 @@ class TrialConfig:
         """Rebuild from ``to_dict``.
 
         Raises:
-            StoreError: It has a field that is not known here, or lacks one; the message says which.
+            StoreError: It has an unknown field, or lacks one; the message says which.
         """
-        known = cls._left_out()
-        if unknown := sorted(data.keys() - known.keys()):
+        defaults = cls._left_out()
+        if unknown := sorted(data.keys() - defaults.keys()):
             raise StoreError(f"A trial has a field {unknown[0]!r} that this Longwave does not know. Upgrade longwave.")
-        content = {**known, **data}
-        if lost := [name for name, value in content.items() if value is MISSING]:
-            raise StoreError(f"A trial has no field {lost[0]!r}: its record is damaged.")
+        content = {**defaults, **data}
+        if absent := [name for name, value in content.items() if value is MISSING]:
+            raise StoreError(f"A trial has no field {absent[0]!r}: its record is damaged.")
         return cls(**{**content, "drops": tuple(content["drops"])})
 
     @classmethod
     @cache
     def _left_out(cls) -> dict[str, Any]:
-        """Return the value of each field that an identity leaves out, by name; looked up once, as trials are many."""
+        """Return the value of each field at which an identity omits it; cached, because there are many trials."""
         return {f.name: default_of(f) for f in fields(cls)}
 
 
 def cohort_key(members: Sequence[TrialConfig]) -> str:
-    """Return the name of trials that compete in successive halving: a hash of what they are but for their cohort."""
+    """Return the name of trials that compete in successive halving: a hash of their ids without the cohort."""
     return digest([replace(c, halving=None).id for c in members])
 
 
-def default_of(of: Field[Any]) -> Any:
-    """Return the value of a field that an identity leaves out, as JSON data; MISSING where it holds every value."""
-    value = of.metadata.get("hashed", of.default)
+def default_of(config_field: Field[Any]) -> Any:
+    """Return the value at which an identity omits a field, as JSON data; MISSING if it includes every value."""
+    value = config_field.metadata.get("hashed", config_field.default)
     return value if value is MISSING else _plain_value(value)
 
 
 def _plain_value(value: Any) -> Any:
-    """Return a field's value as JSON has it."""
-    if value is None or isinstance(value, str | int | float):  # most are, and Mapping is slow to ask
+    """Return a field's value as JSON data."""
+    if value is None or isinstance(value, str | int | float):  # the common case, and isinstance with Mapping is slow
         return value
     return list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value

@@ -1,4 +1,4 @@
-"""What ``longwave bench`` prints."""
+"""Output of ``longwave bench``."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ RATIOS = {
     "lstm": "× LSTM",
     "peer": "× peer",
 }
-"""Heads of the ratios' columns: our time over a lower one, and how many times faster than another we are."""
+"""Headings of ratios: our time over a lower bound, or the speed-up over another loop."""
 
 
 def print_kernels(report: KernelReport, format: str) -> None:
-    """Print what the benchmark of kernels found: errors and times in one table, packs, targets, notes."""
+    """Print the results of the kernel benchmark: a table of errors and times, packs, targets and notes."""
     from longwave.platform.bench.report import judge_targets
 
     if format == "json":
@@ -70,7 +70,7 @@ def print_kernels(report: KernelReport, format: str) -> None:
 
 
 def _print_vanishing(report: KernelReport) -> None:
-    """Print what loops take whose loss reads the last step alone."""
+    """Print the times of loops whose loss reads only the last step."""
     if not report.vanishing:
         return
     from longwave.platform.bench.vanishing import gain_text
@@ -94,7 +94,7 @@ def _shorten(number: float) -> str:
 
 
 def print_targets(targets: Sequence[Target]) -> None:
-    """Print each target, what was measured, and whether it is met."""
+    """Print each target with its measured ratio, and whether it is met."""
     words = {True: Text("met", "green"), False: Text("not met", "red")}
     rows = [(t.what, f"{t.ratio:.3g}", f"{'≤' if t.at_most else '≥'} {t.bound:g}", words[t.met]) for t in targets]
     if rows:
@@ -104,7 +104,7 @@ def print_targets(targets: Sequence[Target]) -> None:
 def print_sweep(
     lines: Sequence[Measurement], ways: Sequence[Throughput], missing: str, commands: Sequence[Outside], format: str
 ) -> None:
-    """Print the benchmark of sweeps: epochs, trials per hour, and what a command spends outside of training."""
+    """Print the sweep benchmark: epochs, trials per hour, and the overhead of commands."""
     if format == "json":
         measured = {
             "epoch": [asdict(line) for line in lines],
@@ -136,7 +136,7 @@ def print_sweep(
 
 
 def print_footprints(lines: Sequence[Footprint], format: str) -> None:
-    """Print what tasks take in memory."""
+    """Print the memory that tasks need."""
     if format == "json":
         print_json([asdict(line) for line in lines])
         return
@@ -145,7 +145,7 @@ def print_footprints(lines: Sequence[Footprint], format: str) -> None:
 
 
 def print_boards(lines: Sequence[BoardTime], format: str) -> None:
-    """Print what boards take."""
+    """Print the times of boards."""
     if format == "json":
         print_json([asdict(line) for line in lines])
         return

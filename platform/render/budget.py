@@ -1,4 +1,4 @@
-"""What searches of fewer trials are expected to find, a table a board."""
+"""Expected results of searches with fewer trials, one table per board."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ SEARCHED = (
 
 
 def print_budgets(curves: Sequence[SearchCurve], format: Format) -> None:
-    """Print what searches of 1, 2, 4, … trials are expected to find, one table a board; last, which have no curve."""
+    """Print the expected best of searches of 1, 2, 4, … trials, one table per board, then searches without a curve."""
     by_board: dict[tuple[str, str], list[SearchCurve]] = {}
     for budget in curves:
         if budget.curve or format is not Format.table:
             by_board.setdefault((budget.row.task, budget.row.variant), []).append(budget)
-    print_tables([_budget_table(theirs) for theirs in by_board.values()], format)
+    print_tables([_budget_table(board_curves) for board_curves in by_board.values()], format)
     if format is Format.table:
         if by_board:
             print_line(SEARCHED)
@@ -33,7 +33,7 @@ def print_budgets(curves: Sequence[SearchCurve], format: Format) -> None:
 
 
 def _without_curve(curves: Sequence[SearchCurve]) -> dict[str, list[str]]:
-    """Return by reason the boards with models that have no curve, each with their number."""
+    """Return by reason the boards with models that have no curve, and their numbers."""
     reasons: dict[str, dict[str, int]] = {}
     for budget in curves:
         if not budget.curve:
@@ -46,22 +46,22 @@ def _without_curve(curves: Sequence[SearchCurve]) -> dict[str, list[str]]:
 
 
 def _budget_answer(curves: Sequence[SearchCurve]) -> str:
-    """Return which model would have won with half of the trials, and how much the second half brought it."""
-    known = [budget for budget in curves if len(budget.curve) > 1]
-    if not known:
+    """Return which model is expected to win with half of the trials, and with all."""
+    with_curve = [budget for budget in curves if len(budget.curve) > 1]
+    if not with_curve:
         return ""
-    row, sign = known[0].row, direction(known[0].row.goal)
-    power = column_power([budget.row for budget in known])
+    row, sign = with_curve[0].row, direction(with_curve[0].row.goal)
+    power = column_power([budget.row for budget in with_curve])
 
-    def best(at: Callable[[SearchCurve], int]) -> tuple[str, str]:
-        first = max(known, key=lambda budget: sign * budget.curve[at(budget)].value)
-        return first.row.label, three_digits(first.curve[at(first)].value, power)
+    def best(index: Callable[[SearchCurve], int]) -> tuple[str, str]:
+        winner = max(with_curve, key=lambda budget: sign * budget.curve[index(budget)].value)
+        return winner.row.label, three_digits(winner.curve[index(winner)].value, power)
 
-    half, whole = best(lambda budget: len(budget.curve) // 2 - 1), best(lambda budget: -1)
+    half, full = best(lambda budget: len(budget.curve) // 2 - 1), best(lambda budget: -1)
     unit = f" × {power_text(power)}" if power else ""
     return (
         f"With half of the trials {half[0]} is expected to be best ({row.metric.replace('_', ' ')} {half[1]}{unit} on "
-        f"validation), with all of them {whole[0]} ({whole[1]}{unit})."
+        f"validation), with all of them {full[0]} ({full[1]}{unit})."
     )
 
 
@@ -87,7 +87,7 @@ def _budget_table(curves: Sequence[SearchCurve]) -> Table:
 
 
 def _expected_best(best: Estimate, lost: float) -> str:
-    """Return what searches of one size find: ``0.3 [0.2, 0.5]``, and how many of them find nothing, if any."""
+    """Return the expected best of searches of one size: ``0.3 [0.2, 0.5]``, and the share that find nothing."""
     nothing = f", {lost:.2g} find nothing" if lost else ""
     value, low, high = map(three_digits, (best.value, best.low or 0.0, best.high or 0.0))
     return f"{value} [{low}, {high}]{nothing}"

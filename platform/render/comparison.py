@@ -1,4 +1,4 @@
-"""Two models, or two rows, board by board."""
+"""Comparison of two models, or two rows, board by board."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from longwave.platform.statistics.stats import arrow
 
 
 def print_comparison(comparison: Comparison, format: Format) -> None:
-    """Print two models, or two rows, task by task, and the verdict."""
+    """Print the comparison of two models, or two rows, with the verdict."""
     print_tables([comparison_table(comparison)], format, comparison.to_dict())
 
 
 def comparison_table(comparison: Comparison) -> Table:
-    """Return two models, or two rows, task by task; the verdict stands below."""
+    """Return the comparison as a table, with the verdict as its caption."""
     head = ("board", comparison.a, comparison.b, "P(better) [95 %]", "ratio of errors (95 %)", "verdict", "differs in")
     return Table(
         f"{comparison.a} against {comparison.b}",
@@ -35,13 +35,13 @@ def comparison_table(comparison: Comparison) -> Table:
 
 
 def _contest_line(line: Contest, board: str) -> tuple[str, ...]:
-    both = line.contrast
+    result = line.contrast
     decision = line.word + (f" ({line.hint})" if line.hint else "")
     return (
         f"{board}: {line.a.metric.replace('_', ' ')} {arrow(line.a.goal)}",
         _seeds_cell(line.a),
         _seeds_cell(line.b),
-        estimate(both.improvement if both else None),
+        estimate(result.improvement if result else None),
         ratio(line.to_dict()) or DASH,
         decision,
         "; ".join(f"{name} {_short_value(a)} against {_short_value(b)}" for name, (a, b) in line.differs.items())
@@ -50,7 +50,7 @@ def _contest_line(line: Contest, board: str) -> tuple[str, ...]:
 
 
 def _seeds_cell(row: Row) -> str:
-    """Return one side of a comparison: the median with its interval, and how many seeds ended."""
+    """Return one side of a comparison: the median with its interval, and the number of seeds."""
     return f"{median_cell(row)} ({counted(row)})" if row.seed_count else median_cell(row)
 
 

@@ -1,4 +1,4 @@
-"""What the doctor found, and what was saved of a damaged store."""
+"""Output of ``longwave doctor``: findings, and what was saved from a damaged store."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 def print_findings(findings: Sequence[Finding]) -> None:
-    """Print what the doctor found."""
+    """Print findings, one per line."""
     states = {True: Text("ok", "green"), False: Text("broken", "red"), None: Text("slow", "yellow")}
     lines = [(states[f.good], f.what, f.detail) for f in findings]
     print_table(["", "what", "found"], lines, prose=[2])
 
 
 def print_repaired(repaired: RepairedStore) -> None:
-    """Print what was saved of a damaged store, and what is to be done next."""
+    """Print what was saved from a damaged store, and what to do next."""
     lines = [
         (t.table, t.saved, "unknown" if t.lost is None else t.lost) for t in repaired.tables if t.saved or t.lost != 0
     ]
     print_table(["rows of", "saved", "lost"], lines, title=str(repaired.file), right=(1, 2))
     if repaired.again:
-        print_line(f"  To be trained again by resuming their sweeps: {', '.join(repaired.again)}.")
+        print_line(f"  Trials to train again, by resuming their sweeps: {', '.join(repaired.again)}.")
     print_line(f"  The old store is unchanged. Use the new one with --store sqlite:///{repaired.file.absolute()}.")

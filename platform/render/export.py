@@ -1,4 +1,4 @@
-"""Tables as text for other programs: CSV, Markdown, LaTeX and JSON. The one place that knows how they are written."""
+"""Tables as CSV, Markdown, LaTeX and JSON. All output in these formats is written here."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ class Format(StrEnum):
 
 @dataclass(frozen=True)
 class Table:
-    """A table as people read it, and the records behind it.
+    """A table for people, and its records for programs.
 
     Attributes:
         title: Its heading.
         columns: Headings of the columns.
-        lines: Cells as text, one sequence a line.
-        caption: What the numbers are: n, the test, what was left out.
+        lines: Cells as texts, one sequence per line.
+        caption: Explanation of the numbers.
         bold: Cells in bold, as (line, column).
-        records: The same for programs: one mapping a line, with more keys and full precision.
-        right: Columns whose cells stand to the right.
-        answer: What the table says, in a sentence or two; in a terminal it stands above.
-        prose: Columns whose cells may run over several lines of a terminal; others never do.
-        drop: Columns that a narrow terminal leaves out, the first of them first.
-        beneath: Columns that a terminal prints beneath the table.
-        notes: What a terminal prints beneath the table, each a paragraph; papers and programs do not get it.
+        records: The same for programs: one mapping per line, with more keys and full precision.
+        right: Columns aligned to the right.
+        answer: The result in a sentence or two; a terminal prints it above the table.
+        prose: Columns whose cells may wrap in a terminal.
+        drop: Columns that a narrow terminal leaves out, in this order.
+        beneath: Columns that a terminal prints below the table.
+        notes: Paragraphs that only a terminal prints below the table.
     """
 
     title: str
@@ -58,7 +58,7 @@ class Table:
 
 
 def of_texts(title: str, columns: Sequence[str], lines: Sequence[Sequence[str]]) -> Table:
-    """Return a table of texts, whose records are its lines."""
+    """Return a table of texts whose records equal its lines."""
     return Table(title, columns, lines, records=[dict(zip(columns, line, strict=True)) for line in lines])
 
 
@@ -66,9 +66,9 @@ def format_tables(tables: Sequence[Table], format: Format, content: object = Non
     """Return the tables in a format other than ``table``, with a newline at the end.
 
     Args:
-        tables: CSV has the records of all of them under one heading; Markdown and LaTeX write one after the other.
-        format: Which.
-        content: What JSON holds; the records of all tables by default.
+        tables: CSV has the records of all tables under one heading; Markdown and LaTeX have them one after the other.
+        format: The format.
+        content: Content of JSON; by default the records of all tables.
     """
     records = [redact_document(record) for table in tables for record in table.records]
     if format is Format.json:
@@ -79,12 +79,12 @@ def format_tables(tables: Sequence[Table], format: Format, content: object = Non
 
 
 def as_json(content: object) -> str:
-    """Return JSON without passwords; text stays readable, and what is not finite is a ValueError."""
+    """Return readable JSON without passwords; raise ValueError for numbers that are not finite."""
     return in_json(json.dumps(redact_document(content), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def _to_csv(records: Sequence[Mapping[str, Any]]) -> str:
-    """Return one line a record: an empty cell for what is not there, lists of text by semicolons, else JSON."""
+    """Return one line per record: missing values are empty, lists of texts joined by semicolons, nested values JSON."""
     columns = dict.fromkeys(name for record in records for name in record)
     file = io.StringIO()
     writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")
@@ -126,21 +126,21 @@ def _to_markdown(table: Table) -> str:
 
 
 def _to_latex(table: Table) -> str:
-    """Return a table for LaTeX, over both columns of a paper that has two; it needs no package."""
+    """Return a LaTeX table across both columns of a two-column paper, without any package."""
 
     def line(cells: Sequence[str]) -> str:
         text = " & ".join(cells) + r" \\"
-        return f"{{}}{text}" if text[0] in "[*" else text  # the line before would take it for an argument
+        return f"{{}}{text}" if text[0] in "[*" else text  # otherwise the preceding \\ reads it as its argument
 
-    sides = "".join("r" if k in table.right else "l" for k in range(len(table.columns)))
-    said = " ".join(filter(None, (table.answer, table.caption)))
-    caption = in_latex(redacted(". ".join(filter(None, (table.title, said)))))
+    alignment = "".join("r" if k in table.right else "l" for k in range(len(table.columns)))
+    text_of_caption = " ".join(filter(None, (table.answer, table.caption)))
+    caption = in_latex(redacted(". ".join(filter(None, (table.title, text_of_caption)))))
     return "\n".join(
         [
             r"\begin{table*}",
             r"\centering\small\setlength{\tabcolsep}{4pt}",
             *([rf"\caption{{{caption}}}"] if caption else []),
-            rf"\begin{{tabular}}{{{sides}}}",
+            rf"\begin{{tabular}}{{{alignment}}}",
             r"\hline",
             line([_stacked(name) for name in table.columns]),
             r"\hline",
@@ -154,13 +154,13 @@ def _to_latex(table: Table) -> str:
 
 
 def _stacked(name: str) -> str:
-    """Return a heading of one line, or of several above each other."""
+    """Return a heading, with line breaks as a stack."""
     parts = [in_latex(part) for part in name.split("\n")]
     return parts[0] if len(parts) == 1 else r"\shortstack{" + r"\\".join(parts) + "}"
 
 
 def _mark_cells(table: Table, harmless: Callable[[str], str], bold: Callable[[str], str]) -> list[list[str]]:
-    """Return the cells without passwords and made harmless, those in bold wrapped."""
+    """Return the cells without passwords, escaped, with bold ones marked."""
     return [
         [bold(harmless(cell)) if (i, j) in table.bold else harmless(cell) for j, cell in enumerate(cells)]
         for i, cells in enumerate(redact_document(table.lines))

@@ -1,4 +1,4 @@
-"""Which columns of a table a terminal has room for. No number and no name is ever cut: what is too much goes whole."""
+"""Fit a table to the width of a terminal by leaving out whole columns: numbers and names are never truncated."""
 
 from __future__ import annotations
 
@@ -12,71 +12,70 @@ from longwave.platform.boards.texts import DASH
 from longwave.platform.render.export import Table
 
 GAP = 2
-"""Columns of a terminal between two of a table."""
+"""Characters between two columns."""
 LEAST = 16
-"""Columns that a column of prose keeps at least; its words may be longer."""
+"""Minimal width of a column of prose, although its words may be longer."""
 WORD, SCORE = 20, 32
-"""Longest word, and longest number with its interval, that is not folded."""
+"""Longest word, and longest number with its interval, that is not broken."""
 PIECE = re.compile(r"\S+ \[[^\]]*\](?!\S)|\(\S+ [^\s()]+\)(?!\S)|\S+")
-"""What stays on one line where there is room for it: a word, two in brackets, or a number with its interval."""
+"""Parts that stay on one line if they fit: a word, two words in brackets, or a number with its interval."""
 
 
-def fitting_columns(made: Table, width: int | None) -> list[int]:
-    """Return the columns of a table that stand in a terminal, in order.
-
-    What the table leaves out first goes first, and comes back where there is room for it beside what is worth more.
+def fitting_columns(table: Table, width: int | None) -> list[int]:
+    """Return the columns of a table that fit a terminal, in order. Columns are left out in the order of ``drop``; one
+    that still fits beside more important ones is kept.
 
     Args:
         made: The table.
-        width: Columns of the terminal; None where lines may be of any length.
+        width: Width of the terminal; None if lines may have any length.
     """
-    shown = [k for k in range(len(made.columns)) if k not in made.beneath and not is_empty(made, k)]
+    shown = [k for k in range(len(table.columns)) if k not in table.beneath and not is_empty(table, k)]
     if width is None:
         return shown
-    needs = {k: width_needed(made, k) for k in shown}
-    stay = {k for k in shown if k not in made.drop}
-    for k in reversed([k for k in made.drop if k in needs]):
-        if total_width([needs[j] for j in (*stay, k)]) <= width:
-            stay.add(k)
-    return sorted(stay)
+    needed_widths = {k: width_needed(table, k) for k in shown}
+    fitting = {k for k in shown if k not in table.drop}
+    for k in reversed([k for k in table.drop if k in needed_widths]):
+        if total_width([needed_widths[j] for j in (*fitting, k)]) <= width:
+            fitting.add(k)
+    return sorted(fitting)
 
 
-def width_needed(made: Table, column: int) -> int:
-    """Return how wide a column must be: as its widest cell; one of prose as its longest word, within bounds."""
-    if column not in made.prose:
-        return _widest_cell(made, column)
+def width_needed(table: Table, column: int) -> int:
+    """Return the minimal width of a column: of its widest cell, or for prose of its longest word, within bounds."""
+    if column not in table.prose:
+        return _widest_cell(table, column)
     longest = max(
-        (_unbroken_width(piece) for cell in _column_cells(made, column) for piece in PIECE.findall(cell)), default=0
+        (_unbroken_width(piece) for cell in _column_cells(table, column) for piece in PIECE.findall(cell)), default=0
     )
-    return min(max(LEAST, longest), _widest_cell(made, column))
+    return min(max(LEAST, longest), _widest_cell(table, column))
 
 
 def _unbroken_width(piece: str) -> int:
-    """Return how much of a piece is kept on one line in any case; of words in brackets that is little."""
+    """Return the width of the part that is never broken, which is small for words in brackets."""
     return min(cell_len(piece), SCORE if piece.endswith("]") else LEAST if " " in piece else WORD)
 
 
-def column_widths(made: Table, shown: Sequence[int], width: int | None) -> list[int]:
-    """Return how wide the columns ``kept`` are in a terminal: those of prose share what the others leave."""
+def column_widths(table: Table, shown: Sequence[int], width: int | None) -> list[int]:
+    """Return the widths of the columns ``shown`` in a terminal; columns of prose share the remaining width."""
     if width is None:
-        return [_widest_cell(made, k) for k in shown]
-    widths = {k: width_needed(made, k) for k in shown}
-    left = width - total_width(list(widths.values()))
-    wanting = sorted((k for k in shown if k in made.prose), key=lambda k: _widest_cell(made, k) - widths[k])
-    for done, k in enumerate(wanting):
-        more = max(0, min(_widest_cell(made, k) - widths[k], left // (len(wanting) - done)))
-        widths[k] += more
-        left -= more
+        return [_widest_cell(table, k) for k in shown]
+    widths = {k: width_needed(table, k) for k in shown}
+    spare = width - total_width(list(widths.values()))
+    growing = sorted((k for k in shown if k in table.prose), key=lambda k: _widest_cell(table, k) - widths[k])
+    for done, k in enumerate(growing):
+        growth = max(0, min(_widest_cell(table, k) - widths[k], spare // (len(growing) - done)))
+        widths[k] += growth
+        spare -= growth
     return list(widths.values())
 
 
-def is_empty(made: Table, column: int) -> bool:
-    """Return whether a column that may be left out says nothing of any line."""
-    return column in made.drop and all(line[column] in (DASH, "") for line in made.lines)
+def is_empty(table: Table, column: int) -> bool:
+    """Return whether a droppable column is empty in all lines."""
+    return column in table.drop and all(line[column] in (DASH, "") for line in table.lines)
 
 
 def wrap_text(text: str, width: int) -> str:
-    """Return text in lines of a width, none of which ends within a number and its interval if that fits one."""
+    """Return text wrapped to a width, without breaks inside a number with its interval if that fits."""
     lines = []
     for part in text.split("\n"):
         lines.append("")
@@ -88,33 +87,33 @@ def wrap_text(text: str, width: int) -> str:
     return "\n".join(lines)
 
 
-def _column_cells(made: Table, column: int) -> list[str]:
-    """Return head and cells of a column."""
-    return [made.columns[column], *(line[column] for line in made.lines)]
+def _column_cells(table: Table, column: int) -> list[str]:
+    """Return heading and cells of a column."""
+    return [table.columns[column], *(line[column] for line in table.lines)]
 
 
-def _widest_cell(made: Table, column: int) -> int:
-    return max(cell_len(part) for cell in _column_cells(made, column) for part in cell.split("\n"))
+def _widest_cell(table: Table, column: int) -> int:
+    return max(cell_len(part) for cell in _column_cells(table, column) for part in cell.split("\n"))
 
 
 def total_width(widths: Sequence[int]) -> int:
-    """Return how wide a table of such columns is."""
+    """Return the width of a table with columns of these widths."""
     return sum(widths) + GAP * max(0, len(widths) - 1)
 
 
-def split_table(made: Table, width: int | None, ahead: int) -> list[Table]:
-    """Return a table as several, each as wide as a terminal has room for; all begin with its first column.
+def split_table(table: Table, width: int | None, leading: int) -> list[Table]:
+    """Split a table into several that fit a terminal, all beginning with its first column.
 
     Args:
         made: The table.
-        width: Columns of the terminal; None where lines may be of any length.
-        ahead: Columns that stand in the first alone, before those that are dealt out.
+        width: Width of the terminal; None if lines may have any length.
+        ahead: Leading columns that are only in the first table.
     """
-    parts: list[list[int]] = [[*range(ahead)]]
-    for k in range(ahead, len(made.columns)):
+    parts: list[list[int]] = [[*range(leading)]]
+    for k in range(leading, len(table.columns)):
         if (
             width is not None
-            and total_width([width_needed(made, j) for j in (*parts[-1], k)]) > width
+            and total_width([width_needed(table, j) for j in (*parts[-1], k)]) > width
             and len(parts[-1]) > 1
         ):
             parts.append([0])
@@ -122,32 +121,34 @@ def split_table(made: Table, width: int | None, ahead: int) -> list[Table]:
     last = len(parts) - 1
     return [
         replace(
-            made,
-            columns=[made.columns[k] for k in part],
-            lines=[[line[k] for k in part] for line in made.lines],
-            title=made.title if number == 0 else "",
-            answer=made.answer if number == 0 else "",
-            caption=made.caption if number == last else "",
-            notes=made.notes if number == last else (),
-            bold=frozenset((i, part.index(k)) for i, k in made.bold if k in part),
-            prose=frozenset(part.index(k) for k in made.prose if k in part),
+            table,
+            columns=[table.columns[k] for k in part],
+            lines=[[line[k] for k in part] for line in table.lines],
+            title=table.title if number == 0 else "",
+            answer=table.answer if number == 0 else "",
+            caption=table.caption if number == last else "",
+            notes=table.notes if number == last else (),
+            bold=frozenset((i, part.index(k)) for i, k in table.bold if k in part),
+            prose=frozenset(part.index(k) for k in table.prose if k in part),
         )
         for number, part in enumerate(parts)
     ]
 
 
-def lines_beneath(made: Table) -> list[str]:
-    """Return what stands beneath a table: a line for each text of such a column, behind the names of its lines.
-
-    Lines of one text are named together, and a text that all have is said of all.
+def lines_beneath(table: Table) -> list[str]:
+    """Return the lines below a table: one for each text in a column of ``beneath``, after the names of its lines. Lines
+    with equal texts are named together, or as "all".
     """
     lines = []
-    names = [line[0].replace(DASH, "") for line in made.lines]
-    for k in sorted(made.beneath):
-        whose: dict[str, list[str]] = {}
-        for name, line in zip(names, made.lines, strict=True):
+    names = [line[0].replace(DASH, "") for line in table.lines]
+    for k in sorted(table.beneath):
+        names_by_text: dict[str, list[str]] = {}
+        for name, line in zip(names, table.lines, strict=True):
             if line[k] not in (DASH, ""):
-                whose.setdefault(line[k], []).append(name)
-        same = len(whose) == 1 and len(made.lines) > 1
-        lines += [f"{made.columns[k]}, {'all' if same else ', '.join(own)}: {text}" for text, own in whose.items()]
+                names_by_text.setdefault(line[k], []).append(name)
+        is_shared = len(names_by_text) == 1 and len(table.lines) > 1
+        lines += [
+            f"{table.columns[k]}, {'all' if is_shared else ', '.join(line_names)}: {text}"
+            for text, line_names in names_by_text.items()
+        ]
     return lines

@@ -1,4 +1,4 @@
-"""Foreign text made harmless, a function for each output. Names, reasons and facts may come from anybody's bundle."""
+"""Escape foreign text for each kind of output: names, reasons and facts may come from any bundle."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from typing import Any
 
 HIDDEN_KINDS = ("Cc", "Cf", "Cs", "Zl", "Zp")
-"""Unicode's categories of what is not seen but acts: controls, format characters as those that turn the direction of
-writing, halves of characters, separators of lines and of paragraphs."""
+"""Unicode categories of invisible characters with effects: controls, format characters such as direction marks,
+surrogates, separators of lines and paragraphs."""
 SUSPECT = re.compile(r"[^\n -~\u00a1-\u00ac\u00ae-\u05ff\u2010-\u2027\u2030-\u205e\u2070-\u22ff]")
-"""What is looked up in these categories: most text holds none of it."""
+"""Candidates for these categories; most texts contain none."""
 FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r]")
-"""Starts of cells that a spreadsheet computes (OWASP, CSV Injection), full-width signs among them."""
+"""Beginnings of cells that a spreadsheet evaluates (OWASP, CSV Injection), including full-width characters."""
 NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*%?")
 
 LATEX = {
@@ -50,53 +50,53 @@ LATEX = {
     "·": r"$\cdot$",
     "→": r"$\to$",
 }
-"""What stands in LaTeX for the characters that mean something there, or that its fonts lack."""
+"""LaTeX for characters that are special there, or missing in its fonts."""
 
 
 def escape_invisible(text: str) -> str:
-    """Return text for a terminal: what is not seen but acts is written out, as ``\\x1b``; lines stay lines."""
+    """Return text for a terminal: invisible characters are escaped, as ``\\x1b``; line breaks are kept."""
     return SUSPECT.sub(_escape, text)
 
 
 def one_line(text: str) -> str:
-    """Return text for one line of a terminal: as ``escape_invisible``, ends of lines written out too."""
+    """Return text for one line of a terminal: as ``escape_invisible``, with line breaks escaped too."""
     return escape_invisible(text).replace("\n", "\\n")
 
 
 def in_csv(text: str) -> str:
-    """Return text for a cell of CSV: what a spreadsheet would compute begins with an apostrophe."""
-    computes = FORMULA.match(text) and not NUMBER.fullmatch(text)
-    return f"'{escape_invisible(text)}" if computes else escape_invisible(text)
+    """Return text for a CSV cell: formulas get a leading apostrophe, so that no spreadsheet evaluates them."""
+    is_formula = FORMULA.match(text) and not NUMBER.fullmatch(text)
+    return f"'{escape_invisible(text)}" if is_formula else escape_invisible(text)
 
 
 def in_markdown(text: str) -> str:
-    """Return text for one line of Markdown, where it starts no cell, no HTML, no link and no image."""
+    """Return text for one line of Markdown, escaped so that it starts no cell, HTML, link or image."""
     escaped = re.sub(r"[\\|`]|<(?=[A-Za-z/!?])", r"\\\g<0>", escape_invisible(text))
     return re.sub(r"\](?=[(\[:])", r"\]", escaped).replace("\n", " ")
 
 
 def in_streamlit(text: str) -> str:
-    """Return text for Streamlit's Markdown: as ``in_markdown``, and no emphasis, formula, icon or colour."""
+    """Return text for Streamlit's Markdown: as ``in_markdown``, also without emphasis, formula, icon or colour."""
     return re.sub(r"[*$~]|:(?=[A-Za-z])", r"\\\g<0>", in_markdown(text))
 
 
 def in_latex(text: str) -> str:
-    """Return text as LaTeX prints it, in one line and without a command."""
+    """Return text for LaTeX, in one line and without commands."""
     return "".join(LATEX.get(sign, sign) for sign in escape_invisible(text).replace("\n", " "))
 
 
 def in_json(text: str) -> str:
-    """Return JSON that reads the same and shows on a terminal: what acts there is written as JSON's own escapes."""
+    """Return equivalent JSON that is safe on a terminal: invisible characters are JSON escapes."""
     return SUSPECT.sub(lambda match: _escape(match, json=True), text)
 
 
 def in_html(text: str) -> str:
-    """Return text for a page, where it starts no element and no entity."""
+    """Return text escaped for HTML."""
     return html.escape(escape_invisible(text))
 
 
 def all_visible(content: Any) -> Any:
-    """Return JSON data with texts as ``escape_invisible`` returns them, keys too."""
+    """Return JSON data with all texts and keys as from ``escape_invisible``."""
     if isinstance(content, str):
         return escape_invisible(content)
     if isinstance(content, Mapping):
@@ -105,7 +105,7 @@ def all_visible(content: Any) -> Any:
 
 
 def _escape(match: re.Match[str], json: bool = False) -> str:
-    """Return a character as it is, or as Python or JSON write it where it is not seen."""
+    """Return a visible character unchanged, and an invisible one as Python's or JSON's escape."""
     sign = match[0]
     if unicodedata.category(sign) not in HIDDEN_KINDS:
         return sign

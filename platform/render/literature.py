@@ -1,4 +1,4 @@
-"""How published numbers are printed: a line each, with the variant of ours that it belongs to or why to none."""
+"""Output of published numbers: one per line, with our variant that it belongs to, or why there is none."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ def print_numbers(
     numbers: Sequence[Mapping[str, Any]],
     metrics: Mapping[str, str],
     forms: Mapping[str, Collection[str]],
-    alone: bool,
+    only_unpaired: bool,
     format: Format,
 ) -> None:
     """Print published numbers and how many of them can be compared with a row of ours.
 
     Args:
-        numbers: Of ``published_rows``.
-        metrics, forms: As ``pairing.unpaired`` takes them.
-        alone: Print only those that cannot, in the order of the reasons.
-        format: How.
+        numbers: From ``published_rows``.
+        metrics, forms: As for ``unpaired``.
+        only_unpaired: Whether to print only numbers that cannot be compared, ordered by reason.
+        format: The format.
     """
     pairs = [(number, unpaired(number, metrics, forms)) for number in numbers]
     paired = sum(not why for _, why in pairs)
-    if alone:
+    if only_unpaired:
         pairs = sorted((pair for pair in pairs if pair[1]), key=lambda pair: pair[1])
     records = [{**number, "why": why} for number, why in pairs]
     caption = f"{paired} of {len(numbers)} can be compared with a row of ours."
@@ -44,14 +44,14 @@ def print_numbers(
 def _number_line(number: Mapping[str, Any], why: str) -> list[str]:
     spread = "" if number["std"] is None else f" ± {_decimals(number['std'], number['printed'])}"
     sources = dict.fromkeys(source.partition(" (")[0] for source in number["sources"].split("\n"))
-    of = f" of {number['n']}" if number["n"] else ""
+    count = f" of {number['n']}" if number["n"] else ""
     return [
         number["task"],
         number["variant"] or "—",
         title(number),
         number["metric"],
         as_printed(number["printed"]) + spread,
-        number["statistic"] + of,
+        number["statistic"] + count,
         number["units"] or "—",
         "; ".join(sources) + (", second hand" if number["note"].startswith(SECOND_HAND) else ""),
         credited(number),
@@ -60,6 +60,6 @@ def _number_line(number: Mapping[str, Any], why: str) -> list[str]:
 
 
 def _decimals(std: float, printed: str) -> str:
-    """Return a deviation with at least as many decimals as its number."""
+    """Return a standard deviation with at least as many decimals as its number."""
     digits = max(len(text.partition(".")[2]) for text in (printed, f"{std:g}"))
     return f"{std:.{digits}f}"

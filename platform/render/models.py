@@ -1,4 +1,4 @@
-"""How models are printed: one table of all, or one page a model."""
+"""Output of models: one table of all, or one page per model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def print_models(specs: Sequence[ModelSpec], format: Format) -> None:
-    """Print models, a line each."""
+    """Print models, one per line."""
     lines = [(s.name, s.family, s.source, "; ".join(map(_range_text, s.space("")))) for s in specs]
     records = [] if format is Format.table else [_model_record(spec) for spec in specs]
     columns, prose = ("name", "family", "paper", "searched"), frozenset({2, 3})
@@ -35,9 +35,8 @@ def print_models(specs: Sequence[ModelSpec], format: Format) -> None:
 
 
 def print_model(spec: ModelSpec, format: Format, kernel: bool = False, task: TaskSpec | None = None) -> None:
-    """Print one model in full, the plan of its fused loop, or what a search draws on a task.
-
-    In a format for programs, it prints what ``print_models`` does.
+    """Print one model in full, the plan of its fused loop, or its search ranges on a task. Formats for programs are as
+    from ``print_models``.
     """
     if task:
         _print_space(spec, task, format)
@@ -74,21 +73,23 @@ def print_model(spec: ModelSpec, format: Format, kernel: bool = False, task: Tas
     _print_sizes(spec)
     printed = count_published(spec)
     total = sum(printed.values())
-    where = ", ".join(f"{task} {n}" for task, n in printed.items())
-    print_line(f"  Published results of this model: {total}" + (f" ({where})" if total else ""))
+    by_task = ", ".join(f"{task} {n}" for task, n in printed.items())
+    print_line(f"  Published results of this model: {total}" + (f" ({by_task})" if total else ""))
 
 
 def _print_space(spec: ModelSpec, task: TaskSpec, format: Format) -> None:
-    """Print the ranges that a search of rule 2 draws from, for each variant that has a time scale of its own."""
+    """Print the search ranges under rule 2, for each variant with its own time scale."""
     tables = []
     for variant in task.time_scales or ("",):
         scale = task.time_scale(variant)
         params = spec.space(task.name, time_scale=scale)
-        why = "none: nothing is forecast" if scale is None else f"{scale} steps, the first lag of autocorrelation < 1/e"
-        own = ", one of the tasks of the model's paper" if task.name in spec.papers_tasks else ""
+        source = (
+            "none: nothing is forecast" if scale is None else f"{scale} steps, the first lag of autocorrelation < 1/e"
+        )
+        origin = ", one of the tasks of the model's paper" if task.name in spec.papers_tasks else ""
         tables.append(
             Table(
-                f"{spec.title} on {' '.join(filter(None, (task.name, variant)))}{own}; time scale: {why}",
+                f"{spec.title} on {' '.join(filter(None, (task.name, variant)))}{origin}; time scale: {source}",
                 ("key", "symbol", "range", "draw", "unit", "range from"),
                 [
                     (p.name, p.symbol, f"[{p.low:.4g}, {p.high:.4g}]", "log" if p.log else "uniform", p.unit,
@@ -103,7 +104,7 @@ def _print_space(spec: ModelSpec, task: TaskSpec, format: Format) -> None:
 
 
 def _print_sizes(spec: ModelSpec) -> None:
-    """Print how many trainable parameters it has under the recipe of each task."""
+    """Print the number of trainable parameters under the recipe of each task."""
     sizes = [(t, t.recipe(spec.name).hidden) for t in all_tasks().values()]
     counts = [(t.title, d, f"{spec.parameters(t.inputs, d, t.outputs):,}") for t, d in sizes]
     print_table(
@@ -115,19 +116,19 @@ def _print_sizes(spec: ModelSpec) -> None:
 
 
 def flow_paragraphs(text: str) -> str:
-    """Return a docstring's text whose paragraphs are lines; what is set in, such as an equation, stays as it is."""
+    """Return a docstring with each paragraph on one line; indented parts, such as equations, are unchanged."""
     parts = text.split("\n\n")
     return "\n\n".join(part if part.startswith(" ") else " ".join(part.split("\n")) for part in parts)
 
 
 def describe(spec: ModelSpec) -> str:
-    """Return what the layer's docstring says before its arguments: source, equation, start, read-out, size."""
+    """Return the layer's docstring up to its arguments: source, equation, initialisation, read-out, size."""
     text = inspect.getdoc(spec.layer) or ""
     return text.partition("\nArgs:")[0].replace("::\n", ":\n").replace("``", "").rstrip()
 
 
 def count_published(spec: ModelSpec) -> Mapping[str, int]:
-    """Return how many numbers the papers print for the model, by task."""
+    """Return the number of published results of the model, by task."""
     return dict(Counter(row["task"] for row in published_rows() if row["model"] == spec.name).most_common())
 
 
@@ -163,7 +164,7 @@ def _settings_text(best: Best) -> str:
 
 
 def _kernel_plan(spec: ModelSpec) -> str:
-    """Return the plan of a model's loop as it would run here, with its defaults: blocks, what is kept, the C++."""
+    """Return the plan of a model's loop on this machine, with defaults: blocks, saved values, and C++ code."""
     from longwave.models.base.fused import Fusable
     from longwave.models.base.matrix_recurrence import MatrixRecurrence
     from longwave.models.base.spec import Sizes
@@ -171,8 +172,8 @@ def _kernel_plan(spec: ModelSpec) -> str:
     from longwave.models.kernels.compiler.recorder import Unsupported
     from longwave.models.kernels.cpu.emit import emit
 
-    needed: dict[str, Any] = {p.name: p.low for p in spec.params if p.searched and p.default is None}
-    layer = spec.build(Sizes(inputs=2, hidden=16, outputs=1, length=100), **needed)
+    required: dict[str, Any] = {p.name: p.low for p in spec.params if p.searched and p.default is None}
+    layer = spec.build(Sizes(inputs=2, hidden=16, outputs=1, length=100), **required)
     if isinstance(layer, MatrixRecurrence):
         return _matrix_plan(spec.title, layer)
     if not isinstance(layer, Fusable):
@@ -189,7 +190,7 @@ def _kernel_plan(spec: ModelSpec) -> str:
 
 
 def _matrix_plan(title: str, layer: MatrixRecurrence[Any]) -> str:
-    """Return the plan of a loop over matrix states: passes over the rows, what is kept, the C++."""
+    """Return the plan of a loop over matrix states: passes over rows, saved values, and C++ code."""
     from longwave.models.kernels.compiler.recorder import Unsupported
     from longwave.models.kernels.cpu.emit_matrix import emit
     from longwave.models.kernels.matrix.listing import listing
@@ -200,18 +201,22 @@ def _matrix_plan(title: str, layer: MatrixRecurrence[Any]) -> str:
     except Unsupported:
         return head
     texts = list[str]()
-    for places, of in (("before, after, adjoint", form.states), ("drive", form.drives), ("constant", form.constants)):
-        named = ", ".join(f"{k}: {name} ({axes or 'a number'})" for k, (name, axes) in enumerate(of.items()))
-        texts += [f"# {places}: {named}."] if named else []
+    for kinds, axes_by_name in (
+        ("before, after, adjoint", form.states),
+        ("drive", form.drives),
+        ("constant", form.constants),
+    ):
+        names = ", ".join(f"{k}: {name} ({axes or 'a number'})" for k, (name, axes) in enumerate(axes_by_name.items()))
+        texts += [f"# {kinds}: {names}."] if names else []
     texts.append(f"# kept: {len(plan.kept)} values saved for the backward pass. part_j is a sum over columns j.")
     return "\n".join([head, *texts, listing(plan), "// The same for the CPU:", emit(plan)])
 
 
 def _legend(plan: Plan, states: Sequence[str]) -> str:
-    """Return what the names of a plan's text mean, as comments."""
-    named = ", ".join(f"{k}: {name}" for k, name in enumerate(states[: plan.states]))
-    meant = {
-        "before, after": f"the states before and after a step ({named})",
+    """Return the meaning of the names in a plan's text, as comments."""
+    state_names = ", ".join(f"{k}: {name}" for k, name in enumerate(states[: plan.states]))
+    meanings = {
+        "before, after": f"the states before and after a step ({state_names})",
         "kept": f"{plan.kept} rows of d numbers that a step saves, first the drive's {len(plan.gates)}",
         "slot": f"{plan.slots} rows of adjoints written by the backward pass",
         "adjoint": "those of the states",
@@ -219,4 +224,4 @@ def _legend(plan: Plan, states: Sequence[str]) -> str:
         "sum, unit": "the gradients of P and of U",
         "mm, mmT": "the product with a matrix and with its transpose",
     }
-    return "\n".join(f"# {name}: {text}." for name, text in meant.items())
+    return "\n".join(f"# {name}: {text}." for name, text in meanings.items())

@@ -1,4 +1,4 @@
-"""Tables as HTML, for a notebook's output."""
+"""Tables as HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ CELL = "padding:2px 8px;text-align:{};vertical-align:top"
 
 
 def tables_html(tables: Sequence[Table]) -> str:
-    """Return tables one below the other, in the notebook's own style; what a cell holds is text and nothing else."""
+    """Return tables as HTML in the notebook's style, with all cells escaped."""
     return "\n".join(map(_table_html, tables))
 
 
 def _table_html(table: Table) -> str:
-    sides = ["right" if k in table.right else "left" for k in range(len(table.columns))]
-    head = "".join(_cell_html("th", name, side) for name, side in zip(table.columns, sides, strict=True))
+    alignments = ["right" if k in table.right else "left" for k in range(len(table.columns))]
+    head = "".join(_cell_html("th", name, side) for name, side in zip(table.columns, alignments, strict=True))
     lines = [
-        "".join(_cell_html("td", cell, sides[j], (i, j) in table.bold) for j, cell in enumerate(line))
+        "".join(_cell_html("td", cell, alignments[j], (i, j) in table.bold) for j, cell in enumerate(line))
         for i, line in enumerate(table.lines)
     ]
     rows = "\n".join(f"<tr>{line}</tr>" for line in (head, *lines))
     title = f"<b>{in_html(table.title)}</b>" if table.title else ""
-    said = f"<p>{in_html(table.answer)}</p>" if table.answer else ""
+    answer_html = f"<p>{in_html(table.answer)}</p>" if table.answer else ""
     caption = in_html(table.caption)
     note = f"<details><summary>How to read it</summary><small>{caption}</small></details>" if caption else ""
-    return f"<div>{said}{title}<table>\n{rows}\n</table>{note}</div>"
+    return f"<div>{answer_html}{title}<table>\n{rows}\n</table>{note}</div>"
 
 
 def _cell_html(kind: str, text: str, side: str, bold: bool = False) -> str:
-    inside = in_html(str(text))
-    return f'<{kind} style="{CELL.format(side)}">{f"<b>{inside}</b>" if bold else inside}</{kind}>'
+    content = in_html(str(text))
+    return f'<{kind} style="{CELL.format(side)}">{f"<b>{content}</b>" if bold else content}</{kind}>'

@@ -1,4 +1,4 @@
-"""All boards at a glance: a line a board, and models by boards."""
+"""All boards at a glance: one line per board, and models by boards."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from longwave.platform.statistics.stats import direction
 from longwave.platform.statistics.verdict import ENOUGH
 
 AHEAD = 3
-"""Columns of an overview's numbers before its tasks."""
+"""Columns of an overview with numbers before those of tasks."""
 MATRIX = (
     f"Cells: rank of the median; bold: best group; {WORSE}: a trivial predictor is better. "
     "Numbers: --numbers. Methods: longwave methods."
@@ -37,52 +37,51 @@ OVERALL = (
     "share boards."
 )
 UNFOLD = "Show them with: longwave board --saturated"
-"""How saturated tasks are seen that are named alone."""
+"""How to show saturated tasks that are only named."""
 
 
 def print_overviews(
     rows: Sequence[Row], pool: Pool, format: Format, saturated: bool = False, numbers: bool = False
 ) -> None:
-    """Print all boards at a glance: a line a board, then models by boards, side by side where there is room.
+    """Print all boards at a glance: one line per board, then models by boards, side by side if they fit.
 
     Args:
-        rows: Of all boards.
+        rows: Rows of all boards.
         pool: Which rows are ranked.
-        format: How; in others than a table medians stand in place of ranks, and boards have no lines of their own.
-        saturated: Whether models by boards show saturated tasks, which else are named alone.
-        numbers: Whether a table shows medians with their intervals in place of ranks.
+        format: The format; other formats than a table have medians instead of ranks, and no lines per board.
+        saturated: Whether models by boards include saturated tasks, which are otherwise only named.
+        numbers: Whether a table shows medians with their intervals instead of ranks.
     """
     parts = overviews(rows)
     if numbers or format is not Format.table:
         last, pasted = len(parts) - 1, format in PASTED_FORMATS
-        tables = [overview_table(one, pool, saturated, k == last, pasted) for k, one in enumerate(parts)]
+        tables = [overview_table(overview, pool, saturated, k == last, pasted) for k, overview in enumerate(parts)]
         if format is Format.table:
             tables = [*chain(*(split_table(table, table_width(), AHEAD) for table in tables))]
         print_tables(tables, format)
         return
-    numbered = {place: k for k, place in enumerate(chain(*(part.tasks for part in parts)), 1)}
+    board_numbers = {board: k for k, board in enumerate(chain(*(part.tasks for part in parts)), 1)}
     print_line(f"{count_words([word for part in parts for word in part.separations])}\n")
-    print_beside(boards_table(rows, numbered), [matrix_table(part, numbered, saturated) for part in parts])
+    print_beside(boards_table(rows, board_numbers), [matrix_table(part, board_numbers, saturated) for part in parts])
     print_line(" ".join(filter(None, (MATRIX, str(pool)))))
 
 
-def boards_table(rows: Sequence[Row], numbered: Mapping[tuple[str, str], int]) -> Table:
-    """Return a line a board: its number, which network is best, how many are not told apart from it, and its word."""
+def boards_table(rows: Sequence[Row], board_numbers: Mapping[tuple[str, str], int]) -> Table:
+    """Return one line per board: number, name, best network, size of the best group, and whether it separates."""
     by_board, lines = group_by_board(rows), []
-    for place, number in numbered.items():
-        theirs = by_board[place]
-        leading = answer(theirs)
+    for key, number in board_numbers.items():
+        board_rows = by_board[key]
+        leading = answer(board_rows)
         tied = f"{len(leading.leaders)}/{leading.ranked}" if leading.leaders else DASH
         separates = SEPARATES[leading.separation.word]
-        lines.append((str(number), theirs[0].board, leading.first or DASH, tied, separates))
+        lines.append((str(number), board_rows[0].board, leading.first or DASH, tied, separates))
     head = ("", "board", "best network", "tied", "separates")
     return Table("", head, lines, right=frozenset({0}), prose=frozenset({1, 2}))
 
 
-def matrix_table(overview: Overview, numbered: Mapping[tuple[str, str], int], saturated: bool = False) -> Table:
-    """Return models by boards, which are named by their numbers: the rank of each model's median.
-
-    Saturated boards are left out, unless there are no others or ``saturated`` asks for them.
+def matrix_table(overview: Overview, board_numbers: Mapping[tuple[str, str], int], saturated: bool = False) -> Table:
+    """Return models by numbered boards, with the rank of each model's median. Saturated boards are left out, unless
+    there are no others or ``saturated`` is true.
     """
     shown = _shown_tasks(overview, saturated)
     ranks = [_cell_ranks([line.cells[k] for line in overview.lines]) for k in range(shown)]
@@ -93,18 +92,18 @@ def matrix_table(overview: Overview, numbered: Mapping[tuple[str, str], int], sa
     bold = frozenset(
         (i, 2 + k) for i, line in enumerate(overview.lines) for k in range(shown) if (c := line.cells[k]) and c.shines
     )
-    head = ("model", "mean", *(str(numbered[place]) for place in overview.tasks[:shown]))
+    head = ("model", "mean", *(str(board_numbers[board]) for board in overview.tasks[:shown]))
     return Table("", head, lines, bold=bold, right=frozenset(range(1, len(head))))
 
 
 def _shown_tasks(overview: Overview, saturated: bool) -> int:
-    """Return how many of an overview's tasks are shown: those that are not saturated, or all."""
+    """Return the number of tasks shown: those that are not saturated, or all."""
     shown = len(overview.of_word("separates", "open"))
     return shown if shown and not saturated else len(overview.tasks)
 
 
 def _cell_ranks(cells: Sequence[Row | None]) -> list[str]:
-    """Return the rank of each median among the models of a board: ``3``, ``3†``; a state where no seed ended."""
+    """Return the rank of each median among the models of a board: ``3``, ``3†``; a dash if no seed ended."""
     sign = direction(next(cell.goal for cell in cells if cell))
     values = [-sign * cell.median if cell and cell.median is not None else math.inf for cell in cells]
     return [
@@ -121,18 +120,18 @@ def overview_table(
     """Return models by boards with their medians; the caption names saturated boards, unless there are no others.
 
     Args:
-        overview: What is shown.
+        overview: The overview.
         pool: Which rows are ranked.
-        saturated: Whether saturated tasks have columns, too.
-        how: Whether the caption says what signs mean.
-        pasted: Whether it goes into a paper: medians without intervals, with a caption of one sentence.
+        saturated: Whether saturated tasks have columns too.
+        how: Whether to explain the marks.
+        pasted: Whether it is for a paper: medians without intervals, with a caption of one sentence.
     """
     shown = _shown_tasks(overview, saturated)
     fold = shown < len(overview.tasks)
     powers = [column_power(filter(None, (line.cells[k] for line in overview.lines))) for k in range(shown)]
     head = ["model", "score", "mean rank"]
-    for title, told, power in zip(overview.titles, overview.separations, powers, strict=False):
-        word = "" if told.word == "separates" else f" ({told.word})"
+    for title, separated, power in zip(overview.titles, overview.separations, powers, strict=False):
+        word = "" if separated.word == "separates" else f" ({separated.word})"
         head.append(f"{title}{word}" + (f", × {power_text(power)}" if power else ""))
     lines = [
         (line.title, *_score_cells(line), *(median_cell(line.cells[k], powers[k], not pasted) for k in range(shown)))
@@ -147,18 +146,21 @@ def overview_table(
     records = overview.to_dict()
     marks = f"bold: in the best group of its board; {WORSE}: a trivial predictor is better."
     if pasted:
-        left = f" ({len(overview.tasks) - shown} saturated boards are left out)" if fold else ""
-        caption = " ".join(filter(None, (f"Median test score of each model{left}; {marks}", str(pool) if how else "")))
+        left_out = f" ({len(overview.tasks) - shown} saturated boards are left out)" if fold else ""
+        caption = " ".join(
+            filter(None, (f"Median test score of each model{left_out}; {marks}", str(pool) if how else ""))
+        )
         names = ["model", "mean rank", *(name.replace(", ", ",\n") for name in head[AHEAD:])]
         lines = [
-            (line[0], estimate(one.rank, 1), *line[AHEAD:]) for line, one in zip(lines, overview.lines, strict=True)
+            (line[0], estimate(model_line.rank, 1), *line[AHEAD:])
+            for line, model_line in zip(lines, overview.lines, strict=True)
         ]
         return Table("", names, lines, caption, frozenset((i, k - 1) for i, k in bold), records)
     folded = (saturated_tasks(overview), UNFOLD) if fold else ()
     notes = [*filter(None, (*folded, *((marks, str(pool)) if how else ())))]
     title = f"{shown} of {len(overview.tasks)} boards" if fold else f"{shown} board{'s' * (shown != 1)}"
-    said = over_all(overview) if len(overview.tasks) > 1 else ""
-    return Table(title, head, lines, "", bold, records, answer=said, prose=frozenset({0, 1}), notes=notes)
+    overall = over_all(overview) if len(overview.tasks) > 1 else ""
+    return Table(title, head, lines, "", bold, records, answer=overall, prose=frozenset({0, 1}), notes=notes)
 
 
 def _score_cells(line: ModelLine) -> tuple[str, str]:

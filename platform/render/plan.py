@@ -1,4 +1,4 @@
-"""The trials that a sweep begins with, a table a cell."""
+"""The first trials of a sweep, one table per cell."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 WIDE = 100
-"""Columns from which on a plan shows names in full, and seeds."""
+"""Width of a terminal from which on a plan shows full names, and seeds."""
 
 
 def print_plan(sweep: Sweep, first: Sequence[Sequence[TrialConfig]], format: str, where: str) -> None:
-    """Print the trials that a sweep begins with, one table a cell, and where it would be trained."""
+    """Print the first trials of a sweep, one table per cell, and where they would be trained."""
     if format == "json":
         print_json([{"id": c.id, **c.to_dict()} for trials in first for c in trials])
         return
@@ -35,17 +35,17 @@ def print_plan(sweep: Sweep, first: Sequence[Sequence[TrialConfig]], format: str
                 print_table(head, lines, drop=drop)
     each = "cell" if len(sweep.cells) > len(file.models) else "model"
     if file.trials:
-        then = f"then {file.retrain} retrainings of each {each}'s best"
-        begun = " This is the first round." if file.rounds > 1 else ""
-        how = searched_by(file.model_dump(exclude_defaults=True))
-        print_line(f"  {file.trials_text} trials a {each}: {how}, {then}.{begun}")
+        retrainings = f"then {file.retrain} retrainings of each {each}'s best"
+        first_round = " This is the first round." if file.rounds > 1 else ""
+        search_text = searched_by(file.model_dump(exclude_defaults=True))
+        print_line(f"  {file.trials_text} trials a {each}: {search_text}, {retrainings}.{first_round}")
     else:
         print_line(f"  No search: {file.retrain} retrainings per {each} of the settings in the file.")
     print_line(f"  On this machine: {where}.")
 
 
 def _cell_summary(cell: CellPlan) -> str:
-    """Return what all trials of a cell are trained by."""
+    """Return the settings that all trials of a cell share."""
     from longwave.platform.about import departures_of
     from longwave.platform.registry import get_task
 
@@ -57,7 +57,7 @@ def _cell_summary(cell: CellPlan) -> str:
 
 
 def _warm_lines(cell: CellPlan) -> Iterator[str]:
-    """Yield which settings the search of a cell begins with, in order, and which it leaves out and why."""
+    """Yield the settings of a cell's warm start in order, and those left out, with the reason."""
     if not cell.warm:
         yield "Warm start: no known setting fits."
     for k, start in enumerate(start for start in cell.warm if not start.out):
@@ -68,9 +68,9 @@ def _warm_lines(cell: CellPlan) -> Iterator[str]:
 
 
 def _trial_table(cell: CellPlan, trials: Sequence[TrialConfig]) -> tuple[list[str], list[list[object]], range]:
-    """Return heads and lines of a table of trials, and what of it goes first: what is drawn, parameters, seeds.
+    """Return the headings and lines of a table of trials, and the columns that are dropped first if it is too wide.
 
-    Names stand in full if the terminal is wide, and seeds.
+    It has the sampled fields and parameters, and on a wide terminal seeds and unshortened ids as well.
     """
     full = (table_width() or WIDE) >= WIDE
     fields = [name for name in FIELDS if name in cell.drawn]

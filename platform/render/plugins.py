@@ -1,4 +1,4 @@
-"""How checks of plugins are printed: a tick a rule, in words."""
+"""Output of checks of plugins: one line per rule."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MARKS = {"broken": "✗", "skipped": "–", "": "✓"}
 
 
 def print_outcomes(subject: str, outcomes: Iterable[RuleOutcome]) -> int:
-    """Print how each rule stands as soon as it is known, and return how many are broken."""
+    """Print the outcome of each rule as soon as it is known, and return the number of broken rules."""
     print_line(subject)
     states = []
     for finding in outcomes:
@@ -21,9 +21,9 @@ def print_outcomes(subject: str, outcomes: Iterable[RuleOutcome]) -> int:
             print_line(f"      {finding.broken or finding.skipped}.")
     broken, checked = states.count("broken"), len(states) - states.count("skipped")
     verdict = f"{broken} of {checked} rules {_verb(broken, 'fails', 'fail')}" if broken else f"{checked} rules pass"
-    left = len(states) - checked
-    more = f"; {left} {_verb(left, 'does', 'do')} not apply" if left else ""
-    print_line(f"{subject}: {verdict}{more}.")
+    not_applicable = len(states) - checked
+    suffix = f"; {not_applicable} {_verb(not_applicable, 'does', 'do')} not apply" if not_applicable else ""
+    print_line(f"{subject}: {verdict}{suffix}.")
     return broken
 
 

@@ -1,4 +1,4 @@
-"""What is printed about single rows: a re-run beside what the row says, and two rows side by side."""
+"""Output about single rows: re-runs, differences of two rows, and details."""
 
 from __future__ import annotations
 
@@ -21,48 +21,48 @@ if TYPE_CHECKING:
 
 
 def print_expected(plan: RerunPlan) -> None:
-    """Print a row and what one more training of it should give."""
+    """Print a row with the prediction for one more training."""
     config, about, n = plan.config, plan.row[0].about, plan.expected.n
     metric = metric_label(about.metric, about.unit, about.goal)
     print_line(f"Row {config.row[:SHORT]}: {about.model} on {config.task} {config.variant}".rstrip())
-    lost = f"; {plan.diverged} more diverged" if plan.diverged else ""
-    print_line(f"  {metric}: {shown(plan.expected.mean, plan.expected.std)} over {n} retrainings{lost}")
+    diverged_text = f"; {plan.diverged} more diverged" if plan.diverged else ""
+    print_line(f"  {metric}: {shown(plan.expected.mean, plan.expected.std)} over {n} retrainings{diverged_text}")
     if plan.interval:
         ends = f"[{plan.interval[0]:.6g}, {plan.interval[1]:.6g}]"
         print_line(
             f"  one more retraining is expected in {ends} (95 %, t·std·√(1 + 1/n) on logs of errors if there are any)"
         )
         if plan.reach is not None and plan.power is not None:
-            says = "" if plan.can_fail else "; a score inside would verify nothing"
+            warning = "" if plan.can_fail else "; a score inside would verify nothing"
             print_line(
                 f"  that is within × {plan.reach:.2g} of the row's typical error; errors {WRONG:g} times as large "
-                f"would fall outside in {plan.power:.0%} of cases{says}"
+                f"would fall outside in {plan.power:.0%} of cases{warning}"
             )
     else:
         why = "one score" if n == 1 else f"{n} equal scores"
         print_line(f"  no prediction interval: the row has {why}")
 
 
-def print_rerun(done: Rerun, stored: bool) -> None:
-    """Print what the training gave, what was different here, whether it fits, and whether it was kept."""
-    plan, run = done.plan, done.run
-    got = f"{run.test:.6g}" if run.test is not None else f"{run.status}: {run.reason}"
-    against = f": × {done.ratio:.3g} the row's error" if done.ratio is not None else ""
-    against += f", better than {done.improvement:.0%} of its seeds" if done.improvement is not None else ""
-    print_line(f"  seed {plan.config.seed} gave {got} in {run.seconds:.1f} s{against}")
+def print_rerun(rerun: Rerun, stored: bool) -> None:
+    """Print a re-run's result, differences of its environment, the verdict, and whether it was stored."""
+    plan, run = rerun.plan, rerun.run
+    result = f"{run.test:.6g}" if run.test is not None else f"{run.status}: {run.reason}"
+    against = f": × {rerun.ratio:.3g} the row's error" if rerun.ratio is not None else ""
+    against += f", better than {rerun.improvement:.0%} of its seeds" if rerun.improvement is not None else ""
+    print_line(f"  seed {plan.config.seed} gave {result} in {run.seconds:.1f} s{against}")
     if plan.before is not None:
         change = "" if run.test is None else f"; the difference is {run.test - plan.before:.3g}"
         print_line(f"  the same seed gave {plan.before:.6g} before{change}")
-    if done.differences:
-        print_table(("differs", "row", "here"), done.differences, prose=(1, 2))
-    print_line(_verdict(done) + (" Kept as one more retraining of the row." if stored else ""))
+    if rerun.differences:
+        print_table(("differs", "row", "here"), rerun.differences, prose=(1, 2))
+    print_line(_verdict(rerun) + (" Kept as one more retraining of the row." if stored else ""))
 
 
-def _verdict(done: Rerun) -> str:
-    """Return what one more training says about its row, in a sentence."""
-    plan, run = done.plan, done.run
+def _verdict(rerun: Rerun) -> str:
+    """Return the verdict of one more training on its row, in a sentence."""
+    plan, run = rerun.plan, rerun.run
     n = plan.expected.n + plan.diverged
-    if done.outcome == "undecided" and run.test is not None and not plan.can_fail:
+    if rerun.outcome == "undecided" and run.test is not None and not plan.can_fail:
         return (
             f"Undecided: inside the interval, but errors {WRONG:g} times as large would be inside, too, in "
             f"{1 - (plan.power or 0.0):.0%} of cases. The row's seeds vary too much for one score to verify it."
@@ -76,17 +76,17 @@ def _verdict(done: Rerun) -> str:
         "outside": "Does NOT fit the row: outside the interval, where one honest seed in 20 falls.",
         "undecided": "Undecided: "
         + ("the training failed." if run.test is None else "the row has no prediction interval."),
-    }[done.outcome]
+    }[rerun.outcome]
 
 
 def print_diff(a: TrialConfig, b: TrialConfig, lines: Sequence[DiffLine], format: Format) -> None:
-    """Print what two rows say, line by line."""
+    """Print two rows, line by line."""
     names = (f"{a.model} {a.row[:SHORT]}", f"{b.model} {b.row[:SHORT]}")
     columns = ("section", "what", *names)
     cells = [(line.section, line.what, cell_text(line.a), cell_text(line.b)) for line in lines]
     if format is not Format.table:
-        made = Table(" and ".join(names), columns, cells, records=[asdict(line) for line in lines])
-        print(format_tables([made], format, {"a": a.row, "b": b.row, "lines": made.records}), end="")
+        export_table = Table(" and ".join(names), columns, cells, records=[asdict(line) for line in lines])
+        print(format_tables([export_table], format, {"a": a.row, "b": b.row, "lines": export_table.records}), end="")
     elif cells:
         print_table(columns, cells, prose=(1, 2, 3))
     else:
@@ -94,23 +94,23 @@ def print_diff(a: TrialConfig, b: TrialConfig, lines: Sequence[DiffLine], format
 
 
 def print_detail(trial: Trial, facts: Sequence[Fact], format: Format) -> None:
-    """Print one row, or one trial, in full; JSON holds its facts by section and name."""
-    lines, before = [], ""
+    """Print one row, or one trial, in full; JSON has the facts by section and name."""
+    lines, last_section = [], ""
     for fact in facts:
-        lines.append((fact.section if fact.section != before else "", fact.what, cell_text(fact.value)))
-        before = fact.section
+        lines.append((fact.section if fact.section != last_section else "", fact.what, cell_text(fact.value)))
+        last_section = fact.section
     board = named((trial.config.task, trial.config.variant))
     title = f"{facts[0].section} {facts[0].value}: {trial.about.model} on {board}"
     content: dict[str, dict[str, Any]] = {}
     for fact in facts:
         content.setdefault(fact.section, {})[fact.what] = fact.value
     prose = frozenset({1, 2})
-    made = Table(title, ("", "what", "says"), lines, records=[asdict(fact) for fact in facts], prose=prose)
-    print_tables([made], format, content)
+    table = Table(title, ("", "what", "says"), lines, records=[asdict(fact) for fact in facts], prose=prose)
+    print_tables([table], format, content)
 
 
 def cell_text(value: Any) -> str:
-    """Return one value as text: numbers with 6 digits, an interval behind its value, a dash for nothing."""
+    """Return a value as text: numbers with 6 digits, an interval after its value, a dash for none."""
     if value is None or value in ([], ""):
         return "—"
     if isinstance(value, dict):

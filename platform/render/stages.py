@@ -1,4 +1,4 @@
-"""How far a long command is: a bar on a terminal, a line every few seconds in a pipe."""
+"""Progress of long commands: a bar on a terminal, a line every few seconds in a pipe."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from longwave.platform.exchange.reading import StageReport
 from longwave.platform.render.terminal import Terminal
 
 SECONDS = 5.0
-"""Between two lines."""
+"""Seconds between two lines."""
 
 
 @contextmanager
 def show_stages() -> Iterator[StageReport]:
-    """Give what takes the stages of a command, and show them on the error stream until the block ends."""
+    """Yield a function to report the stages of a command, and show them on the error stream inside the block."""
     console = Terminal(stderr=True)
     with _draw_bar(console) if console.is_terminal else _print_lines() as report:
         yield report
@@ -34,7 +34,7 @@ def _draw_bar(console: Terminal) -> Iterator[StageReport]:
 
 @contextmanager
 def _print_lines() -> Iterator[StageReport]:
-    """Print where the command is every ``SECONDS`` by a thread, as one step of a stage may take longer."""
+    """Print the current stage every ``SECONDS`` from a thread, because one step of a stage may take longer."""
     over, line = Event(), [""]
 
     def report(stage: str, done: int, total: int) -> None:

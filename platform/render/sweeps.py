@@ -1,4 +1,4 @@
-"""How sweeps stand, for people and for programs."""
+"""Output of plans, costs and progress of sweeps."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from longwave.platform.sweeps.run.status import SweepStatus
 
 SHOWN = 5
-"""Reasons of failed trials that are printed."""
+"""Number of reasons for failures to print."""
 IN_SHORT = ("planned", "running", "done", "ok")
-"""Counts that are printed of each cell."""
+"""Counts to print for each cell."""
 
 
 def print_estimate(
     sweep: Sweep, cluster: Cluster, estimate: SweepEstimate, price: Mapping[str, float], format: str
 ) -> None:
-    """Print where a sweep's packs go, and what that is expected to take."""
+    """Print where a sweep's packs are placed, and the expected cost."""
     if format == "json":
         packs = [
             {"packs": count, "members": members, "kind": kind, "devices": devices}
@@ -57,12 +57,12 @@ def print_estimate(
 
 
 def print_hours(sweep: Sweep, estimate: SweepEstimate, price: Mapping[str, float]) -> None:
-    """Print what a sweep is expected to take, and what of it is not known."""
+    """Print the expected cost of a sweep, and which models have no estimate."""
     file = sweep.file
     at_most = "at most " if file.stops_early or file.budget.trials else "about "
     if estimate.seconds:
-        least = "more than " if estimate.unknown else at_most
-        summary = f"{least}{duration_text(estimate.seconds)}, {_held_text(estimate.held, price)}"
+        qualifier = "more than " if estimate.unknown else at_most
+        summary = f"{qualifier}{duration_text(estimate.seconds)}, {_held_text(estimate.held, price)}"
         terminal.print_line(f"  Expected: {summary}.")
     if estimate.unknown:
         models = ", ".join(sorted(estimate.unknown))
@@ -73,7 +73,7 @@ def print_hours(sweep: Sweep, estimate: SweepEstimate, price: Mapping[str, float
 
 
 def print_status(status: SweepStatus, format: str, price: Mapping[str, float]) -> None:
-    """Print how a sweep stands, what it has taken, and each of its cells, if it has several."""
+    """Print a sweep's progress and cost, and the progress of its cells if there are several."""
     if format == "json":
         terminal.print_json({**status.to_dict(), "cost": total_cost(status.spent.used, price)})
         return
@@ -95,7 +95,7 @@ def print_status(status: SweepStatus, format: str, price: Mapping[str, float]) -
 
 
 def print_overview(statuses: Sequence[SweepStatus], format: str) -> None:
-    """Print a line for each sweep."""
+    """Print one line per sweep."""
     if format == "json":
         terminal.print_json([status.to_dict() for status in statuses])
         return
@@ -107,24 +107,23 @@ def print_overview(statuses: Sequence[SweepStatus], format: str) -> None:
     terminal.print_table(heads, lines, right=(2, 3, 4, 5, 6), drop=(5, 4, 6))
 
 
-def print_edges(name: str, at_edges: Sequence[AtEdge], without: Sequence[str], format: str) -> None:
-    """Print what of the winners of a sweep sits at an edge of its range, and which cells have no winner."""
+def print_edges(name: str, at_edges: Sequence[AtEdge], without_winner: Sequence[str], format: str) -> None:
+    """Print the winners' values at an edge of their range, and the cells without a winner."""
     if format == "json":
-        terminal.print_json({"edges": [edge.to_dict() for edge in at_edges], "without": list(without)})
+        terminal.print_json({"edges": [edge.to_dict() for edge in at_edges], "without": list(without_winner)})
         return
     lines = [(e.cell, e.name, f"{e.value:.3g}", f"{e.low:g}", f"{e.high:g}", e.end) for e in at_edges]
     if lines:
         terminal.print_table(["cell", "number", "winner", "low", "high", "edge"], lines, right=(2, 3, 4), prose=[0])
     terminal.print_line(f"{name}: {len(lines)} winning values lie at an edge of their search range.")
-    if without:
-        terminal.print_line(f"  No winner yet for: {', '.join(without)}.")
+    if without_winner:
+        terminal.print_line(f"  No winner yet for: {', '.join(without_winner)}.")
 
 
 @contextmanager
 def watch_status() -> Iterator[Callable[[SweepStatus], None]]:
-    """Give a function that shows how a sweep stands now: in place on a terminal, else a line where it changed.
-
-    Such a line begins with the time, and comes at least each minute.
+    """Yield a function that shows a sweep's progress: in place on a terminal, else as a line after each change. Lines
+    begin with the time, and are printed at least once a minute.
     """
     console, last, printed = terminal.Terminal(), "", 0.0
     if console.is_terminal:
@@ -140,8 +139,8 @@ def watch_status() -> Iterator[Callable[[SweepStatus], None]]:
 
     def say(status: SweepStatus) -> None:
         nonlocal last, printed
-        gone = [_driver_text(d) for d in status.drivers if not d.alive]
-        message = f"{status.name}: {'; '.join([status_line(replace(status, left=None)), *gone])}"
+        dead_drivers = [_driver_text(d) for d in status.drivers if not d.alive]
+        message = f"{status.name}: {'; '.join([status_line(replace(status, left=None)), *dead_drivers])}"
         if message != last or time.monotonic() - printed > LOG_SECONDS:
             terminal.print_line(f"{datetime.now():%Y-%m-%d %H:%M:%S} {message}")
             last, printed = message, time.monotonic()
@@ -154,26 +153,26 @@ def status_line(status: SweepStatus) -> str:
     done = f"{status.counts['done']} of {status.trials} trials done"
     epochs = f"{_epochs_text(status)} epochs" if status.expected else ""
     left = f"about {duration_text(status.left)} left" if status.left is not None and status.state == "running" else ""
-    more = f"resume it with: longwave sweep resume {status.name}" if status.state == "interrupted" else ""
-    return ", ".join(part for part in (status.state, done, epochs, left, more) if part)
+    hint = f"resume it with: longwave sweep resume {status.name}" if status.state == "interrupted" else ""
+    return ", ".join(part for part in (status.state, done, epochs, left, hint) if part)
 
 
 def cost_lines(spent: SweepCost, price: Mapping[str, float]) -> Iterator[str]:
-    """Yield what a sweep took, and what probes said of its packs that are over."""
+    """Yield a sweep's cost so far, and the estimate for its finished packs."""
     yield f"took {duration_text(spent.ran)}, {_held_text(spent.used, price)}"
-    known = {kind: seconds for kind, seconds in spent.expected.items() if kind}
-    if known:
-        yield f"estimated for the finished packs: {_held_text(known, price)}"
-    if unknown := round(spent.expected.get("", 0.0)):
-        yield f"{unknown} {'pack has' if unknown == 1 else 'packs have'} no cost estimate"
+    estimated = {kind: seconds for kind, seconds in spent.expected.items() if kind}
+    if estimated:
+        yield f"estimated for the finished packs: {_held_text(estimated, price)}"
+    if not_estimated := round(spent.expected.get("", 0.0)):
+        yield f"{not_estimated} {'pack has' if not_estimated == 1 else 'packs have'} no cost estimate"
 
 
 def _held_text(held: Mapping[str, float], price: Mapping[str, float]) -> str:
-    """Return device seconds, and what they cost, if that is known: ``1.5 A100 hours, cost 3.75``."""
+    """Return device time, and its cost if prices are known: ``1.5 A100 hours, cost 3.75``."""
     names = {kind: "core" if kind == CPU else kind for kind in held}
     hours = [f"{seconds / 3600:.3g} {names[kind]} hours" for kind, seconds in held.items()]
-    paid = total_cost(held, price)
-    return ", ".join([*hours, *([f"cost {paid:.2f}"] if paid is not None else [])])
+    cost = total_cost(held, price)
+    return ", ".join([*hours, *([f"cost {cost:.2f}"] if cost is not None else [])])
 
 
 def _epochs_text(status: SweepStatus) -> str:
@@ -181,9 +180,9 @@ def _epochs_text(status: SweepStatus) -> str:
 
 
 def _driver_text(driver: Driver) -> str:
-    where = f"process {driver.process} on {driver.host}"
+    process_text = f"process {driver.process} on {driver.host}"
     if not driver.alive:
-        return f"{where} has died (last heartbeat {duration_text(driver.silent)} ago)"
+        return f"{process_text} has died (last heartbeat {duration_text(driver.silent)} ago)"
     note = f": {driver.note}" if driver.note else ""
-    heard = f"{where}, last heartbeat {duration_text(driver.silent)} ago"
-    return f"running for {duration_text(driver.seconds)} ({heard}){note}"
+    origin = f"{process_text}, last heartbeat {duration_text(driver.silent)} ago"
+    return f"running for {duration_text(driver.seconds)} ({origin}){note}"

@@ -1,4 +1,4 @@
-"""How tasks are printed: one table of all, or one page a task."""
+"""Output of tasks: one table of all, or one page per task."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def print_tasks(specs: Sequence[TaskSpec], format: Format) -> None:
-    """Print tasks, a line each."""
+    """Print tasks, one per line."""
     lines = [
         (s.name, s.family, s.id, s.length, _metric_text(s), _chance_text(s), _where_text(s), s.summary) for s in specs
     ]
@@ -37,9 +37,8 @@ def print_tasks(specs: Sequence[TaskSpec], format: Format) -> None:
 
 
 def print_task(spec: TaskSpec, format: Format) -> None:
-    """Print one task in full, its trivial predictors measured, if its data is here, and how far they get.
-
-    In a format for programs it is printed as ``print_tasks`` does.
+    """Print one task in full, with the scores of its trivial predictors if its data are here. Formats for programs are
+    as from ``print_tasks``.
     """
     if format is not Format.table:
         print_tasks([spec], format)
@@ -61,13 +60,17 @@ def print_task(spec: TaskSpec, format: Format) -> None:
         return
     print_line(f"  data version {data.version}: {_split_sizes(data)}")
     print_line(f"  the same inputs in two splits: {_repeated_text(data)}")
-    scores = {name: each.score for name, each in predictors.items()}
+    scores = {name: trivial.score for name, trivial in predictors.items()}
     if (chance := spec.chance_at(spec.variant, scores)) is not None and spec.chance is None:
         print_line(f"  chance on these data: {chance:.4g}")
     print_line("")
     head = ["trivial predictor", spec.metric.name, "numbers kept", "time", "chosen on validation"]
     print_table(
-        head, [_predictor_line(name, each) for name, each in predictors.items()], prose=[0, 4], drop=[2, 3], hint=WIDER
+        head,
+        [_predictor_line(name, trivial) for name, trivial in predictors.items()],
+        prose=[0, 4],
+        drop=[2, 3],
+        hint=WIDER,
     )
     _print_further(spec, predictors)
     for line in spec.lacking().values():
@@ -78,17 +81,23 @@ def print_task(spec: TaskSpec, format: Format) -> None:
 
 
 def _predictor_line(name: str, predictor: Measured) -> tuple[str, ...]:
-    """Return a trivial predictor's line: a number it does not say, or nothing that was chosen, is a dash."""
+    """Return a trivial predictor's line, with a dash for each unknown value."""
     return name, *map(plain, (predictor.score, predictor.numbers)), duration(predictor.seconds), plain(predictor.chosen)
 
 
 def _print_further(spec: TaskSpec, predictors: Mapping[str, Measured]) -> None:
-    """Print what is measured beside the metric, a table for each that is measured along an axis."""
+    """Print further measures, in one table per metric and axis."""
     numbered = enumerate(spec.further)
     for (metric, axis), group in groupby(numbered, lambda pair: (_metric_name(pair[1].metric), pair[1].x_name)):
         scored = list(group)
-        head = [f"{metric}, {axis}", *(f"{each.x:g}" for _, each in scored)] if axis else ["trivial predictor", metric]
-        print_table(head, [(name, *(plain(one.further[k]) for k, _ in scored)) for name, one in predictors.items()])
+        head = (
+            [f"{metric}, {axis}", *(f"{further_metric.x:g}" for _, further_metric in scored)]
+            if axis
+            else ["trivial predictor", metric]
+        )
+        print_table(
+            head, [(name, *(plain(measured.further[k]) for k, _ in scored)) for name, measured in predictors.items()]
+        )
 
 
 def _task_facts(spec: TaskSpec) -> dict[str, str]:
@@ -120,7 +129,7 @@ def _split_sizes(data: Data[Batch]) -> str:
 
 
 def _count_examples(split: Batch) -> int:
-    """Return how many examples a split has; of a single one, how many positions are read out, as nodes of a graph."""
+    """Return the number of examples of a split; of a single example, that of its scored positions, such as nodes."""
     scored = split.targets.isfinite().all(-1) if split.targets.is_floating_point() else split.targets >= 0
     return int(scored.sum()) if len(split) == 1 else len(split)
 
@@ -153,8 +162,8 @@ def _metric_name(metric: Metric) -> str:
     return metric_label(metric.name, metric.unit, metric.goal)
 
 
-def _further_record(each: Further) -> str:
-    return f"{_metric_name(each.metric)}: {each.metric.definition}"
+def _further_record(further: Further) -> str:
+    return f"{_metric_name(further.metric)}: {further.metric.definition}"
 
 
 def _chance_text(spec: TaskSpec) -> str:
@@ -169,7 +178,7 @@ def _where_text(spec: TaskSpec) -> str:
 
 
 def _recipe_text(r: Recipe) -> str:
-    """Return a recipe in full on one line, and its source on the next."""
+    """Return a recipe on one line, and its source on the next."""
     numbers = dict(r.numbers)
     factor = numbers.pop("drop_factor", 0.1)
     sizes = {"hidden": r.hidden, "batch": r.batch, "epochs": r.epochs, "steps an epoch": r.steps, "clip": r.clip}

@@ -1,4 +1,4 @@
-"""The terminal: its width, text, tables, JSON and the pager."""
+"""Output to the terminal: width, text, tables, JSON and pager."""
 
 from __future__ import annotations
 
@@ -30,9 +30,8 @@ if TYPE_CHECKING:
 
 
 class Terminal(Console):
-    """A console on which foreign text is text: whatever string is printed goes through ``render_str``.
-
-    COLUMNS=0, which some programs set where they know no width, counts as not set: Rich would print nothing.
+    """A console that escapes foreign text: every printed string passes through ``render_str``. COLUMNS=0, which some
+    programs set for an unknown width, is ignored, because Rich would print nothing.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -40,50 +39,50 @@ class Terminal(Console):
         super().__init__(**options, _environ=variables)
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Return text to print: without passwords, and with what would act on the terminal written out."""
+        """Return text to print, without passwords and with control characters escaped."""
         return super().render_str(escape_invisible(redacted(text)), **options)
 
 
 LEGIBLE = 80
-"""Columns of what is read as a page."""
+"""Width of pages of text, in columns."""
 WIDER = "Show them with: COLUMNS=200"
 JSON_HINT = "Show them with: COLUMNS=200 or --format json"
 ANY_HINT = "Show them with: COLUMNS=200 or --format csv"
 PIPED = 200
-"""Columns of prose in a pipe, which has no width; a line of a table is one line there, however long."""
+"""Width of prose in a pipe, in columns; lines of tables are not wrapped there."""
 BESIDE = 3
-"""Columns between two tables that stand side by side."""
+"""Columns between two tables side by side."""
 
 
 def table_width() -> int | None:
-    """Return how many columns a table may take: as COLUMNS says, else as the terminal has; None for a pipe."""
+    """Return the maximal width of a table: COLUMNS if set, else that of the terminal; None in a pipe."""
     columns = os.environ.get("COLUMNS", "")
     return int(columns) if columns.isdecimal() and int(columns) else Terminal().width if sys.stdout.isatty() else None
 
 
-def wide_console(least: int = 0) -> Terminal:
-    """Return a console for prose, or for a table that takes at least so many columns."""
-    return Terminal(width=max(table_width() or PIPED, least), force_jupyter=False)  # in a notebook text, too
+def wide_console(min_width: int = 0) -> Terminal:
+    """Return a console for prose, or for a table of at least this width."""
+    return Terminal(width=max(table_width() or PIPED, min_width), force_jupyter=False)  # text in notebooks too
 
 
 @contextmanager
 def show_waiting(what: str) -> Iterator[Callable[[str], None]]:
-    """Show that something takes a while, on a terminal; what is yielded takes what is going on by then."""
+    """Show a status line on a terminal inside the block; yield a function that changes it."""
     with Terminal(stderr=True).status(f"{what} …") as status:
-        yield lambda now: status.update(f"{now} …")
+        yield lambda message: status.update(f"{message} …")
 
 
 class _Page(io.StringIO):
-    """What a pager will show: printed as on the terminal that it is shown on."""
+    """Captured output for a pager, formatted as for the terminal."""
 
     def isatty(self) -> bool:
-        """Return that it is a terminal."""
+        """Return True, so that output is formatted for a terminal."""
         return True
 
 
 @contextmanager
 def paging() -> Iterator[None]:
-    """Show what the block prints in the user's pager (``PAGER``, else less); as it is in a pipe, or if it fits."""
+    """Show the block's output in the user's pager (``PAGER``, else less), unless it fits or goes to a pipe."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         yield
         return
@@ -93,12 +92,12 @@ def paging() -> Iterator[None]:
     if text.count("\n") < Terminal().height:
         print(text, end="")
     else:
-        os.environ.setdefault("LESS", "-R")  # else it writes colours out
+        os.environ.setdefault("LESS", "-R")  # otherwise less shows colour codes as text
         pydoc.pager(text)
 
 
 def print_json(content: object) -> None:
-    """Print JSON; text stays readable, and what is not finite would be an error."""
+    """Print readable JSON; raise ValueError for numbers that are not finite."""
     print(export.as_json(content))
 
 
@@ -108,26 +107,26 @@ def metric_label(metric: str, unit: str, goal: str) -> str:
 
 
 def print_line(text: str) -> None:
-    """Print text as it is; what begins with spaces keeps them where its lines go on."""
-    ahead = len(text) - len(text.lstrip(" "))
-    if ahead and "\n" not in text.rstrip("\n"):
+    """Print text; leading spaces indent wrapped lines too."""
+    indent = len(text) - len(text.lstrip(" "))
+    if indent and "\n" not in text.rstrip("\n"):
         _print_trimmed(
-            wide_console(), Padding(Text(escape_invisible(redacted(text.strip(" ")))), (0, 0, 0, ahead), expand=False)
+            wide_console(), Padding(Text(escape_invisible(redacted(text.strip(" ")))), (0, 0, 0, indent), expand=False)
         )
     else:
         _print_trimmed(wide_console(), text)
 
 
-def _print_trimmed(console: Terminal, drawn: object) -> None:
-    """Print something without spaces at the ends of its lines."""
+def _print_trimmed(console: Terminal, renderable: object) -> None:
+    """Print something without trailing spaces."""
     with console.capture() as lines:
-        console.print(drawn, highlight=False, markup=False)
+        console.print(renderable, highlight=False, markup=False)
     console.file.write(re.sub(" +$", "", lines.get(), flags=re.MULTILINE))
 
 
 def print_markdown(text: str) -> None:
     """Print Markdown, at most ``LEGIBLE`` columns wide."""
-    from rich.markdown import Markdown  # and with it Pygments
+    from rich.markdown import Markdown  # imports Pygments
 
     _print_trimmed(Terminal(width=min(wide_console().width, LEGIBLE), force_jupyter=False), Markdown(text))
 
@@ -141,21 +140,21 @@ def print_table(
     drop: Sequence[int] = (),
     hint: str = JSON_HINT,
 ) -> None:
-    """Print a table; its cells may be Rich's texts. See ``export.Table`` for the rest.
+    """Print a table whose cells may be Rich texts. See ``export.Table`` for the other arguments.
 
     Args:
-        hint: How columns are seen that a narrow terminal has no room for.
+        hint: How to show columns that do not fit.
     """
     texts = [[cell.plain if isinstance(cell, Text) else str(cell) for cell in line] for line in lines]
     styles = {
         (i, k): cell.style for i, line in enumerate(lines) for k, cell in enumerate(line) if isinstance(cell, Text)
     }
-    made = export.Table(title, columns, texts, right=frozenset(right), prose=frozenset(prose), drop=drop)
-    _print_fitted(made, hint, styles)
+    table = export.Table(title, columns, texts, right=frozenset(right), prose=frozenset(prose), drop=drop)
+    _print_fitted(table, hint, styles)
 
 
 def print_tables(tables: Sequence[export.Table], format: export.Format, content: object = None) -> None:
-    """Print tables in any format; ``content`` is what JSON holds, by default the tables' records."""
+    """Print tables in any format; ``content`` is the content of JSON, by default the tables' records."""
     if format is not export.Format.table:
         print(export.format_tables(tables, format, content), end="")
         return
@@ -168,62 +167,61 @@ def print_tables(tables: Sequence[export.Table], format: export.Format, content:
 
 
 def print_beside(left: export.Table, right: Sequence[export.Table]) -> None:
-    """Print a table and others: these below each other at its right where there is room, else beneath it in a row.
-
-    Tables are as wide as their cells are, and have no titles, captions or notes.
+    """Print a table with others stacked at its right if they fit, else in a row below it. Tables have their full width,
+    and no titles, captions or notes.
     """
-    needed = [total_width(column_widths(table, range(len(table.columns)), None)) for table in (left, *right)]
+    widths = [total_width(column_widths(table, range(len(table.columns)), None)) for table in (left, *right)]
     first, *others = (_draw_table(table, range(len(table.columns)), None, rule=False) for table in (left, *right))
     width = table_width()
     rows: list[list[RenderableType]]
-    if width is not None and needed[0] + BESIDE + max(needed[1:]) <= width:
+    if width is not None and widths[0] + BESIDE + max(widths[1:]) <= width:
         rows = [[first, Group(*(Padding(table, (k > 0, 0, 0, 0)) for k, table in enumerate(others)))]]
-    elif width is not None and sum(needed[1:]) + BESIDE * (len(right) - 1) <= width:
+    elif width is not None and sum(widths[1:]) + BESIDE * (len(right) - 1) <= width:
         rows = [[first], [*others]]
     else:
         rows = [[table] for table in (first, *others)]
     for row in rows:
         grid = Table.grid(padding=(0, BESIDE, 0, 0), pad_edge=False)
         grid.add_row(*row)
-        _print_trimmed(wide_console(sum(needed) + BESIDE * len(needed)), grid)
+        _print_trimmed(wide_console(sum(widths) + BESIDE * len(widths)), grid)
         print_line("")
 
 
-def _print_fitted(made: export.Table, hint: str, styles: Mapping[tuple[int, int], str | Style] | None = None) -> None:
-    """Print a table as far as there is room for it, and beneath it what it left out and what stands there anyway."""
-    shown = fitting_columns(made, table_width())
-    if made.title:
-        print_line(made.title)
-    width = total_width(column_widths(made, shown, table_width()))
-    _print_trimmed(wide_console(width), _draw_table(made, shown, table_width(), styles))
-    for note in (*lines_beneath(made), *made.notes):
+def _print_fitted(table: export.Table, hint: str, styles: Mapping[tuple[int, int], str | Style] | None = None) -> None:
+    """Print the columns of a table that fit, its notes, and the names of columns left out."""
+    shown = fitting_columns(table, table_width())
+    if table.title:
+        print_line(table.title)
+    width = total_width(column_widths(table, shown, table_width()))
+    _print_trimmed(wide_console(width), _draw_table(table, shown, table_width(), styles))
+    for note in (*lines_beneath(table), *table.notes):
         print_line(f"  {note}")
-    if gone := [made.columns[k] for k in made.drop if k not in shown and not is_empty(made, k)]:
-        print_line(f"  Not shown: {', '.join(reversed(gone))}. {hint}")
+    if left_out := [table.columns[k] for k in table.drop if k not in shown and not is_empty(table, k)]:
+        print_line(f"  Not shown: {', '.join(reversed(left_out))}. {hint}")
     print_line("")
 
 
 def _draw_table(
-    made: export.Table,
+    table: export.Table,
     shown: Sequence[int],
     width: int | None,
     styles: Mapping[tuple[int, int], str | Style] | None = None,
     rule: bool = True,
 ) -> Table:
-    """Return some columns of a table as Rich draws it in a width; without a rule its head is dim."""
-    styles = styles or dict.fromkeys(made.bold, "bold")
-    wanted = column_widths(made, shown, width)
+    """Return some columns of a table as a Rich table of a width; without a rule its header is dim."""
+    styles = styles or dict.fromkeys(table.bold, "bold")
+    widths = column_widths(table, shown, width)
     drawn = Table(
         box=box.SIMPLE_HEAD if rule else None, show_edge=False, padding=(0, 1, 0, 0), pad_edge=False,
         header_style="bold" if rule else "dim",
     )  # fmt: skip
-    for k, wide in zip(shown, wanted, strict=True):
-        side: Literal["left", "right"] = "right" if k in made.right else "left"
-        drawn.add_column(escape(made.columns[k]), justify=side, overflow="fold", width=wide)
-    for i, line in enumerate(made.lines):
+    for k, column_width in zip(shown, widths, strict=True):
+        side: Literal["left", "right"] = "right" if k in table.right else "left"
+        drawn.add_column(escape(table.columns[k]), justify=side, overflow="fold", width=column_width)
+    for i, line in enumerate(table.lines):
         cells = [escape_invisible(redacted(line[k])) for k in shown]
         texts = [
-            wrap_text(cell, w) if k in made.prose else cell for k, cell, w in zip(shown, cells, wanted, strict=True)
+            wrap_text(cell, w) if k in table.prose else cell for k, cell, w in zip(shown, cells, widths, strict=True)
         ]
         drawn.add_row(*(Text(text, styles.get((i, k), "")) for k, text in zip(shown, texts, strict=True)))
     return drawn

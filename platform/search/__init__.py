@@ -1,5 +1,5 @@
-"""What knows Optuna: search spaces, draws by its samplers, pruners that stop trials, studies, parameter importance.
+"""All use of Optuna: search spaces, samplers, pruners, studies and parameter importance.
 
 May import: names and errors, and parameters of models.
-To add: one of Optuna's classes needs nothing, sweep files name it; a short name for a sampler is its line in space.py.
+To add: classes of Optuna need nothing, since sweep files name them; a short name for a sampler is a line in space.py.
 """

@@ -1,4 +1,4 @@
-"""Optuna's samplers and pruners by the names of their classes, with arguments that a sweep file can hold."""
+"""Optuna's samplers and pruners by class name, with arguments as in a sweep file."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from typing import Any
 from longwave.platform.errors import ConfigError, did_you_mean
 
 CLASS = "class"
-"""Key under which an argument that is itself one of Optuna's objects names its class; the others are its arguments."""
+"""Key of the class name in an argument that is itself an Optuna object; other keys are its arguments."""
 PLAIN: Mapping[str, tuple[type, ...]] = {
     "int": (int,), "float": (int, float), "str": (str,), "bool": (bool,), "None": (NoneType,),
 }  # fmt: skip
-"""Types of arguments by what Optuna's annotations call them."""
+"""Types of arguments by their names in Optuna's annotations."""
 OTHER_NAMES = {"deterministic_objective": "_deterministic"}
-"""Attributes in which an object keeps an argument of another name."""
+"""Attributes in which objects store arguments of another name."""
 MOST_POINTS = 2_000_000
-"""Of a grid, or of a space that is gone through, which Optuna lists in memory."""
+"""Maximal points of a grid or a brute-force space, which Optuna lists in memory."""
 OWN_HALVING = ("SuccessiveHalvingPruner", "HyperbandPruner")
-"""Pruners that are successive halving, which a sweep has without them."""
+"""Pruners that are successive halving, for which a sweep has its own settings."""
 
 
 def import_optuna() -> Any:
-    """Return Optuna, which then logs errors alone."""
+    """Import Optuna, and make it log only errors."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "IProgress not found")  # its tqdm, in a notebook without widgets
+        warnings.filterwarnings("ignore", "IProgress not found")  # from tqdm, in a notebook without widgets
         import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -40,7 +40,7 @@ def make_sampler(name: str, arguments: Mapping[str, Any], seed: int | None = Non
     """Return the sampler ``optuna.samplers.NAME``, and each sampler among its arguments, with this seed.
 
     Raises:
-        ConfigError: There is no such class or argument, an argument has another type, or what it needs is not
+        ConfigError: There is no such class or argument, an argument has another type, or a required package is not
             installed; the message names it.
     """
     return _make("sampler", name, arguments, seed)
@@ -55,22 +55,20 @@ def make_pruner(name: str, arguments: Mapping[str, Any]) -> Any:
     return _make("pruner", name, arguments, None)
 
 
-def describe_object(made: Any) -> tuple[str, dict[str, Any]]:
-    """Return class name and arguments of a sampler or pruner, as ``make_sampler`` takes them, but for its seed.
-
-    Optuna keeps no list of arguments: each is looked for under its name among the object's attributes, and left out
-    where it is the default.
+def describe_object(instance: Any) -> tuple[str, dict[str, Any]]:
+    """Return class name and arguments of a sampler or pruner, as for ``make_sampler``, without its seed. Optuna does
+    not store arguments: each is looked up by name among the object's attributes, and left out if it is the default.
 
     Raises:
-        ConfigError: The class is not Optuna's, or an argument is none that a file can hold.
+        ConfigError: The class is not Optuna's, or an argument cannot be written to a file.
     """
-    kind = type(made)
+    kind = type(instance)
     if _classes().get(kind.__name__) is not kind:
         advice = "Draws are repeated from the store, so a sweep takes Optuna's own classes"
         raise ConfigError(f"{advice}, got one of {kind.__module__}.{kind.__name__}.")
     arguments: dict[str, Any] = {}
     for name, parameter in _parameters(kind).items():
-        value, default = next(_attributes(made, name), parameter.default), parameter.default
+        value, default = next(_attributes(instance, name), parameter.default), parameter.default
         if value is not default and value != default and not _is_filled_in(kind, name, value):
             arguments[name] = _plain(kind.__name__, name, value)
     return kind.__name__, arguments
@@ -79,29 +77,29 @@ def describe_object(made: Any) -> tuple[str, dict[str, Any]]:
 def _make(what: str, name: str, arguments: Mapping[str, Any], seed: int | None) -> Any:
     import_optuna()
     ending = what.capitalize()
-    known = {n: kind for n, kind in _classes().items() if what not in ("sampler", "pruner") or n.endswith(ending)}
-    if name not in known:
-        raise ConfigError(did_you_mean(what, name, known))
+    classes = {n: kind for n, kind in _classes().items() if what not in ("sampler", "pruner") or n.endswith(ending)}
+    if name not in classes:
+        raise ConfigError(did_you_mean(what, name, classes))
     if name in OWN_HALVING:
         advice = "eta is its reduction_factor, first its min_resource"
-        raise ConfigError(f"{name} is successive halving: give the table [halving] in its place, where {advice}.")
+        raise ConfigError(f"{name} is successive halving: use the table [halving] instead, where {advice}.")
     if name == "GridSampler" and (points := _count_grid(arguments.get("search_space"))) > MOST_POINTS:
         raise ConfigError(f"{name}: search_space has {points:,} points, at most {MOST_POINTS:,} fit in memory.")
     if name == "CmaEsSampler" and not _is_installed("cmaes"):
         raise ConfigError("CmaEsSampler needs the package cmaes. Install it with: pip install 'longwave[cmaes]'")
-    parameters, made = _parameters(known[name]), dict[str, Any]()
+    parameters, keywords = _parameters(classes[name]), dict[str, Any]()
     for key, value in arguments.items():
         if key not in parameters:
             hint = "Its seed follows from that of the sweep." if key == "seed" else ""
             raise ConfigError(did_you_mean(f"argument of {name}", key, parameters, hint))
-        made[key] = _argument(name, parameters[key], value, seed)
-    if missing := [n for n, p in parameters.items() if p.default is p.empty and n not in made]:
+        keywords[key] = _argument(name, parameters[key], value, seed)
+    if missing := [n for n, p in parameters.items() if p.default is p.empty and n not in keywords]:
         raise ConfigError(f"{name} needs the argument {missing[0]}.")
-    if "seed" in inspect.signature(known[name]).parameters:
-        made["seed"] = seed
+    if "seed" in inspect.signature(classes[name]).parameters:
+        keywords["seed"] = seed
     try:
         with warnings.catch_warnings(action="ignore"):
-            return known[name](**made)
+            return classes[name](**keywords)
     except Exception as error:
         raise ConfigError(f"{name}: {str(error).strip().splitlines()[0]}") from None
 
@@ -109,7 +107,7 @@ def _make(what: str, name: str, arguments: Mapping[str, Any], seed: int | None) 
 def _is_installed(package: str) -> bool:
     try:
         return find_spec(package) is not None
-    except ValueError:  # it is barred
+    except ValueError:  # its import is blocked
         return False
 
 
@@ -118,58 +116,58 @@ def _count_grid(search_space: Any) -> int:
     return math.prod(len(values) for values in lists if isinstance(values, list | tuple))
 
 
-def _argument(of: str, parameter: inspect.Parameter, value: Any, seed: int | None) -> Any:
-    """Return an argument as Optuna takes it: a table that names a class, or the class's name alone, becomes an object.
+def _argument(owner: str, parameter: inspect.Parameter, value: Any, seed: int | None) -> Any:
+    """Return an argument for Optuna: a table with a class, or just a class name, becomes an object.
 
     Raises:
-        ConfigError: It has another type than the annotation says.
+        ConfigError: Its type differs from the annotation.
     """
-    wanted = str(parameter.annotation).strip("'")
+    expected = str(parameter.annotation).strip("'")
     if isinstance(value, Mapping) and CLASS in value:
         return _make(parameter.name, value[CLASS], {k: v for k, v in value.items() if k != CLASS}, seed)
-    if isinstance(value, str) and "Base" in wanted:
+    if isinstance(value, str) and "Base" in expected:
         return _make(parameter.name, value, {}, seed)
-    parts = wanted.split(" | ")
+    parts = expected.split(" | ")
     plain = [kind for part in parts if part in PLAIN for kind in PLAIN[part]]
     is_plain = isinstance(value, tuple(plain)) and (not isinstance(value, bool) or bool in plain)
     if (set(parts) <= PLAIN.keys() and not is_plain) or (isinstance(value, float) and not math.isfinite(value)):
-        raise ConfigError(f"{of}: {parameter.name} must be {wanted.replace('|', 'or')}, got {value!r}.")
+        raise ConfigError(f"{owner}: {parameter.name} must be {expected.replace('|', 'or')}, got {value!r}.")
     return value
 
 
 def _classes() -> dict[str, Any]:
-    """Return Optuna's samplers and pruners, and what its genetic samplers are made of, by name."""
+    """Return Optuna's samplers, pruners and parts of genetic samplers by class name."""
     optuna = import_optuna()
-    places = (optuna.samplers, optuna.samplers.nsgaii, optuna.pruners)
-    named = {name: kind for place in places for name, kind in vars(place).items() if inspect.isclass(kind)}
-    return {name: kind for name, kind in named.items() if not inspect.isabstract(kind) and "Base" not in name}
+    modules = (optuna.samplers, optuna.samplers.nsgaii, optuna.pruners)
+    classes = {name: kind for place in modules for name, kind in vars(place).items() if inspect.isclass(kind)}
+    return {name: kind for name, kind in classes.items() if not inspect.isabstract(kind) and "Base" not in name}
 
 
 def _parameters(kind: type[Any]) -> dict[str, inspect.Parameter]:
-    """Return what a class is made with, but for its seed."""
+    """Return the constructor parameters of a class, without its seed."""
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     named = inspect.signature(kind).parameters.items()
     return {name: p for name, p in named if name != "seed" and p.kind not in variadic}
 
 
-def _attributes(made: Any, name: str) -> Iterator[Any]:
-    """Yield the attributes under an argument's name, the object's own first, then those of its parts."""
-    parts = [made]
+def _attributes(instance: Any, name: str) -> Iterator[Any]:
+    """Yield the attributes with an argument's name, first of the object, then of its parts."""
+    parts = [instance]
     for part in parts:
-        own = part._asdict() if hasattr(part, "_asdict") else getattr(part, "__dict__", {})
-        yield from (own[key] for key in (name, f"_{name}", OTHER_NAMES.get(name)) if key in own)
-        parts += [v for v in own.values() if type(v).__module__.startswith("optuna.") and v not in parts]
+        attributes = part._asdict() if hasattr(part, "_asdict") else getattr(part, "__dict__", {})
+        yield from (attributes[key] for key in (name, f"_{name}", OTHER_NAMES.get(name)) if key in attributes)
+        parts += [v for v in attributes.values() if type(v).__module__.startswith("optuna.") and v not in parts]
 
 
 def _is_filled_in(kind: type[Any], name: str, value: Any) -> bool:
-    """Return whether a value is what the class itself puts where nothing is given."""
+    """Return whether a value is the one that the class sets if none is given."""
     if isinstance(value, float) and not math.isfinite(value):
         return True
     try:
         with warnings.catch_warnings(action="ignore"):
             default = next(_attributes(kind(), name), None)
     except (TypeError, ValueError):
-        return False  # something must be given
+        return False  # an argument is required
     if type(value) is not type(default):
         return False
     if type(value).__name__ in _classes():
@@ -178,19 +176,19 @@ def _is_filled_in(kind: type[Any], name: str, value: Any) -> bool:
     return is_part or bool(value == default)
 
 
-def _plain(of: str, name: str, value: Any) -> Any:
-    """Return an argument as a file holds it.
+def _plain(owner: str, name: str, value: Any) -> Any:
+    """Return an argument as written to a file.
 
     Raises:
-        ConfigError: It cannot.
+        ConfigError: It cannot be written.
     """
     if isinstance(value, Mapping):
-        return {key: _plain(of, name, each) for key, each in value.items()}
+        return {key: _plain(owner, name, item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(of, name, each) for each in value]
+        return [_plain(owner, name, item) for item in value]
     if value is None or isinstance(value, int | float | str):
         return value
     if _classes().get(type(value).__name__) is type(value):
         kind, arguments = describe_object(value)
         return {CLASS: kind, **arguments}
-    raise ConfigError(f"{of}: {name} is a {type(value).__name__}, which no sweep file can hold. Leave it out.")
+    raise ConfigError(f"{owner}: {name} is a {type(value).__name__}, which no sweep file can hold. Leave it out.")

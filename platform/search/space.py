@@ -1,4 +1,4 @@
-"""Search spaces, and points drawn from them by Optuna's samplers."""
+"""Search spaces, and sampling of points by Optuna."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.search.objects import MOST_POINTS, import_optuna, make_sampler
 
 Drawn = float | str
-"""What is drawn: a number or a word."""
+"""A sampled value: a number, or a word."""
 IsUsed = Callable[[Mapping[str, Drawn], str], bool]
 Observation = tuple[Mapping[str, Drawn], float | None]
-"""What was drawn for a trial that ended, without what had no meaning in it, and its validation metric if it has one."""
+"""Sampled values of an ended trial, without unused ones, and its validation metric if it has one."""
 Defaults = Mapping[str, Mapping[str, float | None]]
-"""Defaults of training numbers by name, and by the ``training_words`` under which each has a meaning."""
+"""Defaults of training parameters by name, and by the ``training_words`` for which each is used."""
 
 
 @dataclass(frozen=True)
 class Dimension:
-    """One thing that a search draws: a number of a range, or one of some choices.
+    """One dimension of a search space: a range of numbers, or a set of choices.
 
     Attributes:
-        name: Of a parameter, of a training number, or of a field of ``TrialConfig``.
-        low, high: Bounds of the draw, both included.
-        log: Whether it is uniform in log(value).
-        whole: Whether only whole numbers are drawn.
-        choices: Numbers or words to choose from; with them the others mean nothing.
+        name: Name of a model parameter, a training parameter, or a field of ``TrialConfig``.
+        low, high: Bounds, both included.
+        log: Whether sampling is uniform in log(value).
+        whole: Whether only integers are sampled.
+        choices: Numbers or words to choose from; if given, the other fields are unused.
     """
 
     name: str
@@ -43,16 +43,16 @@ class Dimension:
 
     @classmethod
     def of(cls, param: Param) -> Dimension:
-        """Return the draw of a parameter from its range."""
+        """Return the dimension of a parameter's range."""
         return cls(param.name, param.low, param.high, param.log, param.whole)
 
     @property
     def largest(self) -> float:
-        """The largest number that is drawn."""
+        """The largest number that can be sampled."""
         return max(c for c in self.choices if not isinstance(c, str)) if self.choices else self.high
 
     def holds(self, value: Drawn | None) -> bool:
-        """Return whether ``value`` may be drawn."""
+        """Return whether ``value`` can be sampled."""
         if self.choices or value is None or isinstance(value, str):
             return value in self.choices
         return self.low <= value <= self.high
@@ -63,9 +63,9 @@ class Dimension:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Dimension:
-        """Rebuild from ``to_dict``; older plans hold a whole parameter, of which the further keys are ignored."""
-        known = {f.name: data[f.name] for f in fields(cls) if f.name in data}
-        return cls(**{**known, "choices": tuple(known.get("choices", ()))})
+        """Rebuild from ``to_dict``; further keys, as in older plans, are ignored."""
+        content = {f.name: data[f.name] for f in fields(cls) if f.name in data}
+        return cls(**{**content, "choices": tuple(content.get("choices", ()))})
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ class ShortName:
     """A short name for one of Optuna's samplers.
 
     Attributes:
-        of: Its class.
-        arguments: What it is made with.
+        of: Class of the sampler.
+        arguments: Its arguments.
     """
 
     of: str
@@ -86,34 +86,33 @@ SAMPLERS: Mapping[str, ShortName] = {
     "qmc": ShortName("QMCSampler", {"qmc_type": "sobol", "scramble": True}),
     "tpe": ShortName("TPESampler", {"constant_liar": True}),
 }
-"""Short names that sweep files may use in the place of Optuna's. To add one, add a line."""
+"""Short names that sweep files may use instead of Optuna's. To add one, add a line."""
 INDEPENDENT = ("RandomSampler", "QMCSampler", "GridSampler", "BruteForceSampler")
-"""Samplers that fit no results. All others do."""
+"""Samplers that ignore results; all others use them."""
 STATELESS = ("TPESampler", "GPSampler")
-"""Samplers that learn from results alone; others that learn keep a state, such as the generation that a trial is of."""
+"""Learning samplers that depend only on results; the others keep a state, such as the generation of a trial."""
 
 
 def class_of(sampler: str) -> str:
-    """Return the class of Optuna's that a sweep file's ``sampler`` names."""
+    """Return the Optuna class of a sweep file's ``sampler``."""
     return SAMPLERS[sampler].of if sampler in SAMPLERS else sampler
 
 
 def learns(sampler: str) -> bool:
-    """Return whether a sampler fits the results of earlier rounds.
-
-    It then draws only what has a meaning in a point, so that it learns about a number from the trials that had it. The
-    others draw every point independently and fully.
+    """Return whether a sampler uses the results of earlier rounds. Such a sampler draws only the values that are used
+    in a point, so that it learns about a parameter from trials that used it. The others draw all values of every point
+    independently.
     """
     return class_of(sampler) not in INDEPENDENT
 
 
 def keeps_state(sampler: str) -> bool:
-    """Return whether a sampler keeps a state beside the results that it learns from, so that its rounds have a past."""
+    """Return whether a sampler keeps a state besides results, so that earlier rounds must be replayed."""
     return learns(sampler) and class_of(sampler) not in STATELESS
 
 
 def check_sampler(sampler: str, arguments: Mapping[str, Any]) -> None:
-    """Raise ConfigError where Optuna has no such sampler, or it takes no such arguments."""
+    """Raise ConfigError if Optuna has no such sampler, or it does not accept the arguments."""
     if sampler not in SAMPLERS or arguments:
         _make_named(sampler, arguments, 0)
 
@@ -128,31 +127,32 @@ def draw(
     is_used: IsUsed = lambda point, name: True,
     arguments: Mapping[str, Any] | None = None,
 ) -> list[dict[str, Drawn]]:
-    """Draw n points with Optuna's sampler; a pure function of its arguments.
-
-    With samplers that do not learn the i-th point depends on (space, arguments, seed, i) alone: a longer search begins
-    with the shorter one. One that learns fits the results of earlier rounds, and leaves out of a point what means
-    nothing. One that keeps a state, such as CMA-ES, draws all earlier rounds again first, and is told how they ended.
+    """Sample n points with an Optuna sampler; a pure function of its arguments. With samplers that do not learn, the
+    i-th point depends only on (space, arguments, seed, i), so a longer search begins with the shorter one. Learning
+    samplers use the results of earlier rounds, and omit unused values of a point. Those that keep a state, such as
+    CMA-ES, first replay all earlier rounds with their results.
 
     Args:
-        space: What to draw, in drawing order.
-        n: Points, at least 1.
-        seed: Seed of the sampler; one that keeps a state wants the same in each round.
-        sampler: A name of ``SAMPLERS``, or a class of Optuna's.
+        space: Dimensions in sampling order.
+        n: Number of points, at least 1.
+        seed: Seed of the sampler; samplers that keep a state need the same one in each round.
+        sampler: A name in ``SAMPLERS``, or an Optuna class.
         rounds: Results of earlier rounds.
         goal: ``"max"`` or ``"min"``.
-        is_used: Returns whether a name has a meaning in a point drawn so far: words are drawn before their numbers.
-        arguments: Of the sampler.
+        is_used: Returns whether a dimension is used in a point so far; words are drawn before their numbers.
+        arguments: Arguments of the sampler.
 
     Raises:
         ValueError: ``n < 1``.
-        ConfigError: The sampler refuses the space or its arguments.
+        ConfigError: The sampler does not accept the space or its arguments.
     """
     if n < 1:
         raise ValueError(f"A search needs at least one trial, got n={n}.")
-    optuna, of = import_optuna(), class_of(sampler)
-    if of == "BruteForceSampler" and (total := math.prod(map(_count_points, space))) > MOST_POINTS:
-        raise ConfigError(f"sampler: {of}: its space has {total:,} points, at most {MOST_POINTS:,} fit in memory.")
+    optuna, class_name = import_optuna(), class_of(sampler)
+    if class_name == "BruteForceSampler" and (total := math.prod(map(_count_points, space))) > MOST_POINTS:
+        raise ConfigError(
+            f"sampler: {class_name}: its space has {total:,} points, at most {MOST_POINTS:,} fit in memory."
+        )
     distributions = {d.name: distribution_of(d) for d in space}
 
     def ask(study: Any) -> tuple[Any, dict[str, Any]]:
@@ -171,12 +171,12 @@ def draw(
             if keeps_state(sampler):
                 _draw_again(study, storage, ask, rounds, space, distributions)
             else:
-                for params, value in _known_results(of, space, rounds):
-                    known = {name: distributions[name] for name in params}
-                    study.add_trial(optuna.trial.create_trial(params=dict(params), distributions=known, value=value))
+                for params, value in _known_results(class_name, space, rounds):
+                    used = {name: distributions[name] for name in params}
+                    study.add_trial(optuna.trial.create_trial(params=dict(params), distributions=used, value=value))
             points = [ask(study)[1] for _ in range(n)]
         except Exception as error:
-            raise ConfigError(f"sampler: {of}: {str(error).strip().splitlines()[0]}") from error
+            raise ConfigError(f"sampler: {class_name}: {str(error).strip().splitlines()[0]}") from error
     return [{k: v if isinstance(v, str) else float(v) for k, v in point.items()} for point in points]
 
 
@@ -185,17 +185,17 @@ def _count_points(d: Dimension) -> int:
 
 
 def _make_named(sampler: str, arguments: Mapping[str, Any], seed: int) -> Any:
-    own = SAMPLERS[sampler].arguments if sampler in SAMPLERS else {}
-    return make_sampler(class_of(sampler), {**own, **arguments}, seed)
+    defaults = SAMPLERS[sampler].arguments if sampler in SAMPLERS else {}
+    return make_sampler(class_of(sampler), {**defaults, **arguments}, seed)
 
 
 def _known_results(
-    of: str, space: Sequence[Dimension], rounds: Sequence[Sequence[Observation]]
+    class_name: str, space: Sequence[Dimension], rounds: Sequence[Sequence[Observation]]
 ) -> Iterator[tuple[Mapping[str, Drawn], float]]:
-    """Yield what a study of a sampler that keeps no state begins with, as if it had been trained."""
-    if of == "QMCSampler":  # it draws at random until one trial is complete
+    """Yield the initial results of a study for a sampler that keeps no state."""
+    if class_name == "QMCSampler":  # QMCSampler draws at random until one trial is complete
         yield {d.name: d.choices[0] if d.choices else d.low for d in space}, 0.0
-    elif of not in INDEPENDENT:
+    elif class_name not in INDEPENDENT:
         yield from ((params, value) for params, value in chain(*rounds) if value is not None)
 
 
@@ -207,18 +207,17 @@ def _draw_again(
     space: Sequence[Dimension],
     distributions: Mapping[str, Any],
 ) -> None:
-    """Draw earlier rounds once more, so that the sampler is in the state it was in, and tell it what became of them.
-
-    What was trained takes the place of what is drawn, as where a search began with settings of its own.
+    """Replay earlier rounds with their results, to restore the state of the sampler. Trained settings replace sampled
+    ones, as after a warm start.
     """
-    failed, own = import_optuna().trial.TrialState.FAIL, storage.get_study_id_from_name(study.study_name)
+    failed, study_id = import_optuna().trial.TrialState.FAIL, storage.get_study_id_from_name(study.study_name)
     for results in rounds:
-        asked = [ask(study)[0] for _ in results]
-        for trial, (params, value) in zip(asked, results, strict=True):
+        trials = [ask(study)[0] for _ in results]
+        for trial, (params, value) in zip(trials, results, strict=True):
             inside = {d.name: params[d.name] for d in space if d.name in params and d.holds(params[d.name])}
-            number = storage.get_trial_id_from_study_id_trial_number(own, trial.number)
-            for name, each in inside.items():
-                storage.set_trial_param(number, name, distributions[name].to_internal_repr(each), distributions[name])
+            number = storage.get_trial_id_from_study_id_trial_number(study_id, trial.number)
+            for name, drawn in inside.items():
+                storage.set_trial_param(number, name, distributions[name].to_internal_repr(drawn), distributions[name])
             is_known = value is not None and len(inside) == len(params)
             study.tell(trial, value if is_known else None, state=None if is_known else failed)
 
@@ -231,7 +230,7 @@ def _suggest(trial: Any, d: Dimension) -> Any:
 
 
 def distribution_of(d: Dimension) -> Any:
-    """Return a dimension as Optuna's distribution."""
+    """Return the Optuna distribution of a dimension."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     if d.choices:
@@ -242,5 +241,5 @@ def distribution_of(d: Dimension) -> Any:
 
 
 def join_dimensions(first: Dimension, second: Dimension) -> Dimension:
-    """Return what two searches draw a number from, as one."""
+    """Return the hull of two ranges of a parameter."""
     return replace(second, low=min(first.low, second.low), high=max(first.high, second.high))

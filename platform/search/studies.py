@@ -1,4 +1,4 @@
-"""Studies of Optuna's: a search written to one, the known trials of one read, and how much each parameter matters."""
+"""Optuna studies: writing a search, reading known trials, and parameter importance."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from longwave.platform.search.objects import import_optuna
 from longwave.platform.search.space import Dimension, Drawn, distribution_of
 
 TRIAL = "trial"
-"""Attribute of a study's trial that names ours."""
+"""Attribute of a study's trial with our trial id."""
 EVALUATORS = {
     "fanova": "FanovaImportanceEvaluator",
     "mdi": "MeanDecreaseImpurityImportanceEvaluator",
@@ -27,16 +27,16 @@ EVALUATORS = {
 
 @dataclass(frozen=True)
 class StudyTrial:
-    """A search trial that has ended, as a study holds it.
+    """An ended search trial, for a study.
 
     Attributes:
-        id: Of ours.
-        params: What was drawn for it, as far as it has a meaning in it.
-        status: ``ok``, which is complete in a study, ``stopped``, which is pruned, or else it has failed.
+        id: Our trial id.
+        params: Its sampled values, without unused ones.
+        status: ``ok`` becomes complete in a study, ``stopped`` pruned, and all others failed.
         value: Best validation metric, if any.
         curve: Validation metrics by epoch.
         began, ended: Unix times, if known.
-        facts: What else the study says of it.
+        facts: Further attributes of the trial.
     """
 
     id: str
@@ -51,14 +51,14 @@ class StudyTrial:
 
 @dataclass(frozen=True)
 class CellSearch:
-    """What a study is of: one cell of a sweep.
+    """The search of one cell of a sweep, for a study.
 
     Attributes:
-        name: Of the study.
-        goal, metric: ``"max"`` or ``"min"``, and of what.
-        space: What was drawn.
-        facts: What else the study says of itself.
-        trials: In the order of their draws.
+        name: Name of the study.
+        goal, metric: ``"max"`` or ``"min"``, and the metric.
+        space: The search space.
+        facts: Further attributes of the study.
+        trials: Trials in sampling order.
     """
 
     name: str
@@ -71,7 +71,7 @@ class CellSearch:
 
 @dataclass(frozen=True)
 class KnownTrial:
-    """A complete trial of somebody's study: its number, value and parameters."""
+    """A complete trial of a foreign study: number, value and parameters."""
 
     number: int
     value: float
@@ -79,14 +79,14 @@ class KnownTrial:
 
 
 def write_study(search: CellSearch, storage: str | None = None) -> tuple[Any, int]:
-    """Add a search to the study of its name, which is made where it is not there; trials that it has are left alone.
+    """Add a search to the study of its name, which is created if needed; existing trials are not changed.
 
     Args:
         search: The search.
-        storage: URL of Optuna's storage; by default the study is in memory.
+        storage: URL of an Optuna storage; by default the study is in memory.
 
     Returns:
-        The study, and how many trials it did not have.
+        The study, and the number of new trials.
 
     Raises:
         ConfigError: Optuna cannot use the storage, or a study of that name has another direction.
@@ -96,15 +96,15 @@ def write_study(search: CellSearch, storage: str | None = None) -> tuple[Any, in
         direction = "maximize" if search.goal == "max" else "minimize"
         study = optuna.create_study(storage=storage, study_name=search.name, direction=direction, load_if_exists=True)
         if study.direction.name.lower() != direction:
-            what = f"it is to {study.direction.name.lower()}, and {search.metric} is to {direction}"
-            raise ConfigError(f"The study {search.name!r} of {redacted(str(storage))} is another: {what}.")
+            problem = f"it is to {study.direction.name.lower()}, and {search.metric} is to {direction}"
+            raise ConfigError(f"The study {search.name!r} of {redacted(str(storage))} is another: {problem}.")
         if not study.metric_names and search.metric:
             study.set_metric_names([search.metric])
         for name, fact in search.facts.items():
             if study.user_attrs.get(name) != fact:
                 study.set_user_attr(name, fact)
-        there = {trial.user_attrs.get(TRIAL) for trial in study.get_trials(deepcopy=False)}
-        new = [trial for trial in search.trials if trial.id not in there]
+        existing = {trial.user_attrs.get(TRIAL) for trial in study.get_trials(deepcopy=False)}
+        new = [trial for trial in search.trials if trial.id not in existing]
         study.add_trials([_frozen(trial, search.space) for trial in new])
     return study, len(new)
 
@@ -113,15 +113,15 @@ def read_study(storage: str, name: str = "") -> tuple[str, list[KnownTrial]]:
     """Return a study's name and its complete trials, the best first.
 
     Args:
-        storage: URL of Optuna's storage.
-        name: Of the study; may be left out where the storage holds only one.
+        storage: URL of an Optuna storage.
+        name: Name of the study; optional if the storage has only one.
 
     Raises:
         ConfigError: Optuna cannot use the storage, or it has no such study, or several; or it has several objectives.
     """
     optuna, (head, _, file) = import_optuna(), storage.partition(":///")
-    if head == "sqlite" and not Path(file).is_file():  # Optuna would make it
-        raise ConfigError(f"There is no study at {storage}: {file} is no file.")
+    if head == "sqlite" and not Path(file).is_file():  # Optuna would create it
+        raise ConfigError(f"There is no study at {storage}: {file} is not a file.")
     with _storage_errors(storage), warnings.catch_warnings(action="ignore"):
         names = optuna.get_all_study_names(storage)
         if not name and len(names) != 1:
@@ -142,21 +142,22 @@ def read_study(storage: str, name: str = "") -> tuple[str, list[KnownTrial]]:
 
 
 def rate_parameters(search: CellSearch, evaluator: str = "fanova") -> dict[str, float]:
-    """Return by name how much each parameter matters, the most important first, by one of Optuna's evaluators.
-
-    Only trials that were trained whole count, and parameters that all of them have.
+    """Return the importance of each parameter by an Optuna evaluator, the most important first. Only trials that were
+    trained to the last epoch count, and parameters that all of them have.
 
     Raises:
-        ConfigError: No such evaluator, or fewer than two trials were trained whole.
+        ConfigError: No such evaluator, or fewer than two such trials.
     """
     if evaluator not in EVALUATORS:
         raise ConfigError(did_you_mean("evaluator", evaluator, EVALUATORS))
-    if (whole := sum(trial.status == "ok" for trial in search.trials)) < 2:
-        raise ConfigError(f"{search.name}: importance takes two trials that were trained whole, and there are {whole}.")
+    if (complete := sum(trial.status == "ok" for trial in search.trials)) < 2:
+        raise ConfigError(
+            f"{search.name}: importance takes two trials that were trained whole, and there are {complete}."
+        )
     kind, optuna = EVALUATORS[evaluator], import_optuna()
     with warnings.catch_warnings(action="ignore"):
-        made = getattr(optuna.importance, kind)(**({} if evaluator == "pedanova" else {"seed": 0}))
-        rated = optuna.importance.get_param_importances(write_study(search)[0], evaluator=made)
+        importance_evaluator = getattr(optuna.importance, kind)(**({} if evaluator == "pedanova" else {"seed": 0}))
+        rated = optuna.importance.get_param_importances(write_study(search)[0], evaluator=importance_evaluator)
     return {name: float(value) for name, value in rated.items()}
 
 
@@ -183,7 +184,7 @@ def _as_drawn(d: Dimension, value: Drawn) -> Any:
 
 @contextmanager
 def _storage_errors(storage: str) -> Iterator[None]:
-    """Turn whatever Optuna and its database raise inside the block into one line that names the storage."""
+    """Turn any exception of Optuna and its database inside the block into a one-line error with the storage."""
     try:
         yield
     except ConfigError:

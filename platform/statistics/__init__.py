@@ -1,4 +1,4 @@
-"""Pure statistics: intervals, tests, ranks, verdicts. Arrays in, numbers out.
+"""Pure statistics: intervals, tests, ranks and verdicts. Arrays in, numbers out.
 
 May import: numpy, scipy, longwave.platform.statistics.
 To add a statistic: a function here and a line in boards/columns.py.

@@ -1,4 +1,4 @@
-"""Two rows against each other: how probably better, by which factor, whether that decides, how many seeds would."""
+"""Comparison of two rows: probability of being better, ratio of errors, decision, and seeds needed for one."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from longwave.platform.statistics.stats import Difference, Estimate, check_level
 
 Decision = Literal["better", "worse", "equivalent", "undecided"]
 POWER = 0.8
-"""Chance of a decision that a number of seeds must give to be called enough."""
+"""Power from which on a number of seeds counts as enough."""
 LIMIT = 100
-"""Seeds more than anybody would train."""
+"""Largest number of further seeds that is considered."""
 EFFICIENCY = 3 / math.pi
-"""Of a rank test against Student's, for normal scores. Source: Hodges and Lehmann, Ann. Math. Statist. 1956."""
+"""Asymptotic relative efficiency of a rank test against Student's, for normal scores. Source: Hodges and Lehmann,
+Ann. Math. Statist. 1956."""
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """The first of two rows as seen from the second.
+    """The first of two rows compared with the second.
 
     Attributes:
         improvement: Probability that one of its seeds is better than one of the other's.
         ratio: Its error over the other's, geometric means of the seeds that ended; see ``ratio``.
-        decision: What the guarded rank test says of the pair by itself, and the margin, where there is one.
-        more: Seeds to add to each row for a decision, about; 0 where it is taken, None where ``LIMIT`` would not do.
+        decision: Result of the guarded rank test of this pair, and of the margin if there is one.
+        more: Approximate number of seeds to add to each row for a decision; 0 if decided, None if above ``LIMIT``.
     """
 
     improvement: Estimate
@@ -38,7 +39,7 @@ class Contrast:
 
     @property
     def hint(self) -> str:
-        """What would decide, in words; empty where something is decided."""
+        """What would settle the comparison, in words; empty if decided."""
         if self.decision != "undecided":
             return ""
         if self.improvement.low is None:
@@ -53,8 +54,9 @@ def contrast(
 ) -> Contrast:
     """Compare the scores ``a``, (n,), with the scores ``b``, (m,); a diverged seed is worse than any other.
 
-    Two rows are ``equivalent`` where two one-sided tests at 1 − level say that the ratio lies in 1/margin … margin,
-    which comes first: two rows can be surely different and too little so to matter. A diverged seed bars the word.
+    Two rows are ``equivalent`` if two one-sided tests at 1 − level show that the ratio is in 1/margin … margin. This
+    takes precedence, because a difference can be significant and still too small to matter. With a diverged seed, rows
+    are never equivalent.
 
     Args:
         margin: Ratio of errors that makes no difference, above 1; None: every difference counts.
@@ -67,11 +69,11 @@ def contrast(
         raise ValueError(f"A margin is a ratio of errors above 1, got margin={margin}.")
     if None in (*a, *b):
         margin = None
-    probable = improvement(a, b, scale, level)
+    probability = improvement(a, b, scale, level)
     inner = ratio(a, b, scale, 2 * level - 1) if margin else None
     decision: Decision = "equivalent" if within(inner, margin) else decide(a, b, scale, 1 - level)
     return Contrast(
-        improvement=probable,
+        improvement=probability,
         ratio=ratio(a, b, scale, level),
         decision=decision,
         more=0 if decision != "undecided" else more_seeds(a, b, scale, margin, level),
@@ -79,7 +81,7 @@ def contrast(
 
 
 def within(ratio: Estimate | None, margin: float | None) -> bool:
-    """Return whether the whole interval of a ratio lies in 1/margin … margin; not where either is unknown."""
+    """Return whether the interval of a ratio is inside 1/margin … margin; False if either is unknown."""
     if ratio is None or ratio.low is None or ratio.high is None or margin is None:
         return False
     return 1 / margin <= ratio.low and ratio.high <= margin
@@ -88,22 +90,22 @@ def within(ratio: Estimate | None, margin: float | None) -> bool:
 def improvement(a: Sequence[Score], b: Sequence[Score], scale: Scale, level: float = 0.95) -> Estimate:
     """Return the probability that a seed of ``a`` is better than one of ``b``, ties counting half.
 
-    The estimate θ is Mann and Whitney's share of pairs; two diverged seeds tie. Its variance is at most
-    θ (1 − θ) / min(n, m) whatever the two laws are (Birnbaum and Klose, Annals of Mathematical Statistics 1957), as if
-    only min(n, m) independent pairs had been compared; the interval is Wilson's score interval with that variance.
-    With 3, 5 or 10 seeds, spreads up to 1 : 4 and up to two seeds of five diverged it covers 93 % to 100 % for θ from
-    0.1 to 0.9, and 91 % at worst beyond. None where either has one seed.
+    The estimate θ is Mann and Whitney's share of pairs; two diverged seeds tie. Its variance is at most θ (1 − θ) /
+    min(n, m) for any two distributions (Birnbaum and Klose, Annals of Mathematical Statistics 1957), as if only min(n,
+    m) independent pairs had been compared; the interval is Wilson's score interval with that variance. With 3, 5 or 10
+    seeds, spreads up to 1 : 4 and up to two seeds of five diverged it covers 93 % to 100 % for θ from
+    0.1 to 0.9, and 91 % at worst beyond. There is no interval if either row has one seed.
 
     Raises:
-        ValueError: Either has no seed, a score that is not finite, or the level lies outside (0, 1).
+        ValueError: Either row has no seed, a score is not finite, or the level is outside (0, 1).
     """
     ours, theirs = (scale.errors(check(side)) for side in (a, b))
-    few = min(len(ours), len(theirs))
+    smaller = min(len(ours), len(theirs))
     wins = sum((x < y) + 0.5 * (x == y) for x in ours for y in theirs)
     share = float(wins / (len(ours) * len(theirs)))
-    if few < 2:
+    if smaller < 2:
         return Estimate(share)
-    z = _normal((1 + check_level(level)) / 2) / math.sqrt(few)
+    z = _normal((1 + check_level(level)) / 2) / math.sqrt(smaller)
     middle = share + z * z / 2
     half = z * math.sqrt(share * (1 - share) + z * z / 4)
     return Estimate(share, max(0.0, (middle - half) / (1 + z * z)), min(1.0, (middle + half) / (1 + z * z)))
@@ -112,8 +114,8 @@ def improvement(a: Sequence[Score], b: Sequence[Score], scale: Scale, level: flo
 def ratio(a: Sequence[Score], b: Sequence[Score], scale: Scale, level: float = 0.95) -> Estimate | None:
     """Return the error of ``a`` over that of ``b``, geometric means of the seeds that ended; above 1: ``a`` is worse.
 
-    The interval is Welch's on logs, with cautious degrees of freedom (``difference``); it says nothing of the seeds
-    that diverged. None where none of a row ended, or the metric has no positive scale.
+    The interval is Welch's on logs, with cautious degrees of freedom (``difference``), without diverged seeds. None if
+    no seed of a row ended, or the metric has no positive scale.
     """
     ours, theirs = logs(a, scale), logs(b, scale)
     if not ours or not theirs:
@@ -124,7 +126,7 @@ def ratio(a: Sequence[Score], b: Sequence[Score], scale: Scale, level: float = 0
 
 
 def logs(scores: Sequence[Score], scale: Scale) -> list[float]:
-    """Return the logs of the errors of the seeds that ended; none where an error is not positive on this scale."""
+    """Return the logs of the errors of the seeds that ended; none if an error is not positive on this scale."""
     errors = [scale.error(score) for score in scores if score is not None]
     if scale.perfect is None or min(errors, default=0.0) <= 0:
         return []
@@ -134,45 +136,43 @@ def logs(scores: Sequence[Score], scale: Scale) -> list[float]:
 def more_seeds(
     a: Sequence[Score], b: Sequence[Score], scale: Scale, margin: float | None = None, level: float = 0.95
 ) -> int | None:
-    """Return the least number of seeds that, added to each row, would decide with a chance of 80 %; None above 100.
-
-    The chance is that of new seeds, all of them: with the means and deviations of logs seen, see ``chance``; and where
-    a seed diverged with the share of pairs seen, by Noether's formula (Journal of the American Statistical Association
-    1987). Those are themselves uncertain, so the number is a guide, no promise. None too where a row has one seed.
+    """Return the smallest number of seeds to add to each row for a decision with 80 % power; None above 100. The power
+    assumes the observed means and standard deviations of logs, see ``chance``; if a seed diverged, the observed share
+    of pairs, by Noether's formula (Journal of the American Statistical Association 1987). These are themselves
+    uncertain, so the number is only a guide. None also if a row has one seed.
     """
     if min(len(a), len(b)) < 2:
         return None
     sizes = [(more, len(a) + more, len(b) + more) for more in range(1, LIMIT + 1)]
     if None in (*a, *b):
-        away, need = abs(improvement(a, b, scale).value - 0.5), _normal((1 + level) / 2) + _normal(POWER)
-        return next((k for k, n, m in sizes if math.sqrt(12 * n * m / (n + m)) * away >= need), None)
+        away, required = abs(improvement(a, b, scale).value - 0.5), _normal((1 + level) / 2) + _normal(POWER)
+        return next((k for k, n, m in sizes if math.sqrt(12 * n * m / (n + m)) * away >= required), None)
     first, second = map(summary, _values(a, b, scale))
     gaps = ((k, difference(replace(first, n=n), replace(second, n=m), cautious=True)) for k, n, m in sizes)
     return next((k for k, gap in gaps if gap and chance(gap, margin, level) >= POWER), None)
 
 
 def chance(gap: Difference, margin: float | None = None, level: float = 0.95) -> float:
-    """Return the probability of a decision where ``gap``, of logs, is the truth.
-
-    Told apart are two rows by ranks: as Student's t does with ``EFFICIENCY`` of the seeds, by the noncentral t, and
-    only with as many seeds as an exact rank test needs to reject at all.
+    """Return the probability of a decision if ``gap``, of logs, is the truth. The rank test is approximated by
+    Student's t with ``EFFICIENCY`` of the seeds, by the noncentral t, and only with as many seeds as an exact rank test
+    needs to reject at all.
     """
     edge = math.log(margin) if margin else -math.inf
     if not gap.error:
         return float(gap.p_value <= 1 - level or abs(gap.value) <= edge)
-    apart = 0.0
+    decided = 0.0
     if gap.separation <= 1 - level:
         ranks = replace(gap, error=gap.error / math.sqrt(EFFICIENCY))
-        apart = _surely_above(ranks, 0.0, level) + _surely_above(replace(ranks, value=-gap.value), 0.0, level)
+        decided = _surely_above(ranks, 0.0, level) + _surely_above(replace(ranks, value=-gap.value), 0.0, level)
     if not margin:
-        return apart
+        return decided
     inner = 2 * level - 1
     inside = _surely_above(gap, -edge, inner) + _surely_above(replace(gap, value=-gap.value), -edge, inner) - 1
-    return min(1.0, apart + max(0.0, inside))
+    return min(1.0, decided + max(0.0, inside))
 
 
 def check(scores: Sequence[Score]) -> Sequence[Score]:
-    """Return ``scores``.
+    """Return ``scores`` after checking them.
 
     Raises:
         ValueError: There are none, or one is not finite; a diverged seed is None.
@@ -186,7 +186,7 @@ def check(scores: Sequence[Score]) -> Sequence[Score]:
 
 
 def _surely_above(gap: Difference, bound: float, level: float) -> float:
-    """Return the probability that the interval lies above ``bound`` where ``gap`` is the truth."""
+    """Return the probability that the interval is above ``bound`` if ``gap`` is the truth."""
     from scipy.special import nctdtr, stdtrit
 
     t = float(stdtrit(gap.freedom, (1 + level) / 2))
@@ -194,7 +194,7 @@ def _surely_above(gap: Difference, bound: float, level: float) -> float:
 
 
 def _values(a: Sequence[Score], b: Sequence[Score], scale: Scale) -> tuple[list[float], list[float]]:
-    """Return what Welch's test is of: logs of errors, or errors where either row has none."""
+    """Return the values for Welch's test: logs of errors, or errors if either row has no logs."""
     ours, theirs = logs(a, scale), logs(b, scale)
     return (ours, theirs) if ours and theirs else (scale.errors(a), scale.errors(b))
 
@@ -208,5 +208,5 @@ def _normal(p: float) -> float:
 
 def factor(value: float, interval: tuple[float, float] | None) -> Estimate:
     """Return a gap of logs and its interval as a ratio."""
-    # Two seeds far apart have an interval beyond the largest float, which is about e to the power of 709.
+    # The interval of two very different seeds can exceed the largest float, about e to the power of 709.
     return Estimate(*(math.exp(max(-700.0, min(700.0, end))) for end in (value, *(interval or ()))))

@@ -1,7 +1,7 @@
-"""What few seeds hide: a row that looks steady by luck. The other rows of its board say how likely that is.
+"""Guards against rows of few seeds that look stable by luck, estimated from the other rows of the board.
 
-Five equal seeds show no spread, and nothing in them tells a row that learns always from one that learns every other
-time and was lucky five times: chance does that once in 16 rows.
+Five equal seeds have no spread, and do not show whether a row always learns, or learns every other time and was lucky
+five times, which happens by chance to one row in 16.
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 QUARTILE = 0.75
-"""Of the variances of the other rows: what a row's own variance is taken to be at least."""
+"""Quantile of the variances of the other rows that is the lower bound on a row's variance."""
 ALONE = 1.5
-"""By which the variance of a single other row is multiplied, in place of a quartile."""
+"""Factor of the variance of a single other row, instead of a quartile."""
 PARTED = 0.25
-"""Share of a row's seeds that lie on either side of a jump."""
+"""Least share of a row's seeds on either side of a jump."""
 JUMP = 0.5
-"""Share of a row's range from which on the distance of two neighbouring seeds parts it in two."""
+"""Share of a row's range from which on the distance of two neighbouring seeds splits the row in two."""
 
 
 def least_variance(variances: NDArray[float64], i: NDArray[Any], j: NDArray[Any]) -> NDArray[float64]:
-    """Return the upper quartile of the variances, (rows,), of all rows but i and j, (pairs,); 0 without other rows."""
+    """Return the upper quartile of the variances, (rows,), of all rows except i and j, (pairs,); 0 without other
+    rows."""
     import numpy as np
 
     others = len(variances) - 2
@@ -33,12 +34,12 @@ def least_variance(variances: NDArray[float64], i: NDArray[Any], j: NDArray[Any]
         return np.asarray(ALONE * others * np.maximum(0.0, spare))
     order = np.argsort(variances, kind="stable")
     ordered = variances[order]
-    place = np.empty(len(variances), dtype=int)
-    place[order] = np.arange(len(variances))
-    first, second = np.minimum(place[i], place[j]), np.maximum(place[i], place[j])
+    position = np.empty(len(variances), dtype=int)
+    position[order] = np.arange(len(variances))
+    first, second = np.minimum(position[i], position[j]), np.maximum(position[i], position[j])
 
     def value(k: int) -> NDArray[float64]:
-        """Return the k-th smallest of the others: those behind a row left out move up by one."""
+        """Return the k-th smallest variance of the others, skipping both rows of the pair."""
         at = k + (k >= first)
         return np.asarray(ordered[at + (at >= second)])
 
@@ -48,13 +49,12 @@ def least_variance(variances: NDArray[float64], i: NDArray[Any], j: NDArray[Any]
 
 
 def jumps(values: NDArray[float64]) -> NDArray[float64]:
-    """Return the largest distance of two neighbouring seeds that parts each row in two kinds, (rows,).
-
-    Two seeds at least and a quarter of all lie on either side, else it is no sign that both come about as often. It is
-    infinite where those of one side diverged, and 0 where nothing parts the row.
+    """Return the largest distance of two neighbouring seeds that splits each row in two groups, (rows,). Each group
+    must have at least two seeds and a quarter of all, else it is not evidence that both outcomes are frequent. The
+    distance is infinite if one group diverged, and 0 if nothing splits the row.
 
     Args:
-        values: Of seeds, (rows, seeds): infinite where diverged, nan where there is none.
+        values: Values of seeds, (rows, seeds): infinite if diverged, nan for missing ones.
     """
     import numpy as np
 
@@ -66,19 +66,18 @@ def jumps(values: NDArray[float64]) -> NDArray[float64]:
 
 
 def count_wider(steps: NDArray[float64], gaps: NDArray[float64], i: NDArray[Any], j: NDArray[Any]) -> NDArray[Any]:
-    """Return how many rows but i and j jump at least as far as the gap of each pair, (pairs,)."""
+    """Return the number of rows except i and j with a jump of at least the gap of each pair, (pairs,)."""
     import numpy as np
 
     wide = len(steps) - np.searchsorted(np.sort(steps), gaps)
-    own = (steps[i] >= gaps).astype(int) + (steps[j] >= gaps)
-    return np.asarray(np.where(gaps > 0, wide - own, 0))
+    of_pair = (steps[i] >= gaps).astype(int) + (steps[j] >= gaps)
+    return np.asarray(np.where(gaps > 0, wide - of_pair, 0))
 
 
 def steady_by_luck(parted: NDArray[Any], fewest: NDArray[Any]) -> NDArray[float64]:
-    """Return how many rows like ``parted`` others, and of the pair one, are expected to show all seeds on one side.
-
-    A row that falls on either side in half of all cases does so with probability 2¹⁻ⁿ. It is 0 where no other is
-    parted.
+    """Return the expected number of rows, among ``parted`` others and one of the pair, with all seeds on one side by
+    luck. A row whose seeds fall on either side in half of all cases does so with probability 2¹⁻ⁿ. It is 0 if no other
+    row is split.
     """
     import numpy as np
 
@@ -86,19 +85,19 @@ def steady_by_luck(parted: NDArray[Any], fewest: NDArray[Any]) -> NDArray[float6
 
 
 def enough_seeds_for(parted: int, alpha: float = 0.05) -> int:
-    """Return the least number of seeds with which so many ``parted`` rows leave a luck of ``alpha`` at most."""
+    """Return the smallest number of seeds for which ``steady_by_luck`` of ``parted`` rows is at most ``alpha``."""
     return math.ceil(1 + math.log2((parted + 1) / alpha))
 
 
 def side_p(table: NDArray[float64], i: NDArray[Any], j: NDArray[Any]) -> NDArray[float64]:
-    """Return the p-value of the sides on which one row's seeds lie of the other row, (pairs,); 0 for most pairs.
-
-    Where a row lies wholly between two neighbouring seeds of the other, and these part the other in two (``JUMP``, or
-    all on one side diverged), only the number of seeds on either side speaks: the sign test. Mann and Whitney's takes
-    the pairs of seeds for as many witnesses, and a row that does not spread multiplies them.
+    """Return the p-value of a sign test of one row's seeds against the other row as a point, (pairs,); 0 for most
+    pairs. It applies if a row lies entirely between two neighbouring seeds of the other, and these split the other in
+    two (``JUMP``, or all on one side diverged): then only the number of seeds on either side is evidence. Mann and
+    Whitney's test would count all pairs of seeds as independent evidence, although a row without spread only repeats
+    it.
 
     Args:
-        table: Errors of seeds or a rising function of them, (rows, seeds): infinite where diverged, nan where none.
+        table: Errors of seeds or an increasing function of them, (rows, seeds): infinite if diverged, nan if missing.
     """
     import numpy as np
 
@@ -106,17 +105,17 @@ def side_p(table: NDArray[float64], i: NDArray[Any], j: NDArray[Any]) -> NDArray
 
 
 def _side_of(table: NDArray[float64], parted: NDArray[Any], whole: NDArray[Any]) -> NDArray[float64]:
-    """Return ``side_p`` where ``whole`` lies between seeds of ``parted``."""
+    """Return ``side_p`` for rows ``whole`` that lie between seeds of ``parted``."""
     import numpy as np
     from scipy.special import bdtr
 
-    there = ~np.isnan(table)
-    best = np.where(there, table, np.inf).min(1)[whole, None]
-    worst = np.where(there, table, -np.inf).max(1)[whole, None]
+    present = ~np.isnan(table)
+    best = np.where(present, table, np.inf).min(1)[whole, None]
+    worst = np.where(present, table, -np.inf).max(1)[whole, None]
     seeds = table[parted]
     with np.errstate(invalid="ignore"):
         below, above = seeds < best, seeds > worst
-    n, low, high = there.sum(1)[parted], below.sum(1), above.sum(1)
+    n, low, high = present.sum(1)[parted], below.sum(1), above.sum(1)
     top = np.where(below, seeds, -np.inf).max(1)
     bottom = np.where(above, seeds, np.inf).min(1)
     finite = np.isfinite(table)

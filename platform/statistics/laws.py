@@ -1,6 +1,6 @@
-"""What rank statistics of two rows do by chance alone: their laws over all ways to split the pooled seeds in two.
+"""Null distributions of rank statistics of two rows, over all ways to split the pooled seeds in two.
 
-They depend on the numbers of seeds and on which ranks are tied, on no score: each is computed once and kept.
+They depend only on the numbers of seeds and on ties, not on scores, so each is computed once and cached.
 """
 
 from __future__ import annotations
@@ -16,21 +16,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Ties = tuple[int, ...]
-"""Numbers of equal values among two rows' pooled seeds, best first: (1, 1, …, 1) where all differ."""
+"""Numbers of equal values among two rows' pooled seeds, best first: (1, 1, …, 1) if all differ."""
 EXACT = 100
-"""Pooled seeds up to which Mann and Whitney's law is counted out; the normal law is as good beyond."""
+"""Most pooled seeds for the exact distribution of Mann and Whitney's U; beyond, the normal one is as good."""
 SPLITS = 200_000
-"""Ways to split the pooled seeds up to which all are enumerated: 10 against 10 are 184 756."""
+"""Most splits of the pooled seeds that are enumerated: 10 against 10 have 184 756."""
 DRAWS = 100_000
-"""Ways drawn where there are more."""
+"""Number of random splits if there are more."""
 
 
 @lru_cache(4096)
 def rank_tail(first: int, ties: Ties) -> NDArray[float64]:
     """Return Mann and Whitney's exact two-sided p-value for each doubled U from 0 on, (2 n₁ n₂ + 1,).
 
-    U counts the pairs of seeds of which the first row's is worse, ties half; n₁ is ``first``. It is the chance of a U
-    at least as far from n₁ n₂ / 2, given the ties: Mann and Whitney, Annals of Mathematical Statistics 1947.
+    U counts the pairs of seeds in which the first row's is worse, ties half; n₁ is ``first``. The p-value is the
+    probability of a U at least as far from n₁ n₂ / 2, given the ties: Mann and Whitney, Annals of Mathematical
+    Statistics 1947.
     """
     import numpy as np
 
@@ -67,7 +68,7 @@ def studentised_tail(first: int, ties: Ties) -> NDArray[float64]:
 
 
 def studentised_p(split: NDArray[bool_], ties: Ties) -> float:
-    """Return the two-sided p-value of Brunner and Munzel's statistic by its permutation law.
+    """Return the two-sided p-value of Brunner and Munzel's statistic by its permutation distribution.
 
     Source: Neubert and Brunner, Computational Statistics and Data Analysis 2007.
 
@@ -79,52 +80,51 @@ def studentised_p(split: NDArray[bool_], ties: Ties) -> float:
 
     first = int(split.sum())
     tail = studentised_tail(first, ties)
-    seen = abs(float(studentised(split[None], ties)[0]))
-    # Values that are equal as fractions may differ in the last digit.
-    beyond = len(tail) - int(np.searchsorted(tail, seen * (1 - 1e-9)))
+    observed = abs(float(studentised(split[None], ties)[0]))
+    # Equal fractions may differ in the last digit as floats.
+    beyond = len(tail) - int(np.searchsorted(tail, observed * (1 - 1e-9)))
     drawn = math.comb(len(split), first) > SPLITS
     return (beyond + drawn) / (len(tail) + drawn)
 
 
 def studentised(splits: NDArray[bool_], ties: Ties) -> NDArray[float64]:
-    """Return Brunner and Munzel's statistic of each split, (splits,); infinite where rows are wholly apart.
-
-    It is (θ − ½) over its standard error from the placements, the numbers of the other row's seeds that each seed is
-    worse than: Brunner and Munzel, Biometrical Journal 2000. All is in doubled placements, which are whole numbers.
+    """Return Brunner and Munzel's statistic of each split, (splits,); infinite if rows are completely separated. It is
+    (θ − ½) over its standard error from the placements, the number of the other row's seeds that each seed is worse
+    than: Brunner and Munzel, Biometrical Journal 2000. Placements are doubled to be integers.
     """
     import numpy as np
 
     # The sums of squares of more than EXACT seeds need more than 32 bits.
-    whole: Any = np.int32 if sum(ties) <= EXACT else np.int64
+    integer: Any = np.int32 if sum(ties) <= EXACT else np.int64
     ends = np.cumsum(ties)
-    sums = np.cumsum(splits, axis=1, dtype=whole)[:, ends - 1]
-    inside: NDArray[Any] = np.diff(sums, axis=1, prepend=whole(0))
+    sums = np.cumsum(splits, axis=1, dtype=integer)[:, ends - 1]
+    inside: NDArray[Any] = np.diff(sums, axis=1, prepend=integer(0))
     lower: NDArray[Any] = 2 * sums - inside
-    upper: NDArray[Any] = midranks(ties).astype(whole) - 1 - lower
+    upper: NDArray[Any] = midranks(ties).astype(integer) - 1 - lower
     n1, n = int(splits[0].sum()), splits.shape[1]
     n2 = n - n1
     total = np.einsum("ij,ij->i", inside, upper)
     spread = np.einsum("ij,ij,ij->i", inside, upper, upper) * n1 - total**2
-    rest = np.array(ties, dtype=whole) - inside
-    others = np.einsum("ij,ij->i", rest, lower)
-    scatter = np.einsum("ij,ij,ij->i", rest, lower, lower) * n2 - others**2
+    of_second = np.array(ties, dtype=integer) - inside
+    others = np.einsum("ij,ij->i", of_second, lower)
+    scatter = np.einsum("ij,ij,ij->i", of_second, lower, lower) * n2 - others**2
     variance = spread / (n1 - 1) + scatter / (n2 - 1)
     gap = (total - n1 * n2).astype(float)
-    apart = np.where(gap == 0, 0.0, np.copysign(np.inf, gap))
-    return np.asarray(np.divide(gap, np.sqrt(variance), out=apart, where=variance > 0))
+    fallback = np.where(gap == 0, 0.0, np.copysign(np.inf, gap))
+    return np.asarray(np.divide(gap, np.sqrt(variance), out=fallback, where=variance > 0))
 
 
 @lru_cache(8)
 def _splits(first: int, n: int) -> NDArray[bool_]:
-    """Return which seeds go to the first row, (splits, n): all ways, or ``DRAWS`` of them, always the same."""
+    """Return which seeds belong to the first row, (splits, n): all splits, or the same ``DRAWS`` random ones."""
     import numpy as np
 
     if math.comb(n, first) <= SPLITS:
         combined = chain.from_iterable(combinations(range(n), first))
-        chosen = np.fromiter(combined, np.int64, first * math.comb(n, first)).reshape(-1, first)
+        indices = np.fromiter(combined, np.int64, first * math.comb(n, first)).reshape(-1, first)
     else:
         rng: np.random.Generator = np.random.default_rng(0)
-        chosen = np.argpartition(rng.random((DRAWS, n), dtype=np.float32), first, axis=1)[:, :first]
-    splits = np.zeros((len(chosen), n), dtype=bool)
-    np.put_along_axis(splits, chosen, True, axis=1)
+        indices = np.argpartition(rng.random((DRAWS, n), dtype=np.float32), first, axis=1)[:, :first]
+    splits = np.zeros((len(indices), n), dtype=bool)
+    np.put_along_axis(splits, indices, True, axis=1)
     return splits

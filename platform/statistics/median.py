@@ -1,4 +1,4 @@
-"""The typical seed of a row: the median over all its seeds, a diverged one counted as worst, with its interval."""
+"""The median over all seeds of a row, a diverged one counted as worst, with its interval."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from longwave.platform.statistics.scale import Scale, Score
 from longwave.platform.statistics.stats import direction
 
 LEVEL = 0.95
-"""Coverage of an interval of six seeds and more; fewer cannot give it."""
+"""Coverage of an interval from six seeds on; fewer cannot reach it."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Median:
     Attributes:
         value: The median.
         best, worst: The ends of its interval.
-        level: How often such an interval covers the law's median; None for a single seed, whose ends say nothing.
+        level: Coverage of the interval; None for a single seed, which has no interval.
     """
 
     value: Score
@@ -32,11 +32,9 @@ class Median:
 
 
 def median(scores: Sequence[Score], scale: Scale) -> Median:
-    """Return the median of ``scores``, (n,), and its interval between two of them, whatever law they follow.
-
-    Up to five seeds that is all of them, from best to worst, with the level they have: 1 − 2¹⁻ⁿ. From six on the ends
-    are interpolated between two orders to have ``LEVEL``: Hettmansperger and Sheather, Statistics & Probability Letters
-    1986.
+    """Return the median of ``scores``, (n,), with its distribution-free interval from order statistics. Up to five
+    seeds it is the full range, with level 1 − 2¹⁻ⁿ. From six on the ends are interpolated between two order statistics
+    for ``LEVEL``: Hettmansperger and Sheather, Statistics & Probability Letters 1986.
 
     Raises:
         ValueError: No scores, or one that is not finite.
@@ -49,7 +47,7 @@ def median(scores: Sequence[Score], scale: Scale) -> Median:
 
 
 def typical(scores: Sequence[Score], scale: Scale) -> float:
-    """Return the median of ``scores`` so that smaller is better and infinite is diverged: what rows are ordered by.
+    """Return the sort key of a row: the median of ``scores``, signed so that smaller is better; infinite if diverged.
 
     Raises:
         ValueError: No scores, or one that is not finite.
@@ -58,7 +56,7 @@ def typical(scores: Sequence[Score], scale: Scale) -> float:
 
 
 def _ordered(scores: Sequence[Score], scale: Scale) -> list[float]:
-    """Return the scores from best to worst so that smaller is better, infinite where diverged."""
+    """Return the scores from best to worst, signed so that smaller is better, infinite if diverged."""
     if not scores:
         raise ValueError("A median needs at least one seed.")
     sign = -direction(scale.goal)
@@ -70,15 +68,15 @@ def _ordered(scores: Sequence[Score], scale: Scale) -> list[float]:
 
 @lru_cache(256)
 def _ends(n: int) -> tuple[int, float, float]:
-    """Return which score from either end bounds the interval, how far the next one in is gone to, and its level."""
+    """Return the order statistic that bounds the interval, the interpolation weight of the next one, and the level."""
     covered = [1 - 2 * sum(math.comb(n, i) for i in range(k)) / 2**n for k in range(n // 2 + 2)]
     k = max((k for k in range(1, n // 2 + 1) if covered[k] > LEVEL), default=0)
     if not k:
         return 1, 0.0, covered[1]
-    gone = (covered[k] - LEVEL) / (covered[k] - covered[k + 1])
-    return k, (n - k) * gone / (k + (n - 2 * k) * gone), LEVEL
+    excess = (covered[k] - LEVEL) / (covered[k] - covered[k + 1])
+    return k, (n - k) * excess / (k + (n - 2 * k) * excess), LEVEL
 
 
 def _between(outer: float, inner: float, share: float) -> float:
-    """Return the point this share of the way from the outer score to the inner one, the outer where one diverged."""
+    """Interpolate from the outer score to the inner one; return the outer one if either diverged."""
     return outer if math.inf in (outer, inner) else outer + share * (inner - outer)

@@ -1,4 +1,4 @@
-"""Scores across tasks: one bounded gain and one mean rank a row, every task weighing the same."""
+"""Scores across tasks: one bounded gain and one mean rank per row, with equal weights of tasks."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 DRAWS = 1000
 """Bootstrap samples: the Monte Carlo error of an interval's width is about 1 %."""
 FEWEST_TASKS = 5
-"""Tasks from which on a score has an interval: where seeds diverge, that of fewer covers far less than it says."""
+"""Fewest tasks for an interval of a score: if seeds diverge, its coverage with fewer is far below the level."""
 
 
 @dataclass(frozen=True)
 class TaskScores:
-    """What one task gives to overall scores.
+    """The results of one task, for overall scores.
 
     Attributes:
-        name: Of the task with its variant.
-        rows: Test metrics of each model's seeds, None where a seed diverged; every task has the same models in order.
-        scale: How scores become errors; its ``perfect`` score counts 1, and its ``floor`` is half a test item.
-        trivial: Metric of the best trivial predictor, which counts 0.
+        name: Name of the task with its variant.
+        rows: Test metrics of each model's seeds, None for a diverged one; every task has the same models in order.
+        scale: Conversion of scores to errors; its ``perfect`` score is a gain of 1, its ``floor`` half a test item.
+        trivial: Metric of the best trivial predictor, a gain of 0.
     """
 
     name: str
@@ -42,21 +42,19 @@ class TaskScores:
 
     @property
     def top(self) -> float:
-        """The score that counts 1: the perfect one, else the best median of ``rows``."""
+        """The score with a gain of 1: the perfect one, else the best median of ``rows``."""
         return self.best_median if self.scale.perfect is None else self.scale.perfect
 
     @property
     def best_median(self) -> float:
-        """The best median of ``rows``; the trivial predictor's score where none is finite."""
+        """The best median of ``rows``; the trivial predictor's score if none is finite."""
         error = min((typical(seeds, self.scale) for seeds in self.rows), default=math.inf)
         return self.trivial if math.isinf(error) else -direction(self.scale.goal) * error
 
     @property
     def why_left_out(self) -> str:
-        """Why no gain is measured here, in words; empty where one is.
-
-        The best median must lie further from the trivial predictor than one test item, and than the seeds of a row
-        scatter: half of the rows have a larger standard deviation than the one compared with.
+        """Why no gain can be measured here; empty if it can. The best median must exceed the trivial predictor by more
+        than one test item, and by more than the median of the rows' standard deviations.
         """
         gap = direction(self.scale.goal) * (self.best_median - self.trivial)
         if gap <= 0:
@@ -73,8 +71,8 @@ class TaskScores:
     def gains(self, scores: Sequence[Score]) -> list[float]:
         """Return the gain of each score over the trivial predictor, in [0, 1]: 1 at ``top`` and beyond.
 
-        It is 0 where the seed diverged or is worse than the trivial predictor: one would use that in its place. So one
-        exploding seed costs a row one seed, and no score leaves the scale at either end.
+        It is 0 if the seed diverged or is worse than the trivial predictor, which one would use instead. So a diverged
+        seed costs a row no more than that seed, and gains are bounded.
 
         Raises:
             ValueError: A score or the trivial predictor's is not finite.
@@ -89,13 +87,13 @@ class TaskScores:
 
 @dataclass(frozen=True)
 class OverallScores:
-    """One score a model over tasks.
+    """One score per model over tasks.
 
     Attributes:
-        scores: Of each model, in the order of the rows; empty where no task is left.
+        scores: Score of each model, in the order of the rows; empty if no task counts.
         tasks: Names of the tasks that count.
-        left_out: Name of each task that does not count, with the reason in words.
-        tops: By name of each task that counts and has no perfect score, what counted 1: to be frozen by an edition.
+        left_out: Reasons why tasks do not count, by name.
+        tops: Score with a gain of 1 on each task that counts and has no perfect score, by name; editions store it.
     """
 
     scores: Sequence[Estimate]
@@ -115,30 +113,30 @@ def overall_scores(tasks: Sequence[TaskScores], level: float = 0.95) -> OverallS
     if len({len(task.rows) for task in tasks}) > 1:
         raise ValueError(f"Every task needs all rows, got {[len(task.rows) for task in tasks]} rows.")
     left_out = {task.name: why for task in tasks if (why := task.why_left_out)}
-    there = [task for task in tasks if task.name not in left_out]
-    # A generator of its own for each row: its interval does not depend on the others.
-    gains = zip(*([task.gains(seeds) for seeds in task.rows] for task in there), strict=True)
+    counting = [task for task in tasks if task.name not in left_out]
+    # One generator per row, so that its interval does not depend on other rows.
+    gains = zip(*([task.gains(seeds) for seeds in task.rows] for task in counting), strict=True)
     scores = [overall_score(row, np.random.default_rng(0), level) for row in gains]
-    tops = {task.name: task.top for task in there if task.scale.perfect is None}
-    return OverallScores(scores, [task.name for task in there], left_out, tops)
+    tops = {task.name: task.top for task in counting if task.scale.perfect is None}
+    return OverallScores(scores, [task.name for task in counting], left_out, tops)
 
 
 def overall_score(tasks: Sequence[Sequence[float]], rng: Generator, level: float = 0.95) -> Estimate:
     """Return one row's mean over tasks of its mean over seeds, with a stratified bootstrap interval.
 
-    This is the mean of a bounded gain: its value to a user who falls back on the trivial predictor. It has an interval
-    from ``FEWEST_TASKS`` on.
+    This is the mean of a bounded gain: the value to a user who falls back on the trivial predictor. It has an interval
+    from ``FEWEST_TASKS`` tasks on.
 
-    The bootstrap draws new seeds within each task, from the normal law with the task's mean and std, and takes the
-    interval from the quantile of |mean* − mean| / error*: Krishnamoorthy, Lu and Mathew, Computational Statistics and
-    Data Analysis 2007. Only the stds are drawn; given them the ratio is normal, which leaves less noise. Drawing from
-    the seeds themselves is no good at our n: with 3 seeds the percentile interval covers 75 % to 88 %, and the interval
-    of the ratio is up to twice as wide as need be, or infinite. It is cut at 0 and 1. The scale's two ends count as
-    given.
+    The bootstrap draws new seeds within each task from the normal distribution with the task's mean and std, and takes
+    the interval from the quantile of |mean* − mean| / error*: Krishnamoorthy, Lu and Mathew, Computational Statistics
+    and Data Analysis 2007. Only the stds are drawn; given them the ratio is normal, which reduces noise. Resampling the
+    seeds themselves does not work at our n: with 3 seeds the percentile interval covers 75 % to 88 %, and the interval
+    of the ratio is up to twice as wide as necessary, or infinite. The interval is clipped to [0, 1]. Both ends of the
+    scale are taken as known.
 
     Args:
-        tasks: Gains of the row's seeds on each task, in [0, 1]. One task with a single seed leaves no interval.
-        rng: Source of all randomness; one of its own for each row makes a row's interval independent of the pool.
+        tasks: Gains of the row's seeds on each task, in [0, 1]. If a task has a single seed, there is no interval.
+        rng: Source of all randomness; with one per row, a row's interval is independent of the pool.
 
     Raises:
         ValueError: No tasks, a level outside (0, 1), or as ``check_scores``.
@@ -157,10 +155,10 @@ def overall_score(tasks: Sequence[Sequence[float]], rng: Generator, level: float
 
     freedom = np.array([cell.n - 1 for cell in cells])
     error = np.array(spreads) / np.sqrt(freedom + 1) / len(cells)
-    whole = math.hypot(*error)
-    # A drawn variance over the one seen: χ² over its degrees of freedom, and independent of the mean.
+    total = math.hypot(*error)
+    # Drawn over observed variance: χ² over its degrees of freedom, independent of the mean.
     spread = rng.chisquare(freedom, (DRAWS, len(cells))) / freedom
-    half = _quantile(np.sqrt(spread @ (error / whole) ** 2), level) * whole
+    half = _quantile(np.sqrt(spread @ (error / total) ** 2), level) * total
     return Estimate(mean, max(0.0, mean - half), min(1.0, mean + half))
 
 
@@ -179,7 +177,7 @@ def _quantile(scale: NDArray[float64], level: float) -> float:
 
 
 def task_ranks(rows: Sequence[Sequence[Score]], scale: Scale) -> list[float]:
-    """Return the rank of each row's median on one task, 1 for the best; equal medians share theirs."""
+    """Return the rank of each row's median on one task, 1 for the best; equal medians share the mean rank."""
     medians = [typical(seeds, scale) for seeds in rows]
     return [sum(m < median for m in medians) + (1 + medians.count(median)) / 2 for median in medians]
 
@@ -187,14 +185,13 @@ def task_ranks(rows: Sequence[Sequence[Score]], scale: Scale) -> list[float]:
 def mean_ranks(
     tasks: Sequence[Sequence[Sequence[Score]]], scales: Sequence[Scale], alpha: float = 0.05
 ) -> list[Estimate]:
-    """Return each row's mean rank over tasks, and the lowest and highest mean rank its rank ranges allow.
-
-    Each task's ranges are taken at alpha over the number of tasks, so that all of them hold together with probability
-    1 − alpha. A mean rank may lie outside where a task's ranges, which are about single seeds, and its medians differ.
+    """Return each row's mean rank over tasks, and the lowest and highest mean rank that its rank ranges allow. Each
+    task's ranges are at alpha over the number of tasks, so that all hold together with probability 1 − alpha. A mean
+    rank can be outside its range, because ranges are about single seeds, and the rank is that of the median.
 
     Args:
         tasks: For each task, the scores of each row's seeds; the rows are the same in all.
-        scales: Of each task.
+        scales: Scale of each task.
 
     Raises:
         ValueError: No tasks, tasks with different numbers of rows, or as ``standings``.
@@ -204,7 +201,9 @@ def mean_ranks(
     ranks = []
     for rows, scale in zip(tasks, scales, strict=True):
         spans = standings(rows, scale, alpha / len(tasks))
-        ranks.append([(rank, at.low, at.high) for rank, at in zip(task_ranks(rows, scale), spans, strict=True)])
+        ranks.append(
+            [(rank, standing.low, standing.high) for rank, standing in zip(task_ranks(rows, scale), spans, strict=True)]
+        )
     return [
         Estimate(*(math.fsum(part) / len(tasks) for part in zip(*row, strict=True))) for row in zip(*ranks, strict=True)
     ]

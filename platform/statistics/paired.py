@@ -1,4 +1,4 @@
-"""Pairs: two rows over equal seeds, and two models over tasks, each of which is one pair."""
+"""Paired comparisons: two rows over equal seeds, and two models over tasks."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 EXACT = 13
-"""Most pairs for which the sums of all signs are counted: 8192 sums."""
+"""Most pairs for which all combinations of signs are enumerated: 8192."""
 
 
 @dataclass(frozen=True)
 class PairedContrast:
-    """The first of two rows as seen from the second, seed by seed: what both had of a seed is not between them.
+    """The first of two rows compared with the second, seed by seed, so that common effects of a seed cancel.
 
     Attributes:
-        pairs: Equal seeds.
+        pairs: Number of equal seeds.
         better: Share of them in which the first is better, ties half, with its exact interval.
-        ratio: Its error over the other's, of pairs that both ended; see ``paired_ratio``.
+        ratio: Its error over the other's, of pairs in which both ended; see ``paired_ratio``.
         decision: ``better`` or ``worse`` by the sign test, else ``undecided``.
     """
 
@@ -38,12 +38,12 @@ class PairedContrast:
 def paired_contrast(a: Sequence[Score], b: Sequence[Score], scale: Scale, level: float = 0.95) -> PairedContrast:
     """Compare rows whose scores, (n,) each, have the same seeds and data order; a diverged seed is worst.
 
-    The claim is that of ranks, pair by pair: the first is better in more than half of all pairs. The sign test holds
-    its level whatever the law of the differences is; a tie speaks against a decision. Fewer than six pairs decide
-    nothing at 95 %: five of five come about in one case of 16.
+    The claim is that the first is better in more than half of all pairs. The sign test keeps its level for any
+    distribution of the differences; ties count against a decision. Fewer than six pairs cannot decide at 95 %: five of
+    five occur by chance in one case of 16.
 
     Raises:
-        ValueError: No pairs, numbers of scores that differ, or a level outside (0, 1).
+        ValueError: No pairs, different numbers of scores, or a level outside (0, 1).
     """
     from scipy.special import bdtr
 
@@ -54,21 +54,20 @@ def paired_contrast(a: Sequence[Score], b: Sequence[Score], scale: Scale, level:
     n, wins, losses = len(pairs), sum(x < y for x, y in pairs), sum(x > y for x, y in pairs)
     ties = n - wins - losses
     low, high = diverged_share(wins, n, level).low, diverged_share(n - losses, n, level).high
-    # The other side of the test holds the ties.
-    sure = 2 * float(bdtr(n - max(wins, losses), n, 0.5)) <= 1 - level
+    # Ties count for the other side of the test.
+    significant = 2 * float(bdtr(n - max(wins, losses), n, 0.5)) <= 1 - level
     decision: Literal["better", "worse", "undecided"] = "undecided"
-    if sure and wins != losses:
+    if significant and wins != losses:
         decision = "better" if wins > losses else "worse"
     return PairedContrast(n, Estimate((wins + ties / 2) / n, low, high), paired_ratio(a, b, scale, level), decision)
 
 
 def paired_ratio(a: Sequence[Score], b: Sequence[Score], scale: Scale, level: float = 0.95) -> Estimate | None:
     """Return the ratio of errors of rows whose scores, (n,) each, have the same seeds in order, by Student's t of logs.
-
-    Pairs of which one diverged are left out.
+    Pairs with a diverged seed are left out.
     """
-    both = [pair for pair in zip(a, b, strict=True) if None not in pair]
-    ours, theirs = (logs([pair[side] for pair in both], scale) for side in (0, 1))
+    ended = [pair for pair in zip(a, b, strict=True) if None not in pair]
+    ours, theirs = (logs([pair[side] for pair in ended], scale) for side in (0, 1))
     if not ours or not theirs:
         return None
     gap = summary([x - y for x, y in zip(ours, theirs, strict=True)])
@@ -78,9 +77,9 @@ def paired_ratio(a: Sequence[Score], b: Sequence[Score], scale: Scale, level: fl
 def signed_rank(differences: NDArray[float64]) -> float:
     """Return the two-sided p-value of Wilcoxon's signed-rank test of ``differences``, (pairs,).
 
-    Equal differences share their ranks, and a difference of zero has one, too, which speaks for neither side: Demšar,
-    Journal of Machine Learning Research 2006. Exact up to ``EXACT`` pairs; of more, scipy's, which is exact where no
-    two are equal and none is zero, and a normal approximation elsewhere.
+    Equal differences share their ranks, and ranks of zero differences are split between both sides: Demšar, Journal of
+    Machine Learning Research 2006. Exact up to ``EXACT`` pairs; for more, scipy's test, which is exact if no two
+    differences are equal and none is zero, and a normal approximation otherwise.
 
     Raises:
         ValueError: Fewer than two pairs.
@@ -91,9 +90,9 @@ def signed_rank(differences: NDArray[float64]) -> float:
     if len(differences) > EXACT:
         return float(wilcoxon(differences, zero_method="zsplit").pvalue)
 
-    # The same as scipy's wilcoxon, which ranks under one choice of signs after the other: a second for 13 tasks.
+    # Equals scipy's wilcoxon, which ranks separately for each choice of signs: a second for 13 tasks.
     def gained(d: NDArray[float64], axis: int) -> NDArray[float64]:
-        """Sum the ranks of gains, less those of losses."""
+        """Sum the ranks of gains minus those of losses."""
         total: NDArray[float64] = np.sum(np.sign(d) * rankdata(abs(d), axis=axis), axis=axis)
         return total
 

@@ -1,4 +1,4 @@
-"""A number as a paper prints it, and what chance alone makes of our gap to it."""
+"""A published number, and the distribution of our gap to it by chance alone."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ if TYPE_CHECKING:
 
 PrintedKind = Literal["mean ± std", "mean", "mean of several", "one run", "best of k", "best of several", "unlabelled"]
 MEANS = ("mean ± std", "mean", "mean of several")
-"""Kinds that stand beside our mean; of ``mean of several`` it is not said how many runs."""
+"""Kinds that are compared with our mean; for ``mean of several`` the number of runs is not stated."""
 SEVERAL = 100
-"""Runs that a paper has made at most which prints the best of it does not say how many."""
+"""Assumed upper bound on the runs of a paper that prints the best without stating their number."""
 UNSAID = 10
-"""Runs that a paper may have chosen the best of which does not say what its number is."""
+"""Assumed number of runs of a paper that may have printed the best without saying so."""
 
 
 @dataclass(frozen=True)
 class Printed:
-    """A number as a paper prints it.
+    """A published number.
 
     Attributes:
-        value: In the unit of our scores.
-        statistic: What it is of the paper's runs: ``mean``, ``run``, ``best``, ``max``, ``min``, or any other word for
-            what is compared as if nothing were said, such as ``median`` and ``reported``.
-        std, n: Standard deviation and number of those runs, where printed.
-        rounding: Half a unit of the last printed digit, in the unit of ``value``; None: as precise as it stands.
+        value: The number, in the unit of our scores.
+        statistic: Statistic of the paper's runs: ``mean``, ``run``, ``best``, ``max``, ``min``; any other word, such as
+            ``median`` or ``reported``, is treated as if it were not stated.
+        std, n: Standard deviation and number of those runs, if printed.
+        rounding: Half a unit of the last printed digit, in the unit of ``value``; None: exact.
 
     Raises:
-        ValueError: A value that is not finite, fewer runs than one, or a negative std or rounding.
+        ValueError: The value is not finite, there is less than one run, or std or rounding is negative.
     """
 
     value: float
@@ -55,7 +55,7 @@ class Printed:
 
     @property
     def kind(self) -> PrintedKind:
-        """What the number can be compared as; one run is one run, whatever it is called."""
+        """How the number can be compared; a single run is one run, whatever its stated statistic."""
         if self.n == 1 or self.statistic == "run":
             return "one run"
         if self.statistic in ("best", "max", "min"):
@@ -67,16 +67,15 @@ class Printed:
 
 @dataclass(frozen=True)
 class Noise:
-    """What chance alone makes of a gap: the log of our typical error minus the log of a printed one.
-
-    Ours is the geometric mean, and beside a mean the mean of a log-normal law with the mean and spread of our logs:
-    Cox, in Land, Annals of Mathematical Statistics 1971.
+    """The distribution of a gap by chance alone: the log of our typical error minus the log of a printed one. Our
+    typical error is the geometric mean, or compared with a mean, the mean of a log-normal distribution with the mean
+    and standard deviation of our logs: Cox, in Land, Annals of Mathematical Statistics 1971.
 
     Attributes:
-        kind: Of the printed number.
-        runs: Of the paper; read for the kinds that have them.
-        relative: Printed std over the printed error; None where none is printed.
-        spread: Standard deviation of the logs of our errors; the paper's is the same but where it is printed.
+        kind: Kind of the printed number.
+        runs: Runs of the paper, for the kinds that state them.
+        relative: Printed std over the printed error; None if not printed.
+        spread: Standard deviation of the logs of our errors, also assumed for the paper's unless printed.
     """
 
     kind: PrintedKind
@@ -86,16 +85,17 @@ class Noise:
 
     @property
     def shift(self) -> float:
-        """How far the log of what stands beside the printed number is above the mean of our logs."""
+        """Log of our error compared with the printed one, minus the mean of our logs."""
         return self.spread**2 / 2 if self.kind in MEANS else 0.0
 
     @property
     def theirs(self) -> float:
-        """Spread of the logs of the paper's errors."""
+        """Standard deviation of the logs of the paper's errors."""
         return self.spread if self.relative is None else math.sqrt(math.log1p(self.relative**2))
 
     def mean_half(self, n: int, level: float, theirs: float | None) -> float:
-        """Return half the interval of a gap to a mean of ``runs`` errors of log spread ``theirs``; None: to a number.
+        """Return half the interval of a gap to a mean of ``runs`` errors with log std ``theirs``; None: to a fixed
+        number.
 
         Student's t with the standard error of log-normal means on either side: s² / n + s⁴ / (2 (n − 1)).
         """
@@ -105,11 +105,10 @@ class Noise:
         return t_quantile(n - 1, (1 + level) / 2) * math.sqrt(square)
 
     def gap(self, n: int, level: float) -> tuple[float, float]:
-        """Return the central interval of the gap if ``n`` seeds of ours and the paper's runs are of one procedure.
-
-        Student's t with the standard error of both sides. A best of k follows the law of
-        ``best_quantile``. Where it is not known of how many runs, or whether at all, a number is the best, the low end
-        is that of one run and the high end that of the best of ``SEVERAL`` or ``UNSAID``.
+        """Return the central interval of the gap if ``n`` seeds of ours and the paper's runs are from the same
+        procedure. Student's t with the standard error of both sides. A best of k has the distribution of
+        ``best_quantile``. If the number of runs behind a best is unknown, or whether a number is a best, the low end is
+        that of one run and the high end that of the best of ``SEVERAL`` or ``UNSAID``.
         """
         if self.kind == "best of k":
             ends = ((1 - level) / 2, (1 + level) / 2)
@@ -123,14 +122,13 @@ class Noise:
         return -half, half if best is None else self.spread * best_quantile(n, best, (1 + level) / 2)
 
     def one_run(self, n: int, level: float) -> float:
-        """Return half the prediction interval of one more run about the mean of our logs."""
+        """Return half the prediction interval of one more run around the mean of our logs."""
         return t_quantile(n - 1, (1 + level) / 2) * self.spread * math.sqrt(1 / n + 1)
 
     def own(self, n: int, level: float) -> tuple[float, float]:
-        """Return the interval of our own noise alone, with ``n`` seeds, about what stands for the printed number.
-
-        That is our typical error, or for a best our expected best of as many runs: for k unknown, anything from one
-        run to ``SEVERAL``.
+        """Return the interval of only our noise, with ``n`` seeds, around our error compared with the printed number.
+        That is our typical error, or for a best our expected best of the same number of runs: for unknown k, anything
+        from one run to ``SEVERAL``.
         """
         lower, upper = (1 - level) / 2, (1 + level) / 2
         if self.kind in MEANS:
@@ -146,7 +144,7 @@ class Noise:
 
     @property
     def expected(self) -> float:
-        """The gap to expect where nothing differs: of a best of k, how far it is expected to lie below one run."""
+        """Expected gap between equal procedures: for a best of k, its expected distance below one run."""
         return self.spread * expected_extreme(self.runs) if self.kind == "best of k" else 0.0
 
 
@@ -169,7 +167,7 @@ def expected_extreme(k: int) -> float:
 
 @cache
 def best_quantile(n: int, k: int, p: float) -> float:
-    """Return the p-quantile of (mean of n − least of k) / std of the n, all normal draws of one law."""
+    """Return the p-quantile of (mean of n − smallest of k) / std of the n, for draws from one normal distribution."""
     from scipy.special import ndtr
 
     z, density = _normal()
@@ -186,9 +184,8 @@ def tolerance_quantile(n: int, k: int, p: float) -> float:
 
 
 def _normal() -> tuple[Array, Array]:
-    """Return points from −8 to 8 and the normal density there, to be summed over.
-
-    With equal steps the plain sum is as exact as rounding allows, since the density vanishes smoothly at both ends.
+    """Return points from −8 to 8 and the unnormalised normal density, for quadrature. With equal steps the plain sum is
+    exact up to rounding, because the density vanishes smoothly at both ends.
     """
     import numpy as np
 
@@ -210,22 +207,21 @@ def _studentised(n: int, below: Callable[[Array], Array], p: float) -> float:
 
 
 def _where(rising: Callable[[float], float]) -> float:
-    """Return the zero of a rising function by secants inside a bracket.
-
-    An end that is kept twice counts half, so that both ends move. Source: Dowell and Jarratt, BIT 1971 (Illinois).
+    """Return the root of an increasing function by the Illinois method: secants inside a bracket. The value at an end
+    that is kept twice is halved, so that both ends move. Source: Dowell and Jarratt, BIT 1971.
     """
     low, high = -1.0, 1.0
     while (below := rising(low)) > 0:
         low *= 2
     while (above := rising(high)) < 0:
         high *= 2
-    kept = 0
+    repeats = 0
     while True:
         middle = (low * above - high * below) / (above - below)
         value = rising(middle)
         if abs(value) < 1e-10:
             return middle
         if value < 0:
-            low, below, above, kept = middle, value, above / 2 if kept < 0 else above, -1
+            low, below, above, repeats = middle, value, above / 2 if repeats < 0 else above, -1
         else:
-            high, above, below, kept = middle, value, below / 2 if kept > 0 else below, 1
+            high, above, below, repeats = middle, value, below / 2 if repeats > 0 else below, 1

@@ -1,4 +1,4 @@
-"""Ranks on one task: who is surely better than whom, which ranks a row can have, which rows are tied."""
+"""Ranks on one task: significant differences of rows, possible ranks of a row, and tie groups."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from longwave.platform.statistics.scale import Scale, Score
 
 ROOM = 10
-"""How far below Holm's first step complete separation must lie for ranks alone to decide."""
+"""Factor by which complete separation must be below Holm's first step for ranks alone to decide."""
 GUARD = 0.01
-"""Where it does not, Mann and Whitney's p-value up to which Welch's is believed: complete separation of 5 and 5."""
+"""If it is not, Mann and Whitney's p-value up to which Welch's test counts: complete separation of 5 and 5."""
 FEW = 8
-"""Seeds of the smaller row below which ranks alone never decide: five alike have chance 1 / 16, beside however many."""
+"""Seeds of the smaller row below which ranks alone never decide: five equal outcomes have probability 1 / 16."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a row stands in its pool.
+    """Rank range and tie groups of a row in its pool.
 
     Attributes:
-        low, high: Best and worst rank it can have, from 1.
-        ties: Numbers of the tie groups it belongs to, from 0 at the best row; never empty.
+        low, high: Best and worst possible rank, from 1.
+        ties: Numbers of its tie groups, from 0 at the best row; never empty.
     """
 
     low: int
@@ -43,34 +43,35 @@ class Standing:
 def standings(rows: Sequence[Sequence[Score]], scale: Scale, alpha: float = 0.05) -> list[Standing]:
     """Return the standing of each row of one task, from the scores of its seeds.
 
-    Its ranks run from 1 + the number of rows surely better (``apart``) to the number of rows less those surely worse.
-    All ranges together hold the true ranks with probability 1 − alpha, so a board of equal models shows any strict
-    order with probability alpha at most. Source of the ranges: Mogstad, Romano, Shaikh and Wilhelm, Review of Economic
-    Studies 2024.
+    Its ranks run from 1 + the number of significantly better rows (``apart``) to the number of rows minus the
+    significantly worse ones. All ranges together contain the true ranks with probability 1 − alpha, so a board of equal
+    models shows any strict order with probability at most alpha. Source of the ranges: Mogstad, Romano, Shaikh and
+    Wilhelm, Review of Economic Studies 2024.
 
-    A tie group is as many consecutive rows, in ``order``, as hold no two rows told apart. Rows that share one are not
-    told apart; two rows that share none may yet not be, where a row between them differs from either.
+    A tie group is a maximal run of consecutive rows, in ``order``, without two significantly different ones. Rows that
+    share a group are not significantly different; neither need two rows without a common group be, if a row between
+    them differs from either.
 
     Raises:
         ValueError: As ``apart`` and ``order``.
     """
     import numpy as np
 
-    decisions, places = apart(rows, scale, alpha), order(rows, scale)
+    decisions, ordered = apart(rows, scale, alpha), order(rows, scale)
     lows, highs = 1 + (decisions < 0).sum(1), len(rows) - (decisions > 0).sum(1)
-    before = np.tril(decisions[places][:, places] != 0, -1)
-    # A group reaches back to behind the last row told apart from any of its rows; it is kept if none holds it whole.
-    starts = np.maximum.accumulate((before * np.arange(1, len(rows) + 1)).max(1, initial=0))
+    differs_from_earlier = np.tril(decisions[ordered][:, ordered] != 0, -1)
+    # A group begins after the last row that differs from any of its rows; it is kept unless another contains it.
+    starts = np.maximum.accumulate((differs_from_earlier * np.arange(1, len(rows) + 1)).max(1, initial=0))
     groups = [(int(start), k) for k, start in enumerate(starts) if k + 1 == len(starts) or starts[k + 1] > start]
     by_row = {}
-    for k, row in enumerate(places):
+    for k, row in enumerate(ordered):
         first, last = bisect_left(groups, k, key=lambda g: g[1]), bisect_right(groups, k, key=lambda g: g[0])
         by_row[row] = Standing(int(lows[row]), int(highs[row]), tuple(range(first, last)))
     return [by_row[i] for i in range(len(rows))]
 
 
 def order(rows: Sequence[Sequence[Score]], scale: Scale) -> list[int]:
-    """Return the places of the rows, best median over all seeds first, then by the share that diverged, then as given.
+    """Return the indices of the rows sorted by median over all seeds, then by the share that diverged, then as given.
 
     Raises:
         ValueError: A row without seeds.
@@ -82,71 +83,67 @@ def order(rows: Sequence[Sequence[Score]], scale: Scale) -> list[int]:
 def decide(
     a: Sequence[Score], b: Sequence[Score], scale: Scale, alpha: float = 0.05
 ) -> Literal["better", "worse", "undecided"]:
-    """Return whether the first of two rows is surely better than the other, by the test of ``apart``."""
+    """Return whether the first of two rows is significantly better than the other, by the test of ``apart``."""
     decision = int(apart([a, b], scale, alpha)[0, 1])
     return "better" if decision > 0 else "worse" if decision < 0 else "undecided"
 
 
 def apart(rows: Sequence[Sequence[Score]], scale: Scale, alpha: float = 0.05) -> NDArray[Any]:
-    """Return who is surely better than whom, (rows, rows): +1 where row i is than row j, −1 where worse, else 0.
-
-    Better means that a seed of the one beats a seed of the other in more than half of all cases. The guarded rank test,
-    with Holm's adjustment over all pairs: simulated, a board shows a false claim with probability ``alpha`` at most
-    (``make honesty``). Where many rows learn or do not, few seeds claim nothing (``lucky``). A row with fewer than two
-    seeds is distinguished from nobody and affects nobody.
+    """Return significant differences of rows, (rows, rows): +1 if row i is better than row j, −1 if worse, else 0.
+    Better means that a seed of one row beats a seed of the other in more than half of all cases. The guarded rank test
+    is adjusted over all pairs by Holm: in simulations a board makes a false claim with probability at most ``alpha``
+    (``make honesty``). If many rows only sometimes learn, few seeds claim nothing (``lucky``). A row with fewer than
+    two seeds differs from no row and does not affect others.
 
     Raises:
-        ValueError: A score that is not finite, or an alpha outside (0, 1).
+        ValueError: A score is not finite, or alpha is outside (0, 1).
     """
     import numpy as np
 
     check_level(alpha)
-    known = np.array([k for k, row in enumerate(rows) if len(row) > 1], dtype=int)
+    tested = np.array([k for k, row in enumerate(rows) if len(row) > 1], dtype=int)
     decisions = np.zeros((len(rows), len(rows)), dtype=int)
-    if len(known) > 1:
-        table = errors([rows[k] for k in known.tolist()], scale)
+    if len(tested) > 1:
+        table = errors([rows[k] for k in tested.tolist()], scale)
         tests = pair_tests(table, scale)
-        told = guarded(tests, table, alpha) & ~lucky(tests, alpha)
-        sign = np.where(told, np.sign(tests.better - 0.5), 0).astype(int)
-        i, j = known[tests.first], known[tests.second]
+        significant = guarded(tests, table, alpha) & ~lucky(tests, alpha)
+        sign = np.where(significant, np.sign(tests.better - 0.5), 0).astype(int)
+        i, j = tested[tests.first], tested[tests.second]
         decisions[i, j], decisions[j, i] = sign, -sign
     return decisions
 
 
 def guarded(tests: PairTests, table: NDArray[float64], alpha: float = 0.05) -> NDArray[bool_]:
-    """Return which pairs the guarded rank test tells apart, (pairs,).
+    """Return which pairs are significantly different by the guarded rank test, (pairs,). If the pair has enough seeds,
+    ranks decide: Welch's test or Brunner and Munzel's must agree with Mann and Whitney's, and only the latter two count
+    if Welch's points the other way. With few seeds no exact p-value passes Holm's first step; then Welch's test
+    decides, but only if ranks agree, and with a variance no smaller than that of the other rows.
 
-    Where the pair has seeds enough, ranks decide: Welch's test or Brunner and Munzel's must agree with Mann and
-    Whitney's, the latter two alone where Welch's points the other way. With few seeds no exact p-value passes Holm's
-    first step, and Welch's decides, but only where ranks say the same, and with the spread that the other rows of the
-    board have at least.
-
-    Nothing is claimed where one row lies in a jump of the other and the sides alone do not pass ``alpha`` over the
-    rows: the luck of a row is drawn once, however many pairs it stands in. What ``lucky`` says comes on top.
+    Nothing is claimed if one row is inside a jump of the other and the sign test does not pass ``alpha`` over the
+    number of rows: a row is lucky only once, however many pairs it is in. ``lucky`` is applied in addition.
 
     Args:
-        tests: Of all pairs of ``table``, the errors (rows, seeds): the family.
+        tests: Tests of all pairs of ``table``, the errors (rows, seeds), which are the family.
     """
     import numpy as np
 
     pairs = len(tests.p_rank)
-    few = (ROOM * pairs * tests.separation > alpha) | (tests.fewest < FEW)
+    few_seeds = (ROOM * pairs * tests.separation > alpha) | (tests.fewest < FEW)
     agree = np.sign(tests.gap) == np.sign(tests.better - 0.5)
-    least = np.where(few, tests.p_few, tests.p_rank)
-    most = np.where(few, tests.p_few, np.where(agree, np.maximum(tests.p_rank, tests.p_log), 1.0))
-    # Brunner and Munzel's p-value lies between, and takes long: only where it decides.
-    sure = holm(most) <= alpha
-    for k in np.flatnonzero((holm(least) <= alpha) & ~sure & (most > least)).tolist():
+    smallest = np.where(few_seeds, tests.p_few, tests.p_rank)
+    largest = np.where(few_seeds, tests.p_few, np.where(agree, np.maximum(tests.p_rank, tests.p_log), 1.0))
+    # Brunner and Munzel's p-value is between these and slow, so it is computed only where it decides.
+    significant = holm(largest) <= alpha
+    for k in np.flatnonzero((holm(smallest) <= alpha) & ~significant & (largest > smallest)).tolist():
         p = studentised(table[tests.first[k]], table[tests.second[k]])
-        most[k] = max(tests.p_rank[k], min(p, most[k]))
+        largest[k] = max(tests.p_rank[k], min(p, largest[k]))
     guard = agree & (tests.p_rank <= max(GUARD, alpha / pairs))
-    return np.asarray((holm(most) <= alpha) & (~few | guard) & (tests.p_side <= alpha / len(table)))
+    return np.asarray((holm(largest) <= alpha) & (~few_seeds | guard) & (tests.p_side <= alpha / len(table)))
 
 
 def lucky(tests: PairTests, alpha: float = 0.05) -> NDArray[bool_]:
-    """Return where so many other rows jump as far as two differ that one more may look steady by luck, (pairs,).
-
-    Nothing is claimed there, whatever the guarded rank test says.
+    """Return pairs for which so many other rows jump as far as the two differ that a row may look stable by luck,
+    (pairs,). Nothing is claimed of these, whatever the guarded rank test says.
     """
     import numpy as np
 
@@ -154,22 +151,22 @@ def lucky(tests: PairTests, alpha: float = 0.05) -> NDArray[bool_]:
 
 
 def hidden_by_luck(rows: Sequence[Sequence[Score]], scale: Scale, alpha: float = 0.05) -> tuple[int, int]:
-    """Return how many pairs of rows only ``lucky`` keeps from being told apart, and with how many seeds it would not.
+    """Return how many pairs would differ significantly but for ``lucky``, and how many seeds would suffice.
 
     Raises:
         ValueError: As ``apart``.
     """
-    known = [row for row in rows if len(row) > 1]
-    if len(known) < 3:
+    tested = [row for row in rows if len(row) > 1]
+    if len(tested) < 3:
         return 0, 0
-    table = errors(known, scale)
+    table = errors(tested, scale)
     tests = pair_tests(table, scale)
     hidden = guarded(tests, table, check_level(alpha)) & lucky(tests, alpha)
     return int(hidden.sum()), max((enough_seeds_for(k, alpha) for k in tests.parted[hidden].tolist()), default=0)
 
 
 def holm(p: Sequence[float] | NDArray[float64]) -> NDArray[float64]:
-    """Return p-values adjusted so that the chance of any false rejection in the family, (m,), is kept.
+    """Return p-values adjusted to control the family-wise error rate, (m,).
 
     Source: Holm, Scandinavian Journal of Statistics 1979.
     """

@@ -1,4 +1,4 @@
-"""From the scores of a board to errors: smaller is better, diverged is worst, logs where the metric has them."""
+"""Conversion of a board's scores to errors: smaller is better, diverged is worst, with logs if the metric has them."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from functools import cache
 from longwave.platform.statistics.stats import direction
 
 LEAST = 1e-12
-"""Error that a perfect score counts as where logs are taken, on a metric without a floor."""
+"""Error of a perfect score in logs, for a metric without a floor."""
 Score = float | None
-"""The test metric of one seed; None where it diverged."""
+"""The test metric of one seed; None if it diverged."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How the scores of one board become errors, so that ratios of them mean the same on every board.
+    """Conversion of the scores of one board to errors, so that their ratios are comparable between boards.
 
     Attributes:
         goal: ``"max"`` or ``"min"``.
-        perfect: Score of no error: 0 for errors, 100 for an accuracy in %; None where a metric has no such score.
-        floor: Least error that counts, in the metric's unit: half a test item for an accuracy; 0 where not known.
+        perfect: Score of zero error: 0 for errors, 100 for an accuracy in %; None if a metric has no such score.
+        floor: Smallest error that counts, in the metric's unit: half a test item for an accuracy; 0 if unknown.
 
     Raises:
         ValueError: Another goal.
@@ -42,16 +42,16 @@ class Scale:
     def errors(self, scores: Sequence[Score]) -> list[float]:
         """Return the error of each score, in order."""
         sign, zero = -direction(self.goal), self.perfect or 0.0
-        least = -math.inf if self.perfect is None else self.floor
-        return [math.inf if score is None else max(least, sign * (score - zero)) for score in scores]
+        smallest = -math.inf if self.perfect is None else self.floor
+        return [math.inf if score is None else max(smallest, sign * (score - zero)) for score in scores]
 
     def log_errors(self, scores: Sequence[Score]) -> list[float]:
-        """Return the logs of ``errors``, of a perfect score that of ``LEAST``; of a metric that has none the errors."""
+        """Return the logs of ``errors``, at least that of ``LEAST``; without a perfect score the errors themselves."""
         errors = self.errors(scores)
         return errors if self.perfect is None else [math.log(max(error, LEAST)) for error in errors]
 
     def score(self, error: float) -> Score:
-        """Return the score whose error this is, None for an infinite one; the floor is not undone."""
+        """Return the score with this error, None if infinite; the floor is not undone."""
         if math.isinf(error):
             return None
         return (self.perfect or 0.0) - direction(self.goal) * error
@@ -59,6 +59,6 @@ class Scale:
 
 @cache
 def scale_of(goal: str, unit: str, floor: float = 0.0) -> Scale:
-    """Return the scale of a metric: an accuracy in % is perfect at 100, a metric to be small at 0, others have none."""
+    """Return the scale of a metric, whose perfect score is 100 for an accuracy in %, 0 if minimised, else None."""
     perfect = 0.0 if direction(goal) < 0 else 100.0 if unit == "%" else None
     return Scale(goal, perfect, floor)

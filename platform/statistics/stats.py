@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its interval, or without one where the data allow none."""
+    """A value with its interval, if the data allow one."""
 
     value: float
     low: float | None = None
@@ -18,7 +18,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a test of means needs of n scores: ``mean``, ``std`` with n − 1 (None: unknown), ``n``."""
+    """The statistics of n scores that a test of means needs: ``mean``, ``std`` with n − 1 (None: unknown), ``n``."""
 
     mean: float
     std: float | None
@@ -35,10 +35,9 @@ class Summary:
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference of two means, on Student's t.
-
-    Where no score spreads (``error`` 0) no t exists. What is known then is that the two groups are separate, which
-    chance brings about as often as ``separation`` says: the smallest p-value of an exact permutation test.
+    """A difference of two means, for Student's t. Without variance (``error`` 0) there is no t. Then it is only known
+    that the two groups are separated, which has probability ``separation`` by chance: the smallest p-value of an exact
+    permutation test.
 
     Attributes:
         value: First mean minus second.
@@ -59,11 +58,11 @@ class Difference:
             return self.separation if self.value else 1.0
         from scipy.special import stdtr
 
-        # From the lower tail: 1 minus a cdf next to 1 would leave no digits of a small p.
+        # From the lower tail, because 1 minus a cdf near 1 loses the digits of a small p.
         return 2 * float(stdtr(self.freedom, -abs(self.value) / self.error))
 
     def interval(self, level: float = 0.95) -> tuple[float, float] | None:
-        """Return the interval at ``level``; None where nothing spreads and the scores are too few to rest on that."""
+        """Return the interval at ``level``; None if there is no variance and too few scores for a permutation test."""
         if not self.error and self.separation > 1 - level:
             return None
         half = _quantile(self.freedom, level) * self.error
@@ -82,20 +81,20 @@ def direction(goal: str) -> int:
 
 
 def arrow(goal: str) -> str:
-    """Return ``↑`` for a goal whose larger values are better, else ``↓``."""
+    """Return ``↑`` if larger values are better, else ``↓``."""
     return "↑" if direction(goal) > 0 else "↓"
 
 
 def mean_std(scores: Sequence[float]) -> tuple[float, float | None]:
     """Return the mean and the sample standard deviation (n − 1) of ``scores``, (n,); the latter is None for n = 1.
 
-    Equal scores have exactly that mean, whatever their number, and the deviation 0.
+    For equal scores both are exact: that score, and 0.
 
     Raises:
         ValueError: As ``check_scores``.
     """
     n = len(check_scores(scores))
-    # Divided before they are added: the sum of finite scores may be infinite. math.dist scales its squares.
+    # Divided before adding, because the sum of finite scores may overflow. math.dist scales its squares.
     mean = scores[0] if len(set(scores)) == 1 else math.fsum(score / n for score in scores)
     return mean, math.dist(scores, [mean] * n) / math.sqrt(n - 1) if n > 1 else None
 
@@ -106,18 +105,17 @@ def summary(scores: Sequence[float]) -> Summary:
 
 
 def difference(a: Summary, b: Summary, cautious: bool = False) -> Difference | None:
-    """Return the mean of ``a`` minus that of ``b`` with Welch's standard error; None where either has no std.
-
-    Source: Welch, Biometrika 1947; Satterthwaite, Biometrics 1946. With the shares w of the two groups in the squared
-    error, 1/ν is the mean of w₁/(n₁ − 1) and w₂/(n₂ − 1) weighted by w. At n as small as ours that ν is too large
-    where the n differ: of 3 and 10 equal scores 7 % are told apart at the 5 % level. ``cautious`` takes the larger of
-    the two instead of their mean, and the share stays below 5.5 % for any n from 3 to 10 and any ratio of the std.
+    """Return the mean of ``a`` minus that of ``b`` with Welch's standard error; None if either has no std. Source:
+    Welch, Biometrika 1947; Satterthwaite, Biometrics 1946. With the shares w of the two groups in the squared error,
+    1/ν is the mean of w₁/(n₁ − 1) and w₂/(n₂ − 1) weighted by w. For small and unequal n that ν is too large: with 3
+    and 10 scores the 5 % level is 7 %. ``cautious`` takes the larger of the two instead of their mean, which keeps the
+    level below 5.5 % for any n from 3 to 10 and any ratio of the std.
     """
     if a.std is None or b.std is None:
         return None
     errors = a.std / math.sqrt(a.n), b.std / math.sqrt(b.n)
     error = math.hypot(*errors)
-    # Where nothing spreads the share is 0 / 0, and any will do: with error 0 nothing rests on the freedom.
+    # Without variance the share is 0 / 0 and arbitrary, because the freedom is then not used.
     share = (errors[0] / error) ** 2 if error else 0.5
     inverse = share / (a.n - 1), (1 - share) / (b.n - 1)
     mean = share * inverse[0] + (1 - share) * inverse[1]
@@ -126,7 +124,7 @@ def difference(a: Summary, b: Summary, cautious: bool = False) -> Difference | N
 
 
 def diverged_share(diverged: int, n: int, level: float = 0.95) -> Estimate:
-    """Return the share of ``n`` runs that diverged, with an interval that covers at least as often as it says.
+    """Return the share of ``n`` runs that diverged, with an exact interval of at least the stated coverage.
 
     Source: Clopper and Pearson, Biometrika 1934.
 
@@ -144,10 +142,10 @@ def diverged_share(diverged: int, n: int, level: float = 0.95) -> Estimate:
 
 
 def check_scores(scores: Sequence[float]) -> Sequence[float]:
-    """Return ``scores``.
+    """Return ``scores`` after checking them.
 
     Raises:
-        ValueError: There are none, or one is not finite; the message names its place.
+        ValueError: There are none, or one is not finite; the message names its position.
     """
     if not scores:
         raise ValueError("Statistics need at least one score.")
@@ -158,10 +156,10 @@ def check_scores(scores: Sequence[float]) -> Sequence[float]:
 
 
 def check_level(level: float) -> float:
-    """Return ``level``.
+    """Return ``level`` after checking it.
 
     Raises:
-        ValueError: It lies outside (0, 1).
+        ValueError: It is outside (0, 1).
     """
     if not 0 < level < 1:
         raise ValueError(f"A level lies between 0 and 1, got {level}.")

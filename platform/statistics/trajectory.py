@@ -1,4 +1,4 @@
-"""What a search of k trials is expected to find, from one search of n: an exact curve, no resampling."""
+"""The expected best of a search of k trials, from one search of n: an exact curve without resampling."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ from longwave.platform.statistics.stats import Estimate, check_level, check_scor
 
 
 def expected_best(scores: Sequence[float | None], goal: str, level: float = 0.8) -> list[Estimate]:
-    """Return the expected best of k scores for k = 1 … n, and the band that ``level`` of such searches end in.
+    """Return the expected best of k scores for k = 1 … n, with the central ``level`` of such searches.
 
-    The value is the mean of the best over the C(n, k) subsets of k scores: in order from the worst, score i is the
-    best of C(i − 1, k − 1) of them. That is unbiased; drawing with replacement, as is often done, is not.
-    Source: Tang et al., Showing Your Work Doesn't Always Work, ACL 2020.
+    The value is the mean of the best over the C(n, k) subsets of k scores: in order from the worst, score i is the best
+    of C(i − 1, k − 1) of them. This is unbiased, unlike the common sampling with replacement. Source: Tang et al.,
+    Showing Your Work Doesn't Always Work, ACL 2020.
 
-    A diverged trial is worse than any score and has none: value and band are of the subsets in which a trial ended;
-    the share of the others is ``all_diverged``.
-
-    The trials must be drawn independently from one law: a search that learns from earlier trials has no such curve.
-    The band narrows towards k = n because all large subsets hold much the same trials; it is no error of the curve.
+    A diverged trial is worse than any score: value and band are over the subsets in which a trial ended, and
+    ``all_diverged`` gives the share of the others. Trials must be independent draws from one distribution: a search
+    that learns from earlier trials has no such curve. The band narrows towards k = n because large subsets share most
+    trials; it is not the error of the curve.
 
     Args:
-        scores: Validation scores in any order; None where a trial diverged.
+        scores: Validation scores in any order; None for a diverged trial.
         goal: ``"max"`` or ``"min"``.
 
     Raises:
@@ -37,16 +36,16 @@ def expected_best(scores: Sequence[float | None], goal: str, level: float = 0.8)
     curve = []
     for k in range(1, n + 1):
         chance = np.cumsum(weights / weights.sum())
-        # min: rounding may leave the last cumulative chance below p.
+        # min: rounding may leave the last cumulative probability below p.
         ends = [ended[min(len(ended) - 1, int(np.searchsorted(chance, p)))] for p in ((1 - level) / 2, (1 + level) / 2)]
         curve.append(Estimate(float(weights @ values / weights.sum()), min(ends), max(ends)))
-        # C(i − 1, k) / C(n, k + 1) from C(i − 1, k − 1) / C(n, k): the binomials themselves would overflow.
+        # C(i − 1, k) / C(n, k + 1) from C(i − 1, k − 1) / C(n, k), because binomials would overflow.
         weights = weights * (np.maximum(rank - k, 0) / k * (k + 1) / max(1, n - k))
     return curve
 
 
 def all_diverged(diverged: int, n: int) -> list[float]:
-    """Return the share of searches of k = 1 … n of ``n`` trials that hold ``diverged`` ones alone and find nothing."""
+    """Return the probability that all of k = 1 … n trials out of ``n`` diverged."""
     shares, share = [], 1.0
     for k in range(n):
         share *= max(0, diverged - k) / (n - k)

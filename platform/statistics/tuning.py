@@ -1,4 +1,4 @@
-"""Whether a search was long enough: the chance that as many draws again would find a clearly better setting."""
+"""Whether a search was long enough: the probability that doubling it would find a clearly better setting."""
 
 from __future__ import annotations
 
@@ -8,30 +8,29 @@ from collections.abc import Sequence
 FACTOR = 1.25
 """Ratio of errors that counts as clearly better."""
 FEWEST = 8
-"""Draws below which nothing is said."""
+"""Fewest draws for an estimate."""
 
 
 def chance_to_improve(errors: Sequence[float], factor: float = FACTOR) -> float | None:
-    """Return the chance that as many further draws reach an error ``factor`` times smaller than the best so far.
-
-    The smallest errors are taken to follow a power law, F(e) = (e / c)^k, as near the best point of a smooth surface; k
-    is Hill's estimate from the best quarter. The best of n further draws is below e₁ / factor with probability
-    1 / (1 + factor^k): one half at a factor of 1, as it must be among exchangeable draws.
+    """Return the probability that as many further draws reach an error ``factor`` times smaller than the best so far.
+    The smallest errors are assumed to follow a power law, F(e) = (e / c)^k, as near the minimum of a smooth function; k
+    is Hill's estimate from the best quarter. The best of n further draws is below e₁ / factor with probability 1 / (1 +
+    factor^k), which is ½ for a factor of 1, as for any exchangeable draws.
 
     Args:
-        errors: Validation errors of all draws; infinite where one diverged.
+        errors: Validation errors of all draws; infinite for a diverged one.
 
     Returns:
         None for fewer than ``FEWEST`` finite errors.
     """
-    known = sorted(error for error in errors if math.isfinite(error))
-    if len(known) < FEWEST:
+    finite = sorted(error for error in errors if math.isfinite(error))
+    if len(finite) < FEWEST:
         return None
-    count = max(4, math.ceil(len(known) / 4))
-    bound = known[count]
-    if known[0] <= 0:
-        return 0.0  # no error is left to improve
-    total = math.fsum(math.log(bound / error) for error in known[:count])
+    count = max(4, math.ceil(len(finite) / 4))
+    bound = finite[count]
+    if finite[0] <= 0:
+        return 0.0  # the best error is zero
+    total = math.fsum(math.log(bound / error) for error in finite[:count])
     if total == 0:
-        return 0.0  # all of them are equal: a floor
+        return 0.0  # all are equal, at a floor
     return 1 / (1 + math.exp(min(count / total * math.log(factor), 700.0)))

@@ -1,4 +1,4 @@
-"""Whether our scores reproduce a number that a paper prints."""
+"""Whether our scores reproduce a published number."""
 
 from __future__ import annotations
 
@@ -16,39 +16,41 @@ Word = Literal["reproduced", "consistent", "better", "worse", "undecided"]
 ENOUGH = 5
 """Seeds below which a row is provisional."""
 FEWEST = 3
-"""Seeds that ended below which every verdict is ``undecided``."""
+"""Fewest seeds that ended for a verdict other than ``undecided``."""
 MOST_SEEDS = 1000
-"""Stands for any number of seeds: what so many do not decide, none would."""
+"""Largest number of seeds considered: what these do not decide counts as undecidable."""
 LARGEST = 700.0
 """Log of the largest ratio that is reported; a float holds up to 709."""
 REPEATED = ("mean ± std", "mean", "one run")
-"""Kinds of printed numbers that can be ``reproduced``: of the others it is not known what they repeat."""
+"""Kinds of printed numbers that can be ``reproduced``; for the others the statistic is not known."""
 RUNS = ("one run", "unlabelled", "mean of several")
-"""Kinds that may be of one run: all our seeds lie on one side of what is better or worse."""
+"""Kinds that may be a single run: for better or worse, all our seeds must be on one side."""
 CARRIED = 0.8
-"""Standard deviation of our logs up to which they say whether a mean is better or worse."""
+"""Largest standard deviation of our logs at which a mean can be better or worse."""
 UNSEEN = 10
-"""Seeds from which on ours are better than a mean without a std: fewer may miss the bad seeds that theirs had."""
+"""Fewest seeds to be better than a mean without a std, because fewer may miss bad seeds like theirs."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """How our scores stand to a printed number.
+    """The verdict on our scores against a printed number.
 
     Attributes:
-        word: ``reproduced``: our typical error is surely within the margin of the paper's, the noise of both counted.
-            ``consistent``: it is surely within the margin of the printed number, whatever run that came from.
-            ``better``, ``worse``: surely apart, and not surely within the margin. Else ``undecided``.
-        ratio: Our error over the printed one, above 1 where ours is worse, with its 90 % interval. Ours is typical, the
-            geometric mean of the seeds that ended; against a mean it is the mean of a log-normal law, and against a
-            best of k our expected best of k. A number of which
-            it is not said what it is counts as one run, except that the interval beside a best of several reaches from
-            one run to the best of ``SEVERAL``. No interval for one seed; None where no ratio exists.
-        n, diverged: Our seeds that ended, and those that diverged.
-        kind: Of the printed number, as ``Printed.kind``.
-        more: Seeds of ours that would decide, if gap and scatter stay as seen; 0 where decided, None where none would.
+        word: ``reproduced``: our typical error is significantly within the margin of the paper's, allowing for the
+            noise of both. ``consistent``: it is significantly within the margin of the printed number, whichever run
+            that came from. ``better``, ``worse``: significantly different, and neither of the above. Else
+            ``undecided``.
+        ratio: Our error over the printed one, above 1 if ours is worse, with its 90 % interval. Ours is the geometric
+            mean of the seeds that ended; against a mean it is the mean of a log-normal distribution, and against a best
+            of k our expected best of k. A number without a stated statistic counts as one run, except that the interval
+            for a best of several extends from one run to the best of ``SEVERAL``. No interval for one seed; None if no
+            ratio exists.
+        n, diverged: Number of our seeds that ended, and that diverged.
+        kind: Kind of the printed number; see ``Printed.kind``.
+        more: Number of our seeds that would decide, with the observed gap and variance; 0 if decided, None if no number
+            would.
         limit: Whether more seeds of ours cannot settle it: none would decide, or turn consistent to reproduced.
-        why: For readers, what keeps the word from being another: a sentence, empty where nothing does.
+        why: A sentence for readers on what prevents another verdict; empty if nothing does.
     """
 
     word: Word
@@ -63,13 +65,14 @@ class Verdict:
 
 @dataclass(frozen=True)
 class _Plain:
-    """Our mean error beside a printed one, as they are: an interval that one bad seed of ours widens.
+    """Our mean error compared with a printed one without logs: an interval that one bad seed of ours widens.
 
     Attributes:
-        mean, std: Of our errors.
-        low, high: What rounds to the printed error.
-        theirs: Standard deviation of the paper's errors: the printed one, and at least ours at that size; else ours.
-        runs: Of the paper.
+        mean, std: Mean and standard deviation of our errors.
+        low, high: Range of errors that round to the printed one.
+        theirs: Standard deviation of the paper's errors: the printed one, but at least ours rescaled to their mean; or
+            ours if none is printed.
+        runs: Number of the paper's runs.
     """
 
     mean: float
@@ -93,22 +96,23 @@ class _Plain:
 
 @dataclass(frozen=True)
 class _Case:
-    """Ours beside a printed number, on logs of errors.
+    """Our error compared with a printed number, in logs.
 
     Attributes:
-        gap, low, high: Ours less the printed one, as it stands and at both ends of what rounds to it.
-        noise: What chance makes of it.
-        least, most: Our best and our worst seed less our typical error.
-        plain: Ours as it is, of a mean.
-        margin, full_margin: Log of the ratio within which the number counts as met; the full one is far from trivial.
+        gap, low, high: Ours minus the printed one, and minus both ends of its rounding range.
+        noise: Distribution of the gap by chance.
+        best_seed, worst_seed: Our best and our worst seed minus our typical error.
+        plain: The comparison without logs, for a mean.
+        margin, full_margin: Log of the ratio within which the number counts as met; the full one ignores trivial
+            predictors.
     """
 
     gap: float
     low: float
     high: float
     noise: Noise
-    least: float
-    most: float
+    best_seed: float
+    worst_seed: float
     plain: _Plain
     margin: float
     full_margin: float
@@ -134,20 +138,20 @@ class _Case:
             better, worse = high < 0, low > 0
         if self.noise.kind in RUNS:
             half, shift = self.noise.one_run(n, 0.95), self.noise.shift
-            better = better and self.high - shift < -half and self.high + self.most < 0
-            worse = worse and self.low - shift > half and self.low + self.least > 0
+            better = better and self.high - shift < -half and self.high + self.worst_seed < 0
+            worse = worse and self.low - shift > half and self.low + self.best_seed > 0
         return "worse" if worse else "better" if better else None
 
     def _means_apart(self, n: int) -> tuple[bool, bool]:
-        """Return whether our mean is surely below the printed one, and whether above: by logs and as it is."""
-        told = self.noise.relative is not None
+        """Return whether our mean is significantly below the printed one, and above: by logs and without logs."""
+        has_std = self.noise.relative is not None
         if self.noise.spread > CARRIED:
             return False, False
-        wide = max(self.noise.spread, self.noise.theirs)
-        level = 0.95 if told else 0.99
-        below = self.high < -self.noise.mean_half(n, level, wide) and self.plain.below(n, level)
-        above = self.low > self.noise.mean_half(n, 0.95, wide) and self.plain.above(n, 0.95)
-        return below and (told or n >= UNSEEN), above
+        largest = max(self.noise.spread, self.noise.theirs)
+        level = 0.95 if has_std else 0.99
+        below = self.high < -self.noise.mean_half(n, level, largest) and self.plain.below(n, level)
+        above = self.low > self.noise.mean_half(n, 0.95, largest) and self.plain.above(n, 0.95)
+        return below and (has_std or n >= UNSEEN), above
 
     def word(self, n: int) -> Word:
         if self.reproduced(n):
@@ -155,38 +159,37 @@ class _Case:
         return "consistent" if self.consistent(n) else self.apart(n) or "undecided"
 
     def more(self, n: int) -> int | None:
-        """Return the least number of seeds above ``n`` that decide, None where ``MOST_SEEDS`` do not."""
+        """Return the smallest number of seeds above ``n`` that decides; None if ``MOST_SEEDS`` do not."""
         return _least(n, self.consistent) or _least(n, lambda seeds: self.apart(seeds) is not None)
 
 
 def verdict(
     scores: Sequence[Score], printed: Printed, scale: Scale, margin: float = 1.25, trivial: float | None = None
 ) -> Verdict:
-    """Return how ``scores``, (n,), None for a diverged seed, stand to a printed number.
+    """Return the verdict on ``scores``, (n,), None for a diverged seed, against a printed number. With g the log of our
+    typical error minus the log of the printed error and s the standard deviation of our logs: ``reproduced`` by two
+    one-sided tests at 5 % that g is within ± log ``margin`` (Schuirmann 1987), with the noise of both sides;
+    ``consistent`` by the same tests with only our noise; ``better`` and ``worse`` by a two-sided test at 5 %; in this
+    order. If the paper prints no std, ours is used. The rounding of the printed number counts against every verdict.
+    With a diverged seed, only ``worse`` is possible.
 
-    With g the log of our typical error less the log of the printed error and s the standard deviation of our logs:
-    ``reproduced`` by two one-sided tests at 5 % that g lies within ± log ``margin`` (Schuirmann 1987), the noise of
-    both sides counted; ``consistent`` by the same tests with our noise alone; ``better`` and ``worse`` by a two-sided
-    test at 5 %; in this order. Where the paper prints no std, ours stands for it. What rounding the printed number
-    hides counts against every word. A diverged seed leaves only ``worse``.
+    Against a mean, our mean is used, and better or worse needs two intervals: that of a log-normal distribution, which
+    is wide if logs vary much, and that without logs, which is wide if one seed dominates. Neither is given if s is
+    above ``CARRIED``. Without a printed std, "better" needs 99 % and ``UNSEEN`` seeds. Against what may be one run, all
+    our seeds must be on one side of it.
 
-    Beside a mean typical is our mean, and a word needs two intervals: that of a log-normal law, which is wide where
-    logs are, and the plain one, which is wide where one seed dominates. Neither word is said where s is above
-    ``CARRIED``. Without a printed std, "better" needs 99 % and ``UNSEEN`` seeds. Beside what may be one run all our
-    seeds must lie on one side of it.
-
-    Equal scores have no spread to test with. Where the metric has a least error, they are known to that alone, and s
-    is at least that error over our typical one.
+    Equal scores have no variance for a test. If the metric has a smallest error, s is at least that error over our
+    typical one.
 
     Args:
         scores: The test metric of every planned seed.
-        printed: In the unit of the scores; the worst of several runs is judged by nobody.
-        scale: How scores become errors.
+        printed: The number, in the unit of the scores; the worst of several runs gets no verdict.
+        scale: Scale that turns scores into errors.
         margin: Ratio of errors within which the number counts as met, above 1.
         trivial: Score of the best trivial predictor; the margin is at most a quarter of the way to it, in logs.
 
     Raises:
-        ValueError: A margin of 1 or less, or a score that is not finite.
+        ValueError: The margin is 1 or less, or a score is not finite.
     """
     if not margin > 1:
         raise ValueError(f"A margin is a ratio above 1, got {margin}.")
@@ -196,22 +199,22 @@ def verdict(
     def judge(word: Word, ratio: Estimate | None, more: int | None, limit: bool, why: str) -> Verdict:
         return Verdict(word, ratio, n, diverged, printed.kind, more, limit, why)
 
-    unlucky = f"{diverged} of {n + diverged} diverged." if diverged else ""
+    divergence = f"{diverged} of {n + diverged} diverged." if diverged else ""
     if reason := _no_ratio(ended, printed, scale):
-        return judge("undecided", None, None, False, reason if ended else unlucky or reason)
+        return judge("undecided", None, None, False, reason if ended else divergence or reason)
     case = _case(ended, printed, scale, margin, trivial)
     ratio = _ratio(case, n)
     word = case.word(n) if n >= FEWEST else "undecided"
-    if unlucky:
-        bad = word == "worse"
-        return judge("worse" if bad else "undecided", ratio, 0 if bad else None, False, unlucky)
+    if divergence:
+        is_worse = word == "worse"
+        return judge("worse" if is_worse else "undecided", ratio, 0 if is_worse else None, False, divergence)
     if n < FEWEST:
         return judge(word, ratio, FEWEST, False, f"A word needs {FEWEST} seeds that ended.")
     return judge(word, ratio, *_outlook(word, case, n))
 
 
 def _no_ratio(ended: Sequence[float], printed: Printed, scale: Scale) -> str:
-    """Return why our error has no ratio to the printed one; empty where it has."""
+    """Return why our error has no ratio to the printed one; empty if it has."""
     if not ended:
         return "No seed of ours ended."
     if printed.statistic in ("max", "min") and printed.statistic != scale.goal and printed.kind != "one run":
@@ -227,23 +230,23 @@ def _no_ratio(ended: Sequence[float], printed: Printed, scale: Scale) -> str:
 
 
 def _case(ended: Sequence[float], printed: Printed, scale: Scale, margin: float, trivial: float | None) -> _Case:
-    """Return the case of our seeds that ended beside a printed number; both have errors above 0."""
+    """Return the comparison of our seeds that ended with a printed number; all errors are above 0."""
     errors = scale.errors(ended)
     middle, spread = mean_std([math.log(error) for error in errors])
     mean, std = mean_std(errors)
     error, half, runs = scale.error(printed.value), printed.rounding or 0.0, printed.n or 1
     relative = None if printed.std is None else printed.std / error
     noise = Noise(printed.kind, runs, relative, max(spread or 0.0, scale.floor / math.exp(middle)))
-    least, most = sorted(scale.error(printed.value + side) for side in (-half, half))
-    low, high = (math.log(end) if end > 0 else -math.inf for end in (least, most))
+    lowest, highest = sorted(scale.error(printed.value + side) for side in (-half, half))
+    low, high = (math.log(end) if end > 0 else -math.inf for end in (lowest, highest))
     ours = max(std or 0.0, scale.floor)
-    # A printed std is theirs; without one ours stands for it, at our size.
+    # Without a printed std, ours is used.
     theirs = ours if printed.std is None else max(printed.std, ours / mean * error)
-    plain = _Plain(mean, ours, least, most, theirs, runs)
+    plain = _Plain(mean, ours, lowest, highest, theirs, runs)
     full_margin = width = math.log(margin)
     if trivial is not None and (beaten := scale.error(trivial)) > 0:
-        away = math.log(beaten)
-        width = min(full_margin, max(away - high, low - away, 0.0) / 4)
+        trivial_log = math.log(beaten)
+        width = min(full_margin, max(trivial_log - high, low - trivial_log, 0.0) / 4)
     typical = middle + noise.shift
     best, worst = (math.log(end) - typical for end in (min(errors), max(errors)))
     return _Case(
@@ -252,7 +255,7 @@ def _case(ended: Sequence[float], printed: Printed, scale: Scale, margin: float,
 
 
 def _ratio(case: _Case, n: int) -> Estimate | None:
-    """Return the ratio of errors with its 90 % interval; None beyond all floats."""
+    """Return the ratio of errors with its 90 % interval; None if it overflows."""
     noise = replace(case.noise, kind="one run") if case.noise.kind == "unlabelled" else case.noise
     low, high = case.less(noise.gap(n, 0.9)) if n > 1 else (-math.inf, math.inf)
     gap = case.gap - noise.expected
@@ -262,10 +265,10 @@ def _ratio(case: _Case, n: int) -> Estimate | None:
 
 
 def _outlook(word: Word, case: _Case, n: int) -> tuple[int | None, bool, str]:
-    """Return how many seeds would decide, whether none of ours can, and a sentence on it."""
+    """Return how many seeds would decide, whether none of ours can, and a sentence on that."""
     if word == "consistent":
-        if best := _least(n, case.reproduced):
-            return 0, False, f"{best} of our seeds may show it reproduced."
+        if needed := _least(n, case.reproduced):
+            return 0, False, f"{needed} of our seeds may show it reproduced."
         return 0, True, f"The printed number is {_called(case.noise)}, so more seeds of ours cannot show it reproduced."
     if word != "undecided":
         return 0, False, ""
@@ -294,7 +297,7 @@ def _called(noise: Noise) -> str:
 
 
 def _least(n: int, decides: Callable[[int], bool]) -> int | None:
-    """Return the least number of seeds above ``n`` that decide, None where ``MOST_SEEDS`` do not."""
+    """Return the smallest number of seeds above ``n`` that decides; None if ``MOST_SEEDS`` do not."""
     if n >= MOST_SEEDS or not decides(MOST_SEEDS):
         return None
     return n + 1 + bisect_left(range(n + 1, MOST_SEEDS), True, key=decides)

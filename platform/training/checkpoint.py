@@ -1,4 +1,4 @@
-"""Checkpoints of packs: safetensors with a checksum, written whole or not at all. Nothing is ever unpickled."""
+"""Checkpoints of packs: safetensors with a checksum, written atomically. Nothing is ever unpickled."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 Somewhere = TypeVar("Somewhere", "Path", "UPath", "AnyPath")
 FORMAT = "3"
-"""Version of what a checkpoint holds. Bump it when a tensor or a fact comes, goes or means something else."""
+"""Version of the content of checkpoints. Bump it when a tensor or a fact is added, removed or changes its meaning."""
 CHECKSUM = sha256().digest_size
-"""Bytes of the SHA-256 of all before them, with which a file ends."""
+"""Size in bytes of the SHA-256 of the content, with which a file ends."""
 
 
 @dataclass(frozen=True)
 class Saved:
-    """What a checkpoint holds: tensors by name, and plain JSON data."""
+    """The content of a checkpoint: tensors by name, and plain JSON data."""
 
     tensors: dict[str, Tensor]
     facts: dict[str, Any]
@@ -37,11 +37,11 @@ class Saved:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The checkpoint of one pack, and the one before it.
+    """The checkpoint files of one pack: the newest and the previous one.
 
     Attributes:
-        path: Its file; on a cluster one that all nodes reach. The one before lies beside it.
-        older: Files of packs whose checkpoints may serve where it has none.
+        path: Its file, reachable from all nodes of a cluster. The previous one is beside it.
+        older: Files of packs whose checkpoints can be used if it has none.
     """
 
     path: AnyPath
@@ -51,7 +51,7 @@ class Checkpoint:
         """Write a new file, and keep the previous one.
 
         Raises:
-            OSError: It could not be written, as on a full disk; what was there is still there, or beside it.
+            OSError: It could not be written, as on a full disk; the previous file is kept, at its place or beside it.
         """
         from safetensors.torch import save
 
@@ -60,11 +60,11 @@ class Checkpoint:
         _put(self.path, content + sha256(content).digest())
 
     def load(self) -> Saved | None:
-        """Return the first intact one, or None: the pack then starts from the beginning."""
+        """Return the first intact checkpoint; None if there is none, so that the pack starts from scratch."""
         return next(self.candidates(), None)
 
     def candidates(self) -> Iterator[Saved]:
-        """Yield each that is whole: the newest, the one before it, and in the same order those of ``older``."""
+        """Yield all intact checkpoints: the newest, the previous one, and likewise those of ``older``."""
         for path in (self.path, *self.older):
             for file in (path, _before(path)):
                 if (saved := _read(file)) is not None:
@@ -72,33 +72,33 @@ class Checkpoint:
 
     @property
     def parted(self) -> bool:
-        """Whether the pack ran out of memory, so that its parts have checkpoints of their own."""
-        start, known = f"{self.path.stem}.", {self.path.name, _before(self.path).name}
+        """Whether the pack ran out of memory and was split, so that its parts have checkpoints."""
+        start, own_files = f"{self.path.stem}.", {self.path.name, _before(self.path).name}
         parts = {n for n in _names(self.path.parent) if n.startswith(start) and n.endswith(self.path.suffix)}
-        return bool(parts - known)
+        return bool(parts - own_files)
 
     def part(self, name: str) -> Checkpoint:
-        """Return the checkpoint of a part of the pack, which goes on from here where it has none of its own."""
+        """Return the checkpoint of a part of the pack, which continues from this one until it has its own."""
         return Checkpoint(_beside(self.path, name), (self.path, *self.older))
 
     def remove(self) -> None:
-        """Delete its files, those of its parts, and what a save that was killed left; none of ``older``."""
+        """Delete its files, those of its parts, and leftovers of interrupted saves, but not those of ``older``."""
         begins = (f"{self.path.stem}.", f".{self.path.stem}.")
         with raise_os_errors(self.path):
             for name in [name for name in _names(self.path.parent) if name.startswith(begins)]:
-                with suppress(IsADirectoryError):  # somebody else's
+                with suppress(IsADirectoryError):  # not a checkpoint
                     (self.path.parent / name).unlink(missing_ok=True)
 
 
 def _names(folder: AnyPath) -> list[str]:
-    """Return the names of the files in a folder: thousands, of which no path is made. None where it is not there."""
+    """Return the names of files in a folder, as texts because there are thousands; none if it does not exist."""
     with suppress(FileNotFoundError, NotADirectoryError), raise_os_errors(folder):
         return os.listdir(folder) if isinstance(folder, Path) else [file.name for file in folder.iterdir()]
     return []
 
 
 def _put(path: AnyPath, content: bytes) -> None:
-    """Put a file in its place, whole or not at all, and the one that was there beside it."""
+    """Write a file atomically, and move the existing one beside it."""
     if isinstance(path, Path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_file(path) as partial:
@@ -117,12 +117,12 @@ def _beside(path: Somewhere, name: str) -> Somewhere:
 
 
 def _before(path: Somewhere) -> Somewhere:
-    """Return where the checkpoint before the newest lies."""
+    """Return the path of the previous checkpoint."""
     return _beside(path, "before")
 
 
 def _read(path: AnyPath) -> Saved | None:
-    """Return what a file holds; None if it is not there, not what was written, or of another version."""
+    """Return the content of a file; None if it is missing, damaged, or of another version."""
     from safetensors.torch import load
 
     try:

@@ -1,4 +1,4 @@
-"""What NVML, NVIDIA's management library, says of a GPU: its driver, and the energy it took. Without NVML, nothing."""
+"""Driver, energy and utilisation of a GPU from NVML, NVIDIA's management library, if available."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ import torch
 
 
 class Meter:
-    """Measures the energy a device takes, lap by lap.
-
-    NVML counts what the whole GPU took since its driver was loaded. So nothing is known while another process computes
-    there: the number would not be ours.
+    """Measures the energy of a device, lap by lap. NVML counts the energy of the whole GPU since its driver was loaded,
+    so ours is unknown while another process computes there.
 
     Args:
-        device: The device; only the energy of a CUDA device is known.
+        device: The device; only CUDA devices are measured.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -25,9 +23,9 @@ class Meter:
         self._last = self._read()
 
     def lap(self) -> float:
-        """Return the joules taken since the lap before, or since the start; NaN where they are not known."""
-        before, self._last = self._last, self._read()
-        return self._last - before
+        """Return the joules since the previous lap, or the start; NaN if unknown."""
+        previous, self._last = self._last, self._read()
+        return self._last - previous
 
     def _read(self) -> float:
         nvml = _nvml() if self.device.type == "cuda" else None
@@ -54,7 +52,7 @@ def driver() -> str:
 
 
 def busy(device: torch.device) -> float | None:
-    """Return the part of the last moments that a GPU was at work, 0 to 1; None where that is unknown or not ours."""
+    """Return a GPU's current utilisation, 0 to 1; None if unknown, or shared with other processes."""
     nvml = _nvml() if device.type == "cuda" else None
     if nvml is None:
         return None
@@ -69,7 +67,7 @@ def busy(device: torch.device) -> float | None:
 
 @cache
 def _nvml() -> Any | None:
-    """Return the module pynvml, of the package nvidia-ml-py, ready for use; None where it or the library is absent."""
+    """Return the initialised module pynvml of the package nvidia-ml-py; None without it or the library."""
     try:
         nvml = importlib.import_module("pynvml")
     except ImportError:

@@ -1,4 +1,4 @@
-"""Each trial's own log, for audits: the reports of its training before they reach a driver. Off by default."""
+"""A log per trial, for audits: the reports of its training before they reach a driver. Off by default."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from longwave.platform.records.report import Report
 from longwave.platform.redaction import make_logger
 
 VARIABLE = "LONGWAVE_JOURNAL"
-"""Environment variable that names the folder of the journals; without it none is kept. Workers inherit it."""
+"""Environment variable with the folder of the journals; without it none are written. Workers inherit it."""
 LOG = make_logger(__name__)
 
 
 class Journal:
-    """Appends to one file a trial, ``FOLDER/TRIAL.jsonl``, a JSON line for each thing said.
+    """Appends the parts of reports to one file per trial, ``FOLDER/TRIAL.jsonl``, one JSON line each.
 
     Every line has ``trial`` and ``session``, a name of this training. The rest is one of
 
-    - ``began``: the last epoch that stands; what lines before it say of later ones is superseded;
-    - ``epoch``, ``loss``, ``valid``: an epoch, repeated from a checkpoint or new;
-    - ``end``, ``epochs``, ``best_epoch``, ``valid``, ``test``: how it ended.
+    - ``began``: the last valid epoch; it supersedes earlier lines on later epochs;
+    - ``epoch``, ``loss``, ``valid``: an epoch, new or repeated from a checkpoint;
+    - ``end``, ``epochs``, ``best_epoch``, ``valid``, ``test``: the outcome.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Journal:
         self.session = secrets.token_hex(8)
 
     def write(self, report: Report) -> None:
-        """Append what ``report`` says; a file that cannot be written is warned of and ends no training."""
+        """Append a report; if a file cannot be written, log a warning and continue."""
         if self.folder is None:
             return
         lines: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -54,9 +54,9 @@ class Journal:
 
 
 def _append(path: Path, text: str) -> None:
-    """Append in one write, so that lines of several processes never mix, and a kill cuts off none that is short."""
-    number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    """Append in one write, so that lines of several processes never mix, and short ones are never truncated."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
-        os.write(number, text.encode())
+        os.write(descriptor, text.encode())
     finally:
-        os.close(number)
+        os.close(descriptor)

@@ -1,4 +1,4 @@
-"""The network that trials of one shape train, as their configurations say it."""
+"""The network of trials of one shape, from their configurations."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from longwave.platform.training.rules import DROPOUTS
 
 
 def network_of(configs: Sequence[TrialConfig], positions: int, embedding: Tensor | None = None) -> Network:
-    """Return the network of a pack as it starts, a member a trial, on the CPU.
+    """Return the initial network of a pack, with one member per trial, on the CPU.
 
     Args:
         configs: Trials of one shape.
         positions: Positions of an example of the task's data; some initialisations need it.
-        embedding: Start of the token embedding, (V, p), or None for N(0, 1).
+        embedding: Initial token embedding, (V, p), or None for N(0, 1).
     """
     first, model, task = configs[0], get_model(configs[0].model), get_task(configs[0].task)
     sizes = Sizes(task.inputs, first.hidden, task.outputs, positions, first.width)

@@ -1,4 +1,4 @@
-"""What optimisers of a pack share: flat parameters, numbers that may differ by member, what a step is given."""
+"""What optimisers of a pack share: flat parameters, parameters that may differ by member, and the input of a step."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from longwave.models.base.param import Param
 
 Number = float | Tensor
-"""One value for all members; or (M, 1) float64, one a member; (1, P) or (M, P) where parameter groups differ."""
+"""One value for all members; or (M, 1) float64, one per member; (1, P) or (M, P) if parameter groups differ."""
 EPS = 1e-8
-"""What keeps a root of squared gradients from 0; torch's default."""
+"""Lower bound on the root of squared gradients; torch's default."""
 WEIGHT_DECAY = Param(
     "weight_decay",
     "λ",
@@ -31,8 +31,8 @@ WEIGHT_DECAY = Param(
 class FlatParameters:
     """All parameters of a pack as one tensor ``values`` (M, P), and their gradients as another, ``grad`` (M, P).
 
-    The module's parameters are views of ``values``, so one tensor operation serves clipping, a step, a checkpoint and
-    the memory of the best epoch. So are its ``statistics``, last: their gradient is zero, and no rule moves them.
+    The module's parameters are views of ``values``, so clipping, steps, checkpoints and copies of the best epoch are
+    single tensor operations. Its ``statistics`` are views too, in the last columns, with zero gradients.
     """
 
     def __init__(self, module: nn.Module, statistics: Sequence[str] = ()) -> None:
@@ -48,7 +48,7 @@ class FlatParameters:
             t.data, start = values[:, start:stop].view(len(values), *t.shape[1:]), stop
 
     def columns(self) -> dict[str, slice]:
-        """Return which columns of ``values`` each parameter of the module, and each of its statistics, has by name."""
+        """Return the columns of ``values`` of each parameter and statistic of the module, by name."""
         slices, start = {}, 0
         for name, t in self._named():
             stop = start + t.shape[1:].numel()
@@ -57,10 +57,10 @@ class FlatParameters:
 
     def backward(self, loss: Tensor) -> None:
         """Set ``grad`` to each member's gradient of its own loss, (M,)."""
-        # No loss depends on another member's parameters, so the gradient of the sum is each member's own.
+        # Losses depend only on their member's parameters, so the gradient of the sum is that of each loss.
         grads = torch.autograd.grad(loss.sum(), list(self.module.parameters()))
-        still = [torch.zeros_like(t) for t in self.statistics.values()]
-        self.grad = torch.cat([g.flatten(1) for g in (*grads, *still)], 1)
+        zeros = [torch.zeros_like(t) for t in self.statistics.values()]
+        self.grad = torch.cat([g.flatten(1) for g in (*grads, *zeros)], 1)
 
     def _named(self) -> list[tuple[str, Tensor]]:
         return [*self.module.named_parameters(), *self.statistics.items()]
@@ -68,7 +68,7 @@ class FlatParameters:
     def clip(self, norm: Number) -> None:
         """Scale each member's gradient down to at most ``norm`` in the 2-norm, as torch's clip_grad_norm_ does."""
         norms = self.grad.norm(dim=1, keepdim=True)
-        # 1e-6 is torch's, against a norm of 0. Always multiplied: to ask whether 1 would do is to wait for the device.
+        # 1e-6 is torch's, against a norm of 0. Always multiplied, because testing for 1 would wait for the device.
         self.grad.mul_((norm / (norms + 1e-6)).clamp(max=1.0).to(self.grad.dtype))
 
     def clip_values(self, limit: Number) -> None:
@@ -82,16 +82,16 @@ class FlatParameters:
 
 @dataclass(frozen=True)
 class Update:
-    """What an optimiser is given to take one step of all members; it changes ``values`` and ``state`` in place.
+    """The input of one optimiser step of all members, which changes ``values`` and ``state`` in place.
 
     Attributes:
         values: The parameters, (M, P).
         grad: The gradients, clipped, (M, P).
-        state: What the optimiser keeps, by name, (M, P) each; zeros at the start.
-        numbers: The optimiser's numbers by name.
+        state: State of the optimiser by name, (M, P) each, initially zero.
+        numbers: The optimiser's parameters by name.
         lr: η, (M, 1).
-        scale: What the schedule multiplies η with at this step.
-        factors: What parameter groups multiply η with, (1, P) or (M, P), if anything.
+        scale: Factor of η from the schedule at this step.
+        factors: Factors of η from parameter groups, (1, P) or (M, P), if any.
         count: Number of the step, from 1.
     """
 
@@ -105,7 +105,7 @@ class Update:
     count: int
 
     def rate(self, over: Number = 1.0) -> Tensor:
-        """Return η as it is at this step divided by ``over``, (M, 1), or with groups (M, P)."""
+        """Return η at this step divided by ``over``, (M, 1), or with groups (M, P)."""
         rate = (self.scale / over) * self.lr
         return (rate if self.factors is None else rate * self.factors).to(self.values.dtype)
 
@@ -119,15 +119,15 @@ class Update:
 
 @dataclass(frozen=True)
 class Optimiser:
-    """One way to step. A file of ``optimisers/`` binds exactly one of these to ``OPTIMISER``.
+    """An optimiser. A file of ``optimisers/`` binds exactly one of these to ``OPTIMISER``.
 
     Attributes:
         name: Unique key, equal to the file name.
-        title: As texts print it.
+        title: Name in print.
         source: Paper and equation.
-        params: Its numbers beside the learning rate; each with a default. ``weight_decay`` is the one that a parameter
-            group can be without.
-        state: Names of the tensors (M, P) it keeps.
+        params: Its parameters besides the learning rate, each with a default. Parameter groups can switch off
+            ``weight_decay``.
+        state: Names of its state tensors, (M, P).
         step: Takes one step.
     """
 
@@ -140,20 +140,20 @@ class Optimiser:
 
 
 def together(values: Sequence[float], device: torch.device | str = "cpu") -> Number:
-    """Return the value that all members share as it is, else one a member, (M, 1) float64."""
+    """Return the common value of all members, or one per member, (M, 1) float64."""
     if len(set(values)) == 1:
         return values[0]
     return torch.tensor(values, dtype=torch.float64, device=device).unsqueeze(1)
 
 
 def average(mean: Tensor, fresh: Tensor, keep: Number) -> None:
-    """Set ``kept`` to keep · kept + (1 − keep) · fresh."""
+    """Set ``mean`` to keep · mean + (1 − keep) · fresh."""
     share = 1 - keep
     mean.lerp_(fresh, share.to(mean.dtype) if isinstance(share, Tensor) else share)
 
 
 def average_squares(mean: Tensor, fresh: Tensor, keep: Number) -> None:
-    """Set ``kept`` to keep · kept + (1 − keep) · fresh²."""
+    """Set ``mean`` to keep · mean + (1 − keep) · fresh²."""
     if isinstance(keep, Tensor):
         mean.mul_(keep.to(mean.dtype)).addcmul_(fresh * (1 - keep).to(mean.dtype), fresh)
     else:
@@ -161,19 +161,19 @@ def average_squares(mean: Tensor, fresh: Tensor, keep: Number) -> None:
 
 
 def adam_step(u: Update, grad: Tensor) -> None:
-    """Step by the moments ``mean`` and ``square`` of ``grad``: Kingma and Ba 2015 (arXiv:1412.6980), Algorithm 1."""
+    """Step with the moments ``mean`` and ``square`` of ``grad``: Kingma and Ba 2015 (arXiv:1412.6980), Algorithm 1."""
     beta1, beta2, mean, square = u.numbers["beta1"], u.numbers["beta2"], u.state["mean"], u.state["square"]
     average(mean, grad, beta1)
     average_squares(square, grad, beta2)
     share = 1 - beta2**u.count
-    # ε stands beside the corrected root, as in Algorithm 1, not in the variant at the end of its section 2.
+    # ε is added to the corrected root, as in Algorithm 1, not as in the variant at the end of its section 2.
     corrected = (square / (share.to(square.dtype) if isinstance(share, Tensor) else share)).sqrt_().add_(EPS)
     u.values.sub_(u.rate(1 - beta1**u.count) * mean / corrected)
 
 
-def beta(name: str, symbol: str, default: float, of: str) -> Param:
-    """Return a number in [0, 1): how much of a running mean stays at each step."""
-    meaning = f"How much of the running mean of {of} stays at each step."
+def beta(name: str, symbol: str, default: float, quantity: str) -> Param:
+    """Return a parameter in [0, 1): the decay of a running mean per step."""
+    meaning = f"How much of the running mean of {quantity} stays at each step."
     return Param(
         name, symbol, 0.5, 0.999, False, "1", meaning, zero=True, most=0.99999, searched=False, default=default
     )

@@ -1,7 +1,7 @@
 """A pack: trials of equal shape that train together as one tensor program.
 
 A trial's result does not depend on its pack: each member has its own initial weights, data order, hyper-parameters,
-training numbers and moments, and no operation mixes members.
+training parameters and moments, and no operation mixes members.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.metric import Metric
 
 TENSORS = ("best", "best_epoch", "best_values", "loss", "seconds", "joules")
-"""What a pack knows of each of its members, beside weights and moments."""
+"""Tensors of a pack per member, besides weights and moments."""
 
 
 class Pack:
-    """The state of a pack in training. A member leaves when it diverges or is stopped; the others go on.
+    """The state of a pack in training. Members leave when they diverge or are stopped; the others continue.
 
     Args:
         configs: Trials that agree in everything but parameters and seed.
-        data: The task's data, on ``device``. The test split is touched by retrainings alone.
+        data: The task's data, on ``device``. Only retrainings use the test split.
         device: Where to train.
 
     Attributes:
         configs: The members still training.
-        report: All epochs, ends and rungs so far, of members that left too.
-        epoch: The epoch in progress, from 1; ``step`` counts its steps done.
-        keeps: Called with each member that was tested, while the network has the weights it was tested with.
+        report: All epochs, outcomes and rungs so far, also of members that left.
+        epoch: The epoch in progress, from 1; ``step`` counts its finished steps.
+        keeps: Called with each tested member, while the network has the weights of the test.
     """
 
     def __init__(self, configs: Sequence[TrialConfig], data: Data[Batch], device: torch.device | str = "cpu") -> None:
@@ -75,20 +75,20 @@ class Pack:
 
     @property
     def done(self) -> int:
-        """Number of epochs done."""
+        """Number of finished epochs."""
         return self.epoch - 1
 
     def train_epoch(self, after_step: Callable[[], bool | None] = lambda: None) -> bool:
         """Train until the end of the epoch in progress and return True.
 
-        ``after_step`` is called after each step; where it says True the training halts there and False is returned.
+        ``after_step`` is called after each step; if it returns True, training pauses there and False is returned.
         """
         scale = self.rules.scales(self.epoch, steps_an_epoch(self.configs[0], self.data), self.valids)
         self.network.train()
         for batch in epoch_batches(self.configs, self.data, self.epoch, self.step):
             start = time.perf_counter()
             outputs, state = batch.answers(partial(self.network.run, step=self.steps), self.state)
-            self.state = [s.detach() for s in state] if batch.CARRIED else None  # gradients end with a segment
+            self.state = [s.detach() for s in state] if batch.CARRIED else None  # gradients do not cross segments
             loss = self.rules.loss(outputs, batch.ordered_targets)
             self.parameters.backward(loss)
             self.steps += 1
@@ -105,16 +105,15 @@ class Pack:
         """Return the task's metric, and ``further`` ones, on ``split`` for each member, (1 + further, M)."""
         start = time.perf_counter()
         score = measured(self.network, (self.task.metric, *further), split).to(self.best)
-        if score.is_cuda:  # what was launched is over only now
+        if score.is_cuda:  # wait for launched kernels
             torch.cuda.synchronize(score.device)
         self.seconds += (time.perf_counter() - start) / len(self.configs)
         self.read_meter()
         return score
 
     def close_epoch(self) -> Report:
-        """Score the epoch, let members leave that diverged or end early; return its points and the ends.
-
-        Whoever is left then competes at the epoch's rung of successive halving, if it has one; see ``halve``.
+        """Score the epoch, remove members that diverged or end early; return its points and outcomes. The remaining
+        members compete at the epoch's rung of successive halving, if it has one; see ``halve``.
         """
         loss, valid = self.loss / self.step, self.score(self.data.valid)[0]
         self._select(self.sign * valid)
@@ -131,19 +130,19 @@ class Pack:
             for k in torch.nonzero(~finite).flatten().tolist()
         ]
         goal = self.task.metric.goal
-        early = [k for k, c in enumerate(self.configs) if finite[k] and ends_early(c, self.valids[c.id], goal)]
-        ends += self._finished(early)
-        finite[early] = False
+        ending = [k for k, c in enumerate(self.configs) if finite[k] and ends_early(c, self.valids[c.id], goal)]
+        ends += self._finished(ending)
+        finite[ending] = False
         self.keep(torch.nonzero(finite).flatten())
         rungs = self._scores() if self.configs and has_rung(self.configs[0], self.done) else []
         self.note(Report((), ends, rungs))
         return Report(points, ends, rungs)
 
     def halve(self, cohort: Cohort) -> Report | None:
-        """Let the members leave that do not stay at the last epoch's rung of successive halving, if it had one.
+        """Remove the members that do not stay at the last epoch's rung of successive halving, if it had one.
 
         Returns:
-            What was decided, with the ends; None if a score that decides is missing in ``cohort``.
+            The decisions, with outcomes; None if a required score is missing in ``cohort``.
         """
         waiting = [r for r in self.report.rungs if r.epoch == self.done and r.stays is None]
         if not waiting:
@@ -164,12 +163,12 @@ class Pack:
         return Report((), self._finished(range(len(self.configs))))
 
     def restated_report(self) -> Report:
-        """Return all reports so far as one, and for each trial its last epoch."""
+        """Return all reports so far as one, with the last epoch of each trial."""
         ended = {r.trial: r.epochs for r in self.report.runs}
         return replace(self.report, began={**{c.id: self.done for c in self.configs}, **ended})
 
     def keep(self, index: Tensor) -> None:
-        """Go on with the members ``index``, (K,) int64, alone."""
+        """Continue with only the members ``index``, (K,) int64."""
         if len(index) == len(self.configs):
             return
         self.configs = [self.configs[k] for k in index.tolist()]
@@ -183,29 +182,29 @@ class Pack:
             self.rules = Rules(self.task, self.configs, self.parameters, self.network.groups())
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return what is kept of each member beside the state of a text, (M, ...) each, by name."""
+        """Return all tensors with a members axis, (M, ...) each, by name, except the carried state of a text."""
         optimiser = {f"optimiser.{name}": tensor for name, tensor in self.optimiser.items()}
         return {"values": self.parameters.values, **{name: getattr(self, name) for name in TENSORS}, **optimiser}
 
     def note(self, report: Report) -> None:
-        """Add to the report so far."""
+        """Add to the report."""
         self.report += report
         for point in report.points:
             self.valids[point.trial].append(point.valid)
 
     def read_meter(self) -> None:
-        """Share the energy taken since the last time among the members."""
+        """Divide the energy since the last reading among the members."""
         self.joules += self.meter.lap() / len(self.configs)
 
     def _select(self, valid: Tensor) -> None:
-        """Remember the epoch of the members that a result is taken from, if it is this one."""
+        """Store best score, epoch and weights of the members for which this epoch is selected so far."""
         better = torch.ones_like(valid, dtype=torch.bool) if self.configs[0].selection == "last" else valid > self.best
         self.best = torch.where(better, valid, self.best)
         self.best_epoch = torch.where(better, self.epoch, self.best_epoch)
         self.best_values = torch.where(better.unsqueeze(1), self.parameters.values, self.best_values)
 
     def _scores(self) -> list[Rung]:
-        """Return the members at a rung that is not decided yet; a pruner is told of the epoch itself."""
+        """Return the members at an undecided rung; a pruner gets the score of the epoch itself."""
         halving = self.configs[0].halving or {}
         cohort, best = halving["cohort"], (self.sign * self.best).tolist()
         if "pruner" in halving:
@@ -213,7 +212,7 @@ class Pack:
         return [Rung(cohort, self.done, c.id, valid) for c, valid in zip(self.configs, best, strict=True)]
 
     def _finished(self, members: Sequence[int]) -> list[Run]:
-        """End members as trained; retrainings are tested at their selected epoch."""
+        """Return the outcomes of fully trained members; retrainings are tested at their selected epoch."""
         if not members or self.configs[0].phase != "retrain":
             return [self._end(k, "ok") for k in members]
         now = self.parameters.values.clone()

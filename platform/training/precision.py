@@ -1,4 +1,4 @@
-"""What a trial's precision means."""
+"""Types of a trial's precision."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from longwave.models.kernels.dispatch import STORED
 from longwave.platform.errors import ConfigError
 
 PRECISIONS = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.float32}
-"""The type of weights, data and updates."""
+"""Type of weights, data and updates, by precision."""
 
 
 def store_rows(layer: Layer[Any], precision: str) -> None:
-    """Let a layer's fused loop store rows as the precision says: in bfloat16, or in float32 as it is.
+    """Make a layer's fused loop store rows in bfloat16 if the precision requires it.
 
     Raises:
-        ConfigError: No loop that stores rows in bfloat16 can run here.
+        ConfigError: No loop that stores rows in bfloat16 is available here.
     """
     if precision != "bfloat16":
         return
     for part in layer.modules():
         if isinstance(part, Fusable):
             part.storage = precision
-    way = layer.why()
-    if way.path != STORED[precision]:
-        raise ConfigError(f"precision bfloat16: {way.reason}. Use float32.")
+    route = layer.why()
+    if route.path != STORED[precision]:
+        raise ConfigError(f"precision bfloat16: {route.reason}. Use float32.")

@@ -1,4 +1,4 @@
-"""Probe a pack for some steps: the memory and time that it takes on this process's device."""
+"""Measure the memory and time of a pack over a few steps on this process's device."""
 
 from __future__ import annotations
 
@@ -20,74 +20,74 @@ from longwave.platform.training.schedule import steps_an_epoch
 from longwave.platform.training.train import loaded, out_of_memory
 
 WARM, STEPS = 2, 5
-"""Steps before time is taken, in which loops are compiled, and steps that count at least."""
+"""Warm-up steps, in which loops are compiled, and least number of timed steps."""
 SECONDS = 1.0
-"""For how long steps are counted, unless the epoch is over: NVML's word on a GPU is of about the last second."""
+"""Least seconds of timed steps, unless the epoch ends: NVML's utilisation covers about the last second."""
 QUICK_STEPS, QUICK_SECONDS = 2, 0.25
-"""Steps of a quick probe at least, all but the first of which count, and for how long it goes on."""
+"""Least steps of a quick probe, of which all but the first are timed, and its least seconds."""
 
 
 class Gauge(Protocol):
-    """What can be read of a device."""
+    """Measurements of a device."""
 
     def capacity(self) -> int:
-        """Return its memory, bytes."""
+        """Return its memory in bytes."""
 
     def start(self) -> None:
-        """Forget the peak of what ran before."""
+        """Reset the peak memory."""
 
     def wait(self) -> None:
-        """Return when the device has done what it was given."""
+        """Wait until the device is idle."""
 
     def peak(self) -> int:
-        """Return the most memory held since ``start``, bytes."""
+        """Return the peak memory since ``start``, in bytes."""
 
     def busy(self) -> float | None:
-        """Return the part of the time that it is at work; None where that is not known."""
+        """Return its utilisation, 0 to 1; None if unknown."""
 
 
 class CudaGauge:
-    """A CUDA device, by torch and NVML."""
+    """A CUDA device, measured by torch and NVML."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
 
     def capacity(self) -> int:
-        """Return its memory, bytes."""
+        """Return its memory in bytes."""
         return int(torch.cuda.get_device_properties(self.device).total_memory)
 
     def start(self) -> None:
-        """Forget the peak."""
+        """Reset the peak memory."""
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats(self.device)
 
     def wait(self) -> None:
-        """Return when all that was launched is done."""
+        """Wait for all launched kernels."""
         torch.cuda.synchronize(self.device)
 
     def peak(self) -> int:
-        """Return what torch held at most, and what a process takes of a device by itself."""
-        free, all_of_it = torch.cuda.mem_get_info(self.device)
-        own = max(all_of_it - free - torch.cuda.memory_reserved(self.device), 0)
-        return int(torch.cuda.max_memory_allocated(self.device)) + own
+        """Return the peak of torch's memory plus the overhead of a process on the device, in bytes."""
+        free, total = torch.cuda.mem_get_info(self.device)
+        overhead = max(total - free - torch.cuda.memory_reserved(self.device), 0)
+        return int(torch.cuda.max_memory_allocated(self.device)) + overhead
 
     def busy(self) -> float | None:
-        """Return what NVML says of the last moments, if this process alone computes there."""
+        """Return NVML's current utilisation, if only this process uses the device."""
         return energy.busy(self.device)
 
 
 class CoreGauge:
-    """This process on its cores: how far its resident memory grows."""
+    """This process on CPU cores, measured by the growth of its resident memory."""
 
     def __init__(self) -> None:
         self._before = 0
 
     def capacity(self) -> int:
-        """Return the machine's memory, bytes."""
+        """Return the machine's memory in bytes."""
         return int(psutil.virtual_memory().total)
 
     def start(self) -> None:
-        """Forget the peak, where Linux lets a process do that."""
+        """Reset the peak memory, if Linux permits it."""
         with suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5")
         self._before = psutil.Process().memory_info().rss
@@ -96,7 +96,7 @@ class CoreGauge:
         """Do nothing."""
 
     def peak(self) -> int:
-        """Return the growth, bytes, of a page at least."""
+        """Return the growth in bytes, at least one page."""
         try:
             status = Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]
             peak = int(status) * 1024
@@ -111,13 +111,13 @@ class CoreGauge:
 
 @environment.flushing_subnormals()
 def probe(configs: Sequence[TrialConfig], kind: str, gauge: Gauge | None = None, quick: bool = False) -> Probe:
-    """Return the memory and time that a pack takes on this process's device. Nothing of its training is kept.
+    """Return the memory and time of a pack on this process's device. Its training is discarded.
 
     Args:
-        configs: Its trials, of one shape.
-        kind: Of the device, as placement names it.
-        gauge: Reads the device; by default the one that packs train on here.
-        quick: Train little more than two steps: enough to tell minutes from hours.
+        configs: Trials of one shape.
+        kind: Kind of the device, as named by placement.
+        gauge: Measures the device; by default that of packs here.
+        quick: Whether to train only about two steps, enough to distinguish minutes from hours.
 
     Raises:
         DataError, ConfigError: As in training.
@@ -142,7 +142,7 @@ def probe(configs: Sequence[TrialConfig], kind: str, gauge: Gauge | None = None,
 
 
 def _step_seconds(pack: Pack, gauge: Gauge, quick: bool) -> float:
-    """Return the seconds of a step once loops are compiled; of the last one, where an epoch has fewer."""
+    """Return the seconds of a step after warm-up; of the last one if the epoch has fewer steps."""
     ends: list[float] = [time.perf_counter()]
 
     def after_step() -> bool:
@@ -153,5 +153,5 @@ def _step_seconds(pack: Pack, gauge: Gauge, quick: bool) -> float:
         return len(ends) > WARM + STEPS and ends[-1] - ends[WARM] > SECONDS
 
     pack.train_epoch(after_step)
-    counted = ends[min(1 if quick else WARM, len(ends) - 2) :]
-    return (counted[-1] - counted[0]) / (len(counted) - 1)
+    timed = ends[min(1 if quick else WARM, len(ends) - 2) :]
+    return (timed[-1] - timed[0]) / (len(timed) - 1)

@@ -1,4 +1,4 @@
-"""The rules a pack trains by: which words and numbers a recipe may hold, and what they do at each step."""
+"""Training rules of a pack: the words and parameters that a recipe may contain, and their effect at each step."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from longwave.platform.training.schedule import Moment, Schedule
 from longwave.tasks.base.spec import TaskSpec
 
 DROPOUTS = ("input_dropout", "output_dropout")
-"""Numbers that the network reads."""
+"""Parameters that the network uses."""
 
 
-def _absent(name: str, symbol: str, low: float, high: float, meaning: str, **more: object) -> Param:
-    """Return a number that is not there unless a recipe or a search names it."""
-    return Param(name, symbol, low, high, False, meaning=meaning, searched=False, **more)  # type: ignore[arg-type]
+def _absent(name: str, symbol: str, low: float, high: float, meaning: str, **options: object) -> Param:
+    """Return a parameter that is unused unless a recipe or a search names it."""
+    return Param(name, symbol, low, high, False, meaning=meaning, searched=False, **options)  # type: ignore[arg-type]
 
 
 _dropped = {"unit": "1", "zero": True, "most": 1.0, "default": 0.0}
@@ -41,34 +41,34 @@ COMMON = (
     _absent("solved", "solved", 99.0, 100.0, "Validation metric that solves a task: a training ends after three epochs"
             " in a row that are no worse.", unit="the task's"),
 )  # fmt: skip
-"""Numbers that are valid under every optimiser and schedule. Each default means: not there."""
+"""Parameters that are valid for every optimiser and schedule; each default means unused."""
 
 
 @cache
 def optimisers() -> Mapping[str, Optimiser]:
-    """Return every optimiser by name."""
+    """Return all optimisers by name."""
     return collect_specs("longwave.platform.training.optimisers", "OPTIMISER", Optimiser)
 
 
 @cache
 def schedules() -> Mapping[str, Schedule]:
-    """Return every schedule by name."""
+    """Return all schedules by name."""
     return collect_specs("longwave.platform.training.schedules", "SCHEDULE", Schedule)
 
 
 def training_params(optimiser: str, schedule: str, groups: Collection[str] = ()) -> tuple[Param, ...]:
-    """Return every number, beside the learning rate, that a recipe may hold under these words.
+    """Return all training parameters, besides the learning rate, for an optimiser and a schedule.
 
     Args:
         optimiser, schedule: Their names.
-        groups: Names of the network's parameter groups; each can have its own rate.
+        groups: Names of the network's parameter groups, each of which can have its own rate.
 
     Raises:
         ConfigError: No such optimiser or schedule; the message names the nearest ones.
     """
-    for kind, name, known in (("optimiser", optimiser, optimisers()), ("schedule", schedule, schedules())):
-        if name not in known:
-            raise ConfigError(did_you_mean(kind, name, known))
+    for kind, name, registered in (("optimiser", optimiser, optimisers()), ("schedule", schedule, schedules())):
+        if name not in registered:
+            raise ConfigError(did_you_mean(kind, name, registered))
     rates = (
         _absent(f"rate_{group}", f"η_{group}/η", 0.1, 10.0, f"What η is multiplied with for the {group}'s weights.",
                 unit="1", zero=True, default=1.0)
@@ -84,26 +84,26 @@ def groups_of(task: TaskSpec, model: ModelSpec) -> tuple[str, ...]:
 
 
 def check_training(config: TrialConfig) -> None:
-    """Do nothing for a trial whose optimiser, schedule and training numbers are ones that are here.
+    """Check a trial's optimiser, schedule and training parameters.
 
     Raises:
-        ConfigError: An unknown word or number, a number out of its range or one that says its default, drops without
-            their schedule, or smoothed labels where the task has no classes. The message is one line.
+        ConfigError: An unknown word or parameter, a value out of range or equal to its default, drops without their
+            schedule, or smoothed labels for a task without classes. The message is one line.
     """
     groups = groups_of(get_task(config.task), get_model(config.model))
-    known = {p.name: p for p in training_params(config.optimiser, config.schedule, groups)}
-    own = {"lr", *(p.name for p in get_model(config.model).params)}
+    allowed = {p.name: p for p in training_params(config.optimiser, config.schedule, groups)}
+    model_params = {"lr", *(p.name for p in get_model(config.model).params)}
     for name, value in config.params.items():
-        if name in own:
+        if name in model_params:
             continue
-        if name not in known:
+        if name not in allowed:
             hint = f"Of {config.model} trained by {config.optimiser} with schedule {config.schedule}."
-            raise ConfigError(did_you_mean("training number", name, {*known, *own}, hint))
+            raise ConfigError(did_you_mean("training number", name, {*allowed, *model_params}, hint))
         try:
-            known[name].check(value)
+            allowed[name].check(value)
         except ValueError as error:
             raise ConfigError(str(error)) from None
-        if value == known[name].default:
+        if value == allowed[name].default:
             raise ConfigError(f"{name} {value:g} is the default and must be left out.")
     if config.drops and config.schedule != "drops":
         raise ConfigError(f"Schedule {config.schedule!r} has no drops, got {list(config.drops)}. Give drops = [].")
@@ -112,14 +112,13 @@ def check_training(config: TrialConfig) -> None:
 
 
 class Rules:
-    """What a pack does with losses and gradients; every number is each member's own.
-
-    A number that all members share is one Python float, so that a pack of equal rules does no more work than it must.
+    """The treatment of losses and gradients in a pack, with parameters per member. A value that all members share is
+    one Python float, which saves work.
 
     Args:
-        task: What they are trained on.
-        configs: The members, of one shape.
-        parameters: What is stepped.
+        task: Task of the members.
+        configs: Trials of the members, of one shape.
+        parameters: Parameters to step.
         groups: Parameter groups by name.
     """
 
@@ -147,21 +146,21 @@ class Rules:
             self.smoothing = self.lr.new_tensor([numbers["label_smoothing"] for numbers in self.each])
 
     def state(self) -> dict[str, Tensor]:
-        """Return what the optimiser keeps, at the start of a training."""
+        """Return the initial state of the optimiser."""
         return {name: torch.zeros_like(self.parameters.values) for name in self.optimiser.state}
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Return the loss that is trained on, (M,)."""
+        """Return the training loss, (M,)."""
         loss = self.task.loss
         return loss(outputs, targets) if self.smoothing is None else loss(outputs, targets, smoothing=self.smoothing)
 
     def step(self, state: Mapping[str, Tensor], count: int, scale: Number) -> None:
-        """Clip the gradients, first their norm and then their values, and take one step.
+        """Clip the gradients, first by norm and then by value, and take one step.
 
         Args:
-            state: What the optimiser keeps; see ``state()``.
+            state: State of the optimiser; see ``state()``.
             count: Number of the step, from 1.
-            scale: What η is multiplied with; see ``scales``.
+            scale: Factor of η; see ``scales``.
         """
         if self.clip is not None:
             self.parameters.clip(self.clip)
@@ -171,53 +170,53 @@ class Rules:
         self.optimiser.step(Update(values, grad, state, self.numbers, self.lr, scale, self.factors, count))
 
     def scales(self, epoch: int, steps: int, valids: Mapping[str, Sequence[float]]) -> Callable[[int], Number]:
-        """Return what the schedule and the warm-up multiply η with at each step of an epoch, from step 0.
+        """Return the factor of η by schedule and warm-up at each step of an epoch, from step 0.
 
         Args:
             epoch: From 1.
-            steps: Steps an epoch.
-            valids: The validation metrics of each trial so far, by id.
+            steps: Steps per epoch.
+            valids: Validation metrics of each trial so far, by id.
         """
         goal, done = self.task.metric.goal, (epoch - 1) * steps
-        warm = [round(numbers["warmup"] * steps) for numbers in self.each]
+        warmup_steps = [round(numbers["warmup"] * steps) for numbers in self.each]
 
-        def at(step: int) -> Number:
+        def factor_at(step: int) -> Number:
             factors = []
-            for config, numbers, w in zip(self.configs, self.each, warm, strict=True):
+            for config, numbers, w in zip(self.configs, self.each, warmup_steps, strict=True):
                 total = config.epochs * steps
                 moment = Moment(epoch, done + step, total, w, config.drops, valids.get(config.id, ()), goal)
                 rise = min(1.0, (moment.step + 1) / w) if w else 1.0
                 factors.append(rise * self.schedule.factor(moment, numbers))
             return together(factors, self.device)
 
-        if self.schedule.each_step or done < max(warm):
-            return at
-        same = at(0)
-        return lambda _: same
+        if self.schedule.each_step or done < max(warmup_steps):
+            return factor_at
+        constant = factor_at(0)
+        return lambda _: constant
 
     def _number(self, name: str) -> Number:
         return together([numbers[name] for numbers in self.each], self.device)
 
     def _factors(self, groups: Mapping[str, WeightGroup]) -> Tensor | None:
-        """Return what η is multiplied with for each parameter, (1, P) or (M, P); None if with nothing."""
+        """Return the factor of η for each parameter, (1, P) or (M, P); None if all are 1."""
         rates = {n: [g.rate * numbers[f"rate_{n}"] for numbers in self.each] for n, g in groups.items()}
-        if all(rate == 1 for own in rates.values() for rate in own):
+        if all(rate == 1 for member_rates in rates.values() for rate in member_rates):
             return None
-        members, columns = max(len(set(own)) for own in rates.values()), self.parameters.columns()
+        members, columns = max(len(set(member_rates)) for member_rates in rates.values()), self.parameters.columns()
         values = self.parameters.values
         factors = torch.ones_like(values if members > 1 else values[:1])
-        for name, own in rates.items():
+        for name, member_rates in rates.items():
             for weight in groups[name].weights:
-                factors[:, columns[weight]] *= together(own, self.device)
+                factors[:, columns[weight]] *= together(member_rates, self.device)
         return factors
 
     def _spare_decay(self, groups: Mapping[str, WeightGroup]) -> None:
-        """Make the weight decay 0 where a group has none, (1, P) or (M, P)."""
-        spared = [weight for group in groups.values() if not group.decay for weight in group.weights]
+        """Set the weight decay to 0 for groups without it, (1, P) or (M, P)."""
+        without_decay = [weight for group in groups.values() if not group.decay for weight in group.weights]
         decay = self.numbers.get("weight_decay", 0.0)
-        if not spared or (not isinstance(decay, Tensor) and not decay):
+        if not without_decay or (not isinstance(decay, Tensor) and not decay):
             return
-        where = torch.ones(1, self.parameters.values.shape[1], dtype=torch.float64, device=self.device)
-        for weight in spared:
-            where[:, self.parameters.columns()[weight]] = 0.0
-        self.numbers["weight_decay"] = decay * where
+        mask = torch.ones(1, self.parameters.values.shape[1], dtype=torch.float64, device=self.device)
+        for weight in without_decay:
+            mask[:, self.parameters.columns()[weight]] = 0.0
+        self.numbers["weight_decay"] = decay * mask

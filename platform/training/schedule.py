@@ -1,4 +1,4 @@
-"""What schedules of the learning rate share: the type ``Schedule`` and its argument ``Moment``."""
+"""The type of learning rate schedules, ``Schedule``, and its argument ``Moment``."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from longwave.tasks.base.data import Data
 
 @dataclass(frozen=True)
 class Moment:
-    """Where one member's training is.
+    """Progress of one member's training.
 
     Attributes:
         epoch: The epoch in progress, from 1.
         step: Steps done since the start of the training.
-        steps, warm: Steps of the whole training, and of its warm-up.
+        steps, warm: Steps of the training, and of its warm-up.
         drops: Epochs after which the learning rate drops.
         valids: The validation metric after each epoch so far.
         goal: Whether larger or smaller is better.
@@ -36,17 +36,16 @@ class Moment:
 
 @dataclass(frozen=True)
 class Schedule:
-    """What becomes of the learning rate. A file of ``schedules/`` binds exactly one of these to ``SCHEDULE``.
-
-    Nothing of it is remembered: it follows from the moment, so that a training taken up again goes on as it was.
+    """A learning rate schedule. A file of ``schedules/`` binds exactly one of these to ``SCHEDULE``. It has no state
+    and depends only on the moment, so a resumed training continues unchanged.
 
     Attributes:
         name: Unique key, equal to the file name.
-        title: As texts print it.
-        source: Where it comes from.
-        params: Its numbers; each with a default.
-        factor: What η is multiplied with at a moment, from a member's numbers by name.
-        each_step: Whether that changes within an epoch.
+        title: Name in print.
+        source: Its source.
+        params: Its parameters, each with a default.
+        factor: Factor of η at a moment, from a member's parameters by name.
+        each_step: Whether the factor changes within an epoch.
     """
 
     name: str
@@ -58,7 +57,7 @@ class Schedule:
 
 
 def steps_an_epoch(config: TrialConfig, data: Data[Batch]) -> int:
-    """Return how many steps an epoch has: batches of the training split, segments of a text, or a stream's own."""
+    """Return the steps of an epoch: batches of the training split, segments of a text, or the steps of a stream."""
     if data.train is None:
         return config.steps or 1
     return data.train.batches(config.batch)

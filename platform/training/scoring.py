@@ -1,4 +1,4 @@
-"""Score a split: metrics for each member of a pack, summed over pieces of the split."""
+"""Metrics of a split for each member of a pack, summed over pieces of the split."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from longwave.tasks.base.metric import Metric
 from longwave.tasks.base.spec import TaskSpec
 
 CHUNK, CHUNK_NUMBERS = 128, 2**23
-"""Most examples, and most outputs of a member, scored at a time."""
+"""Maximal examples, and outputs of a member, scored at a time."""
 
 
 def scored(network: Network, task: TaskSpec, split: Batch) -> Tensor:
@@ -26,7 +26,7 @@ def measured(network: Network, metrics: Sequence[Metric], split: Batch) -> Tenso
     """Return several metrics on ``split``, (metrics, M) float64, of the same outputs."""
     network.eval()
     state = None
-    # In float64, or the last pieces of a long split would be rounded to the sum of the first.
+    # In float64, so that the last pieces of a long split are not lost to rounding.
     total = torch.zeros(len(metrics), 2, network.members, dtype=torch.float64, device=network.bias.device)
     size = min(CHUNK, max(1, CHUNK_NUMBERS // (network.bias.shape[1] * split.read_positions)))
     for piece in split.pieces(size):

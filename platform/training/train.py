@@ -1,4 +1,5 @@
-"""Train a pack to its end: epochs, checkpoints, and a split in two where memory runs out. Knows no store, no Ray."""
+"""Train a pack to its end: epochs, checkpoints, and splitting in two when memory runs out. Independent of store and
+Ray."""
 
 from __future__ import annotations
 
@@ -37,18 +38,18 @@ if TYPE_CHECKING:
     from longwave.platform.paths import AnyPath
 
 Emit = Callable[[Report], None]
-"""Takes what a pack says. Taking the same twice must change nothing."""
+"""Records a report of a pack. Recording it twice must change nothing."""
 CHECKPOINT_SECONDS = read_seconds("LONGWAVE_CHECKPOINT_SECONDS")
-"""How often a pack's state is saved at least, as long as it trains."""
+"""Interval at which a pack's state is saved during training."""
 LOG = make_logger(__name__)
 
 
 class _Undelivered(Exception):
-    """``emit`` raised: the training is sound, what failed is outside it."""
+    """``emit`` raised an error, so the training itself is sound."""
 
 
-class _Teller:
-    """Hands reports on, with where they were made, and keeps what they say of the trials that compete."""
+class _Reporter:
+    """Emits reports with the environment, and updates the cohort of competing trials from them."""
 
     def __init__(self, emit: Emit, cohort: Cohort, weights: AnyPath | None = None) -> None:
         self.emit, self.cohort, self.weights = emit, cohort, weights
@@ -76,74 +77,77 @@ def train(
     draining: Callable[[], bool] = lambda: False,
     weights: AnyPath | None = None,
 ) -> Ending:
-    """Train the trials together; ``emit`` gets every epoch's points, and each trial's end exactly once a call.
-
-    Meanwhile subnormal numbers count as zeros. A pack that runs out of memory is split in two, and each half goes on
-    from the pack's last checkpoint, one after the other. Any other error ends the trials still training as ``failed``.
+    """Train the trials together; ``emit`` gets every epoch's points, and each trial's outcome exactly once per call.
+    Subnormal numbers are flushed to zero. A pack that runs out of memory is split in two, and the halves continue from
+    the pack's last checkpoint, one after the other. Any other error ends the trials still training as ``failed``.
 
     Args:
         configs: Trials of one shape.
-        emit: Takes reports as they come.
-        checkpoint: Where to keep the state at least every ``CHECKPOINT_SECONDS``, and where to resume from. A save
-            that fails, as on a full disk, is tried again so much later.
-        cohort: The trials they compete with in successive halving; by default they are all that do.
-        draining: Asked after each step whether to pause.
-        weights: Where to keep the weights of retrainings, if they are to be kept.
+        emit: Called with each report.
+        checkpoint: Where to save the state at least every ``CHECKPOINT_SECONDS``, and to resume from. A failed save,
+            as on a full disk, is repeated after that time.
+        cohort: The trials they compete with in successive halving; by default only each other.
+        draining: Returns after each step whether to pause.
+        weights: Where to save the weights of retrainings, if requested.
 
     Returns:
-        ``"over"``: every trial has ended. ``"paused"``: the state is saved, and to go on the same is called again;
-        because of ``draining``, or since a rung waits for scores of trials elsewhere, which a later ``cohort`` has.
+        ``"over"``: every trial has ended. ``"paused"``: the state is saved, to continue by the same call; because of
+        ``draining``, or because a rung waits for scores of trials elsewhere, to be given in a later ``cohort``.
 
     Raises:
-        WorkerError: The trials were planned under other versions than are here, or in a precision that this machine
-            cannot train in; none is ended by that.
-        Exception: Whatever ``emit`` raises; no trial is ended by that.
+        WorkerError: The trials were planned with other versions, or in a precision that this machine does not support;
+            no trial is ended.
+        Exception: Whatever ``emit`` raises; no trial is ended.
     """
-    alone = Cohort((configs[0].halving or {}).get("cohort", ""), tuple(c.id for c in configs), {})
+    this_pack = Cohort((configs[0].halving or {}).get("cohort", ""), tuple(c.id for c in configs), {})
     try:
-        return _in_parts(configs, _Teller(emit, cohort or alone, weights), checkpoint, draining)
+        return _in_parts(configs, _Reporter(emit, cohort or this_pack, weights), checkpoint, draining)
     except _Undelivered as error:
         raise (error.__cause__ or error) from None
 
 
 def _in_parts(
-    configs: Sequence[TrialConfig], teller: _Teller, checkpoint: Checkpoint | None, draining: Callable[[], bool]
+    configs: Sequence[TrialConfig], reporter: _Reporter, checkpoint: Checkpoint | None, draining: Callable[[], bool]
 ) -> Ending:
-    """Train a pack, or where memory runs out its halves; a half that waits for the other's scores goes on after it."""
+    """Train a pack, or its halves if memory runs out; a half that waits for the other's scores continues after it."""
     parts = deque([(configs, checkpoint)])
-    idle = 0  # parts that wait, of the last ones; none of them has news for the others
+    idle = 0  # number of last parts that wait and had no new scores for the others
     while idle < len(parts):
-        part, own = parts.popleft()
-        left, before = [c for c in part if c.id not in teller.ended], teller.cohort
-        how = _tried(left, teller, own, draining) if not _was_split(left, own) else "split"
-        if how == "split":
-            halves = _halves([c for c in left if c.id not in teller.ended])
-            parts.extendleft((half, own and own.part(_name(half))) for half in reversed(halves))
-        elif how == "paused":
+        part, part_checkpoint = parts.popleft()
+        remaining, cohort_before = [c for c in part if c.id not in reporter.ended], reporter.cohort
+        outcome = (
+            _tried(remaining, reporter, part_checkpoint, draining)
+            if not _was_split(remaining, part_checkpoint)
+            else "split"
+        )
+        if outcome == "split":
+            halves = _halves([c for c in remaining if c.id not in reporter.ended])
+            parts.extendleft((half, part_checkpoint and part_checkpoint.part(_name(half))) for half in reversed(halves))
+        elif outcome == "paused":
             return "paused"
-        elif how == "waits":
-            parts.append((part, own))
-        idle = 0 if how != "waits" else 1 if teller.cohort != before else idle + 1
+        elif outcome == "waits":
+            parts.append((part, part_checkpoint))
+        idle = 0 if outcome != "waits" else 1 if reporter.cohort != cohort_before else idle + 1
     return "paused" if parts else "over"
 
 
 def _tried(
-    configs: Sequence[TrialConfig], teller: _Teller, checkpoint: Checkpoint | None, draining: Callable[[], bool]
+    configs: Sequence[TrialConfig], reporter: _Reporter, checkpoint: Checkpoint | None, draining: Callable[[], bool]
 ) -> Literal["over", "paused", "waits", "split"]:
-    """Train a part as ``_train`` does, or until memory runs out; any other error ends its trials as failed."""
+    """Train a part by ``_train``, or until memory runs out; any other error ends its trials as failed."""
     try:
-        return _train(configs, teller, checkpoint, draining)
+        return _train(configs, reporter, checkpoint, draining)
     except (_Undelivered, WorkerError):
         raise
-    except Exception as error:  # one pack's error must not stop a sweep; it is recorded in full
-        left = [c for c in configs if c.id not in teller.ended]
-        if out_of_memory(error) and len(left) > 1:
-            teller(
-                Report(probes=[Probe(CPU, load_key(left[0]), len(left), 0, 0, fits=False)])
-            )  # its driver knows where
+    except Exception as error:  # an error in one pack must not stop the sweep; it is recorded
+        remaining = [c for c in configs if c.id not in reporter.ended]
+        if out_of_memory(error) and len(remaining) > 1:
+            reporter(
+                Report(probes=[Probe(CPU, load_key(remaining[0]), len(remaining), 0, 0, fits=False)])
+            )  # its driver adds the device
             return "split"
         reason = f"{type(error).__name__}: {str(error) or 'no message'}".splitlines()[0]
-        teller(Report((), [Run(c.id, "failed", reason, members=len(configs)) for c in left]))
+        reporter(Report((), [Run(c.id, "failed", reason, members=len(configs)) for c in remaining]))
         return "over"
 
 
@@ -156,21 +160,21 @@ def _name(configs: Sequence[TrialConfig]) -> str:
 
 
 def _was_split(configs: Sequence[TrialConfig], checkpoint: Checkpoint | None) -> bool:
-    """Return whether a part ran out of memory before it was paused: its halves have checkpoints."""
+    """Return whether a part ran out of memory before it was paused, so that its halves have checkpoints."""
     if checkpoint is None or len(configs) < 2:
         return False
     return any(checkpoint.part(_name(half)).path.exists() for half in _halves(configs))
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Return whether ``error`` says that memory ran out, on a GPU or on the CPU."""
+    """Return whether an error means that memory ran out, on a GPU or the CPU."""
     return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "DefaultCPUAllocator" in str(error)
 
 
 def _train(
-    configs: Sequence[TrialConfig], teller: _Teller, checkpoint: Checkpoint | None, draining: Callable[[], bool]
+    configs: Sequence[TrialConfig], reporter: _Reporter, checkpoint: Checkpoint | None, draining: Callable[[], bool]
 ) -> Literal["over", "paused", "waits"]:
-    """Train a part to its end, until it is asked to pause, or until a rung waits for scores of trials elsewhere."""
+    """Train a part to its end, until it has to pause, or until a rung waits for scores of trials elsewhere."""
     first = configs[0]
     _check_versions(configs)
     data = loaded(first.task, first.variant, first.data, first.precision, str(environment.device()))
@@ -178,17 +182,19 @@ def _train(
         pack = Pack(configs, data, environment.device())
     except ConfigError as error:
         raise WorkerError(f"A worker cannot train its trials: {error}") from None
-    if teller.weights:
-        pack.keeps = partial(keep, teller.weights)
+    if reporter.weights:
+        pack.keeps = partial(keep, reporter.weights)
     refused: list[str] = []
     restored = take_up(pack, checkpoint.candidates() if checkpoint else (), refused.append)
-    then = "an earlier one is used" if restored else "they are trained again from the start"
-    notices = [f"{len(configs)} trials of {first.model}: {reason}; {then}" for reason in dict.fromkeys(refused)][:1]
-    last = time.monotonic()
+    consequence = "an earlier one is used" if restored else "they are trained again from the start"
+    notices = [f"{len(configs)} trials of {first.model}: {reason}; {consequence}" for reason in dict.fromkeys(refused)][
+        :1
+    ]
+    last_save = time.monotonic()
 
     def save() -> None:
-        nonlocal last
-        last = time.monotonic()
+        nonlocal last_save
+        last_save = time.monotonic()
         try:
             if checkpoint:
                 checkpoint.save(snapshot(pack))
@@ -196,15 +202,15 @@ def _train(
             LOG.warning("A checkpoint could not be written; training continues with the previous one: %s", error)
 
     def after_step() -> bool:
-        if time.monotonic() - last > CHECKPOINT_SECONDS:
+        if time.monotonic() - last_save > CHECKPOINT_SECONDS:
             save()
         return draining()
 
     report = replace(pack.restated_report(), notices=notices)
     while True:
-        decision = pack.halve(teller.cohort.after(report))
+        decision = pack.halve(reporter.cohort.after(report))
         over = decision is not None and (not pack.configs or pack.done == first.epochs)
-        teller(report + (decision or Report()) + (pack.close() if over else Report()))
+        reporter(report + (decision or Report()) + (pack.close() if over else Report()))
         if over:
             return "over"
         if decision is None or not pack.train_epoch(after_step):
@@ -214,31 +220,32 @@ def _train(
 
 
 def unfit(config: TrialConfig) -> str:
-    """Return which versions of a trial are others here; empty if its result would be what its name says.
+    """Return the versions of a trial that differ here; empty if its result would match its id.
 
     Raises:
-        ConfigError: Its task or its model is missing; of a plugin, in the planned version.
+        ConfigError: Its task or model is missing; for a plugin, in the planned version.
         DataError: The data are not here.
     """
     pin_as_planned("model", config.model, config.model_version)
     pin_as_planned("task", config.task, config.task_version)
     task, model = get_task(config.task), get_model(config.model)
-    here = {
+    current = {
         "protocol": PROTOCOL,
         "task_version": task.version,
         "data": task.load(config.variant).version,
         "model_version": model.version,
     }
-    of = {"protocol": "training rules", "task_version": config.task, "data": f"the data of {config.task}"}
-    wrong = [name for name, version in here.items() if version != getattr(config, name)]
+    labels = {"protocol": "training rules", "task_version": config.task, "data": f"the data of {config.task}"}
+    different = [name for name, version in current.items() if version != getattr(config, name)]
     differences = [
-        f"with version {getattr(config, n)} of {of.get(n, config.model)}, which is now {here[n]}" for n in wrong
+        f"with version {getattr(config, n)} of {labels.get(n, config.model)}, which is now {current[n]}"
+        for n in different
     ]
     return "; ".join(differences)
 
 
 def _check_versions(configs: Sequence[TrialConfig]) -> None:
-    """Raise WorkerError where a result would bear the name of another, or a training rule is not here."""
+    """Raise WorkerError if a result would not match its trial id, or a training rule is missing here."""
     try:
         why = unfit(configs[0])
         for config in configs:

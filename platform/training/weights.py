@@ -1,7 +1,7 @@
-"""Weights of retrainings, one safetensors file a trial: written whole or not at all, with a hash of what they hold.
+"""Weights of retrainings, one safetensors file per trial, written atomically and with a hash of the content.
 
-Nothing is ever unpickled. Any reader of safetensors reads such a file; names are those of ``Network``, without a
-members axis: ``layer.Wz``, ``weight`` and ``bias`` of the read-out.
+Nothing is ever unpickled. Any safetensors reader can read such a file. Names are those of ``Network``: ``layer.Wz``,
+and ``weight`` and ``bias`` of the read-out; tensors have no members axis.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class SavedWeights:
     """The weights of a trial.
 
     Attributes:
-        tensors: By name.
+        tensors: The parameters by name.
         config: The trial.
-        test: Its test metric with these weights, when they were kept.
-        positions: Positions of an example of the data.
-        every_step: Whether every step was read out, and not the last alone.
-        file: The whole file.
+        test: Its test metric with these weights, when they were saved.
+        positions: Sequence length of the data.
+        every_step: Whether every step was read out, and not only the last one.
+        file: Content of the file.
     """
 
     tensors: Mapping[str, Tensor]
@@ -51,9 +51,9 @@ class SavedWeights:
 
 
 def keep(folder: AnyPath, pack: Pack, member: int, run: Run) -> None:
-    """Write the weights that a pack's network has now for a member, as those of how its training ended.
+    """Save a member's current weights, as those at the end of its training.
 
-    That they cannot be written, as on a full disk, is logged, and ends no training.
+    A failure to write them, as on a full disk, is logged and does not end the training.
     """
     from safetensors.torch import save
 
@@ -77,7 +77,7 @@ def read(path: AnyPath) -> SavedWeights | None:
     """Return the weights in a file; None where there is none.
 
     Raises:
-        ConfigError: They are not what was written.
+        ConfigError: The file is damaged or was not written by Longwave.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load

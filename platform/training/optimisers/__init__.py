@@ -1,5 +1,6 @@
-"""Every optimiser a recipe may name, one file each.
+"""All optimisers that a recipe may name, one file each.
 
 May import: torch, models.base.param, longwave.platform.training.optimiser.
-To add an optimiser: one file here that binds OPTIMISER = Optimiser(...). It is found; there is no list to edit.
+To add an optimiser: one file here that binds OPTIMISER = Optimiser(...). It is found automatically; there is no list to
+edit.
 """

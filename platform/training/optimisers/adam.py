@@ -6,7 +6,7 @@ from longwave.platform.training.optimiser import BETAS, WEIGHT_DECAY, Optimiser,
 
 
 def step(u: Update) -> None:
-    """Step by the corrected moments of the gradient, weight decay in it."""
+    """Step with the corrected moments of the gradient, which includes weight decay."""
     adam_step(u, u.decayed())
 
 

@@ -9,7 +9,7 @@ from longwave.platform.training.optimiser import BETAS, EPS, WEIGHT_DECAY, Optim
 
 
 def step(u: Update) -> None:
-    """Step by the mean gradient over the largest one, which fades; weight decay in both."""
+    """Step with the mean gradient over the largest one, which decays; both include weight decay."""
     beta1, beta2, mean, largest = u.numbers["beta1"], u.numbers["beta2"], u.state["mean"], u.state["largest"]
     grad = u.decayed()
     average(mean, grad, beta1)

@@ -1,4 +1,4 @@
-"""Adam with weight decay apart from the gradient."""
+"""Adam with decoupled weight decay."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ DECAY = replace(WEIGHT_DECAY, meaning="Weight decay: each step takes η λ times
 
 
 def step(u: Update) -> None:
-    """Shrink the weights by η λ, then step by the corrected moments of the gradient."""
-    # In float64, or a shrinking by 1 − 1e-8 would be none.
+    """Shrink the weights by η λ, then step with the corrected moments of the gradient."""
+    # In float64, because 1 − 1e-8 would round to 1.
     shrink = 1 - u.rate().double() * u.numbers["weight_decay"]
     u.values.mul_(shrink.to(u.values.dtype))
     adam_step(u, u.grad)

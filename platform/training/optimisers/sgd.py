@@ -1,4 +1,4 @@
-"""Stochastic gradient descent, with momentum where asked."""
+"""Stochastic gradient descent, with optional momentum."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Every schedule of the learning rate a recipe may name, one file each.
+"""All learning rate schedules that a recipe may name, one file each.
 
 May import: models.base.param, longwave.platform.training.schedule.
-To add a schedule: one file here that binds SCHEDULE = Schedule(...). It is found; there is no list to edit.
+To add a schedule: one file here that binds SCHEDULE = Schedule(...). It is found automatically; there is no list to
+edit.
 """

@@ -1,4 +1,4 @@
-"""Half a period of a cosine, from the whole learning rate after the warm-up to its end."""
+"""Half a period of a cosine, from the full learning rate after the warm-up to the final one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FINAL = Param(
 
 
 def factor(moment: Moment, numbers: Mapping[str, float]) -> float:
-    """Return f + (1 − f) (1 + cos πs)/2 for the share s of the steps after the warm-up that are done."""
+    """Return f + (1 − f) (1 + cos πs)/2 for the share s of finished steps after the warm-up."""
     if moment.step <= moment.warm:
         return 1.0
     final, share = numbers["lr_final"], (moment.step - moment.warm) / (moment.steps - moment.warm)

@@ -1,4 +1,4 @@
-"""Step drops: the learning rate of the papers' recipes."""
+"""Step drops of the learning rate, as in the papers' recipes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FACTOR = Param(
 
 
 def factor(moment: Moment, numbers: Mapping[str, float]) -> float:
-    """Return the drop's factor to the power of the drops that are over."""
+    """Return the drop factor to the power of the number of past drops."""
     return float(numbers["drop_factor"] ** sum(moment.epoch > drop for drop in moment.drops))
 
 

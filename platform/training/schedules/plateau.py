@@ -1,4 +1,4 @@
-"""A drop whenever validation has stood still."""
+"""A drop whenever validation has reached a plateau."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from longwave.models.base.param import Param
 from longwave.platform.training.schedule import Moment, Schedule
 
 THRESHOLD = 1e-4
-"""Least relative gain that counts; torch's default."""
+"""Smallest relative improvement that counts; torch's default."""
 FACTOR = Param(
     "plateau_factor",
     "drop",

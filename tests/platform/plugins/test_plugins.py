@@ -115,11 +115,11 @@ def test_what_is_in_no_version_here_is_named_with_what_to_do(tmp_path: Path) -> 
 
 
 WRONG = {
-    "no Python": ("x.py", "MODEL = (", r"x\.py: line 1: no Python: '\(' was never closed\."),
+    "no Python": ("x.py", "MODEL = (", r"x\.py: line 1: not valid Python: '\(' was never closed\."),
     "nothing bound": ("x.py", "X = 1", r"x\.py: it does not bind MODEL or TASK\. Write one with: "),
     "no such file": ("", "", r"Cannot read the plugin .*gone\.py: No such file or directory\."),
     "not Python's ending": ("x.txt", "MODEL = 1", r"x\.txt is not a plugin: give a Python file, a data card"),
-    "a NUL": ("x.py", "MODEL = 1 \0", r"x\.py: .*no Python: .*null bytes\."),
+    "a NUL": ("x.py", "MODEL = 1 \0", r"x\.py: .*not valid Python: .*null bytes\."),
     "too much": (
         "x.py",
         "#" * 2**21 + "\nMODEL = 1",
@@ -128,7 +128,7 @@ WRONG = {
     "too deep": (
         "x.py",
         "MODEL = " + "(" * 10_000 + ")" * 10_000,
-        r"x\.py: .*no Python: too many nested parentheses\.",
+        r"x\.py: .*not valid Python: too many nested parentheses\.",
     ),
     "a name with a dash": (
         "my-x.py",

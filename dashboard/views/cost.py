@@ -42,22 +42,22 @@ def draw(url: str) -> None:
     st.markdown(
         f"**{duration(total)} in all**, of which the searches took {duration(sum(r.find_seconds for r in rows))}."
     )
-    drawn = {"hours": page_frame.draw_figure(lambda: cost_bars(cost_parts(rows, by), "hours"), "bars")}
-    places = sorted({row.board for row in rows})
+    figures = {"hours": page_frame.draw_figure(lambda: cost_bars(cost_parts(rows, by), "hours"), "bars")}
+    board_names = sorted({row.board for row in rows})
     pick, _ = page_frame.draw_head()
-    place = state.draw_choice("Board", "board", places, container=pick)
+    chosen_board = state.draw_choice("Board", "board", board_names, container=pick)
     cost = state.draw_choice("Cost", "cost", list(COSTS), lambda name: COSTS[name][0], pick)
-    shown = [row for row in rows if row.board == place and row.current]
+    shown = [row for row in rows if row.board == chosen_board and row.current]
     log = state.draw_switch("Log axis", "log", shown[0].goal == "min", pick)
     lacking = "No row of this board has both a median and this cost."
-    drawn[f"{place} against {COSTS[cost][0].partition(' [')[0]}"] = page_frame.draw_figure(
+    figures[f"{chosen_board} against {COSTS[cost][0].partition(' [')[0]}"] = page_frame.draw_figure(
         lambda: against_cost(shown, table_frames.row_labels(shown), cost, log), "scatter", lacking
     )
     column_types = {"model": st.column_config.Column(width=text_width(table_frames.row_labels(rows)))}
     frame = pd.DataFrame(lines, columns=list(HEAD))
     st.dataframe(frame, hide_index=True, height=TABLE, key="costs", column_config=column_types)
     with corner:
-        page_frame.draw_share_menu("Cost", [table], drawn)
+        page_frame.draw_share_menu("Cost", [table], figures)
 
 
 def cost_parts(rows: list[Row], by: str) -> list[BarPart]:

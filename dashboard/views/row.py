@@ -75,11 +75,11 @@ def draw_offers(url: str) -> None:
     for row in cached_reads.read_board_rows(url):
         boards.setdefault(row.board, []).append(row)
     row_by_key = {row.key: row for rows in boards.values() for row in rows}
-    seen = [row_by_key[key] for key in st.session_state.get(SEEN, ()) if key in row_by_key]
+    last_viewed = [row_by_key[key] for key in st.session_state.get(SEEN, ()) if key in row_by_key]
     best = [row for rows in boards.values() for row in answer(rows).leaders[:1]]
-    if not best and not seen:
+    if not best and not last_viewed:
         raise ConfigError("No row is ranked yet. Rows appear here once retrainings have ended.")
-    for title, rows in (("Last viewed", seen), ("Best of each board", best)):
+    for title, rows in (("Last viewed", last_viewed), ("Best of each board", best)):
         if rows:
             st.subheader(title, anchor=False)
             lines: list[list[str | Link]] = [

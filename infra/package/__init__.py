@@ -60,8 +60,8 @@ if not TYPE_CHECKING:
 
             if name in modules():
                 return modules()[name]
-        known = ", ".join([*FUNCTIONS, *PARTS])
-        raise AttributeError(f"longwave has no attribute {name!r}; it has the layers of dir(longwave), and {known}.")
+        names = ", ".join([*FUNCTIONS, *PARTS])
+        raise AttributeError(f"longwave has no attribute {name!r}; it has the layers of dir(longwave), and {names}.")
 
 
 def __dir__() -> list[str]:

@@ -228,8 +228,8 @@ class BoardTable(PrintedTables):
         Raises:
             ConfigError: No such model or row here.
         """
-        known = list_names(MODELS)
-        first, second = (comparison.resolve(self.rows, find_spelling(name, known)) for name in (a, b))
+        model_names = list_names(MODELS)
+        first, second = (comparison.resolve(self.rows, find_spelling(name, model_names)) for name in (a, b))
         return ComparedTable(comparison.compare(self.rows, first, second, margin))
 
     def plot(self, kind: str = "medians") -> AnyChart:
@@ -237,7 +237,7 @@ class BoardTable(PrintedTables):
 
         Args:
             kind: ``medians`` with their intervals and published numbers, ``seeds``, a dot per retraining, or medians
-            against trainable ``parameters`` or against the ``time`` to train a seed.
+                against trainable ``parameters`` or against the ``time`` to train a seed.
 
         Raises:
             ConfigError: No such kind, several boards, or nothing to draw.

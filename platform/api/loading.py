@@ -46,8 +46,8 @@ def load(
     Raises:
         ConfigError: No such row; or no weights of it, with the command that trains it again; or another score.
     """
-    with Store(store_url(store), create=False) as known:
-        trial, weights = find_weights(known, row.config if isinstance(row, Row) else row, seed, storage)
+    with Store(store_url(store), create=False) as open_store:
+        trial, weights = find_weights(open_store, row.config if isinstance(row, Row) else row, seed, storage)
     try:
         network = TrainedNetwork(weights)
     except RuntimeError as error:

@@ -97,8 +97,8 @@ def find_lem(folder: Path, cuda: bool) -> tuple[type[nn.Module], Path]:
             return kind, path
         except Exception as error:  # foreign code may fail in any way; try the next file
             problem = f"{path}: {type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
-    wanted = "a class LEM(ninp, nhid, nout, dt) or LEMcuda(ninp, nhid, dt)"
-    raise ConfigError(f"--peer: looked in the .py files under {folder} for {wanted}; {problem}.")
+    expected = "a class LEM(ninp, nhid, nout, dt) or LEMcuda(ninp, nhid, dt)"
+    raise ConfigError(f"--peer: looked in the .py files under {folder} for {expected}; {problem}.")
 
 
 def _parse_file(path: Path) -> ast.Module:

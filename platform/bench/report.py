@@ -183,9 +183,9 @@ def judge_targets(report: KernelReport) -> list[Target]:
                 what = f"{line.cell}, {line.size}: {NAMES[name]}"
                 judged.append(Target(what, line.ratios[name], bound, at_most=name == "gemm"))
     for loop in report.vanishing:
-        if "eager" in loop.ratios and (least := bounds.get((loop.cell, loop.size), {}).get("eager")):
+        if "eager" in loop.ratios and (min_ratio := bounds.get((loop.cell, loop.size), {}).get("eager")):
             what = f"{loop.cell}, {loop.size}, loss on the last step: {NAMES['eager']}"
-            judged.append(Target(what, loop.ratios["eager"], least))
+            judged.append(Target(what, loop.ratios["eager"], min_ratio))
     if backs := [loop.ratios["last"] for loop in report.vanishing if loop.cell != OTHER and loop.size in SIZES]:
         what = "slowest backward pass, loss on the last step over loss on all steps"
         judged.append(Target(what, max(backs), LAST, at_most=True))

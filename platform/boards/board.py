@@ -26,10 +26,10 @@ def check_pool(pool: Pool, groups: Iterable[Group], published: Iterable[Mapping[
     groups = list(groups)
     models = {group.config.model for group in groups} | {number["model"] for number in published}
     families = {group.family for group in groups if group.family}
-    for kind, names, known in (("model", pool.models, models), ("family", pool.families, families)):
+    for kind, names, available in (("model", pool.models, models), ("family", pool.families, families)):
         for name in names:
-            if name not in known:
-                raise ConfigError(did_you_mean(f"results of {kind}", name, known))
+            if name not in available:
+                raise ConfigError(did_you_mean(f"results of {kind}", name, available))
 
 
 def rows(groups: Iterable[Group], published: Iterable[Mapping[str, Any]], pool: Pool = EVERYBODY) -> list[Row]:
@@ -71,7 +71,7 @@ def _check_agreement(groups: Sequence[Group]) -> None:
             for group in current:
                 groups_by_value.setdefault(getattr(group.about, name), []).append(group)
             config = groups[0].config
-            sides = [f"{value!r} in {_named(theirs)}" for value, theirs in groups_by_value.items()]
+            sides = [f"{value!r} in {_named(value_rows)}" for value, value_rows in groups_by_value.items()]
             raise ConfigError(
                 f"Rows of {named((config.task, config.variant))} disagree on its {name}: {'; '.join(sides)}. Bump the "
                 "version of the task: its older rows are superseded then."

@@ -69,7 +69,7 @@ def budgets(
     for row in rows:
         if row.current:
             groups.setdefault((row.task, row.variant, row.model), []).append(row)
-    return [_budget(best_on_validation(theirs), searched, adaptive) for theirs in groups.values()]
+    return [_budget(best_on_validation(group_rows), searched, adaptive) for group_rows in groups.values()]
 
 
 def _budget(row: Row, searched: Callable[[Row], Sequence[RunSummary]], adaptive: Collection[str]) -> SearchCurve:

@@ -202,7 +202,7 @@ def compare(rows: Sequence[Row], a: str, b: str, margin: float | None = None) ->
 def _best_by_board(rows: Sequence[Row], name: str) -> dict[Place, Row]:
     """Return the row of a model, or the row of an identity, by task and variant."""
     matching = (row for row in rows if row.current and name in (row.model, row.config))
-    return {board: best_on_validation(theirs) for board, theirs in group_by_board(matching).items()}
+    return {board: best_on_validation(board_rows) for board, board_rows in group_by_board(matching).items()}
 
 
 def _called(side: Mapping[Place, Row], name: str) -> str:

@@ -136,10 +136,10 @@ def sharing(models: Mapping[Where, Collection[str]]) -> list[list[Where]]:
         models: The models of each place. Places keep its order.
     """
     groups: list[list[Where]] = []
-    for place, names in models.items():
+    for board, names in models.items():
         connected = [group for group in groups if any(not {*names}.isdisjoint(models[other]) for other in group)]
-        groups = [*(group for group in groups if group not in connected), [*chain(*connected), place]]
-    return sorted(([place for place in models if place in group] for group in groups), key=len, reverse=True)
+        groups = [*(group for group in groups if group not in connected), [*chain(*connected), board]]
+    return sorted(([board for board in models if board in group] for group in groups), key=len, reverse=True)
 
 
 def overview(rows: Iterable[Row]) -> Overview:

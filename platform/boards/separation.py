@@ -92,7 +92,7 @@ def _why_undecided(row: Row, predictor: Row, networks: int) -> str:
 
 def count_words(separations: Iterable[Separation]) -> str:
     """Return how many boards have each word: ``3 of 15 tasks separate networks from trivial predictors, ...``."""
-    counts = Counter(each.word for each in separations)
+    counts = Counter(part.word for part in separations)
     tasks = counts.total()
     verb = "separates" if counts["separates"] == 1 else "separate"
     others = ", ".join(f"{counts[word]} {word}" for word in WORDS[1:])

@@ -107,13 +107,13 @@ def _split_list(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _ask_content(file: Path, draft: Draft, given: Mapping[str, str], channels: Sequence[str]) -> dict[str, Any]:
+def _ask_content(file: Path, draft: Draft, arguments: Mapping[str, str], channels: Sequence[str]) -> dict[str, Any]:
     """Return the content of a card, after asking for what could not be inferred.
 
     Raises:
         ConfigError: Something could not be inferred, and there is no terminal to ask at.
     """
-    answers = dict(given)
+    answers = dict(arguments)
     while True:
         roles, open_ = draft.guess_roles(answers)
         if not open_:

@@ -83,13 +83,13 @@ def list_edges(
 
     Example: longwave sweep edges demo
     """
-    with Store(store_url(store), create=False) as known:
-        planned = with_search_spaces(read_sweep_plan(known, name))  # an imported sweep has no search spaces
-        at_edges, without = find_edges(planned, known, name)
-        boxes = boxes_of_winners(planned, known, name) if widened and planned.file.rule == 2 and at_edges else None
+    with Store(store_url(store), create=False) as open_store:
+        planned = with_search_spaces(read_sweep_plan(open_store, name))  # an imported sweep has no search spaces
+        at_edges, without = find_edges(planned, open_store, name)
+        boxes = boxes_of_winners(planned, open_store, name) if widened and planned.file.rule == 2 and at_edges else None
     if widened and boxes is not None:
-        most = max(planned.file.of_cell(len(cell.space)).trials for cell in planned.cells)
-        typer.echo(format_tables(boxes, most), nl=False)
+        trial_count = max(planned.file.of_cell(len(cell.space)).trials for cell in planned.cells)
+        typer.echo(format_tables(boxes, trial_count), nl=False)
     elif widened:
         typer.echo(format_tables(widen_ranges(planned, at_edges), max(planned.file.trials // 2, 1)), nl=False)
     else:

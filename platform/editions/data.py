@@ -79,7 +79,7 @@ def describe_data(edition: Edition, tables: Mapping[str, bytes], licence: str, h
     """Return the files that describe an edition's data to other programs, by name.
 
     Args:
-        made: The edition.
+        edition: The edition.
         tables: Its Parquet tables, by file name.
         licence: SPDX licence of the data; empty if not stated.
         hub: Dataset on the Hugging Face Hub to which the edition goes, ``USER/NAME``; without one there are no scores.

@@ -23,9 +23,9 @@ def draw_files(
     """Return the files of an edition by name: page, texts, figures and tables.
 
     Args:
-        made: The edition.
+        edition: The edition.
         rows: The rows from which it was made.
-        before: The previous edition, for the list of changes.
+        previous: The previous edition, for the list of changes.
         lacks: Why it has no results; empty if it has them.
         curves: Epochs of its retrainings.
         note: A sentence above the boards of the page.

@@ -30,8 +30,8 @@ def pack_results(
 
     Args:
         store: The store from which the edition was made.
-        made: The edition.
-        wanted: Whether to include results; None: if the store has at most ``MOST``.
+        edition: The edition.
+        include: Whether to include results; None: if the store has at most ``MOST``.
         packed: Existing bundles, which are copied if the store has all of their trials.
     """
     if include is False:

@@ -71,8 +71,8 @@ def _keep_whole_cells(
         cells: dict[tuple[Any, ...], list[Trial]] = defaultdict(list)
         for trial in sweep.trials:
             cells[cell_key(file, ended[trial].config)].append(ended[trial])
-        whole = {trial for cell in cells.values() for trial in _whole_trials(file, cell)}
-        if trials := [trial for trial in sweep.trials if trial in whole]:
+        complete_trials = {trial for cell in cells.values() for trial in _whole_trials(file, cell)}
+        if trials := [trial for trial in sweep.trials if trial in complete_trials]:
             whole_sweeps.append(sweep.model_copy(update={"trials": trials}))
     if not whole_sweeps:
         raise ConfigError("None of these searches has finished. Finish one with: longwave sweep resume NAME")

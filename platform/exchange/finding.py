@@ -42,7 +42,7 @@ def find_conflicts(trials: Iterable[BundledTrial], stored_ends: Mapping[str, Tri
 
     Args:
         trials: The bundle's.
-        known: Outcomes of those trials that the store has.
+        stored_ends: Outcomes of those trials that the store has, by trial.
     """
     for entry in trials:
         end = stored_ends.get(entry.config.id)

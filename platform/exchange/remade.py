@@ -75,22 +75,22 @@ def check_data(bundle: Bundle) -> Findings:
 def _check_baselines(bundle: Bundle, task: str, variant: str) -> Findings:
     """Compare the scores of trivial predictors, and the smallest error, with those computed here."""
     entries = [e for e in bundle.trials if (e.config.task, e.config.variant) == (task, variant)]
-    place, computed, trial_ids = f"{task} {variant}".rstrip(), about(entries[0].config), ids(entries)
+    board, computed, trial_ids = f"{task} {variant}".rstrip(), about(entries[0].config), ids(entries)
     for name, value in sorted({score for e in entries for score in e.about.trivial.items()}):
         if name not in computed.trivial:
             yield (
                 "flag",
-                f"the predictor {name} of {place} cannot run here: its score {value:g} is not checked.",
+                f"the predictor {name} of {board} cannot run here: its score {value:g} is not checked.",
                 trial_ids,
             )
         elif not math.isclose(value, computed.trivial[name], rel_tol=SAME):
             yield (
                 "flag",
-                f"the predictor {name} of {place} scores {computed.trivial[name]:g} here, got {value:g}.",
+                f"the predictor {name} of {board} scores {computed.trivial[name]:g} here, got {value:g}.",
                 trial_ids,
             )
     for floor in sorted({e.about.floor for e in entries} - {computed.floor}):
-        yield "flag", f"the least error of {place} is {computed.floor:g} here, got {floor:g}.", trial_ids
+        yield "flag", f"the least error of {board} is {computed.floor:g} here, got {floor:g}.", trial_ids
 
 
 def check_possible_values(bundle: Bundle) -> Findings:

@@ -69,7 +69,7 @@ def compare(entry: BundledTrial, trained: Retraced, original: Mapping[str, str])
     Args:
         entry: The trial.
         trained: Its replay here.
-        there: Environment of the original training.
+        original: Environment of the original training.
     """
     name, about = f"trial {entry.config.id}", [entry.config.id]
     names = [n for n in MATTERS if n not in CODE and original.get(n, "—") != trained.facts.get(n, "—")]

@@ -82,16 +82,17 @@ def parallel_coordinates(
         return None
     order = sorted((t for t in ended if scored(t) is not None), key=lambda t: rank_key(t, goal))
     ranks = {trial.config.id: k / max(1, len(order) - 1) for k, trial in enumerate(order)}
-    numbers = [[own[name] for t in ended if name in (own := trial_settings(t))] for name in names]
+    numbers = [[values[name] for t in ended if name in (values := trial_settings(t))] for name in names]
     places = [_axis_position(of_axis) for of_axis in numbers]
     marks: list[Mark] = []
     for trial in ended:
-        own, id = trial_settings(trial), trial.config.id
-        on_axes = {f"at {k}": places[k](own[name]) for k, name in enumerate(names) if name in own}
-        for k, name in ((k, name) for k, name in enumerate(names) if name in own):
+        values, id = trial_settings(trial), trial.config.id
+        on_axes = {f"at {k}": places[k](values[name]) for k, name in enumerate(names) if name in values}
+        for k, name in ((k, name) for k, name in enumerate(names) if name in values):
+            setting = f"{name} {values[name]:.4g}"
             marks.append({"trial": id, "axis": k, "at": on_axes[f"at {k}"], **on_axes,
                           "rank": ranks.get(id), "diverged": id not in ranks, "kept": chosen is None or id in chosen,
-                          "tip": f"trial {id[:8]}, {name} {own[name]:.4g}: {_final_value(trial, metric)}"})  # fmt: skip
+                          "tip": f"trial {id[:8]}, {setting}: {_final_value(trial, metric)}"})  # fmt: skip
     ticks = [mark for k, of_axis in enumerate(numbers) for mark in _axis_ticks(k, of_axis)]
     heads = [{"axis": k, "at": HEAD, "text": name} for k, name in enumerate(names)]
     x = alt.X("axis:O", axis=None, scale=alt.Scale(domain=[*range(len(names))], padding=0.5))
@@ -101,14 +102,14 @@ def parallel_coordinates(
     others = [m for m in marks if not m["kept"]]
     rank = alt.Color("rank:Q", scale=alt.Scale(scheme=SCHEME, reverse=True), legend=None)
     brush = alt.selection_interval(name="brush", encodings=["x", "y"])
-    seen = [alt.condition(BRUSHED, alt.value(clear), alt.value(0.05)) for clear in (0.25, 0.5, 0.7)]
+    opacities = [alt.condition(BRUSHED, alt.value(clear), alt.value(0.05)) for clear in (0.25, 0.5, 0.7)]
     made = alt.layer(
         alt.Chart(as_data(others)).mark_line(color=FAINT).encode(
-            x=x, y=y, detail="trial:N", tooltip=tip, opacity=seen[0]),
+            x=x, y=y, detail="trial:N", tooltip=tip, opacity=opacities[0]),
         alt.Chart(as_data(bad)).mark_line(strokeDash=[3, 3], color=DIVERGED).encode(
-            x=x, y=y, detail="trial:N", tooltip=tip, opacity=seen[1]),
+            x=x, y=y, detail="trial:N", tooltip=tip, opacity=opacities[1]),
         alt.Chart(as_data(good)).mark_line().encode(
-            x=x, y=y, detail="trial:N", color=rank, tooltip=tip, opacity=seen[2]).add_params(brush),
+            x=x, y=y, detail="trial:N", color=rank, tooltip=tip, opacity=opacities[2]).add_params(brush),
         alt.Chart(as_data([{"axis": k, "at": 0.0, "end": 1.0} for k in range(len(names))])).mark_rule(
             color=FAINT).encode(x=x, y=y, y2="end:Q"),
         alt.Chart(as_data(ticks)).mark_tick(size=8, color=FAINT, thickness=1).encode(x=x, y=y),

@@ -48,7 +48,7 @@ def seeds(rows: Sequence[Row], names: Sequence[str], log: bool) -> Figure | None
     off = alt.YOffset("off:Q", scale=alt.Scale(domain=[-1, 1]))
     tint, tip = alt.Color("tint:N", scale=None), alt.Tooltip("tip:N", title=" ")
     good, bad = ([dot for dot in dots if dot["lost"] is lost] for lost in (False, True))
-    made = alt.layer(
+    chart = alt.layer(
         alt.Chart(as_data(limit)).mark_rule(strokeDash=[5, 4], strokeWidth=1.5, color=NEUTRAL).encode(x=x, tooltip=tip),
         alt.Chart(as_data(middles)).mark_tick(thickness=2.5, size=22).encode(x=x, y=y, color=tint, tooltip=tip),
         alt.Chart(as_data(good)).mark_point(shape="circle", filled=True, size=55, opacity=0.75).encode(
@@ -56,4 +56,4 @@ def seeds(rows: Sequence[Row], names: Sequence[str], log: bool) -> Figure | None
         alt.Chart(as_data(bad)).mark_point(shape="cross", angle=45, size=70, color=DIVERGED).encode(
             x=x, y=y, yOffset=off, tooltip=tip),
     )  # fmt: skip
-    return frame_chart(made, f"Each retraining, {title}: {', '.join(order)}", AXIS + (LINE + 6) * len(order))
+    return frame_chart(chart, f"Each retraining, {title}: {', '.join(order)}", AXIS + (LINE + 6) * len(order))

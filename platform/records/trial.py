@@ -59,7 +59,7 @@ class TrialConfig:
             competes with: the other members decide whether it is stopped. With ``"gate"``, a validation score, and
             ``"gate_most"`` a rung stops trials by their scores only where a quarter of them beat the gate. Or
             ``{"pruner", "first", "every", "cohort"}``: one of Optuna's pruners decides from epoch ``first`` on.
-        schedule: Of the learning rate: ``"drops"``, ``"cosine"``, ...
+        schedule: Learning rate schedule: ``"drops"``, ``"cosine"``, ...
         width: Features between residual blocks; ``None`` for the hidden size, and without blocks.
     """
 

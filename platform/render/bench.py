@@ -126,12 +126,15 @@ def print_sweep(
     if missing:
         print_line(f"  {missing}")
     if commands:
-        each = [
+        command_lines = [
             (c.way, f"{c.seconds:.2f}", f"{c.training:.2f}", f"{c.outside:.2f}", f"{c.processor:.2f}") for c in commands
         ]
         title = f"The command, of {commands[0].trials} trials of {commands[0].epochs} epochs"
         print_table(
-            ["command", "seconds", "training", "outside of it", "processor seconds"], each, title=title, prose=[0]
+            ["command", "seconds", "training", "outside of it", "processor seconds"],
+            command_lines,
+            title=title,
+            prose=[0],
         )
 
 

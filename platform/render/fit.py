@@ -26,7 +26,7 @@ def fitting_columns(table: Table, width: int | None) -> list[int]:
     that still fits beside more important ones is kept.
 
     Args:
-        made: The table.
+        table: The table.
         width: Width of the terminal; None if lines may have any length.
     """
     shown = [k for k in range(len(table.columns)) if k not in table.beneath and not is_empty(table, k)]
@@ -105,9 +105,9 @@ def split_table(table: Table, width: int | None, leading: int) -> list[Table]:
     """Split a table into several that fit a terminal, all beginning with its first column.
 
     Args:
-        made: The table.
+        table: The table.
         width: Width of the terminal; None if lines may have any length.
-        ahead: Leading columns that are only in the first table.
+        leading: Leading columns that are only in the first table.
     """
     parts: list[list[int]] = [[*range(leading)]]
     for k in range(leading, len(table.columns)):

@@ -152,9 +152,11 @@ def status_line(status: SweepStatus) -> str:
     """Return one line: state, trials, epochs, time left."""
     done = f"{status.counts['done']} of {status.trials} trials done"
     epochs = f"{_epochs_text(status)} epochs" if status.expected else ""
-    left = f"about {duration_text(status.left)} left" if status.left is not None and status.state == "running" else ""
+    time_left = (
+        f"about {duration_text(status.left)} left" if status.left is not None and status.state == "running" else ""
+    )
     hint = f"resume it with: longwave sweep resume {status.name}" if status.state == "interrupted" else ""
-    return ", ".join(part for part in (status.state, done, epochs, left, hint) if part)
+    return ", ".join(part for part in (status.state, done, epochs, time_left, hint) if part)
 
 
 def cost_lines(spent: SweepCost, price: Mapping[str, float]) -> Iterator[str]:
@@ -167,11 +169,11 @@ def cost_lines(spent: SweepCost, price: Mapping[str, float]) -> Iterator[str]:
         yield f"{not_estimated} {'pack has' if not_estimated == 1 else 'packs have'} no cost estimate"
 
 
-def _held_text(held: Mapping[str, float], price: Mapping[str, float]) -> str:
+def _held_text(seconds_by_kind: Mapping[str, float], price: Mapping[str, float]) -> str:
     """Return device time, and its cost if prices are known: ``1.5 A100 hours, cost 3.75``."""
-    names = {kind: "core" if kind == CPU else kind for kind in held}
-    hours = [f"{seconds / 3600:.3g} {names[kind]} hours" for kind, seconds in held.items()]
-    cost = total_cost(held, price)
+    names = {kind: "core" if kind == CPU else kind for kind in seconds_by_kind}
+    hours = [f"{seconds / 3600:.3g} {names[kind]} hours" for kind, seconds in seconds_by_kind.items()]
+    cost = total_cost(seconds_by_kind, price)
     return ", ".join([*hours, *([f"cost {cost:.2f}"] if cost is not None else [])])
 
 

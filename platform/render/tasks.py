@@ -114,7 +114,7 @@ def _task_facts(spec: TaskSpec) -> dict[str, str]:
     }
     if spec.further:
         facts["measured beside"] = "; ".join(
-            {each.metric.name: _further_record(each) for each in spec.further}.values()
+            {further_metric.metric.name: _further_record(further_metric) for further_metric in spec.further}.values()
         )
     if spec.variants:
         facts["variants"] = f"{spec.variants}; default {spec.variant or 'the plain one'}"

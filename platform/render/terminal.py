@@ -158,12 +158,12 @@ def print_tables(tables: Sequence[export.Table], format: export.Format, content:
     if format is not export.Format.table:
         print(export.format_tables(tables, format, content), end="")
         return
-    for made in tables:
-        if made.answer:
-            print_line(f"{made.answer}\n")
-        _print_fitted(made, ANY_HINT)
-        if made.caption:
-            print_line(f"  {made.caption}\n")
+    for shown_table in tables:
+        if shown_table.answer:
+            print_line(f"{shown_table.answer}\n")
+        _print_fitted(shown_table, ANY_HINT)
+        if shown_table.caption:
+            print_line(f"  {shown_table.caption}\n")
 
 
 def print_beside(left: export.Table, right: Sequence[export.Table]) -> None:

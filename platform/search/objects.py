@@ -139,7 +139,7 @@ def _classes() -> dict[str, Any]:
     """Return Optuna's samplers, pruners and parts of genetic samplers by class name."""
     optuna = import_optuna()
     modules = (optuna.samplers, optuna.samplers.nsgaii, optuna.pruners)
-    classes = {name: kind for place in modules for name, kind in vars(place).items() if inspect.isclass(kind)}
+    classes = {name: kind for module in modules for name, kind in vars(module).items() if inspect.isclass(kind)}
     return {name: kind for name, kind in classes.items() if not inspect.isabstract(kind) and "Base" not in name}
 
 

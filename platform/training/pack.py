@@ -217,7 +217,7 @@ class Pack:
             return [self._end(k, "ok") for k in members]
         now = self.parameters.values.clone()
         self.parameters.values.copy_(self.best_values)
-        tests = self.score(self.data.test, *(each.metric for each in self.task.further))
+        tests = self.score(self.data.test, *(further_metric.metric for further_metric in self.task.further))
         runs = [self._tested(k, *tests[:, k].tolist()) for k in members]
         for k, run in zip(members, runs, strict=True):
             if self.keeps and run.status == "ok":

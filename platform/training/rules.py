@@ -133,8 +133,10 @@ class Rules:
         self.configs, self.parameters, self.device = configs, parameters, values.device
         self.task, self.optimiser = task, optimisers()[first.optimiser]
         self.schedule = schedules()[first.schedule]
-        known = training_params(first.optimiser, first.schedule, groups)
-        self.each: list[dict[str, Any]] = [{p.name: c.params.get(p.name, p.default) for p in known} for c in configs]
+        valid_params = training_params(first.optimiser, first.schedule, groups)
+        self.each: list[dict[str, Any]] = [
+            {p.name: c.params.get(p.name, p.default) for p in valid_params} for c in configs
+        ]
         self.lr = torch.tensor([[c.params["lr"]] for c in configs], dtype=values.dtype, device=values.device)
         self.numbers = {p.name: self._number(p.name) for p in self.optimiser.params}
         self.factors = self._factors(groups)

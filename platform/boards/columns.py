@@ -83,29 +83,29 @@ def retrained(write: Callable[[Row], str]) -> Callable[[Row], str]:
 
 COLUMNS: tuple[Column, ...] = (
     Column("place", "board", "Task and its variant; rows are ranked within one board.", "text", (), PAGE),
-    Column("rank_low", "rank", "Best and worst rank that tests of all pairs allow among the rows of the board in the"
-           " pool: a row is above another where a seed of it is surely the better one more often than not (guarded rank"
-           " test, adjusted by Holm at 5 %). Published numbers, trivial predictors, superseded and untrusted rows"
-           " have none.", "whole", ALL, write=texts.rank),
+    Column("rank_low", "rank", "Best and worst rank among the rows of the board in the pool that tests of all pairs"
+           " allow: a row is above another if, of one seed each, its seed is significantly more often the better one"
+           " (guarded rank test, adjusted by Holm at 5 %). Published numbers, trivial predictors, superseded and"
+           " untrusted rows have none.", "whole", ALL, write=texts.rank),
     Column("ties", "ties", "Rows that share a letter are not told apart by those tests; “a” is the best group.",
            "text", ("page", *DATA)),
-    Column("title", "model", "Name in print, with the options that are not the default; for people also what tells"
-           " it from other rows of that name.", "text", ALL, write=lambda row: row.label, prose=True),
-    Column("superseded", "superseded", "Why the row gave way: it is of an older version than what is trained now, or a"
-           " search that holds all of its search's trials and more chose another. It stands last, is ranked with nobody"
-           " and pooled with nothing.", "text", ("page", *LAB), usual=frozenset({texts.DASH})),
+    Column("title", "model", "Name in print, with the options that are not the default; for people also what"
+           " distinguishes it from other rows of that name.", "text", ALL, write=lambda row: row.label, prose=True),
+    Column("superseded", "superseded", "Why the row is superseded: it has an older version than what is trained now,"
+           " or a search that includes all of its search's trials and more chose another row. It is shown last, and"
+           " neither ranked nor pooled.", "text", ("page", *LAB), usual=frozenset({texts.DASH})),
     Column("median", "median [95 %]", "Median of the test metric over all seeds, a diverged one counted as worst:"
-           " rows are ordered and ranked by it. Beside it the order-statistic interval; 94 % at five seeds, where it"
-           " runs from the best to the worst, 95 % from six on; other levels are printed. Of trivial predictors and"
-           " published numbers their one number. †: a trivial predictor is better.", "number", ALL, unit=METRIC,
+           " rows are ordered and ranked by it. In brackets the order-statistic interval: 94 % at five seeds, from"
+           " the best to the worst, 95 % from six on; other levels are printed. For trivial predictors and published"
+           " numbers, their only number. †: a trivial predictor is better.", "number", ALL, unit=METRIC,
            read=lambda row: row.median if row.kind == "reproduced" else row.mean, write=texts.marked_median, left=True),
     Column("mean", "mean ± std (n)", "Mean and standard deviation (n − 1) of the test metric over the n retrainings"
            " with fresh seeds that ended ok, of all that ended ok or diverged; each scored at its best epoch on"
-           " validation, or at its last where the protocol says so; two digits of the deviation. It describes and"
-           f" claims nothing. Provisional: fewer than {ENOUGH} seeds.", "number", ALL, unit=METRIC,
+           " validation, or at its last if the protocol sets that; two digits of the deviation. It is descriptive"
+           f" only. Provisional: fewer than {ENOUGH} seeds.", "number", ALL, unit=METRIC,
            write=texts.result, left=True, leaves=6),
-    Column("low", "95 % interval", "Student's t-interval of the mean over the retrainings that ended ok: description;"
-           " for programs its lower end.", "number", DATA, PAGE, METRIC, write=texts.interval, left=True),
+    Column("low", "95 % interval", "Student's t-interval of the mean over the retrainings that ended ok, descriptive"
+           " only; for programs its lower end.", "number", DATA, PAGE, METRIC, write=texts.interval, left=True),
     Column("published", "published", "Numbers that papers print for this model here: value, statistic, n and source.",
            "json", ALL, unit=METRIC, write=texts.published, leaves=3, prose=True),
     Column("verdict", "verdict", "Our scores against each published number, for programs that of the first: the word,"
@@ -117,20 +117,20 @@ COLUMNS: tuple[Column, ...] = (
            ("terminal", "page", "dashboard"), left=True,
            read=lambda row: next((number.get("ratio") for number in row.published), None), write=texts.verdicts,
            leaves=7, prose=True),
-    Column("n", "seeds", "How the retrainings ended; for programs, how many ended ok. Diverged ones are worst in the"
-           " median and in ranks and in no mean; failed and missing ones are counted here alone.",
+    Column("n", "seeds", "How the retrainings ended; for programs, how many ended ok. Diverged ones count as worst"
+           " in the median and in ranks, and are left out of means; failed and missing ones are counted only here.",
            "whole", ("terminal", *LAB), PAGE, write=texts.seeds, left=True, leaves=2),
-    Column("share", "diverged [95 %]", "Share of seeds that met a loss or metric that is not finite, in any epoch: what"
-           " is ranked are runs that reach their end, the same for all models. Clopper and Pearson's interval.",
+    Column("share", "diverged [95 %]", "Share of seeds that had an infinite or NaN loss or metric in any epoch: for"
+           " all models, only runs that reach their end are ranked. Clopper and Pearson's interval.",
            "number", ALL, read=lambda row: row.share.value if row.share else None, write=texts.share, left=True,
            usual=frozenset({texts.DASH, texts.NONE}), leaves=4),
     Column("verification", "verified", f"How far the numbers are verified in this store. {MEANING}", "text", ALL,
            usual=frozenset({texts.DASH, HERE}), leaves=5),
-    Column("searched", "searched", "The row is the best of so many search trials by validation: how many were drawn,"
-           " how many of them were trained to their last epoch, where successive halving cuts the others, and how many"
-           " diverged; for programs, how many were drawn.", "whole", ALL,
+    Column("searched", "searched", "Number of search trials of which the row is the best by validation: how many"
+           " were drawn, how many of them were trained to their last epoch, where successive halving stops the"
+           " others, and how many diverged; for programs, how many were drawn.", "whole", ALL,
            write=texts.searched, left=True, leaves=1, prose=True),
-    Column("departures", "protocol", "Where the recipe was printed that the task has for the model, how the training"
+    Column("departures", "protocol", "Where the recipe that the task has for the model was printed, how the training"
            " differs from it, how its paper is known to differ from the task, what makes a published number one of"
            " another protocol, and how the settings were searched; for programs, the second.", "texts",
            ("page", *LAB), write=texts.protocol),
@@ -139,89 +139,90 @@ COLUMNS: tuple[Column, ...] = (
     Column("layers", "layers", "Layers of the model.", "whole", DATA,
            write=lambda row: texts.plain(row.layers or None)),
     Column("parameters", "parameters", "Trainable parameters; of published rows, as printed.", "whole", ("page", *LAB)),
-    Column("valid", "validation", "Median over all seeds of the best validation metric, a diverged one worst: what a"
-           " model's best row is chosen by.", "number", DATA, PAGE, METRIC),
+    Column("valid", "validation", "Median over all seeds of the best validation metric, a diverged one worst: a"
+           " model's best row is chosen by it.", "number", DATA, PAGE, METRIC),
     Column("train_seconds", "time to train", "Time of all retrainings together.", "number", LAB, PAGE, "s",
            write=lambda row: texts.duration(row.train_seconds)),
-    Column("find_seconds", "time to find", "Time of the search behind the row.", "number", LAB, PAGE, "s",
+    Column("find_seconds", "time to find", "Time of the search that chose the row.", "number", LAB, PAGE, "s",
            write=lambda row: texts.duration(row.find_seconds)),
     Column("config", "row", "Identity of the configuration: the row's name in commands.", "text", ("terminal", *DATA),
            write=lambda row: texts.plain(row.config[:texts.DIGITS])),
-    Column("command", "command", "Trains the row once more with a fresh seed and checks its number.", "text",
+    Column("command", "command", "Trains the row once more with a fresh seed and checks its score.", "text",
            DATA, PAGE),
-    Column("key", "key", "Name in links, equal in every edition: the row's name; of other kinds, a hash of what was"
+    Column("key", "key", "Name in links, equal in every edition: the row's name; for other kinds, a hash of what was"
            " printed.", "text"),
     Column("task", "task", "Registry key of the task.", "text"),
     Column("task_title", "task in print", "Name of the task in print.", "text"),
-    Column("variant", "variant", "Form of the task.", "text"),
+    Column("variant", "variant", "Variant of the task.", "text"),
     Column("model", "model key", "Registry key of the model; of a trivial predictor, its name.", "text"),
     Column("family", "family", "Idea behind the model, if known.", "text"),
-    Column("kind", "kind", "“reproduced”: retrained here; “published”: printed, and retrained by nobody here;"
-           " “trivial”: a predictor that no sweep trains.", "text"),
-    Column("mark", "mark", "What tells the row from others of its title on its board: what a reader knows of them, else"
-           " the start of its identity. Empty where no other has its title.", "text"),
+    Column("kind", "kind", "“reproduced”: retrained here; “published”: printed, and not retrained here; “trivial”: a"
+           " predictor that no sweep trains.", "text"),
+    Column("mark", "mark", "What distinguishes the row from others with its title on its board: something known to"
+           " readers, else the start of its identity. Empty if no other has its title.", "text"),
     Column("trivial", "trivial", "Whether it is a trivial predictor.", "flag"),
-    Column("state", "state", "“ok” with a mean; else why there is none: “diverged”, “failed”, “missing”.", "text"),
+    Column("state", "state", "“ok” with a mean; else why it has none: “diverged”, “failed”, “missing”.", "text"),
     Column("metric", "metric", "What is measured on the test split.", "text"),
-    Column("unit", "unit", "Of the metric.", "text"),
+    Column("unit", "unit", "Unit of the metric.", "text"),
     Column("goal", "goal", "Whether the metric should be large, “max”, or small, “min”.", "text"),
     Column("params", "parameters by name", "Learning rate and the model's parameters.", "json"),
     Column("options", "options", "Static choices of the model that are not its default.", "json"),
-    Column("settings", "settings", "All of the configuration, versions and defaults too.", "json"),
+    Column("settings", "settings", "The whole configuration, including versions and defaults.", "json"),
     Column("std", "std", "Standard deviation of the scores, n − 1; of published rows, as printed.", "number",
            unit=METRIC),
     Column("high", "upper end", "Upper end of the mean's 95 % interval.", "number", unit=METRIC),
-    Column("median_best", "median's best", "Better end of the median's interval; none where it is a diverged seed.",
+    Column("median_best", "median's best", "Better end of the median's interval; none if it is a diverged seed.",
            "number", unit=METRIC),
-    Column("median_worst", "median's worst", "Worse end of the median's interval; none where it is a diverged seed.",
+    Column("median_worst", "median's worst", "Worse end of the median's interval; none if it is a diverged seed.",
            "number", unit=METRIC),
     Column("median_level", "median's level", "How often such an interval covers the true median.", "number"),
-    Column("diverged", "diverged", "Retrainings that met a loss or metric that is not finite.", "whole"),
+    Column("diverged", "diverged", "Retrainings that had an infinite or NaN loss or metric.", "whole"),
     Column("share_low", "share's lower end", "Lower end of the 95 % interval of the share diverged.", "number",
            read=lambda row: row.share.low if row.share else None),
     Column("share_high", "share's upper end", "Upper end of the 95 % interval of the share diverged.", "number",
            read=lambda row: row.share.high if row.share else None),
-    Column("recipe", "recipe", "Where the recipe was printed that the task has for the model.", "text"),
+    Column("recipe", "recipe", "Where the recipe that the task has for the model was printed.", "text"),
     Column("known", "known differences", "How the recipe's paper is known to differ from the task.", "texts"),
     Column("loses_to", "loses to", "Best trivial predictor if it is better than the median, or than the published"
            " number.", "text"),
-    Column("margin", "margin", "Ratio of errors within which a published number counts as met.", "number"),
-    Column("floor", "floor", "Least error that counts: half a test item for an accuracy.", "number", unit=METRIC),
+    Column("margin", "margin", "Ratio of errors within which a published number counts as reproduced.", "number"),
+    Column("floor", "floor", "Smallest error that counts: half a test item for an accuracy.", "number", unit=METRIC),
     Column("scores", "scores", "Test metric of each retraining that ended ok.", "json", unit=METRIC),
-    Column("failed", "failed", "Retrainings that an error ended.", "whole"),
-    Column("missing", "missing", "Retrainings that were asked for and have not ended.", "whole"),
+    Column("failed", "failed", "Retrainings that ended by an error.", "whole"),
+    Column("missing", "missing", "Planned retrainings that have not ended.", "whole"),
     Column("search_diverged", "search diverged", "Search trials that diverged.", "whole"),
     Column("search_stopped", "search stopped", "Search trials that successive halving stopped early.", "whole", DATA,
            PAGE, write=retrained(lambda row: texts.plain(row.search_stopped))),
     Column("search_whole", "search trained whole", "Search trials that were trained to their last epoch.", "whole",
            DATA, PAGE, write=retrained(lambda row: texts.plain(row.search_whole))),
-    Column("search_score", "search score", "Best validation metric of the row's setting in the search; none where"
-           " halving stopped it, and a race chose it all the same.", "number", DATA, PAGE, METRIC),
+    Column("search_score", "search score", "Best validation metric of the row's setting in the search; none if"
+           " halving stopped it and a race chose it nevertheless.", "number", DATA, PAGE, METRIC),
     Column("optimism", "optimism", "Validation error of the median retraining over that of the search score: above 1"
-           " where the search was lucky. None where the metric has no perfect score.", "number", DATA, PAGE,
+           " if the search was lucky. None if the metric has no perfect score.", "number", DATA, PAGE,
            write=texts.optimism),
     Column("runner_up", "runner-up", "Row of the runner-up in the race; empty without a race.", "text",
            DATA, PAGE, write=lambda row: texts.plain(row.runner_up[:texts.DIGITS])),
-    Column("better", "P(better)", "Probability that the setting is better than the runner-up: Student's t on the logs"
-           " of validation errors in the race, the deviation pooled over its finalists. None without a race.", "number",
+    Column("better", "P(better)", "Probability that the setting is better than the runner-up: Student's t on the"
+           " logs of validation errors in the race, with the deviation pooled over its finalists. None without a"
+           " race.", "number",
            DATA, PAGE),
-    Column("at_edge", "winner at the edge", "Numbers of the setting within 5 % of an end of the range that was"
-           " searched, on a logarithmic scale where it was drawn so: a wider search might improve on them. “none”"
-           " where all lie inside; nothing where no range is known.", "json", DATA, PAGE, write=texts.at_edge),
+    Column("at_edge", "winner at the edge", "Values of the setting within 5 % of an end of the searched range, on a"
+           " logarithmic scale if it was drawn so: a wider search might improve on them. “none” if all are inside;"
+           " empty if no range is known.", "json", DATA, PAGE, write=texts.at_edge),
     Column("provisional", "provisional", f"Whether fewer than {ENOUGH} retrainings ended, ok or diverged.", "flag"),
     Column("trials", "trials", "Ids of the retrainings.", "json"),
-    Column("untrusted", "untrusted", "Whether it was imported and nothing made here speaks for it.", "flag"),
-    Column("untrusted_runs", "untrusted retrainings", "Ids of the retrainings that were imported and nobody trusts;"
-           " they count in no number of a row that is trusted.", "json"),
-    Column("sweeps", "sweeps", "Sweeps that asked for the retrainings.", "texts"),
-    Column("ways", "search", "How those sweeps searched: sampler and its rounds, successive halving, what the search"
-           " began with. A warm start stands on searches that the number of trials does not count.", "texts", DATA,
+    Column("untrusted", "untrusted", "Whether it was imported and is not confirmed by retrainings made here.", "flag"),
+    Column("untrusted_runs", "untrusted retrainings", "Ids of imported, untrusted retrainings, which are left out of"
+           " all numbers of a trusted row.", "json"),
+    Column("sweeps", "sweeps", "Sweeps with these retrainings.", "texts"),
+    Column("ways", "search", "How those sweeps searched: sampler and its rounds, successive halving, start of the"
+           " search. A warm start uses earlier searches that are not included in the number of trials.", "texts", DATA,
            PAGE),
-    Column("environments", "environments", "Distinct facts on where the retrainings ran.", "json"),
-    Column("joules", "energy", "Mean energy of a retraining, of those of which it is known.", "number", unit="J"),
-    Column("stands_out", "stands out", "Whether it is in the best group, and that holds less than half of the ranked"
-           " rows: what tables set in bold, if no trivial predictor is better.", "flag"),
-    Column("rank_high", "worst rank", "Worst rank, beside the best.", "whole"),
+    Column("environments", "environments", "Distinct descriptions of the machines of the retrainings.", "json"),
+    Column("joules", "energy", "Mean energy of a retraining, over those with a measurement.", "number", unit="J"),
+    Column("stands_out", "stands out", "Whether it is in the best group, and that has less than half of the ranked"
+           " rows: bold in tables, if no trivial predictor is better.", "flag"),
+    Column("rank_high", "worst rank", "Worst rank that those tests allow.", "whole"),
 )  # fmt: skip
 """In display order."""
 OF_CHOICE = (

@@ -1,9 +1,9 @@
-// What an edition holds, and the cells of its tables that are more than the text the edition says.
+// The edition's data, and the table cells that are more than a text of the edition.
 const EDITION = JSON.parse(document.getElementById("data").textContent);
 const STEP = 100;
-/** Kinds of rows in words; “reproduced” is a verdict to a reader. */
+/** Kinds of rows in words. A reader would take “reproduced” for a verdict, so it is “retrained”. */
 const KINDS = { reproduced: "retrained", published: "published", trivial: "trivial" };
-/** Each word of a state or a verdict with a sign of its own: colour alone tells nothing apart. */
+/** Each state and verdict with its own sign, because colour alone must not distinguish them. */
 const WORDS = {
   diverged: "✕ diverged", failed: "! failed", missing: "… missing", "not run": "· not run", reproduced: "= reproduced",
   consistent: "≈ consistent", better: "▲ better", worse: "▼ worse", undecided: "? undecided", "other protocol": "≠ other protocol",
@@ -13,7 +13,7 @@ const families = [...new Set(EDITION.rows.map((row) => row.family).filter(Boolea
 const titles = new Map(EDITION.rows.filter((row) => row.family).map((row) => [row.model, row]));
 const $ = (id) => document.getElementById(id);
 
-/** Return a new element; children are nodes or text, so no data is ever read as HTML. */
+/** Return a new element. Children are nodes or text, so data are never parsed as HTML. */
 function make(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -42,7 +42,7 @@ function stateWord(word) {
   return make("span", { class: word.replace(" ", "") }, WORDS[word] || word);
 }
 
-/** Return the verdict on a published number; class and sign tell the words apart, the text says the rest. */
+/** Return the verdict on a published number, with its class and sign, and a text on the evidence. */
 function verdictWord(number) {
   const kind = number.verdict === "reproduced" ? "reproduced-word" : number.verdict.replace(" ", "");
   return make("div", { title: number.why || null }, make("span", { class: kind }, WORDS[number.verdict] || number.verdict),
@@ -60,7 +60,7 @@ function result(row) {
     : "");
 }
 
-/** Return a button that copies a text, or what a function gives when it is pressed. */
+/** Return a button that copies a text, or the result of a function called when it is pressed. */
 function copyButton(text, what = "") {
   const act = async (event) => {
     const button = event.currentTarget;
@@ -86,7 +86,7 @@ function commandOf(row) {
 
 const methodsLink = () => make("a", { href: link({ view: "methods", row: "" }) }, "See Methods.");
 
-/** Return the box that selects a row. */
+/** Return the checkbox that selects a row. */
 function selectBox(row) {
   const name = row.key.slice(0, SHORT);
   const act = (event) => set({ page: state.page, only: "", sel: [...list(state.sel).filter((one) => one !== name),
@@ -103,7 +103,7 @@ function title(row) {
     make("a", { href: link({ row: row.key }), class: "name", title: row.texts.title }, row.texts.title)), make("span", { class: "small" }, [detail, isBaseline(row) && "baseline"].filter(Boolean).join("; "))];
 }
 
-/** Return how the training differs from the paper's: how much of it, and all of it once it is opened. */
+/** Return the differences from the paper's training: their number, and a list that can be opened. */
 function protocolOf(row) {
   const found = row.departures.length + row.known.length;
   if (row.kind !== "reproduced") return "—";
@@ -113,7 +113,7 @@ function protocolOf(row) {
 
 const leading = (row) => row.published[0] || {};
 
-/** How cells are built whose text is not all; by: what to sort by, null: nothing. Any other column shows its text. */
+/** Columns whose cells are more than text. by: the sort key, null if not sortable. Other columns show their text. */
 const RICH = {
   place: { by: (r) => boardOf(r).title,
     cell: (r) => make("a", { href: link({ view: boardOf(r).name, row: "" }) }, boardOf(r).title) },
@@ -126,7 +126,7 @@ const RICH = {
   departures: { by: (r) => (r.kind === "reproduced" ? r.departures.length + r.known.length : null), cell: protocolOf },
   command: { by: null, cell: (r) => (r.command ? copyButton(r.command) : "—") },
 };
-/** Texts of cells in a file, where the edition's own text is not what stands there. */
+/** The text of a cell in an exported file, which for some columns is not the edition's text. */
 const exported = (row, name) => ({ place: boardOf(row).name, command: row.command || "—" })[name] ?? row.texts[name];
 const plain = ({ key }) => ({ by: (r) => (r.texts[key] === "—" ? null : r[key]), cell: (r) => r.texts[key] });
 const COLUMNS = new Map(EDITION.columns.map((column) => [column.key, { ...plain(column), ...column, ...RICH[column.key] }]));

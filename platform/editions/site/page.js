@@ -21,7 +21,7 @@ function drawControls() {
   for (const box of $("columns").querySelectorAll("input")) box.checked = columns().includes(box.value);
 }
 
-/** Fill the choices of what the rows in view have: words of verdicts, rows to be alike to. */
+/** Fill the filters whose choices depend on the rows in view: verdicts, and rows of equal size or search. */
 function drawChoices(front) {
   const rows = EDITION.rows.filter((row) => row.kind === "reproduced" && (place() < 0 || row.board === place()));
   const words = [...new Set(rows.flatMap((row) => row.published.map(({ verdict }) => verdict)))].sort();
@@ -67,7 +67,7 @@ function draw() {
   shownRow = row ? row.key : page;
 }
 
-/** Say above the table what it is, which model is best there and how sure that is; below it stand a board's figures. */
+/** Draw the heading with the best model and how certain that is, above the table, and a board's figures below it. */
 function drawHeading(board, page) {
   const unknown = state.row && !byKey.has(state.row) ? `There is no row ${state.row} in this edition.`
     : state.view && !board && !page && state.view !== "all rows" ? `There is no board “${state.view}” in this edition.` : "";
@@ -149,9 +149,9 @@ function buildChanges() {
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 let kept = null;
-try { kept = localStorage.getItem("longwave-theme"); } catch { /* a browser may forbid it for files */ }
+try { kept = localStorage.getItem("longwave-theme"); } catch { /* some browsers forbid it for local files */ }
 
-/** Show the theme of the link, else the one that was chosen here, else that of the system. */
+/** Show the theme of the link, else the one chosen here before, else that of the system. */
 function applyTheme() {
   const root = document.documentElement;
   root.dataset.theme = ["light", "dark"].includes(state.theme) ? state.theme : kept || (dark.matches ? "dark" : "light");

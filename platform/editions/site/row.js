@@ -1,4 +1,4 @@
-// One row: its numbers, its seeds, its curve, how it was trained and where.
+// One row: its scores, seeds and curves, and how and where it was trained.
 const facts = (pairs) => make("dl", {}, pairs.map(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
 const cells = (values) => make("tr", {}, values.map((value) => make("td", {}, value)));
 const small = (head, rows) => make("div", { class: "scroll" }, make("table", {}, make("thead", {}, make("tr", {},
@@ -9,7 +9,7 @@ const FIRST = ["rank_low", "ties", "median", "share", "mean", "low", "n", "param
 const CHOSEN = ["ways", "search_stopped", "search_whole", "search_score", "optimism", "runner_up", "better", "at_edge"];
 const items = (texts) => (texts.length ? make("ul", {}, texts.map((text) => make("li", {}, text))) : "");
 
-/** Return a published number, and how the row stands to it. */
+/** Return a published number and its comparison with the row. */
 function drawNumber(number) {
   const told = [["verdict", number.verdict && verdictWord(number)], ["why", number.why], ["another protocol", items(number.departures)],
     ["sources", items(number.sources)], ["note", number.note]];
@@ -24,7 +24,7 @@ function drawSeeds(row) {
   s.epochs ?? "—", s.time, make("code", {}, s.trial)])));
 }
 
-/** Return the figures in which a row stands: its own learning curves, and the medians of its board. */
+/** Return the figures of a row: its learning curves, and the medians of its board. */
 function drawOwnFigures(row) {
   const found = boardOf(row).figures.map((figure) => (figure.views[row.key] ? drawFigure(figure, figure.views[row.key])
     : figure.file.endsWith("-medians.svg") ? drawFigure(figure) : ""));

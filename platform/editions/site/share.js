@@ -1,7 +1,7 @@
-// What takes a view along: its link, how it is cited, and the table on screen as text.
+// Export of a view: its link, its citation, and the table on screen as text.
 let onScreen = { head: [], rows: [], caption: "" };
 
-/** Return the lines on screen as texts, and as values for programs. */
+/** Return the lines on screen, as texts and as values for programs. */
 function screenTable() {
   const { names, rows } = onScreen;
   return { keys: names, head: names.map((name) => COLUMNS.get(name).heading),

@@ -1,4 +1,4 @@
-// What is chosen: the view, and the filters, which hide rows and change no number. All of it is in the URL.
+// The state: the view, and the filters, which hide rows but change no number. All of it is in the URL.
 const FRESH = { view: "", q: "", sort: "", models: "", kinds: "", prov: "1", seeds: "0", proto: "", verdict: "", size: "",
   budget: "", cols: "", page: "0", row: "", open: "", sel: "", only: "", theme: "" };
 const FILTERS = ["seeds", "prov", "proto", "verdict", "size", "budget", "kinds"];
@@ -14,7 +14,7 @@ function read() {
   state = { ...FRESH, ...Object.fromEntries([...new URLSearchParams(location.hash.slice(1))].filter(([k]) => k in FRESH)) };
 }
 
-/** Change the state; a filter takes the place of the last entry in the history, a page is a new one. */
+/** Change the state. A filter replaces the last history entry, and a page adds a new one. */
 function set(change) {
   const target = link("page" in change ? change : { ...change, page: "0" });
   history.replaceState(null, "", target === "#" ? location.pathname + location.search : target);
@@ -24,8 +24,8 @@ function set(change) {
 const list = (text) => text.split(" ").filter(Boolean);
 const place = () => EDITION.boards.findIndex((board) => board.name === state.view);
 
-/** Return the columns in sight: those asked for, else the usual ones that some row of the view has a text for; why rows
- * are superseded stands only where they are shown. */
+/** Return the visible columns: the chosen ones, else the standard ones in which some row of the view has an entry.
+ * The reason why rows are superseded is shown only with such rows. */
 function columns() {
   if (state.cols) return list(state.cols);
   const rows = EDITION.rows.filter((row) => place() < 0 || row.board === place());
@@ -39,10 +39,10 @@ const holds = (text) => list(state.q.toLowerCase()).every((word) => text.toLower
 const SHORT = 12;
 const isChosen = (row) => list(state.sel).includes(row.key.slice(0, SHORT));
 
-/** Return the fewest seeds that a row in sight has; leaving out provisional rows says that, too. */
+/** Return the smallest number of seeds that the filters allow, one of which hides provisional rows. */
 const leastSeeds = () => Math.max(Number(state.seeds) || 0, state.prov === "1" ? 0 : EDITION.enough);
 
-/** Return whether a row has as much of something as the row that the state names; without a name all have. */
+/** Return whether a row has about the same quantity as the row named in the state; true if none is named. */
 function alike(row, name, value) {
   const other = state[name] && EDITION.rows.find((one) => one.key.startsWith(state[name]));
   if (!other) return true;
@@ -52,7 +52,7 @@ function alike(row, name, value) {
 
 const differs = (row) => row.departures.length + row.known.length > 0;
 
-/** Return whether the filters leave a row in sight; what was not trained here has no seeds, recipe, size or search. */
+/** Return whether a row passes the filters. Rows not trained here have no seeds, recipe, size or search. */
 function inSight(row) {
   const kinds = list(state.kinds);
   const own = row.kind !== "reproduced" || (row.asked >= leastSeeds()

@@ -31,7 +31,7 @@ function heading(name, goal) {
   return make("th", { scope: "col", "aria-sort": sort, "data-column": name, class: align === "right" ? "number" : null }, inside);
 }
 
-/** The groups below the rows that are ranked: their rows show once they are opened, looked for or asked for. */
+/** The groups below the ranked rows, folded until they are opened, searched or selected by a filter. */
 const GROUPS = {
   published: ["Published numbers that nobody retrained here", (row) => row.kind === "published"],
   trivial: ["Trivial predictors", (row) => row.kind === "trivial"],
@@ -50,7 +50,7 @@ function rowLine(row, names) {
 
 const across = (kind, width, ...content) => make("tr", { class: kind }, make("td", { colspan: width }, ...content));
 
-/** Return a line that folds and unfolds what stands below it, or beside. */
+/** Return a line that folds and unfolds a group of rows or columns. */
 function foldLine(name, text, open, width) {
   const next = open ? list(state.open).filter((one) => one !== name) : [...list(state.open), name];
   const act = () => { set({ page: state.page, open: next.join(" ") }); document.querySelector(`[data-group=${name}]`)?.focus(); };
@@ -60,14 +60,14 @@ function foldLine(name, text, open, width) {
 
 const groupLine = (name, rows, width) => foldLine(name, `${GROUPS[name][0]} (${rows.length})`, isOpen(name), width);
 
-/** Return the line that says what the best trivial predictor reaches: what stands below it is worse. */
+/** Return the line with the score of the best trivial predictor; rows below it are worse. */
 function trivialLine(all, width, before) {
   const best = all.find((row) => row.kind === "trivial");
   return best ? across("limit", width, `${before ? "Below: worse than" : "All above are better than"} the best trivial predictor, `,
     make("a", { href: link({ row: best.key }) }, best.title), `, ${best.texts.mean.replace(" (trivial)", "")}`) : null;
 }
 
-/** Return the lines of own rows, with the line of the best trivial predictor where they stand in the board's order. */
+/** Return the lines of retrained rows and, if they are in the board's order, that of the best trivial predictor. */
 function ownLines(rows, all, names, last) {
   const lines = rows.map((row) => rowLine(row, names));
   const ranked = rows.filter((row) => row.rank_low !== null);
@@ -78,7 +78,7 @@ function ownLines(rows, all, names, last) {
   return lines.filter(Boolean);
 }
 
-/** Return baselines that filters hide, or that stand on another page. */
+/** Return the baselines that are hidden by filters or are on another page. */
 function hiddenBaselines(all, shown) {
   const there = new Set(shown.map((row) => row.board + row.model));
   return all.filter((row) => isBaseline(row) && !there.has(row.board + row.model));
@@ -108,7 +108,7 @@ function drawRows(all, board) {
   $("table").setAttribute("class", state.cols ? "all" : "usual");
 }
 
-/** Say how many rows are selected, and what can be done with them. */
+/** Draw the number of selected rows and the actions on them. */
 function drawSelected() {
   const chosen = EDITION.rows.filter(isChosen);
   const names = chosen.map((row) => row.key.slice(0, SHORT));
@@ -120,7 +120,7 @@ function drawSelected() {
     ...(chosen.length === 2 ? [" Compared by: ", make("code", {}, command), copyButton(command)] : []));
 }
 
-/** Return a figure of a board, or one view of it. Its file is read when it comes into sight. */
+/** Return a figure of a board, or one view of it. Its file is loaded when it becomes visible. */
 function drawFigure(figure, view = "") {
   const size = view ? { width: 480, height: 260 } : { width: figure.width, height: figure.height };
   return make("figure", {}, make("figcaption", {}, make("strong", {}, figure.title), ". ", figure.note, " ",
@@ -128,7 +128,7 @@ function drawFigure(figure, view = "") {
     loading: "lazy", decoding: "async", ...size }));
 }
 
-/** Say that filters hide what numbers were computed among, and the command that computes them among what is left. */
+/** Return a note that filters hide rows among which ranks were computed, and the command that ranks the others. */
 function unranked(said, before, left, where = "", seeds = 0) {
   const [all, models] = [before, left].map((some) => [...new Set(some.map(({ model }) => model))].sort());
   const options = [models.length < all.length && `--models ${models.join(",")}`, seeds && `--min-seeds ${seeds}`].filter(Boolean);
@@ -155,7 +155,7 @@ function drawOverview() {
   $("caption").replaceChildren([EDITION.printed, EDITION.overall].filter(Boolean).join(" "), " ", methodsLink());
 }
 
-/** Return the lines of boards that share models. Saturated ones are folded into a sentence, unless there are no others. */
+/** Return the lines of boards that share models. Saturated ones are folded unless all are saturated. */
 function overviewPart({ boards, shown, saturated, found }) {
   const open = !shown || state.open === "all" || list(state.open).includes("saturated");
   const width = open ? boards.length : shown;
@@ -163,7 +163,7 @@ function overviewPart({ boards, shown, saturated, found }) {
   return [overviewHead(boards.slice(0, width)), ...found.map((line) => overviewLine(line, width)), ...fold];
 }
 
-/** Return the heads of boards that share models; those that share none with them have heads of their own below. */
+/** Return the heading of boards that share models; boards with other models have their own headings below. */
 function overviewHead(boards) {
   return make("tr", {}, ["Model", "Score", "Mean rank", ...boards.map(boardLink)].map((text) => make("th", { scope: "col" }, text)));
 }

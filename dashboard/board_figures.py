@@ -114,7 +114,8 @@ def draw_pairwise(rows: Sequence[Row], names: Sequence[str]) -> Figure | None:
 
 
 def draw_lengths(url: str, rows: Sequence[Row], task_rows: Sequence[Row], log: bool) -> Figure | None:
-    """Return scores by the length or lag at which each retraining measured them, else by that of the variants."""
+    """Return the scores by the lengths or lags at which each retraining measured them, else by those of the
+    variants."""
     trials = cached_reads.read_trials(url, tuple(trial for row in rows for trial in row.trials))
     return against_lag(rows, trials) or against_length([in_errors(row) for row in task_rows] if log else task_rows, log)
 

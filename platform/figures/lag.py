@@ -1,4 +1,4 @@
-"""Scores against length or lag: a line a model through the medians of its retrainings."""
+"""Scores against length or lag: one line per model, through the medians of its retrainings."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class LagScore:
     """The score of a row at one length or lag.
 
     Attributes:
-        row: Of the model.
-        axis, x: What the length or lag is, ``"steps ahead"``, and how long.
-        median: Over the retrainings that ended.
-        n: How many those are.
+        row: Row of the model.
+        axis, x: Name of the axis, such as ``"steps ahead"``, and the length or lag.
+        median: Median over the retrainings that ended.
+        n: Number of these retrainings.
     """
 
     row: Row
@@ -39,10 +39,10 @@ class LagScore:
 
 
 def scores_by_lag(rows: Sequence[Row], trials: Sequence[Trial]) -> list[LagScore]:
-    """Return the medians of each model at each length or lag that its task measures; none if it measures none.
+    """Return the medians of each model at each length or lag measured by its task; empty if it measures none.
 
     Args:
-        rows: Rows of one board; of a model with several, the first that counts is taken.
+        rows: Rows of one board; of a model with several current rows, the first is used.
         trials: Their retrainings. One that diverged has no measurements and is left out.
     """
     ended = {trial.config.id: trial for trial in trials if trial.status == "ok"}
@@ -51,12 +51,14 @@ def scores_by_lag(rows: Sequence[Row], trials: Sequence[Trial]) -> list[LagScore
         values = defaultdict[tuple[str, float], list[float]](list)
         for measure in (measure for k in row.trials if k in ended for measure in _along_axis(ended[k])):
             values[measure.x_name, measure.x].append(measure.value)
-        scores += [LagScore(row, *lag, median(some), len(some)) for lag, some in sorted(values.items())]
+        scores += [
+            LagScore(row, *lag, median(lag_values), len(lag_values)) for lag, lag_values in sorted(values.items())
+        ]
     return scores
 
 
 def against_lag(rows: Sequence[Row], trials: Sequence[Trial]) -> Figure | None:
-    """Return one line a model through ``scores_by_lag``; None if there are none."""
+    """Return a figure with one line per model through ``scores_by_lag``; None if there are none."""
     scores = scores_by_lag(rows, trials)
     if not scores:
         return None
@@ -69,17 +71,20 @@ def against_lag(rows: Sequence[Row], trials: Sequence[Trial]) -> Figure | None:
     ticks = alt.Axis(title=axis, values=sorted({score.x for score in scores}), format="~g", labelOverlap=True)
     x = alt.X("x:Q", scale=alt.Scale(type="log", nice=False, padding=10), axis=ticks)
     y = alt.Y("value:Q", **number_axis(metric, [score.median for score in scores], rows[0].goal == "min"))
-    tints = {score.row.model_title: family_colour(score.row.family) for score in reversed(scores)}
+    colour_by_model = {score.row.model_title: family_colour(score.row.family) for score in reversed(scores)}
     base = alt.Chart(as_data(marks))
     chart = alt.layer(
-        base.mark_line(strokeWidth=1.75).encode(x=x, y=y, **line_styles("model:N", tints)),
+        base.mark_line(strokeWidth=1.75).encode(x=x, y=y, **line_styles("model:N", colour_by_model)),
         base.mark_point(size=40).encode(
             x=x, y=y, stroke=alt.Stroke("tint:N", scale=None), tooltip=alt.Tooltip("tip:N", title=" ")),
     )  # fmt: skip
-    return frame_chart(chart, f"T{metric[1:]} against {axis}, a line a model", HEIGHT + legend_height(len(tints)))
+    return frame_chart(
+        chart, f"T{metric[1:]} against {axis}, a line a model", HEIGHT + legend_height(len(colour_by_model))
+    )
 
 
 def _along_axis(trial: Trial) -> list[Measure]:
-    """Return what a retraining measured at several lengths or lags: of several quantities, the first."""
+    """Return the measurements of a retraining at several lengths or lags, of the first quantity if there are
+    several."""
     measures = [measure for measure in (trial.run.measures if trial.run else ()) if measure.x_name]
     return [measure for measure in measures if measure.key == measures[0].key]

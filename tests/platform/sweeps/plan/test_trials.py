@@ -321,7 +321,7 @@ BAD = {
     ),
     "learning in one round": ({"sampler": "GPSampler"}, r"rounds: GPSampler learns from earlier rounds"),
     "an unknown pruner": ({"pruner": "Median"}, r"pruner: No pruner 'Median'. Did you mean MedianPruner"),
-    "a pruner that halves": ({"pruner": "HyperbandPruner"}, r"pruner: HyperbandPruner is successive halving: give"),
+    "a pruner that halves": ({"pruner": "HyperbandPruner"}, r"pruner: HyperbandPruner is successive halving: use"),
     "two ways to stop": ({"pruner": "MedianPruner", "halving": {}}, r"pruner: the file also has successive halving"),
     "arguments of no pruner": ({"pruner_arguments": {"n_warmup_steps": 2}}, r"pruner_arguments: has no effect"),
     "infinite clipping": ({"clip": math.inf}, r"clip: Input should be a finite number"),

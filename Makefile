@@ -1,29 +1,29 @@
 # make demo        install, run the demo sweep, print its leaderboard
-# make test        install, run every test that takes no more than a second of processor: minutes on two cores
+# make test        install, run every test that takes at most one CPU second: minutes on two cores
 # make test-all    every test
-# make test-changed  those of what changed since the last tag, nearest to the change first; not the slow ones
-#                  PYTEST_ADDOPTS="--processor-times 30" lists, for each of the three, which 30 take most
-# make honesty     how often ranks, intervals and verdicts are wrong, claimed and simulated: 20 minutes
-# make mutants     breaks lines, one at a time; fails where no test notices: most of an hour; it goes on where it stopped
-# make chaos       sweeps whose drivers, workers, nodes, checkpoints, database and disks fail: hours; it goes on
-# make edition     trains what is missing of an edition at low priority, then publishes it; hours. EDITION=2: of the second
-# make drawn       trains eight rows of the edition, drawn at random, once more
-# make gpu         is everything right on this GPU, and how fast? infra/benchmarks/<gpu>.json
-# make submission  checks the one in FOLDER, code, results and replays, and says what it changes on the board
-# make docs        the documentation site, build/docs/index.html; what it says of commands, keys, models and tasks is from the code
+# make test-changed  tests of what changed since the last tag, nearest to the change first; not the slow ones
+#                  PYTEST_ADDOPTS="--processor-times 30" lists, for each of the three, the 30 slowest tests
+# make honesty     error rates of ranks, intervals and verdicts, claimed and simulated: 20 minutes
+# make mutants     breaks lines, one at a time; fails if no test notices: most of an hour; continues where it stopped
+# make chaos       sweeps whose drivers, workers, nodes, checkpoints, database and disks fail: hours; continues too
+# make edition     trains the missing trials of an edition at low priority, then publishes it; hours. EDITION=2: edition 2
+# make drawn       trains eight rows of the edition, drawn at random, again
+# make gpu         checks correctness and speed on this GPU, and writes infra/benchmarks/<gpu>.json
+# make submission  checks the submission in FOLDER: code, results, replays; and lists its changes of the board
+# make docs        the documentation site, build/docs/index.html; its reference is generated from the code
 # make check       formatting, lint, types, security, licences
-# make lengths     functions that have many arguments, statements or branches: advice alone
-# make audit       known vulnerabilities of the locked packages; asks an outside service
-# make shots     every page of the Lab, light and dark, on a desktop and a phone: pictures in SHOTS, of the store in STORE
-# make screens     what commands print at 80, 120 and 200 columns, as texts to be read: tests/platform/cli/screens
-# make freeze      record the ids and results of what is new, and the layers' signatures; refuses what changed without
-#                  a version
-# make lock        resolve the dependencies anew
+# make lengths     lists functions with many arguments, statements or branches, as advice
+# make audit       known vulnerabilities of the locked packages, from an online service
+# make shots       screenshots of every page of the Lab, light and dark, desktop and phone, of STORE in SHOTS
+# make screens     output of commands at 80, 120 and 200 columns, to be reviewed: tests/platform/cli/screens
+# make freeze      records ids and results of new models and tasks, and the layers' signatures; refuses changes without
+#                  a new version
+# make lock        resolves the dependencies again
 PY ?= python3
 VENV ?= .venv
 UV := .tools/bin/uv
 BIN := $(VENV)/bin
-# Programs of ours, which share a few files with the tests.
+# Our programs, which share a few files with the tests.
 TOOL := PYTHONPATH=tests/support:infra/benchmarks $(BIN)/python infra/tools
 
 .PHONY: install demo test test-all test-changed honesty mutants chaos edition drawn submission gpu docs check lengths audit shots screens freeze lock
@@ -44,7 +44,7 @@ install: $(VENV)/.stamp
 demo: install
 	$(BIN)/longwave demo
 
-# Tests whose assertions pytest has rewritten once are kept, also where the environment forbids it: seconds a process.
+# Keep the files with assertions rewritten by pytest, even if the environment forbids bytecode: saves seconds.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 2
 
 test: install
@@ -53,7 +53,7 @@ test: install
 test-all: install
 	$(PYTEST) --dist worksteal
 
-# TIER="integration and not slow" runs these alone; STOP_AFTER=N lists what has not run after so many seconds.
+# TIER="integration and not slow" runs only these; STOP_AFTER=N stops after N seconds and lists unfinished tests.
 test-changed: install
 	$(PYTEST) --dist loadfile --no-loadscope-reorder --changed -m "$(or $(TIER),not slow)" $(STOP_AFTER:%=--stop-after %)
 
@@ -63,16 +63,16 @@ honesty: install
 gpu: install
 	$(TOOL)/gpu.py
 
-# WORDS="platform/boards tasks" runs these folders alone; --survivors those that survived once more, --anew all.
+# WORDS="platform/boards tasks" runs only these folders; --survivors those that survived again, --anew all again.
 mutants: install
 	nice -n 19 env $(TOOL)/mutants.py $(WORDS)
 
 chaos: install
 	$(TOOL)/chaos.py $(WORDS)
 
-# What is made on the way lies in .edition-1 and infra/board/unfinished-1. WORDS="b1 b2" runs these alone, WORDS=--publish
-# none; WORDS=--pause ends it in order from another terminal, and the same command goes on; WORDS=--keep writes what is
-# done so far; WORDS=--widen writes second searches of those whose winners sit at the edge of a range.
+# Intermediate results are in .edition-1 and infra/board/unfinished-1. WORDS="b1 b2" runs only these, WORDS=--publish
+# none; WORDS=--pause stops it cleanly from another terminal, and the same command continues; WORDS=--keep saves the
+# finished part; WORDS=--widen writes second searches for those whose winners are at the edge of a range.
 edition: install
 	nice -n 19 env $(TOOL)/build_edition.py $(EDITION:%=--edition %) $(WORDS)
 
@@ -93,7 +93,7 @@ check: install
 	$(BIN)/bandit -q -c pyproject.toml -r platform models tasks dashboard infra/package infra/benchmarks
 	$(TOOL)/licences.py
 
-# Advice, no rule: functions of many arguments, statements or branches.
+# Advice, not a rule: functions with many arguments, statements or branches.
 lengths: install
 	$(BIN)/ruff check --exit-zero --output-format concise --select PLR0913,PLR0915,C901 .
 

@@ -56,12 +56,12 @@ class ALRNN(Recurrence[ALRNNWeights]):
         p, d = self.input_size, self.hidden_size
         return {"A": (d,), "W": (d, d), "h": (d,), "C": (d, p)}
 
-    def weights(self, given: Mapping[str, Tensor]) -> ALRNNWeights:
+    def weights(self, tensors: Mapping[str, Tensor]) -> ALRNNWeights:
         """Return the weights, and which units are rectified."""
         d = self.hidden_size
-        rectified = torch.zeros_like(given["h"][:1])
+        rectified = torch.zeros_like(tensors["h"][:1])
         rectified[..., max(d - self.rectified, 0) :] = 1.0
-        return super().weights({**given, "rectified": rectified})
+        return super().weights({**tensors, "rectified": rectified})
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
         """Fill ``weight`` as the code does."""

@@ -44,11 +44,11 @@ class Antisymmetric(Recurrence[W], Generic[W]):
         std = 2**0.5 * hyper["sigma"] / self.hidden_size
         draw_small(name == "M", weight, std, self.input_size, generator)
 
-    def weights(self, given: Mapping[str, Tensor]) -> W:
+    def weights(self, tensors: Mapping[str, Tensor]) -> W:
         """Return the weights, A among them."""
-        d, M = self.hidden_size, given["M"]
-        A = skew(M, d) - given["gamma"] * torch.eye(d, dtype=M.dtype, device=M.device)
-        return super().weights({**given, "A": A})
+        d, M = self.hidden_size, tensors["M"]
+        A = skew(M, d) - tensors["gamma"] * torch.eye(d, dtype=M.dtype, device=M.device)
+        return super().weights({**tensors, "A": A})
 
 
 class AntisymmetricRNN(Antisymmetric[AntisymmetricWeights]):

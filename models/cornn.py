@@ -90,13 +90,13 @@ class CoRNN(Recurrence[CoRNNWeights]):
         bound = (self.input_size + 2 * self.hidden_size) ** -0.5
         nn.init.uniform_(weight, -bound, bound, generator=generator)
 
-    def weights(self, given: Mapping[str, Tensor]) -> CoRNNWeights:
+    def weights(self, tensors: Mapping[str, Tensor]) -> CoRNNWeights:
         """Return the weights, with the learned Δt, γ, ε if they are trained."""
         if not self.trainable:
-            return super().weights(given)
-        dt = sigmoid(torch.logit(given["dt"]) + given["dt_shift"])
-        gamma, epsilon = (relu(given[name] + given[f"{name}_shift"]) for name in ("gamma", "epsilon"))
-        return super().weights({**given, "dt": dt, "gamma": gamma, "epsilon": epsilon})
+            return super().weights(tensors)
+        dt = sigmoid(torch.logit(tensors["dt"]) + tensors["dt_shift"])
+        gamma, epsilon = (relu(tensors[name] + tensors[f"{name}_shift"]) for name in ("gamma", "epsilon"))
+        return super().weights({**tensors, "dt": dt, "gamma": gamma, "epsilon": epsilon})
 
     def drive(self, x: Tensor, w: CoRNNWeights) -> tuple[Tensor, ...]:
         """Return V x + b."""

@@ -61,9 +61,9 @@ class ExpRNN(Recurrence[ExpWeights]):
             full[range(0, d - 1, 2), range(1, d, 2)] = angles
             weight.copy_(full[tuple(torch.triu_indices(d, d, 1))])
 
-    def weights(self, given: Mapping[str, Tensor]) -> ExpWeights:
+    def weights(self, tensors: Mapping[str, Tensor]) -> ExpWeights:
         """Return the weights, exp(A) among them."""
-        return super().weights({**given, "B": torch.matrix_exp(skew(given["M"], self.hidden_size))})
+        return super().weights({**tensors, "B": torch.matrix_exp(skew(tensors["M"], self.hidden_size))})
 
     def drive(self, x: Tensor, w: ExpWeights) -> tuple[Tensor, ...]:
         """Return V x."""

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, tanh
 
 from longwave.models.base.algebra import affine
-from longwave.models.base.couplings import COUPLINGS, Conv, conv_numbers, fired
+from longwave.models.base.couplings import COUPLINGS, Conv, activated, count_conv
 from longwave.models.base.geometric import Links, lacks
 from longwave.models.base.graph import EncodedLayer, depths
 from longwave.models.base.layer import Generators
@@ -62,8 +62,7 @@ class G2(EncodedLayer[GatingWeights]):
     Convolutions start as PyG's, the encoder as torch.nn.Linear.
 
     0 ≤ τ ≤ 1, so each channel of X[n] lies between those of X[0] and of σ(F). Trainable parameters: d p + d and those
-    of
-    one convolution: GCN d² + d, GraphSAGE 2 d² + d, attention 4 (d² + 3 d); twice with ``second``; L times without
+    of one convolution: GCN d² + d, GraphSAGE 2 d² + d, attention 4 (d² + 3 d); twice with ``second``; L times without
     ``shared``.
 
     Args:
@@ -102,8 +101,8 @@ class G2(EncodedLayer[GatingWeights]):
         x = affine(w.We, x, w.be).relu()
         yield x
         for k in range(self.layers):
-            proposed = fired(self.coupling, w.conv(self.coupling, x, links, k))
-            u = proposed if w.gate is None else fired(self.coupling, w.gate(self.coupling, x, links, k))
+            proposed = activated(self.coupling, w.conv(self.coupling, x, links, k))
+            u = proposed if w.gate is None else activated(self.coupling, w.gate(self.coupling, x, links, k))
             x = torch.lerp(x, proposed, self.rates(u, links, w))
             yield x
 
@@ -128,15 +127,15 @@ def _power(x: Tensor, p: Tensor) -> Tensor:
 
     By exp and log, which together cost a third of torch.pow of two tensors and its derivative.
     """
-    there = x > 0
-    return (p * torch.where(there, x, 1.0).log()).exp() * there
+    positive = x > 0
+    return (p * torch.where(positive, x, 1.0).log()).exp() * positive
 
 
 def _count(
     p: int, d: int, q: int, layers: int = 2, coupling: str = "gcn", second: bool = False, shared: bool = True, **_: str
 ) -> int:
     convs = (2 if second else 1) * (1 if shared else layers)
-    return d * p + d + convs * conv_numbers(coupling, d, d) + (d + 1) * q
+    return d * p + d + convs * count_conv(coupling, d, d) + (d + 1) * q
 
 
 MODEL = ModelSpec(

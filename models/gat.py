@@ -1,4 +1,4 @@
-"""GAT: graph attention, layer after layer."""
+"""GAT: stacked layers of graph attention."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GCN: graph convolutions, one after another."""
+"""GCN: stacked graph convolutions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from torch import Generator, Tensor
 
-from longwave.models.base.couplings import Conv, conv_numbers, conv_shapes, draw_conv, fired
+from longwave.models.base.couplings import Conv, activated, conv_shapes, count_conv, draw_conv
 from longwave.models.base.geometric import Links, lacks
 from longwave.models.base.graph import DROPOUT, GraphLayer
 from longwave.models.base.layer import Generators
@@ -21,11 +21,11 @@ class PlainWeights:
     """The convolution from p to d channels, and L − 1 from d to d."""
 
     first: Conv
-    rest: Conv | None
+    others: Conv | None
 
 
 class PlainConvolutions(GraphLayer[PlainWeights]):
-    """Convolutions one after another, X[n] = σ(F[n](X[n-1])) with X[0] the features. Subclasses set ``KIND``.
+    """Stacked convolutions, X[n] = σ(F[n](X[n-1])) with X[0] the features. Subclasses set ``KIND``.
 
     The read-out sees X[L]; dropout acts on the X between layers.
     """
@@ -37,32 +37,32 @@ class PlainConvolutions(GraphLayer[PlainWeights]):
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the first convolution's weights, ``first_...``, and those of all others stacked, ``rest_...``."""
         p, d, more = self.input_size, self.hidden_size, self.layers - 1
-        rest = conv_shapes(self.KIND, more, d, d, "rest_") if more else {}
-        return conv_shapes(self.KIND, 1, p, d, "first_") | rest
+        others = conv_shapes(self.KIND, more, d, d, "rest_") if more else {}
+        return conv_shapes(self.KIND, 1, p, d, "first_") | others
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
         """Fill ``weight`` as PyG does."""
-        part, _, own = name.partition("_")
-        draw_conv(self.KIND, own, weight, self.input_size if part == "first" else self.hidden_size, generator)
+        part, _, weight_name = name.partition("_")
+        draw_conv(self.KIND, weight_name, weight, self.input_size if part == "first" else self.hidden_size, generator)
 
-    def weights(self, given: Mapping[str, Tensor]) -> PlainWeights:
+    def weights(self, tensors: Mapping[str, Tensor]) -> PlainWeights:
         """Return the convolutions."""
-        rest = Conv.of(given, "rest_") if self.layers > 1 else None
-        return PlainWeights(Conv.of(given, "first_"), rest)
+        rest = Conv.of(tensors, "rest_") if self.layers > 1 else None
+        return PlainWeights(Conv.of(tensors, "first_"), rest)
 
     def states(self, x: Tensor, links: Links, w: PlainWeights, generators: Generators) -> Iterator[Tensor]:
         """Yield X[1] ... X[L], (M, N, d)."""
-        x = fired(self.KIND, w.first(self.KIND, x, links, 0))
+        x = activated(self.KIND, w.first(self.KIND, x, links, 0))
         yield x
         for k in range(self.layers - 1):
-            assert w.rest is not None
-            x = fired(self.KIND, w.rest(self.KIND, self.dropped(x, generators), links, k))
+            assert w.others is not None
+            x = activated(self.KIND, w.others(self.KIND, self.dropped(x, generators), links, k))
             yield x
 
 
 def plain_count(kind: str, p: int, d: int, q: int, layers: int = 2) -> int:
     """Return the trainable parameters of L convolutions and the read-out."""
-    return conv_numbers(kind, p, d) + (layers - 1) * conv_numbers(kind, d, d) + (d + 1) * q
+    return count_conv(kind, p, d) + (layers - 1) * count_conv(kind, d, d) + (d + 1) * q
 
 
 class GCN(PlainConvolutions):

@@ -9,7 +9,7 @@ from typing import ClassVar
 from torch import Generator, Tensor, nn
 
 from longwave.models.base.algebra import affine
-from longwave.models.base.couplings import Attention, Conv, conv_numbers, fired
+from longwave.models.base.couplings import Attention, Conv, activated, count_conv
 from longwave.models.base.geometric import HEADS, Links, lacks
 from longwave.models.base.graph import DROPOUT, EncodedLayer, depths
 from longwave.models.base.layer import Generators
@@ -127,7 +127,7 @@ class GraphCON(EncodedLayer[GraphCONWeights]):
             assert w.Q is not None and w.q is not None and w.K is not None and w.k is not None
             mix = Attention(w.Q, w.q, w.K, w.k).of(x, links, HEADS, "receiving")
         for n in range(self.layers):
-            force = mix(x) if w.conv is None else fired(self.coupling, self.messages(x, links, w, n))
+            force = mix(x) if w.conv is None else activated(self.coupling, self.messages(x, links, w, n))
             y = y + w.dt * (force - w.gamma * x - w.alpha * y)
             x = x + w.dt * y
             x, y = self.dropped(x, generators), self.dropped(y, generators)
@@ -151,7 +151,7 @@ def _count(p: int, d: int, q: int, layers: int = 2, coupling: str = "gcn", share
         return total + 2 * HEADS * (d * d + d)
     wide = HEADS * d if coupling == "gat" else d
     mapped = {"none": 0, "map": wide * wide + wide}.get(residual, wide * d + wide)
-    return total + (1 if shared else layers) * conv_numbers(coupling, d, d) + mapped
+    return total + (1 if shared else layers) * count_conv(coupling, d, d) + mapped
 
 
 _CODE = "webkb, shared, residual difference, on Cornell map; the script ignores the listed dropout and uses 0.3"

@@ -11,7 +11,7 @@ import torch
 from torch import Generator, Tensor, nn, relu, sigmoid
 
 from longwave.models.base.algebra import affine
-from longwave.models.base.couplings import Attention, Conv, conv_numbers, conv_shapes, draw_conv
+from longwave.models.base.couplings import Attention, Conv, conv_shapes, count_conv, draw_conv
 from longwave.models.base.geometric import Links, lacks
 from longwave.models.base.graph import GraphLayer
 from longwave.models.base.layer import Generators
@@ -50,11 +50,10 @@ class CitationGraphCON(GraphLayer[CitationWeights]):
         x ← x + h ((1 − σ(b2)) σ(a) v + σ(b2) e)
 
     in steps h = 1, the last one shortened so that they sum to T; no gradient flows into e as a source. σ is the
-    logistic
-    function, a, b1, b2 are trained from 0: at the start dx/dt = ¼ v + ½ e, not v as in eq. 7.4. A is one attention
-    matrix, computed once from e: heads averaged, weights that sum to 1 over the outgoing edges of a node, for Cora and
-    Citeseer, or over its incoming ones, for Pubmed. With ``coupling="gcn"`` a graph convolution of x replaces A x. The
-    read-out sees ReLU(x); input and output dropout are settings of the training.
+    logistic function, a, b1, b2 are trained from 0: at the start dx/dt = ¼ v + ½ e, not v as in eq. 7.4. A is one
+    attention matrix, computed once from e: heads averaged, weights that sum to 1 over the outgoing edges of a node, for
+    Cora and Citeseer, or over its incoming ones, for Pubmed. With ``coupling="gcn"`` a graph convolution of x replaces
+    A x. The read-out sees ReLU(x); input and output dropout are settings of the training.
 
     The code's query and key weights start at 1e-5, the encoder and their biases as torch.nn.Linear. Self-loops are
     GRAND's default. Not included: its early stopping in time, which selects the integration time, up to 3 T, by
@@ -87,10 +86,10 @@ class CitationGraphCON(GraphLayer[CitationWeights]):
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return We (d, p), be (d,), a, b1, b2 (1,), and Q, K (a, d), q, k (a,) or the convolution's."""
         p, d, a = self.input_size, self.hidden_size, self.width
-        own: dict[str, tuple[int, ...]] = {"We": (d, p), "be": (d,), "a": (1,), "b1": (1,), "b2": (1,)}
+        shapes: dict[str, tuple[int, ...]] = {"We": (d, p), "be": (d,), "a": (1,), "b1": (1,), "b2": (1,)}
         if self.coupling == "gcn":
-            return {**own, **conv_shapes("gcn", 1, d, d, "conv_")}
-        return {**own, "Q": (a, d), "q": (a,), "K": (a, d), "k": (a,)}
+            return {**shapes, **conv_shapes("gcn", 1, d, d, "conv_")}
+        return {**shapes, "Q": (a, d), "q": (a,), "K": (a, d), "k": (a,)}
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
         """Fill ``weight``: gates 0, Q and K 1e-5, a convolution as PyG's, all else as torch.nn.Linear's."""
@@ -104,10 +103,10 @@ class CitationGraphCON(GraphLayer[CitationWeights]):
             bound = (self.hidden_size if name in ("q", "k") else self.input_size) ** -0.5
             nn.init.uniform_(weight, -bound, bound, generator=generator)
 
-    def weights(self, given: Mapping[str, Tensor]) -> CitationWeights:
+    def weights(self, tensors: Mapping[str, Tensor]) -> CitationWeights:
         """Return the weights, the convolution as one."""
-        conv: dict[str, Any] = {"conv": Conv.of(given, "conv_")} if self.coupling == "gcn" else {}
-        return super().weights({**given, **conv})
+        conv: dict[str, Any] = {"conv": Conv.of(tensors, "conv_")} if self.coupling == "gcn" else {}
+        return super().weights({**tensors, **conv})
 
     def states(self, x: Tensor, links: Links, w: CitationWeights, generators: Generators) -> Iterator[Tensor]:
         """Yield ReLU(x) at the start and after each step, (M, N, d)."""
@@ -132,7 +131,7 @@ class CitationGraphCON(GraphLayer[CitationWeights]):
 
 
 def _count(p: int, d: int, q: int, coupling: str = "tran", width: int = 128, **_: OptionValue) -> int:
-    mixed = conv_numbers("gcn", d, d) if coupling == "gcn" else 2 * (width * d + width)
+    mixed = count_conv("gcn", d, d) if coupling == "gcn" else 2 * (width * d + width)
     return d * p + d + 3 + mixed + (d + 1) * q
 
 

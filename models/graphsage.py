@@ -1,4 +1,4 @@
-"""GraphSAGE: the node and the mean of its neighbours, layer after layer."""
+"""GraphSAGE: stacked layers that combine a node with the mean of its neighbours."""
 
 from __future__ import annotations
 

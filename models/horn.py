@@ -72,11 +72,13 @@ class HORN(Recurrence[HORNWeights]):
         """Return the names of the factors of ω and γ, if the network is heterogeneous."""
         return frozenset({"omega_factor", "gamma_factor"}) if self.heterogeneous else frozenset()
 
-    def weights(self, given: Mapping[str, Tensor]) -> HORNWeights:
+    def weights(self, tensors: Mapping[str, Tensor]) -> HORNWeights:
         """Return the weights: W and c divided by √d, ω and γ of each unit."""
-        W, c = (given[name] * self.hidden_size**-0.5 for name in "Wc")
-        own = {name: given[name] * given[f"{name}_factor"] for name in ("omega", "gamma") if self.heterogeneous}
-        return super().weights({**given, "W": W, "b": given["b"] + c, **own})
+        W, c = (tensors[name] * self.hidden_size**-0.5 for name in "Wc")
+        per_unit = {
+            name: tensors[name] * tensors[f"{name}_factor"] for name in ("omega", "gamma") if self.heterogeneous
+        }
+        return super().weights({**tensors, "W": W, "b": tensors["b"] + c, **per_unit})
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
         """Fill ``weight`` as torch.nn.Linear's, or as factors of U(1/2, 2)."""

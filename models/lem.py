@@ -94,13 +94,13 @@ class LEM(Recurrence[LEMWeights]):
             kinds["c"] = (d,)
         return {kind + gate: s for kind, s in kinds.items() for gate in ("12zy" if self.multiscale else "zy")}
 
-    def weights(self, given: Mapping[str, Tensor]) -> LEMWeights:
+    def weights(self, tensors: Mapping[str, Tensor]) -> LEMWeights:
         """Return the weights by gate."""
         # The factor gives c its own gradient tensor: torch shares one between the terms of a plain sum, and clipping in
         # place would then scale it twice.
-        b = {k: given[f"b{k}"] if self.biases == 4 else given[f"b{k}"] + 1.0 * given[f"c{k}"] for k in self.gates}
-        V, W = ({k: given[kind + k] for k in self.gates} for kind in "VW")
-        return LEMWeights(V, W, b, given["dt"], given.get("floor"))
+        b = {k: tensors[f"b{k}"] if self.biases == 4 else tensors[f"b{k}"] + 1.0 * tensors[f"c{k}"] for k in self.gates}
+        V, W = ({k: tensors[kind + k] for k in self.gates} for kind in "VW")
+        return LEMWeights(V, W, b, tensors["dt"], tensors.get("floor"))
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
         """Fill ``weight`` with U(−1/√d, 1/√d), or a bias by chrono initialisation."""

@@ -98,10 +98,12 @@ class LipschitzRNN(Recurrence[LipschitzWeights]):
         """Fill ``weight``: normal for M, as torch.nn.Linear for U and b."""
         draw_small(name in ("MA", "MW"), weight, hyper["sigma"] / self.hidden_size, self.input_size, generator)
 
-    def weights(self, given: Mapping[str, Tensor]) -> LipschitzWeights:
+    def weights(self, tensors: Mapping[str, Tensor]) -> LipschitzWeights:
         """Return the weights, α A and W among them."""
-        A = given["alpha"] * structured(given["MA"], given["beta"], given["gamma"])
-        return super().weights({**given, "A": A, "W": structured(given["MW"], given["beta_w"], given["gamma_w"])})
+        A = tensors["alpha"] * structured(tensors["MA"], tensors["beta"], tensors["gamma"])
+        return super().weights(
+            {**tensors, "A": A, "W": structured(tensors["MW"], tensors["beta_w"], tensors["gamma_w"])}
+        )
 
     def drive(self, x: Tensor, w: LipschitzWeights) -> tuple[Tensor, ...]:
         """Return U x + b."""

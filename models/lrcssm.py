@@ -63,14 +63,14 @@ class LrcSSM(Recurrence[LrcWeights]):
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return Wf and Wg (d, p), the vectors of the inputs (p,), and those of the neurons (d,)."""
         p, d = self.input_size, self.hidden_size
-        own = ["mu", "sigma", "wf", "wg", "g_leak", "v_leak", "k", "b"]
-        own += ["shift"] if self.elastance == "symmetric" else []
-        return {"mu_x": (p,), "sigma_x": (p,), "Wf": (d, p), "Wg": (d, p), **dict.fromkeys(own, (d,))}
+        of_neuron = ["mu", "sigma", "wf", "wg", "g_leak", "v_leak", "k", "b"]
+        of_neuron += ["shift"] if self.elastance == "symmetric" else []
+        return {"mu_x": (p,), "sigma_x": (p,), "Wf": (d, p), "Wg": (d, p), **dict.fromkeys(of_neuron, (d,))}
 
     def run(self, x: Tensor, state: State, generators: Generators) -> tuple[Tensor, State]:
         """Return the outputs (M, T, B, d) and the last state of the loop over s, the synapses' activity."""
-        given = self.held()
-        mu, sigma = given["mu_x"].unsqueeze(1), given["sigma_x"].unsqueeze(1)
+        tensors = self.lifted_tensors()
+        mu, sigma = tensors["mu_x"].unsqueeze(1), tensors["sigma_x"].unsqueeze(1)
         return self.through(sigmoid(sigma * (x - mu)), state, generators)
 
     def drive(self, x: Tensor, w: LrcWeights) -> tuple[Tensor, ...]:

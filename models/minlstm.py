@@ -70,8 +70,8 @@ class MinLSTM(Recurrence[MinLSTMWeights]):
         f, i, candidate = u
         # σ(f)/(σ(f) + σ(i)) = (1 + e⁻ⁱ)/(2 + e⁻ᶠ + e⁻ⁱ), with the largest of 1, e⁻ᶠ and e⁻ⁱ divided out: the plain
         # ratio is 0/0 where both gates are closed.
-        most = relu(maximum(-f, -i)).detach()
-        one, closed_f, closed_i = exp(-most), exp(-f - most), exp(-i - most)
+        largest = relu(maximum(-f, -i)).detach()
+        one, closed_f, closed_i = exp(-largest), exp(-f - largest), exp(-i - largest)
         keep = (one + closed_i) / (one + one + closed_f + closed_i)
         return (lerp(positive(candidate) if self.candidate == "positive" else candidate, state[0], keep),)
 

@@ -47,10 +47,10 @@ class ResidualUnICORNN(UnICORNN):
             return super().draw_layer("V", layer - self.skip, weight, generator)
         return super().draw_layer(name, layer, weight, generator)
 
-    def weights(self, given: Mapping[str, Tensor]) -> UnICORNNWeights:
+    def weights(self, tensors: Mapping[str, Tensor]) -> UnICORNNWeights:
         """Return one layer's weights, V and Λ concatenated if there is a Λ."""
-        both = {"V": torch.cat([given["V"], given["Lambda"]], -1)} if "Lambda" in given else {}
-        return super().weights({**given, **both})
+        both = {"V": torch.cat([tensors["V"], tensors["Lambda"]], -1)} if "Lambda" in tensors else {}
+        return super().weights({**tensors, **both})
 
     def reads(self, below: list[Tensor], layer: int) -> Tensor:
         """Return yˡ⁻¹, above layer S concatenated with yˡ⁻ˢ⁻¹, the input of Λ."""

@@ -140,12 +140,12 @@ class RWKV7(MatrixRecurrence[RWKV7Weights]):
     def finish(self, outputs: Tensor, x: Tensor, w: RWKV7Weights) -> Tensor:
         """Return o."""
         r, _, k, v, _ = self._mixed(x, w)
-        own = (r * k * by_head(w.r_k, r.shape[-2]).unsqueeze(1)).sum(-1, keepdim=True) * v
+        bonus = (r * k * by_head(w.r_k, r.shape[-2]).unsqueeze(1)).sum(-1, keepdim=True) * v
         mean, variance = outputs.mean(-1, keepdim=True), outputs.var(-1, correction=0, keepdim=True)
         normed = (outputs - mean) * (variance + outputs.shape[-1] * EPSILON).rsqrt()
-        rows, own = (part.flatten(-2)[..., : self.hidden_size] for part in (normed, own))
+        rows, bonus = (part.flatten(-2)[..., : self.hidden_size] for part in (normed, bonus))
         gate = affine(w.g2, sigmoid(affine(w.g1, x)))
-        return gate * (rows * w.scale.unsqueeze(1) + w.shift.unsqueeze(1) + own)
+        return gate * (rows * w.scale.unsqueeze(1) + w.shift.unsqueeze(1) + bonus)
 
 
 def wide_heads(d: int, heads: int) -> tuple[int, int]:

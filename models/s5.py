@@ -77,8 +77,8 @@ class S5(Recurrence[S5Weights]):
         if name == "L_re":
             weight.fill_(-0.5)
         elif name == "L_im":
-            own = torch.from_numpy(frequencies(2 * ceil(self.hidden_size / self.blocks)))
-            weight.copy_(own.repeat(self.blocks)[: self.hidden_size])
+            spectrum = torch.from_numpy(frequencies(2 * ceil(self.hidden_size / self.blocks)))
+            weight.copy_(spectrum.repeat(self.blocks)[: self.hidden_size])
         elif name == "log_dt":
             nn.init.uniform_(weight, log(LEAST), log(MOST), generator=generator)
         else:

@@ -52,10 +52,10 @@ class SimpleDelayGRU(Delayed[SimpleDelayWeights]):
         maps: dict[str, tuple[int, ...]] = {"U": (d, p), "U3": (d, p), "W1": (d, d), "W2": (d, d), "W3": (d, d)}
         return {**maps, **dict.fromkeys(("b", "b3", "c1", "c2", "c3"), (d,))}
 
-    def weights(self, given: Mapping[str, Tensor]) -> SimpleDelayWeights:
+    def weights(self, tensors: Mapping[str, Tensor]) -> SimpleDelayWeights:
         """Return the weights, the biases of W added to those of U."""
-        b = given["b"] + 1.0 * given["c1"] + 1.0 * given["c2"]
-        return super().weights({**given, "b": b, "b3": given["b3"] + 1.0 * given["c3"]})
+        b = tensors["b"] + 1.0 * tensors["c1"] + 1.0 * tensors["c2"]
+        return super().weights({**tensors, "b": b, "b3": tensors["b3"] + 1.0 * tensors["c3"]})
 
     def drive(self, x: Tensor, w: SimpleDelayWeights) -> tuple[Tensor, ...]:
         """Return the contributions of x and the biases to the candidate and to the gate."""

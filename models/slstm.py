@@ -57,14 +57,14 @@ class SLSTM(Recurrence[SLSTMWeights]):
         p, d = self.input_size, self.hidden_size
         return {"W": (4 * d, p), "R": (4, sum(w * w for w in widths(d, self.heads))), "b": (4 * d,)}
 
-    def weights(self, given: Mapping[str, Tensor]) -> SLSTMWeights:
+    def weights(self, tensors: Mapping[str, Tensor]) -> SLSTMWeights:
         """Return the weights, R as a block-diagonal matrix with a block per head."""
-        R, d = given["R"], self.hidden_size
+        R, d = tensors["R"], self.hidden_size
         blocks = torch.block_diag(*(torch.ones(w, w) for w in widths(d, self.heads)))
         rows, columns = (k.to(R.device) for k in blocks.nonzero(as_tuple=True))
         full = R.new_zeros(len(R) * 4, d, d)
         full = full.index_put((torch.arange(len(full), device=R.device)[:, None], rows, columns), R.flatten(0, 1))
-        return super().weights({**given, "R": full.view(-1, 4 * d, d)})
+        return super().weights({**tensors, "R": full.view(-1, 4 * d, d)})
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
         """Fill ``weight`` as the authors' code does in its first block."""

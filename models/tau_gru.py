@@ -105,13 +105,13 @@ class TauGRU(Delayed[TauGRUWeights]):
         kinds: dict[str, tuple[int, ...]] = {"U": (d, p), "W": (d, d), "b": (d,), "c": (d,)}
         return {kind + k: shape for kind, shape in kinds.items() for k in BLOCKS[self.form]}
 
-    def weights(self, given: Mapping[str, Tensor]) -> TauGRUWeights:
+    def weights(self, tensors: Mapping[str, Tensor]) -> TauGRUWeights:
         """Return the weights by map."""
         maps = BLOCKS[self.form]
-        U, W = ({k: given[kind + k] for k in maps} for kind in "UW")
-        b = {k: given[f"b{k}"] + 1.0 * given[f"c{k}"] for k in maps}
-        one = given[f"b{maps[0]}"].new_ones(1, 1, 1)
-        return TauGRUWeights(U, W, b, given.get("alpha", one), given.get("beta", one))
+        U, W = ({k: tensors[kind + k] for k in maps} for kind in "UW")
+        b = {k: tensors[f"b{k}"] + 1.0 * tensors[f"c{k}"] for k in maps}
+        one = tensors[f"b{maps[0]}"].new_ones(1, 1, 1)
+        return TauGRUWeights(U, W, b, tensors.get("alpha", one), tensors.get("beta", one))
 
     def drive(self, x: Tensor, w: TauGRUWeights) -> tuple[Tensor, ...]:
         """Return U x + b + c of each map."""
@@ -125,8 +125,8 @@ class TauGRU(Delayed[TauGRUWeights]):
         if "2" in part:
             feedback = w.alpha * tanh(affine(w.W["2"], delayed, part["2"]))
             if "4" in part:
-                seen = delayed if self.form == "delayed weighting" else h
-                feedback = feedback * sigmoid(affine(w.W["4"], seen, part["4"]))
+                gate_input = delayed if self.form == "delayed weighting" else h
+                feedback = feedback * sigmoid(affine(w.W["4"], gate_input, part["4"]))
             terms.append(feedback)
         new = terms[0] + terms[1] if len(terms) == 2 else terms[0]
         return lerp(h, new, sigmoid(affine(w.W["3"], h, part["3"]))) if "3" in part else new

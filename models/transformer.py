@@ -82,9 +82,9 @@ class Transformer(SequenceLayer[Weights]):
         """Return the name of a weight inside its layer."""
         return name.rstrip("0123456789")
 
-    def weights(self, given: Mapping[str, Tensor]) -> Weights:
+    def weights(self, tensors: Mapping[str, Tensor]) -> Weights:
         """Return the weights by name."""
-        return dict(given)
+        return dict(tensors)
 
     def scan(self, x: Tensor, state: State, w: Weights, generators: Generators) -> tuple[Tensor, State]:
         """Return the outputs (M, T, B, d) for x (M, T, B, p), and no state."""
@@ -93,8 +93,8 @@ class Transformer(SequenceLayer[Weights]):
         for k in range(1, self.layers + 1):
             v = _normed(u, w[f"before{k}"])
             q, key, value = (self._by_head(affine(w[f"{name}{k}"], v)) for name in "QKV")
-            seen = scaled_dot_product_attention(rotated(q, turn), rotated(key, turn), value, is_causal=True)
-            u = u + affine(w[f"O{k}"], seen.permute(0, 3, 1, 2, 4).flatten(3))
+            attended = scaled_dot_product_attention(rotated(q, turn), rotated(key, turn), value, is_causal=True)
+            u = u + affine(w[f"O{k}"], attended.permute(0, 3, 1, 2, 4).flatten(3))
             z = _normed(u, w[f"between{k}"])
             u = u + affine(w[f"down{k}"], silu(affine(w[f"gate{k}"], z)) * affine(w[f"up{k}"], z))
         return _normed(u, w["behind"]), ()

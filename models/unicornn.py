@@ -62,7 +62,7 @@ class UnICORNN(Stacked[UnICORNNWeights]):
 
     Args:
         dt: 0 < Δt ≤ 1, in input steps, of all layers.
-        dt_1 … dt_6: Δt of one layer alone.
+        dt_1 … dt_6: Δt of a single layer.
         alpha: α ≥ 0. Bounded states need (Δt σ(c))² (α + w) < 4.
         dropout: Share p of each layer's outputs set to 0 in training, one mask for all steps.
         layers: L, 1 to 6.

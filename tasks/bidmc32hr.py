@@ -47,13 +47,13 @@ def load_windows(files: Source, variant: str) -> Data[Sequences]:
     arrays = cached(key, lambda: both_parts(files, STEPS, FEATURES))
     values, targets = torch.from_numpy(arrays["values"]), torch.from_numpy(arrays["labels"])
     order = _shuffle_order(len(values))
-    rest = order[len(order) - int(0.3 * len(order)) :]
-    test, valid = rest[_shuffle_order(len(rest))].tensor_split([len(rest) // 2])
+    held_out = order[len(order) - int(0.3 * len(order)) :]
+    test, valid = held_out[_shuffle_order(len(held_out))].tensor_split([len(held_out) // 2])
 
     def split(index: torch.Tensor) -> Sequences:
         return Sequences(values[index], targets[index])
 
-    return Data(train=split(order[: -len(rest)]), valid=split(valid), test=split(test))
+    return Data(train=split(order[: -len(held_out)]), valid=split(valid), test=split(test))
 
 
 def _shuffle_order(n: int) -> torch.Tensor:
@@ -98,7 +98,7 @@ TASK = TaskSpec(
     protocols=(
         note("as in the papers the windows are shuffled, so the same patient is in all three splits", minor=True),
         note(
-            "LEM's caption speaks of the pulse alone; its code and this task feed both signals, neither normalised",
+            "LEM's caption mentions only the pulse; its code and this task feed both signals, neither normalised",
             "lem",
             minor=True,
         ),

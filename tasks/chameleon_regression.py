@@ -11,7 +11,7 @@ from longwave.tasks.base.losses import MSE, mean_squared_error
 from longwave.tasks.base.smoothing import SMOOTHING
 from longwave.tasks.base.spec import Recipe, TaskSpec, note
 from longwave.tasks.chameleon import TWINS_NOTE
-from longwave.tasks.formats.geom_gcn import TOLD
+from longwave.tasks.formats.geom_gcn import VARIANTS_IN_WORDS
 from longwave.tasks.formats.musae import load_traffic, source
 from longwave.tasks.texas import SPLIT_NOTE
 from longwave.tasks.trivial.constant import Mean
@@ -52,7 +52,7 @@ TASK = TaskSpec(
             source="ours: the defaults of G²'s script for squirrel, which stops at epoch 200",
         ),
     },
-    variants=TOLD,
+    variants=VARIANTS_IN_WORDS,
     source="MUSAE, Rozemberczki et al. 2021, undirected; splits, 1092/729/456 nodes, of Pei et al. 2020",
     licence=FILES.licence,
     length="2277 nodes, 31421 undirected edges",

@@ -36,7 +36,7 @@ def sequences(delay: int, seed: int, n: int) -> Sequences:
 
 
 def answer_at_once(data: Data[Sequences]) -> Tensor:
-    """Return the logits given the current step alone: blank, then all eight symbols equally likely."""
+    """Return the logits of a guess from the current step alone: blank, then all eight symbols equally likely."""
     marked = (data.test.inputs == MARKER).unsqueeze(-1)
     return torch.where(marked == (torch.arange(SYMBOLS + 1) == BLANK), -100.0, 0.0)
 

@@ -9,7 +9,7 @@ from longwave.tasks.base.graphs import Graphs
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.smoothing import SMOOTHING
 from longwave.tasks.base.spec import Recipe, TaskSpec, note
-from longwave.tasks.formats.planetoid import TOLD, load_papers, source
+from longwave.tasks.formats.planetoid import VARIANTS_IN_WORDS, load_papers, source
 from longwave.tasks.trivial.graphs import of_classes
 
 FEATURES, CLASSES = 1433, 7
@@ -44,7 +44,7 @@ TASK = TaskSpec(
             paper="thesis",
         ),
     },
-    variants=TOLD,
+    variants=VARIANTS_IN_WORDS,
     source="Sen et al. 2008, files of Yang et al. 2016; largest component, divided as in Shchur et al. 2018",
     licence=FILES.licence,
     length="2485 nodes, 5069 undirected edges",

@@ -1,4 +1,4 @@
-"""Cycle navigation: the end of a walk on a circle of five places, trained on short walks and tested on long ones."""
+"""Cycle navigation: the end of a walk on a cycle of five positions, trained on short walks, tested on long ones."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from longwave.tasks.formats.symbols import ask_last, length_generalisation, seed
 from longwave.tasks.parity import TASK as PARITY
 from longwave.tasks.trivial.constant import Majority
 
-PLACES = 5
+POSITIONS = 5
 MOVES = (0, 1, -1)
 """Moves of the symbols 1, 2 and 3."""
 
 
 def sequences(shortest: int, longest: int, seed: int, n: int) -> Sequences:
-    """Return n sequences of uniform moves; the class is the place reached from place 0."""
+    """Return n sequences of uniform moves; the class is the position reached from position 0."""
     g = seeded_generator(seed)
     lengths = torch.randint(shortest, longest + 1, (n,), generator=g)
     moves = torch.randint(len(MOVES), (n, longest), generator=g)
-    return ask_last(moves + 1, torch.tensor(MOVES)[moves].cumsum(1) % PLACES, lengths)
+    return ask_last(moves + 1, torch.tensor(MOVES)[moves].cumsum(1) % POSITIONS, lengths)
 
 
 @cache
@@ -38,13 +38,13 @@ TASK = replace(
     title="Cycle navigation",
     summary="State tracking: count moves modulo 5, on sequences longer than any in training.",
     inputs=4,
-    outputs=PLACES,
-    chance=100 / PLACES,
+    outputs=POSITIONS,
+    chance=100 / POSITIONS,
     load=_load,
     tokens=4,
     protocols=(
         *PARITY.protocols,
-        note("xLSTM's repository walks on a circle of its vocabulary's size minus 4 places", "xlstm"),
+        note("xLSTM's repository walks on a cycle of as many positions as its vocabulary has tokens, minus 4", "xlstm"),
     ),
-    baselines={"majority": Majority(PLACES)},
+    baselines={"majority": Majority(POSITIONS)},
 )

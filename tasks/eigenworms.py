@@ -1,4 +1,4 @@
-"""EigenWorms: tell five kinds of worm apart by almost 18,000 steps of their motion."""
+"""EigenWorms: distinguish five kinds of worm by almost 18,000 steps of their motion."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def _load(variant: str) -> Data[Sequences]:
     folder = FILES.locate("eigenworms")
     arrays = cached(f"eigenworms-2-{fingerprint(folder / name for name in FILES.needs)}", _parse)
     values, labels = torch.from_numpy(arrays["values"]), torch.from_numpy(arrays["labels"])
-    train, rest = split_indices(len(values), 0.3)
-    valid, test = (rest[half] for half in split_indices(len(rest), 0.5))
+    train, held_out = split_indices(len(values), 0.3)
+    valid, test = (held_out[half] for half in split_indices(len(held_out), 0.5))
 
     def split(index: np.ndarray) -> Sequences:
         return Sequences(values[index], labels[index])

@@ -20,7 +20,7 @@ from longwave.tasks.formats.ode import States, solve_delayed
 
 C, GAMMA, DELAY = (0.86, 1.0), (0.4, 0.55), (36, 64)
 """Ranges from which c, γ and the delay of a series are drawn, the delay in whole solver steps, both ends included."""
-STEP, KEPT, FIRST = 0.1, 5, 1000
+STEP, EVERY, FIRST = 0.1, 5, 1000
 """Time units per solver step, solver steps between two values kept, and solver steps before the first."""
 PROTOCOL = FreeProtocol(centre=0.0, spread=0.8, noise=0.1, warm=100, horizon=100)
 
@@ -44,8 +44,8 @@ def paths(start: States, c: States, gamma: States, delay: States, steps: int) ->
 
 def _generate(seed: int) -> dict[str, np.ndarray]:
     c, gamma, delay, start, random = draw_starts(sum(SIZES.values()), seed)
-    path = paths(start, c, gamma, delay, FIRST + KEPT * (PROTOCOL.steps - 1))
-    return PROTOCOL.arrays(path[FIRST::KEPT], random)
+    path = paths(start, c, gamma, delay, FIRST + EVERY * (PROTOCOL.steps - 1))
+    return PROTOCOL.arrays(path[FIRST::EVERY], random)
 
 
 @cache

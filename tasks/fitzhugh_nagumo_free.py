@@ -8,7 +8,7 @@ import numpy as np
 
 from longwave.tasks.base.cache import SEED, generated
 from longwave.tasks.base.data import Data
-from longwave.tasks.base.losses import FREE_RMSE, ahead, mean_squared_error, valid_time
+from longwave.tasks.base.losses import FREE_RMSE, mean_squared_error, steps_ahead, valid_time
 from longwave.tasks.base.searched import Searched
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
@@ -80,7 +80,7 @@ TASK = TaskSpec(
     lag="the hidden variable and the parameters show within some 30 steps",
     horizon=100,
     baselines=FREE,
-    further=(*(ahead(FREE_RMSE, step) for step in (1, 10, 25, 50, 100)), valid_time(1.0, "steps")),
+    further=(*(steps_ahead(FREE_RMSE, step) for step in (1, 10, 25, 50, 100)), valid_time(1.0, "steps")),
     searched=Searched(("lem", "gru", "lstm"), 0.590, 0.55, 1.23, 3, SWEEP),
     time_scales={"": 7},
 )

@@ -56,10 +56,10 @@ def features(x: np.ndarray) -> np.ndarray:
     """
     mirrored = np.pad(x.astype(np.float64), SIZE // 2, mode="reflect")
     levels = decibels(spectrum(mirrored, SIZE, HOP) @ _mel_filters().T)
-    fed = np.zeros((FRAMES, BANDS))
-    fed[: len(levels)] = levels
-    spread = fed.std(ddof=1)
-    scaled: np.ndarray = (fed - fed.mean()) / (spread or 1.0)
+    frames = np.zeros((FRAMES, BANDS))
+    frames[: len(levels)] = levels
+    spread = frames.std(ddof=1)
+    scaled: np.ndarray = (frames - frames.mean()) / (spread or 1.0)
     return scaled.astype(np.float32)
 
 
@@ -150,7 +150,7 @@ TASK = TaskSpec(
     lag="a word of up to a second, 126 frames",
     protocols=(
         note(
-            "silence is in the training split alone, as in LEM's code, so the test split has 11 classes",
+            "only the training split has silence, as in LEM's code, so the test split has 11 classes",
             "lem",
             minor=True,
         ),

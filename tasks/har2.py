@@ -1,4 +1,4 @@
-"""HAR-2: tell two groups of human activities apart by what a telephone at the waist measures."""
+"""HAR-2: distinguish two groups of human activities by the sensors of a telephone at the waist."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def read_table(path: Path, columns: int) -> np.ndarray:
     try:
         table = np.array(rows, dtype=np.float32)
     except ValueError as error:
-        raise DataError(f"{path}: there must be numbers alone: {error}.") from None
+        raise DataError(f"{path}: there must be only numbers: {error}.") from None
     if not np.isfinite(table).all():
         line = 1 + int(np.flatnonzero(~np.isfinite(table).all(1))[0])
         raise DataError(f"{path}, line {line}: every number must be finite.")
@@ -112,8 +112,8 @@ def _load(variant: str) -> Data[Sequences]:
         raise DataError(f"{folder}: {channel} must vary over the training windows to be normalised, got a constant.")
 
     def split(inputs: np.ndarray, activities: np.ndarray) -> Sequences:
-        fed = inputs if variant == "raw" else ((inputs - shift) / scale).astype(np.float32)
-        return Sequences(torch.from_numpy(fed), torch.from_numpy(np.isin(activities, ONES).astype(np.int64)))
+        values = inputs if variant == "raw" else ((inputs - shift) / scale).astype(np.float32)
+        return Sequences(torch.from_numpy(values), torch.from_numpy(np.isin(activities, ONES).astype(np.int64)))
 
     return Data(
         train=split(x[train], y[train]), valid=split(x[valid], y[valid]), test=split(arrays["test_x"], arrays["test_y"])

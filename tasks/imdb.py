@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.batch import NO_TARGET
 from longwave.tasks.base.cache import cached
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, binary_cross_entropy
@@ -46,9 +46,9 @@ def _parse(train: list[Path], test: list[Path], vectors: Path | None) -> dict[st
         if not len(row):
             raise DataError(f"{path}: a review must have at least one word, got none.")
     tokens = np.concatenate(rows)
-    known = (tokens >= 0) & (tokens < WORDS)
+    in_vocabulary = (tokens >= 0) & (tokens < WORDS)
     arrays = {
-        "tokens": np.where(known, tokens + RESERVED, UNKNOWN).astype(np.int16),
+        "tokens": np.where(in_vocabulary, tokens + RESERVED, UNKNOWN).astype(np.int16),
         "lengths": np.array([len(row) for row in rows]),
     }
     if vectors:
@@ -60,7 +60,7 @@ def _parse(train: list[Path], test: list[Path], vectors: Path | None) -> dict[st
 
 def _split(rows: np.ndarray, lengths: np.ndarray, labels: np.ndarray, padded: bool) -> Sequences:
     """Return reviews to classify at their last token, or if ``padded`` at the last step."""
-    targets = np.full(rows.shape, NOT_ASKED)
+    targets = np.full(rows.shape, NO_TARGET)
     targets[np.arange(len(rows)), LONGEST - 1 if padded else lengths - 1] = labels
     return Sequences(torch.from_numpy(rows), torch.from_numpy(targets))
 
@@ -129,8 +129,8 @@ TASK = TaskSpec(
             "thesis",
             minor=True,
         ),
-        note("the papers cut no review and pad to a batch's longest, this task cuts and pads to 1000 tokens"),
-        note("the papers' tokens are spaCy's and keep capitals, this task's are of its own simple rule in lower case"),
+        note("the papers cut no review and pad to the longest of a batch, this task cuts and pads to 1000 tokens"),
+        note("the papers' tokens are spaCy's, with capitals; this task's follow a simple rule, in lower case"),
         note(
             "coRNN and UnICORNN validate on a random 7500 of the training half, this task on a fixed 7500",
             "cornn",

@@ -25,9 +25,9 @@ HELD_OUT = 1000
 
 
 def sequences(length: int, seed: int, n: int) -> Sequences:
-    """Return n sequences of uniform ordinary tokens, one uniform place and the last step taken by the special token.
+    """Return n sequences of uniform ordinary tokens, with the special token at a uniform position and at the last step.
 
-    The class, asked at the last step, is the token after the first special one, always an ordinary one.
+    The class, at the last step, is the token after the first special one, always an ordinary one.
     """
     g = seeded_generator(seed)
     tokens = torch.randint(SYMBOLS, (n, length), generator=g)

@@ -22,7 +22,7 @@ FRIENDS = (
 """Of each person, from 0, the friends with a larger number: Zachary 1977, Figure 1, 78 friendships."""
 CLUBS = "1111333101311100310101002200200200"
 """The four communities of Kipf and Welling 2017, by modularity, as in PyTorch Geometric."""
-KNOWN = (0, 4, 8, 24)
+LABELLED = (0, 4, 8, 24)
 """The one labelled member of each."""
 VALID = 10
 """People for validation, drawn with seed 0; the others are for testing."""
@@ -34,12 +34,12 @@ def _load(variant: str) -> Data[Graphs]:
     pairs = [(a, int(b)) for a, friends in enumerate(FRIENDS.split("|")) for b in friends.split()]
     edges = torch.tensor(sorted([*pairs, *((b, a) for a, b in pairs)])).mT
     clubs = torch.tensor([int(club) for club in CLUBS])
-    known = torch.zeros(len(clubs), dtype=torch.bool)
-    known[list(KNOWN)] = True
+    labelled = torch.zeros(len(clubs), dtype=torch.bool)
+    labelled[list(LABELLED)] = True
     order = torch.randperm(len(clubs), generator=torch.Generator().manual_seed(0))
-    rest = order[~known[order]]
-    valid = torch.zeros_like(known).index_fill(0, rest[:VALID], True)
-    return one_graph(torch.eye(len(clubs)), edges, clubs, known, valid, ~known & ~valid)
+    unlabelled = order[~labelled[order]]
+    valid = torch.zeros_like(labelled).index_fill(0, unlabelled[:VALID], True)
+    return one_graph(torch.eye(len(clubs)), edges, clubs, labelled, valid, ~labelled & ~valid)
 
 
 TASK = TaskSpec(
@@ -59,7 +59,9 @@ TASK = TaskSpec(
     licence="published facts; the numbers are in this file",
     length="34 nodes, 78 undirected edges",
     lag="one edge and more",
-    protocols=(note("Kipf and Welling validate on nobody; here 10 of the 30 unknown do, and 20 are tested"),),
+    protocols=(
+        note("Kipf and Welling have no validation split; here 10 of the 30 unlabelled members validate, 20 are tested"),
+    ),
     further=SMOOTHING,
     baselines={"majority": Majority(4), "ridge on 2 hops": NodeRidge(4, 2)},
 )

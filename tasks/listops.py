@@ -18,7 +18,7 @@ from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant, note
 from longwave.tasks.formats.symbols import PAD, TEST_SEED, VALID_SEED, ask_last
 from longwave.tasks.trivial.constant import Majority
 
-DEPTH, MOST = 10, 10
+DEPTH, MAX_ARGUMENTS = 10, 10
 """Maximal depth, at which nodes are digits, and maximal number of arguments of an operator."""
 SHARE = 0.25
 """Probability of an operator at a node above that depth."""
@@ -53,7 +53,7 @@ def draw_expression(draw: Callable[[], float], symbols: list[int], depth: int = 
         return digit
     operator = int(len(OPERATORS) * draw())
     symbols.append(OPERATOR + operator)
-    arguments = [draw_expression(draw, symbols, depth + 1) for _ in range(2 + int((MOST - 1) * draw()))]
+    arguments = [draw_expression(draw, symbols, depth + 1) for _ in range(2 + int((MAX_ARGUMENTS - 1) * draw()))]
     symbols.append(CLOSE)
     return OPERATORS[operator](arguments)
 

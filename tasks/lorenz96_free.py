@@ -9,7 +9,7 @@ import numpy as np
 
 from longwave.tasks.base.cache import generated
 from longwave.tasks.base.data import Data
-from longwave.tasks.base.losses import FREE_RMSE, ahead, valid_time
+from longwave.tasks.base.losses import FREE_RMSE, steps_ahead, valid_time
 from longwave.tasks.base.searched import Searched
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import check_variant
@@ -56,7 +56,7 @@ TASK = replace(
     lag="none without noise: the present state determines all later ones",
     horizon=110,
     further=(
-        *(ahead(FREE_RMSE, step) for step in (1, 10, 25, 50, 110)),
+        *(steps_ahead(FREE_RMSE, step) for step in (1, 10, 25, 50, 110)),
         valid_time(STEP * EXPONENT, "Lyapunov times"),
     ),
     searched=Searched(

@@ -20,7 +20,7 @@ from longwave.tasks.formats.ode import States, solve_delayed
 
 A, B, DELAY = (0.18, 0.23), (0.09, 0.11), (60, 100)
 """Ranges from which a, b and the delay of a series are drawn, the delay in whole solver steps, both ends included."""
-STEP, KEPT, FIRST = 0.25, 8, 1200
+STEP, EVERY, FIRST = 0.25, 8, 1200
 """Time units per solver step, solver steps between two values kept, and solver steps before the first."""
 PROTOCOL = FreeProtocol(centre=0.92, spread=0.24, noise=0.1, warm=100, horizon=100)
 
@@ -45,8 +45,8 @@ def paths(start: States, a: States, b: States, delay: States, steps: int) -> Sta
 
 def _generate(seed: int) -> dict[str, np.ndarray]:
     a, b, delay, start, random = draw_starts(sum(SIZES.values()), seed)
-    path = paths(start, a, b, delay, FIRST + KEPT * (PROTOCOL.steps - 1))
-    return PROTOCOL.arrays(path[FIRST::KEPT], random)
+    path = paths(start, a, b, delay, FIRST + EVERY * (PROTOCOL.steps - 1))
+    return PROTOCOL.arrays(path[FIRST::EVERY], random)
 
 
 @cache

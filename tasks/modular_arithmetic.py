@@ -20,7 +20,7 @@ PLUS, MINUS, TIMES, EQUALS, ZERO = 1, 2, 3, 4, 5
 
 
 def evaluate(numbers: Tensor, operators: Tensor) -> Tensor:
-    """Return the value modulo 5 of the expression up to each number, (n, K); products bind tighter.
+    """Return the value modulo 5 of the expression up to each number, (n, K); products take precedence.
 
     Args:
         numbers: (n, K), from 0 to 4.

@@ -7,7 +7,7 @@ from functools import cache, partial
 import torch
 from torch import Tensor
 
-from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.batch import NO_TARGET
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.sequences import Sequences
@@ -41,14 +41,14 @@ def sequences(length: int, pairs: int, seed: int, n: int, *, values: int = VALUE
     positions = 2 * pairs + 2 * draw_distinct(n, pairs, torch.arange(1, length // 2 - pairs + 1) ** (POWER - 1), g)
     inputs = torch.randint(1 if blank else 2 * values, (n, length), generator=g)
     inputs[:, : 2 * pairs] = torch.stack((keys, shown), -1).flatten(1)
-    targets = torch.full((n, length), NOT_ASKED)
+    targets = torch.full((n, length), NO_TARGET)
     return Sequences(inputs.scatter(1, positions, keys).to(torch.int16), targets.scatter(1, positions, shown))
 
 
 def last_value(vocabulary: int, data: Data[Sequences]) -> Tensor:
     """Return the last value shown as the answer to all queries, which is right for one query a sequence."""
     test = data.test
-    pairs = int((test.targets[0] != NOT_ASKED).sum())
+    pairs = int((test.targets[0] != NO_TARGET).sum())
     shown = torch.nn.functional.one_hot(test.inputs[:, 2 * pairs - 1].long(), vocabulary).double()
     return shown.unsqueeze(1).expand(-1, test.positions, -1)
 

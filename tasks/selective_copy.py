@@ -6,7 +6,7 @@ from functools import cache, partial
 
 import torch
 
-from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.batch import NO_TARGET
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.sequences import Sequences
@@ -24,7 +24,7 @@ HELD_OUT = 1000
 
 
 def sequences(length: int, seed: int, n: int) -> Sequences:
-    """Return n sequences: ``length`` blanks with 16 uniform symbols at distinct uniform places, then 16 markers.
+    """Return n sequences: ``length`` blanks with 16 uniform symbols at distinct uniform positions, then 16 markers.
 
     Only the steps of the markers have classes: the symbols minus 1, in order of position.
     """
@@ -33,7 +33,7 @@ def sequences(length: int, seed: int, n: int) -> Sequences:
     positions = draw_distinct(n, LENGTH, torch.ones(length), g).sort(1).values
     shown = torch.full((n, length), BLANK).scatter(1, positions, symbols)
     inputs = torch.cat((shown, torch.full((n, LENGTH), MARKER)), 1).to(torch.int8)
-    return Sequences(inputs, torch.cat((torch.full((n, length), NOT_ASKED), symbols - 1), 1))
+    return Sequences(inputs, torch.cat((torch.full((n, length), NO_TARGET), symbols - 1), 1))
 
 
 @cache

@@ -9,7 +9,7 @@ from longwave.tasks.base.graphs import Graphs
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.smoothing import SMOOTHING
 from longwave.tasks.base.spec import Recipe, TaskSpec, note
-from longwave.tasks.formats.geom_gcn import CLASSES, TOLD, node_classes, source
+from longwave.tasks.formats.geom_gcn import CLASSES, VARIANTS_IN_WORDS, node_classes, source
 from longwave.tasks.trivial.graphs import of_classes
 
 FEATURES = 1703
@@ -48,7 +48,7 @@ TASK = TaskSpec(
             paper="thesis",
         ),
     },
-    variants=TOLD,
+    variants=VARIANTS_IN_WORDS,
     source="Craven et al. 1998; features, classes and splits, 87/59/37 nodes, of Pei et al. 2020",
     licence=FILES.licence,
     length="183 nodes, 325 directed edges",

@@ -35,7 +35,7 @@ DEVELOPMENT = """
 FILES = Source(
     name="timit",
     title="TIMIT (LDC93S1)",
-    licence="licensed by the Linguistic Data Consortium; not to be passed on",
+    licence="licensed by the Linguistic Data Consortium; not to be redistributed",
     needs=("TRAIN/", "TEST/"),
     counts={"sentences of train": 3696, "sentences of valid": 192, "sentences of test": 400},
     by_hand="Buy LDC93S1 and give the folder that holds TRAIN and TEST.",
@@ -54,8 +54,12 @@ def _list_utterances(folder: Path) -> dict[str, list[Path]]:
         raise DataError(f"{folder / 'TEST'}: there must be sentences SI or SX of the speaker {absent[0]}, found none.")
     if "TRAIN" not in by_part:
         raise DataError(f"{folder / 'TRAIN'}: there must be sentences SI or SX, found none.")
-    chosen = {"train": by_part["TRAIN"], "valid": {s: test[s] for s in CORE}, "test": {s: test[s] for s in DEVELOPMENT}}
-    sentences = {part: sorted(p for paths in speakers.values() for p in paths) for part, speakers in chosen.items()}
+    by_split = {
+        "train": by_part["TRAIN"],
+        "valid": {s: test[s] for s in CORE},
+        "test": {s: test[s] for s in DEVELOPMENT},
+    }
+    sentences = {part: sorted(p for paths in speakers.values() for p in paths) for part, speakers in by_split.items()}
     for part, paths in sentences.items():
         FILES.check_count(f"sentences of {part}", len(paths))
     return sentences

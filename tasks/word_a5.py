@@ -1,4 +1,4 @@
-"""Word problem of A5: the product so far of a sequence of even permutations of five things."""
+"""Word problem of A5: the running product of a sequence of even permutations of five elements."""
 
 from __future__ import annotations
 

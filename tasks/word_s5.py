@@ -1,4 +1,4 @@
-"""Word problem of S5: the product so far of a sequence of permutations of five things."""
+"""Word problem of S5: the running product of a sequence of permutations of five elements."""
 
 from __future__ import annotations
 

@@ -24,19 +24,19 @@ from longwave.tasks.trivial.constant import Mean
 from longwave.tasks.trivial.graphs import CountRidge
 
 ATOMS = 28
-"""Kinds of atoms, charges told apart."""
+"""Number of kinds of atoms, with charges distinguished."""
 SIZES = {"train": 10000, "val": 1000, "test": 1000}
 ORIGIN = "https://raw.githubusercontent.com/graphdeeplearning/benchmarking-gnns/master/data/molecules"
 FILES = Source(
     name="zinc",
     title="ZINC-12k",
-    licence="free to use, not to be given on in large parts; cite Irwin et al. 2012 and Dwivedi et al. 2020",
+    licence="free to use, not to be redistributed in large parts; cite Irwin et al. 2012 and Dwivedi et al. 2020",
     needs=(*(f"molecules/{part}.pickle" for part in SIZES), *(f"{part}.index" for part in SIZES)),
     remotes=(
         Remote("https://www.dropbox.com/s/feo9qle74kg48gy/molecules.zip?dl=1", "molecules.zip", unpack=True),
         *(Remote(f"{ORIGIN}/{part}.index", f"{part}.index") for part in SIZES),
     ),
-    by_hand="Or unpack molecules.zip of benchmarking-gnns and put its three .index files beside the folder molecules.",
+    by_hand="Or unpack molecules.zip of benchmarking-gnns and put its three .index files next to the folder molecules.",
     counts={f"molecules in {part}.index": size for part, size in SIZES.items()},
 )
 
@@ -49,19 +49,19 @@ def _read_indices(part: str, count: int) -> list[int]:
     numbers = [int(word) for word in words if word.isascii() and word.isdecimal() and len(word) < 10]
     if len(numbers) < len(words) or len({*numbers}) < len(numbers) or max(numbers) >= count:
         raise DataError(
-            f"{path}: there must be numbers of 0 to {count - 1}, each once, with commas between, got others."
+            f"{path}: there must be numbers of 0 to {count - 1}, each once, separated by commas, got others."
         )
     FILES.check_count(f"molecules in {path.name}", len(numbers))
     return numbers
 
 
-def _parse_molecule(held: Any, where: str) -> tuple[Tensor, Tensor, Tensor]:
+def _parse_molecule(content: Any, where: str) -> tuple[Tensor, Tensor, Tensor]:
     """Return kinds of atoms (V,), bonds (2, E), once each way, and the property (1,)."""
     names = ("atom_type", "bond_type", "logP_SA_cycle_normalized")
-    if not isinstance(held, dict) or not all(isinstance(held.get(name), PickledTensor) for name in names):
+    if not isinstance(content, dict) or not all(isinstance(content.get(name), PickledTensor) for name in names):
         raise DataError(f"{where} must have the tensors {', '.join(names)}, got others.")
     try:
-        atoms, bonds, value = (held[name].tensor() for name in names)
+        atoms, bonds, value = (content[name].tensor() for name in names)
     except ValueError as error:
         raise DataError(f"{where}: {error}.") from None
     n = len(atoms) if atoms.ndim == 1 else 0

@@ -35,7 +35,7 @@ def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> object:
 def test_a_test_without_a_mark_that_takes_long_fails_with_one_line(run, work: str) -> None:
     done = run(f"def test_one():\n    {work}\n")
     done.assert_outcomes(failed=1)
-    line = "test_one.py::test_one takes 0.* s of processor and a test without a mark at most 0.05: "
+    line = "test_one.py::test_one takes 0.* CPU seconds; a test without a mark may take 0.05: "
     done.stdout.fnmatch_lines(line + "mark it @pytest.mark.integration.")
 
 
@@ -87,7 +87,7 @@ def test_one_within_the_margin_passes_and_is_listed(run, monkeypatch: pytest.Mon
     done = run("def test_one():\n    burn(0.2)\n")
     done.assert_outcomes(passed=1)
     done.stdout.fnmatch_lines(
-        ["*to be marked integration: more than 0.05 s of processor*", "*0.* s  test_one.py::test_one"]
+        ["*to be marked integration: more than 0.05 CPU seconds*", "*0.* s  test_one.py::test_one"]
     )
 
 
@@ -97,5 +97,5 @@ def test_one_within_the_margin_passes_and_is_listed(run, monkeypatch: pytest.Mon
 def test_the_tests_that_take_most_are_listed(run, options: tuple[str, ...]) -> None:
     text = "def test_one():\n    pass\n@pytest.mark.slow\ndef test_two():\n    burn(0.2)\n"
     done = run(text, "--processor-times", "1", *options)
-    done.stdout.fnmatch_lines(["*1 tests that take most*", "*0.* s  test_one.py::test_two"])
+    done.stdout.fnmatch_lines(["*the 1 slowest tests*", "*0.* s  test_one.py::test_two"])
     assert "test_one.py::test_one" not in done.stdout.str()

@@ -22,7 +22,7 @@ QUIET = (
     "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update", "--mute-audio",
 )  # fmt: skip
-"""Its command-line options: no network requests of its own, and it runs in a container, also as root."""
+"""Its command-line options: it sends no network requests by itself, and runs in a container, also as root."""
 NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 DESKTOP: ViewportSize = {"width": 1400, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 844}
@@ -48,10 +48,10 @@ FIRST_LINE = """
   return colours.size > 8 ? `${sum} ${canvas.height}` : "";
 }
 """
-"""Names what is painted of a table: the pixels of its first line and its height; empty until there are letters.
+"""Identifies what is painted of a table: the pixels of its first line and its height; empty until there is text.
 
-Of a table of links it is the first cell's text. Another table is a canvas. Beside it is a copy for screen readers,
-which is written 200 ms later, at the least.
+For a table of links it is the first cell's text. Other tables are a canvas, with a copy for screen readers that is
+written at least 200 ms later.
 """
 PAINTED = f"""
 new Promise((found) => {{
@@ -77,7 +77,7 @@ CHANGED = f"""
   }});
 }}
 """
-"""Notes the milliseconds until a table with another first line, or of another height, has been painted."""
+"""Measures the milliseconds until a table with another first line or height has been painted."""
 
 
 def find_chromium() -> str:
@@ -89,27 +89,27 @@ def find_chromium() -> str:
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
-        raise ConfigError("Playwright is absent. Install it: pip install playwright") from None
+        raise ConfigError("Playwright is not installed: pip install playwright") from None
     for name in NAMES:
         if path := shutil.which(name):
             return path
     with sync_playwright() as playwright:
-        own = playwright.chromium.executable_path
-    if not Path(own).exists():
-        raise ConfigError("There is no Chromium. Install it: apt-get install chromium, or playwright install chromium")
-    return own
+        bundled = playwright.chromium.executable_path
+    if not Path(bundled).exists():
+        raise ConfigError("Chromium is not installed: apt-get install chromium, or playwright install chromium")
+    return bundled
 
 
 @contextmanager
 def run_server(command: Sequence[str], ready: str) -> Iterator[tuple[str, psutil.Process]]:
-    """Run a server on a free port, the last word of its command; give its address and process once it says so."""
+    """Run a server on a free port, the last word of its command; yield its address and process once it is ready."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     with subprocess.Popen([*command, str(port)], stdout=subprocess.PIPE, text=True) as server:
         try:
             if not any(ready in line for line in server.stdout or ()):
-                raise WorkerError(f"Nothing listens: {' '.join(command[1:4])} has ended.")
+                raise WorkerError(f"The server has ended: {' '.join(command[1:4])}.")
             yield f"http://127.0.0.1:{port}", psutil.Process(server.pid)
         finally:
             server.terminate()

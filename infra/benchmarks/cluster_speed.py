@@ -34,7 +34,7 @@ class Scaling:
     """One run of the benchmark.
 
     Attributes:
-        name: The training nodes.
+        name: Which nodes trained.
         nodes: Their number.
         seconds: From the first pack's start to the last one's end, including starts of workers.
         hourly: Trials per hour.
@@ -61,7 +61,7 @@ def measure_scaling(model: str, packs: int, members: int, epochs: int) -> list[S
     """
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
-        raise ConfigError("The benchmark gives each of two nodes a core; this machine has one.")
+        raise ConfigError("The benchmark needs two cores, one for each node; this machine has one.")
     configs = [replace(config, epochs=epochs) for config in some_configs(model, packs * members)]
     jobs = {f"pack{k}": Job(configs[k * members : (k + 1) * members]) for k in range(packs)}
     warm = {"warm": Job([replace(config, epochs=1) for config in configs[:members]])}
@@ -92,38 +92,38 @@ class _PackEnds:
         self.over: set[str] = set()
 
     def started(self, pack: str, slot: Slot) -> None:
-        """Note nothing."""
+        """Do nothing."""
 
     def report(self, pack: str, report: Report) -> None:
-        """Note nothing."""
+        """Do nothing."""
 
     def show_notice(self, line: str) -> None:
-        """Note nothing."""
+        """Do nothing."""
 
     def ended(self, pack: str, how: Ending, why: str = "") -> None:
-        """Note it."""
+        """Record the pack; raise WorkerError unless it finished."""
         if how != "over":
             raise WorkerError(f"The pack {pack} {how}: {why}.")
         self.over.add(pack)
 
     def flush(self) -> None:
-        """Note nothing."""
+        """Do nothing."""
 
 
 @contextmanager
 def _count_core_seconds(cluster: LocalCluster) -> Iterator[Callable[[], float]]:
     """Yield a function that returns, after the block, the nodes' core seconds in it, polled often as workers end."""
     before, over = cluster.core_seconds(), threading.Event()
-    seen = dict(before)
+    latest = dict(before)
 
     def look() -> None:
         while not over.wait(LOOK_SECONDS):
-            seen.update(cluster.core_seconds())
+            latest.update(cluster.core_seconds())
 
     thread = threading.Thread(target=look, daemon=True)
     thread.start()
     try:
-        yield lambda: sum(seconds - before.get(process, 0.0) for process, seconds in seen.items())
+        yield lambda: sum(seconds - before.get(process, 0.0) for process, seconds in latest.items())
     finally:
         over.set()
         thread.join()
@@ -145,7 +145,7 @@ def print_report(measured: Sequence[Scaling], format: str) -> None:
         print_json([asdict(line) for line in measured])
         return
     print_table(
-        ["nodes", "s", "trials an hour", "× one node", "of its cores", "core s a trial"],
+        ["nodes", "s", "trials an hour", "× one node", "share of cores", "core s a trial"],
         [
             (m.name, f"{m.seconds:.1f}", f"{m.hourly:.0f}", f"{m.ratio:.2f}", f"{m.share:.0%}", f"{m.each:.2f}")
             for m in measured
@@ -164,9 +164,10 @@ def measure(
     model: Annotated[str, typer.Option(help="Which model.")] = "lem",
     format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
 ) -> None:
-    """Measure how packs scale from one node to two: a Ray head here and two nodes, each on a core of its own.
+    """Measure how packs scale from one node to two: a Ray head here and two nodes, each on its own core.
 
-    The same packs are trained by the first node, by both, and by the second; the ratio is to the mean of the two alone.
+    The same packs are trained by the first node, by both, and by the second; the ratio is relative to the mean of the
+    two alone.
     """
     with show_waiting("Measuring"):
         measured = measure_scaling(model, packs, members, epochs)

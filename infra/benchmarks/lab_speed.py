@@ -1,4 +1,4 @@
-"""How fast the Lab is over many runs, seen from a browser."""
+"""Speed of the Lab on a store with many runs, as seen from a browser."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser, Page
 
 OPENED, FILTERED, ANSWERED, MEMORY = 1500.0, 300.0, 1000.0, 600.0
-"""Upper bounds: ms until a page is painted, and until a filter has changed its table, one visitor alone; ms of the
+"""Upper bounds: ms until a page is painted, and until a filter has changed its table, with a single visitor; ms of the
 median answer with many sessions; MiB of the server."""
 PAGES = {
     "home": "",
@@ -57,14 +57,14 @@ TURN = 10.0
 
 @dataclass(frozen=True)
 class LabReport:
-    """How fast the Lab was.
+    """Measured speed of the Lab.
 
     Attributes:
         versions: Of packages and the machine, by name.
         runs: Runs in the store.
         sessions: Visitors at once.
         opened: Milliseconds until the first table of a page was painted, by page, each in a browser without a cache.
-        filtered: Milliseconds from a filter to the table that it leaves, one visitor alone.
+        filtered: Milliseconds from a filter to the filtered table, with a single visitor.
         answered: The same with all sessions.
         memory: Peak MiB of the server.
         load: Load average of the minute before: above the number of cores, times are unreliable.
@@ -101,7 +101,7 @@ class LabReport:
 
 
 def lab_benchmark(runs: int, repeats: int, sessions: int, turns: int, say: Callable[[str], None]) -> LabReport:
-    """Return how fast the Lab is on a generated store.
+    """Return the speed of the Lab on a generated store.
 
     Args:
         runs: Approximate number of runs in the store.
@@ -146,7 +146,7 @@ async def _visited(
     turns: tuple[int, int],
     say: Callable[[str], None],
 ) -> float:
-    """Fill the report's times; return the server's most MiB."""
+    """Fill in the report's times; return the server's peak MiB."""
     from playwright.async_api import async_playwright
 
     async with async_playwright() as playwright:
@@ -193,15 +193,15 @@ async def _clicking(browser: Browser, address: str, number: int, report: LabRepo
 
 
 def print_report(report: LabReport, format: str) -> None:
-    """Print how fast the Lab was."""
+    """Print the speed of the Lab."""
     if format == "json":
         print_json(report.to_dict())
         return
     print_targets(report.targets)
     if report.floor:
-        plain = ", ".join(f"{what} {median(times):.0f} ms" for what, times in report.floor.items())
-        print_line(f"  The floor, a plain page of Streamlit's with one table, in the same run: {plain}.")
-    print_line(f"  {report.runs} runs; medians. In the minute before, {report.load:.1f} processes wanted to run.")
+        plain = ", ".join(f"{name} {median(times):.0f} ms" for name, times in report.floor.items())
+        print_line(f"  Lower bound, a plain Streamlit page with one table, in the same run: {plain}.")
+    print_line(f"  {report.runs} runs; medians. In the minute before, the load average was {report.load:.1f}.")
 
 
 command = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -209,9 +209,9 @@ command = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 
 @command.command()
 def measure(
-    runs: Annotated[int, typer.Option(min=10_000, help="Runs in the store, about.")] = 100_000,
+    runs: Annotated[int, typer.Option(min=10_000, help="Approximate number of runs in the store.")] = 100_000,
     repeats: Annotated[int, typer.Option(min=1, help="Times that each page is opened; the median counts.")] = 5,
-    sessions: Annotated[int, typer.Option(min=1, help="Visitors of the Lab at once.")] = 20,
+    sessions: Annotated[int, typer.Option(min=1, help="Concurrent visitors of the Lab.")] = 20,
     clicks: Annotated[int, typer.Option(min=1, help="Clicks of each, one in ten seconds.")] = 6,
     out: OutOption = None,
     format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,

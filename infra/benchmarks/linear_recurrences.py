@@ -72,7 +72,7 @@ def step_matrices(layer: Recurrence[Any], x: Tensor) -> tuple[Tensor, Tensor]:
 
     A step is linear in its states, so unit vectors give A. An input-independent A is (1, 1, ...).
     """
-    w, states = layer.loop_weights(layer.held()), len(layer.STATE)
+    w, states = layer.loop_weights(layer.lifted_tensors()), len(layer.STATE)
     T, B, d = x.shape[0], x.shape[1], layer.hidden_size
     drive = [part.reshape(1, T * B, -1) for part in layer.drive(x.unsqueeze(0), w)]
 
@@ -93,16 +93,16 @@ def step_matrices(layer: Recurrence[Any], x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def scan_in_log_depth(layer: Recurrence[Any], x: Tensor) -> Tensor:
-    """Return the outputs by doubling: after k rounds each step holds what 2ᵏ steps before it add (Hillis and Steele).
+    """Return the outputs by doubling: after k rounds each step includes the last 2ᵏ inputs (Hillis and Steele).
 
     Independent states are scanned separately, as a scan written for the model would.
     """
     A, f = step_matrices(layer, x)
     linked = A.detach().ne(0).flatten(0, 2).any(0) | torch.eye(A.shape[-1], dtype=torch.bool)
-    parts, left = [torch.empty(0)] * A.shape[-1], set(range(A.shape[-1]))
-    while left:
-        group = sorted({k for k in left if (torch.matrix_power(linked.float(), 4) > 0)[min(left), k]})
-        left -= set(group)
+    parts, remaining = [torch.empty(0)] * A.shape[-1], set(range(A.shape[-1]))
+    while remaining:
+        group = sorted({k for k in remaining if (torch.matrix_power(linked.float(), 4) > 0)[min(remaining), k]})
+        remaining -= set(group)
         scanned = _doubled(A[..., group, :][..., group], f[..., group])
         for k, state in zip(group, scanned.unbind(-1), strict=True):
             parts[k] = state
@@ -110,12 +110,12 @@ def scan_in_log_depth(layer: Recurrence[Any], x: Tensor) -> Tensor:
 
 
 def _doubled(A: Tensor, f: Tensor) -> Tensor:
-    still, reach = A.shape[0] == 1, 1
+    constant, reach = A.shape[0] == 1, 1
     while reach < len(f):
-        own = A if still else A[reach:]
-        before = (own * f[:-reach].unsqueeze(-2)).sum(-1) if A.shape[-1] > 1 else own[..., 0] * f[:-reach]
+        current = A if constant else A[reach:]
+        before = (current * f[:-reach].unsqueeze(-2)).sum(-1) if A.shape[-1] > 1 else current[..., 0] * f[:-reach]
         f = torch.cat([f[:reach], f[reach:] + before])
-        if still:
+        if constant:
             A = A @ A
         else:
             A = torch.cat([A[:reach], A[reach:] * A[:-reach] if A.shape[-1] == 1 else A[reach:] @ A[:-reach]])
@@ -190,7 +190,7 @@ def measure_all(
     out: Annotated[Path | None, typer.Option(help="Write what was measured as JSON.")] = None,
     format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
 ) -> None:
-    """Time linear recurrences: fused, an eager loop, an eager scan of logarithmic depth, and time cut in pieces."""
+    """Time linear recurrences: fused, an eager loop, an eager scan of logarithmic depth, and time split into chunks."""
     torch.set_num_threads(1)
     times = [measure(form, repeats) for form in FORMS]
     torch.set_num_threads(2)
@@ -212,7 +212,7 @@ def measure_all(
         ["T", "B", "d", "pieces", "whole", "cut", "gain"],
         [(p["T"], p["B"], p["d"], p["pieces"], f"{p['whole']:.1f}", f"{p['cut']:.1f}", f"{p['gain']:.2f}")
          for p in pieces],
-        title="LRU with time cut in pieces, milliseconds on two threads",
+        title="LRU with time split into chunks, milliseconds on two threads",
     )  # fmt: skip
 
 

@@ -102,8 +102,8 @@ class LocalCluster:
         options = {"cores": count, "runs_on": [*cores], "labels": {**labels}, "env": {**env}}
         options |= {"folder": self._folder.name, "cluster": self.address or None}
         command = [sys.executable, "-c", CODE, json.dumps(options)]
-        own = {**environment(), **LOOPBACK, **self._env}
-        self._all.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=own))
+        env_of_node = {**environment(), **LOOPBACK, **self._env}
+        self._all.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env_of_node))
         stdout = self._all[-1].stdout
         assert stdout
         return stdout.readline().strip()

@@ -31,7 +31,7 @@ STEPS = 32
 
 @dataclass(frozen=True)
 class Timed:
-    """CPU milliseconds, forward and backward, of one model's loop alone and of its whole layer."""
+    """CPU milliseconds, forward and backward, of one model's bare loop and of its whole layer."""
 
     model: str
     T: int
@@ -51,7 +51,7 @@ def processor_time(run: Callable[[], Tensor], repeats: int) -> float:
 def measure(name: str, layer: MatrixRecurrence[Any], T: int, B: int, repeats: int) -> Timed:
     """Return the times of one layer on one thread; the loops get the drives as computed by the layer."""
     x = torch.randn(T, B, layer.input_size)
-    w = layer.weights(layer.held())
+    w = layer.weights(layer.lifted_tensors())
     drives, constants = (
         tuple(t.detach().contiguous().requires_grad_() for t in part)
         for part in (layer.drive(x.unsqueeze(0), w), layer.constants(w))
@@ -59,7 +59,7 @@ def measure(name: str, layer: MatrixRecurrence[Any], T: int, B: int, repeats: in
     state = tuple(torch.zeros(1, B, *shape) for shape in layer.state_shapes().values())
     route, advance = kernels.choose_matrix(name, layer.plan, layer.form(), x.device, x.dtype)
     if advance is None:
-        raise SystemExit(f"{name} takes the plain loop here: {route.reason}")
+        raise SystemExit(f"{name} runs by the plain loop here: {route.reason}")
     fused = processor_time(lambda: advance(drives, state, constants)[0], repeats)
     loop = processor_time(lambda: layer.loop(drives, state, constants)[0], 1)
     whole = processor_time(lambda: layer(x)[0], repeats)
@@ -135,7 +135,7 @@ def measure_all(
         ["T", "B", "heads", "rows", "fused", "products / fused"],
         [(f"{p['T']}", f"{p['B']}", f"{p['heads']}", f"{p['rows']}", f"{p['fused']:.1f}",
           f"{p['products'] / p['fused']:.1f}") for p in products],
-        title=f"The delta rule beside products of {STEPS} steps, milliseconds",
+        title=f"The delta rule against products of {STEPS} steps, milliseconds",
     )  # fmt: skip
 
 

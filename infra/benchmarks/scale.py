@@ -58,7 +58,7 @@ class ScaleRun:
         first, second: The killed driver and the one that continued: ``seconds``, ``cpu`` seconds of its process,
             ``epochs`` and ``reports`` received, ``first`` and ``first_cpu``: seconds until the first pack had a worker,
             ``peak`` MiB, ``latencies`` of transactions in ms, ``shares`` of the main thread's time.
-        asked: Time of queries from another process during the second, in ms.
+        asked: Times of queries from another process while the second driver runs, in ms.
         audit: ``trials`` of the sweep, and those ``lost`` and ``duplicated``.
         load: Load average of a minute, after each part.
     """
@@ -148,9 +148,9 @@ def _measure_database(url: str, size: ScaleSize, folder: Path, say: Callable[[st
     """Return the measurements of one database."""
     path, load = url.partition(":")[0], dict[str, float]()
 
-    def part(what: str) -> None:
-        load[what] = os.getloadavg()[0]
-        say(f"{path}: {what}")
+    def part(name: str) -> None:
+        load[name] = os.getloadavg()[0]
+        say(f"{path}: {name}")
 
     storage = folder / f"storage-{path}"
     storage.mkdir()
@@ -168,7 +168,7 @@ def _measure_database(url: str, size: ScaleSize, folder: Path, say: Callable[[st
         part("done")
         questions = looker(over=True)
     audit = _in_own_process(audit_results, url)
-    part("compared with what was said")
+    part("compared with the workers' reports")
     return ScaleRun(path, plan, first, second, questions, audit, load)
 
 
@@ -196,7 +196,7 @@ def _start_process(target: Callable[..., None], *arguments: Any) -> Iterator[Cal
         try:
             return ours.recv()
         except EOFError:
-            raise WorkerError("A process of the benchmark ended without a word.") from None
+            raise WorkerError("A process of the benchmark ended without a message.") from None
 
     try:
         yield word
@@ -229,20 +229,22 @@ def measure(
     workers: Annotated[int, typer.Option(min=1, help="Simulated workers.")] = 1_000,
     pack: Annotated[int, typer.Option(min=1, help="Trials a pack.")] = 10,
     epochs: Annotated[int, typer.Option(min=1, help="Epochs of a trial.")] = 5,
-    earlier: Annotated[int, typer.Option(min=0, help="Runs of other sweeps in the store, about.")] = 10_000,
-    database: Annotated[str, typer.Option(help="sqlite or postgresql alone; empty for both.")] = "",
+    earlier: Annotated[
+        int, typer.Option(min=0, help="Approximate number of runs of other sweeps in the store.")
+    ] = 10_000,
+    database: Annotated[str, typer.Option(help="sqlite or postgresql; empty for both.")] = "",
     out: OutOption = None,
     page: Annotated[
-        Path | None, typer.Option(callback=in_a_folder, help="File for a page about them, Markdown.")
+        Path | None, typer.Option(callback=in_a_folder, help="Write a page about the measurements, in Markdown.")
     ] = None,
     format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
 ) -> int:
     """Measure one driver under simulated workers: plan, leases, store and resume are real, the training is not.
 
-    The driver is killed halfway and another goes on. Exits with 1 if a trial is lost or trained twice.
+    The driver is killed halfway and another continues. Exits with 1 if a trial is lost or trained twice.
     """
     if database not in ("", "sqlite", "postgresql"):
-        raise ConfigError(f"--database is sqlite or postgresql, got {database!r}.")
+        raise ConfigError(f"--database must be sqlite or postgresql, got {database!r}.")
     with show_waiting("Measuring") as say:
         report = scale_benchmark(ScaleSize(trials, workers, pack, epochs, earlier), database, say)
     if out is not None:

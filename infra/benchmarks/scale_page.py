@@ -1,4 +1,4 @@
-"""The page about scale, written from what ``scale.py`` measured."""
+"""The page about scale, from the measurements of ``scale.py``."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ def scale_report(report: ScaleReport) -> str:
     """Return ``infra/scale.md``."""
     size, versions = report.size, report.versions
     head = (
-        "# One driver under a thousand workers, simulated\n\n"
+        "# One driver under a thousand simulated workers\n\n"
         "Written by `infra/benchmarks/scale.py`; its numbers are in `infra/benchmarks/scale-postgresql.json`. A driver "
         f"with {size.workers} simulated workers: {size.trials} trials of {size.epochs} epochs in packs of {size.pack}, "
         f"and {size.earlier} runs of other sweeps in the store. Plan, leases, pipes, transactions and driver are real; "
-        "the workers train nothing and say as much as the driver takes, so it is always saturated. Ray's own "
-        "scheduler, checkpoints over a network and successive halving are not in it. The driver is killed once half of "
-        "the trials have ended, and another goes on.\n\n"
+        "the workers train nothing and report as fast as the driver can process, so it is always saturated. Ray's "
+        "scheduler, checkpoints over a network and successive halving are not included. The driver is killed once half "
+        "of the trials have ended, and another continues.\n\n"
         f"{versions['device']}, {versions['system']}, Python {versions['python']}. Driver, workers, database and a "
-        "process that asks questions share the cores with whatever else runs there: seconds are upper bounds, CPU time "
-        "is what the driver needs.\n"
+        "process that sends queries share the cores with other programs: seconds are upper bounds, CPU time is what "
+        "the driver needs.\n"
     )
     return "\n".join([head, *(_of_run(report, run) for run in report.runs)])
 
 
 def _of_run(report: ScaleReport, run: ScaleRun) -> str:
-    load = ", ".join(f"{what} {mean:.1f}" for what, mean in run.load.items())
+    load = ", ".join(f"{phase} {mean:.1f}" for phase, mean in run.load.items())
     targets = [f"| {t.what} | {t.ratio:.3g} | {t.bound:g} | {'met' if t.met else 'not met'} |" for t in run.targets]
     shares = [f"| {part} | {share:.0%} |" for part, share in run.second["shares"].items()]
     times = {f"store, to {kind}": took for kind, took in run.second["latencies"].items()} | dict(run.asked)
@@ -52,7 +52,7 @@ def _of_run(report: ScaleReport, run: ScaleRun) -> str:
 
 
 def _extrapolate(report: ScaleReport, run: ScaleRun) -> str:
-    """Return what follows for a million trials and a thousand GPUs: what grows with trials grows tenfold."""
+    """Return the extrapolation to a million trials and a thousand GPUs: what grows with trials grows tenfold."""
     more = MILLION / int(run.plan["trials"])
     plan, resume = (more * float(run.plan["seconds"]), more * float(run.second["first"]))
     base = 70.0  # MiB of a driver with nothing planned
@@ -66,16 +66,16 @@ def _extrapolate(report: ScaleReport, run: ScaleRun) -> str:
             f"### {MILLION} trials on {GPUS} GPUs, from these numbers\n",
             f"- **Epochs**: {GPUS} packs of {report.size.pack} keep up with the store as long as an epoch takes "
             f"{seconds:.1f} s or more, at {run.overhead:.2f} ms of the driver's CPU an epoch; {store:.0%} of its time "
-            f"is the store's, {waits:.0%} is left.",
+            f"is the store's, {waits:.0%} is idle.",
             f"- **Plan**: {plan:.0f} s, once. **Memory**: {memory:.0f} MiB. **First pack of a resume**: {resume:.0f} "
             "s.",
-            "- **Replaced first**: one transaction after another on one connection. Reports of different packs are "
-            "independent: two writers, each with packs of its own, or COPY into the curves where a batch is new.",
-            "- **Then**: a round that begins by reading in short how every trial stands. Packs are leased, read and "
-            "handed out in chunks, as many as workers soon need; the list of what is left, a line a trial, is what a "
-            "resume and a driver's memory still grow with. It would be read in parts, too.",
-            f"- **Beside**: `sweep status` has the database count its trials each time, {status:.1f} s here: counts "
-            "kept with the sweep would answer at once.",
+            "- **To replace first**: sequential transactions on one connection. Reports of different packs are "
+            "independent: two writers, each with its own packs, or COPY into the curves if a batch is new.",
+            "- **Next**: a round begins by reading a summary of every trial. Packs are leased, read and handed out in "
+            "chunks, as many as workers soon need; only the list of open trials, one line each, still makes a resume "
+            "and a driver's memory grow. It could be read in parts, too.",
+            f"- **Also**: `sweep status` lets the database count its trials each time, {status:.1f} s here: counts "
+            "stored with the sweep would answer at once.",
             "",
         ]
     )

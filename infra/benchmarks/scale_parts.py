@@ -1,6 +1,6 @@
 """The processes of ``scale.py``: planner, drivers, an observer, and the audit of the store.
 
-Each function runs in a process of its own, so that its memory and its time are its own.
+Each function runs in a separate process, so that its memory and time can be measured separately.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class CountingRecorder(DriverMetrics):
         self.latencies: dict[str, list[float]] = defaultdict(list)
 
     def observe_transaction(self, kind: str, seconds: float) -> None:
-        """Keep it."""
+        """Record the duration of a transaction, by kind."""
         super().observe_transaction(kind, seconds)
         self.latencies[kind].append(seconds)
 
@@ -206,9 +206,9 @@ def audit_results(url: str) -> dict[str, int]:
         return {"trials": len(ids), "lost": lost, "duplicated": duplicated}
 
 
-def send_result(*given: Any) -> None:
-    """Send the result of a function: ``tell(function, *arguments, pipe)``."""
-    work, *arguments, pipe = given
+def send_result(*call: Any) -> None:
+    """Send the result of a function: ``send_result(function, *arguments, pipe)``."""
+    work, *arguments, pipe = call
     pipe.send(work(*arguments))
 
 

@@ -1,4 +1,4 @@
-"""Where a process's main thread spends its time: its stack is sampled a hundred times per second."""
+"""How a process's main thread spends its time: its stack is sampled a hundred times per second."""
 
 from __future__ import annotations
 

@@ -44,16 +44,16 @@ def make_grid() -> Graphs:
 
 
 @torch.no_grad()
-def trace_energies(model: str, layers: int, batch: Graphs, **chosen: Any) -> list[tuple[float, float]]:
-    """Return Dirichlet energy and mean average distance of the hidden states, after each layer, of a drawn network.
+def trace_energies(model: str, layers: int, batch: Graphs, **settings: Any) -> list[tuple[float, float]]:
+    """Return Dirichlet energy and mean average distance of a random network's hidden states, after each layer.
 
     Args:
         model: Name of a graph model with ``layers``.
         layers: Their number, which the model must support.
         batch: The input, without members, in float64.
-        chosen: Options and hyper-parameters.
+        settings: Options and hyper-parameters.
     """
-    layer = get_model(model).build(Sizes(batch.nodes.shape[-1], HIDDEN, 1, batch.positions), layers=layers, **chosen)
+    layer = get_model(model).build(Sizes(batch.nodes.shape[-1], HIDDEN, 1, batch.positions), layers=layers, **settings)
     assert isinstance(layer, GraphLayer)
     layer.reset_parameters([torch.Generator().manual_seed(0)])
     energies = []
@@ -66,7 +66,7 @@ def trace_energies(model: str, layers: int, batch: Graphs, **chosen: Any) -> lis
 
 
 def study_models(layers: int = 100) -> dict[str, list[tuple[float, float]]]:
-    """Return ``traced`` on the grid for all models of ``STUDY``, by name.
+    """Return ``trace_energies`` on the grid for all models of ``STUDY``, by name.
 
     Raises:
         ConfigError: The models do not support that many layers, or PyTorch Geometric is not installed.
@@ -75,7 +75,7 @@ def study_models(layers: int = 100) -> dict[str, list[tuple[float, float]]]:
         raise ConfigError(missing)
     if layers not in DEPTHS:
         raise ConfigError(f"layers: it must be one of {', '.join(map(str, DEPTHS))}, got {layers}.")
-    return {name: trace_energies(model, layers, make_grid(), **chosen) for name, (model, chosen) in STUDY.items()}
+    return {name: trace_energies(model, layers, make_grid(), **settings) for name, (model, settings) in STUDY.items()}
 
 
 def print_report(lines: Mapping[str, Sequence[tuple[float, float]]], format: str) -> None:
@@ -85,9 +85,9 @@ def print_report(lines: Mapping[str, Sequence[tuple[float, float]]], format: str
         return
     count = len(next(iter(lines.values())))
     shown = [k for k in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if k <= count]
-    for measure, what in enumerate(("Dirichlet energy", "mean average distance")):
+    for measure, quantity in enumerate(("Dirichlet energy", "mean average distance")):
         rows = [(name, *(f"{trace[k - 1][measure]:.2g}" for k in shown)) for name, trace in lines.items()]
-        print_table([f"{what} after layer", *map(str, shown)], rows, prose=[0], drop=[2, 5, 8, 1, 4, 7, 3, 6])
+        print_table([f"{quantity} after layer", *map(str, shown)], rows, prose=[0], drop=[2, 5, 8, 1, 4, 7, 3, 6])
 
 
 command = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -98,7 +98,7 @@ def measure(
     layers: Annotated[int, typer.Option(help="Layers of the untrained graph models: 100 or 1000.")] = 100,
     format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
 ) -> None:
-    """Follow the differences between neighbours through untrained graph models, on a grid of 10 by 10 nodes."""
+    """Measure the differences between neighbours after each layer of untrained graph models, on a 10 × 10 grid."""
     print_report(study_models(layers), format.value)
 
 

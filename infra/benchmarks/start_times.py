@@ -66,7 +66,7 @@ PATIENCE = 300.0
 
 @dataclass(frozen=True)
 class Start:
-    """One line: what was started, the fewest seconds until it was ready, and those above the floor.
+    """One line: what was started, the shortest time until it was ready, and its excess over the lower bound.
 
     ``over`` is None if Ray was already running.
     """
@@ -89,7 +89,7 @@ def measure_starts(model: str, repeats: int) -> list[Start]:
     """
     get_task(TASK).load("")
     config = replace(some_configs(model, 1)[0], epochs=1)
-    ways: dict[str, Callable[[], float]] = {
+    timers: dict[str, Callable[[], float]] = {
         "ray.init with one ready worker": _measure_floor,
         "first epoch, on Ray": lambda: _first_epoch(Job([config]), here=False),
         "first epoch, --here": lambda: _first_epoch(Job([config]), here=True),
@@ -98,12 +98,12 @@ def measure_starts(model: str, repeats: int) -> list[Start]:
         "first new step of a resume, --here": lambda: _measure_resume(model, ["--here"]),
         NO_FLOOR: lambda: _measure_many(model),
     }
-    best = dict.fromkeys(ways, float("inf"))
+    best = dict.fromkeys(timers, float("inf"))
     for _ in range(repeats):
-        for way, seconds in ways.items():
-            best[way] = min(best[way], seconds())
+        for name, seconds in timers.items():
+            best[name] = min(best[name], seconds())
     floor = best["ray.init with one ready worker"]
-    return [Start(way, seconds, None if way == NO_FLOOR else seconds - floor) for way, seconds in best.items()]
+    return [Start(name, seconds, None if name == NO_FLOOR else seconds - floor) for name, seconds in best.items()]
 
 
 def _measure_floor() -> float:
@@ -123,21 +123,21 @@ class _Clock:
     at = 0.0
 
     def started(self, pack: str, slot: Slot) -> None:
-        """Note nothing."""
+        """Do nothing."""
 
     def report(self, pack: str, report: Report) -> None:
-        """Note the first epoch's time."""
+        """Record the time of the first epoch."""
         if report.points and not self.at:
             self.at = time.perf_counter()
 
     def ended(self, pack: str, how: Ending, why: str = "") -> None:
-        """Note nothing."""
+        """Do nothing."""
 
     def show_notice(self, line: str) -> None:
-        """Note nothing."""
+        """Do nothing."""
 
     def flush(self) -> None:
-        """Note nothing."""
+        """Do nothing."""
 
 
 def _first_epoch(job: Job, here: bool) -> float:
@@ -176,8 +176,8 @@ class _Small:
 
     def until_new(self, verb: str, saved: bool) -> float:
         """Return the seconds until a new step and, with ``saved``, a checkpoint; then kill it."""
-        what = str(self.folder / "small.toml") if verb == "run" else "small"
-        program = [sys.executable, "-m", "longwave", "sweep", verb, what, *self.options]
+        target = str(self.folder / "small.toml") if verb == "run" else "small"
+        program = [sys.executable, "-m", "longwave", "sweep", verb, target, *self.options]
         env = {**os.environ, VARIABLE: str(self.folder / "journal"), "LONGWAVE_CHECKPOINT_SECONDS": "0.1"}
         began = time.monotonic()
         with subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env) as process:
@@ -223,7 +223,7 @@ def print_report(measured: Sequence[Start], format: str) -> None:
         print_json([asdict(line) for line in measured])
         return
     lines = [(m.what, f"{m.seconds:.2f}", "" if m.over is None else f"{m.over:+.2f}") for m in measured]
-    print_table(["what", "s", "s over the floor"], lines, prose=[0])
+    print_table(["what", "s", "s above the lower bound"], lines, prose=[0])
 
 
 command = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -235,7 +235,7 @@ def measure(
     repeats: Annotated[int, typer.Option(min=1, help="Turns of each line; the fastest counts.")] = 3,
     format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
 ) -> None:
-    """Measure how long a sweep, new or resumed, takes to its first epoch, on Ray and without; beside it, Ray itself."""
+    """Measure the time to the first epoch of a new or resumed sweep, on Ray and without, and of the start of Ray."""
     with show_waiting("Measuring"):
         measured = measure_starts(model, repeats)
     print_report(measured, format.value)

@@ -25,7 +25,7 @@ from longwave.platform.storage.store import Store
 
 BATCH = 500
 """Curve points per commit: an epoch of a large pack."""
-ASKED = {"points": 5_000.0, "commits": 1_000.0}
+REQUIRED = {"points": 5_000.0, "commits": 1_000.0}
 """Lower bounds per second."""
 
 
@@ -77,7 +77,7 @@ def store_benchmark(points: int, commits: int, writers: int) -> list[StoreSpeed]
 
 def _make_line(name: str, path: str, writers: int, rows: int, seconds: float) -> StoreSpeed:
     per_second = rows / seconds
-    return StoreSpeed(name, path, writers, rows, per_second, per_second / ASKED[name])
+    return StoreSpeed(name, path, writers, rows, per_second, per_second / REQUIRED[name])
 
 
 def _write_points(url: str, trial: str, first: int, rows: int, batch: int) -> float:
@@ -127,7 +127,7 @@ def print_report(lines: Sequence[StoreSpeed], format: str) -> None:
         print_json([asdict(line) for line in lines])
         return
     rows = [(s.name, s.path, s.writers, s.rows, f"{s.per_second:.0f}", f"{s.ratio:.2f}") for s in lines]
-    print_table(["what", "database", "writers", "rows", "a second", "of what is asked"], rows, prose=[0, 1])
+    print_table(["what", "database", "writers", "rows", "per second", "of the bound"], rows, prose=[0, 1])
 
 
 command = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -140,7 +140,7 @@ def measure(
     writers: Annotated[int, typer.Option(min=1, max=64, help="Processes that commit at once.")] = 8,
     format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
 ) -> None:
-    """Measure how fast a store is written: curve points in batches, and commits of one row by several processes."""
+    """Measure the write speed of a store: curve points in batches, and commits of one row by several processes."""
     with show_waiting("Measuring"):
         measured = store_benchmark(points, commits, writers)
     print_report(measured, format.value)

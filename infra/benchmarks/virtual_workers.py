@@ -35,7 +35,7 @@ BORN = 1.75e9
 SAVED_EVERY = 3
 """Epochs between two checkpoints."""
 FACTS = {"device": "virtual worker", "system": "simulated", "torch": "none", "commit": "0" * 40, "dirty": "false"}
-"""Environment of runs; as many facts as in a real one would make no difference, as the store keeps them once."""
+"""Environment of runs; a real one has more facts, which would make no difference, as the store keeps them once."""
 
 
 def trial_curve(config: TrialConfig) -> list[float]:
@@ -87,12 +87,12 @@ class VirtualPack:
         """Yield the events of one worker until the last epoch, or until it is ``over``; return its last epoch."""
         journal, epoch, gathered = Journal(), self.saved, 0.0
         yield 0.1, {"event": "started", "slot": asdict(Slot())}
-        stand = [self._at(epoch) for epoch in range(1, epoch + 1)]
-        waiting = sum(stand, Report(began={c.id: min(epoch, len(self.curves[c.id])) for c in self.configs}))
+        reports = [self._at(epoch) for epoch in range(1, epoch + 1)]
+        waiting = sum(reports, Report(began={c.id: min(epoch, len(self.curves[c.id])) for c in self.configs}))
         journal.write(waiting)
         while epoch < self.last and not over(epoch):
             if waiting.runs or waiting.began or gathered > REPORT_SECONDS:
-                yield gathered, self._told(journal, waiting)
+                yield gathered, self._report_event(journal, waiting)
                 waiting, gathered = Report(), 0.0
             epoch, gathered = epoch + 1, gathered + self.seconds
             new = self._at(epoch)
@@ -100,7 +100,7 @@ class VirtualPack:
             waiting += new
             if epoch % SAVED_EVERY == 0:
                 self._save(epoch)
-        yield gathered, self._told(journal, waiting)
+        yield gathered, self._report_event(journal, waiting)
         return epoch
 
     def _at(self, epoch: int) -> Report:
@@ -116,7 +116,7 @@ class VirtualPack:
                 runs.append(trial_end(config, len(self.configs), self.seconds))
         return Report(points, runs)
 
-    def _told(self, journal: Journal, report: Report) -> dict[str, Any]:
+    def _report_event(self, journal: Journal, report: Report) -> dict[str, Any]:
         return {"event": "report", "session": journal.session, "report": report.to_dict()}
 
     def _save(self, epoch: int) -> None:

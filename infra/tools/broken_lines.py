@@ -28,7 +28,7 @@ SEED, A_FOLDER = 36, 43
 
 @dataclass(frozen=True)
 class Mutant:
-    """One broken place in a file.
+    """One change in a file.
 
     Attributes:
         folder, file: One of ``FOLDERS``, and a file in it.
@@ -55,7 +55,7 @@ class Mutant:
         return f"{self.file}:{self.line}: {self.before} → {self.after}"
 
 
-def drawn(folder: str, count: int = A_FOLDER) -> list[Mutant]:
+def draw_mutants(folder: str, count: int = A_FOLDER) -> list[Mutant]:
     """Return up to ``count`` mutants of a folder: one of each module, then a second of each, and so on."""
     paths = [str(path.relative_to(ROOT)) for path in (ROOT / folder).rglob("*.py")]
     modules = sorted((p for p in paths if not p.startswith(LEFT_OUT)), key=lambda p: _digest(SEED, p))
@@ -63,7 +63,7 @@ def drawn(folder: str, count: int = A_FOLDER) -> list[Mutant]:
     return list(islice((mutant for turn in turns for mutant in turn if mutant), count))
 
 
-def listed(folder: str, path: Path) -> list[Mutant]:
+def list_mutants(folder: str, path: Path) -> list[Mutant]:
     """Return the mutants that a file lists: ``[[mutant]]`` with ``file``, ``line``, its ``broken`` replacement, and
     ``first``.
 
@@ -74,7 +74,7 @@ def listed(folder: str, path: Path) -> list[Mutant]:
     for one in tomllib.loads(path.read_text(encoding="utf-8"))["mutant"]:
         source = (ROOT / one["file"]).read_text(encoding="utf-8")
         if (times := source.count(one["line"])) != 1:
-            raise ValueError(f"{one['file']} holds {one['line']!r} {times} times, not once: change {path.name}.")
+            raise ValueError(f"{one['file']} contains {one['line']!r} {times} times, not once: change {path.name}.")
         text = source.replace(one["line"], one["broken"])
         number = source[: source.index(one["line"])].count("\n") + 1
         mutants.append(Mutant(folder, one["file"], number, *_changed(source, text), text, one.get("first", "")))
@@ -82,7 +82,7 @@ def listed(folder: str, path: Path) -> list[Mutant]:
 
 
 def _mutants(folder: str, module: str) -> Iterator[Mutant]:
-    """Yield one mutant per place of a module, in random order."""
+    """Yield one mutant per operator position of a module, in random order."""
     source = (ROOT / module).read_text(encoding="utf-8")
     nodes, by_position = list(ast_nodes(get_ast(source))), dict[tuple[int, int], list[tuple[str, int]]]()
     for name in operator_names():
@@ -102,7 +102,7 @@ def _does_another_thing(source: str, text: str) -> bool:
     try:
         with warnings.catch_warnings(action="error", category=SyntaxWarning):
             compile(text, "mutant", "exec")
-    except SyntaxError:  # it breaks every import of it, and shows nothing
+    except SyntaxError:  # every import fails, which shows nothing
         return False
     return _with_plain_types(source) != _with_plain_types(text)
 

@@ -4,7 +4,7 @@
 ``.edition-2``; without a number it is the edition that the README shows. A finished sweep is saved as a bundle in the
 edition's ``results``, named by its hash, which is listed in ``platform/boards/trust.txt``; commit both. No bundle there
 is ever rewritten. A checkout without that store starts from these bundles, so nothing in them is trained again. The
-pages are published from them alone. Ctrl-C, or ``WORDS=--pause`` from another terminal, stops it cleanly, and the same
+pages are published only from them. Ctrl-C, or ``WORDS=--pause`` from another terminal, stops it cleanly, and the same
 command continues. The finished part of an unfinished sweep is saved in ``infra/board/unfinished-2``, as one file of at
 most 1 MB that replaces the previous one; ``WORDS=--keep`` writes it while the sweep runs. Once it is committed, another
 machine can continue.
@@ -62,8 +62,8 @@ from longwave.platform.training.environment import describe
 
 EXPECTED = re.compile(r"^# Expected: ([\d.]+) hours", re.MULTILINE)
 TITLE = "Longwave, edition {}"
-MOST = 1_000_000
-"""Bytes saved of an unfinished sweep, at most: the file is rewritten at every interruption."""
+LARGEST_FILE = 1_000_000
+"""Largest file of an unfinished sweep, in bytes: it is rewritten at every interruption."""
 
 
 def import_missing(folders: EditionFolders) -> None:
@@ -102,11 +102,11 @@ def train(folders: EditionFolders, file: Path, workers: int | None = None) -> No
 def keep_unfinished(folders: EditionFolders, sweep: str) -> None:
     """Save the finished part of a sweep: searches, and the retrainings of complete rows.
 
-    Nothing is written if bundles contain all of it already, or if it has more than ``MOST`` bytes.
+    Nothing is written if bundles contain all of it already, or if it has more than ``LARGEST_FILE`` bytes.
     """
     for name, packed in pack_new(folders, sweep, over=True).items():
-        if len(packed) > MOST:
-            print(f"{sweep}: its finished part has {len(packed):,} bytes, {MOST:,} is the limit: not saved as a file")
+        if len(packed) > LARGEST_FILE:
+            print(f"{sweep}: its finished part has {len(packed):,} bytes, the limit is {LARGEST_FILE:,}: not saved")
         else:
             write_bundle(folders, folders.unfinished_at(sweep), packed)
             print(f"{sweep}: its finished part is saved in {folders.unfinished_at(sweep).parent.name}, {name}")
@@ -151,7 +151,7 @@ def pack_new(folders: EditionFolders, sweep: str, over: bool = False) -> dict[st
 
 
 def write_bundle(folders: EditionFolders, path: Path, packed: bytes) -> str:
-    """Write a bundle, note it as known to the store, and return its name."""
+    """Write a bundle, note that the store contains it, and return its name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_file(path) as written:
         written.write_bytes(packed)
@@ -229,7 +229,7 @@ def remaining_hours(folders: EditionFolders, rows: Sequence[Row]) -> dict[str, f
 def winners_at_edges(store: Store) -> list[AtEdge]:
     """Return the hyper-parameters of winners of a store's sweeps at an edge of all that was searched."""
     trials = {name: {a.id for a in store.planned(name) if a.phase == "search"} for name in store.sweeps()}
-    last = [name for name, mine in trials.items() if not any(mine < others for others in trials.values())]
+    last = [name for name, own_trials in trials.items() if not any(own_trials < others for others in trials.values())]
     return [
         edge for name in last for edge in find_edges(with_search_spaces(read_sweep_plan(store, name)), store, name)[0]
     ]
@@ -261,31 +261,31 @@ def main(arguments: Sequence[str], folders: EditionFolders | None = None) -> Non
     parser.add_argument(
         "--rechoose", action="store_true", help="train nothing; write sweeps of winners that the retrainings changed"
     )
-    chosen = parser.parse_args(arguments)
-    folders = folders or EditionFolders.of_edition(chosen.edition)
+    options = parser.parse_args(arguments)
+    folders = folders or EditionFolders.of_edition(options.edition)
     folders.home.mkdir(parents=True, exist_ok=True)
     begun = time.monotonic()
-    if chosen.publish:
+    if options.publish:
         publish(folders)
         return
-    files = folders.sweep_files(chosen.words)
-    if chosen.pause or chosen.keep:
+    files = folders.sweep_files(options.words)
+    if options.pause or options.keep:
         for file in files:
-            pause(folders, file) if chosen.pause else keep(folders, file)
+            pause(folders, file) if options.pause else keep(folders, file)
         return
     import_missing(folders)
-    if chosen.widen:
+    if options.widen:
         for file in files:
             widen(folders, file)
         return
-    if chosen.rechoose:
+    if options.rechoose:
         with Store(folders.store, create=False) as store:
             for path in write_files(list_rechosen(store.groups()), folders.sweeps):
                 print(f"{path.name}: run it with: {folders.command}")
         return
     print(f"{len(files)} sweeps, expected {sum(map(expected, files)):.1f} h on two cores", flush=True)
     for file in files:
-        train(folders, file, chosen.workers)
+        train(folders, file, options.workers)
     publish(folders)
     print(f"took {(time.monotonic() - begun) / 3600:.2f} h")
 

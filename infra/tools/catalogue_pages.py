@@ -21,7 +21,7 @@ from longwave.platform.registry import shipped_models, shipped_tasks
 from longwave.platform.render.models import describe
 from longwave.tasks.base.spec import TaskSpec
 
-OWN = ("rank_low", "title", "median", "mean", "searched", "config")
+RESULT_COLUMNS = ("rank_low", "title", "median", "mean", "searched", "config")
 """Columns of our results."""
 
 
@@ -39,9 +39,9 @@ def _index(heading: str, specs: Iterable[Any], about: Any) -> str:
     by_family = groupby(sorted(specs, key=lambda spec: (spec.family, spec.name)), key=lambda spec: spec.family)
     parts, names = [], []
     for family, group in by_family:
-        own = list(group)
-        names += [spec.name for spec in own]
-        lines = ((f"[{escape(spec.title)}]({spec.name}.md)", escape(about(spec))) for spec in own)
+        of_family = list(group)
+        names += [spec.name for spec in of_family]
+        lines = ((f"[{escape(spec.title)}]({spec.name}.md)", escape(about(spec))) for spec in of_family)
         parts.append(f"## {family[:1].upper()}{family[1:]}\n\n{table(('name', 'about'), lines)}")
     return join(f"# {heading}", *parts, contents(names, hidden=True))
 
@@ -55,7 +55,7 @@ def shipped_rows() -> Sequence[Row]:
 def model_page(spec: ModelSpec) -> str:
     """Return the page of a model."""
     layer = next((name for name, kind in modules().items() if kind.LAYER is spec.layer), "")
-    own = [row for row in shipped_rows() if row.model == spec.name and row.kind == "reproduced" and not row.superseded]
+    rows = [row for row in shipped_rows() if row.model == spec.name and row.kind == "reproduced" and not row.superseded]
     printed = [row for row in published_rows() if row["model"] == spec.name]
     ranges = [f"On {code(task)}: " + ", ".join(f"{code(k)} in [{a:g}, {b:g}]" for k, (a, b) in its.items())
               for task, its in spec.ranges.items()]  # fmt: skip
@@ -76,7 +76,7 @@ def model_page(spec: ModelSpec) -> str:
         *([f"Published best settings, {escape(spec.best_source)}:",
            table(("task", "hidden", "setting", "note"), best)] if best else []),
         "## Our results",
-        _our_results(own, by_board=False) or "Edition 1 has none.",
+        _our_results(rows, by_board=False) or "Edition 1 has none.",
         "## Published results",
         _published(printed, "task") or "No paper here prints one.",
     )  # fmt: skip
@@ -107,7 +107,7 @@ def task_page(spec: TaskSpec) -> str:
         (code(model) if model else "all others" if len(spec.recipes) > 1 else "all models", _recipe(spec, model))
         for model in spec.recipes
     ]
-    own = [row for row in shipped_rows() if row.task == spec.name and not row.superseded]
+    rows = [row for row in shipped_rows() if row.task == spec.name and not row.superseded]
     printed = [row for row in published_rows() if row["task"] == spec.name]
     return join(
         f"# {escape(spec.title)}",
@@ -117,7 +117,7 @@ def task_page(spec: TaskSpec) -> str:
         "\n".join(f"- {escape(note.text)}{' (minor)' if note.minor else ''}" for note in spec.protocols),
         table(("recipe for", "says"), recipes),
         "## Our results",
-        _our_results(own, by_board=True) or "Edition 1 has none.",
+        _our_results(rows, by_board=True) or "Edition 1 has none.",
         "## Published results",
         _published(printed, "model") or "No paper here prints one.",
     )
@@ -135,14 +135,14 @@ def _recipe(spec: TaskSpec, model: str) -> str:
 
 def _our_results(rows: Sequence[Row], by_board: bool) -> str:
     """Return tables of edition 1's results: for a task one per board, for a model one with the board in each line."""
-    columns = named_columns(OWN)
+    columns = named_columns(RESULT_COLUMNS)
     if by_board:
         parts = []
-        for place, group in groupby(rows, key=lambda row: row.place):
+        for board_key, group in groupby(rows, key=lambda row: row.place):
             board = list(group)
             lines = ([escape(column.text(row)) for column in columns] for row in board)
-            said = escape(answer.answer(board).sentence)
-            parts += [f"### {escape(place)}", said, table([escape(c.heading) for c in columns], lines)]
+            sentence = escape(answer.answer(board).sentence)
+            parts += [f"### {escape(board_key)}", sentence, table([escape(c.heading) for c in columns], lines)]
         return join(*parts).rstrip()
     head = ("board", *(c.heading for c in columns))
     lines = (
@@ -152,11 +152,11 @@ def _our_results(rows: Sequence[Row], by_board: bool) -> str:
 
 
 def _published(rows: Sequence[Mapping[str, Any]], other: str) -> str:
-    known = {"task": shipped_tasks(), "model": shipped_models()}[other]
+    specs = {"task": shipped_tasks(), "model": shipped_models()}[other]
     lines = []
     for row in rows:
         name = title(row) if other == "model" else " ".join(filter(None, (row["task"], row["variant"])))
-        target = f"[{escape(name)}](../{other}s/{row[other]}.md)" if row[other] in known else escape(name)
+        target = f"[{escape(name)}](../{other}s/{row[other]}.md)" if row[other] in specs else escape(name)
         deviation = f" ± {row['std']:g}" if row["std"] is not None else ""
         statistic = row["statistic"] + (f" of {row['n']}" if row["n"] else "")
         number = f"{as_printed(row['printed'])}{deviation}"

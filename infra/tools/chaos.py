@@ -65,7 +65,7 @@ class Case:
     name: str
     fault: faults.Fault
     full: int
-    most: int
+    per_sweep: int
     short: bool = False
     ours: bool = True
 
@@ -123,28 +123,28 @@ class Harness:
         (self.folder / "done").mkdir(parents=True, exist_ok=True)
         self.ground = self._ground()
 
-    def run(self, case: Case, most: int) -> Line:
+    def run(self, case: Case, count: int) -> Line:
         """Disturb sweeps until the number of faults is reached; return the findings of all of them."""
         line, number = Line(case), 0
-        while line.faults < most or not line.sweeps:
+        while line.faults < count or not line.sweeps:
             done = self.folder / "done" / f"{case.name.replace(': ', '-').replace(' ', '-')}-{number}.json"
             if not done.exists():
                 try:
-                    self._episode(case, number, min(case.most, max(1, most - line.faults)), done)
+                    self._episode(case, number, min(case.per_sweep, max(1, count - line.faults)), done)
                 except faults.Impossible as error:
                     line.skipped = f"skipped: {error}"
                     return line
             line.add(json.loads(done.read_text()))
             number += 1
             if number >= IDLE and not line.faults:
-                raise SystemExit(f"{case.name}: no fault came in {number} sweeps. Read what {done.parent} tells.")
+                raise SystemExit(f"{case.name}: no fault could be injected in {number} sweeps. See {done.parent}.")
         return line
 
-    def _episode(self, case: Case, number: int, most: int, done: Path) -> None:
+    def _episode(self, case: Case, number: int, max_faults: int, done: Path) -> None:
         folder, began = self.folder / "work" / done.stem, time.monotonic()
         clear_episode(folder)
         folder.mkdir()
-        count, scene = case.fault(self.ground, folder, random.Random(f"{case.name} {number}"), most)
+        count, scene = case.fault(self.ground, folder, random.Random(f"{case.name} {number}"), max_faults)
         findings, seconds = audit(scene), time.monotonic() - began
         content = {"faults": count, "seconds": seconds, "commit": describe_commit(), "found": asdict(findings)}
         wrong = ", ".join(f"{len(getattr(findings, name))} {name}" for name in WRONG)

@@ -1,7 +1,8 @@
 """The auditor of chaos: pure functions that compare the records of a sweep in a store, in MLflow and in each trial's
 own log.
 
-The reference is an undisturbed run. They compare plain data, so that any combination of libraries can be audited.
+The reference is an undisturbed run. The functions compare plain data, so that any combination of libraries can be
+audited.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Scene:
         logs: Each trial's own log, in order.
         again: Trials that were trained again after they had ended.
         broken: Fatal damage: a damaged store, a sweep that does not finish.
-        left: Leftovers: processes, leases, attempts without an end.
+        leftovers: Leftovers: processes, leases, attempts without an end.
     """
 
     expected: Mapping[str, TrialRecord]
@@ -56,7 +57,7 @@ class Scene:
     logs: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     again: Sequence[str] = ()
     broken: Sequence[str] = ()
-    left: Sequence[str] = ()
+    leftovers: Sequence[str] = ()
     copied: bool = True
 
 
@@ -89,7 +90,7 @@ def audit(scene: Scene) -> Findings:
         [*_find_duplicated(scene)],
         [*_find_wrong(scene), *_find_wrong_copies(scene)],
         [*scene.broken],
-        [*scene.left, *(f"MLflow's run of {t} runs for ever" for t, c, _ in scene.copies if c.status in OPEN)],
+        [*scene.leftovers, *(f"MLflow's run of {t} was never closed" for t, c, _ in scene.copies if c.status in OPEN)],
         len(scene.expected),
         equal,
         bits,
@@ -105,7 +106,7 @@ def record_of_log(log: Sequence[Mapping[str, Any]]) -> TrialRecord:
             session, status, ends = line["session"], "", {}
             curve = {epoch: value for epoch, value in curve.items() if epoch <= line["began"]}
         elif line["session"] != session:
-            continue  # of a training that was replaced
+            continue  # belongs to a training that was replaced
         elif "end" in line:
             status, ends = line["end"], {name: line[name] for name in ("epochs", "best_epoch", "valid", "test")}
         else:
@@ -114,14 +115,14 @@ def record_of_log(log: Sequence[Mapping[str, Any]]) -> TrialRecord:
 
 
 def _find_lost(scene: Scene) -> Iterator[str]:
-    for trial, wanted in scene.expected.items():
+    for trial, expected in scene.expected.items():
         record = scene.store.get(trial)
         if record is None or record.status in OPEN:
             yield f"{trial} has {'no row' if record is None else 'not ended'}"
             continue
         last = int(record.ends.get("epochs") or 0)
         missing = sorted(set(range(1, last + 1)) - record.curve.keys())
-        if missing and wanted.status in ("ok", "stopped"):
+        if missing and expected.status in ("ok", "stopped"):
             yield f"{trial} lacks epochs {missing}"
 
 
@@ -136,7 +137,7 @@ def _find_lost_copies(scene: Scene) -> Iterator[str]:
 
 def _find_duplicated(scene: Scene) -> Iterator[str]:
     for trial in scene.store.keys() - scene.expected.keys():
-        yield f"{trial} is in the store and was never to be"
+        yield f"{trial} is in the store, but not in the reference"
     for trial in scene.again:
         yield f"{trial} was trained again after it had ended"
     for trial, count in Counter(trial for trial, *_ in scene.copies).items():
@@ -151,58 +152,56 @@ def _find_wrong(scene: Scene) -> Iterator[str]:
     """Compare the store with the logs, bit for bit, and with the reference."""
     for trial, record in scene.store.items():
         if trial in scene.logs:
-            own = record_of_log(scene.logs[trial])
-            yield from (
-                f"{trial}: {text} in the store than its training said" for text in _list_differences(record, own)
-            )
+            logged = record_of_log(scene.logs[trial])
+            yield from (f"{trial}: {text} (store against its log)" for text in _list_differences(record, logged))
         elif record.status not in OPEN:
-            yield f"{trial} ended in the store, and no training of it kept a log"
-        wanted = scene.expected.get(trial)
-        if wanted and record.status not in OPEN:
-            within = 0.0 if _same_pack(wanted, record) else CLOSE
-            for text in _list_differences(record, wanted, within):
-                yield f"{trial}: {text} than without any fault"
+            yield f"{trial} ended in the store, but none of its trainings left a log"
+        expected = scene.expected.get(trial)
+        if expected and record.status not in OPEN:
+            within = 0.0 if _same_pack(expected, record) else CLOSE
+            for text in _list_differences(record, expected, within):
+                yield f"{trial}: {text} (store against the reference)"
 
 
 def _find_wrong_copies(scene: Scene) -> Iterator[str]:
     for trial, copy, _ in scene.copies:
         if (record := scene.store.get(trial)) is None:
-            yield f"MLflow has a run of {trial}, which the store does not know"
+            yield f"MLflow has a run of {trial}, which is not in the store"
             continue
         for epoch, value in copy.curve.items():
             if not _are_close(value, record.curve.get(epoch, (math.nan, math.nan)), 1e-12):
-                yield f"{trial}: another epoch {epoch} in MLflow than in the store"
+                yield f"{trial}: epoch {epoch} differs between MLflow and the store"
                 break
 
 
 def _count_equal(scene: Scene) -> tuple[int, int]:
     """Return how many results equal those of an undisturbed run within tolerance, and how many bit for bit."""
     must = bits = 0
-    for trial, wanted in scene.expected.items():
+    for trial, expected in scene.expected.items():
         if (record := scene.store.get(trial)) and record.status not in OPEN:
-            bit = not [*_list_differences(record, wanted)]
+            bit = not [*_list_differences(record, expected)]
             bits += bit
-            must += bit or (not _same_pack(wanted, record) and not [*_list_differences(record, wanted, CLOSE)])
+            must += bit or (not _same_pack(expected, record) and not [*_list_differences(record, expected, CLOSE)])
     return must, bits
 
 
-def _same_pack(wanted: TrialRecord, record: TrialRecord) -> bool:
-    return wanted.pack is not None and wanted.pack == record.pack
+def _same_pack(expected: TrialRecord, record: TrialRecord) -> bool:
+    return expected.pack is not None and expected.pack == record.pack
 
 
 def _list_differences(record: TrialRecord, other: TrialRecord, within: float = 0.0) -> Iterator[str]:
     if record.status != other.status:
-        yield f"ended {record.status or 'not at all'} and not {other.status or 'not at all'}, otherwise"
+        yield f"status {record.status or 'open'} instead of {other.status or 'open'}"
         return
     for name in record.ends.keys() & other.ends.keys():
         ours, theirs = record.ends[name], other.ends[name]
         exact = 0.0 if name in ("epochs", "best_epoch") else within
         if (ours is None) != (theirs is None) or (ours is not None and not _are_close([ours], [theirs or 0.0], exact)):
-            yield f"another {name}, {ours} and not {theirs},"
+            yield f"{name} {ours} instead of {theirs}"
     for epoch in sorted(record.curve.keys() | other.curve.keys()):
         ours_at, theirs_at = record.curve.get(epoch), other.curve.get(epoch)
         if ours_at is None or theirs_at is None or not _are_close(ours_at, theirs_at, within):
-            yield f"another epoch {epoch}, {ours_at} and not {theirs_at},"
+            yield f"epoch {epoch}: {ours_at} instead of {theirs_at}"
             return
 
 

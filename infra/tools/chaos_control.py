@@ -1,6 +1,6 @@
 """The control of fault injection: the usual combination of Ray Tune, OptunaSearch and MLflow's callback.
 
-``chaos_control.py FOLDER`` runs or restores it, as in their documentation; the rest disturbs and audits it.
+``chaos_control.py FOLDER`` runs or restores it, as in their documentation; all else disturbs and audits it.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ def train_lstm(config: Mapping[str, float]) -> None:
         time.sleep(0.2)
         value = loss.item()
         append_log(trial, session, {"epoch": epoch, "loss": value, "valid": value})
-        with tempfile.TemporaryDirectory() as kept:
+        with tempfile.TemporaryDirectory() as checkpoint_folder:
             state = {"parts": parts.state_dict(), "optimiser": optimiser.state_dict()}
             state |= {"epoch": epoch, "value": value}
-            torch.save(state, Path(kept) / "state.pt")
-            tune.report({"loss": value, "valid": value}, checkpoint=tune.Checkpoint.from_directory(kept))
+            torch.save(state, Path(checkpoint_folder) / "state.pt")
+            tune.report({"loss": value, "valid": value}, checkpoint=tune.Checkpoint.from_directory(checkpoint_folder))
     append_log(trial, session, {"end": "ok", "epochs": EPOCHS, "best_epoch": None, "valid": value, "test": None})
 
 
@@ -116,7 +116,7 @@ class Control(Running):
     """One sweep of the control."""
 
     def start(self) -> subprocess.Popen[bytes]:
-        with (self.folder / "said.log").open("ab") as log:
+        with (self.folder / "driver.log").open("ab") as log:
             env = {**self.environment(), "RAY_AIR_NEW_OUTPUT": "0", "PYTHONPATH": os.pathsep.join(sys.path)}
             command = [sys.executable, __file__, str(self.folder)]
             return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env)
@@ -124,19 +124,19 @@ class Control(Running):
     def finish(self, driver: subprocess.Popen[bytes] | None = None) -> None:
         driver = driver or self.start()
         if driver.returncode is None and not self.ended(driver, LIMIT):
-            self.broken.append(f"a driver did not end in {LIMIT:g} s: {self.last_words()}")
+            self.broken.append(f"a driver did not end in {LIMIT:g} s: {self.last_output()}")
             self.processes()
             kill_process(driver)
 
     def scene(self, expected: Mapping[str, TrialRecord]) -> Scene:
-        left = self._left()
+        leftovers = self._leftovers()
         try:
             rows = json.loads((self.folder / "results.json").read_text())
         except FileNotFoundError:
             rows = {}
         trials = read_logs(self.journal)
         store = {trial: _record_of_row(row) for trial in trials for name, row in rows.items() if name.startswith(trial)}
-        wanted = {
+        expected_records = {
             **{t: replace(record, status="ok") for t, record in store.items()},
             **{f"trial {k}": TrialRecord("ok", {}) for k in range(len(store), TRIALS)},
         }
@@ -144,8 +144,8 @@ class Control(Running):
         copies = []
         if (self.folder / "mlflow.db").exists():
             copies = [*read_copies(self.folder / "mlflow.db", "trial_name", "loss", "valid")]
-        own = {trial: [{**line, "trial": trial} for line in log] for trial, log in trials.items()}
-        return Scene(wanted, store, copies, own, again, self.broken, left)
+        logs = {trial: [{**line, "trial": trial} for line in log] for trial, log in trials.items()}
+        return Scene(expected_records, store, copies, logs, again, self.broken, leftovers)
 
 
 def _record_of_row(row: Mapping[str, Any]) -> TrialRecord:
@@ -153,45 +153,45 @@ def _record_of_row(row: Mapping[str, Any]) -> TrialRecord:
     return TrialRecord("failed" if row["error"] else "ok", curve, {"epochs": EPOCHS})
 
 
-def driver_kills(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
+def driver_kills(ground: Ground, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, Scene]:
     """Kill -9 its drivers."""
-    return _interrupt_driver(folder, draw, most, lambda sweep, left: 1)
+    return _interrupt_driver(folder, draw, max_faults, lambda sweep, remaining: 1)
 
 
-def corrupt_checkpoints(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
+def corrupt_checkpoints(ground: Ground, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, Scene]:
     """Flip bits of its checkpoints while its driver is dead."""
 
-    def flip(sweep: Control, left: int) -> int:
+    def flip(sweep: Control, remaining: int) -> int:
         sweep.quiet()
-        files = sorted(sweep.folder.rglob("state.pt"), key=lambda file: file.stat().st_mtime)[-left:][-2:]
+        files = sorted(sweep.folder.rglob("state.pt"), key=lambda file: file.stat().st_mtime)[-remaining:][-2:]
         for file in files:
             damage_file(file, draw)
         return len(files)
 
-    return _interrupt_driver(folder, draw, most, flip)
+    return _interrupt_driver(folder, draw, max_faults, flip)
 
 
 def _interrupt_driver(
-    folder: Path, draw: random.Random, most: int, then: Callable[[Control, int], int]
+    folder: Path, draw: random.Random, max_faults: int, then: Callable[[Control, int], int]
 ) -> tuple[int, Scene]:
     sweep, faults, starts = Control(folder, folder, ()), 0, 0
-    while faults < most and starts < 3 * most:
+    while faults < max_faults and starts < 3 * max_faults:
         driver, starts = sweep.start(), starts + 1
         if sweep.ended(driver, draw.uniform(0, SECONDS)):
             return faults, sweep.scene({})
         sweep.processes()
         driver.send_signal(signal.SIGKILL)
         driver.wait()
-        faults += then(sweep, most - faults)
+        faults += then(sweep, max_faults - faults)
     sweep.finish()
     return faults, sweep.scene({})
 
 
-def worker_kills(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
+def worker_kills(ground: Ground, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, Scene]:
     """Kill -9 its workers."""
     sweep, faults = Control(folder, folder, ()), 0
     driver = sweep.start()
-    while faults < most and not sweep.ended(driver, draw.uniform(0.2, SECONDS / most)):
+    while faults < max_faults and not sweep.ended(driver, draw.uniform(0.2, SECONDS / max_faults)):
         if workers := sweep.workers():
             kill_process(draw.choice(workers))
             faults += 1

@@ -56,26 +56,26 @@ class Ground:
         epochs = sum(len(record.curve) for record in self.expected.values())
         return Running(folder, self.file, WAYS[way], blank=self.blank, epochs=epochs, **more)
 
-    def moments(self, draw: random.Random, most: int) -> list[tuple[float, float]]:
+    def moments(self, draw: random.Random, max_faults: int) -> list[tuple[float, float]]:
         """Return the times of faults: after which share of a sweep's epochs, in order, and with which delay in seconds.
 
         Shares are uniform; some are equal, so that faults also occur while a sweep restarts.
         """
-        shares = [draw.uniform(0, 0.95) for _ in range((most + 1) // 2)]
-        return [(share, draw.uniform(0, self.soon)) for share in sorted(draw.choices(shares, k=most))]
+        shares = [draw.uniform(0, 0.95) for _ in range((max_faults + 1) // 2)]
+        return [(share, draw.uniform(0, self.soon)) for share in sorted(draw.choices(shares, k=max_faults))]
 
 
-def no_fault(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
+def no_fault(ground: Ground, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, Scene]:
     """Run on Ray without faults, to show that the harness itself disturbs nothing."""
     sweep = ground.sweep(folder, "ray")
     sweep.finish()
     return 0, sweep.scene(ground.expected)
 
 
-def driver_kills(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
+def driver_kills(ground: Ground, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, Scene]:
     """Kill -9 drivers."""
     sweep, faults = ground.sweep(folder, draw.choice(ground.ways)), 0
-    for moment in ground.moments(draw, most):
+    for moment in ground.moments(draw, max_faults):
         driver = sweep.start()
         if sweep.over_at(driver, *moment):
             return faults, sweep.scene(ground.expected)
@@ -86,11 +86,11 @@ def driver_kills(ground: Ground, folder: Path, draw: random.Random, most: int) -
     return faults, sweep.scene(ground.expected)
 
 
-def worker_kills(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
+def worker_kills(ground: Ground, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, Scene]:
     """Kill -9 Ray workers in training; the next only after another has trained, as three in a row fail a pack."""
     sweep, faults = ground.sweep(folder, "ray"), 0
     driver = sweep.start()
-    for moment in ground.moments(draw, most):
+    for moment in ground.moments(draw, max_faults):
         trained = sweep.sessions() if faults else None
         if sweep.over_before(driver, lambda: sweep.sessions() != trained):  # noqa: B023
             break
@@ -103,14 +103,14 @@ def worker_kills(ground: Ground, folder: Path, draw: random.Random, most: int) -
     return faults, sweep.scene(ground.expected)
 
 
-def node_kills(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
+def node_kills(ground: Ground, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, Scene]:
     """Kill -9 all processes of the working node, one of two in a real cluster."""
-    faults, own = 0, {**ENV, VARIABLE: str(folder / "journal")}
-    with Nodes(own) as nodes:
+    faults, env = 0, {**ENV, VARIABLE: str(folder / "journal")}
+    with Nodes(env) as nodes:
         sweep = ground.sweep(folder, "ray", env=LOOPBACK)
         sweep.options = ("--ray", nodes.address, "--workers", "1")
         driver = sweep.start()
-        for moment in ground.moments(draw, most):
+        for moment in ground.moments(draw, max_faults):
             if sweep.over_at(driver, *moment) or sweep.over_before(driver, nodes.busy):
                 break
             nodes.lose()
@@ -119,10 +119,10 @@ def node_kills(ground: Ground, folder: Path, draw: random.Random, most: int) -> 
     return faults, sweep.scene(ground.expected)
 
 
-def corrupt_checkpoints(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
+def corrupt_checkpoints(ground: Ground, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, Scene]:
     """Flip bits of checkpoints, or truncate them, between the end of a driver and its next start."""
     sweep, faults = ground.sweep(folder, draw.choice(ground.ways)), 0
-    for moment in ground.moments(draw, most):
+    for moment in ground.moments(draw, max_faults):
         driver = sweep.start()
         if sweep.over_at(driver, *moment):
             return faults, sweep.scene(ground.expected)
@@ -130,10 +130,10 @@ def corrupt_checkpoints(ground: Ground, folder: Path, draw: random.Random, most:
         sweep.ended(driver, 60, (-signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGTERM))
         sweep.quiet()
         for file in sorted((sweep.storage or folder).rglob("*.safetensors")):
-            if draw.random() < 0.7 and faults < most:
+            if draw.random() < 0.7 and faults < max_faults:
                 damage_file(file, draw)
                 faults += 1
-        if faults == most:
+        if faults == max_faults:
             break
     sweep.finish()
     return faults, sweep.scene(ground.expected)
@@ -145,27 +145,27 @@ def damage_file(file: Path, draw: random.Random) -> None:
     if draw.random() < 0.1:
         file.write_bytes(content[: draw.randrange(len(content))])
         return
-    for place in draw.sample(range(8 * len(content)), draw.choice([1, 2, 8, 64])):
-        content[place // 8] ^= 1 << place % 8
+    for bit in draw.sample(range(8 * len(content)), draw.choice([1, 2, 8, 64])):
+        content[bit // 8] ^= 1 << bit % 8
     file.write_bytes(content)
 
 
-def database_restarts(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
+def database_restarts(ground: Ground, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, Scene]:
     """Kill -9 the postmaster of a PostgreSQL server, and start it again within two seconds."""
     way = draw.choice(ground.ways)
     with _server_process() as server:
         url = server.get_uri()
         Store(url).close()
         sweep = ground.sweep(folder, way, url=url)
-        return _disturb(sweep, ground, draw, most, lambda: _restart_server(server, draw.uniform(0, 2)))
+        return _disturb(sweep, ground, draw, max_faults, lambda: _restart_server(server, draw.uniform(0, 2)))
 
 
 def _disturb(
-    sweep: Running, ground: Ground, draw: random.Random, most: int, fault: Callable[[], object]
+    sweep: Running, ground: Ground, draw: random.Random, max_faults: int, fault: Callable[[], object]
 ) -> tuple[int, Scene]:
     """Run a sweep with a fault at each of its moments, until it is over."""
     driver, faults = sweep.start(), 0
-    for moment in ground.moments(draw, most):
+    for moment in ground.moments(draw, max_faults):
         if sweep.over_at(driver, *moment):
             break
         fault()
@@ -196,23 +196,23 @@ def _server_process() -> Iterator[Any]:
             server.cleanup()
 
 
-def full_disks(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
+def full_disks(ground: Ground, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, Scene]:
     """Fill the disk of the store or of the checkpoints, and free it again within three seconds."""
     way, disk = draw.choice(ground.ways), folder / "disk"
     with _small_disk(disk):
         holds = draw.choice([{"url": f"sqlite:///{disk / 'store.db'}"}, {"storage": disk / "storage"}])
         sweep = ground.sweep(folder, way, **holds)
-        return _disturb(sweep, ground, draw, most, lambda: _fill_disk(disk, draw.uniform(0.5, 3)))
+        return _disturb(sweep, ground, draw, max_faults, lambda: _fill_disk(disk, draw.uniform(0.5, 3)))
 
 
-def one_of_each(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
+def one_of_each(ground: Ground, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, Scene]:
     """Disturb one sweep on a cluster by each kind of fault possible on this machine, in random order."""
-    faults, disk, own = 0, folder / "disk", {**ENV, VARIABLE: str(folder / "journal")}
+    faults, disk, env = 0, folder / "disk", {**ENV, VARIABLE: str(folder / "journal")}
     with ExitStack() as stack:
         server, small = (_where_possible(stack, context) for context in (_server_process(), _small_disk(disk)))
         url = server.get_uri() if server else ""
         Store(url).close() if url else None
-        with Nodes(own) as nodes:
+        with Nodes(env) as nodes:
             sweep = ground.sweep(folder, "ray", env=LOOPBACK, url=url, storage=disk / "storage")
             sweep.options = ("--ray", nodes.address, "--workers", "1")
             driver = sweep.start()

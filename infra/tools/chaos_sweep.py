@@ -89,14 +89,14 @@ class Running:
         return f"sqlite:///{self.folder / 'home/mlflow.db'}"
 
     def environment(self) -> dict[str, str]:
-        own = {"LONGWAVE_HOME": str(self.folder / "home"), VARIABLE: str(self.journal)}
-        return {**os.environ, **ENV, **own, **self.env}
+        settings = {"LONGWAVE_HOME": str(self.folder / "home"), VARIABLE: str(self.journal)}
+        return {**os.environ, **ENV, **settings, **self.env}
 
     def start(self) -> subprocess.Popen[bytes]:
         """Start a driver, which trains what is missing."""
         no_copy = [] if self.blank else ["--mlflow", "off"]
         command = [sys.executable, "-m", "longwave", "sweep", "run", str(self.file), *self.options, *no_copy]
-        with (self.folder / "said.log").open("ab") as log:
+        with (self.folder / "driver.log").open("ab") as log:
             return subprocess.Popen(
                 [*command, "--store", self.url, "--storage", str(self.storage)],
                 stdin=subprocess.DEVNULL,
@@ -112,7 +112,7 @@ class Running:
         except subprocess.TimeoutExpired:
             return False
         if code != 0 and code not in allowed:
-            self.broken.append(f"exit {code}: {self.last_words()}")
+            self.broken.append(f"exit {code}: {self.last_output()}")
         return True
 
     def over_at(self, driver: subprocess.Popen[bytes], share: float, seconds: float) -> bool:
@@ -137,11 +137,11 @@ class Running:
         """Let the sweep finish."""
         driver = driver or self.start()
         if driver.returncode is None and not self.ended(driver, LIMIT):
-            self.broken.append(f"a driver did not end in {LIMIT:g} s: {self.last_words()}")
+            self.broken.append(f"a driver did not end in {LIMIT:g} s: {self.last_output()}")
             kill_process(driver)
 
-    def last_words(self) -> str:
-        lines = (self.folder / "said.log").read_text(errors="replace").strip().splitlines() or ["no word"]
+    def last_output(self) -> str:
+        lines = (self.folder / "driver.log").read_text(errors="replace").strip().splitlines() or ["no output"]
         return lines[-1][:300]
 
     def processes(self) -> list[psutil.Process]:
@@ -155,9 +155,9 @@ class Running:
     def quiet(self) -> list[psutil.Process]:
         """Wait until no process of the sweep is left; return those left after a minute."""
         end = time.monotonic() + GRACE
-        while (left := self.processes()) and time.monotonic() < end:
+        while (remaining := self.processes()) and time.monotonic() < end:
             time.sleep(0.2)
-        return left
+        return remaining
 
     def workers(self) -> list[psutil.Process]:
         """Return Ray's workers in training."""
@@ -165,20 +165,22 @@ class Running:
 
     def scene(self, expected: Mapping[str, TrialRecord]) -> Scene:
         """Return the final state of the sweep."""
-        left = self._left()
+        leftovers = self._leftovers()
         if self.blank:
             self._send()
         try:
             with Store(self.url, create=False) as store:
                 records, again = read_store(store), _trained_again(store)
-                left += _open_work(store)
+                leftovers += _open_work(store)
                 if wrong := describe_damage(store.engine):
                     self.broken.append(f"the store is damaged: {wrong}")
         except LongwaveError as error:
             records, again = {}, []
             self.broken.append(str(error))
         copies = [*read_copies(self.folder / "home/mlflow.db")] if self.blank else []
-        return Scene(expected, records, copies, read_logs(self.journal), again, self.broken, left, bool(self.blank))
+        return Scene(
+            expected, records, copies, read_logs(self.journal), again, self.broken, leftovers, bool(self.blank)
+        )
 
     def _send(self) -> None:
         try:
@@ -188,12 +190,12 @@ class Running:
         except LongwaveError as error:
             self.broken.append(f"mlflow sync: {error}")
 
-    def _left(self) -> list[str]:
+    def _leftovers(self) -> list[str]:
         running = self.quiet()
-        left = [f"process {p.pid}: {_command_line(p)[:80]}" for p in running]
+        leftovers = [f"process {p.pid}: {_command_line(p)[:80]}" for p in running]
         for process in running:
             kill_process(process)
-        return left + [f"file {f.name}" for f in sorted((self.storage or self.folder).rglob("*.safetensors"))]
+        return leftovers + [f"file {f.name}" for f in sorted((self.storage or self.folder).rglob("*.safetensors"))]
 
 
 def clear_episode(folder: Path) -> None:

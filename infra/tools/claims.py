@@ -13,10 +13,10 @@ class Line:
         case: Distribution and shape.
         claimed: The claim, as text: ``"<= .05 (± .01)"``.
         simulated: The result, as text: ``".043"``.
-        held: Whether the claim holds.
+        holds: Whether the claim holds.
     """
 
     case: str
     claimed: str
     simulated: str
-    held: bool
+    holds: bool

@@ -40,7 +40,7 @@ def write_reference(folder: Path) -> None:
 def draw_edition(folder: Path) -> None:
     """Write the pages of the shipped edition to a folder."""
     edition = read_shipped()
-    lacks = "they lie in infra/board/edition-1/results of the repository."
+    lacks = "they are in infra/board/edition-1/results of the repository."
     write(folder, edition, draw_files(edition, rows_of(edition), None, lacks, {}))
 
 
@@ -50,7 +50,7 @@ class Links(HTMLParser):
     def __init__(self, file: Path) -> None:
         super().__init__()
         self.targets: set[str] = set()
-        self.places: set[str] = set()
+        self.anchors: set[str] = set()
         self.feed(file.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -58,7 +58,7 @@ class Links(HTMLParser):
             if value and name in ("href", "src"):
                 self.targets.add(value)
             elif value and name == "id":
-                self.places.add(value)
+                self.anchors.add(value)
 
 
 def list_dead_links(site: Path) -> list[str]:
@@ -70,12 +70,12 @@ def list_dead_links(site: Path) -> list[str]:
             address = urlsplit(target)
             if address.scheme or address.netloc:
                 continue
-            there = (file.parent / unquote(address.path)).resolve() if address.path else file
-            place = unquote(address.fragment)
-            known = pages[there].places if there in pages else set()
-            drawn = "edition-1" in there.parts  # its script creates the anchors of rows
-            if not there.exists() or (place and not drawn and place not in known):
-                dead.append(f"{file.relative_to(site.resolve())}: {target} leads nowhere.")
+            page = (file.parent / unquote(address.path)).resolve() if address.path else file
+            anchor = unquote(address.fragment)
+            anchors = pages[page].anchors if page in pages else set()
+            by_script = "edition-1" in page.parts  # its script creates the anchors of rows
+            if not page.exists() or (anchor and not by_script and anchor not in anchors):
+                dead.append(f"{file.relative_to(site.resolve())}: broken link {target}.")
     return dead
 
 

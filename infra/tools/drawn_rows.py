@@ -53,19 +53,19 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--rows", type=int, default=8)
     parser.add_argument("--edition", type=Path, default=EditionFolders().edition)
     parser.add_argument("--list", action="store_true", help="train nothing")
-    chosen = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{folder}/longwave.db"
-        subprocess.run([*LONGWAVE, "import", str(chosen.edition), "--store", url], check=True)
+        subprocess.run([*LONGWAVE, "import", str(options.edition), "--store", url], check=True)
         with Store(url) as store:
-            rows = draw_rows([record(row) for row in read_board(store)], chosen.rows, chosen.seed)
-        print(f"seed {chosen.seed}")
+            rows = draw_rows([record(row) for row in read_board(store)], options.rows, options.seed)
+        print(f"seed {options.seed}")
         for row in rows:
             print(f"{row['key'][:12]} {row['task']} {row['variant']} {row['model']}", flush=True)
-        if chosen.list:
+        if options.list:
             return
         outcomes = Counter(reproduce_row(row, url) for row in rows)
-    print(f"seed {chosen.seed}: " + ", ".join(f"{count} {outcome}" for outcome, count in outcomes.most_common()))
+    print(f"seed {options.seed}: " + ", ".join(f"{count} {outcome}" for outcome, count in outcomes.most_common()))
     sys.exit(outcomes["inside"] * 4 < len(rows) * 3)
 
 

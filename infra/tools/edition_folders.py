@@ -79,7 +79,7 @@ class EditionFolders:
 
     @property
     def heat_map(self) -> Path:
-        """Its models by its boards, for the README."""
+        """The picture of its models by its boards, for the README."""
         return self.board / f"heat-map-{self.number}.svg"
 
     def lag_figure(self, task: str) -> Path:
@@ -88,7 +88,7 @@ class EditionFolders:
 
     @property
     def surprises(self) -> Path:
-        """What people wrote about it, for its report."""
+        """Remarks that people wrote about it, for its report."""
         return self.board / f"surprises-{self.number}.md"
 
     @property

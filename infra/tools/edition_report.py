@@ -1,6 +1,6 @@
 """The report of an edition, REPORT.md: answers, verdicts, tasks to remove, cost, surprises.
 
-All but the last part is computed from the rows. People write the surprises, in ``surprises-N.md`` beside edition N.
+All parts but the last are computed from the rows. People write the surprises, in ``surprises-N.md`` next to edition N.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Board = tuple[str, Sequence[Row], Mapping[str, str]]
 def write_report(
     rows: Sequence[Row],
     edges: Sequence[AtEdge],
-    ahead: Mapping[str, float],
+    remaining: Mapping[str, float],
     made: Edition,
     folder: Path,
     folders: EditionFolders,
@@ -57,7 +57,7 @@ def write_report(
     Args:
         rows: Of all boards, one board after the other.
         edges: Hyper-parameters of winners at an edge of their range.
-        ahead: Expected hours of each sweep of which nothing is published yet, by the stem of its file.
+        remaining: Expected hours of each sweep that is not published yet, by the stem of its file.
         made: The edition.
         folder: That of the edition.
         folders: Of the edition.
@@ -65,26 +65,26 @@ def write_report(
         successor: Which boards the next edition trains again; empty if none.
     """
     people = folders.surprises.read_text("utf-8") if folders.surprises.exists() else ""
-    text = report(rows, edges, ahead, made.title, made.id, people, folders.number, lags, successor)
+    text = report(rows, edges, remaining, made.title, made.id, people, folders.number, lags, successor)
     (folder / "REPORT.md").write_text(text, encoding="utf-8")
     _show(rows, folders)
 
 
 def _show(rows: Sequence[Row], folders: EditionFolders) -> None:
-    """Write an edition's heat map, and its answer where the README has a place for it."""
+    """Write an edition's heat map, and its answer into the README where that marks a place for it."""
     parts = overviews(rows)
-    if drawn := heat_map(parts[0]):
-        folders.heat_map.write_text(drawn.svg(WIDTH), encoding="utf-8")
-    said = "\n\n".join(map(over_all, parts))
+    if svg := heat_map(parts[0]):
+        folders.heat_map.write_text(svg.svg(WIDTH), encoding="utf-8")
+    answer = "\n\n".join(map(over_all, parts))
     pattern, before = ANSWER.format(folders.number), folders.readme.read_text(encoding="utf-8")
-    text = re.sub(pattern, lambda match: f"{match[1]}{said}\n{match[2]}", before)
+    text = re.sub(pattern, lambda match: f"{match[1]}{answer}\n{match[2]}", before)
     folders.readme.write_text(text, encoding="utf-8")
 
 
 def report(
     rows: Sequence[Row],
     edges: Sequence[AtEdge],
-    ahead: Mapping[str, float],
+    remaining: Mapping[str, float],
     title: str,
     edition: str,
     surprises: str,
@@ -97,7 +97,7 @@ def report(
     Args:
         rows: Of all boards, one board after the other.
         edges: Hyper-parameters of winners at an edge of their range.
-        ahead: Expected hours of each sweep of which nothing is published yet, by the stem of its file.
+        remaining: Expected hours of each sweep that is not published yet, by the stem of its file.
         title: Of the edition.
         edition: Its short id.
         surprises: What people wrote, with its links.
@@ -110,15 +110,15 @@ def report(
     seeds, hours = sum(row.seed_count for row in trained), sum(row.train_seconds for row in trained) / 3600
     reasons = {row.superseded for row in trained}
     went_on = {WENT_ON.format(row.key[:SHORT]) for row in trained}
-    gone = [row for row in trained if row.superseded in went_on]
-    within = [*gone, *(row for row in trained if REJECTED.format(row.key[:SHORT]) in reasons)]
+    superseded = [row for row in trained if row.superseded in went_on]
+    within = [*superseded, *(row for row in trained if REJECTED.format(row.key[:SHORT]) in reasons)]
     # a longer search contains the first
     searching = sum(row.find_seconds for row in trained if row not in within) / 3600
     command = EditionFolders.of_edition(number).command
     head = (
         f"Edition `{edition}`: {len(trained)} rows on {len(boards)} board{'s' * (len(boards) > 1)}"
-        f"{f', {len(gone)} of them superseded by a second search' * bool(gone)}; their {seeds} retrainings took "
-        f"{hours:.1f} hours on one worker, their searches {searching:.1f}. All numbers except those in "
+        f"{f', {len(superseded)} of them superseded by a second search' * bool(superseded)}; their {seeds} retrainings "
+        f"took {hours:.1f} hours on one worker, their searches {searching:.1f}. All numbers except those in "
         "the last part are computed from `results`. Names link to rows of `index.html`, with seeds, settings and "
         "the command that trains a row again. That page is not in the repository; "
         f"`{command} WORDS=--publish` writes it beside this file and trains nothing."
@@ -134,8 +134,8 @@ def report(
         ("What a second search changed", _replaced(boards, WENT_ON, OF_A_SECOND_SEARCH)),
         ("What the retrainings changed", _replaced(boards, REJECTED, OF_RETRAININGS)),
         ("Cost", _cost(boards)),
-        ("Sweeps not published yet", _ahead(ahead, number)),
-        ("Surprises", surprises.strip().splitlines() or ["Nothing is written yet."]),
+        ("Sweeps not published yet", _remaining(remaining, number)),
+        ("Surprises", surprises.strip().splitlines() or ["None written yet."]),
     ]
     body = [line for part, lines in parts for line in ("", f"## {part}", "", *(lines or ["Nothing."]))]
     return "\n".join([f"# {title}: report", "", head, *body, ""])
@@ -238,10 +238,10 @@ def _replaced(boards: Iterable[Board], why: str, intro: str) -> list[str]:
 def _retired(rows: Sequence[Row]) -> list[str]:
     """Return the tasks that are saturated for every model with a score, one a line."""
     lines = [
-        f"- **{named(place)}**: {told.sentence}"
+        f"- **{named(board)}**: {separation.sentence}"
         for one in overviews(rows)
-        for place, told in zip(one.tasks, one.separations, strict=True)
-        if place in one.to_retire
+        for board, separation in zip(one.tasks, one.separations, strict=True)
+        if board in one.to_retire
     ]
     single = len(lines) == 1
     intro = (
@@ -269,7 +269,7 @@ def _cost(boards: Iterable[Board]) -> list[str]:
     return lines[1:]
 
 
-def _ahead(sweeps: Mapping[str, float], number: int) -> list[str]:
+def _remaining(sweeps: Mapping[str, float], number: int) -> list[str]:
     """Return which sweeps are still to be trained, and their expected hours."""
     folders = EditionFolders.of_edition(number)
     files = f"`{folders.sweeps.relative_to(ROOT)}`"

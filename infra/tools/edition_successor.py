@@ -15,7 +15,7 @@ from longwave.tasks.base.variants import split_fresh
 def describe_successor(rows: Sequence[Row], folders: EditionFolders) -> str:
     """Return a sentence on the boards of an edition that the next one trains again; empty if there are none."""
     planned = set(_planned_boards(folders.next_edition))
-    again = {place: of for place, of in group_by_board(rows).items() if (place[0], split_fresh(place[1])[0]) in planned}
+    again = {board: of for board, of in group_by_board(rows).items() if (board[0], split_fresh(board[1])[0]) in planned}
     if not again:
         return ""
     titles = distinct_boards([of[0] for of in again.values()])
@@ -28,7 +28,7 @@ def describe_successor(rows: Sequence[Row], folders: EditionFolders) -> str:
 
 
 def _planned_boards(folders: EditionFolders) -> Iterable[tuple[str, str]]:
-    """Yield task and variant of each sweep file, without what asks for fresh test data."""
+    """Yield task and variant of each sweep file, without the suffix for fresh test data."""
     for file in folders.sweep_files():
         for task, variant in read_sweep(file).variant_by_task.items():
             yield task, split_fresh(variant)[0]

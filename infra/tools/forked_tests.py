@@ -67,14 +67,14 @@ class Copy:
         _git(folder, "add", "--all")
         _git(folder, "-c", "user.name=mutants", "-c", "user.email=", "commit", "--quiet", "--message=As it is")
         copy, unfinished = cls(folder), shutil.ignore_patterns("tmp*")
-        copy.own.mkdir()
+        copy.outside.mkdir()
         for variable, cache in CACHES.items():
             if (here := Path(os.environ.get(variable) or Path.home() / ".cache" / cache)).is_dir():
-                shutil.copytree(here, copy.own / cache, ignore=unfinished)
+                shutil.copytree(here, copy.outside / cache, ignore=unfinished)
         return copy
 
     @property
-    def own(self) -> Path:
+    def outside(self) -> Path:
         """The folder of files outside the tree: caches, temporary files, output of pytest."""
         return self.folder / ".mutants"
 
@@ -86,11 +86,11 @@ class Copy:
             longest: CPU seconds that a test may take.
             generate: Whether to generate data again, ignoring the cache.
         """
-        log, running, temporary = self.own / "log", self.own / "running", self.own / "tmp"
+        log, running, temporary = self.outside / "log", self.outside / "running", self.outside / "tmp"
         temporary.mkdir()
         running.write_text("the collection of tests", encoding="utf-8")
         if not (child := os.fork()):
-            os.environ |= {name: str(self.own / cache) for name, cache in CACHES.items()}
+            os.environ |= {name: str(self.outside / cache) for name, cache in CACHES.items()}
             os.environ["LONGWAVE_EXAMPLES"] = "failing"
             os.environ |= {"LONGWAVE_CACHE": str(temporary / "cache")} if generate else {}
             self._become_pytest([f"--basetemp={temporary}/pytest", *words], log, _Watch(running, longest))

@@ -61,7 +61,7 @@ def present_record() -> Frozen:
 
 
 def list_changes(before: Frozen, now: Frozen) -> list[str]:
-    """Return, one per line, what changed without a new version, or is gone."""
+    """Return, one per line, what changed or disappeared without a new version."""
     changes = []
     for name, value in before["defaults"].items():
         if now["defaults"].get(name, "gone") != value:
@@ -71,14 +71,14 @@ def list_changes(before: Frozen, now: Frozen) -> list[str]:
             new = now[kind].get(name)
             if new is None or new["version"] != old["version"]:
                 continue
-            for what in ("ids", "results"):
-                if lost := [k for k, v in old[what].items() if not _is_same(new[what].get(k), v)]:
-                    changes.append(f"{name}: {what} {', '.join(lost)} changed; its version is still {old['version']}")
+            for field in ("ids", "results"):
+                if lost := [k for k, v in old[field].items() if not _is_same(new[field].get(k), v)]:
+                    changes.append(f"{name}: {field} {', '.join(lost)} changed; its version is still {old['version']}")
     return changes
 
 
 def list_unrecorded(before: Frozen, now: Frozen) -> list[str]:
-    """Return, one per line, what has no record of its present version."""
+    """Return, one per line, what is not recorded in its current version."""
     return [
         f"{name} of version {new['version']} is not recorded: make freeze"
         for kind in ("rules", "models", "tasks")
@@ -115,11 +115,11 @@ def _freeze_model(spec: ModelSpec) -> Frozen:
     """Return ids of a model, with each non-default option, and results of its layer."""
     params = {p.name: 0.5 for p in spec.space("")}
     base = replace(PLAIN, model=spec.name, model_version=spec.version, params=params)
-    chosen: dict[str, dict[str, Any]] = {"plain": {}}
+    variants: dict[str, dict[str, Any]] = {"plain": {}}
     for name, choices in spec.layer.OPTIONS.items():
-        chosen |= {f"{name} {choice}": {name: choice} for choice in choices[1:]}
-    ids = {name: replace(base, options=options).id for name, options in chosen.items()}
-    few = {name: options for name, options in chosen.items() if options.get("layers", 0) <= 32}
+        variants |= {f"{name} {choice}": {name: choice} for choice in choices[1:]}
+    ids = {name: replace(base, options=options).id for name, options in variants.items()}
+    few = {name: options for name, options in variants.items() if options.get("layers", 0) <= 32}
     return {"version": spec.version, "ids": ids, "results": {k: _run_layer(spec, o) for k, o in few.items()}}
 
 
@@ -193,8 +193,8 @@ def _plain_number(value: Any) -> Any:
 def _train_small() -> dict[str, list[float]]:
     """Return the curves of a small sweep's worth of training: order, clipping, step drops, halving, selection."""
     task, model = shipped_tasks()["adding"], shipped_models()["lem"]
-    own = {"task_version": task.version, "model_version": model.version, "data": task.load("N=20").version}
-    base = replace(PLAIN, **own, protocol=PROTOCOL, precision="float64", epochs=4, steps=3, drops=(2,), clip=0.05)
+    versions = {"task_version": task.version, "model_version": model.version, "data": task.load("N=20").version}
+    base = replace(PLAIN, **versions, protocol=PROTOCOL, precision="float64", epochs=4, steps=3, drops=(2,), clip=0.05)
     params = [{"lr": 0.05, "dt": 1.0}, {"lr": 0.01, "dt": 0.5}, {"lr": 0.002, "dt": 1.5}]
     search = [replace(base, phase="search", params=p, seed=k) for k, p in enumerate(params)]
     halving = {"eta": 3, "first": 2, "cohort": cohort_key(search)}

@@ -91,7 +91,12 @@ def whole_scale() -> Scale:
         dict.fromkeys(MATRIX_CASES, (16, 60, 256)),
         200,
         5,
-        tuple((form, way) for form in FORMS for way in schedules(form) if way != "chunks" and form != "linoss"),
+        tuple(
+            (form, schedule)
+            for form in FORMS
+            for schedule in schedules(form)
+            if schedule != "chunks" and form != "linoss"
+        ),
         ([5, 0], [40, 65]),
         gpu_faults.list_checks(),
         replace(plan_benchmark("cuda"), packs=packs, compile=False),
@@ -126,19 +131,19 @@ class Findings:
     def __init__(self) -> None:
         self.misses: list[str] = []
 
-    def attempt(self, what: str, run: Callable[[], Any]) -> list[Any]:
+    def attempt(self, case: str, run: Callable[[], Any]) -> list[Any]:
         """Return the result of ``run`` in a list; if it fails, note a miss and return an empty list."""
-        print(what, file=sys.stderr)
+        print(case, file=sys.stderr)
         try:
             return [run()]
         except Exception as error:
-            self.misses.append(f"{what}: {type(error).__name__}: {next(iter(str(error).splitlines()), '')}")
+            self.misses.append(f"{case}: {type(error).__name__}: {next(iter(str(error).splitlines()), '')}")
             return []
 
-    def demand(self, true: bool, what: str) -> None:
-        """Note a miss unless ``true``."""
-        if not true:
-            self.misses.append(what)
+    def demand(self, condition: bool, case: str) -> None:
+        """Note a miss unless ``condition``."""
+        if not condition:
+            self.misses.append(case)
 
 
 @contextmanager
@@ -155,16 +160,16 @@ def workers(device: str) -> Iterator[Executor]:
 def check_correctness(scale: Scale, device: str, findings: Findings) -> dict[str, Any]:
     """Return the results of the faults, and the distance of each case from float64 by each schedule, at each size."""
     with workers(device) as pool:
-        faults = {name: pool.submit(try_fault, check, *given) for name, (check, given) in scale.faults.items()}
-        cells = {what: pool.submit(*call) for what, call in plan_cells(scale, device).items()}
+        faults = {name: pool.submit(try_fault, check, *result) for name, (check, result) in scale.faults.items()}
+        cells = {cell: pool.submit(*call) for cell, call in plan_cells(scale, device).items()}
         matrices = {
             f"{case}, d={d}": pool.submit(far_model, case, d, scale.steps, scale.batch, device)
             for case, widths in scale.matrices.items()
             for d in widths
         }
-        found = {name: given for name, future in faults.items() for given in findings.attempt(name, future.result)}
+        results = {name: result for name, future in faults.items() for result in findings.attempt(name, future.result)}
         return {
-            "faults": found,
+            "faults": results,
             "cells": judge_distances(cells, findings),
             "matrices": judge_distances(matrices, findings),
         }
@@ -185,8 +190,8 @@ def plan_cells(scale: Scale, device: str) -> dict[str, tuple[Any, ...]]:
         delayed = "past" in build(case, 2).state_shapes()
         for d, lags in itertools.product(scale.hidden[schedule], scale.lags if delayed else [[]]):
             if _fits_width(case, schedule, d):
-                what = f"{case}, {schedule}, d={d}" + (f", lags {lags}" if lags else "")
-                calls[what] = (far_with_lags, lags, case, schedule, d, scale.steps, scale.batch, device)
+                name = f"{case}, {schedule}, d={d}" + (f", lags {lags}" if lags else "")
+                calls[name] = (far_with_lags, lags, case, schedule, d, scale.steps, scale.batch, device)
     return calls
 
 
@@ -203,10 +208,10 @@ def judge_distances(
 ) -> list[dict[str, Any]]:
     """Return the worst distance of each; note too large ones as misses."""
     lines = []
-    for what, future in futures.items():
-        for errors in findings.attempt(what, future.result):
-            lines.append({"case": what, "error": max(own for own, _ in errors.values())})
-            findings.demand(not too_far(errors), f"{what}: {too_far(errors)}")
+    for name, future in futures.items():
+        for errors in findings.attempt(name, future.result):
+            lines.append({"case": name, "error": max(ours for ours, _ in errors.values())})
+            findings.demand(not too_far(errors), f"{name}: {too_far(errors)}")
     return lines
 
 
@@ -221,10 +226,10 @@ def check_halves(scale: Scale, device: str, findings: Findings) -> list[dict[str
     """Return the effect of rows in bfloat16."""
     lines = []
     for case, schedule in scale.halves:
-        what = f"{case}, {schedule}, rows in bfloat16"
-        for outputs, gradients in findings.attempt(what, lambda: halved(case, schedule, device)):  # noqa: B023
-            lines.append({"case": what, "outputs": outputs, "gradients": gradients})
-            findings.demand(0 < gradients < HALVED, f"{what}: gradients change by {gradients:.1e}")
+        name = f"{case}, {schedule}, rows in bfloat16"
+        for outputs, gradients in findings.attempt(name, lambda: halved(case, schedule, device)):  # noqa: B023
+            lines.append({"case": name, "outputs": outputs, "gradients": gradients})
+            findings.demand(0 < gradients < HALVED, f"{name}: gradients change by {gradients:.1e}")
     return lines
 
 
@@ -236,7 +241,7 @@ def check_kernels(scale: Scale, findings: Findings) -> dict[str, Any]:
         findings.demand(line.exact, f"{line.cell}, {line.size}: error {line.error:.1e}")
         findings.demand(line.path == "triton", f"{line.cell}, {line.size}: {line.path}, {line.reason}")
     for target in judge_targets(report):
-        findings.demand(target.met, f"{target.what}: {target.ratio:.2f}, asked {target.bound:g}")
+        findings.demand(target.met, f"{target.what}: {target.ratio:.2f}, the bound is {target.bound:g}")
     return report.to_dict()
 
 
@@ -270,11 +275,11 @@ def check_sweeps(scale: Scale, findings: Findings) -> list[dict[str, Any]]:
         settings = {**scale.sweep, "precision": precision}
         for runs in findings.attempt(f"sweep in {precision}", lambda: _run_sweep(settings)):  # noqa: B023
             for model, run in runs:
-                what, way = f"sweep in {precision}, {model} {run.trial}", run.environment["kernel"]
-                lines.append({"sweep": what, "status": run.status, "seconds": run.seconds, "kernel": way})
-                findings.demand(run.status == "ok", f"{what}: {run.status}, {run.reason}")
-                right = way.startswith(f"{path}: ") and run.environment.get("precision") == precision
-                findings.demand(right, f"{what}: ran by {way}, in {run.environment.get('precision')}")
+                name, kernel = f"sweep in {precision}, {model} {run.trial}", run.environment["kernel"]
+                lines.append({"sweep": name, "status": run.status, "seconds": run.seconds, "kernel": kernel})
+                findings.demand(run.status == "ok", f"{name}: {run.status}, {run.reason}")
+                right = kernel.startswith(f"{path}: ") and run.environment.get("precision") == precision
+                findings.demand(right, f"{name}: ran by {kernel}, in {run.environment.get('precision')}")
     return lines
 
 
@@ -288,7 +293,7 @@ def _run_sweep(settings: dict[str, Any]) -> list[Any]:
 
 
 def examine_device(scale: Scale, device: str, path: Path) -> int:
-    """Rewrite all findings and misses after each part; return 1 if there are any misses, else 0."""
+    """Rewrite all findings and misses after each part; return 1 if there are misses, else 0."""
     findings, report = Findings(), {"versions": environment.describe()}
     parts: tuple[Callable[[], dict[str, Any]], ...] = (
         lambda: check_correctness(scale, device, findings),
@@ -306,7 +311,7 @@ def examine_device(scale: Scale, device: str, path: Path) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure; return 1 if anything was missed, or 2 if there is no GPU."""
+    """Measure; return 1 if a check failed, or 2 if there is no GPU."""
     if arguments and os.environ.get("TRITON_INTERPRET") == "1":
         with using("triton"), patch.object(adding, "HELD_OUT", 4):
             return examine_device(small_scale(), "cpu", Path(arguments[0]))

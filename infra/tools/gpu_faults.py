@@ -47,13 +47,13 @@ def sizes_at_the_edges_of_blocks(form: str) -> dict[str, Any]:
     """Return the worst error at sizes around those of blocks, waves of programs and windows of steps."""
     wide = itertools.product((1, 15, 16, 17, 60, 127, 128, 129, 256), (5,), (1, 63, 64, 65), (3,))
     many = itertools.product((60, 128), (1, 131, 132, 133), (65,), (1, 3))
-    worst, what = 0.0, ""
+    worst, size = 0.0, ""
     for d, B, T, M in (*wide, *many):
         with patch.object(every_model, "TAU", [5, 0, 70]):
             errors = distances(form, d, T, B, device=CUDA, members=M)
         key = f"d={d} B={B} T={T} M={M}"
-        worst, what = max((worst, what), (worst_error(errors, key), key))
-    return {"worst": worst, "at": what}
+        worst, size = max((worst, size), (worst_error(errors, key), key))
+    return {"worst": worst, "at": size}
 
 
 def lags_at_the_ends(form: str) -> dict[str, Any]:
@@ -69,10 +69,10 @@ def lags_at_the_ends(form: str) -> dict[str, Any]:
 def runs_that_agree(form: str) -> dict[str, Any]:
     """Return how many runs agreed bit for bit, at a width of each schedule."""
     for d in (32, 128, 256):
-        layer, given = _on_gpu(form, d, 100, 130)
-        first = outcome(layer, *given)
+        layer, arguments = _on_gpu(form, d, 100, 130)
+        first = outcome(layer, *arguments)
         for _ in range(RUNS - 1):
-            _assert_equal(outcome(layer, *given), first, f"d={d}: runs differ")
+            _assert_equal(outcome(layer, *arguments), first, f"d={d}: runs differ")
     return {"runs": RUNS}
 
 
@@ -93,31 +93,33 @@ def graphs_that_others_evict() -> dict[str, Any]:
     """
     shapes = [(200, batch) for batch in (3, 5, 7, 9, 11)]
     layers = [_on_gpu("lem", 256, *shape) for shape in shapes]
-    first = [outcome(layer, *given) for layer, given in layers]
+    first = [outcome(layer, *arguments) for layer, arguments in layers]
     for _ in range(3):
-        for (layer, given), before in zip(layers, first, strict=True):
+        for (layer, arguments), before in zip(layers, first, strict=True):
             for _ in range(2):
-                _assert_equal(outcome(layer, *given), before, "a replayed graph gives other bits")
-    layer, given = layers[0]
+                _assert_equal(outcome(layer, *arguments), before, "a replayed graph gives other bits")
+    layer, arguments = layers[0]
 
-    def elsewhere(stream: torch.cuda.Stream | None, found: list[Any]) -> None:
+    def elsewhere(stream: torch.cuda.Stream | None, outcomes: list[Any]) -> None:
         with torch.cuda.stream(stream):
-            found.append(outcome(layer, *given))
+            outcomes.append(outcome(layer, *arguments))
             torch.cuda.current_stream().synchronize()
 
     graph._loop.cache_clear()
-    found: list[Any] = []
-    run_together([threading.Thread(target=elsewhere, args=(None, found))])
+    outcomes: list[Any] = []
+    run_together([threading.Thread(target=elsewhere, args=(None, outcomes))])
     for _ in range(3):
-        _assert_equal(outcome(layer, *given), first[0], "a graph that a thread captured, now over, gives other bits")
+        _assert_equal(
+            outcome(layer, *arguments), first[0], "a graph that a thread captured, now over, gives other bits"
+        )
     streams = [torch.cuda.Stream() for _ in range(2)]
     for stream in streams * 3:
-        elsewhere(stream, found)
-    run_together([threading.Thread(target=elsewhere, args=(stream, found)) for stream in streams * 2])
-    assert len(found) == 11, f"{11 - len(found)} of four threads failed"
-    for one in found:
+        elsewhere(stream, outcomes)
+    run_together([threading.Thread(target=elsewhere, args=(stream, outcomes)) for stream in streams * 2])
+    assert len(outcomes) == 11, f"{11 - len(outcomes)} of four threads failed"
+    for one in outcomes:
         _assert_equal(one, first[0], "another thread or stream gives other bits")
-    return {"replays": 33 + len(found)}
+    return {"replays": 33 + len(outcomes)}
 
 
 def run_together(threads: list[threading.Thread]) -> None:
@@ -165,51 +167,51 @@ def autograd_around_loops(form: str) -> dict[str, Any]:
         try:
             torch.autograd.grad(sum(g.sum() for g in torch.autograd.grad(loss(), weights, create_graph=True)), weights)
         except RuntimeError as error:
-            said = str(error).splitlines()[0]
+            message = str(error).splitlines()[0]
         else:
             raise AssertionError("A second derivative raises no error.")
-    return {"second derivative": said}
+    return {"second derivative": message}
 
 
 def numbers_beyond_32_bits() -> dict[str, Any]:
     """Return the sizes of tensors with more than 2³¹ elements whose parts equal separate runs."""
-    found: dict[str, Any] = {}
+    sizes: dict[str, Any] = {}
     for form, d, batch, steps, each in (
         ("lem", 128, 2048, 8300, 36),
         ("lem", 256, 1024, 8300, 36),
         ("mingru", 128, 2048, 8300, 40),
     ):
         if each * steps * batch * d > torch.cuda.mem_get_info()[0]:
-            found[f"{form}, d={d}"] = "not enough memory"
+            sizes[f"{form}, d={d}"] = "not enough memory"
             continue
-        layer, back = build(form, d, members=None).to(CUDA), form == "mingru"
-        x = torch.randn(steps, batch, 3, device=CUDA, requires_grad=back)
-        with torch.set_grad_enabled(back):
+        layer, with_backward = build(form, d, members=None).to(CUDA), form == "mingru"
+        x = torch.randn(steps, batch, 3, device=CUDA, requires_grad=with_backward)
+        with torch.set_grad_enabled(with_backward):
             whole = layer(x)[0]
             assert whole.numel() > 2**31
-            slopes = torch.autograd.grad(whole.sum(), x)[0] if back else None
+            slopes = torch.autograd.grad(whole.sum(), x)[0] if with_backward else None
             for a in (0, batch - 8):
-                part = x[:, a : a + 8].detach().clone().requires_grad_(back)
-                own = layer(part)[0]
-                pairs = [(whole[:, a : a + 8], own)]
+                part = x[:, a : a + 8].detach().clone().requires_grad_(with_backward)
+                alone = layer(part)[0]
+                pairs = [(whole[:, a : a + 8], alone)]
                 if slopes is not None:
-                    pairs.append((slopes[:, a : a + 8], torch.autograd.grad(own.sum(), part)[0]))
+                    pairs.append((slopes[:, a : a + 8], torch.autograd.grad(alone.sum(), part)[0]))
                 errors = [((one - other).norm() / other.norm()).item() for one, other in pairs]
                 assert max(errors) < 1e-4, f"{form}, d={d}: sequences {a} to {a + 8} differ by {errors}"
-        found[f"{form}, d={d}"] = list(whole.shape)
-        del whole, slopes, own, pairs
+        sizes[f"{form}, d={d}"] = list(whole.shape)
+        del whole, slopes, alone, pairs
         torch.cuda.empty_cache()
-    return found
+    return sizes
 
 
 def widest_layers() -> dict[str, Any]:
     """Return for loops over matrix states, and for rows far above the schedules' width, which ran or were refused."""
-    found = {}
+    routes = {}
     for case, d in (("lem", 1024), ("indrnn", 4096), ("lru", 2048), *((case, 512) for case in MATRICES)):
-        layer, given = _on_gpu(case, d, 20, 2)
-        found[f"{case}, d={d}"] = str(layer.why())
-        assert all(t.isfinite().all() for t in outcome(layer, *given).values()), f"{case}, d={d}: not finite"
-    return found
+        layer, arguments = _on_gpu(case, d, 20, 2)
+        routes[f"{case}, d={d}"] = str(layer.why())
+        assert all(t.isfinite().all() for t in outcome(layer, *arguments).values()), f"{case}, d={d}: not finite"
+    return routes
 
 
 def one_cold_cache() -> dict[str, Any]:
@@ -231,9 +233,9 @@ def sanitizer(tool: str) -> dict[str, Any]:
     done = subprocess.run(
         [*command, sys.executable, __file__], env=environment, capture_output=True, text=True, timeout=SANITIZED
     )
-    said = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith("=========")]
-    assert done.returncode == 0, f"{tool}: exit {done.returncode}: {' '.join(said[:12])} … {done.stderr[-300:]}"
-    return {"said": said[-1] if said else ""}
+    report = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith("=========")]
+    assert done.returncode == 0, f"{tool}: exit {done.returncode}: {' '.join(report[:12])} … {done.stderr[-300:]}"
+    return {"said": report[-1] if report else ""}
 
 
 def another_ptxas(path: str) -> dict[str, Any]:
@@ -256,26 +258,26 @@ def another_ptxas(path: str) -> dict[str, Any]:
 
 def list_checks() -> Mapping[str, tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]]:
     """Return every check by name, with its arguments, the slowest first."""
-    found: dict[str, tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]] = {}
+    checks: dict[str, tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]] = {}
     for tool in SANITIZERS:
-        found[f"sanitizer, {tool}"] = (sanitizer, (tool,))
-    found["numbers beyond 32 bits"] = (numbers_beyond_32_bits, ())
-    found["one cold cache"] = (one_cold_cache, ())
+        checks[f"sanitizer, {tool}"] = (sanitizer, (tool,))
+    checks["numbers beyond 32 bits"] = (numbers_beyond_32_bits, ())
+    checks["one cold cache"] = (one_cold_cache, ())
     for form in FORMS:
-        found[f"sizes at the edges of blocks, {form}"] = (sizes_at_the_edges_of_blocks, (form,))
-        found[f"runs that agree, {form}"] = (runs_that_agree, (form,))
-        found[f"autograd, {form}"] = (autograd_around_loops, (form,))
+        checks[f"sizes at the edges of blocks, {form}"] = (sizes_at_the_edges_of_blocks, (form,))
+        checks[f"runs that agree, {form}"] = (runs_that_agree, (form,))
+        checks[f"autograd, {form}"] = (autograd_around_loops, (form,))
         if "tau" in form:
-            found[f"lags, {form}"] = (lags_at_the_ends, (form,))
+            checks[f"lags, {form}"] = (lags_at_the_ends, (form,))
         if form != "unicornn":
-            found[f"other warps, {form}"] = (other_warps, (form,))
+            checks[f"other warps, {form}"] = (other_warps, (form,))
     for case in MATRICES:
-        found[f"runs that agree, {case}"] = (runs_that_agree, (case,))
-    found["graphs that others evict"] = (graphs_that_others_evict, ())
-    found["widest layers"] = (widest_layers, ())
+        checks[f"runs that agree, {case}"] = (runs_that_agree, (case,))
+    checks["graphs that others evict"] = (graphs_that_others_evict, ())
+    checks["widest layers"] = (widest_layers, ())
     for path in filter(None, os.environ.get("OTHER_PTXAS", "").split(":")):
-        found[f"ptxas at {Path(path).parent}"] = (another_ptxas, (path,))
-    return found
+        checks[f"ptxas at {Path(path).parent}"] = (another_ptxas, (path,))
+    return checks
 
 
 @contextmanager
@@ -289,10 +291,10 @@ def poisoned() -> Iterator[None]:
         torch.set_deterministic_debug_mode(before)
 
 
-def worst_error(errors: Mapping[str, tuple[float, float]], what: str) -> float:
+def worst_error(errors: Mapping[str, tuple[float, float]], case: str) -> float:
     """Return the largest of some distances from float64; fail if one is too large."""
-    assert not too_far(errors), f"{what}: {too_far(errors)}"
-    return max(own for own, _ in errors.values())
+    assert not too_far(errors), f"{case}: {too_far(errors)}"
+    return max(ours for ours, _ in errors.values())
 
 
 def _on_gpu(case: str, d: int, steps: int, batch: int) -> tuple[Any, tuple[Tensor, tuple[Tensor, ...]]]:
@@ -302,9 +304,9 @@ def _on_gpu(case: str, d: int, steps: int, batch: int) -> tuple[Any, tuple[Tenso
     return layer, (x.to(CUDA), tuple(s.to(CUDA) for s in state))
 
 
-def _assert_equal(one: Mapping[str, Tensor], other: Mapping[str, Tensor], what: str) -> None:
+def _assert_equal(one: Mapping[str, Tensor], other: Mapping[str, Tensor], case: str) -> None:
     unequal = [name for name in other if not torch.equal(one[name], other[name])]
-    assert not unequal, f"{what}: {', '.join(unequal)}"
+    assert not unequal, f"{case}: {', '.join(unequal)}"
 
 
 def launch_small() -> None:

@@ -26,12 +26,12 @@ BOARDS = 300
 """Boards per case of ranks, half as many with 20 models: the standard error of a share of .05 is .013 (.018)."""
 CASES = 1000
 """Cases of the other parts."""
-HEADER = """# What is claimed, and what came out
+HEADER = """# Error rates, claimed and simulated
 
-Written by `make honesty`: each case is drawn anew and judged by the platform's own functions. Ranks: {boards} boards a
-case, half as many with 20 models, a third of that for power; the other parts: {cases} cases. Power is beside that of
-Welch's test on means with Holm's adjustment. A case outside its claim is marked **outside**; where the claim itself
-says "named", no rule holds 5 % and Methods say why; those of few seeds are drawn ten times as often.
+Written by `make honesty`: each case is simulated and judged by the platform's own functions. Ranks: {boards} boards a
+case, half as many with 20 models, a third of that for power; the other parts: {cases} cases. Power is followed by
+that of Welch's test on means with Holm's adjustment. A case outside its claim is marked **outside**; if the claim says
+"named", no rule keeps 5 %, and Methods explain why; such cases with few seeds are drawn ten times as often.
 """
 
 
@@ -58,7 +58,7 @@ def run_case(name: str, index: int) -> list[Line]:
 def markdown_table(lines: Sequence[Line]) -> str:
     """Return lines as a table of Markdown."""
     rows = [
-        f"| {line.case} | {line.claimed} | {line.simulated} | {'' if line.held else '**outside**'} |" for line in lines
+        f"| {line.case} | {line.claimed} | {line.simulated} | {'' if line.holds else '**outside**'} |" for line in lines
     ]
     return "\n".join(["| case | claimed | simulated | |", "|---|---|---|---|", *rows]) + "\n"
 
@@ -69,12 +69,12 @@ def main(parts: Sequence[str]) -> None:
     if unknown:
         sys.exit(f"There is no part {unknown[0]!r}: {', '.join(PARTS)}.")
     written = read_sections(FILE.read_text(encoding="utf-8"))
-    outside, chosen = 0, parts or PARTS
+    outside, names = 0, parts or PARTS
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        results = {name: pool.map(run_case, repeat(name), range(len(list_cases(name)))) for name in chosen}
-        for name in chosen:
+        results = {name: pool.map(run_case, repeat(name), range(len(list_cases(name)))) for name in names}
+        for name in names:
             lines = [line for some in results[name] for line in some]
-            outside += sum(not line.held for line in lines)
+            outside += sum(not line.holds for line in lines)
             written[name.capitalize()] = markdown_table(lines)
             print(f"## {name.capitalize()}\n\n{written[name.capitalize()]}", flush=True)
             sections = [f"## {title}\n\n{written[title]}" for title in map(str.capitalize, PARTS) if title in written]

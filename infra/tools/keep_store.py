@@ -34,7 +34,7 @@ from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.probes import read_probes, write_probes
 from longwave.platform.storage.store import Store
 
-KEPT = ROOT / "tests/platform/storage/kept"
+STORES = ROOT / "tests/platform/storage/kept"
 BUNDLE = "b" * 64
 
 
@@ -57,19 +57,19 @@ def fill(store: Store) -> None:
         rungs = [Rung(name, 1, c.id, 0.5 + k, k == 0) for k, c in enumerate(halved)]
         driver.write(Report(points_of(halved[1], 1), [Run(halved[1].id, "stopped", "halved", 1, 1, 1.5)], rungs))
     store.set_state("halved", "pause")
-    there = [replace(first, seed=90 + k, phase="retrain", params={"lr": 0.2}) for k in range(3)]
+    retrainings = [replace(first, seed=90 + k, phase="retrain", params={"lr": 0.2}) for k in range(3)]
     patch = "--- a\n+++ b\n"
     facts = {"torch": "2.15.0", "diff": digest({"patch": patch})}
     at = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
     measures = (Measure("length", "1", 3.0),)
     end = Run("", "ok", valid=0.5, environment=facts, patch=patch, measures=measures)
-    runs = [replace(end, trial=c.id, test=0.25 + k) for k, c in enumerate(there)]
+    runs = [replace(end, trial=c.id, test=0.25 + k) for k, c in enumerate(retrainings)]
     trials = [
         Trial(c, about(c), "ok", None, run, at, BUNDLE, flags=("odd", "late") if k == 0 else ())
-        for k, (c, run) in enumerate(zip(there, runs, strict=True))
+        for k, (c, run) in enumerate(zip(retrainings, runs, strict=True))
     ]
-    sweep = (StoredSweep("there@1", {"trials": 3}), [c.id for c in there], [0, 0, None])
-    epochs = [tuple(vars(point).values()) for point in points_of(there[0], 2)]
+    sweep = (StoredSweep("there@1", {"trials": 3}), [c.id for c in retrainings], [0, 0, None])
+    epochs = [tuple(vars(point).values()) for point in points_of(retrainings[0], 2)]
     with_epochs = [(trial, epochs if k == 0 else []) for k, trial in enumerate(trials)]
     store.import_trials([BUNDLE], with_epochs, [sweep], [known_model(get_model("lem"))])
     write_probes(store, [Probe("A100", "shape", 8, 2**20, 2**35, 0.25, 3.5, 0.125)])
@@ -113,14 +113,14 @@ def _plain(trial: Trial) -> dict[str, Any]:
 
 
 def main(version: str) -> int:
-    file = KEPT / f"{version}.sqlite.xz"
+    file = STORES / f"{version}.sqlite.xz"
     if file.exists():
         print(f"{file} exists and is never overwritten.", file=sys.stderr)
         return 1
     with tempfile.TemporaryDirectory() as folder:
         with Store(f"sqlite:///{folder}/store.db") as store:
             fill(store)
-            (KEPT / f"{version}.json").write_text(json.dumps(content(store), indent=1) + "\n")
+            (STORES / f"{version}.json").write_text(json.dumps(content(store), indent=1) + "\n")
         with closing(sqlite3.connect(f"{folder}/store.db")) as connection:
             connection.execute("PRAGMA journal_mode = DELETE")
         file.write_bytes(lzma.compress(Path(folder, "store.db").read_bytes(), preset=9))

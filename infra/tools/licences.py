@@ -20,7 +20,7 @@ TROVE = "License :: "
 
 
 def read_licences(package: Distribution) -> list[str]:
-    """Return the licences of a package from its metadata; all of them apply."""
+    """Return the licences of a package from its metadata, all of which apply."""
     metadata = package.metadata
     if expression := metadata.get("License-Expression"):
         return [expression]

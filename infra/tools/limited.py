@@ -55,7 +55,7 @@ def run_limited(command: Sequence[str], folder: Path, limits: Limits, threads: i
     cores = os.cpu_count() or 1
 
     seconds = int(limits.seconds * cores) + 1
-    most = {resource.RLIMIT_CPU: seconds, resource.RLIMIT_AS: limits.memory, resource.RLIMIT_FSIZE: limits.written}
+    caps = {resource.RLIMIT_CPU: seconds, resource.RLIMIT_AS: limits.memory, resource.RLIMIT_FSIZE: limits.written}
     printed = folder / "printed.txt"
     with printed.open("wb") as log:
         process = subprocess.Popen(
@@ -67,8 +67,8 @@ def run_limited(command: Sequence[str], folder: Path, limits: Limits, threads: i
             stderr=log,
             start_new_session=True,
         )
-        for what, count in most.items():
-            resource.prlimit(process.pid, what, (count, count))  # well before Python has started there
+        for limit, count in caps.items():
+            resource.prlimit(process.pid, limit, (count, count))  # well before Python has started there
         try:
             status = process.wait(limits.seconds)
         except subprocess.TimeoutExpired:

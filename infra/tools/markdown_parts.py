@@ -54,14 +54,14 @@ def lead(kind: type) -> str:
 
 def attributes(kind: type) -> Mapping[str, str]:
     """Return the description of each attribute in a class's docstring, by name; several may share one."""
-    found: dict[str, list[str]] = {}
-    said: list[str] = []
+    descriptions: dict[str, list[str]] = {}
+    description: list[str] = []
     for line in (inspect.getdoc(kind) or "").partition("\nAttributes:\n")[2].splitlines():
         if match := ATTRIBUTE.match(line):
-            said = [match[2]]
-            found |= dict.fromkeys(match[1].split(", "), said)
+            description = [match[2]]
+            descriptions |= dict.fromkeys(match[1].split(", "), description)
         elif line.startswith("        "):
-            said.append(line.strip())
+            description.append(line.strip())
         elif line.strip():
             break
-    return {name: " ".join(lines) for name, lines in found.items()}
+    return {name: " ".join(lines) for name, lines in descriptions.items()}

@@ -33,9 +33,9 @@ class OwnTests:
         if _is_found_by_name(file):
             return [*_names(sorted(self.mirror.glob("test_*.py"))), "-k", Path(file).stem]
         away = self._away(file, self.mirror)
-        own = [path for path in away if away[path] == min(away.values())] or self.mirror.rglob("test_*.py")
+        nearest_files = [path for path in away if away[path] == min(away.values())] or self.mirror.rglob("test_*.py")
         return _names(
-            sorted(own, key=lambda path: (not path.name.startswith(first or f"test_{Path(file).stem}"), path))
+            sorted(nearest_files, key=lambda path: (not path.name.startswith(first or f"test_{Path(file).stem}"), path))
         )
 
     def others(self, file: str) -> list[str]:

@@ -5,9 +5,9 @@ that ``infra/mutants/cpp.toml`` lists, and writes ``infra/mutants/result.md``. I
 without a reason in ``infra/mutants/excused.toml``. Results are cached in ``.mutants`` until the mutant's file changes,
 so an interrupted run continues. With WORDS:
 
-    platform/boards ...     those of these folders alone
-    --survivors             those that survived are run again
-    --anew                  all are
+    platform/boards ...     run only those of these folders
+    --survivors             run those again that survived
+    --anew                  run all of them again
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from broken_lines import FOLDERS, Mutant, drawn, listed
+from broken_lines import FOLDERS, Mutant, draw_mutants, list_mutants
 from forked_tests import Copy, import_large_libraries
 from mutant_tests import OwnTests
 from tree import ROOT
 
 CPP = "models/kernels/cpu"
-KNOWN, RESULT = ROOT / ".mutants/known.jsonl", ROOT / "infra/mutants/result.md"
+CACHE, RESULT = ROOT / ".mutants/known.jsonl", ROOT / "infra/mutants/result.md"
 LISTED, EXCUSED = ROOT / "infra/mutants/cpp.toml", ROOT / "infra/mutants/excused.toml"
 QUICK = "not slow and not integration"
 
@@ -36,7 +36,7 @@ class Tier(NamedTuple):
     """Tests to run for a mutant, and the CPU seconds after which each counts as failed."""
 
     name: str
-    own: bool
+    nearest: bool
     marks: str
     longest: int
 
@@ -52,8 +52,8 @@ NONE = ""
 """Tier and test of a mutant that survived."""
 HEAD = """# Mutants, and which tests notice them
 
-Made by `make mutants`, which breaks one line at a time; `infra/tools/mutants.py` tells how. In each column are the
-mutants that these tests notice and those to its left do not.
+Made by `make mutants`, which breaks one line at a time; see `infra/tools/mutants.py`. Each column counts the mutants
+that its tests notice and those to its left do not.
 """
 
 
@@ -90,7 +90,7 @@ class Runner:
         tests = self.tests[mutant.folder]
         generate = mutant.folder == "tasks"  # or data generated before the change would be used
         for tier in TIERS:
-            files = tests.nearest(mutant.file, mutant.first) if tier.own else tests.others(mutant.file)
+            files = tests.nearest(mutant.file, mutant.first) if tier.nearest else tests.others(mutant.file)
             while files and (test := self.copy.first_failure(self._words(files, tier), tier.longest, generate)):
                 again = (
                     "::" not in test or tier.marks == QUICK or self.copy.first_failure([test], tier.longest, generate)
@@ -112,7 +112,7 @@ class Runner:
         return True
 
     def _leave_out(self, test: str) -> None:
-        print(f"Left out, for it fails by chance or where nothing is broken: {test}", file=sys.stderr, flush=True)
+        print(f"Left out because it fails at random, or without the mutant: {test}", file=sys.stderr, flush=True)
         self.unreliable.add(test)
 
     @staticmethod
@@ -122,9 +122,9 @@ class Runner:
             file.unlink()  # Python detects changed sources by size and modification time in seconds
 
 
-def known() -> dict[str, tuple[str, str]]:
+def read_results() -> dict[str, tuple[str, str]]:
     """Return the tier and test that detected each finished mutant, by id."""
-    lines = KNOWN.read_text(encoding="utf-8").splitlines() if KNOWN.exists() else []
+    lines = CACHE.read_text(encoding="utf-8").splitlines() if CACHE.exists() else []
     return {record["id"]: (record["tier"], record["test"]) for record in map(json.loads, lines)}
 
 
@@ -132,12 +132,12 @@ def run(mutants: Sequence[Mutant]) -> None:
     """Run mutants, and save the result of each as soon as it is known."""
     if not mutants:
         return
-    KNOWN.parent.mkdir(exist_ok=True)
+    CACHE.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="longwave-mutants-") as folder:
         runner = Runner(Path(folder).resolve(), mutants)
         for mutant in mutants:
             tier, test = runner.noticed_by(mutant)
-            with KNOWN.open("a", encoding="utf-8") as file:
+            with CACHE.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"id": mutant.id, "tier": tier, "test": test}) + "\n")
             print(f"{test or 'SURVIVED'}: {mutant}", flush=True)
 
@@ -156,7 +156,7 @@ def check_excuses(excused: Iterable[Mapping[str, Any]]) -> None:
         if not any(one["before"] in " ".join(text.split()) for text in texts):
             file = one.get("file", f"no file of {', '.join(FOLDERS)}")
             raise ValueError(
-                f"{EXCUSED.name} excuses {one['before']!r}, which {file} does not hold: change or remove it."
+                f"{EXCUSED.name} excuses {one['before']!r}, which {file} does not contain: change or remove it."
             )
 
 
@@ -191,20 +191,20 @@ def result(mutants: Sequence[Mutant], outcomes: Mapping[str, str], reasons: Mapp
 def main(words: list[str]) -> int:
     """Run the command line, and return the exit status."""
     folders = [word for word in words if not word.startswith("--")]
-    mutants = [*(m for folder in FOLDERS for m in drawn(folder)), *listed(CPP, LISTED)]
-    chosen = [m for m in mutants if m.folder in folders or not folders]
+    mutants = [*(m for folder in FOLDERS for m in draw_mutants(folder)), *list_mutants(CPP, LISTED)]
+    selected = [m for m in mutants if m.folder in folders or not folders]
     if "--anew" in words:
-        KNOWN.unlink(missing_ok=True)
+        CACHE.unlink(missing_ok=True)
     excused = tomllib.loads(EXCUSED.read_text(encoding="utf-8")).get("excused", [])
     check_excuses(excused)
     reasons = {m.id: text for m in mutants if (text := reason(m, excused))}
-    before = {i: by for i, by in known().items() if by[1] or "--survivors" not in words}
-    run([m for m in chosen if m.id not in before and m.id not in reasons])
-    outcomes = {m.id: outcome(m, known(), reasons) for m in mutants}
+    before = {i: by for i, by in read_results().items() if by[1] or "--survivors" not in words}
+    run([m for m in selected if m.id not in before and m.id not in reasons])
+    outcomes = {m.id: outcome(m, read_results(), reasons) for m in mutants}
     RESULT.write_text(result(mutants, outcomes, reasons), encoding="utf-8")
-    left = [m for m in chosen if outcomes[m.id] == UNNOTICED]
-    print("\n".join(f"No test notices: {m}" for m in left), file=sys.stderr)
-    return 1 if left else 0
+    unnoticed = [m for m in selected if outcomes[m.id] == UNNOTICED]
+    print("\n".join(f"No test notices: {m}" for m in unnoticed), file=sys.stderr)
+    return 1 if unnoticed else 0
 
 
 if __name__ == "__main__":

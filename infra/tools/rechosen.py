@@ -49,7 +49,7 @@ def write_files(pairs: Sequence[tuple[Group, Group]], folder: Path) -> list[Path
     for first, second in pairs:
         [sweep] = first.sweeps
         by_file[named[sweep.partition("@")[0]]].append((first, second))
-    return [_write_file(path, chosen) for path, chosen in sorted(by_file.items())]
+    return [_write_file(path, pairs_of_file) for path, pairs_of_file in sorted(by_file.items())]
 
 
 def _median_error(group: Group) -> float:
@@ -63,19 +63,19 @@ def _median_error(group: Group) -> float:
 
 def _write_file(path: Path, pairs: Sequence[tuple[Group, Group]]) -> Path:
     first_search = tomllib.loads(path.read_text("utf-8"))
-    chosen = {first.config.model: first for first, _ in pairs}
+    winners = {first.config.model: first for first, _ in pairs}
     hours = sum(run.seconds or 0.0 for first, _ in pairs for run in first.runs) / 2 / 3600
     content = {
         "name": f"{first_search['name']}-again",
         **{key: value for key, value in first_search.items() if key not in OF_A_SEARCH},
-        "models": [*chosen],
+        "models": [*winners],
         "trials": 0,
         "instead_of": [second.row for _, second in pairs],
-        "model": {name: table for name, group in chosen.items() if (table := _options(group, first_search))},
-        "space": {name: dict(group.config.params) for name, group in chosen.items()},
+        "model": {name: table for name, group in winners.items() if (table := _options(group, first_search))},
+        "space": {name: dict(group.config.params) for name, group in winners.items()},
     }
     file = check_sweep(content, path.name)
-    _check_same_rows(file, chosen)
+    _check_same_rows(file, winners)
     head = (
         f"# The settings that {path.stem} and {path.stem}-widened chose for these models were retrained ten times\n"
         "# each. Those of the first have the better median on validation, so they are retrained here with ten other\n"
@@ -95,8 +95,8 @@ def _options(group: Group, first_search: Mapping[str, Any]) -> dict[str, Any]:
     return fixed | dict(group.config.options) | {name: getattr(group.config, name) for name in sorted(varied)}
 
 
-def _check_same_rows(file: SweepFile, chosen: Mapping[str, Group]) -> None:
+def _check_same_rows(file: SweepFile, winners: Mapping[str, Group]) -> None:
     """Raise ValueError unless the file trains the rechosen rows."""
     for cell in resolve(file).cells:
-        if (row := fixed_trial(cell).row) != chosen[cell.base.model].row:
-            raise ValueError(f"{file.name} trains row {row} of {cell.base.model}, not {chosen[cell.base.model].row}.")
+        if (row := fixed_trial(cell).row) != winners[cell.base.model].row:
+            raise ValueError(f"{file.name} trains row {row} of {cell.base.model}, not {winners[cell.base.model].row}.")

@@ -65,21 +65,21 @@ def _command(words: str, command: Any) -> str:
         f"```sh\n{' '.join([words, *command.collect_usage_pieces(context)])}\n```",
         f"Example: {code(example.strip())}" if example else "",
         f"Commands: {', '.join(map(code, below))}" if below and words != "longwave" else "",
-        table(("option", "meaning"), ((code(names), escape(said)) for names, said in records)),
+        table(("option", "meaning"), ((code(names), escape(meaning)) for names, meaning in records)),
     ).rstrip()
 
 
 def sweep_page() -> str:
     """Return the page of all keys of a sweep file."""
     schema = SweepFile.model_json_schema()
-    said = {**attributes(RecipeChanges), **attributes(SweepFile)}
-    said |= {name: text for name, text in attributes(Recipe).items() if name in RecipeChanges.model_fields}
+    meanings = {**attributes(RecipeChanges), **attributes(SweepFile)}
+    meanings |= {name: text for name, text in attributes(Recipe).items() if name in RecipeChanges.model_fields}
     return join(
         "# Keys of a sweep file",
         "A sweep file is TOML. [Write a sweep](../sweeps.md) begins with a short one. Whatever it omits" 
         " comes from the task's published recipe.",
         "## At the top",
-        _keys(schema, said),
+        _keys(schema, meanings),
         *(f"## {part.__name__}\n\n{join(lead(part), _keys(schema['$defs'][part.__name__], attributes(part)))}".rstrip()
           for part in TABLES),
         "## Training numbers",
@@ -89,12 +89,12 @@ def sweep_page() -> str:
     )  # fmt: skip
 
 
-def _keys(schema: Mapping[str, Any], said: Mapping[str, str]) -> str:
+def _keys(schema: Mapping[str, Any], meanings: Mapping[str, str]) -> str:
     needed = schema.get("required", ())
     return table(
         ("key", "value", "by default", "meaning"),
         (
-            (code(name), _kind(key), "needed" if name in needed else _default(key), escape(said.get(name, "")))
+            (code(name), _kind(key), "needed" if name in needed else _default(key), escape(meanings.get(name, "")))
             for name, key in schema["properties"].items()
         ),
     )
@@ -127,9 +127,11 @@ def _kind(key: Mapping[str, Any]) -> str:
 
 
 def _training_numbers() -> Iterator[str]:
-    known = {f"optimiser {name!r}": one.params for name, one in optimisers().items()}
-    known |= {f"schedule {name!r}": one.params for name, one in schedules().items()} | {"any": COMMON}
-    lines = [(code(p.name), code(_range(p)), escape(p.meaning), escape(of)) for of, own in known.items() for p in own]
+    groups = {f"optimiser {name!r}": one.params for name, one in optimisers().items()}
+    groups |= {f"schedule {name!r}": one.params for name, one in schedules().items()} | {"any": COMMON}
+    lines = [
+        (code(p.name), code(_range(p)), escape(p.meaning), escape(of)) for of, params in groups.items() for p in params
+    ]
     yield table(("number", "usual range", "meaning", "of"), lines)
 
 
@@ -141,9 +143,10 @@ def card_page() -> str:
     """Return the page of all keys of a data card."""
     return join(
         "# Keys of a data card",
-        "A card is TOML, beside the data. `longwave start FILE` writes one, `longwave tasks add CARD` makes it a task.",
+        "A card is TOML beside the data. `longwave start FILE` writes one, `longwave tasks add CARD` makes it a task.",
         table(
-            ("key", "value", "meaning"), ((code(name), escape(kind), escape(said)) for name, kind, said in list_keys())
+            ("key", "value", "meaning"),
+            ((code(name), escape(kind), escape(meaning)) for name, kind, meaning in list_keys()),
         ),
     )
 
@@ -170,7 +173,7 @@ def python_page() -> str:
     ]
     return join(
         "# Python",
-        "[In Python](../python.md) begins with ten lines. `import longwave as lw` loads nothing heavy.",
+        "[In Python](../python.md) begins with ten lines. `import longwave as lw` imports no large library.",
         "## Functions",
         *(f"```{{eval-rst}}\n{part}\n```" for part in dict.fromkeys(parts)),
         "## Layers",

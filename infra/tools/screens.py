@@ -71,12 +71,12 @@ def protocol_facts(model: str) -> dict[str, object]:
 
 def one_board() -> None:
     """Print the board of rows with published numbers."""
-    mine = [group for group in make_rows() if group.config.task == "adding"]
+    groups = [group for group in make_rows() if group.config.task == "adding"]
     numbers = [
         printed("lem", 0.0125, task="adding", std=0.0004, n=5, printed="0.0125", sources="LEM, Table 3 (this paper)"),
         printed("lipschitz_rnn", 0.051, task="adding", sources="Lipschitz RNN, Table 2 (this paper)"),
     ]
-    render_board.print_boards(board.rows(mine, numbers), EVERYBODY, Format.table)
+    render_board.print_boards(board.rows(groups, numbers), EVERYBODY, Format.table)
 
 
 def print_kernel_lines() -> None:
@@ -93,9 +93,13 @@ def print_benchmarks() -> None:
     """Print the output of the other benchmarks, for made-up numbers."""
     path = "cpu: the fused LEM loop, C++ for AVX512"
     lines = [Measurement(f"{m} members", f"M={m} T=1000 B=32 p=1 d=16", path, 100.0 * m, m, 100.0) for m in (1, 16)]
-    ways = [Throughput(way, 16, 2, 2, 3.21, 17944.0, 1.0) for way in ("packs", "plain Ray Tune, plain loops")]
-    commands = [Outside(f"sweep run{way}", 16, 2, 3.21, 4.56, 0.32, 2.89) for way in ("", " --here", " --workers 2")]
-    bench.print_sweep(lines, ways, "", commands, "table")
+    throughputs = [
+        Throughput(label, 16, 2, 2, 3.21, 17944.0, 1.0) for label in ("packs", "plain Ray Tune, plain loops")
+    ]
+    commands = [
+        Outside(f"sweep run{label}", 16, 2, 3.21, 4.56, 0.32, 2.89) for label in ("", " --here", " --workers 2")
+    ]
+    bench.print_sweep(lines, throughputs, "", commands, "table")
     bench.print_boards(
         [BoardTime("overview", "100,000 runs, 2,800 rows, 30 tasks", "sqlite", 281.0, 402.0, 0.28)], "table"
     )
@@ -113,8 +117,8 @@ def make_command(words: str) -> Callable[[], None]:
 
     def run() -> None:
         best = make_rows()[0]
-        given = words.replace("ROW", best.config.row[:8]).replace("OTHER", make_rows()[1].config.row[:8])
-        assert main(given.replace("TRIAL", best.runs[0].id[:8]).split()) == 0, words
+        arguments = words.replace("ROW", best.config.row[:8]).replace("OTHER", make_rows()[1].config.row[:8])
+        assert main(arguments.replace("TRIAL", best.runs[0].id[:8]).split()) == 0, words
 
     return run
 
@@ -151,9 +155,9 @@ def store_search(store: Store, group: Group) -> None:
     store.write([], [*ends[:7], Run(configs[7].id, "diverged", "a loss that is not finite", epochs=1, seconds=1.0)])
 
 
-def make_probes(wanted: Sequence[tuple[str, Sequence[TrialConfig]]], *_: object) -> Iterator[Probe]:
+def make_probes(packs: Sequence[tuple[str, Sequence[TrialConfig]]], *_: object) -> Iterator[Probe]:
     """Yield made-up probes of packs: one second per epoch of eight members."""
-    for kind, configs in wanted:
+    for kind, configs in packs:
         yield Probe(kind, load_key(configs[0]), len(configs), 2**20, 2**34, 0.01, len(configs) / 8)
 
 
@@ -162,9 +166,9 @@ def stage_commands() -> Iterator[None]:
     """Inside the block commands use a separate store, few tasks, and fixed paths."""
     few = {name: spec for name, spec in registry.all_tasks().items() if name in TASKS}
     timed = mock.patch.object(tasks, "duration", lambda _: "0.1 s")
-    known = mock.patch.object(models, "all_tasks", lambda: few)
+    few_tasks = mock.patch.object(models, "all_tasks", lambda: few)
     tried = mock.patch.multiple(executor, run_probes=make_probes, running_workers=lambda _: contextlib.nullcontext())
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(ROOT), timed, known, tried:
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(ROOT), timed, few_tasks, tried:
         url = f"sqlite:///{folder}/s.db"
         with Store(url) as store:
             store.add_sweep("demo", {"trials": 2})

@@ -27,8 +27,8 @@ class SeedLaw:
     Attributes:
         name: As in the table of the design.
         draw: Generator, models and seeds to errors, (models, seeds), infinite where diverged.
-        better: From the models to one number each, (models,): the one with the larger number is better, P(better seed)
-        > ½, and neither if they are equal.
+        better: From the number of models to one number each, (models,): the model with the larger number is better,
+        P(better seed) > ½; neither is if they are equal.
         named: By models and seeds, the rate of false claims if it is known to exceed 5 %.
     """
 
@@ -240,8 +240,8 @@ UNEQUAL = (
 def one_in_16(*models: int) -> Mapping[tuple[int, Seeds], float]:
     """Return the rate of false claims of boards of so many models on which one row learns or not, by five seeds.
 
-    All five lie on one side in 2 of 32 cases, and no other row shows that a row can have two: any test that can claim
-    anything with five seeds claims this.
+    All five seeds end in the same state in 2 of 32 cases, and no other row shows that there are two states: any test
+    that can claim anything with five seeds claims a difference here.
     """
     return {(m, 5): 1 / 16 for m in models}
 

@@ -1,4 +1,4 @@
-"""Pictures of every page of the Lab, light and dark, on a desktop and on a phone: to be looked at one by one.
+"""Screenshots of every page of the Lab, light and dark, on a desktop and on a phone, to be reviewed one by one.
 
 ``make shots STORE=sqlite:///store.db SHOTS=FOLDER`` takes them.
 """
@@ -18,7 +18,7 @@ WINDOWS = {"desktop": DESKTOP, "phone": PHONE}
 
 
 def take_shots(url: str, folder: Path) -> list[Path]:
-    """Write a picture per page, theme and window, named ``task-dark-phone.png``; return them, or raise page errors.
+    """Write a screenshot per page, theme and window, like ``task-dark-phone.png``; return them, or raise page errors.
 
     Args:
         url: Of the store; its first row and that row's board are shown.

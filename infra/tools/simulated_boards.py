@@ -83,9 +83,9 @@ def rank_cases(boards: int, shapes: Sequence[tuple[int, int]] = SHAPES) -> list[
     """Return the cases of false claims and, on a third as many boards, of power; of 20 models half as many."""
     cases: list[Case] = []
     for m, n in shapes:
-        drawn = boards if m < 20 else boards // 2
-        cases += [partial(false_claims, law, m, n, drawn) for law in (*HONEST, *UNEQUAL)]
-        cases += [partial(found_pairs, effect, m, n, max(1, drawn // 3)) for effect in EFFECTS]
+        count = boards if m < 20 else boards // 2
+        cases += [partial(false_claims, law, m, n, count) for law in (*HONEST, *UNEQUAL)]
+        cases += [partial(found_pairs, effect, m, n, max(1, count // 3)) for effect in EFFECTS]
     return cases
 
 
@@ -96,10 +96,10 @@ def few_seeds_cases(boards: int, shapes: Sequence[tuple[int, Seeds]] = FEW_SHAPE
     """
     laws = (*FEW_SEEDS, *UNSEEN)
 
-    def drawn(law: SeedLaw, m: int, n: Seeds) -> int:
+    def board_count(law: SeedLaw, m: int, n: Seeds) -> int:
         return boards * 10 if (m, n) in law.named else boards if m < 20 else max(1, boards // 2)
 
-    return [partial(false_claims, law, m, n, drawn(law, m, n)) for law in laws for m, n in shapes]
+    return [partial(false_claims, law, m, n, board_count(law, m, n)) for law in laws for m, n in shapes]
 
 
 def seeded_generator(*name: object) -> Generator:
@@ -152,23 +152,23 @@ def found_pairs(effect: Effect, m: int, n: int, boards: int) -> list[Line]:
     """Return the share of true pairs found, that of Welch's test on means, and for sds the computed power."""
     rng = seeded_generator(effect.name, m, n)
     truth = np.sign(second_half(m)[:, None] - second_half(m))
-    there = truth > 0
+    different = truth > 0
     ours = theirs = 0.0
     for _ in range(boards):
         errors = effect.draw(rng, m, n)
-        ours += (apart(to_scores(errors), SCALE)[there] > 0).mean() / boards
-        theirs += (means_apart(errors)[there] > 0).mean() / boards
+        ours += (apart(to_scores(errors), SCALE)[different] > 0).mean() / boards
+        theirs += (means_apart(errors)[different] > 0).mean() / boards
     case = f"{effect.name}; {m} models, {n} seeds"
     loss = LOSS.get((m, n), 0.05)
     # Pairs of a board share seeds: the sampling unit is a whole board.
     noise = 3 * math.sqrt(0.25 / boards) / 2
     claimed = "printed" if effect.failing else f"power ≥ Welch on means − {loss:.2f}"
-    held = bool(effect.failing or ours >= theirs - loss - min(noise, 0.1) * (boards < 100))
-    lines = [Line(case, claimed, f"{ours:.2f} / {theirs:.2f}", held)]
+    holds = bool(effect.failing or ours >= theirs - loss - min(noise, 0.1) * (boards < 100))
+    lines = [Line(case, claimed, f"{ours:.2f} / {theirs:.2f}", holds)]
     if effect.sd:
         computed = power(m, n, effect.sd)
-        held = bool(abs(ours - computed) <= 0.1 + noise * (boards < 100))
-        lines.append(Line(case, f"advice computes {computed:.2f} ± .10", f"{ours:.2f}", held))
+        holds = bool(abs(ours - computed) <= 0.1 + noise * (boards < 100))
+        lines.append(Line(case, f"advice computes {computed:.2f} ± .10", f"{ours:.2f}", holds))
     return lines
 
 
@@ -176,16 +176,16 @@ def means_apart(errors: NDArray[Any], alpha: float = 0.05) -> NDArray[Any]:
     """Return which are better by the earlier test: Welch's on means of finished seeds, with Holm's adjustment."""
     m = len(errors)
     ended = np.isfinite(errors)
-    known = np.flatnonzero(ended.sum(1) > 1)
-    n = ended.sum(1)[known]
-    mean = np.array([errors[k, ended[k]].mean() for k in known])
-    error = np.array([errors[k, ended[k]].var(ddof=1) for k in known]) / n
-    i, j = np.triu_indices(len(known), 1)
+    testable = np.flatnonzero(ended.sum(1) > 1)
+    n = ended.sum(1)[testable]
+    mean = np.array([errors[k, ended[k]].mean() for k in testable])
+    error = np.array([errors[k, ended[k]].var(ddof=1) for k in testable]) / n
+    i, j = np.triu_indices(len(testable), 1)
     whole = error[i] + error[j]
     freedom = whole / np.maximum(error[i] / (n[i] - 1), error[j] / (n[j] - 1))
     p = holm(2 * stdtr(freedom, -np.abs(mean[i] - mean[j]) / np.sqrt(whole)))
     signs = np.zeros((m, m), dtype=int)
-    signs[known[i], known[j]] = np.where(p <= alpha, np.sign(mean[j] - mean[i]), 0)
+    signs[testable[i], testable[j]] = np.where(p <= alpha, np.sign(mean[j] - mean[i]), 0)
     return signs - signs.T
 
 
@@ -222,12 +222,12 @@ def median_covered(law: MedianLaw, n: int, cases: int) -> list[Line]:
     errors = law.quantile(rng.random((cases, n)))
     errors[rng.random((cases, n)) < law.failing] = law.at
     truth = float(law.quantile(np.array(0.5 / (1 - law.failing))))
-    held = 0
+    covered = 0
     for row in to_scores(errors):
         interval = median(row, SCALE)
         best, worst = (math.inf if end is None else end for end in (interval.best, interval.worst))
-        held += best <= truth <= worst
-    share, slack = held / cases, 3 * math.sqrt(0.05 * 0.95 / cases)
+        covered += best <= truth <= worst
+    share, slack = covered / cases, 3 * math.sqrt(0.05 * 0.95 / cases)
     fine = 0.93 - slack <= share <= 0.96 + slack
     return [Line(f"{law.name}; {n} seeds", "median covered .93 to .96", f"{share:.3f}", fine)]
 
@@ -235,10 +235,10 @@ def median_covered(law: MedianLaw, n: int, cases: int) -> list[Line]:
 def overall_cases(cases: int) -> list[Case]:
     """Return the cases of the overall score's interval, and of mean ranks."""
     shapes = [(tasks, lost, n) for tasks in (5, 20) for lost in (0.0, 0.1, 0.2) for n in (5, 10, 20)]
-    chosen: list[Case] = [partial(score_covered, *shape, cases) for shape in shapes]
+    cases_: list[Case] = [partial(score_covered, *shape, cases) for shape in shapes]
     learning = [(tasks, part, fail, n) for tasks in (5, 20) for part, fail in LEARNING for n in (5, 10, 20)]
-    chosen += [partial(learning_covered, *shape, cases) for shape in learning]
-    return [*chosen, *(partial(false_mean_ranks, tasks, n, cases) for tasks, n in ((3, 5), (3, 10), (10, 10)))]
+    cases_ += [partial(learning_covered, *shape, cases) for shape in learning]
+    return [*cases_, *(partial(false_mean_ranks, tasks, n, cases) for tasks, n in ((3, 5), (3, 10), (10, 10)))]
 
 
 def score_covered(tasks: int, lost: float, n: int, cases: int) -> list[Line]:
@@ -262,19 +262,19 @@ def learning_covered(tasks: int, part: int, fail: float, n: int, cases: int) -> 
     """Return how often a score's interval contains the mean gain, if seeds gain all or nothing on some tasks."""
     rng = seeded_generator("learning", tasks, part, fail, n)
     gains = (rng.random((cases, tasks, n)) >= fail).astype(float)
-    there = np.arange(tasks) % part == part - 1
-    gains[:, ~there] = 0.5
-    truth = float(np.where(there, 1 - fail, 0.5).mean())
+    learnable = np.arange(tasks) % part == part - 1
+    gains[:, ~learnable] = 0.5
+    truth = float(np.where(learnable, 1 - fail, 0.5).mean())
     case = f"overall score of {tasks} tasks, {100 * fail:.0f} % learn nothing on 1 of {part}; {n} seeds"
     return [_covered_line(case, gains, truth, RARE.get((tasks, part, fail, n), 0.91), rng)]
 
 
 def _covered_line(case: str, gains: NDArray[Any], truth: float, least: float, rng: Generator) -> Line:
-    held, cases = 0, len(gains)
+    covered, cases = 0, len(gains)
     for row in gains.tolist():
         interval = overall_score(row, rng)
-        held += interval.low is not None and interval.high is not None and interval.low <= truth <= interval.high
-    share, slack = held / cases, max(0.01, 3 * math.sqrt(0.05 * 0.95 / cases))
+        covered += interval.low is not None and interval.high is not None and interval.low <= truth <= interval.high
+    share, slack = covered / cases, max(0.01, 3 * math.sqrt(0.05 * 0.95 / cases))
     claimed = f"{'named, outside: ' if least < 0.9 else ''}covered {least:.2f} to .97 (± .01)"
     return Line(case, claimed, f"{share:.3f}", least - slack <= share <= 0.97 + slack)
 
@@ -284,8 +284,8 @@ def false_mean_ranks(tasks: int, n: int, cases: int) -> list[Line]:
     rng = seeded_generator("mean ranks", tasks, n)
     wrong = 0
     for _ in range(cases):
-        drawn = [to_scores(np.exp(0.1 * rng.standard_normal((4, n)))) for _ in range(tasks)]
-        wrong += any((e.low, e.high) != (1, 4) for e in mean_ranks(drawn, [SCALE] * tasks))
+        boards = [to_scores(np.exp(0.1 * rng.standard_normal((4, n)))) for _ in range(tasks)]
+        wrong += any((e.low, e.high) != (1, 4) for e in mean_ranks(boards, [SCALE] * tasks))
     share = wrong / cases
     case = f"mean ranks of 4 equal models on {tasks} tasks; {n} seeds"
     return [Line(case, f"false ≤ {FALSE:.2f}", f"{share:.3f}", at_most(FALSE, share, cases))]

@@ -24,7 +24,7 @@ from longwave.platform.statistics.stats import Estimate
 SCALE = Scale()
 COVERED = 0.93
 """Smallest coverage of a 95 % interval."""
-SEEN = 5
+SEEDS_SO_FAR = 5
 """Seeds of each row at the time of a promise."""
 
 
@@ -87,7 +87,7 @@ PROMISES = [
 ]
 
 
-def draw_exactly(mean: float, std: float, n: int = SEEN) -> list[Score]:
+def draw_exactly(mean: float, std: float, n: int = SEEDS_SO_FAR) -> list[Score]:
     """Return errors whose logs have exactly this mean and standard deviation."""
     spread = np.arange(n) - (n - 1) / 2
     return list(map(float, np.exp(mean + std * spread / spread.std(ddof=1))))
@@ -99,20 +99,20 @@ class SeedPairLaw:
 
     Attributes:
         name: The distribution.
-        own: From a generator and a shape, the unshared part of the logs, with median difference 0.
+        unshared: From a generator and a shape, the unshared part of the logs, with median difference 0.
         shared: Standard deviation of the shared part.
         lost: Share of each row's seeds that diverge.
     """
 
     name: str
-    own: Callable[[Generator, int], NDArray[Any]]
+    unshared: Callable[[Generator, int], NDArray[Any]]
     shared: float = 1.0
     lost: float = 0.0
 
     def draw(self, rng: Generator, n: int, effect: float = 0.0) -> tuple[list[Score], list[Score]]:
         """Return n seeds of each row, the first row's logs lower by ``effect``."""
         shared = self.shared * rng.standard_normal(n)
-        rows = [shared + self.own(rng, n) - effect, shared + self.own(rng, n)]
+        rows = [shared + self.unshared(rng, n) - effect, shared + self.unshared(rng, n)]
         a, b = ([None if rng.random() < self.lost else float(x) for x in np.exp(row)] for row in rows)
         return a, b
 
@@ -137,15 +137,15 @@ def pair_cases(cases: int, seeds: Sequence[int] = (3, 5, 10)) -> list[Case]:
 def better_covered(law: PairLaw, n: int, cases: int) -> list[Line]:
     """Return how often the interval of P(better) contains the law's value."""
     rng = seeded_generator(law.name, n)
-    held = sum(_is_inside(improvement(*law.draw(rng, n), SCALE), law.better) for _ in range(cases)) / cases
-    return [_coverage_line(f"P(better) {law.better:.2f}: {law.name}, n {n}", held, cases)]
+    share = sum(_is_inside(improvement(*law.draw(rng, n), SCALE), law.better) for _ in range(cases)) / cases
+    return [_coverage_line(f"P(better) {law.better:.2f}: {law.name}, n {n}", share, cases)]
 
 
 def ratio_covered(law: PairLaw, n: int, cases: int) -> list[Line]:
     """Return how often the interval of the ratio contains the law's value."""
     rng, truth = seeded_generator("ratio", law.name, n), math.exp(-law.effect)
-    held = sum(_is_inside(ratio(*law.draw(rng, n), SCALE), truth) for _ in range(cases)) / cases
-    return [_coverage_line(f"ratio {truth:.2g}: {law.name}, n {n}", held, cases)]
+    share = sum(_is_inside(ratio(*law.draw(rng, n), SCALE), truth) for _ in range(cases)) / cases
+    return [_coverage_line(f"ratio {truth:.2g}: {law.name}, n {n}", share, cases)]
 
 
 def seeds_paired(law: SeedPairLaw, n: int, cases: int) -> list[Line]:
@@ -153,9 +153,9 @@ def seeds_paired(law: SeedPairLaw, n: int, cases: int) -> list[Line]:
     rng = seeded_generator("seed by seed", law.name, n)
     false = sum(paired_contrast(*law.draw(rng, n), SCALE).decision != "undecided" for _ in range(cases)) / cases
     case = f"equal seeds, {law.name}; n {n}"
-    drawn = [law.draw(rng, n, 0.5) for _ in range(max(1, cases // 10))]
-    power = sum(paired_contrast(a, b, SCALE).decision == "better" for a, b in drawn) / len(drawn)
-    other = sum(decide(a, b, SCALE) == "better" for a, b in drawn) / len(drawn)
+    pairs = [law.draw(rng, n, 0.5) for _ in range(max(1, cases // 10))]
+    power = sum(paired_contrast(a, b, SCALE).decision == "better" for a, b in pairs) / len(pairs)
+    other = sum(decide(a, b, SCALE) == "better" for a, b in pairs) / len(pairs)
     return [
         Line(case, "false ≤ .05", f"{false:.3f}", false <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / cases)),
         Line(f"{case}, errors ÷ 1.65", "power: printed, beside the unpaired", f"{power:.2f} / {other:.2f}", True),
@@ -164,9 +164,9 @@ def seeds_paired(law: SeedPairLaw, n: int, cases: int) -> list[Line]:
 
 def check_promised_seeds(law: PairLaw, cases: int) -> list[Line]:
     """Return how often the number of seeds promised from two typical rows of five decides; 30 % more must be enough."""
-    more = more_seeds(*law.typical(SEEN), SCALE)
+    more = more_seeds(*law.typical(SEEDS_SO_FAR), SCALE)
     assert more is not None
-    n, rng = SEEN + more, seeded_generator("promise", law.name, more)
+    n, rng = SEEDS_SO_FAR + more, seeded_generator("promise", law.name, more)
     sizes = (math.floor(0.7 * n), n, math.ceil(1.3 * n))
     few, decided, many = (
         sum(decide(*law.draw(rng, size), SCALE) != "undecided" for _ in range(cases)) / cases for size in sizes
@@ -181,6 +181,6 @@ def _is_inside(interval: Estimate | None, truth: float) -> bool:
     return interval.low <= truth <= interval.high
 
 
-def _coverage_line(case: str, held: float, cases: int) -> Line:
+def _coverage_line(case: str, share: float, cases: int) -> Line:
     slack = 3 * math.sqrt(COVERED * (1 - COVERED) / cases)
-    return Line(case, f">= {COVERED}", f"{held:.3f}", held >= COVERED - slack)
+    return Line(case, f">= {COVERED}", f"{share:.3f}", share >= COVERED - slack)

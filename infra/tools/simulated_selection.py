@@ -26,46 +26,46 @@ from tree import ROOT
 
 GATE = 0.25
 """Share of the settings still trained that must beat the constant predictor before a rung may stop any."""
-GATE_MOST = 12
-"""Most settings that continue if they do not."""
+GATE_LIMIT = 12
+"""Largest number of settings that continue if they do not."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A search of ``draws`` settings, of which halving keeps ``kept`` after each rung, then a race of finalists.
+    """A search of ``draws`` settings, of which halving keeps ``survivors`` after each rung, then a race of finalists.
 
     Attributes:
         draws: Settings, one training each.
-        kept: Settings that continue after 1/16, 1/8, 1/4 and 1/2 of the epochs; none after the last of these if there
-        is a race and ``whole`` is false.
-        finalists, seeds: The best settings are trained in full with so many fresh seeds; 0: the search's best score
-        wins.
-        best, more: The best of these get so many further seeds.
+        survivors: Settings that continue after 1/16, 1/8, 1/4 and 1/2 of the epochs; none after the last of these if
+        there is a race and ``whole`` is false.
+        finalists, seeds: Number of best settings that are trained in full, and fresh seeds of each; 0: the search's
+        best score wins.
+        best, more: Number of best finalists that get further seeds, and how many.
         whole: Whether survivors of the search finish training.
-        own: Whether a finalist's training of the search counts in the race.
+        reuse: Whether a finalist's training of the search counts in the race.
         gate: Whether a rung stops no setting while too few beat the constant predictor.
         median: Whether finalists are compared by medians; else by means.
     """
 
     draws: int = 32
-    kept: tuple[int, ...] = (16, 8, 4, 2)
+    survivors: tuple[int, ...] = (16, 8, 4, 2)
     finalists: int = 0
     seeds: int = 1
     best: int = 0
     more: int = 0
     whole: bool = True
-    own: bool = False
+    reuse: bool = False
     gate: bool = False
     median: bool = False
 
     @property
     def name(self) -> str:
         """The rule in words."""
-        text = " → ".join(map(str, (self.draws, *self.kept)))
+        text = " → ".join(map(str, (self.draws, *self.survivors)))
         if self.finalists:
             text += f", then {self.finalists} × {self.seeds}"
             text += f", best {self.best} × {self.more} more" if self.best else ""
-        details = ["median"] * self.median + ["gate"] * self.gate + ["own run counts"] * self.own
+        details = ["median"] * self.median + ["gate"] * self.gate + ["own run counts"] * self.reuse
         details += ["stopped before the race"] * (bool(self.finalists) and not self.whole)
         return text + (f" ({', '.join(details)})" if details else "")
 
@@ -90,8 +90,8 @@ class Outcome:
 def simulate(rule: Rule, law: Law, rng: Generator, searches: int = 2000) -> Outcome:
     """Return a rule's results on searches drawn from a law; equal generators draw the same settings for all rules."""
     settings = law.draw(rng, searches, 48)
-    chosen, cost = choose(rule, settings, rng)
-    truth = np.take_along_axis(settings.truth, chosen[:, None], 1)[:, 0]
+    winners, cost = choose(rule, settings, rng)
+    truth = np.take_along_axis(settings.truth, winners[:, None], 1)[:, 0]
     regret = truth - settings.truth[:, :32].min(1)
     near = truth - settings.truth.min(1) < np.log(1.05)
     return Outcome(float(cost.mean()), float(regret.mean()), float(near.mean()), float(truth.mean()))
@@ -104,14 +104,14 @@ def choose(rule: Rule, settings: Settings, rng: Generator) -> tuple[Array, Array
     scores = settings.train(rng, index, 1)[:, :, 0, :]
     alive, reached = np.ones(index.shape, bool), np.zeros(index.shape, int)
     cost, before = np.zeros(searches), 0.0
-    for k, kept in enumerate(rule.kept):
+    for k, survivors in enumerate(rule.survivors):
         cost += alive.sum(1) * (SHARES[k] - before)
         before, reached[alive] = SHARES[k], k
-        drop = _best(np.where(alive, scores[..., k], np.inf), kept)
+        drop = _best(np.where(alive, scores[..., k], np.inf), survivors)
         if rule.gate:
             beaten = (alive & (scores[..., k] < settings.beaten)).sum(1) >= GATE * alive.sum(1)
-            drawn = _best(np.where(alive, rng.random(alive.shape), np.inf), GATE_MOST)
-            drop = np.where(beaten[:, None], drop, drawn)
+            random_choice = _best(np.where(alive, rng.random(alive.shape), np.inf), GATE_LIMIT)
+            drop = np.where(beaten[:, None], drop, random_choice)
         alive &= drop
     if rule.whole:
         cost += alive.sum(1) * (1 - before)
@@ -123,7 +123,7 @@ def choose(rule: Rule, settings: Settings, rng: Generator) -> tuple[Array, Array
     finalists = order[:, : rule.finalists]
     runs = settings.train(rng, finalists, rule.seeds)[..., -1]
     cost += rule.finalists * rule.seeds
-    if rule.own:
+    if rule.reuse:
         runs = np.concatenate([runs, np.take_along_axis(scores[..., -1], finalists, 1)[..., None]], 2)
     typical = np.median if rule.median else np.mean
     if rule.best:
@@ -145,29 +145,29 @@ def _best(scores: Array, count: int) -> Array:
 EDITION = ROOT / "infra/board/edition-1/results"
 """The runs from which the constants of model A are computed."""
 FIRST_RULE = Rule()
-CHOSEN = Rule(finalists=4, best=2, more=2, gate=True)
+DEFAULT_RULE = Rule(finalists=4, best=2, more=2, gate=True)
 """The default of rule 2."""
 RULES: Sequence[Rule] = (
     FIRST_RULE,
-    CHOSEN,
-    replace(CHOSEN, gate=False),
-    replace(CHOSEN, median=True),
-    replace(CHOSEN, own=True),
-    Rule(kept=(16, 8, 2), finalists=2, whole=False),
-    Rule(kept=(16, 8, 3), finalists=3, best=2, more=2, whole=False),
-    Rule(kept=(16, 8, 4), finalists=4, best=2, more=2, whole=False),
+    DEFAULT_RULE,
+    replace(DEFAULT_RULE, gate=False),
+    replace(DEFAULT_RULE, median=True),
+    replace(DEFAULT_RULE, reuse=True),
+    Rule(survivors=(16, 8, 2), finalists=2, whole=False),
+    Rule(survivors=(16, 8, 3), finalists=3, best=2, more=2, whole=False),
+    Rule(survivors=(16, 8, 4), finalists=4, best=2, more=2, whole=False),
     Rule(finalists=2, seeds=3),
     Rule(finalists=3, best=2, more=2),
     Rule(finalists=4, seeds=2, best=2, more=1),
     Rule(finalists=6, best=2, more=2),
-    Rule(draws=16, kept=(8, 4), finalists=4, seeds=3, whole=False),
-    Rule(draws=48, kept=(24, 12, 6), finalists=6, best=2, more=2, whole=False),
-    Rule(kept=()),
+    Rule(draws=16, survivors=(8, 4), finalists=4, seeds=3, whole=False),
+    Rule(draws=48, survivors=(24, 12, 6), finalists=6, best=2, more=2, whole=False),
+    Rule(survivors=()),
 )
 MOST_OPEN, MOST_CLOSED = 16.0, 24.0
-"""Most full trainings in search and race, with the gate open and closed."""
+"""Largest number of full trainings in search and race, with the gate open and closed."""
 GAIN_A, SHARE_B = 0.05, 0.5
-"""How much smaller the mean error is than under the first rule, in model A; share of the regret left, in model B."""
+"""Reduction of the mean error against the first rule, in model A; share of its regret that remains, in model B."""
 
 
 @cache
@@ -210,17 +210,17 @@ def describe_rule(rule: Rule, searches: int) -> list[Line]:
 
 def check_chosen(searches: int) -> list[Line]:
     """Return the claims about the chosen rule, and the results."""
-    change = error_change(CHOSEN, max(searches // 20, 20))
+    change = error_change(DEFAULT_RULE, max(searches // 20, 20))
     lines = [Line("model A, error against the first rule", f"≤ −{GAIN_A:.0%}", f"{change:+.1%}", change <= -GAIN_A)]
     for law in (*NORMAL, *LEARN_OR_NOT):
-        ours, first = law_outcome(CHOSEN, law, searches), law_outcome(FIRST_RULE, law, searches)
+        ours, first = law_outcome(DEFAULT_RULE, law, searches), law_outcome(FIRST_RULE, law, searches)
         share = SHARE_B if law.name == "seeds of edition 1" else 1.0
-        most = MOST_OPEN if law in NORMAL else MOST_CLOSED
+        largest_cost = MOST_OPEN if law in NORMAL else MOST_CLOSED
         lines += [
             Line(
                 f"{law.name}, regret", f"≤ {share * first.regret:.3f}", f"{ours.regret:.3f}",
                 ours.regret <= share * first.regret,
             ),
-            Line(f"{law.name}, whole trainings", f"≤ {most:g}", f"{ours.cost:.1f}", ours.cost <= most),
+            Line(f"{law.name}, whole trainings", f"≤ {largest_cost:g}", f"{ours.cost:.1f}", ours.cost <= largest_cost),
         ]  # fmt: skip
     return lines

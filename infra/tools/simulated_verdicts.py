@@ -198,8 +198,8 @@ class Bound:
         chance = 3 * math.sqrt(self.share * (1 - self.share) / cases)
         named = "named, outside 5 %: " if self.named else ""
         claimed = f"{named}{self.word} {'>=' if self.least else '<='} {self.share:.1%}"
-        held = share >= sign * self.share - chance
-        return [Line(f"worst of {len(self.repetitions)}: {case}", claimed, f"{abs(share):.1%}", held)]
+        holds = share >= sign * self.share - chance
+        return [Line(f"worst of {len(self.repetitions)}: {case}", claimed, f"{abs(share):.1%}", holds)]
 
 
 def _make_grid(papers: Sequence[str], ratios: Sequence[float] = (1.0,), **same: Any) -> list[Repetition]:
@@ -263,8 +263,8 @@ def verdict_cases(cases: int = CASES) -> list[Callable[[], list[Line]]]:
 def _compare_line(repetition: Repetition, claim: Sequence[float], cases: int) -> list[Line]:
     counted = count_verdicts(repetition, cases)
     shares = [counted[word] for word in WORDS]
-    held = all(agrees(claimed, share, cases) for claimed, share in zip(claim, shares, strict=True))
-    return [Line(str(repetition), f"{_percent_text(claim)} %", f"{_percent_text(shares)} %", held)]
+    holds = all(agrees(claimed, share, cases) for claimed, share in zip(claim, shares, strict=True))
+    return [Line(str(repetition), f"{_percent_text(claim)} %", f"{_percent_text(shares)} %", holds)]
 
 
 def _percent_text(shares: Sequence[float]) -> str:

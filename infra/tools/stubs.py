@@ -27,8 +27,8 @@ __all__ = [
 
 def stub_text() -> str:
     """Return the current content of the file, formatted."""
-    known = sorted(modules().values(), key=lambda kind: kind.__name__)
-    made = HEAD.replace("{names}", ", ".join(f'"{kind.__name__}"' for kind in known)) + "".join(map(_class_text, known))
+    kinds = sorted(modules().values(), key=lambda kind: kind.__name__)
+    made = HEAD.replace("{names}", ", ".join(f'"{kind.__name__}"' for kind in kinds)) + "".join(map(_class_text, kinds))
     command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(FILE), "-"]
     return subprocess.run(command, input=made, capture_output=True, text=True, check=True, cwd=ROOT).stdout
 
@@ -37,12 +37,12 @@ def _class_text(kind: type[LoneModule]) -> str:
     """Return one class: its constructor, then its properties."""
     doc = (kind.__doc__ or "").splitlines()[0]
     made = list(inspect.signature(kind).parameters.values())
-    given = ["self", *(_argument_text(p) for p in made if p.kind is not p.KEYWORD_ONLY)]
-    given += ["*", *(_argument_text(p) for p in made if p.kind is p.KEYWORD_ONLY)]
+    arguments = ["self", *(_argument_text(p) for p in made if p.kind is not p.KEYWORD_ONLY)]
+    arguments += ["*", *(_argument_text(p) for p in made if p.kind is p.KEYWORD_ONLY)]
     lines = [f"class {kind.__name__}({kind.__base__.__name__}):", f'    """{doc}"""', ""]  # type: ignore[union-attr]
-    lines += [f"    def __init__({', '.join(given)}) -> None: ..."]
-    own = {*(p.name for p in kind.LAYER.PARAMS), *kind.LAYER.OPTIONS}
-    for p in (p for p in made if p.name in own):
+    lines += [f"    def __init__({', '.join(arguments)}) -> None: ..."]
+    layer_settings = {*(p.name for p in kind.LAYER.PARAMS), *kind.LAYER.OPTIONS}
+    for p in (p for p in made if p.name in layer_settings):
         lines += ["    @property", f"    def {p.name}(self) -> {_attribute_type(p.annotation)}: ..."]
     return "\n".join([*lines, ""])
 

@@ -50,16 +50,16 @@ from longwave.platform.storage.store import Store
 
 def read_boards(store: str, tasks: Sequence[str], trust: Sequence[str]) -> Edition:
     """Return an edition's boards of some tasks."""
-    with Store(store, create=False) as known:
-        rows = [row for task in tasks for row in read_board(known, task, Pool(trust=tuple(trust)))]
-        return edition(rows, known.retrainings(), "", "", "")
+    with Store(store, create=False) as board_store:
+        rows = [row for task in tasks for row in read_board(board_store, task, Pool(trust=tuple(trust)))]
+        return edition(rows, board_store.retrainings(), "", "", "")
 
 
 def import_edition(folder: Path, store: str) -> list[str]:
     """Write an edition's results into a store and return the names of their bundles."""
     subprocess.run([*LONGWAVE, "import", str(folder), "--store", store], check=True, stdout=subprocess.DEVNULL)
-    with Store(store, create=False) as known:
-        return known.bundles()
+    with Store(store, create=False) as board_store:
+        return board_store.bundles()
 
 
 def write_comment(
@@ -70,8 +70,8 @@ def write_comment(
     lines += ["| trial | seed | test | trained again | |", "|---|---|---|---|---|"]
     for one in replays:
         config, run = one.entry.config, one.entry.run
-        there, here = ("—" if value is None else f"{value:.6g}" for value in (run.test, one.test))
-        lines.append(f"| {config.id} | {config.seed} | {there} | {here} | {in_markdown(one.why)} |")
+        submitted, retrained = ("—" if value is None else f"{value:.6g}" for value in (run.test, one.test))
+        lines.append(f"| {config.id} | {config.seed} | {submitted} | {retrained} | {in_markdown(one.why)} |")
     return "\n".join([*lines, "", f"It makes {len(changes)} changes. {REASONS}", *list_changes(changes), ""])
 
 
@@ -87,7 +87,7 @@ def check_submission(
     check_code(submission)
     file, plugin, licence = submission.file, submission.plugin, read_licence(submission.plugin)
     report(f"code: {', '.join(name for _, name in plugin.bound)} of version {plugin.version}, {licence}")
-    report(f"hashes: {len(file.hashes)} records of bundle {file.name[:12]} are as it says")
+    report(f"hashes: {len(file.hashes)} records of bundle {file.name[:12]} match")
     with tempfile.TemporaryDirectory(prefix="submission-") as made:
         home = Path(made)
         store, tasks = f"sqlite:///{home / 'longwave.db'}", sorted({e.config.task for e in file.content.trials})
@@ -97,10 +97,10 @@ def check_submission(
         for line in checks:
             report(line)
         commit = read_commit(submission)
-        drawn = draw_trials(submission, commit)
-        report(f"replay: {len(drawn)} of {len(submission.retrainings)} retrainings, drawn by {commit[:12]}")
+        to_replay = draw_trials(submission, commit)
+        report(f"replay: {len(to_replay)} of {len(submission.retrainings)} retrainings, drawn by {commit[:12]}")
         replays = []
-        for entry in drawn:
+        for entry in to_replay:
             replays.append(one := replay_trial(submission, entry, home, limits))
             report(f"replay: trial {entry.config.id} {one.why}")
         label = choose_label(replays)
@@ -117,23 +117,23 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--comment", type=Path)
     parser.add_argument("--seconds", type=float, default=Limits().seconds, help="most that a replay of one trial takes")
     parser.add_argument("--trust", type=Path, help="list of trusted bundles; it is added there if it is replayed")
-    chosen = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        label, comment = check_submission(chosen.folder, chosen.edition, Limits(seconds=chosen.seconds))
+        label, comment = check_submission(options.folder, options.edition, Limits(seconds=options.seconds))
     except LongwaveError as error:
         label, comment = (
             "refused",
-            f"# Submission {in_markdown(chosen.folder.name)}: refused\n\n{in_markdown(str(error))}\n",
+            f"# Submission {in_markdown(options.folder.name)}: refused\n\n{in_markdown(str(error))}\n",
         )
         print(f"submission: {error}", file=sys.stderr)
-    if chosen.comment:
-        chosen.comment.write_text(comment, encoding="utf-8")
+    if options.comment:
+        options.comment.write_text(comment, encoding="utf-8")
     elif label != "refused":
         print(f"\n{comment}")
-    if chosen.trust and label == "replayed":
-        path = find_bundle(chosen.folder)
+    if options.trust and label == "replayed":
+        path = find_bundle(options.folder)
         sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
-        trust_bundle(chosen.trust, bundle.read(path).name, sha256, f"submission {chosen.folder.name}, replayed")
+        trust_bundle(options.trust, bundle.read(path).name, sha256, f"submission {options.folder.name}, replayed")
     print(label)
     return 2 if label == "refused" else 0
 

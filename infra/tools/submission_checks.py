@@ -19,7 +19,7 @@ from longwave.platform.plugins.plugin import WORD, Plugin, is_plugin, read_plugi
 from longwave.platform.registry import get_model
 from longwave.platform.render.harmless import one_line
 
-MOST = 2_000_000
+MAX_BYTES = 2_000_000
 """Largest bundle in bytes, as it stays in the repository for good."""
 CHECKS = Limits(seconds=1200)
 """Limits of the checks of a bundle, which generate data and draw settings again."""
@@ -65,18 +65,20 @@ def read_submission(folder: Path) -> Submission:
     folder = folder.absolute()
     if not folder.is_dir() or not WORD.fullmatch(folder.name):
         rule = "a folder of small letters, digits and _ in submissions/, which begins with a letter"
-        raise ConfigError(f"folder: a submission is {rule}, got {folder.name!r}. Name one that is there.")
+        raise ConfigError(f"folder: a submission is {rule}, got {folder.name!r}. Name an existing one.")
     path = find_bundle(folder)
     write = f"Write it with: longwave submit {path.parent.name}/{path.name}"
     if not path.is_file():
-        raise ConfigError(f"bundle: the results of {folder.name} lie in {path.name}, which is not there. {write}")
-    if (size := path.stat().st_size) > MOST:
-        raise ConfigError(f"bundle: {path.name} has at most {MOST:,} bytes, got {size:,}. Submit fewer rows: --row ROW")
+        raise ConfigError(f"bundle: the results of {folder.name} must be in {path.name}, which does not exist. {write}")
+    if (size := path.stat().st_size) > MAX_BYTES:
+        raise ConfigError(
+            f"bundle: {path.name} must have at most {MAX_BYTES:,} bytes, got {size:,}. Submit fewer rows: --row ROW"
+        )
     file = bundle.read(path)
     for _, message in check_hashes(file):
         raise ConfigError(f"hashes: {path.name}: {message.rstrip('.')}. {write}")
     if not file.content.rows:
-        raise ConfigError(f"rows: {path.name} has no retraining, got a search alone. {write}")
+        raise ConfigError(f"rows: {path.name} has no retraining, only a search. {write}")
     return Submission(folder, path, file, read_plugin(folder))
 
 
@@ -89,16 +91,16 @@ def check_code(submission: Submission) -> None:
     folder, plugin = submission.folder.name, submission.plugin
     again = f"Train it again with: --plugins submissions/{folder}"
     if ("model", f"{folder}-model") not in plugin.bound:
-        raise ConfigError(f"code: {folder}/model.py binds MODEL, got {', '.join(plugin.files)}. {again}")
+        raise ConfigError(f"code: {folder}/model.py must define MODEL, got {', '.join(plugin.files)}. {again}")
     configs = [entry.config for entry in submission.file.content.trials]
     for task in sorted({config.task for config in configs}):
         if is_plugin(task):
-            raise ConfigError(f"code: a task is one of Longwave's, got {task}. Add it first, as tasks/NAME.py.")
+            raise ConfigError(f"code: the task must be one of Longwave's, got {task}. Add it first, as tasks/NAME.py.")
     for model, version in sorted({(config.model, config.model_version) for config in configs}):
-        own = ("model", model) in plugin.bound
-        if is_plugin(model) and not own:
+        has_code = ("model", model) in plugin.bound
+        if is_plugin(model) and not has_code:
             raise ConfigError(f"code: rows without code are refused, got rows of {model}. {again}")
-        if version != (here := plugin.version if own else get_model(model).version):
+        if version != (here := plugin.version if has_code else get_model(model).version):
             differs = f"the rows are of {model} of version {version}, the code is of version {here}"
             raise ConfigError(f"code: a model that differs from its rows is refused: {differs}. {again}")
 
@@ -111,12 +113,12 @@ def read_licence(plugin: Plugin) -> str:
     """
     allowed, stated = frozenset(RULES["licences"]["allow"]), dict[str, None]()
     for name, text in plugin.files.items():
-        found = LICENCE.search(text)
-        if not found or not is_allowed(found[1], allowed):
-            got = repr(found[1]) if found else "none"
+        match = LICENCE.search(text)
+        if not match or not is_allowed(match[1], allowed):
+            got = repr(match[1]) if match else "none"
             step = "Begin the file with: # SPDX-License-Identifier: MIT"
-            raise ConfigError(f"licence: {name} names a licence that pyproject.toml allows, got {got}. {step}")
-        stated[found[1]] = None
+            raise ConfigError(f"licence: {name} must name a licence that pyproject.toml allows, got {got}. {step}")
+        stated[match[1]] = None
     return " and ".join(stated)
 
 
@@ -138,9 +140,7 @@ def import_bundle(submission: Submission, store: str, home: Path) -> list[str]:
     try:
         status, printed = run_limited(command, home, CHECKS)
     except LimitError as limit:
-        raise ConfigError(
-            f"checks: those of longwave import run to their end, but {limit}. Submit fewer rows."
-        ) from None
+        raise ConfigError(f"checks: those of longwave import did not finish: {limit}. Submit fewer rows.") from None
     lines = [one_line(line) for line in printed.splitlines() if line]
     if status:
         rejected = [line.removeprefix("reject: ") for line in lines if line.startswith("reject: ")] or lines[-1:]

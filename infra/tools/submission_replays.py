@@ -24,7 +24,7 @@ from longwave.platform.sweeps.reproduce import agreement
 Label = Literal["replayed", "guest"]
 Outcome = Literal["same", "inside", "outside", "unknown"]
 """Outcome of a replay: ``inside`` and ``outside`` the interval of its row, on another machine."""
-DRAWN = 3
+REPLAYED = 3
 """Number of trials to train again."""
 TRIAL = Path(__file__).with_name("submission_trial.py")
 
@@ -49,7 +49,7 @@ class Replay:
 def draw_trials(submission: Submission, commit: str) -> list[BundledTrial]:
     """Return the retrainings drawn by the hash of a commit."""
     trials = submission.retrainings
-    return random.Random(commit).sample(trials, min(DRAWN, len(trials)))
+    return random.Random(commit).sample(trials, min(REPLAYED, len(trials)))
 
 
 def replay_trial(submission: Submission, entry: BundledTrial, home: Path, limits: Limits) -> Replay:
@@ -58,39 +58,43 @@ def replay_trial(submission: Submission, entry: BundledTrial, home: Path, limits
     Raises:
         ConfigError: The code does not run, or on the same machine it gives another result.
     """
-    there = submission.file.content.environments.get(entry.place or "", {})
-    name, asked, answer = f"trial {entry.config.id}", home / "asked.json", home / "answer.json"
-    asked.write_text(json.dumps({"config": entry.config.to_dict(), "packed": entry.run.members > 1}))
+    environment = submission.file.content.environments.get(entry.place or "", {})
+    name, request, answer = f"trial {entry.config.id}", home / "request.json", home / "answer.json"
+    request.write_text(json.dumps({"config": entry.config.to_dict(), "packed": entry.run.members > 1}))
     answer.unlink(missing_ok=True)
-    threads = there.get("threads", "")
+    threads = environment.get("threads", "")
     try:
-        command = [sys.executable, *map(str, (TRIAL, submission.folder, asked, answer))]
+        command = [sys.executable, *map(str, (TRIAL, submission.folder, request, answer))]
         status, printed = run_limited(command, home, limits, int(threads) if threads.isdecimal() else 0)
     except LimitError as limit:
         return Replay(entry, None, "unknown", f"cannot be trained again here: {limit}")
     if status or not answer.is_file():
         last = one_line((printed.strip().splitlines() or ["nothing was printed"])[-1])
-        raise ConfigError(f"replay: {name} is trained again, but its code fails: {last.rstrip('.')}. Submit what runs.")
-    said = json.loads(answer.read_text())
-    if "unable" in said:
-        return Replay(entry, None, "unknown", f"cannot be trained again here: {one_line(str(said['unable']))}")
-    return judge(submission, entry, read_trained(said.get("trained")))
+        raise ConfigError(
+            f"replay: the code of {name} fails when it is trained again: {last.rstrip('.')}. Submit code that runs."
+        )
+    result = json.loads(answer.read_text())
+    if "unable" in result:
+        return Replay(entry, None, "unknown", f"cannot be trained again here: {one_line(str(result['unable']))}")
+    return judge(submission, entry, read_trained(result.get("trained")))
 
 
-def read_trained(said: object) -> Retraced:
+def read_trained(result: object) -> Retraced:
     """Return the result of a trial, as written by another process.
 
     Raises:
         ConfigError: It is not the result of a complete training.
     """
     try:
-        trained = TypeAdapter(Retraced).validate_python(said)
+        trained = TypeAdapter(Retraced).validate_python(result)
     except ValidationError as error:
         reason = error.errors(include_url=False)[0]["msg"]
-        raise ConfigError(f"replay: its code writes no training, got: {reason}. Submit what runs.") from None
+        raise ConfigError(f"replay: its code wrote no valid result: {reason}. Submit code that runs.") from None
     run = trained.run
     if run is None or len(trained.points) != run.epochs - (run.status == "diverged"):
-        raise ConfigError(f"replay: a trial is trained to its end, got {len(trained.points)} epochs. Submit what runs.")
+        raise ConfigError(
+            f"replay: a trial must be trained to its end, got {len(trained.points)} epochs. Submit code that runs."
+        )
     return trained
 
 
@@ -103,19 +107,19 @@ def judge(submission: Submission, entry: BundledTrial, trained: Retraced) -> Rep
     test = trained.run.test if trained.run else None
     finding = compare(entry, trained, submission.file.content.environments.get(entry.place or "", {}))
     if finding is None:
-        return Replay(entry, test, "same", f"is what it was in each of {len(trained.points)} epochs")
+        return Replay(entry, test, "same", f"gives the same result in each of {len(trained.points)} epochs")
     if finding.severity == "reject":
         step = "A model that differs from its rows is refused; train it again."
         raise ConfigError(f"replay: {finding.message.rstrip('.')}. {step}")
     row = [other.run for other in submission.retrainings if other.config.row == entry.config.row]
-    known = [run.test for run in row if run.test is not None]
+    scores = [run.test for run in row if run.test is not None]
     about, diverged = entry.about, sum(run.status == "diverged" for run in row)
     assert trained.run, "read_trained has seen it"
-    found = agreement(trained.run, known, diverged, scale_of(about.goal, about.unit, about.floor))
-    said = finding.message.removeprefix(f"trial {entry.config.id} ").rstrip(".")
-    if found == "undecided":
-        return Replay(entry, test, "unknown", f"{said}; the interval of its row decides nothing")
-    return Replay(entry, test, found, f"{said}; {found} the interval of its row")
+    position = agreement(trained.run, scores, diverged, scale_of(about.goal, about.unit, about.floor))
+    difference = finding.message.removeprefix(f"trial {entry.config.id} ").rstrip(".")
+    if position == "undecided":
+        return Replay(entry, test, "unknown", f"{difference}; the interval of its row is inconclusive")
+    return Replay(entry, test, position, f"{difference}; {position} the interval of its row")
 
 
 def choose_label(replays: Sequence[Replay]) -> Label:

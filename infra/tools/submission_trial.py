@@ -1,8 +1,8 @@
-"""Trains one trial of a submission again and writes what became of it; ``submission_replays.py`` starts it.
+"""Trains one trial of a submission again and writes the outcome; ``submission_replays.py`` starts it.
 
-    submission_trial.py PLUGIN ASKED ANSWER
+    submission_trial.py PLUGIN REQUEST ANSWER
 
-PLUGIN is the folder of the code. ASKED is a JSON file with ``config``, the trial, and ``packed``, whether it was
+PLUGIN is the folder of the code. REQUEST is a JSON file with ``config``, the trial, and ``packed``, whether it was
 trained in a pack with others. ANSWER is written: ``trained``, a ``Retraced``; or ``unable``, why it cannot be trained
 here.
 """
@@ -23,22 +23,22 @@ from longwave.platform.training.train import out_of_memory, unfit
 from longwave.tasks.base.raw import DataError
 
 
-def train_asked(asked: dict[str, Any]) -> dict[str, Any]:
+def train_request(request: dict[str, Any]) -> dict[str, Any]:
     """Return the answer; see the module."""
-    config = TrialConfig.from_dict(asked["config"])
+    config = TrialConfig.from_dict(request["config"])
     if why := unfit(config):
         return {"unable": f"it was made {why}"}
     try:
-        return {"trained": asdict(train_again(config, config.epochs, asked["packed"]))}
+        return {"trained": asdict(train_again(config, config.epochs, request["packed"]))}
     except (ConfigError, DataError) as error:
         return {"unable": str(error).rstrip(".")}
     except Exception as error:
         if out_of_memory(error):
-            return {"unable": "it takes more memory than it may"}
+            return {"unable": "it exceeds the memory limit"}
         raise
 
 
 if __name__ == "__main__":
-    plugin, asked, answer = map(Path, sys.argv[1:])
+    plugin, request, answer = map(Path, sys.argv[1:])
     add_plugin(plugin)
-    answer.write_text(json.dumps(train_asked(json.loads(asked.read_text(encoding="utf-8")))), encoding="utf-8")
+    answer.write_text(json.dumps(train_request(json.loads(request.read_text(encoding="utf-8")))), encoding="utf-8")

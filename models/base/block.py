@@ -21,7 +21,7 @@ from longwave.models.kernels import Route
 EPSILON = 1e-5
 """Epsilon of the norms, added to a variance or to a mean square."""
 KEEP = {"batch": 0.9, "running": 0.99}
-"""Share of a running average kept at each training step: torch's, and Equinox's."""
+"""Share of a running average that a training step keeps, as in torch (0.9) and in Equinox (0.99)."""
 
 
 class Blocks(SequenceLayer[NoWeights]):
@@ -78,15 +78,17 @@ class Blocks(SequenceLayer[NoWeights]):
         batch_first: bool = False,
         members: int | None = None,
         t_max: int = 1,
-        **chosen: Any,
+        **settings: Any,
     ) -> None:
         if not fits(cell):
             raise ValueError(f"{cell.__name__} cannot be used in a block: it is not a recurrence of one layer.")
-        self._width, self._given = width or hidden_size, cell.OUTPUTS * hidden_size
-        own = {name: chosen.pop(name) for name in ("dropout", *OPTIONS) if name in chosen}
-        super().__init__(input_size, hidden_size, batch_first=batch_first, members=members, t_max=t_max, **own)
+        self._width, self._cell_outputs = width or hidden_size, cell.OUTPUTS * hidden_size
+        block_settings = {name: settings.pop(name) for name in ("dropout", *OPTIONS) if name in settings}
+        super().__init__(
+            input_size, hidden_size, batch_first=batch_first, members=members, t_max=t_max, **block_settings
+        )
         self.cells = nn.ModuleList(
-            cell(self._width, hidden_size, members=members, t_max=t_max, **own_copies(chosen))
+            cell(self._width, hidden_size, members=members, t_max=t_max, **unshared(settings))
             for _ in range(self.depth)
         )
         self.reset_parameters()
@@ -105,7 +107,7 @@ class Blocks(SequenceLayer[NoWeights]):
         """Return the shapes of encoder, output maps, norms and gates; those of block k end in k."""
         width, gate = self._width, GATES[self.glu] * self._width
         shapes: dict[str, tuple[int, ...]] = {"E": (width, self.input_size), "e": (width,)}
-        block: dict[str, tuple[int, ...]] = {"C": (width, self._given), "D": (width,)}
+        block: dict[str, tuple[int, ...]] = {"C": (width, self._cell_outputs), "D": (width,)}
         if gate:
             block |= {"W": (gate, width), "b": (gate,)}
         if self.conv:
@@ -171,9 +173,9 @@ class Blocks(SequenceLayer[NoWeights]):
                 groups[key] = replace(group, weights=(*before, *names))
         return groups
 
-    def taken_up(self, state: State) -> State:
-        """Return the state of these members in the form in which their cells carry it."""
-        cells = [part for cell, own in self._with_states(state) for part in cell.taken_up(own)]
+    def trim_state(self, state: State) -> State:
+        """Return the state with that of each cell trimmed; see ``Layer.trim_state``."""
+        cells = [part for cell, cell_state in self._with_states(state) for part in cell.trim_state(cell_state)]
         return (*cells, *state[len(cells) :])
 
     def why(self) -> Route:
@@ -182,18 +184,18 @@ class Blocks(SequenceLayer[NoWeights]):
 
     def run(self, x: Tensor, state: State, generators: Generators) -> tuple[Tensor, State]:
         """Return the last block's outputs (M, T, B, width), and the last states of all cells and convolutions."""
-        w = self.held()
-        u, last, seen = affine(w["E"], x, w["e"]), list[Tensor](), list(state[len(state) - self.depth :])
-        for k, (cell, own) in enumerate(self._with_states(state), 1):
-            read = fed = self._normed(u, w, k) if self.block == "pre" else u
+        w = self.lifted_tensors()
+        u, last, conv_inputs = affine(w["E"], x, w["e"]), list[Tensor](), list(state[len(state) - self.depth :])
+        for k, (cell, cell_state) in enumerate(self._with_states(state), 1):
+            normed = cell_input = self._normed(u, w, k) if self.block == "pre" else u
             if self.conv:
-                fed, seen[k - 1] = self._convolved(read, seen[k - 1], w, k)
-            s, ends = cell.run(fed, own, generators)
-            y = NONLINEARITIES[self.nonlinearity](affine(w[f"C{k}"], s) + w[f"D{k}"].unsqueeze(1) * read)
+                cell_input, conv_inputs[k - 1] = self._convolved(normed, conv_inputs[k - 1], w, k)
+            s, cell_last = cell.run(cell_input, cell_state, generators)
+            y = NONLINEARITIES[self.nonlinearity](affine(w[f"C{k}"], s) + w[f"D{k}"].unsqueeze(1) * normed)
             u = u + self._dropped(self._gated(self._dropped(y, generators), w, k), generators)
             u = self._normed(u, w, k) if self.block == "post" else u
-            last += ends
-        return u, (*last, *seen) if self.conv else tuple(last)
+            last += cell_last
+        return u, (*last, *conv_inputs) if self.conv else tuple(last)
 
     def _numbered(self) -> Iterator[tuple[int, Cell]]:
         yield from enumerate(self.cells, 1)
@@ -205,12 +207,12 @@ class Blocks(SequenceLayer[NoWeights]):
             yield cell, state[start : start + count]
             start += count
 
-    def _convolved(self, u: Tensor, before: Tensor, w: Mapping[str, Tensor], k: int) -> tuple[Tensor, Tensor]:
+    def _convolved(self, u: Tensor, previous: Tensor, w: Mapping[str, Tensor], k: int) -> tuple[Tensor, Tensor]:
         """Return u (M, T, B, width) convolved over time for block k, and the last inputs, (M, B, conv − 1, width)."""
-        seen, steps = torch.cat([before.transpose(1, 2), u], 1), u.shape[1]
+        padded, steps = torch.cat([previous.transpose(1, 2), u], 1), u.shape[1]
         taps = w[f"taps{k}"].unsqueeze(1).unsqueeze(1).unbind(-1)
-        terms = [tap * seen[:, j : j + steps] for j, tap in enumerate(taps)]
-        return torch.stack(terms).sum(0) + w[f"bias{k}"].unsqueeze(1), seen[:, steps:].transpose(1, 2)
+        terms = [tap * padded[:, j : j + steps] for j, tap in enumerate(taps)]
+        return torch.stack(terms).sum(0) + w[f"bias{k}"].unsqueeze(1), padded[:, steps:].transpose(1, 2)
 
     def _gated(self, y: Tensor, w: Mapping[str, Tensor], k: int) -> Tensor:
         if self.glu == "none":
@@ -243,19 +245,19 @@ class Blocks(SequenceLayer[NoWeights]):
         running = [w[name].unsqueeze(1) for name in names]
         if not self.training:
             return running[0], running[1]
-        fresh = [u.mean((1, 2), keepdim=True), u.var((1, 2), correction=0, keepdim=True)]
+        of_batch = [u.mean((1, 2), keepdim=True), u.var((1, 2), correction=0, keepdim=True)]
         keep = seen * KEEP[self.norm]  # the first batch fills the averages
-        after = [keep * old + (1 - keep) * new for old, new in zip(running, fresh, strict=True)]
+        updated = [keep * old + (1 - keep) * new for old, new in zip(running, of_batch, strict=True)]
         with torch.no_grad():
-            for name, value in zip(names, after, strict=True):
-                held = self.get_buffer(name)
-                held.copy_(value.view_as(held))
+            for name, value in zip(names, updated, strict=True):
+                buffer = self.get_buffer(name)
+                buffer.copy_(value.view_as(buffer))
             self.get_buffer(f"seen{k}").fill_(1.0)
-        mean, variance = after if self.norm == "running" else fresh
+        mean, variance = updated if self.norm == "running" else of_batch
         return mean, variance
 
 
-def own_copies(chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values for one of several cells; tensors that no optimiser trains are copied, so that none is shared."""
-    fixed = {n for n, v in chosen.items() if isinstance(v, Tensor) and not isinstance(v, nn.Parameter)}
-    return {n: v.clone() if n in fixed else v for n, v in chosen.items()}
+def unshared(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings for one of several cells, with untrained tensors copied, so that no two cells share one."""
+    untrained = {n for n, v in settings.items() if isinstance(v, Tensor) and not isinstance(v, nn.Parameter)}
+    return {n: v.clone() if n in untrained else v for n, v in settings.items()}

@@ -43,7 +43,8 @@ OPTIONS: Mapping[str, tuple[OptionValue, ...]] = {
 def fits(layer: type[Any]) -> TypeGuard[type[Cell]]:
     """Return whether a kind of layer fits into a block.
 
-    It can if it is a recurrence that stacks no layers itself, and if no option or parameter has the name of a block's.
+    It does if it is a recurrence that stacks no layers itself, and none of its options and parameters has the name of
+    one of the block's.
     """
     names = {*layer.OPTIONS, *(p.name for p in layer.PARAMS)}
     one = issubclass(layer, (Recurrence, MatrixRecurrence)) and not issubclass(layer, Stacked)
@@ -60,22 +61,22 @@ def check_block(options: Mapping[str, OptionValue], width: int | None) -> None:
         return
     for name, (default, *_) in OPTIONS.items():
         if options.get(name, default) != default:
-            raise ValueError(f'{name} {options[name]} has no effect without a block. Give block = "pre" or "post".')
+            raise ValueError(f'{name} {options[name]} has no effect without a block. Set block = "pre" or "post".')
     if width is not None:
-        raise ValueError(f'width {width} has no effect without a block. Give block = "pre" or "post", or hidden alone.')
+        raise ValueError(f'width {width} has no effect without a block. Set block = "pre" or "post", or only hidden.')
 
 
-def count_blocks(cell: int, p: int, width: int, given: int, options: Mapping[str, OptionValue]) -> int:
+def count_blocks(cell: int, p: int, width: int, outputs: int, options: Mapping[str, OptionValue]) -> int:
     """Return the number of trainable parameters of an encoder and its blocks, without a read-out.
 
     Args:
         cell: Parameters of one cell that reads ``width`` features.
-        p, width, given: Features of the input, between blocks, and of a cell's output.
+        p, width, outputs: Features of the input, between blocks, and of a cell's output.
         options: Of the blocks.
     """
-    chosen = {name: options.get(name, default) for name, (default, *_) in OPTIONS.items()}
-    norm = {"layer": 2, "batch": 2, "rms": 1}.get(str(chosen["norm"]), 0)
-    gate, conv = GATES[str(chosen["glu"])], int(chosen["conv"])
-    block = cell + given * width + width + norm * width + gate * (width * width + width)
+    chosen_options = {name: options.get(name, default) for name, (default, *_) in OPTIONS.items()}
+    norm = {"layer": 2, "batch": 2, "rms": 1}.get(str(chosen_options["norm"]), 0)
+    gate, conv = GATES[str(chosen_options["glu"])], int(chosen_options["conv"])
+    block = cell + outputs * width + width + norm * width + gate * (width * width + width)
     block += (conv + 1) * width if conv else 0
-    return p * width + width + int(chosen["depth"]) * block
+    return p * width + width + int(chosen_options["depth"]) * block

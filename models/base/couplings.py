@@ -49,9 +49,9 @@ class Conv:
     target: Tensor | None = None
 
     @classmethod
-    def of(cls, given: Mapping[str, Tensor], prefix: str = "") -> Conv:
-        """Return the weights in ``held`` by the names of ``conv_shapes``."""
-        weights = {name: given[prefix + name] for name in cls.__annotations__ if prefix + name in given}
+    def of(cls, tensors: Mapping[str, Tensor], prefix: str = "") -> Conv:
+        """Return the weights among ``tensors`` that have the names of ``conv_shapes`` after ``prefix``."""
+        weights = {name: tensors[prefix + name] for name in cls.__annotations__ if prefix + name in tensors}
         return cls(**weights)
 
     def linear(self, x: Tensor, k: int) -> Tensor:
@@ -61,7 +61,7 @@ class Conv:
     def __call__(self, kind: str, x: Tensor, links: Links, k: int) -> Tensor:
         """Return F(x) of convolution ``k``, or of the last if there are fewer, (M, N, o) or (M, N, H o)."""
         k %= self.W.shape[1]
-        return HEARD[kind](self, x, links, k) + self.b[:, k].unsqueeze(1)
+        return MESSAGES[kind](self, x, links, k) + self.b[:, k].unsqueeze(1)
 
 
 def conv_shapes(kind: str, n: int, i: int, o: int, prefix: str = "") -> Shapes:
@@ -75,7 +75,7 @@ def conv_shapes(kind: str, n: int, i: int, o: int, prefix: str = "") -> Shapes:
     return {prefix + name: shape for name, shape in shapes.items()}
 
 
-def conv_numbers(kind: str, i: int, o: int) -> int:
+def count_conv(kind: str, i: int, o: int) -> int:
     """Return the trainable parameters of one convolution."""
     shapes = conv_shapes(kind, 1, i, o).values()
     return sum(torch.Size(shape).numel() for shape in shapes)
@@ -97,10 +97,10 @@ def draw_conv(kind: str, name: str, weight: Tensor, inputs: int, generator: Gene
     nn.init.uniform_(weight, -bound, bound, generator=generator)
 
 
-def fired(kind: str, u: Tensor) -> Tensor:
+def activated(kind: str, u: Tensor) -> Tensor:
     """Return σ(u): ReLU; for attention ELU, then the mean of H neighbouring channels, (M, N, H o) to (M, N, o).
 
-    As the authors' code does, it averages neighbouring channels, not heads.
+    Like the authors' code, it averages neighbouring channels, not heads.
     """
     return elu(u).unflatten(-1, (-1, HEADS)).mean(-1) if kind == "gat" else u.relu()
 
@@ -123,10 +123,10 @@ def _sage(conv: Conv, x: Tensor, links: Links, k: int) -> Tensor:
 
 def _gat(conv: Conv, x: Tensor, links: Links, k: int) -> Tensor:
     assert conv.source is not None and conv.target is not None
-    own = {"att_src": conv.source[:, k], "att_dst": conv.target[:, k]}
-    each = {name: a.repeat_interleave(x.shape[1], 0) for name, a in own.items()}
-    given = (conv.linear(x, k).flatten(0, 1), links.looped)
-    return _members(functional_call(blank_layer("GATConv", conv.source.shape[-1]), each, given), x)
+    attention = {"att_src": conv.source[:, k], "att_dst": conv.target[:, k]}
+    each = {name: a.repeat_interleave(x.shape[1], 0) for name, a in attention.items()}
+    inputs = (conv.linear(x, k).flatten(0, 1), links.looped)
+    return _members(functional_call(blank_layer("GATConv", conv.source.shape[-1]), each, inputs), x)
 
 
 def _members(messages: Tensor, x: Tensor) -> Tensor:
@@ -154,9 +154,9 @@ class Attention:
             over: Whether weights sum to 1 over a node's incoming edges, ``receiving``, or its outgoing ones,
             ``contributing``.
         """
-        asks, keys = affine(self.Q, x, self.q).flatten(0, 1), affine(self.K, x, self.k).flatten(0, 1)
+        queries, keys = affine(self.Q, x, self.q).flatten(0, 1), affine(self.K, x, self.k).flatten(0, 1)
         begin, end = links.looped
-        products = (asks[end] * keys[begin]).unflatten(-1, (heads, -1))
+        products = (queries[end] * keys[begin]).unflatten(-1, (heads, -1))
         scores = products.sum(-1) / products.shape[-1] ** 0.5
         index = end if over == "receiving" else begin
         shares = pyg("utils").softmax(scores, index, num_nodes=links.nodes).mean(-1)
@@ -175,5 +175,5 @@ class MixingMatrix:
         return _members(blank_layer("GCNConv")(x.flatten(0, 1), self.edges, self.shares), x)
 
 
-HEARD = {"linear": _linear, "gcn": _gcn, "gat": _gat, "sage": _sage}
+MESSAGES = {"linear": _linear, "gcn": _gcn, "gat": _gat, "sage": _sage}
 COUPLINGS = ("gcn", "gat", "sage")

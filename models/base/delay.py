@@ -39,8 +39,8 @@ class Delayed(Recurrence[W], Generic[W]):
         """Return the shapes of h and of the past."""
         return {"h": (self.hidden_size,), "past": (max(self.lags()), self.hidden_size)}
 
-    def taken_up(self, state: State) -> State:
-        """Return the state with the past cut to the largest delay of these members."""
+    def trim_state(self, state: State) -> State:
+        """Return the state with the past cut to the largest delay of the current members."""
         h, past = state
         return h, past[..., past.shape[-2] - max(self.lags()) :, :]
 
@@ -60,15 +60,15 @@ class Delayed(Recurrence[W], Generic[W]):
         """Return h after each step, (M, T, B, d), and the last state."""
         h, past = state
         lags, m = self.lags(), past.shape[2]
-        seen = [*past.unbind(2), h]
+        history = [*past.unbind(2), h]
         for n, u in enumerate(zip(*(part.unbind(1) for part in drive), strict=True)):
-            back = [n + m - lag for lag in lags]
-            same = len(set(back)) == 1
-            delayed = seen[back[0]] if same else torch.stack([seen[b][k] for k, b in enumerate(back)])
-            seen.append(self.next(u, seen[-1], delayed, w))
-        steps = len(seen) - 1 - m
-        past = torch.stack(seen[steps : steps + m], 2) if m else past
-        return torch.stack(seen[m + 1 :], 1), (seen[-1], past)
+            indices = [n + m - lag for lag in lags]
+            shared = len(set(indices)) == 1
+            delayed = history[indices[0]] if shared else torch.stack([history[b][k] for k, b in enumerate(indices)])
+            history.append(self.next(u, history[-1], delayed, w))
+        steps = len(history) - 1 - m
+        past = torch.stack(history[steps : steps + m], 2) if m else past
+        return torch.stack(history[m + 1 :], 1), (history[-1], past)
 
     def lags(self) -> list[int]:
         """Return τ of each member."""

@@ -38,7 +38,7 @@ class KnownLoop(NamedTuple):
 
 
 _loops: dict[Any, dict[Reads, dict[Any, Any]]] = {}
-"""By class, shapes, loop and features: the places that the code can read, and the loop by the values read there."""
+"""By class, shapes, loop and features: the locations that the code can read, and the loop by the values found there."""
 _known: WeakKeyDictionary[Any, dict[tuple[int, int], KnownLoop]] = WeakKeyDictionary()
 """By layer, loop and features."""
 
@@ -55,7 +55,7 @@ class Fusable(SequenceLayer[W], Generic[W]):
     storage = "float32"
 
     def recurrent(self, inputs: int) -> Recurrent:
-        """Return the functions to compile, for a loop with so many input features.
+        """Return the functions to compile, for a loop with ``inputs`` input features.
 
         Raises:
             Unsupported: The layer's state is not made of vectors of d numbers.
@@ -66,16 +66,16 @@ class Fusable(SequenceLayer[W], Generic[W]):
         """Return the number of input features of each loop over time in a call."""
         return [self.input_size]
 
-    def loop_weights(self, given: Mapping[str, Tensor], loop: int = 0) -> W:
-        """Return the inputs of one of these loops, by the names of ``held``."""
-        return self.weights(given)
+    def loop_weights(self, tensors: Mapping[str, Tensor], loop: int = 0) -> W:
+        """Return the inputs of one of these loops, by the names of ``lifted_tensors``."""
+        return self.weights(tensors)
 
     def lags(self) -> list[int]:
         """Return the delay of each member, in steps; None for a layer without one."""
         return []
 
     def loop_of(self, loop: int, inputs: int) -> tuple[Loop, list[Tensor]]:
-        """Return one of ``loops``, for so many features, shared by all equal layers, and its arguments.
+        """Return one of ``loops``, for ``inputs`` features, shared by all equal layers, and its arguments.
 
         These are ``raw``, or, if ``weights`` cannot be traced, its result.
 
@@ -85,25 +85,27 @@ class Fusable(SequenceLayer[W], Generic[W]):
         """
         raw = self.raw()
         shapes = [*map(FORM, raw.values())]
-        mine = _known.get(self) or _known.setdefault(self, {})
-        known = mine.get((loop, inputs))
+        known_loops = _known.get(self) or _known.setdefault(self, {})
+        known = known_loops.get((loop, inputs))
         if known is None or shapes != known.shapes or not known.unchanged():
             key = (loop, inputs, *raw, *shapes)
-            made = self._made(key, raw, lambda own: self.loop_weights(self.held(own), loop), {"self": self})
-            mine[loop, inputs] = known = KnownLoop(shapes, *made)
+            made = self._made(
+                key, raw, lambda stored: self.loop_weights(self.lifted_tensors(stored), loop), {"self": self}
+            )
+            known_loops[loop, inputs] = known = KnownLoop(shapes, *made)
         if isinstance(known.outcome, Loop):
             return known.outcome, [*raw.values()]
         if isinstance(known.outcome, Refused):
             raise Refused(*known.outcome.args)  # a new one: a raised exception would keep the layer alive
-        w = self.loop_weights(self.held(), loop)
+        w = self.loop_weights(self.lifted_tensors(), loop)
         tensors, form = leaves(w)
-        _, compiled = self._made((loop, inputs, *shapes), w, lambda own: own, {"self": self, "the weights": form})
+        _, compiled = self._made((loop, inputs, *shapes), w, lambda stored: stored, {"self": self, "the weights": form})
         if isinstance(compiled, Unsupported):
             raise type(compiled)(*compiled.args)
         return compiled, tensors
 
     def cell_on(self, path: str) -> Cell:
-        """Return the cell that computes the layer, or its first loop, on a path of ``kernels``.
+        """Return the cell that computes the layer, or its first loop, on one of the paths of ``kernels``.
 
         Raises:
             Unsupported: There is none; the message says why.
@@ -112,7 +114,7 @@ class Fusable(SequenceLayer[W], Generic[W]):
 
     def why(self) -> kernels.Route:
         """Return how the time loop is computed on the weights' device, and why."""
-        routes = [self._way(loop, inputs)[0] for loop, inputs in enumerate(self.loops())]
+        routes = [self._route(loop, inputs)[0] for loop, inputs in enumerate(self.loops())]
         return next((route for route in routes if route.path == "reference"), routes[0])
 
     def run(self, x: Tensor, state: State, generators: Generators) -> tuple[Tensor, State]:
@@ -121,14 +123,14 @@ class Fusable(SequenceLayer[W], Generic[W]):
 
     def through(self, x: Tensor, state: State, generators: Generators, loop: int = 0) -> tuple[Tensor, State]:
         """Return the result of ``scan``, for one of ``loops``, by the fused loop if it can run."""
-        route, key, loops = self._way(loop, x.shape[-1])
+        route, key, loops = self._route(loop, x.shape[-1])
         if loops is None:
-            return self.scan(x, state, self.loop_weights(self.held(), loop), generators)
+            return self.scan(x, state, self.loop_weights(self.lifted_tensors(), loop), generators)
         return kernels.advance_from(route.path, key, *loops, self.lags(), x, state)
 
-    def _way(self, loop: int, inputs: int) -> tuple[kernels.Route, str, tuple[Loop, list[Tensor]] | None]:
-        held, loops = chain(self._parameters.values(), self._buffers.values()), list[tuple[Loop, list[Tensor]]]()
-        weight = next(t for t in held if t is not None)
+    def _route(self, loop: int, inputs: int) -> tuple[kernels.Route, str, tuple[Loop, list[Tensor]] | None]:
+        tensors, loops = chain(self._parameters.values(), self._buffers.values()), list[tuple[Loop, list[Tensor]]]()
+        weight = next(t for t in tensors if t is not None)
 
         def cell(path: str) -> str:
             loops.append(self.loop_of(loop, inputs))
@@ -139,32 +141,32 @@ class Fusable(SequenceLayer[W], Generic[W]):
         return route, key, None if route.path == "reference" else loops[0]
 
     def _cell(self, path: str, compiled: Loop) -> Cell:
-        hand: Cell | None = getattr(getattr(type(self), "step", None), "cell", None)
+        handwritten: Cell | None = getattr(getattr(type(self), "step", None), "cell", None)
         if path == "cpu":
             return planned(compiled.name, compiled.plan)
         plan = compiled.lean  # in a layer of one unit vectors are scalars, which hand-written kernels do not support
-        fits = hand and (len(hand.scalars), len(hand.vectors)) == (len(plan.nums), len(plan.vecs))
-        return hand if hand and fits else planned(compiled.lean_name, plan)
+        fits = handwritten and (len(handwritten.scalars), len(handwritten.vectors)) == (len(plan.nums), len(plan.vecs))
+        return handwritten if handwritten and fits else planned(compiled.lean_name, plan)
 
     def _made(
-        self, key: tuple[Any, ...], given: Any, weights: Callable[[Any], Any], roots: Mapping[str, Any]
+        self, key: tuple[Any, ...], arguments: Any, weights: Callable[[Any], Any], roots: Mapping[str, Any]
     ) -> tuple[Check, Loop | Unsupported]:
-        """Return the compiled loop for tensors like ``given``, and a check that it is still valid.
+        """Return the compiled loop for tensors like ``arguments``, and a check that it is still valid.
 
         Args:
             key: The loop, its features, and all else that determines it besides the values that its code reads.
-            given: Arguments of the loop.
-            weights: Those of them that drive and step read.
+            arguments: Arguments of the loop.
+            weights: Returns those of them that drive and step read.
             roots: Objects from which the code starts to read, by label.
         """
         return compiled_once(
-            type(self), key, roots, lambda watch: self._compiled(watch.watched, key[1], given, weights)
+            type(self), key, roots, lambda watch: self._compiled(watch.watched, key[1], arguments, weights)
         )
 
-    def _compiled(self, run: Callable[[Any], Any], inputs: int, given: Any, weights: Callable[[Any], Any]) -> Loop:
+    def _compiled(self, run: Callable[[Any], Any], inputs: int, arguments: Any, weights: Callable[[Any], Any]) -> Loop:
         """Return the loop; ``run`` watches the reads of the layer's own code."""
         of = run(self.recurrent)(inputs)
-        return Loop(replace(of, drive=run(of.drive), step=run(of.step), weights=run(weights)), given)
+        return Loop(replace(of, drive=run(of.drive), step=run(of.step), weights=run(weights)), arguments)
 
 
 def compiled_once(
@@ -180,9 +182,9 @@ def compiled_once(
     """
     variants = _loops.setdefault((kind, *key), {})
     for reads, loops in variants.items():
-        now = Snapshot(reads, roots)
-        if now.form in loops:
-            return now.check(), loops[now.form]
+        snapshot = Snapshot(reads, roots)
+        if snapshot.form in loops:
+            return snapshot.check(), loops[snapshot.form]
     watch, name = Watch(roots), kind.__name__
     try:
         with watch:
@@ -192,7 +194,7 @@ def compiled_once(
     except Refused as error:
         outcome = Refused(f"the step of {name} {error}")
     except Unsupported as error:
-        outcome = Unsupported(f"the step of {name} uses {error}, which the compiler does not know")
-    now = Snapshot(watch.reads, roots)
-    variants.setdefault(now.reads, {})[now.form] = outcome
-    return now.check(), outcome
+        outcome = Unsupported(f"the step of {name} uses {error}, which the compiler does not support")
+    snapshot = Snapshot(watch.reads, roots)
+    variants.setdefault(snapshot.reads, {})[snapshot.form] = outcome
+    return snapshot.check(), outcome

@@ -40,8 +40,8 @@ class Links:
         """Return the edges of a batch with a members axis."""
         copies, v = batch.edges.flatten(0, -3), batch.positions
         begins = torch.arange(len(copies), device=copies.device)[:, None, None] * v
-        there = (copies < v).all(-1)
-        return cls((copies + begins)[there].mT, len(copies) * v)
+        exists = (copies < v).all(-1)
+        return cls((copies + begins)[exists].mT, len(copies) * v)
 
     @cached_property
     def normalised(self) -> tuple[Tensor, Tensor]:
@@ -58,15 +58,15 @@ class Links:
 @cache
 def blank_layer(name: str, channels: int = 1) -> Any:
     """Return a layer of PyG without its own linear maps and biases; attention's vectors are passed at each call."""
-    kinds, more = pyg("nn"), dict[str, Any]()
+    kinds, settings = pyg("nn"), dict[str, Any]()
     if name == "GCNConv":
-        more = {"normalize": False}
+        settings = {"normalize": False}
     elif name == "SAGEConv":
-        more = {"root_weight": False}
+        settings = {"root_weight": False}
     else:
-        more = {"heads": HEADS, "add_self_loops": False}
+        settings = {"heads": HEADS, "add_self_loops": False}
     with torch.random.fork_rng(devices=[]):
-        layer = getattr(kinds, name)(1, channels, bias=False, **more)
+        layer = getattr(kinds, name)(1, channels, bias=False, **settings)
     setattr(layer, "lin_l" if name == "SAGEConv" else "lin", nn.Identity())
     return layer
 

@@ -70,27 +70,27 @@ class GraphLayer(Layer[W], Generic[W]):
         Raises:
             ValueError: The batch differs from the layer in members or features.
         """
-        lone, wanted = self.members is None, self.members or 1
-        fed = batch.shared(1) if lone else batch
-        axes = tuple(fed.nodes.shape)
-        if len(axes) != 4 or axes[0] != wanted or axes[-1] != self.input_size:
-            shape = f"({'' if lone else f'{wanted}, '}B, V, {self.input_size})"
+        lone, members = self.members is None, self.members or 1
+        with_members = batch.shared(1) if lone else batch
+        axes = tuple(with_members.nodes.shape)
+        if len(axes) != 4 or axes[0] != members or axes[-1] != self.input_size:
+            shape = f"({'' if lone else f'{members}, '}B, V, {self.input_size})"
             raise ValueError(f"{type(self).__name__}: nodes must be {shape}, got {tuple(batch.nodes.shape)}.")
-        if fed.nodes.dtype != self.dtype:
-            rule = f"nodes must have the weights' dtype {self.dtype}, got {fed.nodes.dtype}"
+        if with_members.nodes.dtype != self.dtype:
+            rule = f"nodes must have the weights' dtype {self.dtype}, got {with_members.nodes.dtype}"
             raise ValueError(f"{type(self).__name__}: {rule}.")
-        x = fed.nodes.masked_fill(~fed.real.unsqueeze(-1), 0.0).flatten(1, 2)
-        for state in self.states(x, self._linked(fed), self.weights(self.held()), generators):
-            seen = state.unflatten(1, axes[1:3])
-            yield seen.squeeze(0) if lone else seen
+        x = with_members.nodes.masked_fill(~with_members.real.unsqueeze(-1), 0.0).flatten(1, 2)
+        for state in self.states(x, self._linked(with_members), self.weights(self.lifted_tensors()), generators):
+            by_graph = state.unflatten(1, axes[1:3])
+            yield by_graph.squeeze(0) if lone else by_graph
 
     def features(self, batch: Batch, state: State | None = None, generators: Generators = None) -> tuple[Tensor, State]:
         """Return the read-out's input, (M, B, V, d) for nodes or (M, B, d) for graphs, and no state; see ``Layer``."""
         if not isinstance(batch, Graphs):
             raise ValueError(f"{type(self).__name__} reads Graphs, got {type(batch).__name__}.")
-        for seen in self.trace(batch, generators):
-            last = seen
-        return last if batch.of_nodes else (last * batch.real.unsqueeze(-1)).sum(-2), ()
+        for outputs in self.trace(batch, generators):
+            final = outputs
+        return final if batch.of_nodes else (final * batch.real.unsqueeze(-1)).sum(-2), ()
 
     def dropped(self, x: Tensor, generators: Generators) -> Tensor:
         """Return x, (M, N, d), with a share set to zero in training if there is a ``dropout``."""
@@ -99,10 +99,10 @@ class GraphLayer(Layer[W], Generic[W]):
 
     def _linked(self, batch: Graphs) -> Links:
         """Return the batch's links, reused from the previous call if the edges are the same."""
-        held = _links.get(self)
-        if held is None or held[0].device != batch.edges.device or not torch.equal(held[0], batch.edges):
-            _links[self] = held = (batch.edges, Links.of(batch))
-        return held[1]
+        known = _links.get(self)
+        if known is None or known[0].device != batch.edges.device or not torch.equal(known[0], batch.edges):
+            _links[self] = known = (batch.edges, Links.of(batch))
+        return known[1]
 
 
 class EncodedLayer(GraphLayer[W], Generic[W]):
@@ -133,7 +133,7 @@ class EncodedLayer(GraphLayer[W], Generic[W]):
         bound = (self.input_size if name in ("We", "be") else self.hidden_size) ** -0.5
         nn.init.uniform_(weight, -bound, bound, generator=generator)
 
-    def weights(self, given: Mapping[str, Tensor]) -> W:
+    def weights(self, tensors: Mapping[str, Tensor]) -> W:
         """Return the weights for the equations, those of each convolution as one ``Conv``, by prefix."""
-        convs: dict[str, Any] = {prefix.rstrip("_"): Conv.of(given, prefix) for prefix in self.conv_kinds()}
-        return super().weights({**given, **convs})
+        convs: dict[str, Any] = {prefix.rstrip("_"): Conv.of(tensors, prefix) for prefix in self.conv_kinds()}
+        return super().weights({**tensors, **convs})

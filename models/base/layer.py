@@ -55,7 +55,7 @@ class Layer(nn.Module, Generic[W]):
     """Whether its gradient deliberately differs from the derivative, as with a straight-through estimator."""
 
     def __init__(
-        self, input_size: int, hidden_size: int, *, members: int | None = None, t_max: int = 1, **chosen: Any
+        self, input_size: int, hidden_size: int, *, members: int | None = None, t_max: int = 1, **settings: Any
     ) -> None:
         super().__init__()
         counts = {"input_size": input_size, "hidden_size": hidden_size, "members": members, "t_max": t_max}
@@ -64,12 +64,12 @@ class Layer(nn.Module, Generic[W]):
                 raise ValueError(f"{type(self).__name__}: {name} must be at least 1, got {size}.")
         self.input_size, self.hidden_size, self.members, self.t_max = input_size, hidden_size, members, t_max
         for name, choices in self.OPTIONS.items():
-            setattr(self, name, self._chosen(name, choices, chosen.pop(name, choices[0])))
+            setattr(self, name, self._chosen(name, choices, settings.pop(name, choices[0])))
         lead = () if members is None else (members,)
         for name, shape in self.shapes().items():
             weight = nn.Parameter(torch.empty(lead + held_shape(shape)), requires_grad=name not in self.untrained())
             self.register_parameter(name, weight) if weight.requires_grad else self.register_buffer(name, weight.data)
-        self._register_hyper(chosen, lead)
+        self._register_hyper(settings, lead)
         for name, make in self.parts().items():
             self.add_module(name, Owned(make, members, name in self.looped()))
         self.reset_parameters()
@@ -88,7 +88,7 @@ class Layer(nn.Module, Generic[W]):
         return {}
 
     def looped(self) -> frozenset[str]:
-        """Return the parts that run member by member, because vmap cannot take them."""
+        """Return the names of parts that run member by member, because vmap does not support them."""
         return frozenset()
 
     def untrained(self) -> frozenset[str]:
@@ -110,9 +110,9 @@ class Layer(nn.Module, Generic[W]):
         nn.init.uniform_(weight, -bound, bound, generator=generator)
         nn.init.uniform_(bias, -bound, bound, generator=generator)
 
-    def weights(self, given: Mapping[str, Tensor]) -> W:
-        """Return the weights for the equations, by the names of ``held``; derived quantities are added here."""
-        made: W = typed(self.WEIGHTS, given)
+    def weights(self, tensors: Mapping[str, Tensor]) -> W:
+        """Return the weights for the equations from ``lifted_tensors``; derived quantities are added here."""
+        made: W = typed(self.WEIGHTS, tensors)
         return made
 
     def features(self, batch: Batch, state: State | None = None, generators: Generators = None) -> tuple[Tensor, State]:
@@ -128,8 +128,8 @@ class Layer(nn.Module, Generic[W]):
         """
         raise NotImplementedError
 
-    def taken_up(self, state: State) -> State:
-        """Return the state of these members alone, from one that they carried among others."""
+    def trim_state(self, state: State) -> State:
+        """Return a state taken from a larger pack in the form that the current members carry; by default unchanged."""
         return state
 
     def constrain(self) -> None:
@@ -162,17 +162,17 @@ class Layer(nn.Module, Generic[W]):
         weights = chain(self._parameters.values(), self.parameters())  # hyper-parameters may differ
         return next(t for t in chain(weights, self._buffers.values(), self.buffers()) if t is not None).dtype
 
-    def held(self, own: Mapping[str, Tensor] | None = None) -> dict[str, Tensor]:
-        """Return all weights and hyper-parameters by name, with a members axis, as ``lifted`` does.
+    def lifted_tensors(self, stored: Mapping[str, Tensor] | None = None) -> dict[str, Tensor]:
+        """Return all weights and hyper-parameters by name, with a members axis, see ``lifted``.
 
         Args:
-            own: Tensors to use in place of the layer's own, ``raw``, with the same names and shapes.
+            stored: Tensors to use in place of the layer's own, ``raw``, with the same names and shapes.
 
         Raises:
             ValueError: A weight has another dtype than the others, or not a real floating-point one.
         """
         dtype, shapes, out = self.dtype, self.shapes(), {}
-        for name, tensor in (self.raw() if own is None else own).items():
+        for name, tensor in (self.raw() if stored is None else stored).items():
             if tensor.is_complex() or (name in shapes and tensor.dtype != dtype):
                 rule = f"{name} must have the layer's dtype {dtype}, of real numbers, got {tensor.dtype}"
                 raise ValueError(f"{type(self).__name__}: {rule}; cast the whole layer, or see Complex.")
@@ -186,8 +186,8 @@ class Layer(nn.Module, Generic[W]):
     def raw(self) -> dict[str, Tensor]:
         """Return weights and hyper-parameters by name, as stored, without those of parts."""
         # Not by named_parameters(), which visits all modules: this runs at every training step.
-        held = chain(self._parameters.items(), self._buffers.items())
-        return {name: tensor for name, tensor in held if tensor is not None}
+        tensors = chain(self._parameters.items(), self._buffers.items())
+        return {name: tensor for name, tensor in tensors if tensor is not None}
 
     def reset_parameters(self, generators: Generators = None) -> None:
         """Draw all weights again; member k from its own generator, so it starts like the same trial alone."""
@@ -208,14 +208,14 @@ class Layer(nn.Module, Generic[W]):
             raise ValueError(f"{type(self).__name__}: {name} must be one of {allowed}, got {value!r}.")
         return value
 
-    def _register_hyper(self, chosen: Mapping[str, Any], lead: tuple[int, ...]) -> None:
+    def _register_hyper(self, settings: Mapping[str, Any], lead: tuple[int, ...]) -> None:
         params = {p.name: p for p in self.relevant({name: getattr(self, name) for name in self.OPTIONS})}
-        if unknown := sorted(chosen.keys() - params.keys()):
-            known = ", ".join([*params, *self.OPTIONS]) or "none"
-            raise ValueError(f"{type(self).__name__} has no parameter {unknown[0]!r} here; it has: {known}.")
+        if unknown := sorted(settings.keys() - params.keys()):
+            names = ", ".join([*params, *self.OPTIONS]) or "none"
+            raise ValueError(f"{type(self).__name__} has no parameter {unknown[0]!r} here; it has: {names}.")
         for name, param in params.items():
-            if name in chosen or isinstance(param.default, float):
-                self._register_one(param, chosen.get(name, param.default), lead)
+            if name in settings or isinstance(param.default, float):
+                self._register_one(param, settings.get(name, param.default), lead)
             elif param.searched:
                 raise ValueError(f"{type(self).__name__}: {param.symbol} ({name}) must be given.")
 

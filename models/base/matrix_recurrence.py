@@ -90,11 +90,11 @@ class MatrixRecurrence(SequenceLayer[W], Generic[W]):
 
     def why(self) -> kernels.Route:
         """Return how the time loop is computed on the weights' device, and why."""
-        return self._way()[0]
+        return self._route()[0]
 
     def scan(self, x: Tensor, state: State, w: W, generators: Generators) -> tuple[Tensor, State]:
         """Return the outputs (M, T, B, d) and the last state for x (M, T, B, p), by the fused loop if it can run."""
-        advance = self._way()[1] or self.loop
+        advance = self._route()[1] or self.loop
         outputs, last = advance(self.drive(x, w), state, self.constants(w))
         return self.finish(outputs, x, w), last
 
@@ -106,6 +106,6 @@ class MatrixRecurrence(SequenceLayer[W], Generic[W]):
             outputs.append(output)
         return torch.stack(outputs, 1), state
 
-    def _way(self) -> tuple[kernels.Route, kernels.MatrixAdvance | None]:
+    def _route(self) -> tuple[kernels.Route, kernels.MatrixAdvance | None]:
         weight = next(t for t in self.raw().values())
         return kernels.choose_matrix(type(self).__name__, self.plan, self.form(), weight.device, weight.dtype)

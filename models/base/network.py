@@ -42,7 +42,7 @@ class Network(nn.Module):
         hyper: One value per member for each of the model's parameters.
         seeds: One seed per member; member k's weights depend on ``seeds[k]`` only.
         options: The model's static choices.
-        dtype: Of weights and hyper-parameters. Weights are drawn in float32, so a seed gives the same in any.
+        dtype: Of weights and hyper-parameters. Weights are drawn in float32, so a seed gives the same in any dtype.
         vocabulary: How tokens are encoded.
         dropouts: One rate per member of ``input_dropout``, on the layer's input features, and of ``output_dropout``, on
         the read-out's. Those not named are off.
@@ -73,8 +73,8 @@ class Network(nn.Module):
         self.tokens = vocabulary.tokens
         self.embedding: nn.Parameter | None = None
         if vocabulary.tokens not in (0, sizes.inputs):
-            given, shape = vocabulary.start, (vocabulary.tokens, sizes.inputs)
-            starts = [torch.randn(shape, generator=g) if given is None else given.float() for g in generators]
+            start, shape = vocabulary.start, (vocabulary.tokens, sizes.inputs)
+            starts = [torch.randn(shape, generator=g) if start is None else start.float() for g in generators]
             self.embedding = nn.Parameter(torch.stack(starts))
         for name, rates in (dropouts or {}).items():
             self.register_buffer(name, torch.tensor(rates))
@@ -95,8 +95,8 @@ class Network(nn.Module):
         generators = None
         if step is not None:
             generators = [torch.Generator().manual_seed((seed * 1_000_003 + step + 1) % 2**32) for seed in self.seeds]
-        fed = batch.fed(lambda x: self._dropped("input_dropout", self._embedded(x), generators))
-        features, last = self.layer.features(fed, tuple(state) if state else None, generators)
+        embedded = batch.map_inputs(lambda x: self._dropped("input_dropout", self._embedded(x), generators))
+        features, last = self.layer.features(embedded, tuple(state) if state else None, generators)
         features = self._dropped("output_dropout", features, generators)
         return affine(self.weight, features, self.bias.unsqueeze(1)), last
 
@@ -116,8 +116,10 @@ class Network(nn.Module):
             groups["embedding"] = WeightGroup(("embedding",))
         if names := self.statistics():
             groups["statistics"] = WeightGroup(tuple(names), decay=False)
-        own = self.layer.groups()
-        return groups | {k: replace(g, weights=tuple(f"layer.{name}" for name in g.weights)) for k, g in own.items()}
+        layer_groups = self.layer.groups()
+        return groups | {
+            k: replace(g, weights=tuple(f"layer.{name}" for name in g.weights)) for k, g in layer_groups.items()
+        }
 
     def statistics(self) -> list[str]:
         """Return the names of the tensors that training steps change without a gradient."""

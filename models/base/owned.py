@@ -17,13 +17,13 @@ class Owned(nn.Module):
 
     The members' parameters are stacked, with a leading members axis, inside one module that is called with one member's
     at a time (``torch.func.functional_call``): for all members at once under ``torch.func.vmap``, or, ``looped``,
-    member by member. Member k starts as the module does after ``torch.manual_seed(s)``, with s the next number of its
-    own generator.
+    member by member. Member k starts as the module does after ``torch.manual_seed(s)``, with s the next number from the
+    member's generator.
 
     vmap supports operations with a batching rule and no random numbers; attention is then computed by plain products.
-    The loop supports any module, dropout included, which then draws from the member's own generator. Cost in ms,
-    forward and backward, best of 7, on one thread of an AMD EPYC, torch 2.15, under other load, for (M, B, T, d); by
-    hand is a layer with its own weights and batched products, as all models here are::
+    The loop supports any module, including dropout, which then draws from the member's generator. Cost in ms, forward
+    and backward, best of 7, on one thread of an AMD EPYC, torch 2.15, under other load, for (M, B, T, d); "by hand" is
+    a layer with its own weights and batched products, like all models here::
 
                                       (64, 4, 8, 16)        (16, 16, 64, 32)      (1, 16, 64, 32)
                                       vmap  loop  by hand   vmap  loop  by hand   vmap  loop  by hand
@@ -31,8 +31,8 @@ class Owned(nn.Module):
         MultiheadAttention, 4 heads    8.7    36      4.8     74    71       55    6.6   4.7      4.9
         TransformerEncoderLayer         10    62        -     67    63        -    5.6   4.4        -
 
-    So use vmap for many small members, and weights by hand where speed matters. It was not measured on a GPU. Disjoint
-    copies in one large graph suit copies that share their weights; members share none.
+    So use vmap for many small members, and weights by hand where speed matters. This was not measured on a GPU.
+    Disjoint copies in one large graph are an alternative only if the copies share their weights; members share none.
 
     Args:
         make: Returns one member's module.
@@ -49,11 +49,13 @@ class Owned(nn.Module):
             self.module = make()
         self.make, self.lone, self.looped = make, members is None, looped
         for name, part in self.module.named_modules():
-            what = f"{type(part).__name__}{f' ({name})' if name else ''}"
+            described = f"{type(part).__name__}{f' ({name})' if name else ''}"
             if getattr(part, "track_running_stats", False):
-                raise ValueError(f"{what} keeps statistics of its batches, which no checkpoint saves; turn them off.")
+                raise ValueError(
+                    f"{described} keeps statistics of its batches, which no checkpoint saves; turn them off."
+                )
             if any(p.is_complex() for p in part.parameters(recurse=False)):
-                raise ValueError(f"{what} has complex parameters; a layer's own weights may be Complex.")
+                raise ValueError(f"{described} has complex parameters; a layer's own weights may be Complex.")
         lead = () if members is None else (members,)
         for tensor in self._tensors().values():
             tensor.data = tensor.data.expand((*lead, *tensor.shape)).clone()
@@ -61,8 +63,8 @@ class Owned(nn.Module):
     def draw(self, k: int, generator: Generator | None) -> None:
         """Initialise the parameters of member ``k``."""
         with drawn_from(generator):
-            own = self.make()
-        drawn = {**dict(own.named_parameters()), **dict(own.named_buffers())}
+            module = self.make()
+        drawn = {**dict(module.named_parameters()), **dict(module.named_buffers())}
         for name, tensor in self._tensors().items():
             (tensor.data if self.lone else tensor.data[k]).copy_(drawn[name].detach())
 
@@ -79,8 +81,8 @@ class Owned(nn.Module):
         """
         weights = {name: t.unsqueeze(0) if self.lone else t for name, t in self._tensors().items()}
 
-        def one(own: dict[str, Tensor], *given: Any) -> Any:
-            return functional_call(self.module, own, given, fixed)
+        def one(member_weights: dict[str, Tensor], *member_inputs: Any) -> Any:
+            return functional_call(self.module, member_weights, member_inputs, fixed)
 
         buffers = [b._version for b in self.module.buffers()]
         if self.looped:
@@ -99,8 +101,8 @@ class Owned(nn.Module):
     def _mapped(self, one: Callable[..., Any], weights: dict[str, Tensor], inputs: tuple[Any, ...]) -> Any:
         axes, is_tensor = tuple(None if part is None else 0 for part in inputs), list[bool]()
 
-        def present(own: dict[str, Tensor], *given: Any) -> Any:
-            outputs = one(own, *given)
+        def present(member_weights: dict[str, Tensor], *member_inputs: Any) -> Any:
+            outputs = one(member_weights, *member_inputs)
             is_tensor[:] = [part is not None for part in outputs] if isinstance(outputs, tuple) else []
             return tuple(part for part in outputs if part is not None) if is_tensor else outputs
 
@@ -111,8 +113,10 @@ class Owned(nn.Module):
                 raise
             rule = f"{type(self.module).__name__} cannot run for all members at once ({why})"
             raise ValueError(f"{rule}; name it in looped().") from None
-        left = iter(mapped)
-        return tuple(next(left) if there else None for there in is_tensor) if is_tensor else mapped
+        remaining = iter(mapped)
+        return (
+            tuple(next(remaining) if present_tensor else None for present_tensor in is_tensor) if is_tensor else mapped
+        )
 
     def _each(
         self,
@@ -123,13 +127,13 @@ class Owned(nn.Module):
     ) -> Any:
         outputs = []
         for k in range(next(len(part) for part in inputs if part is not None)):
-            own = {name: weight[k] for name, weight in weights.items()}
-            given = [None if part is None else part[k] for part in inputs]
+            member_weights = {name: weight[k] for name, weight in weights.items()}
+            member_inputs = [None if part is None else part[k] for part in inputs]
             if generators is None:
-                outputs.append(one(own, *given))
+                outputs.append(one(member_weights, *member_inputs))
             else:
                 with drawn_from(generators[k]):
-                    outputs.append(one(own, *given))
+                    outputs.append(one(member_weights, *member_inputs))
         return _stacked(outputs)
 
 

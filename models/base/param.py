@@ -27,9 +27,9 @@ class Param:
         zero: Whether the value 0 is allowed. Negative values never are.
         most: The largest value allowed.
         whole: Whether the value must be a whole number.
-        searched: Whether a search draws it by default. If not, a sweep's file has to name it.
-        default: Value if none is given: a number, or the name of the parameter whose value it shares. With None a
-        searched one must be given, and any other is absent and has no effect.
+        searched: Whether a search draws it by default. If not, the sweep file has to name it.
+        default: Value if none is given: a number, or the name of the parameter whose value it shares. If None, a
+        searched parameter must be given, and any other is absent and has no effect.
 
     Raises:
         ValueError: ``low > high``, a bound outside the valid values, or ``log`` with ``low <= 0``.
@@ -86,11 +86,11 @@ class Param:
         return cls(**{**data, "most": math.inf if data["most"] is None else data["most"]})
 
     def in_time(self, time_scale: int) -> Param:
-        """Return the parameter with the range that follows from a task's time scale τ, in steps, if its unit has steps.
+        """Return the parameter with the range implied by a task's time scale τ, in steps, if its unit involves steps.
 
         A step of the data lasts between 1/τ and 3 time units of a model, so that one unit is at most as long as the
-        memory of the data; rates are from 0.1/τ to 10/τ, and delays from one step to 4τ. Other parameters, and the
-        learning rate, stay as they are.
+        memory of the data; rates range from 0.1/τ to 10/τ, and delays from one step to 4τ. Other parameters, and the
+        learning rate, are unchanged.
         """
         ranges = {
             "steps": (1 / time_scale, 3.0),
@@ -115,7 +115,7 @@ def ranges_on_task(
     Args:
         params: With their default ranges.
         ranges: Published for the task, by name, in ``source``.
-        time_scale: Of the task, in steps, if ranges follow from it; None to use the published ones.
+        time_scale: Of the task, in steps, to derive ranges from it; None to use the published ones.
     """
     if time_scale is not None:
         return tuple(p.in_time(time_scale) for p in params)

@@ -19,12 +19,12 @@ def checked_lengths(lengths: Tensor | Sequence[int], x: Tensor) -> Tensor:
     Raises:
         ValueError: They are not one whole number per sequence, from 1 to T.
     """
-    given = torch.as_tensor(lengths)
-    whole = not (given.is_floating_point() or given.is_complex() or given.dtype == torch.bool)
-    if not whole or given.shape != x.shape[:1] or not 1 <= int(given.min()) <= int(given.max()) <= x.shape[1]:
+    tensor = torch.as_tensor(lengths)
+    whole = not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool)
+    if not whole or tensor.shape != x.shape[:1] or not 1 <= int(tensor.min()) <= int(tensor.max()) <= x.shape[1]:
         rule = f"lengths must be {len(x)} whole numbers from 1 to {x.shape[1]}"
-        raise ValueError(f"{rule}, got {given.dtype} {given.tolist()!r:.80}.")
-    return given.to(device=x.device, dtype=torch.int64)
+        raise ValueError(f"{rule}, got {tensor.dtype} {tensor.tolist()!r:.80}.")
+    return tensor.to(device=x.device, dtype=torch.int64)
 
 
 def run_ragged(
@@ -49,15 +49,15 @@ def run_ragged(
         return outputs * (steps < lengths.unsqueeze(1)).unsqueeze(-1), ()
     if state is None:
         state = tuple(x.new_zeros(len(x), *shape) for shape in layer.state_shapes().values())
-    pieces, begin, going = list[Tensor](), 0, torch.arange(len(x), device=x.device)
+    pieces, begin, running = list[Tensor](), 0, torch.arange(len(x), device=x.device)
     for end in torch.unique(lengths).tolist():
-        outputs, ends = layer(x[going, begin:end], tuple(s[going] for s in state))
-        state = tuple(s.index_copy(0, going, e) for s, e in zip(state, ends, strict=True))
-        whole = outputs.new_zeros(len(x), *outputs.shape[1:])
-        pieces.append(whole.index_copy(0, going, outputs))
-        begin, going = end, going[lengths[going] > end]
-    if (left := x.shape[1] - begin) > 0:
-        pieces.append(pieces[-1].new_zeros(len(x), left, pieces[-1].shape[-1]))
+        outputs, ends = layer(x[running, begin:end], tuple(s[running] for s in state))
+        state = tuple(s.index_copy(0, running, e) for s, e in zip(state, ends, strict=True))
+        padded = outputs.new_zeros(len(x), *outputs.shape[1:])
+        pieces.append(padded.index_copy(0, running, outputs))
+        begin, running = end, running[lengths[running] > end]
+    if (missing := x.shape[1] - begin) > 0:
+        pieces.append(pieces[-1].new_zeros(len(x), missing, pieces[-1].shape[-1]))
     return torch.cat(pieces, 1), state
 
 

@@ -38,7 +38,7 @@ class SequenceLayer(Layer[W], Generic[W]):
 
     def run(self, x: Tensor, state: State, generators: Generators) -> tuple[Tensor, State]:
         """Return the same with the layer's own weights."""
-        return self.scan(x, state, self.weights(self.held()), generators)
+        return self.scan(x, state, self.weights(self.lifted_tensors()), generators)
 
     def readout(self, outputs: Tensor, state: State) -> Tensor:
         """Return the read-out's input at the last step, (M, B, d)."""
@@ -49,7 +49,7 @@ class SequenceLayer(Layer[W], Generic[W]):
 
         Returns:
             The outputs (M, T, B, d) if every step is read out, else those of the last step (M, B, d), in a ragged batch
-            of each sequence's own.
+            of each sequence's last step.
         """
         if not isinstance(batch, Sequences):
             raise ValueError(f"{type(self).__name__} reads Sequences, got {type(batch).__name__}.")
@@ -99,20 +99,20 @@ class SequenceLayer(Layer[W], Generic[W]):
         size, shape = self.input_size, tuple(x.shape) if isinstance(x, Tensor) else ()
         if len(shape) != len(lead) + 3 or shape[: len(lead)] != lead or shape[-1] != size or 0 in shape:
             axes = ("B", "T") if self.batch_first else ("T", "B")
-            wanted = f"({', '.join([*map(str, lead), *axes, str(size)])})"
+            expected = f"({', '.join([*map(str, lead), *axes, str(size)])})"
             if isinstance(x, Tensor):
-                raise ValueError(f"{name}: x must be {wanted} and not empty, got {shape}.")
+                raise ValueError(f"{name}: x must be {expected} and not empty, got {shape}.")
             got = type(x).__name__
-            raise ValueError(f"{name}: x must be one tensor {wanted}, of members of equal length, got {got}.")
+            raise ValueError(f"{name}: x must be one tensor {expected}, of members of equal length, got {got}.")
         if state is not None and not (isinstance(state, (tuple, list)) and all(isinstance(s, Tensor) for s in state)):
             raise ValueError(f"{name}: state must be a tuple of tensors, got {type(state).__name__}.")
         dtype = self.dtype
-        for what, tensor in {
+        for label, tensor in {
             "x": x,
             **dict(zip(self.state_shapes() if state else (), state or (), strict=False)),
         }.items():
             if tensor.dtype != dtype:
-                raise ValueError(f"{name}: {what} must have the weights' dtype {dtype}, got {tensor.dtype}.")
+                raise ValueError(f"{name}: {label} must have the weights' dtype {dtype}, got {tensor.dtype}.")
         if state is None:
             return
         rows = (*lead, x.shape[-3 if self.batch_first else -2])

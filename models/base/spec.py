@@ -1,4 +1,4 @@
-"""Declaration in a model file: its layer, its published ranges and settings, its source."""
+"""What a model file declares: its layer, published ranges and settings, and source."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ class ModelSpec:
         ``parameters``.
         ranges: Published ranges that differ by task: ``{task: {parameter: (low, high)}}``.
         best: Published best settings, from ``best_source``.
-        printed: Names of forms of the model in published tables, with their options; none for a name that gives a size,
-        a source or a parameter's value. The plain name, ``""``, means the defaults.
+        printed: Names of variants of the model in published tables, with their options; names that only give a size, a
+        source or a parameter's value are left out. The plain name, ``""``, means the defaults.
         looped: Whether a pack trains its members one after another, so that a larger pack saves no time.
-        lacks: Returns in one line how to install what the model needs; empty if all is installed.
+        lacks: Returns in one line how to install missing requirements of the model; empty if there are none.
         version: Bumped when the same settings give another result.
     """
 
@@ -117,8 +117,8 @@ class ModelSpec:
 
     def relevant(self, options: Mapping[str, OptionValue]) -> tuple[Param, ...]:
         """Return the parameters that have an effect under ``options``."""
-        own = self.layer.relevant({**self.defaults, **options})
-        return (*own, DROPOUT) if options.get("block", "none") != "none" else own
+        params = self.layer.relevant({**self.defaults, **options})
+        return (*params, DROPOUT) if options.get("block", "none") != "none" else params
 
     def parameters(
         self, p: int, d: int, q: int, width: int | None = None, options: Mapping[str, OptionValue] | None = None
@@ -131,28 +131,28 @@ class ModelSpec:
             options: Static choices.
         """
         chosen = dict(options or {})
-        own = {name: value for name, value in chosen.items() if name in self.layer.OPTIONS}
+        layer_options = {name: value for name, value in chosen.items() if name in self.layer.OPTIONS}
         if chosen.get("block", "none") == "none" or not fits(self.layer):
-            return int(self.count(p, d, q, **own))
+            return int(self.count(p, d, q, **layer_options))
         width = width or d
-        cell = int(self.count(width, d, 0, **own))
+        cell = int(self.count(width, d, 0, **layer_options))
         return count_blocks(cell, p, width, self.layer.OUTPUTS * d, chosen) + (width + 1) * q
 
-    def build(self, sizes: Sizes, members: int | None = None, **chosen: Any) -> Layer[Any]:
+    def build(self, sizes: Sizes, members: int | None = None, **settings: Any) -> Layer[Any]:
         """Return the layer for a pack of ``members``, from hyper-parameters and options by name.
 
         Raises:
             ValueError: As raised by ``check`` or by the layer.
         """
-        self.check(chosen, sizes.width)
+        self.check(settings, sizes.width)
         features = (sizes.inputs, sizes.hidden)
         if not fits(self.layer):
-            return self.layer(*features, members=members, t_max=sizes.length, **chosen)
-        if chosen.get("block", "none") != "none":
-            more = {"width": sizes.width, "members": members, "t_max": sizes.length, **chosen}
-            return Blocks(self.layer, *features, **more)
-        own = {name: value for name, value in chosen.items() if name not in OPTIONS}
-        return self.layer(*features, members=members, t_max=sizes.length, **own)
+            return self.layer(*features, members=members, t_max=sizes.length, **settings)
+        if settings.get("block", "none") != "none":
+            block_settings = {"width": sizes.width, "members": members, "t_max": sizes.length, **settings}
+            return Blocks(self.layer, *features, **block_settings)
+        layer_settings = {name: value for name, value in settings.items() if name not in OPTIONS}
+        return self.layer(*features, members=members, t_max=sizes.length, **layer_settings)
 
     @property
     def papers_tasks(self) -> frozenset[str]:
@@ -168,7 +168,7 @@ class ModelSpec:
     ) -> tuple[Param, ...]:
         """Return the search space: the learning rate, then the parameters, with the ranges published for ``task``.
 
-        On a task that is not in its paper, ranges of parameters in units of steps follow from ``time_scale``.
+        On a task that is not in its paper, ranges of parameters in units of steps are derived from ``time_scale``.
 
         Args:
             task: Registry key of the task.

@@ -69,11 +69,11 @@ class Stacked(Recurrence[W], Generic[W]):
         """Return the name of a weight inside its layer."""
         return name.rstrip("0123456789")
 
-    def own(self, given: Mapping[str, Tensor], layer: int) -> dict[str, Tensor]:
+    def of_layer(self, tensors: Mapping[str, Tensor], layer: int) -> dict[str, Tensor]:
         """Return the weights and hyper-parameters of one layer, from 1, under their names inside it."""
-        weights = {p.name: given[p.name] for p in self.PARAMS if p.name in given}
-        weights |= {name: given[f"{name}{layer}"] for name in self.layer_shapes(layer)}
-        return weights | ({"dt": given[f"dt_{layer}"]} if f"dt_{layer}" in given else {})
+        weights = {p.name: tensors[p.name] for p in self.PARAMS if p.name in tensors}
+        weights |= {name: tensors[f"{name}{layer}"] for name in self.layer_shapes(layer)}
+        return weights | ({"dt": tensors[f"dt_{layer}"]} if f"dt_{layer}" in tensors else {})
 
     def reads(self, below: list[Tensor], layer: int) -> Tensor:
         """Return the input of a layer's V, (M, T, B, ·), from the input and the outputs of all layers below."""
@@ -91,9 +91,9 @@ class Stacked(Recurrence[W], Generic[W]):
             below.append(torch.empty(1, 1, 1, self.output_size, device="meta"))
         return sizes
 
-    def loop_weights(self, given: Mapping[str, Tensor], loop: int = 0) -> W:
+    def loop_weights(self, tensors: Mapping[str, Tensor], loop: int = 0) -> W:
         """Return the inputs of one layer."""
-        return self.weights(self.own(given, loop + 1))
+        return self.weights(self.of_layer(tensors, loop + 1))
 
     def run(self, x: Tensor, state: State, generators: Generators) -> tuple[Tensor, State]:
         """Return the last layer's outputs (M, T, B, OUTPUTS d) and all layers' last states."""

@@ -1,4 +1,4 @@
-"""Layers with an operator in torch, with its weights and names; without a fused loop, one call per member."""
+"""Layers that torch has an operator for, with its weights and names; without a fused loop it is called per member."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class TorchNamed(Recurrence[T], Generic[T]):
         both: dict[str, tuple[int, ...]] = {"bias_hh": (k * d,)} if self.biases == 2 else {}
         return {"weight_ih": (k * d, p), "weight_hh": (k * d, d), "bias_ih": (k * d,), **both}
 
-    def weights(self, given: Mapping[str, Tensor]) -> T:
+    def weights(self, tensors: Mapping[str, Tensor]) -> T:
         """Return the weights, with zeros in place of an absent bias."""
-        return super().weights({"bias_hh": torch.zeros_like(given["bias_ih"]), **given})
+        return super().weights({"bias_hh": torch.zeros_like(tensors["bias_ih"]), **tensors})
 
     def drive(self, x: Tensor, w: T) -> tuple[Tensor, ...]:
         """Return V x + b + c of all gates."""

@@ -24,7 +24,7 @@ from longwave.models.kernels import Route
 FAMILY = "torchrecurrent"
 """Family of all its cells, whatever the idea behind each."""
 SQUARE = "IntersectionRNNCell"
-"""The cell that needs as many neurons as input features, so it fits no task and is not a model."""
+"""A cell that needs as many neurons as input features, so it fits no task and is left out."""
 
 
 def lacks() -> str:
@@ -59,13 +59,13 @@ class CellLoop(nn.Module):
         super().__init__()
         self.cell, self.numbers = cell, numbers
 
-    def forward(self, x: Tensor, *given: Tensor) -> tuple[Tensor, ...]:
+    def forward(self, x: Tensor, *numbers_and_state: Tensor) -> tuple[Tensor, ...]:
         """Return the outputs (T, B, d) and the last state, from x (T, B, p), the hyper-parameters and the state."""
         cell, count = copy(self.cell), len(self.numbers)  # it shares the weights
-        vars(cell).update(zip(self.numbers, given[:count], strict=True))
-        outputs, state = [], given[count:]
-        for now in x:
-            output, state = step(cell, now, state)
+        vars(cell).update(zip(self.numbers, numbers_and_state[:count], strict=True))
+        outputs, state = [], numbers_and_state[count:]
+        for x_n in x:
+            output, state = step(cell, x_n, state)
             outputs.append(output)
         return torch.stack(outputs), *state
 
@@ -103,9 +103,9 @@ class CellLayer(SequenceLayer[dict[str, Tensor]]):
         """Return the shapes of the cell's own zero state."""
         return dict(zip(self.STATE, self._state, strict=True))
 
-    def weights(self, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def weights(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Return the hyper-parameters by name."""
-        return dict(given)
+        return dict(tensors)
 
     def why(self) -> Route:
         """Return that the cell is called unchanged."""
@@ -156,10 +156,10 @@ def _cell_spec(cell: type[nn.Module]) -> ModelSpec:
     version, title = metadata.version("torchrecurrent"), cell.__name__.removesuffix("Cell")
     text = inspect.getdoc(cell) or ""
     link = re.search(r"<(https?://[^>]+)>", text)
-    said = f"{cell.__name__} of torchrecurrent {version}, (T, B, p) to (T, B, d). There it says:"
+    summary = f"{cell.__name__} of torchrecurrent {version}, (T, B, p) to (T, B, d). Its documentation:"
     numbers = tuple(map(_param, *zip(*_numbers(cell).items(), strict=True))) if _numbers(cell) else ()
     content = {
-        "__doc__": f"{said}\n\n{text}",
+        "__doc__": f"{summary}\n\n{text}",
         "CELL": cell,
         "STATE": ("h", "c")[: len(first_state(cell, 1, 1))],
         "PARAMS": numbers,
@@ -183,12 +183,12 @@ def _cell_spec(cell: type[nn.Module]) -> ModelSpec:
 
 def _numbers(cell: type[nn.Module]) -> dict[str, float]:
     """Return the hyper-parameters of a cell with their defaults: untrained numbers from its constructor."""
-    held = vars(make_cell(cell, 1, 1))
-    given = {name: parameter.default for name, parameter in inspect.signature(cell).parameters.items()}
+    attributes = vars(make_cell(cell, 1, 1))
+    defaults = {name: parameter.default for name, parameter in inspect.signature(cell).parameters.items()}
     return {
         name: value
-        for name, value in given.items()
-        if isinstance(value, float) and name in held and not name.endswith("_init")
+        for name, value in defaults.items()
+        if isinstance(value, float) and name in attributes and not name.endswith("_init")
     }
 
 

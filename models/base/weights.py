@@ -62,9 +62,9 @@ def lifted(weight: Tensor, shape: tuple[int, ...], lone: bool) -> Tensor:
     return (weight.unsqueeze(0) if lone else weight).contiguous()
 
 
-def typed(kind: type[W], given: Mapping[str, Any]) -> W:
-    """Return the dataclass ``kind`` filled from ``given``; absent fields get their defaults."""
-    return kind(**{f.name: given[f.name] for f in fields(cast("Any", kind)) if f.name in given})
+def typed(kind: type[W], values: Mapping[str, Any]) -> W:
+    """Return the dataclass ``kind`` filled from ``values``; absent fields get their defaults."""
+    return kind(**{f.name: values[f.name] for f in fields(cast("Any", kind)) if f.name in values})
 
 
 def hyper_tensor(param: Param, value: Any, lead: tuple[int, ...]) -> Tensor:

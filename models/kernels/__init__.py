@@ -1,12 +1,12 @@
 """Fused time loops: a whole sequence, forward and backward, in one call.
 
-``compiler`` makes a plan from a layer's own ``step``, which remains the definition; ``cells`` lists the plans and
-Triton's hand-written cell; ``dispatch`` chooses how a loop runs and says why, ``op`` is the operator that torch sees,
-and ``cpu`` and ``triton`` compute it. ``matrix`` does the same for steps whose state has two axes.
+``compiler`` makes a plan from a layer's ``step``, which remains the definition; ``cells`` lists the plans and the cell
+hand-written in Triton; ``dispatch`` chooses how a loop runs and says why, ``op`` is the operator that torch sees, and
+``cpu`` and ``triton`` compute it. ``matrix`` does the same for steps whose state has two axes.
 
 May import: torch, longwave.models.kernels, longwave.files; a folder imports its own compiler, and only when called.
-To add a fused model: nothing besides its ``drive`` and ``step``. To add a backend: a folder here whose
-run.py has cpu/run.py's functions, and its name in ``dispatch`` and ``op``.
+To add a fused model: nothing besides its ``drive`` and ``step``. To add a backend: a folder here whose run.py has the
+functions of cpu/run.py, and its name in ``dispatch`` and ``op``.
 """
 
 from longwave.models.kernels.compiler.loop import Operands

@@ -44,9 +44,9 @@ class Route:
 
 @contextmanager
 def using(path: str | None) -> Iterator[None]:
-    """Request one of ``PATHS`` inside the block, overriding LONGWAVE_KERNEL; the innermost block counts.
+    """Request one of ``PATHS`` inside the block, overriding LONGWAVE_KERNEL; the innermost block applies.
 
-    None, or an empty string, requests nothing: then LONGWAVE_KERNEL counts. It applies to this thread only.
+    None, or an empty string, requests nothing, so that LONGWAVE_KERNEL applies. The request holds for this thread only.
 
     Raises:
         ValueError: ``path`` is none of these.
@@ -90,7 +90,7 @@ def choose_path(
     wish = _wish.get()
     requested = wish or _environment()
     if requested == "reference":
-        return Route("reference", f"{'the code' if wish else 'LONGWAVE_KERNEL'} asks for it"), otherwise
+        return Route("reference", f"requested by {'the code' if wish else 'LONGWAVE_KERNEL'}"), otherwise
     path = requested or ("triton" if device.type == "cuda" else "cpu")
     path = STORED[storage] if path == "triton" else path
     try:
@@ -112,11 +112,11 @@ def choose_matrix(
 
     def fused(path: str) -> tuple[Route, MatrixAdvance | None]:
         if traced():
-            raise Unsupported("a transform or a compiler of torch has to see each operation")
-        own, loops = plan(), matrix_backend(path)
-        if obstacle := loops.obstacle(own, form, device):
+            raise Unsupported("a transform or compiler of torch needs to see each operation")
+        step_plan, loops = plan(), matrix_backend(path)
+        if obstacle := loops.obstacle(step_plan, form, device):
             raise Unsupported(obstacle)
-        return Route(path, f"the fused {name} loop, {loops.flavour()}"), partial(loops.advance, own)
+        return Route(path, f"the fused {name} loop, {loops.flavour()}"), partial(loops.advance, step_plan)
 
     return choose_path(fused, device, dtype, "float32", None)
 
@@ -144,8 +144,8 @@ def advance(
     Y, last, *_ = scan(cell, path, *tensors, list(operands.lags), keep)
     if len(state) == count:
         return Y, tuple(last)
-    seen = torch.cat([past, state[0].unsqueeze(1), Y], 1)
-    return Y, (*last, seen[:, -past.shape[1] - 1 : -1].transpose(1, 2))
+    history = torch.cat([past, state[0].unsqueeze(1), Y], 1)
+    return Y, (*last, history[:, -past.shape[1] - 1 : -1].transpose(1, 2))
 
 
 def advance_from(
@@ -175,10 +175,10 @@ def _environment() -> str:
     return _checked("LONGWAVE_KERNEL", os.environ.get("LONGWAVE_KERNEL", ""))
 
 
-def _checked(what: str, path: str) -> str:
+def _checked(label: str, path: str) -> str:
     """Return ``path``; raise ValueError if it is neither empty nor one of ``PATHS``."""
     if path and path not in PATHS:
-        raise ValueError(f"{what} must be one of {', '.join(PATHS)}, got {path!r}.")
+        raise ValueError(f"{label} must be one of {', '.join(PATHS)}, got {path!r}.")
     return path
 
 
@@ -187,6 +187,6 @@ def _check(path: str, device: torch.device, dtype: torch.dtype, storage: str) ->
     if dtype != torch.float32:
         raise Unsupported(f"fused loops compute in float32, not in {str(dtype).removeprefix('torch.')}")
     if path == "cpu" and storage != "float32":
-        raise Unsupported(f"Triton's loops alone store rows in {storage}, on a GPU")
+        raise Unsupported(f"only Triton's loops, on a GPU, store rows in {storage}")
     if path == "cpu" and device.type != "cpu":
         raise Unsupported(f"the tensors are on {device.type}, the C++ loop runs on the CPU")

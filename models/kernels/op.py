@@ -4,9 +4,9 @@ A call runs one layer over a whole sequence, for M members at once, in float32:
 
 * ``x`` (M, T, B, p) is the input and ``V`` (M, G d, p), ``b`` (M, G d) the drive's weights, gate after gate.
 * ``W`` (M, N, d, d) are the recurrent matrices, ``P`` (M, H) the scalars and ``U`` (M, K, d) the vectors of the cell.
-* * The outputs (M, T, B, k d) are the first k states after each step, for most cells only the first.
-* * ``state`` (S, M, B, d) is the initial state, and ``past`` (M, m, B, d) the outputs before it, for a cell with delays
-* ``lags``; for others m = 0.
+* The outputs (M, T, B, k d) are the first k states after each step, for most cells only the first.
+* ``state`` (S, M, B, d) is the initial state, and ``past`` (M, m, B, d) the outputs before it, for a cell with delays
+  ``lags``; for others m = 0.
 
 Gradients are exact and the same on every run: no sum depends on the order of threads.
 """
@@ -159,21 +159,21 @@ def _setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> Non
 
 def _backward(ctx: Any, gY: Tensor | None, glast: Tensor | None, *_: Any, direct: bool = False) -> tuple[Any, ...]:
     x, V, W, P, U, Y, state, past, *kept = ctx.saved_tensors
-    back: Any = _scan_backward if direct else scan_backward
-    gradients = back(
+    run: Any = _scan_backward if direct else scan_backward
+    gradients = run(
         ctx.cell, ctx.path, gY, glast, x, V, W, P, U, Y, state, past, ctx.lags, kept, ctx.needs_input_grad[2]
     )
-    wanted = [g if needed else None for g, needed in zip(gradients, ctx.needs_input_grad[2:10], strict=True)]
-    return (None, None, *wanted, None, None)
+    needed_gradients = [g if needed else None for g, needed in zip(gradients, ctx.needs_input_grad[2:10], strict=True)]
+    return (None, None, *needed_gradients, None, None)
 
 
 def _twice(ctx: Any, *_: Any) -> tuple[Any, ...]:
     raise RuntimeError(ONCE)
 
 
-def _fold(info: Any, in_dims: tuple[int | None, ...], cell: str, path: str, *rest: Any) -> tuple[Any, Any]:
+def _fold(info: Any, in_dims: tuple[int | None, ...], cell: str, path: str, *inputs: Any) -> tuple[Any, Any]:
     """Fold the mapped axis into the members' axis."""
-    *tensors, lags, keep = rest
+    *tensors, lags, keep = inputs
     n = info.batch_size
     folded = []
     for name, tensor, dim in zip("xVbWPUsp", tensors, in_dims[2:10], strict=True):

@@ -19,7 +19,7 @@ from longwave.platform.training.networks import network_of
 from longwave.platform.training.scoring import CHUNK, scored
 from longwave.platform.training.train import loaded, unfit
 from longwave.platform.training.weights import SavedWeights
-from longwave.tasks.base.batch import NOT_ASKED, Batch
+from longwave.tasks.base.batch import NO_TARGET, Batch
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import TaskSpec
 
@@ -165,6 +165,6 @@ class TrainedNetwork(nn.Module):
             raise ValueError(f"{task.name}: tokens are 0 to {task.tokens - 1}, got {int(x.min())} to {int(x.max())}.")
         if x.is_floating_point() or not (task.tokens or x.dtype == torch.uint8):
             x = x.to(self.network.bias)
-        unscored = torch.full(x.shape[:2], NOT_ASKED, device=x.device)
+        unscored = torch.full(x.shape[:2], NO_TARGET, device=x.device)
         batch = Sequences(x, unscored, dtype=self.network.bias.dtype)
         return batch.take(torch.arange(len(x), device=x.device)).shared(1)

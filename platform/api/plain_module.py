@@ -11,14 +11,14 @@ from torch import Tensor, nn
 from torch._compile import _disable_dynamo
 from torch.nn.utils.rnn import PackedSequence
 
-from longwave.models.base.block import KEEP, Blocks, own_copies
+from longwave.models.base.block import KEEP, Blocks, unshared
 from longwave.models.base.block_options import OPTIONS, check_block
 from longwave.models.base.layer import Layer, State
 from longwave.models.base.param import OptionValue
 from longwave.models.base.ragged import checked_lengths, ends_of, packed_as, reversed_in_time, run_ragged, unpacked
 from longwave.models.kernels import Route
 from longwave.platform.errors import did_you_mean
-from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.batch import NO_TARGET
 from longwave.tasks.base.graphs import Graphs
 
 Hyper = float | Tensor
@@ -188,7 +188,7 @@ class SequenceModule(LoneModule):
         make_cell, cells, features = super()._make_layer, list[Layer[Any]](), inputs
         for _ in range(self.num_layers):
             cells += [
-                make_cell(features, hidden, own_copies(arguments) if cells else arguments) for _ in range(directions)
+                make_cell(features, hidden, unshared(arguments) if cells else arguments) for _ in range(directions)
             ]
             features = directions * cells[-1].output_size
         self.more = nn.ModuleList(cells[1:])
@@ -359,7 +359,7 @@ class GraphModule(LoneModule):
         """
         nodes = x.unsqueeze(0)
         real = torch.ones(nodes.shape[:2], dtype=torch.bool, device=x.device)
-        unscored = torch.full(nodes.shape[:2], NOT_ASKED, device=x.device)
+        unscored = torch.full(nodes.shape[:2], NO_TARGET, device=x.device)
         outputs, _ = self.layer.features(Graphs(nodes, real, edges.mT.unsqueeze(0), unscored))
         return outputs.squeeze(0)
 

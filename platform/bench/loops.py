@@ -44,7 +44,7 @@ class PlainLoop(nn.Module):
         if plain is None or not isinstance(layer, Fusable) or layer.members is not None:
             raise ValueError(f"{type(layer).__name__}: there is no plain loop of this layer, or it has members.")
         self.step = plain.step
-        weights, scalars = plain.arrange(layer.loop_weights(layer.held()))
+        weights, scalars = plain.arrange(layer.loop_weights(layer.lifted_tensors()))
         self.weights = nn.ParameterList([part.detach()[0].squeeze(0).clone() for part in weights])
         self.numbers = tuple(part.item() for part in scalars)
         self.hidden = layer.hidden_size

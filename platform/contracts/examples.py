@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import pad_sequence
 from longwave.models.base.layer import Generators, Layer
 from longwave.platform.contracts.rule import NotMeant
 from longwave.platform.contracts.small import draw_normal
-from longwave.tasks.base.batch import NOT_ASKED, Batch
+from longwave.tasks.base.batch import NO_TARGET, Batch
 from longwave.tasks.base.graphs import Graphs, pad_graphs
 from longwave.tasks.base.sequences import Sequences
 
@@ -61,7 +61,7 @@ def batch_of(examples: Sequence[Example], each: bool) -> Batch:
         return pad_graphs(values, edges, classes if each else once)
     lengths = torch.tensor([*map(len, examples)])
     ragged = lengths if lengths.min() < lengths.max() else None
-    targets = pad_sequence(classes, batch_first=True, padding_value=NOT_ASKED) if each else once
+    targets = pad_sequence(classes, batch_first=True, padding_value=NO_TARGET) if each else once
     return Sequences(pad_sequence(values, batch_first=True, padding_value=PADDING), targets, lengths=ragged)
 
 

@@ -18,7 +18,7 @@ from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model
 from longwave.platform.training.pack import Pack
 from longwave.platform.training.rules import training_params
-from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.batch import NO_TARGET
 from longwave.tasks.base.feedback import FreeRuns
 from longwave.tasks.base.sequences import Sequences, Text
 from longwave.tasks.base.spec import TaskSpec
@@ -75,7 +75,7 @@ def _check_asked(name: str, split: Sequences, first: Sequences, outputs: int, n:
         require(targets.shape[-1] == outputs, f"{name}: targets have {targets.shape[-1]} numbers, not {outputs}")
         require(targets.isfinite().flatten(1).any(1).all(), f"{name}: an example has no target")
         return
-    classes = targets[targets != NOT_ASKED]
+    classes = targets[targets != NO_TARGET]
     require(targets.dtype == torch.int64 and len(classes) >= n, f"{name}: an example has no target")
     count = max(outputs, 2)
     require(classes.min() >= 0 and classes.max() < count, f"{name}: a class is not below outputs = {count}")
@@ -147,7 +147,7 @@ def _check_agreement(task: LoadedTask) -> None:
 def _broken_outputs(task: LoadedTask) -> None:
     spec, targets, finite = task.spec, task.targets, torch.stack([task.outputs(k) for k in range(3)])
     before = spec.metric.score(finite, targets)
-    scored = targets.isfinite() if targets.is_floating_point() else (targets != NOT_ASKED).unsqueeze(-1)
+    scored = targets.isfinite() if targets.is_floating_point() else (targets != NO_TARGET).unsqueeze(-1)
     last = scored.expand(finite.shape[1:]).flatten().nonzero()[-1]
     for broken in (math.nan, math.inf, -math.inf):
         outputs = finite.clone()
@@ -162,7 +162,7 @@ def _check_chance(task: LoadedTask) -> None:
     spec = task.spec
     if spec.metric.name == "accuracy" and isinstance(spec.chance, float | int):
         train_targets = task.data.training(MANY).targets
-        classes = len(train_targets[train_targets != NOT_ASKED].unique())
+        classes = len(train_targets[train_targets != NO_TARGET].unique())
         reason = f"chance is {spec.chance:.3g} %, and a guess among its {classes} classes scores {100 / classes:.3g} %"
         require(classes < spec.outputs or abs(spec.chance - 100 / classes) <= 3 / classes, reason)
     level = spec.chance_at(spec.variant, spec.trivial(task.data))

@@ -85,7 +85,7 @@ def restore(pack: Pack, saved: Saved) -> bool:
     pack.parameters.attach(tensors.pop("values"))
     pack.optimiser = {name: tensors.pop(f"optimiser.{name}") for name in pack.optimiser}
     carried = tuple(tensors.pop(f"{CARRIED}{k}") for k in range(sum(name.startswith(CARRIED) for name in tensors)))
-    pack.state = list(pack.network.layer.taken_up(carried)) if carried and pack.configs else None
+    pack.state = list(pack.network.layer.trim_state(carried)) if carried and pack.configs else None
     for name, tensor in tensors.items():
         setattr(pack, name, tensor.cpu() if name in ("seconds", "joules") else tensor)
     pack.epoch, pack.step, pack.steps = (saved.facts[k] for k in ("epoch", "step", "steps"))

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self, cast
 import torch
 from torch import Tensor
 
-NOT_ASKED = -100
+NO_TARGET = -100
 """Class at a position without a target; values are NaN there."""
 Answer = tuple[Tensor, tuple[Tensor, ...]]
 """Outputs in the order of ``ordered_targets``, and the state carried to the next call, which may be empty."""
@@ -30,7 +30,7 @@ class Batch(ABC):
     ``stacked`` or ``shared`` made for a pack has the members axis M in front; a whole split has none.
 
     The targets are classes, an integer type, of the shape of the outputs without their last axis; or float values of
-    the outputs' shape. Positions without a target, such as padded nodes or steps, have ``NOT_ASKED`` or NaN.
+    the outputs' shape. Positions without a target, such as padded nodes or steps, have ``NO_TARGET`` or NaN.
     """
 
     INPUTS: ClassVar[tuple[str, ...]] = ("inputs",)
@@ -71,15 +71,15 @@ class Batch(ABC):
 
     def numbers(self, outputs: int) -> int:
         """Return about how many numbers training stores per example of a whole split, besides a layer's states."""
-        own: int = sum(getattr(self, name)[0].numel() for name in self.INPUTS)
-        return own + self._read_out(outputs)
+        inputs: int = sum(getattr(self, name)[0].numel() for name in self.INPUTS)
+        return inputs + self._read_out(outputs)
 
     def content(self) -> Iterator[str | Tensor]:
         """Yield the inputs and targets, in a fixed order, for the data's version."""
         yield from self._tensors().values()
 
-    def told_by(self) -> tuple[Tensor, ...]:
-        """Return the fields by which examples differ, apart from targets: ``INPUTS`` by default."""
+    def identifying_fields(self) -> tuple[Tensor, ...]:
+        """Return the fields that distinguish examples, apart from targets: ``INPUTS`` by default."""
         return tuple(getattr(self, name) for name in self.INPUTS)
 
     def take(self, index: Tensor) -> Self:
@@ -104,8 +104,8 @@ class Batch(ABC):
 
         return self._with(**{name: moved(tensor) for name, tensor in self._tensors().items()})
 
-    def fed(self, change: Callable[[Tensor], Tensor]) -> Self:
-        """Return the batch with ``change`` of each of its ``INPUTS``: from tokens, or from features, to features."""
+    def map_inputs(self, change: Callable[[Tensor], Tensor]) -> Self:
+        """Return the batch with ``change`` applied to each of its ``INPUTS``: tokens or features become features."""
         return self._with(**{name: change(getattr(self, name)) for name in self.INPUTS})
 
     def answers(self, run: Answerer, state: Sequence[Tensor] | None = None) -> Answer:

@@ -44,7 +44,7 @@ class Data(Generic[B_co]):
 
     @cached_property
     def version(self) -> str:
-        """First 12 hex digits of the SHA-256 of the data and of the rule that feeds it; of a stream, of one sample."""
+        """First 12 hex digits of the SHA-256 of the data and their ``rule``; of a stream, of one sample."""
         splits = (self.training(16), self.valid, self.test)
         digest = hashlib.sha256("".join(dict.fromkeys(split.rule for split in splits)).encode())
         for part in (part for split in splits for part in split.content()):
@@ -56,10 +56,10 @@ class Data(Generic[B_co]):
     def repeated(self) -> dict[tuple[str, str], int]:
         """Return how many examples of one split are also in another, by names: ``{("test", "train"): 2, ...}``."""
         splits = {"train": self.train, "valid": self.valid, "test": self.test}
-        fed = {name: mark_inputs(split) for name, split in splits.items() if split is not None}
+        hashes = {name: mark_inputs(split) for name, split in splits.items() if split is not None}
         pairs = [("valid", "train"), ("test", "train"), ("test", "valid")]
-        held = {name: set(examples) for name, examples in fed.items()}
-        return {(a, b): sum(example in held[b] for example in fed[a]) for a, b in pairs if b in fed}
+        distinct = {name: set(examples) for name, examples in hashes.items()}
+        return {(a, b): sum(example in distinct[b] for example in hashes[a]) for a, b in pairs if b in hashes}
 
     def to(self, device: torch.device | str, dtype: torch.dtype = torch.float32) -> Data[B_co]:
         """Return the data on ``device``, floats in ``dtype``."""
@@ -75,7 +75,7 @@ class Data(Generic[B_co]):
 
 def mark_inputs(split: Batch) -> list[bytes]:
     """Return a hash of each example's inputs, which ignores the targets."""
-    inputs = [part.numpy() for part in split.told_by()]
+    inputs = [part.numpy() for part in split.identifying_fields()]
     rows = (b"".join(part[k].tobytes() for part in inputs) for k in range(len(split)))
     return [hashlib.sha256(row).digest() for row in rows]
 

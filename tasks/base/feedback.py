@@ -64,13 +64,13 @@ class FreeRuns(Sequences):
 
     def answers(self, run: Answerer, state: Sequence[Tensor] | None = None) -> Answer:
         """Return the outputs of the free run, (M, H, B, p), and the state before the last one is fed back."""
-        seen = self.inputs
-        output, last = run(self._at_last_step(seen), state)
+        inputs = self.inputs
+        output, last = run(self._at_last_step(inputs), state)
         outputs = [output]
         while len(outputs) < self.horizon:
-            now = output.unsqueeze(-2)
-            seen = now if last else torch.cat([seen, now], -2)
-            output, last = run(self._at_last_step(seen), last or None)
+            fed_back = output.unsqueeze(-2)
+            inputs = fed_back if last else torch.cat([inputs, fed_back], -2)
+            output, last = run(self._at_last_step(inputs), last or None)
             outputs.append(output)
         return torch.stack(outputs, -3), last
 

@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 import torch
 from torch import Tensor
 
-from longwave.tasks.base.batch import NOT_ASKED, Batch
+from longwave.tasks.base.batch import NO_TARGET, Batch
 from longwave.tasks.base.data import Data
 
 
@@ -18,7 +18,7 @@ class Graphs(Batch):
     """Graphs of at most V nodes and E edges, padded.
 
     Of one graph whose nodes are split (transductive), each split is one example: the same nodes and edges, and
-    targets that are ``NOT_ASKED``, or NaN, at the nodes of the other splits. See ``one_graph``; for graphs of several
+    targets that are ``NO_TARGET``, or NaN, at the nodes of the other splits. See ``one_graph``; for graphs of several
     sizes, ``pad_graphs``.
 
     Attributes:
@@ -51,7 +51,7 @@ class Graphs(Batch):
         self._check_edges(v)
         if self.of_nodes and (self._scored & ~self.real).any():
             row = int((self._scored & ~self.real).any(1).nonzero()[0])
-            raise ValueError(f"Nothing may be asked of a node that is not there, but it is of graph {row}.")
+            raise ValueError(f"Padding nodes must not have a target, but graph {row} has such a node.")
 
     @property
     def positions(self) -> int:
@@ -67,7 +67,7 @@ class Graphs(Batch):
         """Return about how many numbers training stores per graph, besides a layer's states."""
         return super().numbers(outputs) + 4 * self.edges[0].numel()
 
-    def told_by(self) -> tuple[Tensor, ...]:
+    def identifying_fields(self) -> tuple[Tensor, ...]:
         """Return nodes, edges and which nodes have targets: splits of one graph's nodes then count as different."""
         return (self.nodes, self.edges, self._scored)
 
@@ -85,20 +85,20 @@ class Graphs(Batch):
         if ends.numel() and (ends.min() < 0 or ends.max() > v):
             got = f"{int(ends.min())} to {int(ends.max())}"
             raise ValueError(f"An edge must join nodes 0 to {v - 1}, or be {v} at both ends for none, got {got}.")
-        there = torch.cat([self.real, self.real.new_zeros(len(self.real), 1)], 1)
-        begin, end = there.gather(1, ends).view_as(self.edges).unbind(-1)
+        exists = torch.cat([self.real, self.real.new_zeros(len(self.real), 1)], 1)
+        begin, end = exists.gather(1, ends).view_as(self.edges).unbind(-1)
         padding = (self.edges == v).all(-1)
         wrong = ~padding & ~(begin & end)
         if wrong.any():
             row, edge = wrong.nonzero()[0].tolist()
             got = f"{self.edges[row, edge].tolist()} of graph {row}"
-            raise ValueError(f"An edge must join nodes that are there, got {got}.")
+            raise ValueError(f"An edge must not end at a padding node, got {got}.")
 
     @property
     def _scored(self) -> Tensor:
         if self.targets.is_floating_point():
             return ~self.targets.isnan().all(-1)
-        return self.targets != NOT_ASKED
+        return self.targets != NO_TARGET
 
 
 def one_graph(
@@ -113,7 +113,7 @@ def one_graph(
         train, valid, test: (V,) bool, which nodes have targets.
     """
     real = torch.ones(1, len(nodes), dtype=torch.bool)
-    none = torch.nan if targets.is_floating_point() else NOT_ASKED
+    none = torch.nan if targets.is_floating_point() else NO_TARGET
 
     def split(mask: Tensor) -> Graphs:
         rows = mask.unsqueeze(-1) if targets.is_floating_point() else mask
@@ -142,5 +142,5 @@ def pad_graphs(nodes: Sequence[Tensor], edges: Sequence[Tensor], targets: Sequen
     if isinstance(targets, Tensor):
         padded_targets = targets
     else:
-        padded_targets = filled(targets, torch.nan if targets[0].is_floating_point() else NOT_ASKED)
+        padded_targets = filled(targets, torch.nan if targets[0].is_floating_point() else NO_TARGET)
     return Graphs(filled(nodes, 0), real, filled(pairs, size), padded_targets)

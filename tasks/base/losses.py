@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.batch import NO_TARGET
 from longwave.tasks.base.metric import Further, Metric
 
 Sums = tuple[Tensor, Tensor]
@@ -32,7 +32,7 @@ def _distances(outputs: Tensor, targets: Tensor) -> Sums:
 
 
 def _nats(outputs: Tensor, targets: Tensor) -> Sums:
-    scored = (targets != NOT_ASKED).expand(outputs.shape[:-1])
+    scored = (targets != NO_TARGET).expand(outputs.shape[:-1])
     classes = targets.clamp_min(0).expand(outputs.shape[:-1]).unsqueeze(-1)
     nats = outputs.logsumexp(-1) - outputs.gather(-1, classes).squeeze(-1)
     return _sums(torch.where(scored, nats, 0.0), scored)
@@ -40,18 +40,18 @@ def _nats(outputs: Tensor, targets: Tensor) -> Sums:
 
 def _even_nats(outputs: Tensor, targets: Tensor) -> Sums:
     """Return the cross-entropy at each position against the uniform distribution, and which have a target."""
-    scored = (targets != NOT_ASKED).expand(outputs.shape[:-1])
+    scored = (targets != NO_TARGET).expand(outputs.shape[:-1])
     return torch.where(scored, outputs.logsumexp(-1) - outputs.mean(-1), 0.0), scored
 
 
 def _binary_nats(outputs: Tensor, targets: Tensor) -> Sums:
     logits = outputs.squeeze(-1)
-    scored = (targets != NOT_ASKED).expand_as(logits)
+    scored = (targets != NO_TARGET).expand_as(logits)
     return _sums(torch.where(scored, softplus(logits) - logits * targets, 0.0), scored)
 
 
 def _hits(outputs: Tensor, targets: Tensor) -> Sums:
-    scored = (targets != NOT_ASKED).expand(outputs.shape[:-1])
+    scored = (targets != NO_TARGET).expand(outputs.shape[:-1])
     predicted = outputs.squeeze(-1) > 0 if outputs.shape[-1] == 1 else outputs.argmax(-1)
     hits = torch.where(outputs.sum(-1).isfinite(), 100.0 * (predicted == targets), torch.nan)
     return _sums(torch.where(scored, hits, 0.0), scored)
@@ -106,7 +106,7 @@ def binary_cross_entropy(outputs: Tensor, targets: Tensor, smoothing: Tensor | N
     total, count = _binary_nats(outputs, targets)
     if smoothing is None:
         return total / count
-    other, _ = _binary_nats(outputs, torch.where(targets == NOT_ASKED, targets, 1 - targets))
+    other, _ = _binary_nats(outputs, torch.where(targets == NO_TARGET, targets, 1 - targets))
     return (total + smoothing / 2 * (other - total)) / count
 
 
@@ -147,7 +147,7 @@ VALID = 0.4
 Pathak et al. 2018 (Chaos 28, 041101), there relative to the root mean square of the signal."""
 
 
-def ahead(metric: Metric, step: int) -> Further:
+def steps_ahead(metric: Metric, step: int) -> Further:
     """Return a metric of one step of a free run, from 1."""
 
     def sums(outputs: Tensor, targets: Tensor) -> Sums:

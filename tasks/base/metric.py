@@ -46,7 +46,7 @@ class Metric:
         pieces = zip(
             outputs.split(PIECE, -2), targets.split(PIECE, -2 if targets.is_floating_point() else -1), strict=True
         )
-        sums = [torch.stack(self.sums(some, wanted)) for some, wanted in pieces]
+        sums = [torch.stack(self.sums(some_outputs, some_targets)) for some_outputs, some_targets in pieces]
         total, count = torch.stack(sums).sum(0)
         return self.finish(total / count)
 

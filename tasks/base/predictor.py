@@ -31,7 +31,7 @@ class Fitted:
     Attributes:
         outputs: From a split to its outputs, (N, q) or (N, positions, q).
         numbers: How many numbers it stores: weights, or the examples among which it searches neighbours.
-        chosen: The choice made on the validation split, in words; empty if there was none.
+        chosen: What was selected on the validation split, in words; empty if nothing was.
     """
 
     outputs: Callable[[Any], Tensor]
@@ -48,7 +48,7 @@ class Predictor(ABC):
 
     @abstractmethod
     def fit(self, data: Data[Any]) -> Fitted:
-        """Return it fitted to the training split, with all choices made on the validation split."""
+        """Return the predictor fitted to the training split, with all choices made on the validation split."""
 
     def lacks(self) -> str:
         """Return how to install what it needs, in one line; empty if all is installed."""
@@ -65,7 +65,7 @@ class Measured:
 
     Attributes:
         score: Metric on the test split.
-        seconds: Time of the fit, the choice and the test together, where and when it was first measured.
+        seconds: Time of fit, selection and test together, where and when it was first measured.
         numbers: As in ``Fitted``; None for a plain function, which does not report it.
         chosen: As in ``Fitted``.
         further: The task's further metrics, in its order.

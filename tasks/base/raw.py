@@ -94,25 +94,25 @@ class Source:
             folder, or differs from the file that was fetched.
         """
         if absent := self.missing():
-            what = f"{task} needs {self.title}: {absent[0]} is not in {self.folder}."
-            raise DataError(f"{what} Get it with: {self.command(task)}. {self.by_hand}".strip())
+            problem = f"{task} needs {self.title}: {absent[0]} is not in {self.folder}."
+            raise DataError(f"{problem} Get it with: {self.command(task)}. {self.by_hand}".strip())
         for path, folder_wanted in ((self.root / name, name.endswith("/")) for name in self.needs):
             if path.is_dir() != folder_wanted:
-                wanted, given = ("folder", "file") if folder_wanted else ("file", "folder")
-                raise DataError(f"{path}: it must be a {wanted}, got a {given}.")
+                expected, actual = ("folder", "file") if folder_wanted else ("file", "folder")
+                raise DataError(f"{path}: it must be a {expected}, got a {actual}.")
             _check_has_end(path)
         _check_sums(self.root, self.needs)
         return self.root
 
-    def check_count(self, what: str, count: int, at_least: bool = False) -> None:
-        """Check that the files have as many of ``what`` as the original, or ``at_least`` as many.
+    def check_count(self, kind: str, count: int, at_least: bool = False) -> None:
+        """Check that the files have as many of ``kind`` as the original, or ``at_least`` as many.
 
         Raises:
             DataError: They do not: one is truncated, has duplicates, or is another file.
         """
-        known = self.counts[what]
-        if count < known or (count > known and not at_least):
-            rule = f"there must be {known}{' or more' if at_least else ''} {what}, as in the original"
+        expected = self.counts[kind]
+        if count < expected or (count > expected and not at_least):
+            rule = f"there must be {expected}{' or more' if at_least else ''} {kind}, as in the original"
             raise DataError(f"{self.root}: {rule}, got {count}. Is a file truncated, or does it have duplicates?")
 
     def write_sums(self) -> None:
@@ -124,7 +124,7 @@ class Source:
 
 @cache
 def _check_sums(folder: Path, names: tuple[str, ...]) -> None:
-    """Check those of the files ``names`` that MD5SUMS lists; it may have other files and other lines."""
+    """Check those of the files ``names`` that MD5SUMS lists; it may contain other lines too."""
     if not (folder / SUMS).is_file():
         return
     lines = (folder / SUMS).read_text(encoding="utf-8", errors="replace")
@@ -191,7 +191,9 @@ def check_ended(path: Path) -> None:
         size = file.seek(0, SEEK_END)
         file.seek(max(0, size - 1))
         if size and file.read() != b"\n":
-            raise DataError(f"{path}: its last line must have an end, got none. If the file is whole, add a line end.")
+            raise DataError(
+                f"{path}: its last line must have an end, got none. If the file is complete, add a line end."
+            )
 
 
 def _read_blocks(path: Path) -> Iterator[bytes]:

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, Self
 import torch
 from torch import Tensor
 
-from longwave.tasks.base.batch import NOT_ASKED, Batch
+from longwave.tasks.base.batch import NO_TARGET, Batch
 
 STRANDS = 10
 """Segments into which a text is split for scoring, run in parallel."""
@@ -51,8 +51,8 @@ class Sequences(Batch):
         targets: (N,) int64 classes or (N, q) float32 values at the last step; or, if every step is read out, (N, T)
         int64 classes or (N, T, q) float32 values, with −100 or NaN at steps without a target.
         tail: Noise that follows the inputs.
-        lengths: (N,) int64, steps of each sequence if they are ragged: the rest is padding, has no targets, and the
-        last step is that before it.
+        lengths: (N,) int64, steps of each sequence if they are ragged: all later steps are padding without targets, and
+        the last step is the one before them.
         dtype: Type to which bytes are converted.
 
     Raises:
@@ -143,8 +143,8 @@ class Sequences(Batch):
         tail = self.tail and replace(self.tail, values=self.tail.values.to(device, dtype))
         return super().to(device, dtype)._with(tail=tail, dtype=dtype or self.dtype)
 
-    def fed(self, change: Callable[[Tensor], Tensor]) -> Self:
-        """Return the batch with ``change`` of its inputs, from time-major to time-major."""
+    def map_inputs(self, change: Callable[[Tensor], Tensor]) -> Self:
+        """Return the batch with ``change`` applied to its inputs, time-major before and after."""
         return self._with(inputs=change(self.x).transpose(-3, -2))
 
     @property
@@ -163,11 +163,11 @@ class Sequences(Batch):
             raise ValueError(f"Lengths must be 1 to {steps}, got {lengths.min()} to {lengths.max()}.")
         if self.every_step:
             values = self.targets.is_floating_point()
-            scored = ~self.targets.isnan().all(-1) if values else self.targets != NOT_ASKED
+            scored = ~self.targets.isnan().all(-1) if values else self.targets != NO_TARGET
             after = torch.arange(steps, device=lengths.device) >= lengths.unsqueeze(-1)
             if (scored & after).any():
                 row = int((scored & after).any(-1).flatten().nonzero()[0])
-                raise ValueError(f"Nothing may be asked after a sequence's end, but it is of sequence {row}.")
+                raise ValueError(f"Steps after a sequence's end must not have a target, but sequence {row} has one.")
 
 
 @dataclass(frozen=True)

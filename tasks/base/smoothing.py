@@ -19,9 +19,9 @@ def dirichlet_sums(x: Tensor, batch: Graphs) -> tuple[Tensor, Tensor]:
         x: (M, B, V, d), one vector per node.
         batch: The graphs (B, ·), or (M, B, ·).
     """
-    begin, end, there = _read_ends(x, batch)
+    begin, end, real = _read_ends(x, batch)
     squares = (begin - end).square().sum(-1)
-    return (squares * there).flatten(1).sum(1), batch.real.expand(x.shape[:-1]).flatten(1).sum(1)
+    return (squares * real).flatten(1).sum(1), batch.real.expand(x.shape[:-1]).flatten(1).sum(1)
 
 
 def distance_sums(x: Tensor, batch: Graphs) -> tuple[Tensor, Tensor]:
@@ -36,22 +36,22 @@ def distance_sums(x: Tensor, batch: Graphs) -> tuple[Tensor, Tensor]:
     """
     exact = x.double()
     length = torch.linalg.vector_norm(exact, dim=-1, keepdim=True)
-    begin, end, there = _read_ends(torch.where(length > 0, exact / length, 0.0), batch)
-    apart = (begin - end).square().sum(-1) / 2  # 1 − cos of unit vectors, without cancellation
-    index = batch.edges[..., 1].expand(apart.shape)
-    zeros = apart.new_zeros(*x.shape[:2], x.shape[2] + 1)
-    total = zeros.scatter_add(2, index, apart * there)[..., :-1]
-    count = zeros.scatter_add(2, index, there.to(apart))[..., :-1]
+    begin, end, real = _read_ends(torch.where(length > 0, exact / length, 0.0), batch)
+    distance = (begin - end).square().sum(-1) / 2  # 1 − cos of unit vectors, without cancellation
+    index = batch.edges[..., 1].expand(distance.shape)
+    zeros = distance.new_zeros(*x.shape[:2], x.shape[2] + 1)
+    total = zeros.scatter_add(2, index, distance * real)[..., :-1]
+    count = zeros.scatter_add(2, index, real.to(distance))[..., :-1]
     return (total / count.clamp_min(1)).flatten(1).sum(1), (count > 0).flatten(1).sum(1)
 
 
 def _read_ends(x: Tensor, batch: Graphs) -> tuple[Tensor, Tensor, Tensor]:
     """Return the vectors at both ends of each edge, (M, B, E, d) float64, and whether the edge is real, (M, B, E)."""
     edges = batch.edges.expand(len(x), *batch.edges.shape[-3:])
-    there = (edges < batch.positions).all(-1)
+    real = (edges < batch.positions).all(-1)
     rows = edges.clamp_max(batch.positions - 1)
     begin, end = (x.double().take_along_dim(rows[..., k, None], 2) for k in (0, 1))
-    return begin, end, there
+    return begin, end, real
 
 
 DIRICHLET = Further(

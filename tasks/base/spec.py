@@ -1,4 +1,4 @@
-"""Declaration in a task file: its data, its sizes, its loss and metric, its published recipes."""
+"""What a task file declares: its data, sizes, loss and metric, and published recipes."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ BLIND = ("majority", "mean", "unigram")
 NO_SCORES: Mapping[str, float] = {}
 
 
-def check_variant(task: str, variant: str, known: Collection[str] = ("",)) -> None:
+def check_variant(task: str, variant: str, variants: Collection[str] = ("",)) -> None:
     """Check that ``task`` has a variant.
 
     Raises:
-        ValueError: It has not; the message lists those that it has.
+        ValueError: It does not; the message lists those that it has.
     """
-    if variant not in known:
-        names = " or ".join(name or "''" for name in known)
-        rule = f"takes a variant {names}" if any(known) else "has one variant, the empty one"
+    if variant not in variants:
+        names = " or ".join(name or "''" for name in variants)
+        rule = f"takes a variant {names}" if any(variants) else "has one variant, the empty one"
         raise ValueError(f"{task} {rule}, got {variant!r}.")
 
 
@@ -50,7 +50,7 @@ class Recipe:
             ``{"input_dropout": 0.03}``.
         source: Paper and table.
         paper: Key of that paper, as in published numbers; empty if the recipe is ours.
-        unstated: Fields that the paper does not state, and that are ours.
+        unstated: Fields that the paper does not state, so that the values are ours.
     """
 
     hidden: int
@@ -107,11 +107,11 @@ def changes(source: str, **stated: Unpack[_Stated]) -> Changes:
 
 @dataclass(frozen=True)
 class ProtocolNote:
-    """How the protocol of papers differs from a task's, or what a reader must know of both.
+    """How the protocol of papers differs from a task's, or what a reader must know about them.
 
     Attributes:
         text: One sentence.
-        papers: Keys of the papers it is about, as in published numbers; none means all.
+        papers: Keys of the papers concerned, as in published numbers; none means all.
         minor: Whether it does not affect results, like a larger test split of the same distribution or a fixed seed of
         a random split. Published numbers with any other difference get the verdict "other protocol".
     """
@@ -149,7 +149,7 @@ class TaskSpec:
         licence: Of the data.
         length: Steps of a sequence, in words if they vary.
         lag: How far back the relevant information is, in words.
-        asked: At which steps or nodes outputs are read, in words, for display only.
+        asked: At which steps or nodes there are targets, in words, for display only.
         variant: The default variant; empty if there is only one.
         variants: The possible variants, in words; protocols that differ between papers are variants.
         protocols: How the papers' protocols differ from this one.
@@ -207,10 +207,10 @@ class TaskSpec:
 
     def recipe(self, model: str) -> Recipe:
         """Return the published recipe of ``model``, or the general one."""
-        own, general = self.recipes.get(model, self.recipes[""]), self.recipes[""]
+        of_model, general = self.recipes.get(model, self.recipes[""]), self.recipes[""]
         if isinstance(general, Changes):
             raise TypeError(f"{self.name}: the general recipe must be complete.")
-        return own.of(general) if isinstance(own, Changes) else own
+        return of_model.of(general) if isinstance(of_model, Changes) else of_model
 
     def time_scale(self, variant: str) -> int | None:
         """Return the time scale of a variant, in steps; None unless it is a forecast."""

@@ -1,4 +1,4 @@
-"""Data of your own: a card (TOML) beside CSV, Parquet, NPZ or .ts files becomes a task.
+"""Users' data: CSV, Parquet, NPZ or .ts files with a card (TOML) become a task.
 
 The card states everything that determines the shape of a task, so it is known without reading the data, which are
 checked against the card when they are read. Nothing here is imported unless there is a card.

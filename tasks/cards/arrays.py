@@ -24,7 +24,7 @@ def read_npz(card: Card, path: Path) -> Examples:
     if x.ndim != 3 or 0 in x.shape or x.shape[-1] != len(card.channels):
         rule = f"it must be (examples, steps, {len(card.channels)}): one feature a channel of the card"
         raise DataError(f"{path}: {card.inputs}: {rule}, got {arrays[card.inputs].shape}.")
-    x = x[..., [card.channels.index(name) for name in card.fed]]
+    x = x[..., [card.channels.index(name) for name in card.input_channels]]
     lengths = _read_lengths(card, path, arrays, x)
     values = [row[:length] for row, length in zip(x, lengths, strict=True)]
     answers = values if card.task == "forecasting" else _read_answers(card, path, arrays, lengths, x.shape[1])
@@ -41,7 +41,7 @@ def read_npz(card: Card, path: Path) -> Examples:
     def at(example: int, step: int, channel: int | None) -> str:
         if channel is None:
             return f"{path}: {card.target[0]}, example {example + 1}"
-        return f"{path}: {card.inputs}, example {example + 1}, step {step + 1}, channel {card.fed[channel]}"
+        return f"{path}: {card.inputs}, example {example + 1}, step {step + 1}, channel {card.input_channels[channel]}"
 
     groups, marks = (words.get(name, [""] * len(x)) for name in (card.group, card.split.column))
     return Examples(values, answers, at, groups, marks, spans, [0] * len(x))
@@ -52,8 +52,8 @@ def read_series(card: Card, path: Path) -> Examples:
     open_bytes(path).close()
     classes = card.classes or read_ts_header(path).get("@classlabel", ["true"])[1:]
     series = read_ts(path, card.steps or 0, len(card.channels), len(classes))
-    fed = [card.channels.index(name) for name in card.fed]
-    x = [row[:n, fed] for row, n in zip(series.values.astype(np.float64), series.lengths.tolist(), strict=True)]
+    indices = [card.channels.index(name) for name in card.input_channels]
+    x = [row[:n, indices] for row, n in zip(series.values.astype(np.float64), series.lengths.tolist(), strict=True)]
     if card.task == "classification":
         names = [series.classes[k] for k in series.labels.tolist()]
         answers = [*number_classes(card, names, lambda k: f"{path}: series {k + 1}")[:, None]]
@@ -92,7 +92,7 @@ def _read_arrays(card: Card, path: Path) -> dict[str, np.ndarray]:
     needed = [card.inputs, card.lengths, card.time, card.group, card.split.column]
     needed += card.target if card.task != "forecasting" else []
     if len(card.target) > 1 and card.task != "forecasting":
-        raise DataError(f"{path}: of an NPZ one array (N, q) must hold all targets, got {', '.join(card.target)}.")
+        raise DataError(f"{path}: all targets of an NPZ must be in one array (N, q), got {', '.join(card.target)}.")
     return load_arrays(path, [name for name in needed if name])
 
 
@@ -104,7 +104,7 @@ def _to_numbers(path: Path, name: str, array: np.ndarray) -> np.ndarray:
     if len(wrong := np.argwhere(np.abs(numbers) > LARGEST)):
         position = ", ".join(str(n + 1) for n in wrong[0].tolist())
         rule = "a value must be finite and fit single precision, 3.4e38"
-        raise DataError(f"{path}: {name}, place {position}: {rule}, got {numbers[tuple(wrong[0])]:g}.")
+        raise DataError(f"{path}: {name}, entry {position}: {rule}, got {numbers[tuple(wrong[0])]:g}.")
     return numbers
 
 
@@ -142,7 +142,7 @@ def _read_answers(
         rule = "it must have one entry a step" if card.every_step else "it must have one entry an example"
         raise DataError(f"{path}: {name}: {rule}, {lead}, got {y.shape}.")
     if card.task == "classification":
-        y = number_classes(card, to_words(y.flatten()), lambda k: f"{path}: {name}, place {k + 1}").reshape(y.shape)
+        y = number_classes(card, to_words(y.flatten()), lambda k: f"{path}: {name}, entry {k + 1}").reshape(y.shape)
     else:
         y = _to_numbers(path, name, y)
     y = y[..., None] if y.ndim == len(lead) else y

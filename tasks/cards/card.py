@@ -42,7 +42,7 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 
 
 class CardPart(BaseModel):
-    """A part of a card: it has only its own keys, each of its type and described by the text below it."""
+    """A part of a card: it allows only its own keys, each of its type and described by the text below it."""
 
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
@@ -147,7 +147,7 @@ class Card(CardPart):
         return self.target or (self.channels if self.task == "forecasting" else ["label"])
 
     @property
-    def fed(self) -> list[str]:
+    def input_channels(self) -> list[str]:
         """The input channels in order; in a forecast, targets come first."""
         first = self.targets if self.task == "forecasting" else []
         return [*first, *(name for name in self.channels if name not in first)]
@@ -176,68 +176,68 @@ class Card(CardPart):
 
 def _check_rules(card: Card) -> Iterator[tuple[bool, str]]:
     """Yield whether a rule is broken, and the rule in words; without a format the rest cannot be checked."""
-    given, table, by = card.model_fields_set, card.table, card.by
+    keys, table, by = card.model_fields_set, card.table, card.by
     kind = card.kind
     endings = ", ".join(ENDINGS)
-    yield not kind, f"format: {card.files[0]} ends in none of {endings}; give format"
+    yield not kind, f"format: {card.files[0]} ends in none of {endings}; set format"
     if not kind:
         return
     for name in ("files", "channels", "target", "classes"):
         values = getattr(card, name)
         yield len(set(values)) < len(values), f"{name}: each once, got {', '.join(values)}"
     only = {
-        "delimiter": ("of a CSV", kind == "csv"),
-        "layout": ("of a table", table),
-        "series": ("of a long or a wide table", table and card.layout != "series"),
-        "inputs": ("of an NPZ", kind == "npz"),
-        "lengths": ("of an NPZ", kind == "npz"),
-        "time": ("of a table or an NPZ", kind != "ts"),
-        "group": ("of a table or an NPZ", kind != "ts"),
-        "steps": ("of a .ts file", kind == "ts"),
-        "window": ("of one long series", card.one_series),
-        "stride": ("of one long series", card.one_series),
-        "gap": ("of one long series", card.one_series),
-        "classes": ("of a classification", card.task == "classification"),
-        "horizon": ("of a forecast", card.task == "forecasting"),
+        "delimiter": ("a CSV", kind == "csv"),
+        "layout": ("a table", table),
+        "series": ("a long or a wide table", table and card.layout != "series"),
+        "inputs": ("an NPZ", kind == "npz"),
+        "lengths": ("an NPZ", kind == "npz"),
+        "time": ("a table or an NPZ", kind != "ts"),
+        "group": ("a table or an NPZ", kind != "ts"),
+        "steps": ("a .ts file", kind == "ts"),
+        "window": ("one long series", card.one_series),
+        "stride": ("one long series", card.one_series),
+        "gap": ("one long series", card.one_series),
+        "classes": ("a classification", card.task == "classification"),
+        "horizon": ("a forecast", card.task == "forecasting"),
     }
-    for name, (what, holds) in only.items():
-        yield name in given and not holds, f"{name}: it is only for the card {what}"
+    for name, (condition, holds) in only.items():
+        yield name in keys and not holds, f"{name}: only valid for {condition}"
     needed = {
         "series": ("a long table needs the column that identifies its examples", table and card.layout == "long"),
         "window": ("one long series needs the steps per example", card.one_series),
         "classes": ("a classification needs the names of its classes", card.task == "classification"),
         "horizon": ("a forecast needs the number of steps ahead", card.task == "forecasting"),
         "target": ("a column or an array must be the target", card.task != "forecasting" and kind != "ts"),
-        "group": ("the split is by group: give its column", by == "group"),
-        "time": ("the split is by time: give its column", by == "time" and not card.one_series),
+        "group": ("the split is by group: set its column", by == "group"),
+        "time": ("the split is by time: set its column", by == "time" and not card.one_series),
     }
-    for name, (what, holds) in needed.items():
-        yield holds and not getattr(card, name), f"{name}: {what}"
+    for name, (condition, holds) in needed.items():
+        yield holds and not getattr(card, name), f"{name}: {condition}"
     yield from _more_rules(card, by, kind)
 
 
 def _more_rules(card: Card, by: str, kind: str) -> Iterator[tuple[bool, str]]:
     one, target = card.task == "classification", set(card.target)
     yield one and len(card.classes) == 1, "classes: a classification needs two or more, got 1"
-    yield one and len(card.target) > 1, f"target: a class is one column, got {', '.join(card.target)}"
-    yield card.scored not in METRICS[card.task], f"metric: of a {card.task} it is {' or '.join(METRICS[card.task])}"
+    yield one and len(card.target) > 1, f"target: a classification has one target column, got {', '.join(card.target)}"
+    yield card.scored not in METRICS[card.task], f"metric: for {card.task} it must be {' or '.join(METRICS[card.task])}"
     outside = sorted(target - set(card.channels))
     forecast = card.task == "forecasting"
-    yield forecast and bool(outside), f"target: of a forecast it is one of the channels, got {', '.join(outside)}"
+    yield forecast and bool(outside), f"target: the targets of a forecast must be channels, got {', '.join(outside)}"
     inside = sorted(target & set(card.channels)) if not forecast and card.table else []
     yield bool(inside), f"target: {', '.join(inside)} is also a channel, so the answer would be an input"
     yield card.every_step and forecast, "every_step: a forecast has a target at every step anyway"
     whole = card.every_step and (kind == "ts" or (card.table and card.layout == "wide"))
-    yield whole, "every_step: a wide table or a .ts file has one answer an example"
+    yield whole, "every_step: a wide table or a .ts file has one target per example"
     lone = card.one_series and not forecast and not card.every_step
-    yield lone, "every_step: one long series has a target at every step: every_step = true"
-    yield by == "column" and not card.split.column, "split.column: the split is by column: give its name"
-    yield by != "column" and bool(card.split.column), 'split.column: it goes with by = "column"'
-    yield by == "column" and kind == "ts", "split.by: a .ts file has no columns; seed or file"
+    yield lone, "every_step: one long series has a target at every step: set every_step = true"
+    yield by == "column" and not card.split.column, "split.column: the split is by column: set its name"
+    yield by != "column" and bool(card.split.column), 'split.column: requires by = "column"'
+    yield by == "column" and kind == "ts", "split.by: a .ts file has no columns; use seed or file"
     yield by == "file" and len(card.files) not in (2, 3), "split.by: by file needs two or three files"
     yield card.one_series and by not in ("time", "column"), "split.by: one long series is split by time or column"
-    yield card.one_series and len(card.files) > 1, "files: one long series is one file"
+    yield card.one_series and len(card.files) > 1, "files: one long series must be in one file"
     shares = card.split.valid + card.split.test
-    yield shares >= 1, f"split: valid and test leave nothing to train on, got {shares:g} in all"
+    yield shares >= 1, f"split: valid and test leave nothing to train on, got {shares:g} in total"
     wide = forecast and card.table and card.layout == "wide" and len(card.channels) > 1
     yield wide and bool(target), "target: of a wide table all channels are forecast"

@@ -56,9 +56,9 @@ def check_card(content: Mapping[str, Any], origin: str) -> Card:
     try:
         return Card.model_validate(content)
     except ValidationError as error:
-        found = error.errors()
-    wrong = {str(each["loc"][0]) for each in found if each["loc"]}
-    first = {_name_key(each): each for each in reversed(found)}  # for a key of two possible types pydantic reports two
+        errors = error.errors()
+    wrong = {str(each["loc"][0]) for each in errors if each["loc"]}
+    first = {_name_key(each): each for each in reversed(errors)}  # for a key of two possible types pydantic reports two
     lines = [line for each in reversed(first.values()) for line in _describe_error(each)]
     if wrong and not wrong & DECIDING:
         lines += [line for line in _check_rest(content, wrong) if re.split("[.:]", line)[0] not in wrong]
@@ -80,9 +80,9 @@ def _describe_error(error: ErrorDetails) -> list[str]:
     if error["type"] == "rules":
         return [*error["ctx"]["rules"]]
     if error["type"] == "extra_forbidden":
-        known = SplitRule.model_fields if len(error["loc"]) > 1 else Card.model_fields
-        near = difflib.get_close_matches(str(error["loc"][-1]), known, n=2)
-        guess = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(known)}."
+        keys = SplitRule.model_fields if len(error["loc"]) > 1 else Card.model_fields
+        near = difflib.get_close_matches(str(error["loc"][-1]), keys, n=2)
+        guess = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(keys)}."
         return [f"no key {key!r}. {guess}"]
     got = "" if error["type"] == "missing" else f", got {error['input']!r:.80}"
     return [f"{key}: {error['msg']}{got}"]

@@ -177,7 +177,7 @@ def read_header(path: Path, delimiter: str = ",") -> list[str]:
         if not head.strip():
             raise DataError(f"{path}: it is empty, but must have a header and rows.")
         if b"\0" in head:
-            raise ValueError("it holds NUL bytes; UTF-8 text has none")
+            raise ValueError("it contains NUL bytes, which UTF-8 text does not")
         text = head.decode("utf-8-sig", errors="ignore")
         first = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
     except (OSError, EOFError, ValueError, csv.Error) as error:

@@ -21,14 +21,14 @@ class Draft(Protocol):
     def names(self) -> Sequence[str]:
         """Possible answers to a question: its columns or arrays."""
 
-    def guess_roles(self, given: Mapping[str, str]) -> tuple[dict[str, str], list[Open]]:
-        """Return what is known so far, given or inferred from names and values, and what is open.
+    def guess_roles(self, answers: Mapping[str, str]) -> tuple[dict[str, str], list[Open]]:
+        """Return the known roles, from answers or inferred from names and values, and the open questions.
 
         Raises:
             DataError: An answer is not among the choices, or not in the file.
         """
 
-    def card_content(self, known: Mapping[str, str], channels: Sequence[str]) -> dict[str, Any]:
+    def card_content(self, roles: Mapping[str, str], channels: Sequence[str]) -> dict[str, Any]:
         """Return the content of a card, from what ``guess_roles`` returned with nothing open.
 
         Raises:
@@ -49,13 +49,13 @@ class TableDraft:
         """The columns."""
         return self.table.names
 
-    def guess_roles(self, given: Mapping[str, str]) -> tuple[dict[str, str], list[Open]]:
-        """Return what is known of the columns, and what is open."""
-        return guess_roles(self.table, given)
+    def guess_roles(self, answers: Mapping[str, str]) -> tuple[dict[str, str], list[Open]]:
+        """Return the known roles of the columns, and the open questions."""
+        return guess_roles(self.table, answers)
 
-    def card_content(self, known: Mapping[str, str], channels: Sequence[str]) -> dict[str, Any]:
+    def card_content(self, roles: Mapping[str, str], channels: Sequence[str]) -> dict[str, Any]:
         """Return the content of a card."""
-        content = card_content(self.table, known, channels)
+        content = card_content(self.table, roles, channels)
         return content if self.delimiter == "," else {**content, "delimiter": self.delimiter}
 
 

@@ -16,7 +16,7 @@ class Examples:
     """Examples of one or more files, in order.
 
     Attributes:
-        values: Of each (T, p) float64, in the order of ``Card.fed``.
+        values: Of each (T, p) float64, in the order of ``Card.input_channels``.
         answers: Targets of each, (q,) float64, or (T, q) with targets at every step: values, or the index of the class.
         at: ``at(example, step, channel)`` gives the position of a value in words; with channel None, of the target.
         groups, marks: Of each its group, and its entry in the split column; empty if there is none.
@@ -79,5 +79,5 @@ def number_classes(card: Card, words: Sequence[str], at: Callable[[int], str]) -
 
 def count_steps(values: np.ndarray) -> int:
     """Return the steps of (T, p) without missing ones at the end."""
-    there = np.flatnonzero(~np.isnan(values).all(-1))
-    return int(there[-1]) + 1 if len(there) else 0
+    present = np.flatnonzero(~np.isnan(values).all(-1))
+    return int(present[-1]) + 1 if len(present) else 0

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import torch
 
-from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.batch import NO_TARGET
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.cards.card import Card
@@ -31,11 +31,11 @@ def make_arrays(card: Card, examples: Examples, splits: Parts) -> dict[str, np.n
     longest, lengths = max(map(len, inputs)), np.array([len(x) for x in inputs])
     arrays: dict[str, np.ndarray] = {}
     for name in SPLITS:
-        mine = splits[name]
-        arrays[f"{name}-inputs"] = np.stack([_pad_steps(inputs[k], longest, 0.0) for k in mine]).astype(np.float32)
-        arrays[f"{name}-targets"] = _make_targets(card, [answers[k] for k in mine], longest)
+        indices = splits[name]
+        arrays[f"{name}-inputs"] = np.stack([_pad_steps(inputs[k], longest, 0.0) for k in indices]).astype(np.float32)
+        arrays[f"{name}-targets"] = _make_targets(card, [answers[k] for k in indices], longest)
         if (lengths != longest).any():
-            arrays[f"{name}-lengths"] = lengths[mine]
+            arrays[f"{name}-lengths"] = lengths[indices]
     return arrays
 
 
@@ -54,10 +54,10 @@ def _find_scale(card: Card, train: list[np.ndarray]) -> Spread:
     every = np.concatenate(train)
     if card.normalise == "none":
         return np.zeros(every.shape[1]), np.ones(every.shape[1])
-    there = ~np.isnan(every)
-    count = np.maximum(there.sum(0), 1)
-    mean = np.where(there, every, 0.0).sum(0) / count
-    spread = np.sqrt((np.where(there, every - mean, 0.0) ** 2).sum(0) / count)
+    present = ~np.isnan(every)
+    count = np.maximum(present.sum(0), 1)
+    mean = np.where(present, every, 0.0).sum(0) / count
+    spread = np.sqrt((np.where(present, every - mean, 0.0) ** 2).sum(0) / count)
     return mean, np.where(spread > 1e-12 * np.maximum(np.abs(mean), 1e-300), spread, 1.0)
 
 
@@ -74,14 +74,14 @@ def _scale_answers(card: Card, examples: Examples, splits: Parts, values: list[n
 
 def _fill_gaps(card: Card, x: np.ndarray, scale: Spread) -> np.ndarray:
     """Return (T, p) without missing values; with a mask (T, 2p)."""
-    gone = np.isnan(x)
+    missing = np.isnan(x)
     if card.missing == "hold":
-        steps = np.where(gone, -1, np.arange(len(x))[:, None])
+        steps = np.where(missing, -1, np.arange(len(x))[:, None])
         last = np.maximum.accumulate(steps, 0)
         start = np.zeros(x.shape[1]) if card.normalise == "standard" else np.nan_to_num(np.nanmean(x, 0))
         return np.where(last < 0, start, np.take_along_axis(x, np.maximum(last, 0), 0))
-    filled = np.where(gone, 0.0, x)
-    return np.concatenate([filled, ~gone], 1) if card.missing == "mask" else filled
+    filled = np.where(missing, 0.0, x)
+    return np.concatenate([filled, ~missing], 1) if card.missing == "mask" else filled
 
 
 def _pad_steps(x: np.ndarray, steps: int, value: float) -> np.ndarray:
@@ -94,4 +94,4 @@ def _make_targets(card: Card, answers: list[np.ndarray], longest: int) -> np.nda
     stacked = np.stack(each)
     if card.task != "classification":
         return stacked.astype(np.float32)
-    return np.where(np.isnan(stacked), NOT_ASKED, stacked)[..., 0].astype(np.int64)
+    return np.where(np.isnan(stacked), NO_TARGET, stacked)[..., 0].astype(np.int64)

@@ -70,14 +70,14 @@ def check_remarks(findings: Sequence[Remark], origin: str) -> None:
     """
     for remark in findings:
         if remark.refused:
-            allow = f' If that is meant: allow = ["{remark.rule}"].' if remark.rule in ALLOWABLE else ""
+            allow = f' If this is intended, set allow = ["{remark.rule}"].' if remark.rule in ALLOWABLE else ""
             raise DataError(f"{origin}: {remark.text}{allow}")
 
 
 def _missing_classes(card: Card, examples: Examples, splits: Parts) -> Iterator[Remark]:
     if card.task != "classification":
         return
-    every = {name: {int(v) for k in mine for v in _present(examples.answers[k])} for name, mine in splits.items()}
+    every = {name: {int(v) for k in indices for v in _present(examples.answers[k])} for name, indices in splits.items()}
     absent = [name for k, name in enumerate(card.classes) if k not in every["train"]]
     if absent:
         yield Remark("classes", f"No training example belongs to the class {', '.join(absent)}.", True)
@@ -101,33 +101,33 @@ def _duplicates(examples: Examples, splits: Parts) -> Iterator[Remark]:
 def _shared_groups(card: Card, examples: Examples, splits: Parts) -> Iterator[Remark]:
     if not card.group:
         return
-    held = {name: {examples.groups[k] for k in mine} for name, mine in splits.items()}
+    groups = {name: {examples.groups[k] for k in indices} for name, indices in splits.items()}
     for a, b in combinations(splits, 2):
-        if both := sorted(held[a] & held[b]):
+        if both := sorted(groups[a] & groups[b]):
             few = ", ".join(both[:5]) + (", ..." if len(both) > 5 else "")
             text = f"{len(both)} of {card.group} are in the {a} and in the {b} split: {few}."
             yield Remark("groups", text, True)
 
 
 def _fed_answers(card: Card, examples: Examples) -> Iterator[Remark]:
-    """Yield channels, or statistics of them, that are the target."""
-    ahead = card.horizon or 0
-    for c, name in enumerate(card.fed):
+    """Yield channels that determine the target, or whose statistics do."""
+    horizon = card.horizon or 0
+    for c, name in enumerate(card.input_channels):
         if card.task == "forecasting":
             if c < len(card.targets):
                 continue
-            pairs = {"it": [(x[:-ahead, c], x[ahead:, : len(card.targets)]) for x in examples.values]}
+            pairs = {"it": [(x[:-horizon, c], x[horizon:, : len(card.targets)]) for x in examples.values]}
         elif card.every_step:
             pairs = {"it": [(x[:, c], y) for x, y in zip(examples.values, examples.answers, strict=True)]}
         else:
             both = [*zip(examples.values, examples.answers, strict=True)]
             pairs = {
-                what: [(take(x[:, c : c + 1]), y[None]) for x, y in both if not np.isnan(x[:, c]).all()]
-                for what, take in SUMMARIES.items()
+                summary: [(take(x[:, c : c + 1]), y[None]) for x, y in both if not np.isnan(x[:, c]).all()]
+                for summary, take in SUMMARIES.items()
             }
-        for what, each in pairs.items():
+        for summary, each in pairs.items():
             if each and _gives_answer(card, np.concatenate([x for x, _ in each]), np.concatenate([y for _, y in each])):
-                it = f"the channel {name}" if what == "it" else f"of the channel {name} {what}"
+                it = f"the channel {name}" if summary == "it" else f"of the channel {name} {summary}"
                 yield Remark(
                     "target", f"The target leaks into the inputs: {it} determines {card.targets[0]} exactly.", True
                 )
@@ -137,31 +137,31 @@ def _fed_answers(card: Card, examples: Examples) -> Iterator[Remark]:
 def _gives_answer(card: Card, x: np.ndarray, y: np.ndarray) -> bool:
     """Return whether x (n,) determines one of the targets (n, q): linearly, or by one constant per class."""
     for answer in y.T:
-        there = ~np.isnan(x) & ~np.isnan(answer)
-        a, b = x[there], answer[there]
+        present = ~np.isnan(x) & ~np.isnan(answer)
+        a, b = x[present], answer[present]
         if len(a) < FEW or not a.std() or not b.std():
             continue
         if card.task != "classification":
-            left = 1 - np.corrcoef(a, b)[0, 1] ** 2
+            unexplained = 1 - np.corrcoef(a, b)[0, 1] ** 2
         else:
             spread = sum(((a[b == k] - a[b == k].mean()) ** 2).sum() for k in np.unique(b))
             means = np.array([a[b == k].mean() for k in np.unique(b)])
             near = np.diff(np.sort(means)).min() ** 2
-            left = spread / len(a) / near if near else 1.0
-        if left < EQUAL:
+            unexplained = spread / len(a) / near if near else 1.0
+        if unexplained < EQUAL:
             return True
     return False
 
 
 def _constant_channels(card: Card, examples: Examples, splits: Parts) -> Iterator[Remark]:
-    for c, name in enumerate(card.fed):
+    for c, name in enumerate(card.input_channels):
         low, high, n = np.inf, -np.inf, 0
         for k in splits["train"]:
-            there = _present(examples.values[k][:, c])
+            present = _present(examples.values[k][:, c])
             low, high, n = (
-                min([low, *there[:1], there.min(initial=low)]),
-                max(high, there.max(initial=high)),
-                n + len(there),
+                min([low, *present[:1], present.min(initial=low)]),
+                max(high, present.max(initial=high)),
+                n + len(present),
             )
         if not n or low == high:
             yield Remark(
@@ -180,11 +180,11 @@ def _early_tests(card: Card, examples: Examples, splits: Parts) -> Iterator[Rema
 
 
 def _gaps(card: Card, examples: Examples) -> Iterator[Remark]:
-    gone = sum(int(np.isnan(x).sum()) for x in examples.values)
-    if gone:
-        how = {"hold": "the last value is carried forward", "mask": "a mask channel marks them"}
-        text = how.get(str(card.missing), f"{card.missing} stands there")
-        yield Remark("missing", f"{gone} of {sum(x.size for x in examples.values)} values are missing; {text}.")
+    missing = sum(int(np.isnan(x).sum()) for x in examples.values)
+    if missing:
+        treatments = {"hold": "the last value is carried forward", "mask": "a mask channel marks them"}
+        text = treatments.get(str(card.missing), f"they are replaced by {card.missing}")
+        yield Remark("missing", f"{missing} of {sum(x.size for x in examples.values)} values are missing; {text}.")
     lengths = [len(x) for x in examples.values]
     if min(lengths) < max(lengths):
         yield Remark("lengths", f"Examples have {min(lengths)} to {max(lengths)} steps; shorter ones are padded.")
@@ -195,7 +195,7 @@ def _window_remarks(card: Card, examples: Examples) -> Iterator[Remark]:
     if not card.one_series or not card.window:
         return
     if card.stride is None and card.window > 1:
-        text = f"Windows do not overlap; stride = {default_stride(card.window)} makes more of the same rows."
+        text = f"Windows do not overlap; stride = {default_stride(card.window)} gives more windows of the same rows."
         yield Remark("stride", text)
     lasts = np.ptp(examples.times, axis=1)
     usual = float(np.median(lasts))

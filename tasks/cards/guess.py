@@ -1,4 +1,4 @@
-"""From a table and a few answers to the content of a card: only what names and values do not show is asked."""
+"""From a table and a few answers to the content of a card: only what cannot be inferred from it is asked."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ ID = re.compile(r"(?:^|[ _.-])(?:id|uid|uuid|key|no|nr|number|code)$|[a-z](?:Id|
 """Endings of names of identifier columns."""
 CLASSES = ("label", "class", "category")
 """Names of targets whose values are classes even if they are numbers."""
-FEW, MOST = 20, 1000
-"""Most distinct numbers taken as classes, and most classes."""
+FEW, MAX_CLASSES = 20, 1000
+"""Largest number of distinct numbers taken as classes, and of classes."""
 SPLITS = {"train", "valid", "test"}
 ROLES = ("layout", "series", "time", "task", "target", "group", "horizon", "window", "stride")
 """Roles in a table besides its channels."""
@@ -51,90 +51,90 @@ class Open:
     choices: tuple[str, ...] = ()
 
 
-def guess_roles(table: Columns, given: Mapping[str, str]) -> tuple[dict[str, str], list[Open]]:
-    """Return what is known by now, as given or as names and values tell, and what is open.
+def guess_roles(table: Columns, answers: Mapping[str, str]) -> tuple[dict[str, str], list[Open]]:
+    """Return the known roles, from answers or inferred from names and values, and the open questions.
 
     Args:
         table: With its header.
-        given: Answers by name: those of ``ROLES``.
+        answers: Answers by name: those of ``ROLES``.
 
     Raises:
         DataError: An answer is not among the choices, or not a column.
     """
-    check_choices(table.path, given, ROLES)
-    table.check([given[name] for name in ("series", "time", "target", "group") if name in given])
-    known = {**given}
-    used = set(given.values())
+    check_choices(table.path, answers, ROLES)
+    table.check([answers[name] for name in ("series", "time", "target", "group") if name in answers])
+    roles = {**answers}
+    used = set(answers.values())
     for name, words in {"time": TIME, "target": TARGET, "series": SERIES, "group": GROUP}.items():
-        column = next((own for own in table.names if own.lower() in words and own not in used), "")
+        column = next((c for c in table.names if c.lower() in words and c not in used), "")
         if name == "time" and not column:
-            column = next((own for own in table.dates if own not in used), "")
-        if name == "series" and given.get("layout", "long") == "long":
-            column = _find_series(table, known.get("time", ""), column, used)
-        forecast = name == "target" and given.get("task") == "forecasting"
-        if name not in known and column and not forecast:
-            known[name] = column
+            column = next((c for c in table.dates if c not in used), "")
+        if name == "series" and answers.get("layout", "long") == "long":
+            column = _find_series(table, roles.get("time", ""), column, used)
+        forecast = name == "target" and answers.get("task") == "forecasting"
+        if name not in roles and column and not forecast:
+            roles[name] = column
             used.add(column)
-    known.setdefault("layout", _guess_layout(table, known))
-    if known["layout"] != "long" and known.get("group") and "group" not in given:
-        del known["group"]
-    if "task" not in known and (task := _guess_task(table, known)):
-        known["task"] = task
-    known = {name: value for name, value in known.items() if value}
-    return known, _open_questions(known)
+    roles.setdefault("layout", _guess_layout(table, roles))
+    if roles["layout"] != "long" and roles.get("group") and "group" not in answers:
+        del roles["group"]
+    if "task" not in roles and (task := _guess_task(table, roles)):
+        roles["task"] = task
+    roles = {name: value for name, value in roles.items() if value}
+    return roles, _open_questions(roles)
 
 
-def check_choices(path: Path, given: Mapping[str, str], roles: Sequence[str]) -> None:
+def check_choices(path: Path, answers: Mapping[str, str], roles: Sequence[str]) -> None:
     """Check that each answer has a role in such a file, and is among its choices.
 
     Raises:
         DataError: One is not.
     """
-    for name, value in given.items():
+    for name, value in answers.items():
         if name not in roles:
-            raise DataError(f"{path}: {name} has no meaning for such a file. Give some of {', '.join(roles)}.")
+            raise DataError(f"{path}: {name} does not apply to this kind of file. Possible: {', '.join(roles)}.")
         if name in CHOICES and value not in CHOICES[name]:
-            raise DataError(f"{name} is {', '.join(CHOICES[name])}; got {value!r}.")
+            raise DataError(f"{name} must be one of {', '.join(CHOICES[name])}, got {value!r}.")
 
 
-def card_content(table: Columns, known: Mapping[str, str], channels: Sequence[str] = ()) -> dict[str, Any]:
+def card_content(table: Columns, roles: Mapping[str, str], channels: Sequence[str] = ()) -> dict[str, Any]:
     """Return the content of a card, from what ``guess_roles`` returned with nothing open.
 
     Raises:
         DataError: No numeric input column is found, or a requested one does not exist.
     """
-    layout, task = known["layout"], known["task"]
+    layout, task = roles["layout"], roles["task"]
     card: dict[str, Any] = {"files": [table.path.name], "layout": layout}
-    roles = ["series", "time", "group"] if layout == "long" else ["time"] if layout == "series" else ["series", "group"]
-    card |= {name: known[name] for name in roles if name in known}
-    own = {known[name] for name in roles if name in known}
-    target = known.get("target", "")
+    named = ["series", "time", "group"] if layout == "long" else ["time"] if layout == "series" else ["series", "group"]
+    card |= {name: roles[name] for name in named if name in roles}
+    used = {roles[name] for name in named if name in roles}
+    target = roles.get("target", "")
     split = next((name for name in table.names if name.lower() == "split" and set(table.words(name)) <= SPLITS), "")
-    free = [name for name in table.names if name not in {*own, split} and (name != target or task == "forecasting")]
-    fed = [name for name in free if _are_numbers(table.words(name))]
+    free = [name for name in table.names if name not in {*used, split} and (name != target or task == "forecasting")]
+    numeric = [name for name in free if _are_numbers(table.words(name))]
     if channels:
         table.check([name for name in channels if "*" not in name])
         card["channels"] = [*channels]
-    elif not fed:
+    elif not numeric:
         raise DataError(f"{table.path}: no numeric input column found.")
     else:
-        card["channels"] = fed if layout != "wide" else [_name_pattern(fed, free)]
+        card["channels"] = numeric if layout != "wide" else [_name_pattern(numeric, free)]
     card["task"] = task
     if task == "forecasting":
         card |= {"target": [target]} if target and layout != "wide" else {}
-        card["horizon"] = int(known["horizon"])
+        card["horizon"] = int(roles["horizon"])
     else:
         card["target"] = [target]
-        if layout == "series" or (layout == "long" and _target_varies(table, known["series"], target)):
+        if layout == "series" or (layout == "long" and _target_varies(table, roles["series"], target)):
             card["every_step"] = True
     if task == "classification":
         card["classes"] = sort_classes(table.path, target, table.words(target))
     if layout == "series":
-        window = int(known["window"])
-        card |= {"window": window, "stride": int(known.get("stride", default_stride(window)))}
-        gap = _find_gap(table, known.get("time", ""), fed, window + card.get("horizon", 0))
+        window = int(roles["window"])
+        card |= {"window": window, "stride": int(roles.get("stride", default_stride(window)))}
+        gap = _find_gap(table, roles.get("time", ""), numeric, window + card.get("horizon", 0))
         card |= {"gap": gap} if gap else {}
-    if any("" in table.words(name) for name in fed):
+    if any("" in table.words(name) for name in numeric):
         card["missing"] = "hold"
     by = {"by": "column", "column": split} if split else {"by": "group"} if "group" in card else {}
     return {**card, **({"split": by} if by else {})}
@@ -143,9 +143,9 @@ def card_content(table: Columns, known: Mapping[str, str], channels: Sequence[st
 def _find_series(table: Columns, time: str, named: str, used: set[str]) -> str:
     """Return the column that identifies the example of a row, or an empty string.
 
-    It is the one with such a name, unless its values are all distinct in a table whose times repeat. Else its values
-    must repeat: if times repeat, no time may occur twice within a value, and it is named like an identifier or a group,
-    or contains strings; if they do not, it is named so and its rows are contiguous.
+    It is the one with such a name, unless its values are all distinct in a table whose times repeat. Otherwise its
+    values must repeat: if times repeat, no time may occur twice within a value, and the column must be named like an
+    identifier or a group, or contain strings; if they do not, it must have such a name and contiguous rows.
     """
     times = table.words(time) if time else []
     repeated = len(set(times)) < len(times)
@@ -178,54 +178,54 @@ def _looks_wide(table: Columns) -> bool:
     return len(table.names) > 3 and max(map(stems.count, stems)) > len(stems) / 2
 
 
-def _guess_layout(table: Columns, known: Mapping[str, str]) -> str:
-    if "series" in known:
-        words = table.words(known["series"])
+def _guess_layout(table: Columns, roles: Mapping[str, str]) -> str:
+    if "series" in roles:
+        words = table.words(roles["series"])
         return "long" if len(set(words)) < len(words) else "wide"
-    return "wide" if _looks_wide(table) else "series" if "time" in known else ""
+    return "wide" if _looks_wide(table) else "series" if "time" in roles else ""
 
 
-def _find_gap(table: Columns, time: str, fed: Sequence[str], steps: int) -> float:
+def _find_gap(table: Columns, time: str, channels: Sequence[str], steps: int) -> float:
     """Return the longest time between rows of a window, 1.5 times the median; 0 if no gap is longer, or if it would cut
     most windows, as with rows only on working days.
     """
-    there = np.array([any(words) for words in zip(*(table.words(name) for name in fed), strict=True)])
-    times = (table.times(time) if time else np.arange(len(table)))[there]
+    present = np.array([any(words) for words in zip(*(table.words(name) for name in channels), strict=True)])
+    times = (table.times(time) if time else np.arange(len(table)))[present]
     if len(times) < 2:
         return 0.0
-    apart = np.diff(times)
-    longest = 1.5 * float(np.median(apart))
-    breaks = int((apart > longest).sum())
+    intervals = np.diff(times)
+    longest = 1.5 * float(np.median(intervals))
+    breaks = int((intervals > longest).sum())
     return longest if breaks and len(times) >= steps * (breaks + 1) else 0.0
 
 
-def _guess_task(table: Columns, known: Mapping[str, str]) -> str:
-    if "horizon" in known or (known["layout"] == "series" and "target" not in known):
+def _guess_task(table: Columns, roles: Mapping[str, str]) -> str:
+    if "horizon" in roles or (roles["layout"] == "series" and "target" not in roles):
         return "forecasting"
-    if "target" not in known:
+    if "target" not in roles:
         return ""
-    words = set(table.words(known["target"])) - {""}
-    if not _are_numbers(words) or (known["target"].lower() in CLASSES and len(words) <= FEW):
+    words = set(table.words(roles["target"])) - {""}
+    if not _are_numbers(words) or (roles["target"].lower() in CLASSES and len(words) <= FEW):
         return "classification"
     return "regression" if len(words) > FEW or any("." in word for word in words) else ""
 
 
-def _open_questions(known: Mapping[str, str]) -> list[Open]:
+def _open_questions(roles: Mapping[str, str]) -> list[Open]:
     questions = []
-    if "layout" not in known:
+    if "layout" not in roles:
         text = (
             "Is a row a step of one of many examples (long), an example (wide), or a step of one long series (series)?"
         )
         questions.append(Open("layout", text, CHOICES["layout"]))
-    if known.get("layout") == "long" and "series" not in known:
+    if roles.get("layout") == "long" and "series" not in roles:
         questions.append(Open("series", "Which column identifies the example that a row belongs to?"))
-    if "task" not in known:
-        questions.append(Open("task", "What is asked?", CHOICES["task"]))
-    if known.get("task") != "forecasting" and "target" not in known:
+    if "task" not in roles:
+        questions.append(Open("task", "What kind of task is it?", CHOICES["task"]))
+    if roles.get("task") != "forecasting" and "target" not in roles:
         questions.append(Open("target", "Which column is the target?"))
-    if known.get("task") == "forecasting" and "horizon" not in known:
+    if roles.get("task") == "forecasting" and "horizon" not in roles:
         questions.append(Open("horizon", "How many steps ahead?"))
-    if known.get("layout") == "series" and "window" not in known:
+    if roles.get("layout") == "series" and "window" not in roles:
         questions.append(Open("window", "How many steps long is each example cut from the series?"))
     return questions
 
@@ -237,7 +237,7 @@ def sort_classes(path: Path, name: str, words: Sequence[str]) -> list[str]:
         DataError: There are too many.
     """
     classes = set(words) - {""}
-    if len(classes) > MOST:
+    if len(classes) > MAX_CLASSES:
         raise DataError(
             f"{path}: {name} has {len(classes)} different values, too many for classes. Is it a regression?"
         )
@@ -245,16 +245,16 @@ def sort_classes(path: Path, name: str, words: Sequence[str]) -> list[str]:
 
 
 def _are_numbers(words: Sequence[str] | set[str]) -> bool:
-    there = [word for word in words if word]
-    return bool(there) and all(NUMBER.fullmatch(word) for word in there)
+    present = [word for word in words if word]
+    return bool(present) and all(NUMBER.fullmatch(word) for word in present)
 
 
-def _name_pattern(fed: Sequence[str], free: Sequence[str]) -> str:
+def _name_pattern(channels: Sequence[str], free: Sequence[str]) -> str:
     """Return the pattern that matches the input columns, and no other free ones."""
-    start = re.sub(r"[\[\]?*]", "", os.path.commonprefix([*fed]))
-    if {name for name in free if name.startswith(start)} == {*fed}:
+    start = re.sub(r"[\[\]?*]", "", os.path.commonprefix([*channels]))
+    if {name for name in free if name.startswith(start)} == {*channels}:
         return f"{start}*"
-    other = next(name for name in free if name not in fed and name.startswith(start))
+    other = next(name for name in free if name not in channels and name.startswith(start))
     raise DataError(
         f"{other!r} is not a number, and no pattern can select the input columns without it: --channels 't*'."
     )

@@ -34,69 +34,69 @@ class ArraysDraft:
         """The arrays."""
         return [*self.arrays]
 
-    def guess_roles(self, given: Mapping[str, str]) -> tuple[dict[str, str], list[Open]]:
-        """Return the roles of the arrays, and what is open."""
-        check_choices(self.file, given, (*OPTIONS, "inputs", "target", "group", "time"))
+    def guess_roles(self, answers: Mapping[str, str]) -> tuple[dict[str, str], list[Open]]:
+        """Return the roles of the arrays, and the open questions."""
+        check_choices(self.file, answers, (*OPTIONS, "inputs", "target", "group", "time"))
         for role in ("inputs", "target", "group", "time"):
-            if given.get(role, self.names[0]) not in self.arrays:
-                raise DataError(f"{self.file}: there is no array {given[role]!r}. It has {', '.join(self.names)}.")
-        known = {**given}
-        if not known.get("inputs"):
+            if answers.get(role, self.names[0]) not in self.arrays:
+                raise DataError(f"{self.file}: there is no array {answers[role]!r}. It has {', '.join(self.names)}.")
+        roles = {**answers}
+        if not roles.get("inputs"):
             blocks = [name for name, array in self.arrays.items() if array.ndim == 3]
             flat = [name for name, array in self.arrays.items() if array.ndim == 2]
             lone = (blocks if len(blocks) == 1 else flat if len(flat) == 1 and not blocks else [""])[0]
-            known["inputs"] = self._find(INPUTS, (2, 3), set(given.values())) or lone
-        if not known["inputs"]:
-            return {name: value for name, value in known.items() if value}, [
+            roles["inputs"] = self._find(INPUTS, (2, 3), set(answers.values())) or lone
+        if not roles["inputs"]:
+            return {name: value for name, value in roles.items() if value}, [
                 Open("inputs", "Which array has the inputs, (N, T, p) or (N, T)?")
             ]
-        used = {*given.values(), known["inputs"]}
-        if known.get("task") != "forecasting":
+        used = {*answers.values(), roles["inputs"]}
+        if roles.get("task") != "forecasting":
             beside = [
-                name for name in self._beside(known["inputs"]) if name not in used and name.lower() not in LENGTHS
+                name for name in self._beside(roles["inputs"]) if name not in used and name.lower() not in LENGTHS
             ]
             lone = beside[0] if len(beside) == 1 else ""
-            known.setdefault("target", self._find(ANSWERS, (1, 2, 3), used) or lone)
-        known.setdefault("group", self._find(GROUP, (1,), used))
-        if "task" not in known:
-            known["task"] = self._guess_task(known)
-        known = {name: value for name, value in known.items() if value}
-        return known, [*_list_open(known, "Which array is the target?")]
+            roles.setdefault("target", self._find(ANSWERS, (1, 2, 3), used) or lone)
+        roles.setdefault("group", self._find(GROUP, (1,), used))
+        if "task" not in roles:
+            roles["task"] = self._guess_task(roles)
+        roles = {name: value for name, value in roles.items() if value}
+        return roles, [*_list_open(roles, "Which array is the target?")]
 
-    def card_content(self, known: Mapping[str, str], channels: Sequence[str]) -> dict[str, Any]:
+    def card_content(self, roles: Mapping[str, str], channels: Sequence[str]) -> dict[str, Any]:
         """Return the content of a card."""
-        x = self.arrays[known["inputs"]]
+        x = self.arrays[roles["inputs"]]
         features = x.shape[2] if x.ndim == 3 else 1
-        content: dict[str, Any] = {"files": [self.file.name], "inputs": known["inputs"]}
-        lengths = self._find(LENGTHS, (1,), {*known.values()})
+        content: dict[str, Any] = {"files": [self.file.name], "inputs": roles["inputs"]}
+        lengths = self._find(LENGTHS, (1,), {*roles.values()})
         content |= {"lengths": lengths} if lengths and self.arrays[lengths].dtype.kind in "iu" else {}
-        content |= {name: known[name] for name in ("time", "group") if name in known}
+        content |= {name: roles[name] for name in ("time", "group") if name in roles}
         content["channels"] = [*channels] or [f"x{k}" for k in range(features)]
-        content["task"] = known["task"]
-        if known["task"] == "forecasting":
-            content["horizon"] = int(known["horizon"])
+        content["task"] = roles["task"]
+        if roles["task"] == "forecasting":
+            content["horizon"] = int(roles["horizon"])
         else:
-            y = self.arrays[known["target"]]
-            content["target"] = [known["target"]]
+            y = self.arrays[roles["target"]]
+            content["target"] = [roles["target"]]
             content |= {"every_step": True} if y.ndim > 1 and y.shape[:2] == x.shape[:2] else {}
-            if known["task"] == "classification":
-                content["classes"] = sort_classes(self.file, known["target"], to_words(y.flatten()))
+            if roles["task"] == "classification":
+                content["classes"] = sort_classes(self.file, roles["target"], to_words(y.flatten()))
         if x.dtype.kind == "f" and any(np.isnan(row[: count_steps(row)]).any() for row in x.reshape(*x.shape[:2], -1)):
             content["missing"] = "hold"
-        return content | self._split(known)
+        return content | self._split(roles)
 
-    def _split(self, known: Mapping[str, str]) -> dict[str, Any]:
-        split = self._find(("split",), (1,), {*known.values()})
+    def _split(self, roles: Mapping[str, str]) -> dict[str, Any]:
+        split = self._find(("split",), (1,), {*roles.values()})
         if split and set(to_words(self.arrays[split])) <= SPLITS:
             return {"split": {"by": "column", "column": split}}
-        return {"split": {"by": "group"}} if "group" in known else {}
+        return {"split": {"by": "group"}} if "group" in roles else {}
 
-    def _guess_task(self, known: Mapping[str, str]) -> str:
-        if "horizon" in known:
+    def _guess_task(self, roles: Mapping[str, str]) -> str:
+        if "horizon" in roles:
             return "forecasting"
-        if not known["target"]:
-            return "" if self._beside(known["inputs"]) else "forecasting"
-        y = self.arrays[known["target"]]
+        if not roles["target"]:
+            return "" if self._beside(roles["inputs"]) else "forecasting"
+        y = self.arrays[roles["target"]]
         if y.dtype.kind not in "fiu":
             return "classification"
         few = len(np.unique(y)) <= FEW
@@ -105,7 +105,7 @@ class ArraysDraft:
         return "classification" if few else "regression"
 
     def _find(self, names: Sequence[str], sizes: Sequence[int], used: set[str]) -> str:
-        """Return the array with the first of these names that exists, and with so many axes."""
+        """Return the array with the first of these names that exists and has one of these numbers of axes."""
         by_name = {name.lower(): name for name, array in self.arrays.items() if array.ndim in sizes}
         return next((by_name[name] for name in names if name in by_name and by_name[name] not in used), "")
 
@@ -129,16 +129,16 @@ class SeriesDraft:
         """Content of the header."""
         return [*self.header]
 
-    def guess_roles(self, given: Mapping[str, str]) -> tuple[dict[str, str], list[Open]]:
+    def guess_roles(self, answers: Mapping[str, str]) -> tuple[dict[str, str], list[Open]]:
         """Return what is known from the header, and what is open."""
-        check_choices(self.file, given, OPTIONS)
-        known = {**given}
-        if "task" not in known:
+        check_choices(self.file, answers, OPTIONS)
+        roles = {**answers}
+        if "task" not in roles:
             labelled = self.header.get("@classlabel", [""])[0].lower() == "true"
-            known["task"] = "forecasting" if "horizon" in known else "classification" if labelled else "regression"
-        return known, [*_list_open({**known, "target": "in the file"}, "")]
+            roles["task"] = "forecasting" if "horizon" in roles else "classification" if labelled else "regression"
+        return roles, [*_list_open({**roles, "target": "in the file"}, "")]
 
-    def card_content(self, known: Mapping[str, str], channels: Sequence[str]) -> dict[str, Any]:
+    def card_content(self, roles: Mapping[str, str], channels: Sequence[str]) -> dict[str, Any]:
         """Return the content of a card."""
         first = self.header["@data"][0] if self.header["@data"] else ""
         *parts, _ = first.split(":")
@@ -147,18 +147,18 @@ class SeriesDraft:
         content["channels"] = [*channels] or [f"x{k}" for k in range(len(parts))]
         if equal.lower() == "true" and parts:
             content["steps"] = len(parts[0].split(","))
-        content["task"] = known["task"]
-        if known["task"] == "forecasting":
-            content["horizon"] = int(known["horizon"])
-        if known["task"] == "classification":
+        content["task"] = roles["task"]
+        if roles["task"] == "forecasting":
+            content["horizon"] = int(roles["horizon"])
+        if roles["task"] == "classification":
             content["classes"] = sort_classes(self.file, "@classLabel", self.header.get("@classlabel", [""])[1:])
         return content | ({"split": {"by": "file"}} if len(self.files) > 1 else {})
 
 
-def _list_open(known: Mapping[str, str], target: str) -> Iterator[Open]:
-    if "task" not in known:
-        yield Open("task", "What is asked?", CHOICES["task"])
-    if known.get("task") != "forecasting" and "target" not in known:
+def _list_open(roles: Mapping[str, str], target: str) -> Iterator[Open]:
+    if "task" not in roles:
+        yield Open("task", "What kind of task is it?", CHOICES["task"])
+    if roles.get("task") != "forecasting" and "target" not in roles:
         yield Open("target", target)
-    if known.get("task") == "forecasting" and "horizon" not in known:
+    if roles.get("task") == "forecasting" and "horizon" not in roles:
         yield Open("horizon", "How many steps ahead?")

@@ -37,10 +37,10 @@ def _check_examples(card: Card, examples: Examples) -> None:
         if len(values) < shortest:
             where = examples.at(k, 0, 0)
             raise DataError(f"{where}: an example needs {shortest} or more steps with values, got {len(values)}.")
-        gone = np.isnan(values)
-        if gone.any() and card.missing == "refuse":
-            step, channel = (int(n) for n in np.argwhere(gone)[0])
-            rule = 'a value is missing. Give missing = "hold", "mask" or a number in the card, or fill it in'
+        missing = np.isnan(values)
+        if missing.any() and card.missing == "refuse":
+            step, channel = (int(n) for n in np.argwhere(missing)[0])
+            rule = 'a value is missing. Set missing to "hold", "mask" or a number in the card, or fill it in'
             raise DataError(f"{examples.at(k, step, channel)}: {rule}.")
         lost = np.isnan(answer) if answer.ndim == 1 or card.missing == "refuse" else np.zeros(1, bool)
         if lost.any() and card.task != "forecasting":

@@ -33,7 +33,7 @@ def split_examples(card: Card, examples: Examples, origin: str) -> Parts:
     for name in SPLITS:
         if not len(splits[name]):
             raise DataError(
-                f"{origin}: the {name} split has no example of {len(examples)}. Give more, or other shares."
+                f"{origin}: the {name} split has none of {len(examples)} examples. Add some, or change the shares."
             )
     return {name: np.sort(splits[name]) for name in SPLITS}
 
@@ -41,7 +41,7 @@ def split_examples(card: Card, examples: Examples, origin: str) -> Parts:
 def _split_by_column(card: Card, examples: Examples, origin: str) -> Parts:
     for k, mark in enumerate(examples.marks):
         if mark not in SPLITS:
-            rule = f"column {card.split.column} must say {', '.join(SPLITS)}"
+            rule = f"column {card.split.column} must contain {', '.join(SPLITS)}"
             raise DataError(f"{examples.at(k, 0, 0).rpartition(', column')[0] or origin}: {rule}, got {mark!r}.")
     marks = np.array(examples.marks)
     return {name: np.flatnonzero(marks == name) for name in SPLITS}
@@ -52,8 +52,8 @@ def _split_by_file(card: Card, examples: Examples) -> Parts:
     first, last = np.flatnonzero(files == 0), np.flatnonzero(files == files.max())
     if len(card.files) == 3:
         return {"train": first, "valid": np.flatnonzero(files == 1), "test": last}
-    drawn = _split_at_random(card, examples, first, card.split.valid, 0.0)
-    return {"train": drawn["train"], "valid": drawn["valid"], "test": last}
+    splits = _split_at_random(card, examples, first, card.split.valid, 0.0)
+    return {"train": splits["train"], "valid": splits["valid"], "test": last}
 
 
 def _split_by_order(order: np.ndarray, card: Card) -> Parts:
@@ -67,15 +67,15 @@ def _split_by_group(card: Card, examples: Examples, origin: str) -> Parts:
     """Return splits of whole groups, drawn until each share is reached."""
     names = sorted(set(examples.groups))
     if len(names) < 3 or "" in names:
-        rule = f"a split by group needs three groups or more, and one of each example, in {card.group}"
+        rule = f"a split by group needs three or more groups, and one for each example, in {card.group}"
         raise DataError(f"{origin}: {rule}, got {', '.join(map(repr, names[:5]))}.")
     order = np.random.RandomState(card.split.seed).permutation(len(names))
     members = [np.flatnonzero(np.array(examples.groups) == names[k]) for k in order]
     ends = np.cumsum([len(each) for each in members]) / len(examples)
     tested = min(max(1, int(np.searchsorted(ends, card.split.test, side="left")) + 1), len(names) - 2)
-    held = int(np.searchsorted(ends, card.split.test + card.split.valid, side="left")) + 1
-    held = min(max(tested + 1, held), len(names) - 1)
-    cut = {"test": members[:tested], "valid": members[tested:held], "train": members[held:]}
+    held_out = int(np.searchsorted(ends, card.split.test + card.split.valid, side="left")) + 1
+    held_out = min(max(tested + 1, held_out), len(names) - 1)
+    cut = {"test": members[:tested], "valid": members[tested:held_out], "train": members[held_out:]}
     return {name: np.concatenate(each) for name, each in cut.items()}
 
 
@@ -83,14 +83,14 @@ def _split_at_random(card: Card, examples: Examples, of: np.ndarray, valid: floa
     """Return random shares of some examples, stratified if there is one class per example."""
     random, once = np.random.RandomState(card.split.seed), card.task == "classification" and not card.every_step
     kinds = np.array([examples.answers[k][0] for k in of]) if once else np.zeros(len(of))
-    drawn: dict[str, list[np.ndarray]] = {name: [] for name in SPLITS}
+    parts: dict[str, list[np.ndarray]] = {name: [] for name in SPLITS}
     for kind in np.unique(kinds):
-        mine = random.permutation(of[kinds == kind])
-        tested, held = (_share_of(len(mine), share) for share in (test, valid))
-        drawn["test"].append(mine[:tested])
-        drawn["valid"].append(mine[tested : tested + held])
-        drawn["train"].append(mine[tested + held :])
-    return {name: np.concatenate(each) for name, each in drawn.items()}
+        shuffled = random.permutation(of[kinds == kind])
+        tested, validated = (_share_of(len(shuffled), share) for share in (test, valid))
+        parts["test"].append(shuffled[:tested])
+        parts["valid"].append(shuffled[tested : tested + validated])
+        parts["train"].append(shuffled[tested + validated :])
+    return {name: np.concatenate(each) for name, each in parts.items()}
 
 
 def _share_of(n: int, share: float) -> int:

@@ -24,7 +24,7 @@ def read_long(card: Card, path: Path) -> Examples:
     for row, word in enumerate(words):
         index.setdefault(word, []).append(row)
     rows = [np.array(each) for each in index.values()]
-    values = np.stack([table.numbers(name) for name in card.fed], 1)
+    values = np.stack([table.numbers(name) for name in card.input_channels], 1)
     times = _checked_times(card, table, rows)
     answers, steps = _read_answers(card, table), card.every_step or card.task == "forecasting"
     if not steps:
@@ -36,19 +36,19 @@ def read_long(card: Card, path: Path) -> Examples:
             int(rows[example][step if steps or channel is not None else 0]), _column_of(card, step, channel)
         )
 
-    wanted = [answers[each] if steps else answers[each[0]] for each in rows]
+    targets = [answers[each] if steps else answers[each[0]] for each in rows]
     groups, marks = (_one_each(table, name, rows) for name in (card.group, card.split.column))
     ends = np.array([times[each[[0, -1]]] for each in rows])
-    return Examples([values[each] for each in rows], wanted, at, groups, marks, ends, [0] * len(rows))
+    return Examples([values[each] for each in rows], targets, at, groups, marks, ends, [0] * len(rows))
 
 
 def read_wide(card: Card, path: Path) -> Examples:
     """Return the examples of a table with one row per example; empty cells at its end shorten it."""
     table = _open_columns(card, path, [name for name in (card.series,) if name])
-    columns = [_match_columns(card, table, pattern) for pattern in card.fed]
+    columns = [_match_columns(card, table, pattern) for pattern in card.input_channels]
     if len({len(names) for names in columns}) > 1:
-        counts = ", ".join(f"{p} {len(names)}" for p, names in zip(card.fed, columns, strict=True))
-        raise DataError(f"{path}: each channel needs as many columns as the others, got {counts}.")
+        counts = ", ".join(f"{p} {len(names)}" for p, names in zip(card.input_channels, columns, strict=True))
+        raise DataError(f"{path}: all channels need the same number of columns, got {counts}.")
     numbers = {name: table.numbers(name) for names in columns for name in names}
     block = np.stack([np.stack([numbers[name] for name in names], 1) for names in columns], 2)
     values = [row[: count_steps(row)] for row in block]
@@ -57,15 +57,15 @@ def read_wide(card: Card, path: Path) -> Examples:
     def at(example: int, step: int, channel: int | None) -> str:
         return table.at(example, card.targets[step] if channel is None else columns[channel][step])
 
-    wanted = values if card.task == "forecasting" else [*_read_answers(card, table)]
+    targets = values if card.task == "forecasting" else [*_read_answers(card, table)]
     groups, marks = (table.words(name) if name else [""] * len(table) for name in (card.group, card.split.column))
-    return Examples(values, wanted, at, groups, marks, np.stack([times, times], 1), [0] * len(table))
+    return Examples(values, targets, at, groups, marks, np.stack([times, times], 1), [0] * len(table))
 
 
 def cut_windows(card: Card, path: Path) -> Examples:
     """Return windows of one long series, of the card's length, none across two splits or a gap."""
     table = _open_columns(card, path, card.channels)
-    values = np.stack([table.numbers(name) for name in card.fed], 1)
+    values = np.stack([table.numbers(name) for name in card.input_channels], 1)
     answers = _read_answers(card, table)
     every = [np.arange(len(table))]
     times = _checked_times(card, table, every) if card.time else np.arange(len(table), dtype=np.float64)
@@ -84,9 +84,9 @@ def cut_windows(card: Card, path: Path) -> Examples:
     rows = [np.arange(k, k + steps) for a, b in spans for k in range(a, b - steps + 1, card.stride or window)]
     if short := {"train", "valid", "test"} & set(words) - {words[each[0]] for each in rows}:
         split = min(short)
-        most = max([b - a for a, b in spans if words[a] == split], default=0)
+        longest = max([b - a for a, b in spans if words[a] == split], default=0)
         rule = f"the {split} split needs {steps} steps in a row for one window"
-        raise DataError(f"{path}: {rule}, got {most} at most. Give a smaller window or horizon.")
+        raise DataError(f"{path}: {rule}, got at most {longest}. Set a smaller window or horizon.")
 
     def at(example: int, step: int, channel: int | None) -> str:
         return table.at(int(rows[example][step]), _column_of(card, step, channel))
@@ -107,10 +107,10 @@ def _number_stretches(card: Card, values: np.ndarray, times: np.ndarray) -> np.n
     """Return the index of each row's gapless segment, (rows,); -1 for a row within a gap."""
     if card.gap is None:
         return np.zeros(len(values), int)
-    there = np.flatnonzero(~np.isnan(values).all(1))
-    breaks = np.flatnonzero(np.diff(times[there]) > card.gap)
+    present = np.flatnonzero(~np.isnan(values).all(1))
+    breaks = np.flatnonzero(np.diff(times[present]) > card.gap)
     numbers = np.full(len(values), -1)
-    for k, each in enumerate(np.split(there, breaks + 1)):
+    for k, each in enumerate(np.split(present, breaks + 1)):
         if len(each):
             numbers[each[0] : each[-1] + 1] = k
     return numbers
@@ -126,7 +126,7 @@ def _open_columns(card: Card, path: Path, needed: Sequence[str]) -> Columns:
 def _column_of(card: Card, step: int, channel: int | None) -> str:
     """Return the column of a channel, or of the target."""
     if channel is not None:
-        return card.fed[channel]
+        return card.input_channels[channel]
     return card.targets[0 if card.every_step else min(step, len(card.targets) - 1)]
 
 

@@ -32,7 +32,7 @@ from longwave.tasks.cards.feed import make_arrays, make_data
 from longwave.tasks.cards.guards import Remark, check_remarks, find_remarks
 from longwave.tasks.cards.reading import read_examples
 from longwave.tasks.cards.split import split_examples
-from longwave.tasks.trivial.constant import Held, Majority, Mean
+from longwave.tasks.trivial.constant import Majority, Mean, PersistentTargets
 from longwave.tasks.trivial.forecasts import FORECASTS
 from longwave.tasks.trivial.least_squares import ROUNDING
 from longwave.tasks.trivial.linear import Linear
@@ -55,7 +55,7 @@ METRICS: Mapping[str, Metric] = {
 
 @dataclass(frozen=True)
 class CardFiles(Source):
-    """The files of a card: in its own place, else where ``longwave data fetch NAME --path FOLDER`` found them later.
+    """The files of a card: where it says, else where ``longwave data fetch NAME --path FOLDER`` found them later.
 
     Attributes:
         paths: As in the card.
@@ -173,11 +173,11 @@ def _make_arrays(card: Card, path: Path) -> tuple[dict[str, np.ndarray], list[Re
 
 
 def _summarise(card: Card) -> str:
-    what = f"classify into {len(card.classes)} classes" if card.classes else f"tell {', '.join(card.targets)}"
+    goal = f"classify into {len(card.classes)} classes" if card.classes else f"predict {', '.join(card.targets)}"
     if card.task == "forecasting":
-        what += f" {card.horizon} steps ahead"
+        goal += f" {card.horizon} steps ahead"
     channels = card.channels[0] if len(card.channels) == 1 else f"{len(card.channels)} channels"
-    return f"Data of your own: {what} from {channels}."
+    return f"Your data: {goal} from {channels}."
 
 
 def _baselines(card: Card) -> dict[str, Baseline]:
@@ -190,4 +190,4 @@ def _baselines(card: Card) -> dict[str, Baseline]:
     if card.task == "forecasting" and card.missing != "mask" and len(card.targets) == len(card.channels):
         return dict(FORECASTS)
     every: dict[str, Baseline] = {"mean": Mean(), "AR(8)": Linear(8), "ridge(32)": Linear(32, ROUNDING)}
-    return {**every, "persistence": Held(len(card.targets))} if card.task == "forecasting" else every
+    return {**every, "persistence": PersistentTargets(len(card.targets))} if card.task == "forecasting" else every

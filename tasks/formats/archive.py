@@ -110,11 +110,11 @@ def split_archive(arrays: Mapping[str, np.ndarray], train: int, variant: str, ra
         (every[:train], every[train:]) if not variant else split_stratified(every, labels, len(every) - train, seed)
     )
     learn, valid = split_stratified(learn, labels, round(HELD_OUT * train), seed)
-    there = np.arange(arrays["values"].shape[1]) < arrays["lengths"][:, None]
-    seen = arrays["values"][learn][there[learn]].astype(np.float64)
-    mean, spread = seen.mean(0), seen.std(0)
+    present = np.arange(arrays["values"].shape[1]) < arrays["lengths"][:, None]
+    training = arrays["values"][learn][present[learn]].astype(np.float64)
+    mean, spread = training.mean(0), training.std(0)
     values = (arrays["values"] - mean) / np.where(spread > 0, spread, 1.0)
-    values = torch.from_numpy(np.where(there[..., None], values, 0.0).astype(np.float32))
+    values = torch.from_numpy(np.where(present[..., None], values, 0.0).astype(np.float32))
 
     def split(index: np.ndarray) -> Sequences:
         lengths = torch.from_numpy(arrays["lengths"][index]) if ragged else None

@@ -64,10 +64,10 @@ def _read_sphere(path: Path, rate: int) -> np.ndarray:
     return _read_samples(path, content[start:], count, ">i2" if fields.get("sample_byte_format") == "10" else "<i2")
 
 
-def _check_format(path: Path, given: tuple[int, int, int], wanted: tuple[int, int, int]) -> None:
-    if given != wanted:
+def _check_format(path: Path, actual: tuple[int, int, int], expected: tuple[int, int, int]) -> None:
+    if actual != expected:
         words = "{} channel(s) of {} bytes at {} Hz".format
-        raise DataError(f"{path}: there must be {words(*wanted)}, got {words(*given)}.")
+        raise DataError(f"{path}: there must be {words(*expected)}, got {words(*actual)}.")
 
 
 def _read_samples(path: Path, data: bytes, count: int, kind: str) -> np.ndarray:
@@ -117,7 +117,7 @@ def decibels(power: np.ndarray, least: float = 1e-10, span: float = 80.0) -> np.
 
 
 def list_digest(root: Path, paths: Iterable[Path]) -> str:
-    """Return 12 hex digits for many files by name, size and time: reading them all would take minutes."""
+    """Return 12 hex digits of the names, sizes and times of many files: reading them all would take minutes."""
     digest = hashlib.sha256()
     for path in paths:
         status = path.stat()

@@ -46,8 +46,8 @@ class FreeProtocol:
         noisy = clean + self.noise * draw_normal(random, clean.shape)
         ends = np.cumsum(list(SIZES.values()))[:-1]
         series = {}
-        for split, truth, seen in zip(SIZES, np.split(clean, ends), np.split(noisy, ends), strict=True):
-            series[f"{split}-shown"] = seen if split == "train" else seen[:, : self.warm]
+        for split, truth, observed in zip(SIZES, np.split(clean, ends), np.split(noisy, ends), strict=True):
+            series[f"{split}-shown"] = observed if split == "train" else observed[:, : self.warm]
             if split != "train":
                 series[f"{split}-asked"] = truth[:, self.warm :]
         return {name: np.ascontiguousarray(values, dtype=np.float32) for name, values in series.items()}
@@ -64,9 +64,9 @@ def draw_normal(random: np.random.RandomState, shape: tuple[int, ...]) -> States
 def free_runs(arrays: Mapping[str, np.ndarray]) -> Data[Sequences]:
     """Return data to train on the next noisy value at each step, and to score free runs against the noiseless path."""
     tensors = {name: torch.from_numpy(values) for name, values in arrays.items()}
-    seen = tensors["train-shown"]
+    observed = tensors["train-shown"]
     return Data(
-        train=Sequences(seen[:, :-1].contiguous(), seen[:, 1:].contiguous()),
+        train=Sequences(observed[:, :-1].contiguous(), observed[:, 1:].contiguous()),
         valid=FreeRuns(tensors["valid-shown"], tensors["valid-asked"]),
         test=FreeRuns(tensors["test-shown"], tensors["test-asked"]),
     )

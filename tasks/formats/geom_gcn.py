@@ -21,7 +21,7 @@ ORIGIN = "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/f1fc0d14b
 PARTS = {"train": "train_mask", "valid": "val_mask", "test": "test_mask"}
 """Names of a split: ours, and those in the files."""
 VARIANTS = {"": 0, **{f"split={k}": k for k in range(1, SPLITS)}}
-TOLD = "empty: split 0 of the ten of Pei et al. 2020; split=1 to split=9: the others"
+VARIANTS_IN_WORDS = "empty: split 0 of the ten of Pei et al. 2020; split=1 to split=9: the others"
 KINDS = {"film": ("Actor", "raw")}
 """By name: the class in PyTorch Geometric and its folder of files. All others follow their names."""
 
@@ -75,7 +75,7 @@ def read_split(path: Path, nodes: int) -> dict[str, np.ndarray]:
         with open_bytes(path) as file, np.load(file, allow_pickle=False) as stored:
             masks = {part: np.asarray(stored[name]) for part, name in PARTS.items()}
     except (OSError, EOFError, ValueError, TypeError, KeyError, zipfile.BadZipFile) as error:
-        rule = f"it must be a whole .npz file of {', '.join(PARTS.values())}"
+        rule = f"it must be a complete .npz file of {', '.join(PARTS.values())}"
         raise DataError(f"{path}: {rule}, got: {str(error).partition(chr(10))[0]}.") from None
     for part, mask in masks.items():
         if mask.shape != (nodes,) or mask.dtype.kind not in "biuf" or not np.isin(mask, (0, 1)).all():
@@ -115,29 +115,29 @@ def _read_rows(path: Path, columns: int) -> Iterator[tuple[str, list[str]]]:
             cells = line.rstrip("\n").split("\t")
             where = f"{path}, line {k}"
             if len(cells) != columns:
-                raise DataError(f"{where}: there must be {columns} columns with tabs between, got {len(cells)}.")
+                raise DataError(f"{where}: there must be {columns} tab-separated columns, got {len(cells)}.")
             if "\ufffd" in line:
                 raise DataError(f"{where}: it must be UTF-8, got other bytes.")
             if not line.endswith("\n"):
-                raise DataError(f"{where}: the last line must have an end, got none. Is the file whole?")
+                raise DataError(f"{where}: the last line must have an end, got none. Is the file complete?")
             if k > 1:
                 yield where, cells
 
 
-def _parse_number(cell: str, where: str, what: str, below: int) -> int:
+def _parse_number(cell: str, where: str, kind: str, below: int) -> int:
     """Return a whole number from 0 to ``below`` − 1."""
     if not (cell.isascii() and cell.isdecimal() and len(cell) < 10 and int(cell) < below):
-        raise DataError(f"{where}: {what} must be a whole number of 0 to {below - 1}, got {cell[:40]!r}.")
+        raise DataError(f"{where}: {kind} must be a whole number of 0 to {below - 1}, got {cell[:40]!r}.")
     return int(cell)
 
 
 def _checked_nodes(path: Path, features: int, as_indices: bool) -> np.ndarray:
     """Return the numbers of the nodes, in the order of the lines; or raise a DataError for the first wrong line."""
     ids = []
-    for where, (node, held, label) in _read_rows(path, 3):
+    for where, (node, features_cell, label) in _read_rows(path, 3):
         ids.append(_parse_number(node, where, "a node", 10**6))
         _parse_number(label, where, "a class", CLASSES)
-        cells = held.split(",")
+        cells = features_cell.split(",")
         if as_indices:
             for cell in cells:
                 _parse_number(cell, where, "a feature", features)

@@ -116,8 +116,8 @@ def split_images(
     """
     (train, labels), (test, answers) = images
     order = torch.from_numpy(np.random.RandomState(1234).permutation(len(labels)))
-    first, held = order.tensor_split([len(labels) - len(labels) // share])
-    parts = ((train[first], labels[first]), (train[held], labels[held]), (test, answers))
+    first, valid = order.tensor_split([len(labels) - len(labels) // share])
+    parts = ((train[first], labels[first]), (train[valid], labels[valid]), (test, answers))
     splits = [Sequences(arrange(x), y, tail) for (x, y), tail in zip(parts, tails, strict=True)]
     return Data(train=splits[0], valid=splits[1], test=splits[2])
 

@@ -44,18 +44,18 @@ def from_statsmodels(name: str, title: str, file: str, md5: str, months: int, li
 
 
 def monthly_task(
-    files: Packaged, read: Callable[[], np.ndarray], first: Mapping[str, int], window: int, ahead: int, **facts: Any
+    files: Packaged, read: Callable[[], np.ndarray], first: Mapping[str, int], window: int, horizon: int, **facts: Any
 ) -> TaskSpec:
-    """Return the task of a monthly series, one month ahead or ``ahead``, which is the default.
+    """Return the task of a monthly series, one month ahead or ``horizon``, which is the default.
 
     Args:
         files: As returned by ``from_statsmodels``.
         read: Returns the monthly values of the file.
         first, window: As for ``by_time``.
-        ahead: Months.
+        horizon: Months.
         facts: Fields of ``TaskSpec``: ``title``, ``summary``, ``source`` and ``lag``.
     """
-    variant = f"h={ahead}"
+    variant = f"h={horizon}"
     return TaskSpec(
         name=files.name,
         family="measured series",
@@ -65,13 +65,13 @@ def monthly_task(
         loss=mean_squared_error,
         metric=MSE,
         chance=None,
-        load=cache(partial(_load, files.name, read, first, window, {"h=1": 1, variant: ahead})),
+        load=cache(partial(_load, files.name, read, first, window, {"h=1": 1, variant: horizon})),
         recipes={"": Recipe(hidden=16, batch=8, epochs=200, source="ours: no paper of these models has this series")},
         variant=variant,
         variants=f"h=1 or {variant}: months ahead",
         licence=files.licence,
         length=str(window),
-        horizon=ahead,
+        horizon=horizon,
         files=files,
         baselines=FORECASTS,
         **facts,
@@ -103,10 +103,10 @@ def by_time(series: np.ndarray, first: Mapping[str, int], window: int, horizon: 
         horizon: Months ahead.
     """
     ends = [*(first[name] for name in STRIDES)][1:] + [len(series)]
-    seen = series[: first["valid"]]
-    scaled = ((series - seen.mean()) / seen.std()).astype(np.float32)
+    training = series[: first["valid"]]
+    scaled = ((series - training.mean()) / training.std()).astype(np.float32)
     paths = {}
-    for (name, apart), end in zip(STRIDES.items(), ends, strict=True):
-        starts = range(first[name], end - window - horizon + 1, window // apart)
+    for (name, per_window), end in zip(STRIDES.items(), ends, strict=True):
+        starts = range(first[name], end - window - horizon + 1, window // per_window)
         paths[name] = np.stack([scaled[k : k + window + horizon, None] for k in starts])
     return forecast_data(paths, horizon)

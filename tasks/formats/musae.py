@@ -20,7 +20,7 @@ ORIGIN = "https://raw.githubusercontent.com/benedekrozemberczki/MUSAE/master/inp
 
 
 def source(animal: str, nodes: int, edges: int) -> Source:
-    """Return the files of the pages on an animal; ``edges`` is their least number, counted once each way."""
+    """Return the files of the pages on an animal; ``edges`` is their smallest number, counted once each way."""
     names = {part: f"{animal}_{part}" for part in ("edges.csv", "target.csv", "features.json")}
     return Source(
         name=f"{animal}_regression",
@@ -52,8 +52,8 @@ def load_traffic(files: Source, features: int, variant: str) -> Data[Graphs]:
     for name in files.needs[3:]:
         masks = read_split(folder / name, len(graph["y"]))
         if name.endswith(f"_{VARIANTS[variant]}.npz"):
-            chosen = masks
-    return split_graph(graph, chosen)
+            split = masks
+    return split_graph(graph, split)
 
 
 def _parse(files: Source, features: int) -> dict[str, np.ndarray]:
@@ -93,13 +93,13 @@ def _read_table(path: Path) -> np.ndarray:
 def _read_features(path: Path, nodes: int, features: int) -> np.ndarray:
     """Return which nouns each page has, (V, p) float32 of 0 and 1."""
     try:
-        held: Any = json.loads(path.read_text(encoding="utf-8"))
+        nouns_of: Any = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: it must be whole JSON, got: {str(error)[:80]!r}.") from None
-    if not isinstance(held, dict) or set(held) != {str(k) for k in range(nodes)}:
+        raise DataError(f"{path}: it must be complete JSON, got: {str(error)[:80]!r}.") from None
+    if not isinstance(nouns_of, dict) or set(nouns_of) != {str(k) for k in range(nodes)}:
         raise DataError(f"{path}: there must be the features of nodes 0 to {nodes - 1}, of each once, got others.")
     x = np.zeros((nodes, features), np.float32)
-    for node, nouns in held.items():
+    for node, nouns in nouns_of.items():
         if not isinstance(nouns, list) or not all(type(k) is int and 0 <= k < features for k in nouns):
             raise DataError(f"{path}: features must be 0 to {features - 1}, those of node {node} are not.")
         x[int(node), nouns] = 1

@@ -84,33 +84,33 @@ def array_types() -> Nameable:
     }
 
 
-def unpickle(path: Path, known: Nameable) -> Any:
+def unpickle(path: Path, allowed: Nameable) -> Any:
     """Return the content of a file, with strings of Python 2 as latin-1.
 
     Raises:
-        DataError: It is not a complete pickle, or uses a name that is not in ``known``.
+        DataError: It is not a complete pickle, or uses a name that is not in ``allowed``.
     """
     with open_bytes(path) as file:
         try:
-            return _Plain(file, known).load()
+            return _Plain(file, allowed).load()
         except (*BROKEN, RecursionError) as error:
-            rule = "it must be a whole pickle of numbers alone"
+            rule = "it must be a complete pickle that contains only numbers"
             raise DataError(f"{path}: {rule}, got: {_describe(error)}.") from None
 
 
 class _Plain(pickle.Unpickler):
     """Unpickler that resolves only known names."""
 
-    def __init__(self, file: Any, known: Nameable) -> None:
+    def __init__(self, file: Any, allowed_names: Nameable) -> None:
         super().__init__(file, encoding="latin1")
-        self._known = known
+        self._known = allowed_names
 
     def find_class(self, module: str, name: str) -> Callable[..., Any]:
         """Return the object for a name. Raises UnpicklingError if it is not known."""
         if (module, name) not in self._known:
             raise pickle.UnpicklingError(f"it names {module}.{name}")
-        known: Callable[..., Any] = self._known[module, name]
-        return known
+        resolved: Callable[..., Any] = self._known[module, name]
+        return resolved
 
 
 def _describe(error: BaseException) -> str:

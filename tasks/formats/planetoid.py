@@ -22,7 +22,9 @@ PARTS = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
 DEVELOPMENT, EACH = 1500, 20
 """Nodes for training and validation together, and training nodes per class."""
 SEEDS = {"": 12345, "seed=1": 1, "seed=2": 2, "seed=3": 3, "seed=4": 4}
-TOLD = "empty: the split of seed 12345, as GraphCON's code draws it; seed=1 to seed=4: others drawn the same way"
+VARIANTS_IN_WORDS = (
+    "empty: the split of seed 12345, as GraphCON's code draws it; seed=1 to seed=4: others drawn the same way"
+)
 
 
 def source(name: str, title: str, nodes: int, edges: int) -> Source:
@@ -66,17 +68,17 @@ def draw_split(classes: np.ndarray, seed: int) -> dict[str, np.ndarray]:
     """
     if len(classes) <= DEVELOPMENT:
         raise DataError(f"The largest component must have more than {DEVELOPMENT} nodes, got {len(classes)}.")
-    drawn = np.random.RandomState(seed).choice(len(classes), DEVELOPMENT, replace=False)
+    nodes = np.random.RandomState(seed).choice(len(classes), DEVELOPMENT, replace=False)
     random, train = np.random.RandomState(seed), np.zeros(len(classes), bool)
     for k in range(classes.max() + 1):
-        of_class = drawn[classes[drawn] == k]
+        of_class = nodes[classes[nodes] == k]
         if len(of_class) < EACH:
             raise DataError(
                 f"Each class must have {EACH} of the nodes drawn to train on, class {k} has {len(of_class)}."
             )
         train[random.choice(of_class, EACH, replace=False)] = True
     development = np.zeros(len(classes), bool)
-    development[drawn] = True
+    development[nodes] = True
     return {"train": train, "valid": development & ~train, "test": ~development}
 
 
@@ -98,16 +100,16 @@ def largest_component(graph: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 def _parse(files: Source, features: int, classes: int) -> dict[str, np.ndarray]:
     """Return ``x`` (V, p) float32, ``edge_index`` (2, E) and ``y`` (V,) of the whole graph."""
     paths = {part: files.root / name for part, name in zip(PARTS, files.needs, strict=True)}
-    known = array_types()
+    types = array_types()
     rows = {
-        part: _checked_rows(paths[part], unpickle(paths[part], known), classes if "y" in part else features)
+        part: _checked_rows(paths[part], unpickle(paths[part], types), classes if "y" in part else features)
         for part in PARTS[:6]
     }
-    for left, right in (("x", "y"), ("tx", "ty"), ("allx", "ally")):
-        if rows[left] != rows[right]:
-            rule = f"there must be a row for each of the {rows[left]} of {paths[left].name}"
-            raise DataError(f"{paths[right]}: {rule}, got {rows[right]}.")
-    nodes = _checked_links(paths["graph"], unpickle(paths["graph"], known))
+    for table, labels in (("x", "y"), ("tx", "ty"), ("allx", "ally")):
+        if rows[table] != rows[labels]:
+            rule = f"there must be a row for each of the {rows[table]} of {paths[table].name}"
+            raise DataError(f"{paths[labels]}: {rule}, got {rows[labels]}.")
+    nodes = _checked_links(paths["graph"], unpickle(paths["graph"], types))
     _check_test(paths["test.index"], rows["allx"], rows["tx"], nodes)
     files.check_count("nodes", nodes)
     reader = import_geometric("io", files.title)

@@ -10,7 +10,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.batch import NO_TARGET
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY
 from longwave.tasks.base.metric import Further, Metric
@@ -49,7 +49,7 @@ def ask_last(symbols: Tensor, answers: Tensor, lengths: Tensor) -> Sequences:
     """
     step, last = torch.arange(symbols.shape[1]), lengths.unsqueeze(1) - 1
     inputs = torch.where(step <= last, symbols, PAD).to(torch.int8)
-    return Sequences(inputs, torch.where(step == last, answers, NOT_ASKED))
+    return Sequences(inputs, torch.where(step == last, answers, NO_TARGET))
 
 
 def draw_distinct(n: int, k: int, weights: Tensor, g: torch.Generator) -> Tensor:
@@ -80,7 +80,7 @@ def up_to(metric: Metric, shorter: int, longest: int) -> Further:
 
     def sums(outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         steps = torch.arange(1, len(targets) + 1, device=targets.device).unsqueeze(1)
-        return metric.sums(outputs, torch.where((steps > shorter) & (steps <= longest), targets, NOT_ASKED))
+        return metric.sums(outputs, torch.where((steps > shorter) & (steps <= longest), targets, NO_TARGET))
 
     definition = f"{metric.definition}; only for sequences of {shorter + 1} to {longest} steps"
     return Further(replace(metric, definition=definition, sums=sums), "length", float(longest))

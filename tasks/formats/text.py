@@ -202,20 +202,20 @@ def read_glove(path: Path, rows: Mapping[str, int], shape: tuple[int, int]) -> n
     Raises:
         DataError: A line does not have p numbers, a word's are not finite, or no word is found.
     """
-    wanted = {word.encode(): row for word, row in rows.items()}
+    row_of = {word.encode(): row for word, row in rows.items()}
     vectors = np.random.RandomState(1234).standard_normal(shape).astype(np.float32)
     filled = False
     with path.open("rb") as file:
         for k, line in enumerate(file, 1):
             word, *numbers = line.split(b" ")
             try:
-                vector = [float(number) for number in numbers] if word in wanted else []
+                vector = [float(number) for number in numbers] if word in row_of else []
             except ValueError:
                 vector = [math.nan]
             if len(numbers) != shape[1] or not all(map(math.isfinite, vector)):
                 raise DataError(f"{path}: line {k} must be a word and {shape[1]} finite numbers, got {line[:40]!r}.")
             if vector:
-                vectors[wanted[word]], filled = vector, True
+                vectors[row_of[word]], filled = vector, True
     if not filled:
         raise DataError(f"{path}: must hold words of the reviews, got none.")
     return vectors

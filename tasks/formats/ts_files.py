@@ -110,7 +110,7 @@ def _take_header(lines: Iterator[tuple[int, str]], path: Path) -> dict[str, list
         header[name.lower()] = words
         if name.lower() == "@data":
             return header
-    raise DataError(f"{path}: there must be a line @data after the header, found none: is the file whole?")
+    raise DataError(f"{path}: there must be a line @data after the header, found none: is the file complete?")
 
 
 def _check_header(header: dict[str, list[str]], path: Path, steps: int, features: int, classes: int) -> tuple[str, ...]:
@@ -119,13 +119,13 @@ def _check_header(header: dict[str, list[str]], path: Path, steps: int, features
     rules = {name: [str(number)] for name, number in numbers.items()}
     rules |= {"@equallength": ["true" if steps else "false"], "@timestamps": ["false"]}
     for name, words in rules.items():
-        if (given := [word.lower() for word in header.get(name, words)]) != words:
-            raise DataError(f"{path}: {name} must be {words[0]}, got {' '.join(given) or 'nothing'}.")
+        if (actual := [word.lower() for word in header.get(name, words)]) != words:
+            raise DataError(f"{path}: {name} must be {words[0]}, got {' '.join(actual) or 'nothing'}.")
     tag = "@classlabel" if classes else "@targetlabel"
     flag, *names = header.get(tag, ["nothing"])
     if flag.lower() != "true" or (classes and len(set(names)) != classes):
-        wanted = f"true and {classes} classes" if classes else "true"
-        raise DataError(f"{path}: {tag} must be {wanted}, got {' '.join([flag, *names])}.")
+        expected = f"true and {classes} classes" if classes else "true"
+        raise DataError(f"{path}: {tag} must be {expected}, got {' '.join([flag, *names])}.")
     return tuple(sorted(names)) if classes else ()
 
 
@@ -134,10 +134,10 @@ def _parse_values(parts: list[str], where: str, steps: int, features: int) -> np
     if len(parts) != features:
         raise DataError(f"{where}: a series must have {features} dimensions and a label, got {len(parts)} dimensions.")
     columns = [part.split(",") for part in parts]
-    wanted = steps or len(columns[0])
+    count = steps or len(columns[0])
     for column in columns:
-        if len(column) != wanted:
-            raise DataError(f"{where}: every dimension must have {wanted} values, got {len(column)}.")
+        if len(column) != count:
+            raise DataError(f"{where}: every dimension must have {count} values, got {len(column)}.")
     try:
         series = np.array(columns, dtype=np.float32).T
     except ValueError as error:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from longwave.tasks.base.batch import NOT_ASKED, Batch
+from longwave.tasks.base.batch import NO_TARGET, Batch
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.predictor import Fitted, Predictor
 from longwave.tasks.base.sequences import Sequences
@@ -30,7 +30,7 @@ class Majority(Predictor):
     def fit(self, data: Data[Any]) -> Fitted:
         """Return the class's logits at every position; it stores one number."""
         classes = data.training(SAMPLE).targets
-        classes = classes[classes != NOT_ASKED]
+        classes = classes[classes != NO_TARGET]
         if self.outputs == 1:
             logits = torch.tensor([1.0 if (classes == 1).sum() * 2 > len(classes) else -1.0])
         else:
@@ -68,8 +68,8 @@ class Persistence(Predictor):
 
 
 @dataclass(frozen=True)
-class Held(Predictor):
-    """The present values of the first channels as the prediction, if those are the forecast targets.
+class PersistentTargets(Predictor):
+    """Persistence of the first channels, if those are the forecast targets.
 
     Attributes:
         outputs: Number of these channels.

@@ -80,63 +80,63 @@ class DelayEmbedded(Predictor, Generic[C]):
     spacings: tuple[int, ...] = (1, 2, 4, 8, 12, 16)
 
     @abstractmethod
-    def learn(self, x: Tensor, y: Tensor, rests: Sequence[C]) -> list[tuple[Law, int]]:
-        """Return for each of ``rests`` a law from rows x (n, k) to y (n, q), and the number of values it stores."""
+    def learn(self, x: Tensor, y: Tensor, candidates: Sequence[C]) -> list[tuple[Law, int]]:
+        """Return a law from rows x (n, k) to y (n, q) for each candidate, and the number of values it stores."""
 
     @abstractmethod
-    def rests(self) -> Sequence[tuple[str, C]]:
+    def candidates(self) -> Sequence[tuple[str, C]]:
         """Return the law's own candidates by name; the first is used while lags and spacing are selected."""
 
     @abstractmethod
     def fits(self, features: int) -> bool:
-        """Return whether the law can use an embedding of so many features."""
+        """Return whether the law can use an embedding of this many features."""
 
     @property
     @abstractmethod
     def rows(self) -> tuple[int, int]:
-        """Most training rows of a law, during selection and for the final fit."""
+        """Largest number of training rows of a law, during selection and for the final fit."""
 
     def fit(self, data: Data[Any]) -> Fitted:
         """Return the selected laws."""
         train: Sequences = data.training(SAMPLE)
-        name, delays, rest = self._choice(train, data.valid)
-        [main] = _learn_laws(self, train, delays, [rest], self.rows[1])
+        name, delays, candidate = self._choice(train, data.valid)
+        [main] = _learn_laws(self, train, delays, [candidate], self.rows[1])
         laws, shared = {delays.reach: main}, {delays: main}
-        every = [each for _, each in self.rests()]
+        every = [each for _, each in self.candidates()]
         for step in range(min(delays.reach, train.positions)):
-            here = delays.at(step)
-            own = _learn_laws(self, train, here, every, self.rows[1], step)
-            if here not in shared:
-                [shared[here]] = _learn_laws(self, train, here, [rest], self.rows[0])
-            laws[step] = min((*own, shared[here]), key=lambda law: _mean_error(law, data.valid, step, step))
+            available = delays.at(step)
+            of_step = _learn_laws(self, train, available, every, self.rows[1], step)
+            if available not in shared:
+                [shared[available]] = _learn_laws(self, train, available, [candidate], self.rows[0])
+            laws[step] = min((*of_step, shared[available]), key=lambda law: _mean_error(law, data.valid, step, step))
         used = {id(law): law[2] for law in laws.values()}
         return Fitted(lambda split: _apply_laws(laws, split), sum(used.values()), f"{delays}, {name}")
 
     def _choice(self, train: Sequences, valid: Sequences) -> tuple[str, Delays, C]:
         """Return the selection for all steps but the first ones."""
-        shown = valid.take(torch.arange(0, len(valid), max(1, len(valid) // LOOKED_AT)))
-        longest, rests = train.positions // 4, self.rests()
+        sample = valid.take(torch.arange(0, len(valid), max(1, len(valid) // LOOKED_AT)))
+        longest, candidates = train.positions // 4, self.candidates()
         lags = [k for k in self.lags if k == 1 or (self.fits(k * train.inputs.shape[-1]) and k <= longest + 1)]
-        tried = [Delays(k, s) for k in lags for s in self.spacings if Delays(k, s).reach <= longest]
+        embeddings = [Delays(k, s) for k in lags for s in self.spacings if Delays(k, s).reach <= longest]
 
         def errors(delays: Delays, some: Sequence[C], first: int) -> list[float]:
             learnt = _learn_laws(self, train, delays, some, self.rows[0])
-            return [_mean_error(law, shown, first, shown.positions - 1) for law in learnt]
+            return [_mean_error(law, sample, first, sample.positions - 1) for law in learnt]
 
         def least(among: list[Delays]) -> Delays:
             first = max(each.reach for each in among)
-            return min(among, key=lambda each: errors(each, [rests[0][1]], first)[0])
+            return min(among, key=lambda each: errors(each, [candidates[0][1]], first)[0])
 
         few = max(k for k in lags if k <= FIRST_LAGS)
-        spacing = least([each for each in tried if each.lags == few]).spacing
-        best = least([each for each in tried if each.spacing == spacing])
-        tried_errors = errors(best, [each for _, each in rests], best.reach)
-        name, rest = rests[tried_errors.index(min(tried_errors))]
-        return name, best, rest
+        spacing = least([each for each in embeddings if each.lags == few]).spacing
+        best = least([each for each in embeddings if each.spacing == spacing])
+        candidate_errors = errors(best, [each for _, each in candidates], best.reach)
+        name, candidate = candidates[candidate_errors.index(min(candidate_errors))]
+        return name, best, candidate
 
 
 def _learn_laws(
-    by: DelayEmbedded[C], train: Sequences, delays: Delays, rests: Sequence[C], limit: int, at: int | None = None
+    by: DelayEmbedded[C], train: Sequences, delays: Delays, candidates: Sequence[C], limit: int, at: int | None = None
 ) -> list[Learnt]:
     """Return laws fitted to ``limit`` rows at most: of all steps with enough past, or of the step ``at`` only."""
     first, last = (delays.reach, train.positions - 1) if at is None else (at, at)
@@ -145,7 +145,7 @@ def _learn_laws(
     finite = y.isfinite().all(-1)
     x, y = x[finite], y[finite]
     step = max(1, -(-len(x) // limit))
-    return [(delays, *law) for law in by.learn(x[::step], y[::step], rests)]
+    return [(delays, *law) for law in by.learn(x[::step], y[::step], candidates)]
 
 
 def _apply_law(learnt: Learnt, x: Tensor, first: int, last: int) -> Tensor:
@@ -157,8 +157,8 @@ def _apply_law(learnt: Learnt, x: Tensor, first: int, last: int) -> Tensor:
 
 def _mean_error(learnt: Learnt, split: Sequences, first: int, last: int) -> float:
     """Return the mean squared error of a law at some steps; infinite if it is NaN."""
-    wanted = split.targets[:, first : last + 1].double()
-    error = (_apply_law(learnt, split.inputs, first, last) - wanted).square().nanmean().item()
+    targets = split.targets[:, first : last + 1].double()
+    error = (_apply_law(learnt, split.inputs, first, last) - targets).square().nanmean().item()
     return error if error == error else float("inf")
 
 

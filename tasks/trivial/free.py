@@ -37,15 +37,15 @@ PENALTIES = (1e-8, 1e-5, 1e-3, 1e-2)
 EMBEDDINGS, NEIGHBOURS = (8, 16, 32, 64), (1, 4, 16)
 """Candidate lags of the delay embedding, and candidate numbers of neighbours to average."""
 LIBRARY, FEW = 10_000, 32
-"""Most windows among which neighbours are searched at each step, and number of validation series for the selection."""
+"""Largest number of windows searched for neighbours at each step, and number of validation series for the selection."""
 
 
 @dataclass(frozen=True)
-class LastGiven(Predictor):
-    """The last given value, at every step."""
+class LastObserved(Predictor):
+    """The last input, repeated at every step."""
 
     def fit(self, data: Data[Any]) -> Fitted:
-        """Return the last given value; nothing is stored."""
+        """Return the last input; nothing is stored."""
 
         def outputs(split: Sequences) -> Tensor:
             return split.inputs[:, -1:].expand_as(split.targets)
@@ -54,7 +54,7 @@ class LastGiven(Predictor):
 
 
 @dataclass(frozen=True)
-class Chosen(Predictor):
+class SelectedRun(Predictor):
     """The free run with the least squared error on the validation split, of several."""
 
     few = 0
@@ -66,12 +66,12 @@ class Chosen(Predictor):
 
     def fit(self, data: Data[Any]) -> Fitted:
         """Return the best free run. Raises ValueError if all are NaN."""
-        shown = data.valid.take(torch.arange(self.few)) if 0 < self.few < len(data.valid) else data.valid
-        given, wanted = shown.inputs.double(), shown.targets.double()
+        sample = data.valid.take(torch.arange(self.few)) if 0 < self.few < len(data.valid) else data.valid
+        inputs, targets = sample.inputs.double(), sample.targets.double()
         least = math.inf
         best: Candidate | None = None
         for candidate in self.candidates(data):
-            if (error := (candidate[0](given) - wanted).square().mean().item()) < least:
+            if (error := (candidate[0](inputs) - targets).square().mean().item()) < least:
                 least, best = error, candidate
         if best is None:
             raise ValueError("No candidate works with so few given steps, or all of them predict NaN.")
@@ -80,7 +80,7 @@ class Chosen(Predictor):
 
 
 @dataclass(frozen=True)
-class FreePolynomial(Chosen):
+class FreePolynomial(SelectedRun):
     """A polynomial of the last values, fitted one step ahead by ridge regression.
 
     Attributes:
@@ -91,9 +91,9 @@ class FreePolynomial(Chosen):
 
     def candidates(self, data: Data[Sequences]) -> Iterator[Candidate]:
         """Yield the free runs of all lags and penalties."""
-        train, (given, features) = data.training(1), data.test.inputs.shape[1:]
+        train, (observed, features) = data.training(1), data.test.inputs.shape[1:]
         for lags in LAGS[self.degree]:
-            if lags > given or comb(lags * features + self.degree, self.degree) > LARGEST:
+            if lags > observed or comb(lags * features + self.degree, self.degree) > LARGEST:
                 continue
             raised = partial(_raise_inputs, lags=lags, degree=self.degree)
             fitted = triangle(train.inputs, train.targets[:, lags - 1 :], raised)
@@ -104,15 +104,15 @@ class FreePolynomial(Chosen):
 
 
 @dataclass(frozen=True)
-class FreeNeighbours(Chosen):
+class FreeNeighbours(SelectedRun):
     """The mean next value after the nearest windows of training series, searched at each step."""
 
     few = FEW
 
     def candidates(self, data: Data[Sequences]) -> Iterator[Candidate]:
         """Yield the free runs of all embeddings and numbers of neighbours."""
-        train, given = data.training(1), data.test.inputs.shape[1]
-        for lags in (lags for lags in EMBEDDINGS if lags <= given):
+        train, observed = data.training(1), data.test.inputs.shape[1]
+        for lags in (lags for lags in EMBEDDINGS if lags <= observed):
             windows = _windows(train.inputs, lags).flatten(0, 1)
             after = train.targets[:, lags - 1 :].double().flatten(0, 1)
             some = torch.linspace(0, len(windows) - 1, min(LIBRARY, len(windows)), dtype=torch.float64).round().long()
@@ -124,13 +124,13 @@ class FreeNeighbours(Chosen):
 
 
 @dataclass(frozen=True)
-class Analogues(Chosen):
+class Analogues(SelectedRun):
     """The mean continuation of the training windows nearest to the last given values."""
 
     def candidates(self, data: Data[Sequences]) -> Iterator[Candidate]:
         """Yield the free runs of all embeddings and numbers of neighbours."""
-        train, (given, horizon) = data.training(1), (data.test.inputs.shape[1], data.test.targets.shape[1])
-        for lags in (lags for lags in EMBEDDINGS if lags <= given):
+        train, (observed, horizon) = data.training(1), (data.test.inputs.shape[1], data.test.targets.shape[1])
+        for lags in (lags for lags in EMBEDDINGS if lags <= observed):
             after = train.targets[:, lags - 1 :].double().unfold(1, horizon, 1).mT
             windows = _windows(train.inputs, lags)[:, : after.shape[1]].flatten(0, 1)
             library = _make_library(windows, after.flatten(0, 1))
@@ -141,7 +141,7 @@ class Analogues(Chosen):
 
 FREE: dict[str, Baseline] = {
     "mean": Mean(),
-    "persistence": LastGiven(),
+    "persistence": LastObserved(),
     "linear AR": FreePolynomial(1),
     "quadratic AR": FreePolynomial(2),
     "cubic AR": FreePolynomial(3),
@@ -161,10 +161,10 @@ def run_free(inputs: Tensor, step: OneStep, lags: int, horizon: int, reach: Tens
         horizon: Steps H.
         reach: The smallest and the largest value of each feature, (2, p), to which predictions are clipped.
     """
-    seen, outputs = inputs[:, -lags:], list[Tensor]()
+    last_values, outputs = inputs[:, -lags:], list[Tensor]()
     for _ in range(horizon):
-        outputs.append(step(seen.flatten(1)).clamp(reach[0], reach[1]))
-        seen = torch.cat([seen[:, 1:], outputs[-1].unsqueeze(1)], 1)
+        outputs.append(step(last_values.flatten(1)).clamp(reach[0], reach[1]))
+        last_values = torch.cat([last_values[:, 1:], outputs[-1].unsqueeze(1)], 1)
     return torch.stack(outputs, 1)
 
 
@@ -178,8 +178,8 @@ def _raise_inputs(inputs: Tensor, lags: int, degree: int) -> Tensor:
     return powers(_windows(inputs, lags), degree)
 
 
-def _polynomial(seen: Tensor, degree: int, weights: Tensor) -> Tensor:
-    return powers(seen, degree) @ weights
+def _polynomial(values: Tensor, degree: int, weights: Tensor) -> Tensor:
+    return powers(values, degree) @ weights
 
 
 def _windows(x: Tensor, lags: int) -> Tensor:
@@ -192,11 +192,11 @@ def _replay(inputs: Tensor, step: OneStep, lags: int) -> Tensor:
 
 
 def _make_library(windows: Tensor, after: Tensor) -> Callable[..., Tensor]:
-    """Return a function from ``seen``, (N, ...), to the mean continuation of the ``count`` windows nearest to it."""
+    """Return a function from values (N, ...) to the mean continuation of the ``count`` nearest windows."""
     sizes, rows = windows.square().sum(1), windows.mT
 
-    def successor(seen: Tensor, count: int) -> Tensor:
-        distance = torch.addmm(sizes, seen, rows, alpha=-2)
+    def successor(values: Tensor, count: int) -> Tensor:
+        distance = torch.addmm(sizes, values, rows, alpha=-2)
         return after[distance.topk(count, largest=False).indices].mean(1)
 
     return successor

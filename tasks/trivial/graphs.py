@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.batch import NO_TARGET
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.graphs import Graphs
 from longwave.tasks.base.predictor import Fitted, Predictor
@@ -38,15 +38,15 @@ class LabelPropagation(Predictor):
     def fit(self, data: Data[Any]) -> Fitted:
         """Return the propagated labels of all nodes of the graph; the fit stores the known classes."""
         train: Graphs = data.training(1)
-        step, known = _propagation(train), torch.zeros(train.positions, self.classes, dtype=torch.float64)
-        labelled = train.targets[0] != NOT_ASKED
-        known[labelled] = torch.nn.functional.one_hot(train.targets[0, labelled], self.classes).double()
+        step, labels = _propagation(train), torch.zeros(train.positions, self.classes, dtype=torch.float64)
+        labelled = train.targets[0] != NO_TARGET
+        labels[labelled] = torch.nn.functional.one_hot(train.targets[0, labelled], self.classes).double()
         valid = data.valid.targets[0]
         tried = {}
         for share in (0.5, 0.9, 0.99):
-            reached = known
+            reached = labels
             for _ in range(STEPS):
-                reached = share * (step @ reached) + (1 - share) * known
+                reached = share * (step @ reached) + (1 - share) * labels
             tried[share] = reached
         hits = {share: int((reached.argmax(-1) == valid).sum()) for share, reached in tried.items()}
         best = max(hits, key=lambda share: hits[share])
@@ -74,8 +74,8 @@ class CountRidge(Predictor):
 
     def fit(self, data: Data[Any]) -> Fitted:
         """Return the map of least error on the validation split."""
-        x, held = ((self._counts(split), split.targets[:, 0].numpy()) for split in (data.training(1), data.valid))
-        return _fit_ridge(x, held, self._counts)
+        x, valid = ((self._counts(split), split.targets[:, 0].numpy()) for split in (data.training(1), data.valid))
+        return _fit_ridge(x, valid, self._counts)
 
     def _counts(self, split: Graphs) -> np.ndarray:
         kinds = torch.nn.functional.one_hot(split.nodes.long(), self.kinds) * split.real.unsqueeze(-1)
@@ -83,12 +83,12 @@ class CountRidge(Predictor):
         return torch.cat([kinds.sum(1), edges], -1).double().numpy()
 
 
-def _fit_ridge(x: FeaturesAndValues, held: FeaturesAndValues, rows: Callable[[Graphs], np.ndarray]) -> Fitted:
-    """Return a ridge regression with an intercept, whose penalty gives the least squared error on ``held``."""
+def _fit_ridge(x: FeaturesAndValues, valid: FeaturesAndValues, rows: Callable[[Graphs], np.ndarray]) -> Fitted:
+    """Return a ridge regression with an intercept, whose penalty gives the least squared error on ``valid``."""
     from sklearn.linear_model import Ridge  # type: ignore[import-untyped]
 
     tried = {ridge: Ridge(alpha=ridge).fit(*x) for ridge in RIDGES}
-    best = min(tried, key=lambda ridge: float(((tried[ridge].predict(held[0]) - held[1]) ** 2).mean()))
+    best = min(tried, key=lambda ridge: float(((tried[ridge].predict(valid[0]) - valid[1]) ** 2).mean()))
 
     def outputs(split: Graphs) -> Tensor:
         return torch.from_numpy(tried[best].predict(rows(split))).view(split.targets.shape)

@@ -34,19 +34,19 @@ class KernelRidge(Predictor):
         from sklearn.kernel_ridge import KernelRidge as Ridge  # type: ignore[import-untyped]
 
         train: Sequences = data.training(SAMPLE)
-        x, wanted = flat_rows(train).double(), 2.0 * logits(train.targets, self.outputs) - 1.0
+        x, targets = flat_rows(train).double(), 2.0 * logits(train.targets, self.outputs) - 1.0
         if self.outputs == 1:
-            wanted = logits(train.targets, 1)
+            targets = logits(train.targets, 1)
         unit = 1.0 / (2.0 * x.var(0, correction=0).sum().item())
 
         def fitted(choice: tuple[float, float]) -> Ridge:
             width, penalty = choice
-            return Ridge(kernel="rbf", gamma=width * unit, alpha=penalty).fit(x.numpy(), wanted.numpy())
+            return Ridge(kernel="rbf", gamma=width * unit, alpha=penalty).fit(x.numpy(), targets.numpy())
 
         def outputs(ridge: Ridge, split: Sequences) -> Tensor:
             return torch.from_numpy(ridge.predict(flat_rows(split).double().numpy())).view(len(split), self.outputs)
 
         tried = {choice: fitted(choice) for choice in product(WIDTHS, PENALTIES)}
         best = most_right(tried, lambda choice: outputs(tried[choice], data.valid), data.valid.targets)
-        numbers = x.numel() + wanted.numel()
+        numbers = x.numel() + targets.numel()
         return Fitted(lambda split: outputs(tried[best], split), numbers, f"width {best[0]:g}, penalty {best[1]:g}")

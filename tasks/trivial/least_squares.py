@@ -27,8 +27,8 @@ def triangle(x: Tensor, y: Tensor, features: Features, chunk: int = CHUNK) -> Te
         chunk: How many of the N are processed at once.
     """
     reduced = torch.empty(0)
-    for some, wanted in zip(x.split(chunk), y.split(chunk), strict=True):
-        rows = torch.cat([features(some.double()), wanted.double()], -1)[wanted.isfinite().all(-1)]
+    for some_x, some_y in zip(x.split(chunk), y.split(chunk), strict=True):
+        rows = torch.cat([features(some_x.double()), some_y.double()], -1)[some_y.isfinite().all(-1)]
         reduced = torch.linalg.qr(torch.cat([reduced, rows]), mode="r").R
     return reduced
 
@@ -41,10 +41,10 @@ def weights(triangle: Tensor, outputs: int, penalty: float = 0.0) -> Tensor:
         outputs: The number q of targets.
         penalty: Ridge penalty, relative to the mean square of the features.
     """
-    left, right = triangle.split([triangle.shape[1] - outputs, outputs], 1)
-    ridge = (penalty * left.square().sum(0).mean()).sqrt() * torch.eye(left.shape[1], dtype=left.dtype)
-    left, right = torch.cat([left, ridge]), torch.cat([right, torch.zeros_like(ridge[:, :outputs])])
-    solution: Tensor = torch.linalg.lstsq(left, right, driver="gelsd").solution
+    features, targets = triangle.split([triangle.shape[1] - outputs, outputs], 1)
+    ridge = (penalty * features.square().sum(0).mean()).sqrt() * torch.eye(features.shape[1], dtype=features.dtype)
+    features, targets = torch.cat([features, ridge]), torch.cat([targets, torch.zeros_like(ridge[:, :outputs])])
+    solution: Tensor = torch.linalg.lstsq(features, targets, driver="gelsd").solution
     return solution
 
 

@@ -32,15 +32,15 @@ class Linear(Predictor):
         """Return the fit to a task with targets at every step."""
         train: Sequences = data.training(SAMPLE)
         fits = []
-        for seen in range(1, min(self.lags, train.positions) + 1):
-            now, features = slice(0, None if seen == self.lags else seen), partial(_stack_lags, lags=seen)
-            upper = triangle(train.inputs[:, now], train.targets[:, now][:, seen - 1 :], features)
-            fits.append((now, features, weights(upper, train.targets.shape[-1], self.penalty)))
+        for lags in range(1, min(self.lags, train.positions) + 1):
+            steps, features = slice(0, None if lags == self.lags else lags), partial(_stack_lags, lags=lags)
+            upper = triangle(train.inputs[:, steps], train.targets[:, steps][:, lags - 1 :], features)
+            fits.append((steps, features, weights(upper, train.targets.shape[-1], self.penalty)))
 
         def outputs(split: Sequences) -> Tensor:
             predicted = [
-                torch.cat([features(x.double()) @ matrix for x in split.inputs[:, now].split(CHUNK)])
-                for now, features, matrix in fits[: split.positions]
+                torch.cat([features(x.double()) @ matrix for x in split.inputs[:, steps].split(CHUNK)])
+                for steps, features, matrix in fits[: split.positions]
             ]
             return torch.cat(predicted, 1).to(split.targets)
 

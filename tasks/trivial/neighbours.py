@@ -17,7 +17,7 @@ from longwave.tasks.trivial.constant import SAMPLE
 from longwave.tasks.trivial.delays import DelayEmbedded, Law
 from longwave.tasks.trivial.whole import flat_rows, logits
 
-MOST = 16
+MAX_DIMENSION = 16
 """Largest dimension of an embedding."""
 TINY = 1e-30
 """Smallest squared distance: an exact match then dominates."""
@@ -32,15 +32,15 @@ class Neighbours(DelayEmbedded[tuple[int, bool]]):
     spacings: tuple[int, ...] = (1, 2, 4, 8, 16)
     rows = (2**16, 2**18)
 
-    def rests(self) -> Sequence[tuple[str, tuple[int, bool]]]:
+    def candidates(self) -> Sequence[tuple[str, tuple[int, bool]]]:
         """Return the candidate numbers of neighbours, and whether 1/distance² weights them or all count equally."""
         return [("the nearest", (1, False)), ("the nearest 4, weighed", (4, True)), ("the nearest 16", (16, False))]
 
     def fits(self, features: int) -> bool:
         """Return whether a tree is faster than brute force: in few dimensions."""
-        return features <= MOST
+        return features <= MAX_DIMENSION
 
-    def learn(self, x: Tensor, y: Tensor, rests: Sequence[tuple[int, bool]]) -> list[tuple[Law, int]]:
+    def learn(self, x: Tensor, y: Tensor, candidates: Sequence[tuple[int, bool]]) -> list[tuple[Law, int]]:
         """Return the means over the neighbours; each stores all rows."""
         from scipy.spatial import cKDTree
 
@@ -54,7 +54,7 @@ class Neighbours(DelayEmbedded[tuple[int, bool]]):
             weights = 1 / far.square().clamp_min(TINY)
             return (y[at] * (weights / weights.sum(1, keepdim=True)).unsqueeze(-1)).sum(1)
 
-        return [(partial(law, count=count, weighed=weighed), x.numel() + y.numel()) for count, weighed in rests]
+        return [(partial(law, count=count, weighed=weighed), x.numel() + y.numel()) for count, weighed in candidates]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.batch import NO_TARGET
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.graphs import Graphs
 from longwave.tasks.base.predictor import Fitted, Predictor
@@ -32,25 +32,25 @@ class NodeRidge(Predictor):
     def fit(self, data: Data[Any]) -> Fitted:
         """Return the fit with the penalty of the best validation accuracy, the largest in a tie."""
         train, valid = data.training(1), data.valid
-        x, y = self._asked(train)
-        held, answers = self._asked(valid)
-        wanted = torch.nn.functional.one_hot(y, self.classes).double()
-        maps = [torch.linalg.solve(x.mT @ x + r * torch.eye(x.shape[1]).double(), x.mT @ wanted) for r in RIDGES]
-        hits = [int(((held @ w).argmax(-1) == answers).sum()) for w in maps]
+        x, y = self._scored_rows(train)
+        valid_x, valid_y = self._scored_rows(valid)
+        one_hot = torch.nn.functional.one_hot(y, self.classes).double()
+        maps = [torch.linalg.solve(x.mT @ x + r * torch.eye(x.shape[1]).double(), x.mT @ one_hot) for r in RIDGES]
+        hits = [int(((valid_x @ w).argmax(-1) == valid_y).sum()) for w in maps]
         best = max(range(len(RIDGES)), key=lambda k: (hits[k], k))
-        return Fitted(lambda split: self._seen(split) @ maps[best], maps[best].numel(), f"ridge {RIDGES[best]:g}")
+        return Fitted(lambda split: self._features(split) @ maps[best], maps[best].numel(), f"ridge {RIDGES[best]:g}")
 
-    def _asked(self, split: Graphs) -> tuple[Tensor, Tensor]:
-        scored = split.targets != NOT_ASKED
-        return self._seen(split)[scored], split.targets[scored]
+    def _scored_rows(self, split: Graphs) -> tuple[Tensor, Tensor]:
+        scored = split.targets != NO_TARGET
+        return self._features(split)[scored], split.targets[scored]
 
-    def _seen(self, split: Graphs) -> Tensor:
+    def _features(self, split: Graphs) -> Tensor:
         """Return the regression's features of each node, (N, V, (hops + 1) p + 1)."""
         features = [split.nodes.double().masked_fill(~split.real.unsqueeze(-1), 0.0)]
         for _ in range(self.hops):
-            held = torch.cat([features[-1], torch.zeros_like(features[-1][:, :1])], 1)
-            begin, end = (k.unsqueeze(-1).expand(*k.shape, held.shape[-1]) for k in split.edges.unbind(-1))
-            total = torch.zeros_like(held).scatter_add(1, end, held.gather(1, begin))[:, :-1]
-            count = torch.zeros_like(held).scatter_add(1, end, torch.ones_like(held.gather(1, begin)))[:, :-1]
+            padded = torch.cat([features[-1], torch.zeros_like(features[-1][:, :1])], 1)
+            begin, end = (k.unsqueeze(-1).expand(*k.shape, padded.shape[-1]) for k in split.edges.unbind(-1))
+            total = torch.zeros_like(padded).scatter_add(1, end, padded.gather(1, begin))[:, :-1]
+            count = torch.zeros_like(padded).scatter_add(1, end, torch.ones_like(padded.gather(1, begin)))[:, :-1]
             features.append(total / count.clamp_min(1))
         return torch.cat([*features, torch.ones_like(features[0][..., :1])], -1)

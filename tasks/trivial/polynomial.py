@@ -12,7 +12,7 @@ from torch import Tensor
 from longwave.tasks.trivial.delays import DelayEmbedded, Law
 from longwave.tasks.trivial.least_squares import powers, triangle, weights
 
-MOST = 300
+MAX_MONOMIALS = 300
 """Largest number of monomials of a polynomial."""
 EXAMPLES = 2
 """Rows needed per monomial: with fewer, as near the start, the degree is reduced."""
@@ -33,15 +33,15 @@ class Polynomial(DelayEmbedded[float]):
     degree: int = 3
     rows = (2**14, 2**16)
 
-    def rests(self) -> Sequence[tuple[str, float]]:
+    def candidates(self) -> Sequence[tuple[str, float]]:
         """Return the ridge penalties."""
         return [(f"penalty {penalty:g}", penalty) for penalty in PENALTIES]
 
     def fits(self, features: int) -> bool:
         """Return whether there are not too many monomials."""
-        return comb(features + self.degree, self.degree) <= MOST
+        return comb(features + self.degree, self.degree) <= MAX_MONOMIALS
 
-    def learn(self, x: Tensor, y: Tensor, rests: Sequence[float]) -> list[tuple[Law, int]]:
+    def learn(self, x: Tensor, y: Tensor, candidates: Sequence[float]) -> list[tuple[Law, int]]:
         """Return the polynomials of inputs divided by their largest magnitude."""
         largest = x.abs().max().clamp_min(1e-300)
         fitting = (d for d in range(self.degree, 0, -1) if EXAMPLES * comb(x.shape[1] + d, d) <= len(x))
@@ -54,5 +54,5 @@ class Polynomial(DelayEmbedded[float]):
                 part[:] = features(some / largest) @ matrix
             return out
 
-        fits = [weights(summed, y.shape[1], rest) for rest in rests]
+        fits = [weights(summed, y.shape[1], penalty) for penalty in candidates]
         return [(partial(law, matrix=matrix), matrix.numel()) for matrix in fits]

@@ -54,10 +54,13 @@ class SummaryRidge(Predictor):
     def fit(self, data: Data[Any]) -> Fitted:
         """Return the fit to target values per sequence; padding does not count."""
         train: Sequences = data.training(SAMPLE)
-        upper, wanted = triangle(_summarise(train), train.targets, lambda x: x, len(train)), data.valid.targets.double()
+        upper, targets = (
+            triangle(_summarise(train), train.targets, lambda x: x, len(train)),
+            data.valid.targets.double(),
+        )
 
         def error(fitted: Tensor) -> float:
-            mean: float = (_summarise(data.valid) @ fitted - wanted).square().mean().item()
+            mean: float = (_summarise(data.valid) @ fitted - targets).square().mean().item()
             return mean
 
         tried = {penalty: weights(upper, train.targets.shape[-1], penalty) for penalty in PENALTIES}
@@ -73,9 +76,9 @@ def _summarise(split: Sequences) -> Tensor:
     """Return six numbers per channel and a 1, (N, 6 p + 1) float64."""
     x = split.inputs.double()
     steps = torch.full((len(x),), x.shape[1]) if split.lengths is None else split.lengths
-    there = (torch.arange(x.shape[1]) < steps[:, None])[..., None]
+    real = (torch.arange(x.shape[1]) < steps[:, None])[..., None]
     last = x.take_along_dim((steps - 1)[:, None, None], 1)[:, 0]
-    mean = (x * there).sum(1) / steps[:, None]
-    spread = (((x - mean[:, None]) * there).square().sum(1) / steps[:, None]).sqrt()
-    ends = x.masked_fill(~there, math.inf).amin(1), x.masked_fill(~there, -math.inf).amax(1)
+    mean = (x * real).sum(1) / steps[:, None]
+    spread = (((x - mean[:, None]) * real).square().sum(1) / steps[:, None]).sqrt()
+    ends = x.masked_fill(~real, math.inf).amin(1), x.masked_fill(~real, -math.inf).amax(1)
     return torch.cat([x[:, 0], last, *ends, mean, spread, torch.ones_like(x[:, 0, :1])], 1)

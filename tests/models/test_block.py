@@ -269,8 +269,8 @@ def test_a_trial_with_running_averages_is_the_same_alone_and_in_a_pack() -> None
 @pytest.mark.parametrize(
     "changes, message",
     [
-        ({"model": {"lem": {"depth": 2}}}, r"lem: depth 2 has no effect without a block\. Give block = "),
-        ({"width": 8}, r"lem: width 8 has no effect without a block\. Give block = "),
+        ({"model": {"lem": {"depth": 2}}}, r"lem: depth 2 has no effect without a block\. Set block = "),
+        ({"width": 8}, r"lem: width 8 has no effect without a block\. Set block = "),
         ({"model": {"lem": {"block": "side"}}}, r"model\.lem\.block must be one of none, pre, post, got 'side'\."),
     ],
 )

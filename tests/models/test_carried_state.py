@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from batches import fed
+from batches import batch_of
 from cases import sequence_models
 from hypothesis import given
 from hypothesis import strategies as st
-from packs import Heard, trained
+from packs import PackRecorder, trained
 from torch import Tensor
 from torch.nn import functional
 from trials import present_trial
@@ -145,7 +145,7 @@ def test_segment_by_segment_a_text_scores_as_in_one_call(model: str) -> None:
     pack = Pack([trial(model, seed=k) for k in range(2)], DATA)
     losses(pack)
     x, targets = folded(DATA.valid, STRANDS)
-    outputs = pack.network(fed(x.expand(2, *x.shape), every_step=True))
+    outputs = pack.network(batch_of(x.expand(2, *x.shape), every_step=True))
     expected = torch.stack([functional.cross_entropy(o.flatten(0, 1), targets.flatten()) for o in outputs])
     torch.testing.assert_close(pack.score(DATA.valid)[0], expected, rtol=0, atol=1e-5)
     apart = [pack.network(piece.shared(2)) for piece in DATA.valid.pieces(128)]
@@ -156,7 +156,7 @@ def test_segment_by_segment_a_text_scores_as_in_one_call(model: str) -> None:
 def test_training_carries_the_state_through_an_epoch_and_starts_the_next_from_zero(model: str) -> None:
     pack = Pack([trial(model, lr=1e-30)], DATA)  # a rate at which no weight moves
     x, targets = folded(text(BATCH * 40 + 2), BATCH)
-    [outputs] = pack.network(fed(x.unsqueeze(0), every_step=True))
+    [outputs] = pack.network(batch_of(x.unsqueeze(0), every_step=True))
     steps = functional.cross_entropy(outputs.flatten(0, 1), targets.flatten(), reduction="none")
     expected = steps.view(8, SEGMENT * BATCH).mean(1).tolist()
     assert [loss for [loss] in losses(pack, 2)] == pytest.approx([*expected, *expected], abs=1e-5)
@@ -168,7 +168,7 @@ def test_gradients_end_at_the_start_of_a_segment() -> None:
     train_until(second, 2)
     piece = slice(SEGMENT, 2 * SEGMENT)
     start = [torch.tensor(s.tolist()) for s in first.state or []]
-    outputs, last = first.network.run(fed(x[piece].unsqueeze(0), every_step=True), start)
+    outputs, last = first.network.run(batch_of(x[piece].unsqueeze(0), every_step=True), start)
     first.parameters.backward(cross_entropy(outputs, targets[piece].unsqueeze(0)))
     torch.testing.assert_close(second.parameters.grad, first.parameters.grad, rtol=1e-5, atol=1e-7)
     torch.testing.assert_close(second.state, list(last), rtol=1e-5, atol=1e-7)
@@ -215,10 +215,10 @@ def test_every_layer_takes_up_what_its_members_carried_among_others(model: str) 
     highs = {p.name: p.high for p in spec.space("")[1:]}
     both = Network(spec, Sizes(2, 4, 1, 6), {name: [lows[name], highs[name]] for name in lows}, [1, 2])
     x = torch.randn(2, 3, 5, 2)
-    _, carried = both.run(fed(x))
+    _, carried = both.run(batch_of(x))
     for k, params in enumerate((lows, highs)):
         alone, row = Network(spec, Sizes(2, 4, 1, 6), {n: [v] for n, v in params.items()}, [k + 1]), slice(k, k + 1)
-        own, given = alone.run(fed(x[row]))[1], alone.layer.taken_up(tuple(s[row] for s in carried))
+        own, given = alone.run(batch_of(x[row]))[1], alone.layer.trim_state(tuple(s[row] for s in carried))
         assert [s.shape for s in given] == [s.shape for s in own]
         torch.testing.assert_close(list(given), list(own), rtol=1e-4, atol=1e-6)
 
@@ -230,7 +230,7 @@ def test_a_pack_on_a_text_that_is_asked_to_pause_goes_on_to_the_bit(
     monkeypatch.setattr(train_module, "_check_versions", lambda configs: None)
     monkeypatch.setattr(train_module, "loaded", lambda *names: DATA)
     configs, file = [trial(model, seed=k) for k in range(2)], Checkpoint(tmp_path / "pack.safetensors")
-    whole, events, steps = trained(configs), Heard(), iter(range(1, 1000))
+    whole, events, steps = trained(configs), PackRecorder(), iter(range(1, 1000))
     ask = {3, 8, 13, 21}  # of eight steps an epoch
     ways = [train(configs, events, file, draining=lambda: next(steps) in ask) for _ in range(5)]
     assert ways == ["paused"] * 4 + ["over"]
@@ -263,8 +263,8 @@ def test_tokens_are_looked_up_in_an_embedding_that_is_trained() -> None:
     embedded = network(FEATURES, Vocabulary(TOKENS, start))
     assert embedded.embedding is not None and torch.equal(embedded.embedding, start.expand(2, -1, -1))
     plain = network(FEATURES, Vocabulary())
-    torch.testing.assert_close(embedded(fed(x)), plain(fed(start[x])), rtol=1e-6, atol=1e-7)
-    [gradient] = torch.autograd.grad(embedded(fed(x, every_step=True)).sum(), [embedded.embedding])
+    torch.testing.assert_close(embedded(batch_of(x)), plain(batch_of(start[x])), rtol=1e-6, atol=1e-7)
+    [gradient] = torch.autograd.grad(embedded(batch_of(x, every_step=True)).sum(), [embedded.embedding])
     for k in range(2):
         used = torch.zeros(TOKENS, dtype=torch.bool)
         used[x[k].unique()] = True
@@ -290,7 +290,7 @@ def test_as_many_features_as_tokens_are_fed_one_hot() -> None:
     x = tokens(2)
     hot, plain = network(TOKENS, Vocabulary(TOKENS)), network(TOKENS, Vocabulary())
     assert hot.embedding is None
-    torch.testing.assert_close(hot(fed(x)), plain(fed(torch.eye(TOKENS)[x])), rtol=1e-6, atol=1e-7)
+    torch.testing.assert_close(hot(batch_of(x)), plain(batch_of(torch.eye(TOKENS)[x])), rtol=1e-6, atol=1e-7)
 
 
 def test_an_embedding_does_not_count_as_parameters() -> None:

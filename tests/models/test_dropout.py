@@ -1,9 +1,9 @@
-"""Dropout on what a layer is fed and on what is read out, against what its definition says."""
+"""Dropout on what a layer is batch_of and on what is read out, against what its definition says."""
 
 from __future__ import annotations
 
 import torch
-from batches import fed
+from batches import batch_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
@@ -64,17 +64,17 @@ def test_a_network_drops_before_the_layer_and_before_the_read_out() -> None:
     net, x = network(input_dropout=[0.2, 0.5], output_dropout=[0.6, 0.3]), torch.randn(2, 9, 5, 2)
     net.train()
     for step in (0, 4):
-        torch.testing.assert_close(net(fed(x), step)[1], by_hand(net, x, 0.5, 0.3, step))
-    assert not torch.allclose(net(fed(x), 0), net(fed(x), 4))
+        torch.testing.assert_close(net(batch_of(x), step)[1], by_hand(net, x, 0.5, 0.3, step))
+    assert not torch.allclose(net(batch_of(x), 0), net(batch_of(x), 4))
     net.keep(torch.tensor([1]))
-    torch.testing.assert_close(net(fed(x[1:]), 4)[0], by_hand(network(), x, 0.5, 0.3, 4))
+    torch.testing.assert_close(net(batch_of(x[1:]), 4)[0], by_hand(network(), x, 0.5, 0.3, 4))
 
 
 def test_nothing_is_dropped_in_evaluation_or_unasked() -> None:
     x = torch.randn(2, 9, 5, 2)
     requested, plain = network(input_dropout=[0.2, 0.5], output_dropout=[0.6, 0.3]).eval(), network()
-    assert torch.equal(requested(fed(x), 3), plain.eval()(fed(x), 3))
-    assert torch.equal(plain.train()(fed(x), 3), plain.eval()(fed(x), 3))
+    assert torch.equal(requested(batch_of(x), 3), plain.eval()(batch_of(x), 3))
+    assert torch.equal(plain.train()(batch_of(x), 3), plain.eval()(batch_of(x), 3))
 
 
 def test_a_stack_reads_its_last_output_as_dropout_left_it() -> None:
@@ -83,7 +83,7 @@ def test_a_stack_reads_its_last_output_as_dropout_left_it() -> None:
         stack = IndRNN(2, 6, members=4, layers=2, t_max=9, **rate)
         for training in (True, False):
             stack.train(training)
-            read, last = stack.features(fed(x), None, generators(1, 2, 3, 4))
+            read, last = stack.features(batch_of(x), None, generators(1, 2, 3, 4))
             again, _ = stack(x, None, generators(1, 2, 3, 4))
             assert torch.equal(read, again[:, -1])
             assert torch.equal(read, last[1]) == (not training or not rate)
@@ -98,6 +98,6 @@ def test_tokens_are_dropped_feature_by_feature_after_the_embedding() -> None:
     )
     read: list[Tensor] = []
     net.layer.register_forward_pre_hook(lambda _, args: read.append(args[0]))
-    net.train()(fed(torch.zeros(1, 9, 5, dtype=torch.int64)), 1)
+    net.train()(batch_of(torch.zeros(1, 9, 5, dtype=torch.int64)), 1)
     assert read[0].unique().tolist() == [0.0, 2.0]
     assert not torch.equal(read[0][..., 0], read[0][..., 1])

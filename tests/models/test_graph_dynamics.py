@@ -46,7 +46,7 @@ def identity(layer: GraphLayer, *others: str) -> GraphLayer:
 
 def rates(layer: G2, u: Tensor, batch: Graphs) -> Tensor:
     """Return τ of one graph, from U (V, d)."""
-    return layer.rates(u.unsqueeze(0), Links.of(batch.shared(1)), layer.weights(layer.held()))[0]
+    return layer.rates(u.unsqueeze(0), Links.of(batch.shared(1)), layer.weights(layer.lifted_tensors()))[0]
 
 
 @settings(max_examples=20)
@@ -91,7 +91,11 @@ def test_g2_with_exponent_0_is_the_plain_network_and_with_1_is_itself() -> None:
     torch.testing.assert_close(actual[1.0][-1], actual[None][-1], rtol=1e-12, atol=1e-14)
     layer = get_model("g2").build(sizes, layers=3, p=2.0).double()
     layer.reset_parameters([torch.Generator().manual_seed(1)])
-    x, w, links = actual[0.0][0].flatten(0, 1).unsqueeze(0), layer.weights(layer.held()), Links.of(batch.shared(1))
+    x, w, links = (
+        actual[0.0][0].flatten(0, 1).unsqueeze(0),
+        layer.weights(layer.lifted_tensors()),
+        Links.of(batch.shared(1)),
+    )
     for _ in range(3):
         x = w.conv("gcn", x, links, 0).relu()
     torch.testing.assert_close(actual[0.0][-1].flatten(0, 1), x[0])
@@ -101,7 +105,7 @@ def test_a_channel_of_g2_stays_between_its_start_and_what_is_proposed() -> None:
     layer = get_model("g2").build(Sizes(3, 6, 2, 8), layers=32, p=2.0).double()
     batch = random_graphs(5, sizes=(8,))
     states = [s.flatten(0, 1).unsqueeze(0) for s in layer.trace(batch)]
-    w, links = layer.weights(layer.held()), Links.of(batch.shared(1))
+    w, links = layer.weights(layer.lifted_tensors()), Links.of(batch.shared(1))
     for before, after in zip(states, states[1:], strict=False):
         proposed = w.conv("gcn", before, links, 0).relu()
         low, high = torch.minimum(before, proposed), torch.maximum(before, proposed)
@@ -111,7 +115,7 @@ def test_a_channel_of_g2_stays_between_its_start_and_what_is_proposed() -> None:
 def test_constant_nodes_at_rest_stay_where_they_are_in_graphcon() -> None:
     layer = identity(GraphCON(2, 2, layers=64, gamma=1.0, alpha=0.5).double(), "conv_W")
     batch, links = ring(7, 2, 0.8), Links.of(ring(7, 2).shared(1))
-    w = layer.weights(layer.held())
+    w = layer.weights(layer.lifted_tensors())
     c, x, y = batch.nodes, batch.nodes, torch.zeros(1, 7, 2, dtype=FLOAT64)
     for n in range(64):
         y = y + (layer.messages(x, links, w, n).relu() - x - 0.5 * y)

@@ -80,7 +80,7 @@ def test_numbers_and_vectors_are_lifted_and_all_with_more_axes_keep_them(
     members: int | None, dtype: torch.dtype, twice: torch.dtype
 ) -> None:
     layer, m = Shelf(1, 4, members=members, rate=0.5).to(dtype), members or 1
-    w = layer.weights(layer.held())
+    w = layer.weights(layer.lifted_tensors())
     lead = {"number": (1, 1), "vector": (1, 6), "poles": (1, 5)}
     for name, shape in SHAPES.items():
         tensor = getattr(w, name)
@@ -99,8 +99,8 @@ def test_what_the_optimiser_sees_of_complex_weights_is_real_and_may_start_anywhe
     )
     before = layer.poles.detach().clone()
     assert layer.poles.storage_offset() % 2 == 1, "this test wants an odd place"
-    assert torch.equal(torch.view_as_real(layer.weights(layer.held()).poles).squeeze(1), before)
-    (actual,) = torch.autograd.grad(layer.weights(layer.held()).poles.abs().square().sum(), [layer.poles])
+    assert torch.equal(torch.view_as_real(layer.weights(layer.lifted_tensors()).poles).squeeze(1), before)
+    (actual,) = torch.autograd.grad(layer.weights(layer.lifted_tensors()).poles.abs().square().sum(), [layer.poles])
     torch.testing.assert_close(actual, 2 * before)
 
 
@@ -128,13 +128,13 @@ def test_a_weight_that_would_be_cast_is_refused(dtype: torch.dtype) -> None:
     layer.matrix = nn.Parameter(cast, requires_grad=cast.is_floating_point() or cast.is_complex())
     rule = rf"^Shelf: matrix must have the layer's dtype torch\.float32, of real numbers, got {dtype}; cast the whole"
     with pytest.raises(ValueError, match=rule):
-        layer.held()
+        layer.lifted_tensors()
 
 
 def test_a_hyper_parameter_may_be_a_tensor_of_whole_numbers_or_of_another_precision() -> None:
     for value in (torch.tensor(1), torch.tensor(1.0, dtype=FLOAT64), torch.tensor([1, 1, 1])):
         layer = Shelf(1, 4, members=3, rate=value)
-        assert torch.equal(layer.weights(layer.held()).rate, torch.ones(3, 1, 1))
+        assert torch.equal(layer.weights(layer.lifted_tensors()).rate, torch.ones(3, 1, 1))
 
 
 def test_a_group_has_the_names_of_its_parameters_in_a_stack_those_of_all_layers() -> None:
@@ -152,7 +152,9 @@ def test_every_weight_that_a_model_reads_is_typed() -> None:
     for spec in all_models().values():
         hyper = {p.name: 2.0 if p.whole else p.low for p in spec.layer.relevant(spec.defaults) if p.searched}
         layer: Any = spec.build(Sizes(2, 4, 3, 9), 2, **hyper)
-        given: Mapping[str, Tensor] = layer.own(layer.held(), 1) if hasattr(layer, "own") else layer.held()
+        given: Mapping[str, Tensor] = (
+            layer.of_layer(layer.lifted_tensors(), 1) if hasattr(layer, "of_layer") else layer.lifted_tensors()
+        )
         assert type(layer.weights(given)) is layer.WEIGHTS, spec.name
 
 

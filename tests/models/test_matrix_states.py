@@ -107,7 +107,7 @@ def test_a_step_multiplies_the_state_by_a_matrix_with_eigenvalues_in_the_range(
 
 def test_mamba_with_constant_step_and_maps_is_a_convolution_with_a_sum_of_exponentials() -> None:
     layer, steps = Mamba(1, 3, states=4).double(), 40
-    A, D = layer.constants(layer.weights(layer.held()))
+    A, D = layer.constants(layer.weights(layer.lifted_tensors()))
     dt, x, B, C = normal(3, seed=1).exp() / 9, normal(steps, 3, seed=2), normal(4, seed=3), normal(4, seed=4)
     drive = tuple(part.expand(1, steps, 1, 1, part.shape[-1]) for part in (dt, B, C))
     given = (drive[0], x.view(1, steps, 1, 1, 3), *drive[1:])
@@ -120,7 +120,7 @@ def test_mamba_with_constant_step_and_maps_is_a_convolution_with_a_sum_of_expone
 
 def test_mamba_with_constant_step_and_maps_is_s4d_with_real_eigenvalues() -> None:
     mamba, s4d, steps = Mamba(1, 3, states=8).double(), S4D(1, 3, states=16).double(), 40
-    A, D = mamba.constants(mamba.weights(mamba.held()))
+    A, D = mamba.constants(mamba.weights(mamba.lifted_tensors()))
     dt, x, B, C = normal(3, seed=1).exp() / 9, normal(1, steps, 2, 1, 3), normal(8, seed=3), normal(8, seed=4)
     start = torch.zeros(1, 2, 1, 8, 3, dtype=FLOAT64)
     others = (part.expand(1, steps, 2, 1, part.shape[-1]) for part in (dt, B, C))
@@ -145,7 +145,7 @@ def test_s4d_is_the_convolution_with_its_kernel() -> None:
 
 def test_mamba2_is_attention_whose_scores_fade_by_the_decays_between() -> None:
     layer, steps = Mamba2(1, 4, heads=2, states=16).double(), 12
-    A, D = layer.constants(layer.weights(layer.held()))
+    A, D = layer.constants(layer.weights(layer.lifted_tensors()))
     dt, x = normal(steps, 2, seed=1).exp(), normal(steps, 4, seed=2)
     B, C = normal(steps, 16, seed=3), normal(steps, 16, seed=4)
     given = tuple(part.view(1, steps, 1, 1, -1) for part in (dt.repeat_interleave(2, -1), x, B, C))
@@ -188,7 +188,7 @@ def test_gated_deltaproduct_without_decay_is_deltaproduct() -> None:
 def test_mlstm_is_a_quotient_of_sums_over_its_past_whatever_its_stabiliser_is() -> None:
     layer, steps = MLSTM(2, 4, heads=2).double(), 15
     x = normal(steps, 1, 2)
-    w = layer.weights(layer.held())
+    w = layer.weights(layer.lifted_tensors())
     q, k, v, i, f = (part[0, :, 0].detach() for part in layer.drive(x[None], w))
     gate = torch.sigmoid(x[:, 0] @ w.Wo[0].T + w.bo[0]).detach()
     rows = []

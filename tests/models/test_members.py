@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from batches import fed
+from batches import batch_of
 from cases import Options, every_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -124,7 +124,7 @@ def test_a_learned_hyper_parameter_gets_a_gradient(spec: ModelSpec, options: Opt
 @pytest.mark.parametrize("every_step", [False, True])
 def test_a_network_reads_out_the_output_by_an_affine_map(spec: ModelSpec, options: Options, every_step: bool) -> None:
     network, x = network_of(spec, options, [1, 2]).eval(), normal(2, 5, 6, 2)
-    output, states = network(fed(x, every_step)), network.layer(x)[0]
+    output, states = network(batch_of(x, every_step)), network.layer(x)[0]
     assert output.shape == ((2, 5, 6, 3) if every_step else (2, 6, 3))
     for k in range(2):
         seen = states[k] if every_step else states[k, -1]
@@ -134,7 +134,7 @@ def test_a_network_reads_out_the_output_by_an_affine_map(spec: ModelSpec, option
 @all_cases
 def test_saved_weights_and_hyper_parameters_give_the_same_network_back(spec: ModelSpec, options: Options) -> None:
     network, other = network_of(spec, options, [1, 2]).eval(), network_of(spec, options, [3, 4]).eval()
-    x = fed(normal(2, 5, 6, 2))
+    x = batch_of(normal(2, 5, 6, 2))
     for buffer in other.buffers():
         buffer.mul_(0.5)
     assert not torch.equal(other(x), network(x))
@@ -169,10 +169,10 @@ def test_a_trial_starts_from_the_same_weights_alone_and_in_a_pack(
 @given(index=st.permutations(range(4)).flatmap(lambda order: st.integers(1, 4).map(lambda n: order[:n])))
 def test_keep_leaves_exactly_the_chosen_members(spec: ModelSpec, options: Options, index: list[int]) -> None:
     network, x, chosen = network_of(spec, options, [1, 2, 3, 4]), normal(4, 5, 6, 2), torch.tensor(index)
-    before, output = {name: tensor.clone() for name, tensor in network.state_dict().items()}, network(fed(x), STEP)
+    before, output = {name: tensor.clone() for name, tensor in network.state_dict().items()}, network(batch_of(x), STEP)
     network.keep(chosen)
     assert network.members == len(index)
     assert all(torch.equal(tensor, before[name][chosen]) for name, tensor in network.state_dict().items())
-    assert_close(network(fed(x[chosen]), STEP), output[chosen])
+    assert_close(network(batch_of(x[chosen]), STEP), output[chosen])
     with pytest.raises(ValueError, match=rf"x must be \({len(index)}, T, B, 2\) and not empty, got \(5, 5, 6, 2\)"):
-        network(fed(normal(5, 5, 6, 2)))
+        network(batch_of(normal(5, 5, 6, 2)))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from batches import fed
+from batches import batch_of
 from cases import Options, every_case
 from torch import Generator, Tensor, nn
 
@@ -327,14 +327,14 @@ def test_a_member_drops_the_same_alone_and_in_a_pack(spec: ModelSpec, options: O
         return Network(spec, Sizes(2, 32, 3, 7), hyper, seeds, options, dtype=FLOAT64)
 
     pack, x = network(1, 2, 3), normal(1, 5, 6, 2).expand(3, -1, -1, -1)
-    together = pack(fed(x), 4)
+    together = pack(batch_of(x), 4)
     for k, seed in enumerate((1, 2, 3)):
-        torch.testing.assert_close(network(seed)(fed(x[:1]), 4)[0], together[k], rtol=1e-12, atol=1e-13)
-        assert not torch.equal(network(seed)(fed(x[:1]), 5)[0], together[k])
-    assert torch.equal(pack(fed(x), 4), together)
+        torch.testing.assert_close(network(seed)(batch_of(x[:1]), 4)[0], together[k], rtol=1e-12, atol=1e-13)
+        assert not torch.equal(network(seed)(batch_of(x[:1]), 5)[0], together[k])
+    assert torch.equal(pack(batch_of(x), 4), together)
     pack.seeds = [9, 2, 3]  # of the same weights
-    assert [torch.equal(*pair) for pair in zip(pack(fed(x), 4), together, strict=True)] == [False, True, True]
-    assert torch.equal(pack.eval()(fed(x), 4), pack(fed(x)))
+    assert [torch.equal(*pair) for pair in zip(pack(batch_of(x), 4), together, strict=True)] == [False, True, True]
+    assert torch.equal(pack.eval()(batch_of(x), 4), pack(batch_of(x)))
 
 
 @all_params

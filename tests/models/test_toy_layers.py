@@ -13,7 +13,7 @@ import torch
 import toy_attention
 import toy_blocks
 import toy_scan
-from batches import fed
+from batches import batch_of
 from more_files import with_models
 from torch import Tensor
 from torch.nn.functional import gelu, glu, layer_norm, linear
@@ -157,9 +157,9 @@ def test_the_printed_number_of_weights_is_the_networks(spec: ModelSpec) -> None:
 def test_members_that_stay_are_computed_as_before_the_others_left(spec: ModelSpec) -> None:
     network = Network(spec, Sizes(2, 5, 3, 9), {}, [1, 2, 3], dtype=FLOAT64).eval()
     x = normal(3, 6, 4, 2)
-    before = network(fed(x))
+    before = network(batch_of(x))
     network.keep(torch.tensor([2, 0]))
-    torch.testing.assert_close(network(fed(x[[2, 0]])), before[[2, 0]], rtol=1e-12, atol=1e-13)
+    torch.testing.assert_close(network(batch_of(x[[2, 0]])), before[[2, 0]], rtol=1e-12, atol=1e-13)
 
 
 def test_the_scan_is_the_recursion_it_stands_for() -> None:

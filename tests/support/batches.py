@@ -1,4 +1,4 @@
-"""Batches for tests: of what a layer reads, and random ones of every kind."""
+"""Batches for tests: around a layer's input, and random ones of every kind."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import torch
 from torch import Generator, Tensor
 from toy_graph import graphs
 
-from longwave.tasks.base.batch import NOT_ASKED, Batch
+from longwave.tasks.base.batch import NO_TARGET, Batch
 from longwave.tasks.base.sequences import Sequences, Tail, Text
 
 
 @dataclass(frozen=True)
 class Pairs(Batch):
-    """Examples of two inputs, features of p places and tokens of k others, with one value each."""
+    """Examples of two inputs, features at p positions and tokens at k others, with one value as the target."""
 
     INPUTS: ClassVar[tuple[str, ...]] = ("features", "tokens")
 
@@ -38,8 +38,8 @@ KINDS = (*NAMES.split(", "), "graphs as a whole")
 """Kinds of examples."""
 
 
-def fed(x: Tensor, every_step: bool = False) -> Sequences:
-    """Return the batch that a layer reads as x, (M, T, B, p) or tokens (M, T, B), with class 0 for targets."""
+def batch_of(x: Tensor, every_step: bool = False) -> Sequences:
+    """Return a batch with the inputs x, (M, T, B, p) or tokens (M, T, B), and class 0 as all targets."""
     inputs = x.transpose(2, 1)
     return Sequences(inputs, torch.zeros(inputs.shape[: 3 if every_step else 2], dtype=torch.int64))
 
@@ -56,7 +56,7 @@ def example(kind: str, n: int, steps: int = 5, seed: int = 0) -> Batch:
         "last class": lambda: Sequences(x, classes[:, 0]),
         "last value": lambda: Sequences(tokens, values[:, 0]),
         "values": lambda: Sequences(x, values),
-        "classes": lambda: Sequences(tokens, classes.masked_fill(classes == 2, NOT_ASKED)),
+        "classes": lambda: Sequences(tokens, classes.masked_fill(classes == 2, NO_TARGET)),
         "bytes": lambda: Sequences(pixels, classes[:, 0]),
         "fixed tail": lambda: Sequences(pixels, classes[:, 0], Tail(tail)),
         "normal tail": lambda: Sequences(x, classes[:, 0], Tail(tail, "normal", 3)),

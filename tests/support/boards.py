@@ -1,4 +1,4 @@
-"""Groups of retrainings and published numbers, made up for tests of boards."""
+"""Made-up groups of retrainings and published numbers, for tests of boards."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CONFIG = TrialConfig("t", "", "d", "m", {}, {"lr": 0.1}, 8, 2, 3, "retrain", 0, 
 
 
 def retrained(model: str, tests: Sequence[float | str], goal: str = "min", **changes: Any) -> Group:
-    """Return one row's retrainings: a number is an ok run's test metric, a word is how another one ended.
+    """Return one row's retrainings: a number is the test metric of an ok run, a word the status of another one.
 
     The validation metric of each is its test metric, or ``valid``; fields of ``About`` (its model as ``title``), of the
     group and of the configuration can be changed by name.
@@ -46,7 +46,7 @@ def retrained(model: str, tests: Sequence[float | str], goal: str = "min", **cha
 
 
 def printed(model: str, value: float, **changes: Any) -> dict[str, Any]:
-    """Return a published number as the store holds it, of the paper whose recipe ``retrained`` has."""
+    """Return a published number as read from a store, of the paper whose recipe ``retrained`` has."""
     number = {
         "task": "t",
         "model": model,
@@ -73,7 +73,7 @@ def printed(model: str, value: float, **changes: Any) -> dict[str, Any]:
 
 
 def trials(group: Group) -> list[Trial]:
-    """Return the retrainings of a group as a store gives them, seeds from 0."""
+    """Return the retrainings of a group as read from a store, with seeds from 0."""
     retrainings, facts = [], next(iter(group.environments), {})
     for seed, run in enumerate(group.runs):
         ended = None
@@ -86,7 +86,7 @@ def trials(group: Group) -> list[Trial]:
 
 
 def keep(store: Store, *groups: Group, sweep: str = "demo") -> None:
-    """Write the retrainings of groups to a store, as planned by a sweep that is there."""
+    """Write the retrainings of groups to a store, as planned by a sweep."""
     for trial in (trial for group in groups for trial in trials(group)):
         store.add_trials(sweep, [trial.config], [trial.about])
         store.write([], [trial.run] if trial.run else [])

@@ -1,4 +1,4 @@
-"""The Lab in a real browser: pages that remember what they asked for and what went wrong on them."""
+"""The Lab in a real browser, with records of each page's requests and errors."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from longwave.platform.errors import ConfigError
 PAGES = "overview task model compare sweep reproduction cost coverage row methods".split()
 IDLE = "[data-testid='stApp'][data-test-script-state='notRunning']"
 GRID = "table[role=grid]"
-"""What a screen reader reads of a table, which itself is a picture. It is written a moment after the picture."""
+"""The copy of a table for screen readers; the table itself is a canvas, painted shortly before."""
 UNREAD = f"[data-testid=stDataFrame]:not(:has({GRID}))"
-"""A table that cannot be read yet; a page's second may be there before its first."""
+"""A table whose copy is still missing; a page's second table may be complete before its first."""
 
 
 @contextmanager
 def opened_browser() -> Iterator[Browser]:
-    """Give a headless Chromium; skip what needs one where there is none."""
+    """Yield a headless Chromium; skip the test if there is none."""
     try:
         path = find_chromium()
     except ConfigError as error:
@@ -36,12 +36,12 @@ def opened_browser() -> Iterator[Browser]:
 
 
 class Visitor:
-    """Somebody who looks at one Lab, with a browser of their own.
+    """A visitor of a Lab, with a separate browser context.
 
     Attributes:
-        page: What they see.
+        page: The visitor's page.
         wrong: Errors of the console and of scripts.
-        requests: Addresses that requests were sent to.
+        requests: Addresses of all requests.
     """
 
     def __init__(self, browser: Browser, address: str, **look: Any) -> None:
@@ -57,12 +57,12 @@ class Visitor:
         self.page.on("websocket", lambda socket: self.requests.add(socket.url))
 
     def _note_error(self, message: ConsoleMessage) -> None:
-        """Remember an error."""
+        """Record an error message of the console."""
         if message.type == "error":
             self.wrong.append(message.text)
 
     def open(self, name: str, **query: str) -> Page:
-        """Open a page by its name or its whole address, and wait until it is drawn."""
+        """Open a page by its name or its full address, and wait until it is drawn."""
         path = "" if name == "overview" else name  # home has no name
         where = name if name.startswith("http") else f"{self.address}/{path}?{urlencode(query)}"
         self.page.goto(where)
@@ -79,12 +79,12 @@ class Visitor:
         return self.page
 
     def strangers(self) -> list[str]:
-        """Return the requests to anybody but the Lab."""
+        """Return the requests to other servers than the Lab."""
         ours = urlsplit(self.address).netloc
         return sorted(url for url in self.requests if urlsplit(url).netloc not in (ours, ""))
 
     def violations(self) -> list[str]:
-        """Return what axe-core finds on the page that is serious or worse."""
+        """Return the findings of axe-core on the page that are at least serious."""
         self.page.evaluate(AXE_SCRIPT)
         broken = self.page.evaluate("axe.run()")["violations"]
         return [
@@ -95,7 +95,7 @@ class Visitor:
         ]
 
     def text(self) -> str:
-        """Return what stands on the page, tables included."""
+        """Return all text of the page, tables included."""
         return str(self.page.locator("[data-testid=stMainBlockContainer]").evaluate("e => e.innerText + e.textContent"))
 
     def close(self) -> None:
@@ -103,7 +103,7 @@ class Visitor:
 
 
 Come = Callable[..., Visitor]
-"""Somebody comes to the Lab of a store: ``come(url, "task", task="adding")``."""
+"""Opens a page of the Lab of a store: ``come(url, "task", task="adding")``."""
 
 
 def lines(page: Page, k: int = 0) -> list[list[str]]:

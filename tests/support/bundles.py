@@ -1,4 +1,4 @@
-"""What the tests of bundles share: a real bundle's content as plain JSON, changed at will, and what forgers change."""
+"""Shared by tests of bundles: a real bundle's content as plain JSON, and forgeries of it with the expected findings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def content(file: File) -> Content:
 
 
 def built(changed: Content) -> Bundle:
-    """Return the bundle of a content as ``content`` gives it."""
+    """Return the bundle of a content in the form of ``content``."""
     trials = [{k: v for k, v in e.items() if k != "points"} | {"curve": _curve(e["points"])} for e in changed["trials"]]
     return Bundle.model_validate_json(json.dumps({**changed, "trials": trials}))
 
@@ -37,7 +37,7 @@ def _curve(points: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def named(changed: Content) -> Content:
-    """Give every trial and every environment the name that its changed content asks for, as a careful forger would."""
+    """Rename every trial and environment to match its changed content, as a careful forger would."""
     renamed = {key: digest(facts) for key, facts in changed["environments"].items()}
     changed["environments"] = {renamed[key]: facts for key, facts in changed["environments"].items()}
     ids = {}
@@ -51,25 +51,25 @@ def named(changed: Content) -> Content:
 
 
 def forge(file: File, change: Callable[[Content], None]) -> File:
-    """Return the bundle with its content changed and every name and hash made anew."""
+    """Return the bundle with its content changed, and all names and hashes computed again."""
     changed = content(file)
     change(changed)
     return seal(built(named(changed)))
 
 
 def of(changed: Content, model: str = "gru", phase: str = "retrain") -> list[dict[str, Any]]:
-    """Return the trials of a model in the order its sweep asked for them."""
+    """Return the trials of a model in the order planned by its sweep."""
     order = {trial: k for k, trial in enumerate(changed["sweeps"][0]["trials"])}
-    mine = [e for e in changed["trials"] if (e["config"]["model"], e["config"]["phase"]) == (model, phase)]
-    return sorted(mine, key=lambda e: order.get(e["run"]["trial"], len(order)))
+    entries = [e for e in changed["trials"] if (e["config"]["model"], e["config"]["phase"]) == (model, phase)]
+    return sorted(entries, key=lambda e: order.get(e["run"]["trial"], len(order)))
 
 
 def drop(changed: Content, *dropped: dict[str, Any]) -> None:
-    """Take trials out of a bundle, and out of what its sweeps asked for."""
-    gone = {e["run"]["trial"] for e in dropped}
-    changed["trials"] = [e for e in changed["trials"] if e["run"]["trial"] not in gone]
+    """Remove trials from a bundle, and from the plans of its sweeps."""
+    dropped_ids = {e["run"]["trial"] for e in dropped}
+    changed["trials"] = [e for e in changed["trials"] if e["run"]["trial"] not in dropped_ids]
     for sweep in changed["sweeps"]:
-        sweep["trials"] = [trial for trial in sweep["trials"] if trial not in gone]
+        sweep["trials"] = [trial for trial in sweep["trials"] if trial not in dropped_ids]
 
 
 def better_valid(changed: Content) -> None:
@@ -204,7 +204,7 @@ def ended_late(changed: Content) -> None:
 
 
 def run(**changes: Any) -> Callable[[Content], None]:
-    """Return what changes how one trial ended."""
+    """Return a change of the run of one trial."""
 
     def change(changed: Content) -> None:
         of(changed)[0]["run"] |= changes
@@ -214,7 +214,7 @@ def run(**changes: Any) -> Callable[[Content], None]:
 
 
 def config(**changes: Any) -> Callable[[Content], None]:
-    """Return what changes one trial's configuration."""
+    """Return a change of one trial's configuration."""
 
     def change(changed: Content) -> None:
         of(changed)[0]["config"] |= changes

@@ -1,4 +1,4 @@
-"""Small data of one's own and the cards beside them, for tests."""
+"""Small user data with their cards, for tests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONG = {
 
 
 def long_table(n: int = 24, steps: int = 5, classes: str = "ab", seed: int = 0) -> list[list[str]]:
-    """Return a header and n examples of some steps, a row a step: id, t, x, y, who, label."""
+    """Return a header and n examples of some steps, one row per step: id, t, x, y, who, label."""
     random = np.random.RandomState(seed)
     rows = [["id", "t", "x", "y", "who", "label"]]
     for k in range(n):
@@ -39,7 +39,7 @@ def csv(rows: list[list[str]], end: str = "\n") -> bytes:
 
 
 def written(folder: Path, content: bytes | str, card: dict[str, Any] | str, **changes: Any) -> Path:
-    """Write data and a card beside them, ``LONG`` by default with changes, None for a key that is left out."""
+    """Write data and their card, by default ``LONG`` with changes; a key with None is left out."""
     text = content.encode() if isinstance(content, str) else content
     name = "data.csv" if isinstance(card, str) else card["files"][0]
     (folder / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)

@@ -1,4 +1,4 @@
-"""The cases that contract tests run on: models of graphs and of sequences, each of these with each of its choices."""
+"""The cases of contract tests: models of graphs and of sequences, the latter with each of their options."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def sequence_models() -> dict[str, ModelSpec]:
 
 
 def every_case() -> list[Any]:
-    """Return all models of sequences, each with its defaults, then each other choice alone; of a number two."""
+    """Return all models of sequences, with their defaults and with one option changed at a time; of numbers, two."""
     cases = []
     for spec in sequence_models().values():
         cases.append(pytest.param(spec, {}, id=spec.name))

@@ -1,8 +1,8 @@
-"""A plugin of pytest for ``--changed``: it runs the tests of what changed since the last tag, nearest to it first.
+"""A pytest plugin for ``--changed``: it runs the tests of what changed since the last tag, nearest to the change first.
 
 A test is one import away from what it imports and from the module that its file is named after, two from what these
-import, and so on. A file that is not Python counts as imported by its folder's and by those that name it. Where there
-is no tag, everything has changed.
+import, and so on. A file that is not Python counts as imported by the Python files of its folder and by those that name
+it. Without a tag, everything counts as changed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def git(*words: str) -> list[str]:
 
 
 def changed_files() -> set[Path]:
-    """Return the files, known to git or new, that differ from those of the last tag."""
+    """Return the files, tracked by git or new, that differ from those of the last tag."""
     tags = git("tag", "--merged", "HEAD", "--sort=-creatordate")
     before = tags[0] if tags else git("hash-object", "-t", "tree", "/dev/null")[0]
     names = git("diff", "--name-only", before) + git("ls-files", "--others", "--exclude-standard")
@@ -34,14 +34,16 @@ def changed_files() -> set[Path]:
 
 def used_files(changed: set[Path]) -> Mapping[Path, set[Path]]:
     """Return which files each Python file of the package and of the tests imports, names or is named after."""
-    known = modules() | {path.stem: path for path in python_files(*PROGRAMS)}
+    files_by_name = modules() | {path.stem: path for path in python_files(*PROGRAMS)}
     users: dict[Path, set[Path]] = {}
     for path in python_files(*FOLDERS, *PROGRAMS, "infra/package", "tests"):
         words = set(re.findall(r"[\"']([^\"'\s]+)[\"']", path.read_text()))
         names = imports(path) | {word for word in words if word.startswith("longwave.")}
-        used = {known[name] for name in names | {name.rpartition(".")[0] for name in names} if name in known}
-        for package in words & {name for name in known if known[name].stem == "__init__"}:
-            used |= set(known[package].parent.glob("*.py"))  # the registry imports all that lie there
+        used = {
+            files_by_name[name] for name in names | {name.rpartition(".")[0] for name in names} if name in files_by_name
+        }
+        for package in words & {name for name in files_by_name if files_by_name[name].stem == "__init__"}:
+            used |= set(files_by_name[package].parent.glob("*.py"))  # the registry imports all of them
         if path.name.startswith("test_"):
             used.add(ROOT / path.relative_to(ROOT / "tests").with_name(path.name.removeprefix("test_")))
         users[path] = used | {other for other in changed if _reads(path, words, other)}
@@ -59,10 +61,10 @@ def _reads(path: Path, words: set[str], other: Path) -> bool:
 
 
 def distances(changed: set[Path], used: Mapping[Path, set[Path]]) -> dict[Path, int]:
-    """Return how many imports each file is away from the nearest that changed; who uses none of them is left out."""
+    """Return the number of imports from each file to the nearest changed one; files that use none are left out."""
     users = defaultdict(set)
-    for path, those in used.items():
-        for other in those:
+    for path, used_by_path in used.items():
+        for other in used_by_path:
             users[other].add(path)
     away_of = dict.fromkeys(changed, 0)
     nearest = set(changed)
@@ -74,7 +76,7 @@ def distances(changed: set[Path], used: Mapping[Path, set[Path]]) -> dict[Path, 
 
 
 class Changed:
-    """Collects the files that are there in ``away`` alone and orders their tests by it."""
+    """Collects only the files in ``away``, and orders their tests by it."""
 
     def __init__(self, away: Mapping[Path, int]) -> None:
         self.away = away

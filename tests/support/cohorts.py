@@ -1,4 +1,4 @@
-"""A cohort of successive halving under a store and a driver that are interrupted in every way, in one process."""
+"""A cohort of successive halving with a store and a driver that are interrupted in every way, in one process."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from longwave.platform.training.checkpoint import Checkpoint
 
 FAULTS = ("none", "pause", "death", "death after its report", "memory")
 DISTURBED = 12
-"""Attempts that may be interrupted; those after them are left alone, so that all ends."""
+"""Number of attempts that may be interrupted; later ones are not, so that every trial ends."""
 
 
 class Death(BaseException):
-    """The process is gone."""
+    """Stands for the death of the process."""
 
 
 class Ledger:
-    """Stands for the store: keeps what reports say as it must, the first score and decision at a rung for good."""
+    """A fake store: keeps reports by the store's rules; the first score and decision at a rung are final."""
 
     def __init__(self, configs: Sequence[TrialConfig]) -> None:
         self.configs, self.runs = list(configs), dict[str, Run]()
@@ -48,12 +48,12 @@ class Ledger:
         return {trial: (run.status, run.epochs) for trial, run in self.runs.items()}
 
     def winner(self) -> str:
-        """Return the best of the trials that were trained to the end, of a metric that is an error."""
+        """Return the fully trained trial with the smallest error."""
         return min((r.valid, t) for t, r in self.runs.items() if r.status == "ok" and r.valid is not None)[1]
 
 
 class Driver:
-    """Trains a cohort in packs that it cuts anew at random, one after another, until every trial has ended."""
+    """Trains a cohort in packs that it forms at random, one after another, until every trial has ended."""
 
     def __init__(self, ledger: Ledger, folder: Path, seed: int, patch: pytest.MonkeyPatch) -> None:
         self.ledger, self.folder, self.chance, self.patch = ledger, folder, random.Random(seed), patch
@@ -63,29 +63,34 @@ class Driver:
         self.cut()
 
     def cut(self) -> None:
-        """Divide the open trials anew, in any order; the checkpoints of the packs before may serve."""
-        left, before = self.chance.sample(self.ledger.open, len(self.ledger.open)), tuple(reversed(self.files))
-        cuts = sorted({0, *(self.chance.randrange(len(left)) for _ in range(self.chance.randrange(3))), len(left)})
+        """Form new packs of the open trials, in any order, which may use checkpoints of earlier packs."""
+        open_trials, earlier_files = (
+            self.chance.sample(self.ledger.open, len(self.ledger.open)),
+            tuple(reversed(self.files)),
+        )
+        cuts = sorted(
+            {0, *(self.chance.randrange(len(open_trials)) for _ in range(self.chance.randrange(3))), len(open_trials)}
+        )
         self.packs = []
         for start, stop in zip(cuts, cuts[1:], strict=False):
             path = self.folder / f"{len(self.files)}.safetensors"
             self.files.append(path)
-            self.packs.append((left[start:stop], Checkpoint(path, before)))
+            self.packs.append((open_trials[start:stop], Checkpoint(path, earlier_files)))
 
     def run(self) -> None:
         while self.ledger.open:
             self.attempts += 1
-            assert self.attempts < 60, "the cohort comes to no end"
+            assert self.attempts < 60, "the cohort does not end"
             if self.attempts <= DISTURBED and self.chance.random() < 0.25:
                 self.cut()
             if self.attempts <= DISTURBED and self.chance.random() < 0.1:
                 self.chance.choice(self.files).unlink(missing_ok=True)
             for configs, checkpoint in self.chance.sample(self.packs, len(self.packs)):
-                if left := [c for c in configs if c.id not in self.ledger.runs]:
-                    self.attempt(left, checkpoint)
+                if unfinished := [c for c in configs if c.id not in self.ledger.runs]:
+                    self.attempt(unfinished, checkpoint)
 
     def attempt(self, configs: list[TrialConfig], checkpoint: Checkpoint) -> None:
-        """Train one pack, whatever befalls it."""
+        """Train one pack, possibly with a fault."""
         fault = self.chance.choice(FAULTS) if self.attempts <= DISTURBED else "none"
         self.patch.setattr(training, "CHECKPOINT_SECONDS", self.chance.choice([0.0, 1e9]))
         step, emit = self.stepping(fault, configs), self.emitting(fault)

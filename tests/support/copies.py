@@ -1,4 +1,4 @@
-"""A copy of the tree to change lines in: what one has to edit to add a thing is found out by adding it."""
+"""A copy of the tree in which tests change lines, to check what has to be edited to add something."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from tree import PROGRAMS, ROOT
 
 @dataclass(frozen=True)
 class Copy:
-    """The package as an installation lays it out, in a folder of its own."""
+    """The package in the layout of an installation, in a separate folder."""
 
     folder: Path
 
     def insert(self, file: str, lines: str, before: str) -> None:
-        """Put ``lines`` before ``before``, which ``file`` holds once; into a new file where that is empty."""
+        """Insert ``lines`` before ``before``, which must occur once in ``file``; write a new file if it is empty."""
         path = self.folder / "longwave" / file
         text = path.read_text(encoding="utf-8") if before else ""
         assert not before or text.count(before) == 1, f"{file} holds {before!r} {text.count(before)} times"
         path.write_text(text.replace(before, lines + before, 1) if before else lines, encoding="utf-8")
 
     def run(self, program: str) -> str:
-        """Run a program on the copy, in a process of its own, and return what it prints."""
+        """Run a program on the copy, in a separate process, and return its output."""
         paths = os.pathsep.join(map(str, [self.folder, *(ROOT / folder for folder in PROGRAMS)]))
         done = subprocess.run(
             [sys.executable, "-c", f"import sys; sys.path[0:1] = []\n{program}"],

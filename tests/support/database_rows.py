@@ -1,4 +1,4 @@
-"""All that a database holds."""
+"""The content of a database."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Rows = dict[str, list[str]]
 
 
 def read_rows(url: str, schema: str | None = None) -> Rows:
-    """Return the rows of a database by table, but for the published numbers, which an upgrade writes anew."""
+    """Return the rows of a database by table, except published numbers, which an upgrade writes again."""
     engine, metadata = sa.create_engine(url), sa.MetaData(schema=schema)
     with engine.connect() as connection:
         metadata.reflect(connection)

@@ -40,7 +40,7 @@ def weights_of(layer: Layer[Any], k: int) -> dict[str, Array]:
 
 
 def adjacency(n: int, edges: list[tuple[int, int]], loops: bool) -> Array:
-    """Return the number of edges from j to i at [i, j]; with one self-loop a node in place of all, if asked."""
+    """Return the number of edges from j to i at [i, j]; with ``loops``, each node has exactly one self-loop."""
     a = np.zeros((n, n))
     for begin, end in edges:
         a[end, begin] += begin != end or not loops
@@ -80,7 +80,7 @@ def gat(x: Array, edges: Any, w: W, prefix: str, k: int) -> Array:
 CONVS = {"linear": linear, "gcn": gcn, "gat": gat, "sage": sage}
 
 
-def fired(kind: str, u: Array) -> Array:
+def activated(kind: str, u: Array) -> Array:
     if kind != "gat":
         return relu(u)
     return np.where(u > 0, u, np.expm1(np.minimum(u, 0))).reshape(len(u), -1, HEADS).mean(-1)
@@ -89,18 +89,18 @@ def fired(kind: str, u: Array) -> Array:
 def attention(x: Array, edges: Any, w: W, heads: int, over: str) -> Array:
     """Return A, the mean over heads of softmax of scaled dot products over edges and self-loops."""
     a = adjacency(len(x), edges, loops=True)
-    asks, keys = x @ w["Q"].T + w["q"], x @ w["K"].T + w["k"]
+    queries, keys = x @ w["Q"].T + w["q"], x @ w["K"].T + w["k"]
     total = np.zeros_like(a)
-    for q, k in zip(np.split(asks, heads, 1), np.split(keys, heads, 1), strict=True):
+    for q, k in zip(np.split(queries, heads, 1), np.split(keys, heads, 1), strict=True):
         shares = a * np.exp(q @ k.T / np.sqrt(q.shape[1]))
         total += shares / shares.sum(1 if over == "receiving" else 0, keepdims=True)
     return total / heads
 
 
 def plain(kind: str, x: Array, edges: Any, w: W, options: Mapping[str, Any]) -> Array:
-    x = fired(kind, CONVS[kind](x, edges, w, "first_", 0))
+    x = activated(kind, CONVS[kind](x, edges, w, "first_", 0))
     for k in range(options["layers"] - 1):
-        x = fired(kind, CONVS[kind](x, edges, w, "rest_", k))
+        x = activated(kind, CONVS[kind](x, edges, w, "rest_", k))
     return x
 
 
@@ -109,8 +109,8 @@ def g2(x: Array, edges: Any, w: W, options: Mapping[str, Any]) -> Array:
     x = relu(x @ w["We"].T + w["be"])
     for k in range(options["layers"]):
         k = 0 if options["shared"] else k
-        proposed = fired(kind, CONVS[kind](x, edges, w, "conv_", k))
-        u = fired(kind, CONVS[kind](x, edges, w, "gate_", k)) if options["second"] else proposed
+        proposed = activated(kind, CONVS[kind](x, edges, w, "conv_", k))
+        u = activated(kind, CONVS[kind](x, edges, w, "gate_", k)) if options["second"] else proposed
         total, leaving = np.zeros_like(u), np.zeros((n, 1))
         single = options["rate"] == "single"
         for i, j in edges:
@@ -134,12 +134,12 @@ def graphcon(x: Array, edges: Any, w: W, options: Mapping[str, Any]) -> Array:
             force = a @ x
         else:
             k = 0 if options["shared"] else n
-            u, own = CONVS[kind](x, edges, w, "conv_", k), x @ w["conv_W"][k].T
+            u, linear_part = CONVS[kind](x, edges, w, "conv_", k), x @ w["conv_W"][k].T
             if residual == "map":
-                u = u - (own @ w["R"].T + w["r"])
+                u = u - (linear_part @ w["R"].T + w["r"])
             elif residual != "none":
-                u = u + x @ w["R"].T + w["r"] - (own if residual == "difference" else 0)
-            force = fired(kind, u)
+                u = u + x @ w["R"].T + w["r"] - (linear_part if residual == "difference" else 0)
+            force = activated(kind, u)
         y = y + w["dt"] * (force - w["gamma"] * x - w["alpha"] * y)
         x = x + w["dt"] * y
     return x
@@ -150,9 +150,9 @@ def graphcon_citation(x: Array, edges: Any, w: W, options: Mapping[str, Any]) ->
     e = x @ w["We"].T + w["be"]
     v, x = e, e
     a = None if options["coupling"] == "gcn" else attention(e, edges, w, options["heads"], options["over"])
-    left = float(w["time"])
-    while left > 0:
-        h, left = min(1.0, left), left - 1
+    remaining = float(w["time"])
+    while remaining > 0:
+        h, remaining = min(1.0, remaining), remaining - 1
         mixed = gcn(x, edges, w, "conv_", 0) if a is None else a @ x
         v = v + h * ((1 - gates["b1"]) * (mixed - x - v) + gates["b1"] * e)
         x = x + h * ((1 - gates["b2"]) * gates["a"] * v + gates["b2"] * e)
@@ -160,7 +160,7 @@ def graphcon_citation(x: Array, edges: Any, w: W, options: Mapping[str, Any]) ->
 
 
 def by_hand(name: str, x: Array, edges: Any, w: W, options: Mapping[str, Any]) -> Array:
-    """Return what a read-out sees of each node of one graph."""
+    """Return the read-out's input of each node of one graph."""
     kinds = {"gcn": "gcn", "gat": "gat", "graphsage": "sage", "mlp": "linear"}
     if name in kinds:
         return plain(kinds[name], x, edges, w, options)

@@ -1,4 +1,4 @@
-"""What infra/deploy holds: its files, parsed; the commands that its pages print; processes that they start."""
+"""The content of infra/deploy: its files, parsed; the commands on its pages; processes started by them."""
 
 from __future__ import annotations
 
@@ -42,34 +42,34 @@ def documents(path: str) -> list[dict[str, Any]]:
 
 
 def blocks(text: str) -> dict[str, str]:
-    """Return the commands that a page prints, by the first words, up to a comma or a stop, of what stands above."""
+    """Return the commands on a page, by the first words, up to a comma or a full stop, of the text above each."""
     return {re.split(r"[,.:]", above)[0]: commands for above, commands in BLOCK.findall(text)}
 
 
 def free_port() -> int:
-    """Return a port on which nothing listens."""
+    """Return an unused port."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
 
 
 def own_environment(**more: str) -> dict[str, str]:
-    """Return the environment for processes of their own, with this Python's commands and no settings of Ray's."""
-    own = {k: v for k, v in os.environ.items() if not k.startswith(("RAY_", "TUNE_", "LONGWAVE_", "MLFLOW_", "PG"))}
+    """Return an environment for separate processes, with this Python's commands and without settings of Ray."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("RAY_", "TUNE_", "LONGWAVE_", "MLFLOW_", "PG"))}
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return {**own, "PATH": path, "OMP_NUM_THREADS": "1", **more}
+    return {**env, "PATH": path, "OMP_NUM_THREADS": "1", **more}
 
 
-def until(what: Callable[[], bool], seconds: float = 180.0) -> None:
-    """Wait for something."""
+def until(condition: Callable[[], bool], seconds: float = 180.0) -> None:
+    """Wait until a condition holds; fail after some seconds."""
     end = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < end, "waited for too long"
+    while not condition():
+        assert time.monotonic() < end, "the condition did not become true in time"
         time.sleep(0.2)
 
 
 def listens(address: str, port: int) -> bool:
-    """Return whether something listens there."""
+    """Return whether a server listens on the port."""
     with suppress(OSError), socket.create_connection((address, port), timeout=5):
         return True
     return False
@@ -77,7 +77,7 @@ def listens(address: str, port: int) -> bool:
 
 @contextmanager
 def started(commands: str, folder: Path, log: Path, env: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Run commands in the background inside the block; all that they started ends with it."""
+    """Run commands in the background inside the block; at its end, all processes that they started are ended."""
     with log.open("wb") as out:
         bash = subprocess.Popen(["bash", "-euc", commands], cwd=folder, env=env, stdout=out, stderr=out)
     try:

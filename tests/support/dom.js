@@ -1,4 +1,4 @@
-// Just enough of a browser for an edition's page to draw on: elements that hold what they are given.
+// A minimal browser for an edition's page: elements that only store what is set on them.
 class Node {
   constructor(tag) { Object.assign(this, { tag, attributes: {}, children: [], dataset: {}, textContent: "" }); }
   append(...children) { this.children.push(...children); }

@@ -1,4 +1,4 @@
-"""Editions that are changed by hand, as a forger does."""
+"""Editions changed by hand, as by a forger."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def sign(folder: Path) -> None:
-    """Write the hashes of the manifest anew."""
+    """Compute the hashes of the manifest again."""
     manifest = json.loads((folder / "manifest.json").read_text())
     for name in manifest["files"]:
         manifest["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()

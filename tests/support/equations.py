@@ -1,4 +1,4 @@
-"""Models against oracles: an equation written anew in NumPy for one sequence, and how a layer is compared with it."""
+"""Models against oracles: an equation implemented independently in NumPy for one sequence, and the comparison."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Outcome = tuple[Array, list[Array]]
 LONGEST = 9
 """T_max of all layers here."""
 Oracle = Callable[..., Outcome]
-"""What gives the outcome for an input (T, p), the tensors of the start state, and weights and numbers by name."""
+"""Returns the outcome for an input (T, p), the tensors of the initial state, and weights and hyper-parameters."""
 
 
 class W(dict[str, Any]):
@@ -37,8 +37,8 @@ def iterate(step: Callable[..., tuple[Array, ...]], x: Array, *state: Array) -> 
     return np.stack(rows), list(state)
 
 
-def drawn(params: tuple[Param, ...], rng: np.random.Generator) -> dict[str, float]:
-    """A value for each parameter; a delay is sometimes longer than the sequence, and sometimes 0."""
+def draw_values(params: tuple[Param, ...], rng: np.random.Generator) -> dict[str, float]:
+    """Return a value for each parameter; a delay is sometimes longer than the sequence, and sometimes 0."""
     return {p.name: int(rng.integers(0, 10)) if p.whole else float(rng.uniform(p.low, p.high)) for p in params}
 
 
@@ -50,18 +50,18 @@ def assert_equation_holds(
     required: bool = False,
     filled: Callable[[Mapping[str, float]], Mapping[str, float]] = dict,
 ) -> None:
-    """Compare a whole batch from a random start state with sequences computed one by one.
+    """Compare a whole batch from a random initial state with sequences computed one by one.
 
     Args:
         oracle: The equation.
         name, options: The model.
         sizes: One of ``a_layer``.
-        required: Whether only the numbers are given that must be.
-        filled: Adds what holds for numbers that are not given.
+        required: Whether only the required hyper-parameters are given.
+        filled: Adds the values of those that are not given.
     """
     spec, rng = get_model(name), np.random.default_rng(sizes["seed"])
     params = spec.layer.relevant(options)
-    hyper = drawn(tuple(p for p in params if not required or p.default is None), rng)
+    hyper = draw_values(tuple(p for p in params if not required or p.default is None), rng)
     exact = {key: torch.tensor(value, dtype=FLOAT64) for key, value in hyper.items()}
     layer = spec.build(Sizes(sizes["p"], sizes["d"], 1, LONGEST), **exact, **options).to(FLOAT64).eval()
     weights = {key: sizes["scale"] * rng.standard_normal(shape) for key, shape in layer.shapes().items()}

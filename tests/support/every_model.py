@@ -1,4 +1,4 @@
-"""Every model of the library with every option that its fused loop may depend on, and how far it is from float64."""
+"""Every model with every option that its fused loop may depend on, and its distance from float64."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ MATRIX_CASES = cases(MatrixRecurrence)
 
 def build(case: str, d: int, p: int = 3, members: int | None = 2, dtype: torch.dtype = torch.float32) -> Any:
     """Return a layer of the case, drawn from seed 0."""
-    layer, chosen = CASES[case] if case in CASES else MATRIX_CASES[case]
-    options = {k: v for k, v in chosen.items() if k in layer.OPTIONS}
+    layer, settings = CASES[case] if case in CASES else MATRIX_CASES[case]
+    options = {k: v for k, v in settings.items() if k in layer.OPTIONS}
     defaults = {k: v[0] for k, v in layer.OPTIONS.items()}
     lead = () if members is None else (members,)
     numbers: dict[str, Any] = {}
     for param in layer.relevant({**defaults, **options}):
         if param.name == "tau":
             numbers["tau"] = TAU[0] if members is None else TAU[:members]
-        elif param.name in NUMBERS and (param.name != "floor" or "floor" in chosen):
+        elif param.name in NUMBERS and (param.name != "floor" or "floor" in settings):
             value = torch.full(lead, NUMBERS[param.name], dtype=dtype)
             numbers[param.name] = NUMBERS["sigma"] if param.name == "sigma" else nn.Parameter(value)
     torch.default_generator.manual_seed(0)
@@ -76,8 +76,8 @@ def distances(
 ) -> dict[str, tuple[float, float]]:
     """Return, by tensor, how far the fused loop and the float32 reference are from the float64 reference.
 
-    The float32 reference is run ``draws`` times more, with everything that it is given moved by up to one unit in the
-    last place, as a rounding does, and every other time sequence by sequence; the furthest run counts.
+    The float32 reference is run ``draws`` more times, with all its inputs perturbed by up to one unit in the last
+    place, as by rounding, and every other time sequence by sequence; the furthest run counts.
     """
     layer, exact = (build(case, d, p, members, dtype).to(device) for dtype in (torch.float32, torch.float64))
     exact.load_state_dict({name: t.double() for name, t in layer.state_dict().items()})
@@ -95,8 +95,8 @@ def distances(
     errors = {}
     for name, value in truth.items():
         size = value.norm().clamp_min(1e-300)
-        own, *others = (((t[name].double() - value).norm() / size).item() for t in (ours, *plain))
-        errors[name] = (own, max(others))
+        ours_far, *others = (((t[name].double() - value).norm() / size).item() for t in (ours, *plain))
+        errors[name] = (ours_far, max(others))
         if value.norm() == 0:
             errors[name] = (ours[name].norm().item() if name in ours else 0.0, 0.0)
     return errors
@@ -110,4 +110,4 @@ def _moved(t: Tensor, generator: torch.Generator) -> Tensor:
 
 def too_far(errors: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
     """Return the tensors further than 1e-5 from the truth, and three times further than the float32 loop."""
-    return {name: (own, plain) for name, (own, plain) in errors.items() if not own <= max(1e-5, 3 * plain)}
+    return {name: (ours, plain) for name, (ours, plain) in errors.items() if not ours <= max(1e-5, 3 * plain)}

@@ -1,4 +1,4 @@
-"""A server of files with the vices of real ones, and archives that no honest program writes."""
+"""A file server with the faults of real ones, and archives that no honest program writes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class Server(ThreadingHTTPServer):
-    """Serves ``files`` with the vices asked for, and notes what it sent: (name, bytes sent)."""
+    """Serves ``files`` with the requested faults, and records what it sent: (name, bytes sent)."""
 
     breaks_after: int | None = None
     stalls = False
@@ -43,9 +43,9 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        rest = body[: server.breaks_after]
-        server.sent.append((name, len(rest)))
-        self.wfile.write(rest)
+        part = body[: server.breaks_after]
+        server.sent.append((name, len(part)))
+        self.wfile.write(part)
         if server.stalls:
             server.released.wait(30)
 
@@ -54,12 +54,12 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def tar(*members: tuple[str, bytes | dict[str, Any]]) -> bytes:
-    """Return a .tar.gz of files, and of members of other kinds given by their fields."""
+    """Return a .tar.gz of files, and of members of other types, described by their fields."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz") as archive:
-        for name, what in members:
-            member, content = tarfile.TarInfo(name), what if isinstance(what, bytes) else b""
-            for key, value in ({"size": len(content)} if isinstance(what, bytes) else what).items():
+        for name, entry in members:
+            member, content = tarfile.TarInfo(name), entry if isinstance(entry, bytes) else b""
+            for key, value in ({"size": len(content)} if isinstance(entry, bytes) else entry).items():
                 setattr(member, key, value)
             archive.addfile(member, io.BytesIO(content))
     return out.getvalue()

@@ -1,4 +1,4 @@
-"""Layers whose step multiplies the state by what a test says, and the comparison with their reference."""
+"""Layers whose step multiplies the state by a gain that the test defines, and the comparison with their reference."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class GainWeights:
 
 
 class Gain(Recurrence[GainWeights]):
-    """h[n] = tanh(W g(h[n-1]) + V x[n]); a test says g as ``gain``, and what the layer holds beside its weights."""
+    """h[n] = tanh(W g(h[n-1]) + V x[n]); a test defines g as ``gain``, and further attributes of the layer."""
 
     WEIGHTS = GainWeights
     STATE = ("h",)
 
-    def __init__(self, members: int | None = None, **held: Any) -> None:
+    def __init__(self, members: int | None = None, **attributes: Any) -> None:
         super().__init__(2, 4, members=members)
-        for name, value in held.items():
+        for name, value in attributes.items():
             setattr(self, name, value)
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -41,7 +41,7 @@ class Gain(Recurrence[GainWeights]):
         return {"V": (4, 2), "W": (4, 4)}
 
     def gain(self, h: Tensor) -> Tensor:
-        """Return what W meets."""
+        """Return g(h), which W multiplies."""
         return h
 
     def drive(self, x: Tensor, w: GainWeights) -> tuple[Tensor, ...]:
@@ -53,17 +53,17 @@ class Gain(Recurrence[GainWeights]):
         return (tanh(affine(w.W, self.gain(state[0]), u[0])),)
 
 
-def layer_of(gain: Callable[[Any, Tensor], Tensor], **held: Any) -> Gain:
-    """Return a layer of a class of its own, drawn from seed 0, with this gain and these attributes."""
+def layer_of(gain: Callable[[Any, Tensor], Tensor], **attributes: Any) -> Gain:
+    """Return a layer of a new class, drawn from seed 0, with this gain and these attributes."""
     torch.default_generator.manual_seed(0)
-    return type("Own", (Gain,), {"gain": gain})(**held)  # type: ignore[no-any-return]
+    return type("Own", (Gain,), {"gain": gain})(**attributes)  # type: ignore[no-any-return]
 
 
 def assert_right(layer: Recurrence[Any], path: str) -> Tensor:
-    """Fail unless outputs and gradients, by the given path, are those of the reference; return the outputs."""
+    """Fail unless outputs and gradients, by the given path, match the reference; return the outputs."""
     on_cpu(LEM(1, 4))
-    way = layer.why()
-    assert way.path == path, way
+    route = layer.why()
+    assert route.path == path, route
     x, state = inputs(layer, 5, 3)
     with using("reference"):
         truth = outcome(layer, x, state)

@@ -1,3 +1,3 @@
-"""A module that a step reads a number of."""
+"""A module from which a step reads a number."""
 
 SCALE = 0.5

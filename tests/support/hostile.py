@@ -1,4 +1,4 @@
-"""Hostile texts, on which a terminal, a spreadsheet, LaTeX, Markdown or a browser would act; hostile names of files."""
+"""Hostile texts that a terminal, a spreadsheet, LaTeX, Markdown or a browser would act on, and hostile file names."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Import damaged and forged copies of a bundle, one after another, each in a process of its own as users do.
+"""Import damaged and forged copies of a bundle, one after another, each in a separate process as users do.
 
-Usage: import_mutants.py BUNDLE FOLDER FIRST COUNT. Prints, as JSON, how often each exit status came, the longest time
-that one took in processor seconds, and the most mebibytes. A copy that takes longer than ``SECONDS`` ends its process.
+Usage: import_mutants.py BUNDLE FOLDER FIRST COUNT. Prints, as JSON, the number of each exit status, the longest time of
+one in CPU seconds, and the peak memory in MiB. A process that takes longer than ``SECONDS`` is ended.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ VALUES: list[Any] = [
 
 
 def list_leaves(value: Any) -> list[tuple[Any, Any]]:
-    """Return every place of a JSON value where something else could stand."""
+    """Return every position in a JSON value at which the value can be replaced."""
     keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else []
     return [(value, key) for key in keys] + [leaf for key in keys for leaf in list_leaves(value[key])]
 
@@ -70,7 +70,7 @@ def replace_values(text: bytes, draw: random.Random) -> bytes:
 
 
 def forge_values(text: bytes, draw: random.Random) -> bytes:
-    """Replace values and make every hash anew, as far as the result is a bundle: then all checks look at it."""
+    """Replace values and compute every hash again if the result is a bundle, so that all checks run on it."""
     content = json.loads(replace_values(text, draw))
     try:
         return seal(Bundle.model_validate_json(json.dumps(content["content"]))).model_dump_json().encode()
@@ -95,18 +95,18 @@ def import_mutant(original: bytes, number: int, folder: Path) -> int:
     if number % 20 == 0:
         packed = flip_bytes(packed, draw)
     (folder / "mutant.json.xz").write_bytes(packed)
-    signal.setitimer(signal.ITIMER_PROF, SECONDS)  # of processor: a busy machine is no fault of the copy
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)  # CPU time, independent of the machine's load
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as errors:
         status = main(["import", str(folder / "mutant.json.xz"), "--store", f"sqlite:///{folder}/{number}.db"])
     signal.setitimer(signal.ITIMER_PROF, 0)
     refusals = [line for line in errors.getvalue().splitlines() if line.startswith("longwave: ")]
-    if (status == 2) != bool(refusals):  # on a busy machine a line says how far it is
-        raise AssertionError(f"copy {number} ended with {status} and said: {errors.getvalue()[:500]}")
+    if (status == 2) != bool(refusals):  # on a busy machine there are lines of progress too
+        raise AssertionError(f"copy {number} ended with {status}: {errors.getvalue()[:500]}")
     return status
 
 
 def run_apart(original: bytes, number: int, folder: Path) -> tuple[int, float, int]:
-    """Import a copy in a process of its own; return its exit status, processor seconds and peak of mebibytes."""
+    """Import a copy in a separate process; return its exit status, CPU seconds and peak memory in MiB."""
     child = os.fork()
     if not child:
         try:

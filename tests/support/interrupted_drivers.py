@@ -1,4 +1,4 @@
-"""Sweeps whose drivers are ended by chance, in one process."""
+"""Sweeps whose drivers are ended at random, in one process."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def write(leases, report):
 Leases.write = write
 sys.exit(main(arguments))
 """
-"""A program that resumes a sweep, and is killed before or after what it writes for the given time; with 0 it ends."""
+"""A program that resumes a sweep, and is killed before or after its n-th write; with n = 0 it runs to its end."""
 
 
 def resume_killed(name: str, store: Store, folder: Path, writes: int, late: bool) -> int:
@@ -61,7 +61,7 @@ def resume_killed(name: str, store: Store, folder: Path, writes: int, late: bool
 
 
 class Fate:
-    """Ends a driver at a moment drawn by chance, before or after what it writes."""
+    """Ends a driver at a random moment, before or after a write."""
 
     def __init__(self, seed: int, patch: pytest.MonkeyPatch) -> None:
         self.chance, self.left, self.disturbed = random.Random(seed), 0, 6
@@ -80,16 +80,16 @@ class Fate:
         patch.setattr(Leases, "write", write)
 
     def cut(self, store: Store) -> None:
-        """Divide the open trials anew by chance, as after deaths of workers; some checkpoints are lost with that."""
-        left = [a.id for a in store.planned("tiny") if a.open and a.phase != "retrain"]
-        configs = store.configs(self.chance.sample(left, len(left)))
-        size = self.chance.randint(1, max(len(left), 1))
+        """Form random new packs of the open trials, as after deaths of workers; some checkpoints are lost."""
+        open_trials = [a.id for a in store.planned("tiny") if a.open and a.phase != "retrain"]
+        configs = store.configs(self.chance.sample(open_trials, len(open_trials)))
+        size = self.chance.randint(1, max(len(open_trials), 1))
         packs = [[configs[i] for i in list(configs)[k : k + size]] for k in range(0, len(configs), size)]
         store.assign({pack_key(pack): pack for pack in packs})
 
 
 def run_disturbed(file: SweepFile, seed: int, store: Store, folder: Path, patch: pytest.MonkeyPatch) -> None:
-    """Run a sweep named ``tiny`` whose drivers end by chance, with other numbers of workers and packs cut anew."""
+    """Run a sweep named ``tiny`` whose drivers end at random, with varying numbers of workers and new packs."""
     fate = Fate(seed, patch)
     while True:
         fate.left = fate.chance.randrange(2, 14)

@@ -1,4 +1,4 @@
-"""What tests of fused loops share: layers with every fused cell, and the comparison with their float64 reference."""
+"""Shared by tests of fused loops: layers with every fused cell, and the comparison with their float64 reference."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ CASES: dict[str, Case] = {
     "unicornn": (UnICORNN, UNICORNN),
     "residual_unicornn": (ResidualUnICORNN, {**UNICORNN, "layers": 3}),
 }
-"""Layers by name; hyper-parameters of two members, damped enough that float32 itself can follow 1000 steps to 1e-5."""
+"""Layers by name; hyper-parameters of two members, damped enough that float32 is accurate to 1e-5 over 1000 steps."""
 
 
 def build(case: str, d: int, p: int = 3, members: int | None = 2) -> Recurrence:
-    """Return a layer of the case. The hyper-parameters that its loop sees are trained, so that they have gradients."""
-    kind, chosen = CASES[case]
-    own = {k: v[0] if isinstance(v, list) and members is None else v for k, v in chosen.items()}
+    """Return a layer of the case. The hyper-parameters that its loop reads are trained, so that they have gradients."""
+    kind, settings = CASES[case]
+    member_settings = {k: v[0] if isinstance(v, list) and members is None else v for k, v in settings.items()}
     torch.default_generator.manual_seed(0)
-    layer = kind(p, d, members=members, **own)
+    layer = kind(p, d, members=members, **member_settings)
     for name in ("dt", "epsilon", "alpha") + (("gamma", "beta") if kind is not LipschitzRNN else ()):
         value = layer._buffers.pop(name, None)
         if value is not None:
@@ -62,7 +62,7 @@ def exact(layer: Recurrence, case: str, d: int, p: int = 3) -> Recurrence:
 
 
 def inputs(layer: Recurrence, steps: int, batch: int) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Return an input sequence and a start state, float32."""
+    """Return an input sequence and an initial state, float32."""
     generator = torch.Generator().manual_seed(steps)
     lead = () if layer.members is None else (layer.members,)
     x = torch.randn(*lead, steps, batch, layer.input_size, generator=generator)
@@ -90,9 +90,9 @@ def outcome(layer: Recurrence, x: Tensor, state: tuple[Tensor, ...], one_by_one:
     generator = torch.Generator().manual_seed(1)
     weights = [1 + 0.3 * torch.randn(t.shape, generator=generator).to(t) for t in tensors.values()]
     total = sum((w * t).mean() for w, t in zip(weights, tensors.values(), strict=True))
-    wanted = {"x": x, **dict(zip(layer.state_shapes(), state, strict=True)), **dict(layer.named_parameters())}
-    gradients = torch.autograd.grad(total, list(wanted.values()), allow_unused=True)  # type: ignore[arg-type]
-    return tensors | {f"d{name}": g for name, g in zip(wanted, gradients, strict=True) if g is not None}
+    sources = {"x": x, **dict(zip(layer.state_shapes(), state, strict=True)), **dict(layer.named_parameters())}
+    gradients = torch.autograd.grad(total, list(sources.values()), allow_unused=True)  # type: ignore[arg-type]
+    return tensors | {f"d{name}": g for name, g in zip(sources, gradients, strict=True) if g is not None}
 
 
 def assert_close(tensors: Mapping[str, Tensor], truth: Mapping[str, Tensor], bound: float = 1e-5) -> None:
@@ -106,10 +106,10 @@ def assert_close(tensors: Mapping[str, Tensor], truth: Mapping[str, Tensor], bou
 
 
 def on_cpu(layer: Recurrence) -> None:
-    """Skip the test where no compiled loop can be had, and say why."""
-    way = layer.why()
-    if way.path != "cpu":
-        pytest.skip(f"no fused CPU loop here: {way.reason}")
+    """Skip the test if there is no compiled loop, and say why."""
+    route = layer.why()
+    if route.path != "cpu":
+        pytest.skip(f"no fused CPU loop here: {route.reason}")
 
 
 def text_of(layer: Fusable[Any]) -> str:

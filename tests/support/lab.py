@@ -1,4 +1,4 @@
-"""Trials, runs and curves of a small study, and how the Lab's pages are read."""
+"""Trials, runs and curves of a small study, and functions to read the Lab's pages."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ def curve(config: TrialConfig, valid: list[float]) -> list[Point]:
 
 
 def printed(element: Any) -> pd.DataFrame:
-    """Return a table's cells as the reader sees them."""
+    """Return a table's cells as displayed."""
     return dataframe_util.convert_arrow_bytes_to_pandas_df(element.proto.arrow_data.styler.display_values)
 
 
 def marks(page: AppTest, k: int = 0) -> list[dict[str, Any]]:
-    """Return what a figure of a page draws, each mark once."""
+    """Return the marks of a figure of a page, each once."""
     sets = page.get("vega_lite_chart")[k].proto.datasets
     frames = [dataframe_util.convert_arrow_bytes_to_pandas_df(part.data.data) for part in sets]
-    drawn = [mark for frame in frames for mark in frame.to_dict("records")]
-    return list({repr(mark): mark for mark in drawn}.values())
+    all_marks = [mark for frame in frames for mark in frame.to_dict("records")]
+    return list({repr(mark): mark for mark in all_marks}.values())
 
 
 def notes(page: AppTest) -> str:
-    """Return all text of a page that is no table."""
+    """Return all text of a page outside tables."""
     return "\n".join(element.value for kind in (page.markdown, page.caption, page.info, page.code) for element in kind)

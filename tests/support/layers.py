@@ -1,4 +1,4 @@
-"""What the tests of layers as numerical methods share: weights by hand, runs, Jacobians, measured orders."""
+"""Shared by tests of layers as numerical methods: weights by hand, runs, Jacobians, measured orders."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ OPEN = 40.0
 Weights = Mapping[str, np.ndarray]
 
 
-def build(kind: type[Recurrence], d: int, p: int = 1, **chosen: Any) -> Recurrence:
-    """Return a layer in float64, its hyper-parameters (floats) not rounded to float32 on the way."""
-    exact = {k: torch.tensor(v, dtype=FLOAT64) if isinstance(v, float) else v for k, v in chosen.items()}
+def build(kind: type[Recurrence], d: int, p: int = 1, **settings: Any) -> Recurrence:
+    """Return a layer in float64, whose hyper-parameters are never rounded to float32."""
+    exact = {k: torch.tensor(v, dtype=FLOAT64) if isinstance(v, float) else v for k, v in settings.items()}
     return kind(p, d, **exact).to(FLOAT64)
 
 
@@ -49,13 +49,13 @@ def noise(steps: int, seed: int, scale: float = 1.0, p: int = 1) -> Tensor:
 
 
 def start(*state: Sequence[float] | np.ndarray) -> tuple[Tensor, ...]:
-    """Return a layer's state of one sequence."""
+    """Return a layer's state for one sequence."""
     return tuple(torch.from_numpy(np.array([s], dtype=np.float64)) for s in state)
 
 
 @torch.no_grad()
 def path(layer: Recurrence, x: Tensor, *state: Sequence[float] | np.ndarray) -> np.ndarray:
-    """Return the state's k tensors after each step of one sequence x, (T, p), from a start state: (T, k, d)."""
+    """Return the state's k tensors after each step of one sequence x, (T, p), from an initial state: (T, k, d)."""
     now, rows = start(*state), []
     for x_n in x:
         _, now = layer(x_n.view(1, 1, -1), now)
@@ -77,7 +77,7 @@ def outputs(layer: Recurrence, x: Tensor) -> np.ndarray:
 
 
 def jacobian(layer: Recurrence, x: Tensor, *state: Sequence[float] | np.ndarray) -> np.ndarray:
-    """Return the derivative of the state after one step of the input x, (p,), by the state before: (k d, k d)."""
+    """Return the derivative of the state after one step with input x, (p,), by the previous state: (k d, k d)."""
 
     def step(flat: Tensor) -> Tensor:
         _, after = layer(x.view(1, 1, -1), tuple(flat.view(1, -1).split(len(state[0]), 1)))

@@ -1,4 +1,4 @@
-"""The printed text of a plan, run by Python in float64, and its distance from autograd of the step."""
+"""The printed text of a plan, run by Python in float64, and its error against autograd of the step."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ POISON = float("nan")
 
 
 def wrong(of: Recurrent, w: Any, batch: int = 2) -> float:
-    """Return the worst relative distance of the printed step and its way back from the step itself and autograd."""
+    """Return the worst relative error of the printed step and backward pass against the step itself and autograd."""
     M, d = len(leaves(w)[0][0]), of.hidden
     draw = torch.Generator().manual_seed(1)
 
@@ -44,9 +44,9 @@ def wrong(of: Recurrent, w: Any, batch: int = 2) -> float:
 def both(
     of: Recurrent, w: Any, x: Tensor, before: list[Tensor], late: Tensor, pull: list[Tensor]
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """Return what the printed step gives, and what the step itself and autograd do.
+    """Return the results of the printed step, and those of the step itself with autograd.
 
-    That is the states after the step, and the gradients of x (M, 1, B, p), of the states before, of the delayed output
+    They are the states after the step, and the gradients of x (M, 1, B, p), of the states before, of the delayed output
     and of the weights, for the adjoints ``pull``.
     """
     inputs = [t.requires_grad_() for t in (x, *before, late, *leaves(w)[0])]
@@ -61,7 +61,7 @@ def both(
 
 
 class Homes(list[Tensor]):
-    """Where rows lie: what is stored there, a number too, is a whole row."""
+    """A list of rows; every stored value, also a number, is expanded to a whole row."""
 
     def __setitem__(self, key: Any, value: Any) -> None:
         super().__setitem__(key, torch.as_tensor(value, dtype=torch.float64).expand(self[key].shape))
@@ -72,37 +72,37 @@ def _printed(
 ) -> list[Tensor]:
     """Return the states after the step, and the gradients of ``inputs``, by the printed text."""
     loop = Loop(of, w)
-    given, plan, d = loop.operands(leaves(w)[0]), loop.plan, of.hidden
-    V, b = torch.cat(list(given.V), 1), torch.cat(list(given.b), 2)
+    operands, plan, d = loop.operands(leaves(w)[0]), loop.plan, of.hidden
+    V, b = torch.cat(list(operands.V), 1), torch.cat(list(operands.b), 2)
     gates = [*((x[:, 0] @ V.mT + b).split(d, -1))]
-    W = [m for t in given.W for m in t.split(d, 1)]
-    U = [v for t in given.U for v in t.split(d, -1)]
+    W = [m for t in operands.W for m in t.split(d, 1)]
+    U = [v for t in operands.U for v in t.split(d, -1)]
     space: dict[str, Any] = dict(FUNCTIONS)
     exec(listing(plan), space)
     with torch.no_grad():
         empty = torch.full_like(before[0], POISON)
         kept = Homes([g.clone() for g in gates] + [empty] * (plan.kept - len(gates)))
         after, adjoint, slot = Homes([empty] * plan.states), Homes(pull), Homes([empty] * plan.slots)
-        totals = [Homes([torch.zeros_like(empty)] * max(1, n)) for n in (len(given.P), len(U), 1)]
-        back: tuple[Any, ...] = (given.P, U, [late], totals[2]) if plan.looks_back else (given.P, U)
-        space["forward"](before, after, kept, W, *back[: 3 if plan.looks_back else 2])
-        space["back"](before, after, kept, adjoint, slot, totals[0], totals[1], W, *back)
+        totals = [Homes([torch.zeros_like(empty)] * max(1, n)) for n in (len(operands.P), len(U), 1)]
+        arguments: tuple[Any, ...] = (operands.P, U, [late], totals[2]) if plan.delayed else (operands.P, U)
+        space["forward"](before, after, kept, W, *arguments[: 3 if plan.delayed else 2])
+        space["back"](before, after, kept, adjoint, slot, totals[0], totals[1], W, *arguments)
         homes = {"before": before, "after": after, "kept": kept, "late": [late]}
         dW = [torch.zeros_like(m) for m in W]
         for g in plan.gradients:
             for k in range(g.count):
                 dW[g.matrix + k] += slot[g.slot + k].mT @ homes[g.home[0]][g.home[1]]
-        dP = [t.sum((1, 2), keepdim=True) for t in totals[0][: len(given.P)]]
+        dP = [t.sum((1, 2), keepdim=True) for t in totals[0][: len(operands.P)]]
         dU = [t.sum(1, keepdim=True) for t in totals[1][: len(U)]]
-    ends = [*gates, *W, *given.P, *U]
+    ends = [*gates, *W, *operands.P, *U]
     pulls = [*slot[: len(gates)], *dW, *dP, *dU]
     live = [(e, p) for e, p in zip(ends, pulls, strict=True) if e.requires_grad]
-    leaf = [t for t in inputs if all(t is not own for own in (*before, late))]
+    leaf = [t for t in inputs if all(t is not source for source in (*before, late))]
     others = iter(
         torch.autograd.grad([e for e, _ in live], leaf, [p for _, p in live], allow_unused=True, materialize_grads=True)
     )
-    own = {id(t): g for t, g in zip(before, adjoint, strict=True)} | {id(late): totals[2][0]}
-    return [*after, *(own[id(t)] if id(t) in own else next(others) for t in inputs)]
+    source = {id(t): g for t, g in zip(before, adjoint, strict=True)} | {id(late): totals[2][0]}
+    return [*after, *(source[id(t)] if id(t) in source else next(others) for t in inputs)]
 
 
 def _distance(ours: Tensor, truth: Tensor) -> float:
@@ -111,5 +111,5 @@ def _distance(ours: Tensor, truth: Tensor) -> float:
     return float(torch.where(same, 0.0, ours - truth).nan_to_num(nan=torch.inf).norm() / max(size, 1.0))
 
 
-def _tensors(*given: Any) -> list[Tensor]:
-    return [torch.as_tensor(value, dtype=torch.float64) for value in given]
+def _tensors(*values: Any) -> list[Tensor]:
+    return [torch.as_tensor(value, dtype=torch.float64) for value in values]

@@ -1,4 +1,4 @@
-"""Many cells in one library: a compiler reads the headers once, and does not optimise."""
+"""Many cells in one library, compiled without optimisation, so that the compiler reads the headers once."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ extern "C" int \1_backward(const longwave::Call* call, int64_t from, int64_t to)
   return 0;
 }
 """
-"""What the macro ENTRY defines, under names of the cell's own."""
+"""The functions of the macro ENTRY, with names that include the cell's."""
 
 
 def library(text: str, folder: Path) -> ctypes.CDLL:
-    """Return what a compiler makes of a text, for this processor."""
+    """Return the library compiled from a text, for this processor."""
     source, target = folder / "cells.cpp", folder / "cells.so"
     source.write_text(text)
     flags = [flag for flag in (*FLAGS, *VECTORS.get(level(), ())) if flag != "-O3"]
@@ -39,12 +39,12 @@ def library(text: str, folder: Path) -> ctypes.CDLL:
 
 
 def compile_together(cells: list[Cell], folder: Path) -> None:
-    """Compile the printed text of many cells at once; their loops run by it from now on."""
+    """Compile the printed text of many cells at once; from now on their loops run by it."""
     texts = {cell.name: emit(cell.plan) for cell in cells if cell.plan is not None}
     compiled = library("\n".join(ENTRY.sub(ENTRIES, text) for text in texts.values()), folder)
     for name, text in texts.items():
         [struct] = ENTRY.findall(text)
-        functions = {way: getattr(compiled, f"{struct}_{way}") for way in ("forward", "backward")}
+        functions = {direction: getattr(compiled, f"{struct}_{direction}") for direction in ("forward", "backward")}
         for entry in functions.values():
             entry.argtypes = (ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64)
         run._libraries[name] = SimpleNamespace(**functions)  # type: ignore[assignment]

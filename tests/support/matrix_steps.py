@@ -45,9 +45,9 @@ def exponential_gates(u: Tensors, state: Tensors, constants: Tensors) -> tuple[T
     """The step of mLSTM, with its normaliser and its stabiliser."""
     q, k, v, i, f = u
     C, n, m = state
-    kept = m - softplus(-f)
-    m = torch.maximum(kept, i)
-    f, i = torch.exp(kept - m), torch.exp(i - m)
+    decayed = m - softplus(-f)
+    m = torch.maximum(decayed, i)
+    f, i = torch.exp(decayed - m), torch.exp(i - m)
     C = f[..., None, None] * C + i[..., None, None] * k[..., None] * v[..., None, :]
     n = f[..., None] * n + i[..., None] * k
     return (q[..., None, :] @ C)[..., 0, :] / torch.maximum((n * q).sum(-1).abs(), torch.exp(-m))[..., None], (C, n, m)
@@ -73,14 +73,14 @@ def all_kinds(u: Tensors, state: Tensors, constants: Tensors) -> tuple[Tensor, T
 
 
 def swapped(u: Tensors, state: Tensors, constants: Tensors) -> tuple[Tensor, Tensors]:
-    """Two states that change places, and one that is read after its own update could have been stored."""
+    """Two states that are swapped, and one that is read after its update could already have been stored."""
     (k,), (S, R) = u, state
     read = (k[..., None] * R).sum(-2)
     return read, (R, torch.tanh(S + torch.tanh(read)[..., None, :] + 0.1 * S * R))
 
 
 def logarithms(u: Tensors, state: Tensors, constants: Tensors) -> tuple[Tensor, Tensors]:
-    """What is infinite for the zeros that rows and columns are padded with."""
+    """Values that are infinite for the zeros in the padding of rows and columns."""
     (q, v), (S,) = u, state
     S = 0.5 * S + 0.1 * torch.log(q * q)[..., None] * torch.log(v * v)[..., None, :]
     return (q[..., None] * S).sum(-2), (S,)
@@ -111,11 +111,11 @@ STEPS: dict[str, tuple[Any, Form]] = {
     "logarithms": (logarithms, Form(1, 3, 5, {"S": M}, {"q": "i", "v": "j"})),
     "swapped": (swapped, Form(2, 4, 16, {"S": M, "R": M}, {"k": "i"})),
 }  # fmt: skip
-"""Steps by name, with sizes: rows that fill registers and rows that do not, columns of whole vectors and of parts."""
+"""Steps by name, with sizes: rows that fill the registers or not, columns that fill whole vectors or not."""
 
 
 def compile_step(name: str, **sizes: int) -> tuple[Any, Form, MatrixPlan]:
-    """Return a step, its form, of other ``heads``, ``rows`` or ``columns`` where given, and its compiled plan."""
+    """Return a step, its form, with other ``heads``, ``rows`` or ``columns`` if given, and its compiled plan."""
     step, form = STEPS[name]
     form = replace(form, **sizes)
     made = plan(step, form)
@@ -124,7 +124,7 @@ def compile_step(name: str, **sizes: int) -> tuple[Any, Form, MatrixPlan]:
 
 
 def draw_tensors(form: Form, T: int, B: int, M: int, seed: int = 0) -> list[list[Tensor]]:
-    """Return drives, states and constants in float64, of numbers that keep every step of ``STEPS`` stable."""
+    """Return drives, states and constants in float64, with which every step of ``STEPS`` is stable."""
     generator = torch.Generator().manual_seed(seed)
 
     def numbers(*shape: int) -> Tensor:
@@ -147,17 +147,17 @@ def run_plain(step: Any, tensors: Sequence[Sequence[Tensor]]) -> list[Tensor]:
 def with_gradients(
     run: Any, tensors: Sequence[Sequence[Tensor]], dtype: torch.dtype, read: slice = slice(None)
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """Return what ``run`` gives, and the gradients of all tensors where the results ``read`` have random adjoints."""
+    """Return the results of ``run``, and the gradients of all tensors for random adjoints of the results ``read``."""
     leaves = [[t.to(dtype).requires_grad_() for t in part] for part in tensors]
     results = run(leaves)
     generator = torch.Generator().manual_seed(7)
     adjoints = [torch.randn(t.shape, generator=generator, dtype=torch.float64).to(dtype) for t in results]
-    wanted = [t for part in leaves for t in part]
-    found = torch.autograd.grad(results[read], wanted, adjoints[read], allow_unused=True, materialize_grads=True)
-    return [t.detach() for t in results], [*found]
+    sources = [t for part in leaves for t in part]
+    gradients = torch.autograd.grad(results[read], sources, adjoints[read], allow_unused=True, materialize_grads=True)
+    return [t.detach() for t in results], [*gradients]
 
 
 def error(ours: Sequence[Tensor], truth: Sequence[Tensor]) -> float:
-    """Return the largest difference in units of each tensor's largest number; NaN where there is one."""
+    """Return the largest difference relative to each tensor's largest entry; NaN if there is one."""
     pairs = zip(ours, truth, strict=True)
     return float(torch.stack([(a.double() - b).abs().max() / b.abs().max().clamp_min(1e-6) for a, b in pairs]).max())

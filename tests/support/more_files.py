@@ -1,4 +1,4 @@
-"""A process of its own whose models/ and tasks/ have more files in them, so that a test can show what one file does."""
+"""A separate process whose models/ and tasks/ have additional files, so that a test can show the effect of a file."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from tree import ROOT
 
 
 def with_models(folder: Path, program: str) -> str:
-    """Run a program that sees the files of ``folder`` among the models; return what it prints."""
+    """Run a program with the files of ``folder`` among the models; return its output."""
     return with_files({"models": folder}, program)
 
 
 def with_files(folders: dict[str, Path], program: str, code: int = 0) -> str:
-    """Run a program that sees the files of these folders among those of models/ or tasks/, and the tests' helpers.
+    """Run a program with the files of these folders among those of models/ or tasks/, and with the tests' helpers.
 
     Returns:
-        What it prints, and then its errors; it must end with ``code``.
+        Its output, then its errors; it must end with ``code``.
     """
     start = f"import sys; sys.path.append({str(ROOT / 'tests/support')!r})\n"
     for part, folder in folders.items():

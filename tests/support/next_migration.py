@@ -1,4 +1,4 @@
-"""A Longwave of a later version, for tests: its one migration after the newest adds a column to the trials."""
+"""A later version of Longwave, for tests: it has one more migration, which adds a column to the trials."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def upgrade():
 def with_next_migration(
     folder: Path, then: str = "SELECT 1", change: Callable[[object, str, object], None] = setattr
 ) -> None:
-    """Let this process be that Longwave.
+    """Turn this process into that version.
 
     Args:
-        folder: Where its migrations go; one of theirs that is there is taken.
+        folder: Where its migrations are written, unless they exist already.
         then: A statement that the migration executes at its end.
         change: Sets an attribute of a module.
     """

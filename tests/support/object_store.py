@@ -1,4 +1,4 @@
-"""An object store that speaks S3, in this process, for this process and those it starts."""
+"""An S3 object store in this process, for this process and those it starts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from s3fs import S3FileSystem
 
 @contextmanager
 def bucket() -> Iterator[str]:
-    """Have a server with an empty bucket inside the block, found by the environment, and give the bucket's URL."""
+    """Run a server with an empty bucket inside the block, set it in the environment, and yield the bucket's URL."""
     from moto.server import ThreadedMotoServer
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
@@ -21,8 +21,8 @@ def bucket() -> Iterator[str]:
     server.start()
     host, port = server.get_host_and_port()
     with pytest.MonkeyPatch.context() as patch:
-        own = {"ENDPOINT_URL": f"http://{host}:{port}", "ACCESS_KEY_ID": "own", "SECRET_ACCESS_KEY": "own"}
-        for name, value in {**own, "DEFAULT_REGION": "us-east-1"}.items():
+        settings = {"ENDPOINT_URL": f"http://{host}:{port}", "ACCESS_KEY_ID": "own", "SECRET_ACCESS_KEY": "own"}
+        for name, value in {**settings, "DEFAULT_REGION": "us-east-1"}.items():
             patch.setenv(f"AWS_{name}", value)
         name = f"longwave-{secrets.token_hex(4)}"
         S3FileSystem(skip_instance_cache=True).mkdir(name)
@@ -30,4 +30,4 @@ def bucket() -> Iterator[str]:
             yield f"s3://{name}"
         finally:
             server.stop()
-            S3FileSystem.clear_instance_cache()  # or another server's would be asked under this one's name
+            S3FileSystem.clear_instance_cache()  # otherwise a cached connection to another server would be used

@@ -1,8 +1,8 @@
-"""Open stores in processes of their own, and kill them at moments of one's choice; run as a program.
+"""Open stores in separate processes, and kill them at chosen moments; run as a program.
 
 For each line of the input, ``["URL", SECONDS, FOLDER]``, a forked process opens the store. It is killed after that
-time; null lets it end. With a folder it is a Longwave that has one more migration, whose migrations lie there. One line
-of output each: the signal that ended it or its exit status, and the seconds it took.
+time; null lets it end. With a folder it is a version of Longwave with one more migration, whose migrations are there.
+One line of output each: the signal that ended it or its exit status, and the seconds it took.
 """
 
 from __future__ import annotations

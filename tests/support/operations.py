@@ -1,4 +1,4 @@
-"""Every operation that a step may use, with each of its arguments, and what of it the compiler refuses."""
+"""Every operation that a step may use, with each of its arguments, and those that the compiler refuses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 Call = Callable[..., Tensor]
-"""What is made of one, two or three rows, and of the weights."""
+"""A function of one, two or three rows, and of the weights."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ ACCEPTED: Mapping[str, Sequence[Call]] = {
     "bmm": [lambda x, w: torch.bmm(x, w.A)],
     "baddbmm": [lambda x, y, w: torch.baddbmm(y, x, w.A), lambda x, w: torch.baddbmm(w.v, x, w.A.mT)],
 }
-"""By the operation of torch that it is there for: steps that are fused."""
+"""Steps that are fused, by the operation of torch that they test."""
 
 REFUSED: Mapping[str, tuple[Call, str]] = {
     "the sum of truths": (lambda x, y, w: ((x > 0) + (y > 0)) * x, "add"),
@@ -155,4 +155,4 @@ REFUSED: Mapping[str, tuple[Call, str]] = {
     "round": (lambda x, w: torch.round(x), "round"),
     "celu": (lambda x, w: F.celu(x, 0.6), "celu"),
 }
-"""Steps that are not fused, and what the reason begins with."""
+"""Steps that are not fused, and the beginning of the reason."""

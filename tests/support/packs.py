@@ -1,4 +1,4 @@
-"""Small trials, and what a pack says of them."""
+"""Small trials, and a recorder of their packs' reports."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def trial(model: str = "lem", task: str = "adding", seed: int = 1, **changes: ob
     return present_trial(**{**facts, **changes})  # type: ignore[arg-type]
 
 
-class Heard:
-    """Keeps what a pack emits."""
+class PackRecorder:
+    """Records the reports of a pack."""
 
     def __init__(self) -> None:
         self.points: list[Point] = []
@@ -55,11 +55,11 @@ class Heard:
         return [(p.loss, p.valid) for p in self.points if p.trial == config.id]
 
     def run(self, config: TrialConfig) -> Run:
-        [own] = [r for r in self.runs if r.trial == config.id]
-        return own
+        [run] = [r for r in self.runs if r.trial == config.id]
+        return run
 
 
-def trained(configs: Sequence[TrialConfig], checkpoint: Checkpoint | None = None) -> Heard:
-    recorder = Heard()
+def trained(configs: Sequence[TrialConfig], checkpoint: Checkpoint | None = None) -> PackRecorder:
+    recorder = PackRecorder()
     train(configs, recorder, checkpoint)
     return recorder

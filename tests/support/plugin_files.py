@@ -1,4 +1,4 @@
-"""Plugins as users write them: a leaky network and a task of one sign, each a file."""
+"""Plugins as users write them: a leaky network, and a task about a sign, one file each."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ TASK = TaskSpec(
 
 
 def written_sweep(folder: Path, name: str, code: str, *settings: str) -> Path:
-    """Return the file of a sweep of a plugin's model and of GRU on the plugin ``sign``, written with both plugins."""
+    """Write both plugins and a sweep of a plugin's model and GRU on the task ``sign``; return the sweep file."""
     written(folder / f"{name}.py", code)
     written(folder / "sign.py", SIGN)
     plugins = f'models = ["my-{name}", "gru"]', f'plugins = ["{name}.py", "sign.py"]'
@@ -104,13 +104,13 @@ def written_sweep(folder: Path, name: str, code: str, *settings: str) -> Path:
 
 
 MISBEHAVES = "LONGWAVE_TEST_MISBEHAVES"
-"""Where this variable is set, ``misbehaving`` does in training what it was given."""
+"""If this variable is set, ``misbehaving`` runs its lines in training."""
 
 
 def misbehaving(name: str, *lines: str) -> str:
-    """Return the leaky network under another name, whose ``forward`` does something else before each step.
+    """Return the leaky network under another name, whose ``forward`` first runs ``lines``.
 
-    ``given`` are its arguments; what the lines return is returned.
+    In the lines ``given`` are its arguments; if they return something, that is returned.
     """
     code = [
         "def forward(self, *given):",

@@ -19,14 +19,14 @@ def pictures(n: int, *shape: int, seed: int) -> np.ndarray:
 
 
 def classes(n: int) -> np.ndarray:
-    """Return n labels, uint8 (n,), that run 0, 1, ..., 9, 0, ... in the order in which the tasks divide n images."""
+    """Return n labels, uint8 (n,): 0, 1, ..., 9, 0, ... in the order in which the tasks split n images."""
     labels = np.empty(n, np.uint8)
     labels[np.random.RandomState(1234).permutation(n)] = np.arange(n) % 10
     return labels
 
 
 def write_idx(path: Path, items: np.ndarray, dimensions: tuple[int, ...] | None = None, magic: int = 0) -> None:
-    """Write bytes (N, ...) as an IDX file; ``dimensions`` and ``magic`` replace what its header says."""
+    """Write bytes (N, ...) as an IDX file; ``dimensions`` and ``magic`` replace those of its header."""
     sizes = items.shape if dimensions is None else dimensions
     path.parent.mkdir(parents=True, exist_ok=True)
     header = struct.pack(f">{1 + len(sizes)}I", magic or 0x800 + items.ndim, *sizes)
@@ -76,7 +76,7 @@ def write_cifar10(folder: Path, train: int = 300, test: int = 40) -> None:
 
 
 def accept_small(patch: pytest.MonkeyPatch, raw: Path) -> None:
-    """Take the files in ``raw`` for the originals while ``patch`` lasts: no small one has the MD5 of a true one."""
+    """Accept the files in ``raw`` as the originals while ``patch`` lasts, although their MD5 differ."""
     patch.setattr(images, "MD5", images.MD5)
     for name in ("train_list", "test_list"):
         patch.setattr(CIFAR10, name, [*getattr(CIFAR10, name)])

@@ -31,9 +31,9 @@ def write_ts(path: Path, values: np.ndarray, labels: Iterable[object], header: S
 
 def write_eigenworms(root: Path, n: int = 36, steps: int = 17984, classes: str = "1 2 3 4 5") -> np.ndarray:
     """Write half of n worms into TRAIN, half into TEST; return the classes, 1 to 5, in the order of the files."""
-    train, rest = train_test_split(np.arange(n), test_size=0.3, random_state=1234)
+    train, held_out = train_test_split(np.arange(n), test_size=0.3, random_state=1234)
     labels = np.empty(n, int)
-    for part in (train, *train_test_split(rest, test_size=0.5, random_state=1234)):
+    for part in (train, *train_test_split(held_out, test_size=0.5, random_state=1234)):
         labels[part] = np.arange(len(part)) % 5 + 1
     values = np.random.RandomState(0).randint(-99, 99, (n, steps, 6))
     header = ["@problemName EigenWorms", "@timeStamps false", "@missing false", "@univariate false", "@dimensions 6"]
@@ -71,7 +71,7 @@ def write_bidmc32spo2(root: Path) -> None:
 
 
 def write_uci_har(root: Path, train: int = 70, test: int = 30) -> None:
-    """Write windows whose activities run 1, 2, ..., 6, 1, ... in the order in which the task divides them."""
+    """Write windows with activities 1, 2, ..., 6, 1, ... in the order in which the task splits them."""
     random = np.random.RandomState(0)
     for part, n in [("train", train), ("test", test)]:
         folder = root / "UCI HAR Dataset" / part
@@ -141,7 +141,7 @@ def write_timit(root: Path) -> None:
 def archive_writer(
     title: str, train: int, series: int, steps: int, features: int, classes: int
 ) -> Callable[[Path], None]:
-    """Return what writes a set of the archive of its own size, of values that are drawn; ``steps`` 0: 7 to 29."""
+    """Return a function that writes a set of the archive in its original size, with random values; steps 0: 7 to 29."""
 
     def write(root: Path) -> None:
         random = np.random.RandomState(len(title))

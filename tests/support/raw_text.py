@@ -12,7 +12,7 @@ PRAISE, BLAME = ["wonderful", "great"], ["awful", "boring"]
 
 
 def lines(seed: int, n: int) -> list[list[str]]:
-    """Return n lines of 4 to 19 words; the first hold every word."""
+    """Return n lines of 4 to 19 words; the first ones contain every word."""
     random = np.random.RandomState(seed)
     first = [WORDS[k : k + 8] for k in range(0, len(WORDS), 8)]
     return first + [random.choice(WORDS, random.randint(4, 20)).tolist() for _ in range(n - len(first))]
@@ -21,7 +21,7 @@ def lines(seed: int, n: int) -> list[list[str]]:
 def write_ptb(
     root: Path, inside: str = "simple-examples/data", texts: Mapping[str, Sequence[Sequence[str]]] | None = None
 ) -> None:
-    """Write train, valid and test as Mikolov's files are: each line has a space at its start and one before its end."""
+    """Write train, valid and test in the format of Mikolov's files: each line starts and ends with a space."""
     folder = root / inside
     folder.mkdir(parents=True, exist_ok=True)
     for split, text in (texts or {"train": lines(1, 600), "valid": lines(2, 120), "test": lines(3, 120)}).items():
@@ -29,7 +29,7 @@ def write_ptb(
 
 
 def write_imdb(root: Path, inside: str = "aclImdb", each: int = 30) -> None:
-    """Write ``each`` reviews of each kind, as aclImdb's folders hold them; praise has other words than blame."""
+    """Write ``each`` reviews of each kind into folders as in aclImdb; positive and negative ones differ in words."""
     random = np.random.RandomState(4)
     for half in ("train", "test"):
         for kind, verdicts, stars in (("neg", BLAME, [1, 2, 3, 4]), ("pos", PRAISE, [7, 8, 9, 10])):
@@ -42,6 +42,6 @@ def write_imdb(root: Path, inside: str = "aclImdb", each: int = 30) -> None:
 
 
 def write_glove(path: Path, vectors: Mapping[str, Sequence[float]]) -> None:
-    """Write vectors as GloVe's files hold them: a word and its numbers, one space between."""
+    """Write vectors in the format of GloVe's files: a word and its numbers, separated by spaces."""
     rows = [f"{word} {' '.join(f'{number:.5f}' for number in vector)}\n" for word, vector in vectors.items()]
     path.write_text("".join(rows), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Real nodes of a real Ray cluster on the loopback interface, of which those that work are lost and replaced."""
+"""Nodes of a real Ray cluster on the loopback interface, of which working ones are killed and replaced."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["LOOPBACK", "Nodes"]
 
 
 class Nodes:
-    """A head that runs no work, and nodes that do.
+    """A head node that runs no work, and nodes that do.
 
     Args:
-        env: More of the nodes' environment.
-        count: Nodes that work.
+        env: Further environment variables of the nodes.
+        count: Number of working nodes.
 
     Attributes:
         address: Of the cluster.
@@ -39,13 +39,13 @@ class Nodes:
         self.all.close()
 
     def lose(self, replaced: bool = True) -> None:
-        """Kill all processes of a node that works, one with work if there is one, and start another."""
+        """Kill all processes of a working node, a busy one if there is one, and start another."""
         self._lose(self._next(), replaced)
 
     def lose_late(self, seconds: float) -> None:
-        """Break the connections to a node's workers, and let its death be known some seconds later; start another.
+        """Break the connections to a node's workers, end the node some seconds later, and start another.
 
-        Of its workers' deaths the node says no word: Ray's own process on it is stopped before they are killed.
+        The node does not report the deaths of its workers: Ray's process on it is stopped before they are killed.
         """
         number = self._next()
         processes = {process: process.name() for process in self.all.processes(number)}
@@ -67,7 +67,7 @@ class Nodes:
             self._working.append(self.all.add())
 
     def busy(self) -> bool:
-        """Return whether all nodes that work have work."""
+        """Return whether all working nodes are busy."""
         return all(self._busy(number) for number in self._working)
 
     def _busy(self, number: int) -> bool:

@@ -1,4 +1,4 @@
-"""Stores with records for tests: two sweeps' worth of trials with curves, measures and places."""
+"""Stores with records for tests: trials of two sweeps, with curves, measurements and locations."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from longwave.platform.storage.store import Store
 
 
 def points_of(config: TrialConfig, epochs: int) -> list[Point]:
-    """Return a curve whose numbers hang on the trial."""
+    """Return a curve whose values depend on the trial."""
     level = int(config.id[:4], 16) / 65536
     return [Point(config.id, e, level / e, 2 * level / e, 0.5 * e, 1.7e9 + e) for e in range(1, epochs + 1)]
 
 
 def recorded_store(store: Store, trials: int = 12, epochs: int = 8) -> list[TrialConfig]:
-    """Fill a store: half the trials are retrainings; the last two have not ended, the first of them has some epochs."""
+    """Fill a store: half of the trials are retrainings; the last two are open, the first of them with some epochs."""
     base = present_trial("adding", "N=20", "d", "lem", {}, {"lr": 0.1}, 8, 10, epochs, "search", 0, steps=5)
     configs = [replace(base, seed=k, phase="retrain" if k % 2 else "search") for k in range(trials)]
     store.add_sweep("one", {"trials": trials})

@@ -1,6 +1,6 @@
-"""Real sweeps as they went, thinned: what a store said of their packs at any moment, and how long they still took.
+"""Recordings of real sweeps, thinned: the store's data about their packs at any moment, and the remaining time.
 
-``record`` writes one from a SQLite store that holds a sweep which is over and was trained by one driver.
+``record`` writes one from a SQLite store with a finished sweep that was trained by a single driver.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from typing import Any
 from longwave.platform.records.stored import PackAttempt, PackPart
 
 EVERY = 5
-"""Epochs from one to the next that is recorded."""
+"""Epochs between two recorded ones."""
 
 
 @dataclass(frozen=True)
 class RecordedSweep:
-    """A sweep that is over; all times are seconds since its driver began.
+    """A finished sweep; all times are seconds since its driver began.
 
     Attributes:
-        file: What its sweep file says of trials, halving and races; of models, their number.
+        file: Trials, halving and races as in its sweep file, and the number of models.
         packs: In their order: cell, phase, when it was planned; ``attempts`` with begin and end; ``epochs``, each with
             the time of its report and a trial's share until then; ``ends``, each with time, status, epochs, number of
             trials and the share of each.
@@ -37,7 +37,7 @@ class RecordedSweep:
 
     @classmethod
     def read(cls, path: Path) -> RecordedSweep:
-        """Return what ``record`` wrote."""
+        """Return a recording from a file."""
         return cls(**json.loads(path.read_text()))
 
     @property
@@ -46,7 +46,7 @@ class RecordedSweep:
         return max(end[0] for pack in self.packs for end in pack["ends"])
 
     def parts(self, now: float) -> list[PackPart]:
-        """Return what ``Store.pack_parts`` gave."""
+        """Return the result of ``Store.pack_parts`` at that time."""
         parts: list[PackPart] = []
         for key, pack in enumerate(self.packs):
             if pack["planned"] > now:
@@ -60,7 +60,7 @@ class RecordedSweep:
         return parts
 
     def attempts(self, now: float) -> list[PackAttempt]:
-        """Return what ``Store.pack_attempts`` gave."""
+        """Return the result of ``Store.pack_attempts`` at that time."""
         begun = [(a, key, pack) for key, pack in enumerate(self.packs) for a in pack["attempts"] if a[0] <= now]
         return [
             PackAttempt(str(key), start, end if end <= now else None, self._last_report(pack, now)[0])
@@ -74,7 +74,7 @@ class RecordedSweep:
 
 
 def record(database: Path, sweep: str, file: dict[str, Any], path: Path) -> None:
-    """Write how a sweep went."""
+    """Write the recording of a sweep."""
     with sqlite3.connect(database) as connection:
         ask = connection.execute
         [(began,)] = ask("select min(started) from drivers where sweep = ?", (sweep,))
@@ -118,7 +118,7 @@ def _seconds(text: str) -> float:
 
 
 def _planned(packs: dict[str, Any], starts: dict[str, float], ends: dict[str, Any]) -> dict[str, float]:
-    """Return when packs were planned: at the end of the round before, which is over before the first of them begins."""
+    """Return when packs were planned: at the end of the previous round, before the first of them begins."""
     planned, moment, over, phase = dict[str, float](), 0.0, 0.0, ""
     for key in sorted(packs, key=lambda key: starts[key]):
         if starts[key] > over or packs[key]["phase"] != phase:

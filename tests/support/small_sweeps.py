@@ -1,4 +1,4 @@
-"""Sweeps that take no time: their plans, and how they end by scores that follow from what a trial is."""
+"""Sweeps without training: their plans, and their results by scores computed from each trial's configuration."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ SMALL: dict[str, Any] = {
 
 
 def small(**changes: Any) -> SweepFile:
-    """Return ``SMALL`` with changes; a key that is None is left out."""
+    """Return ``SMALL`` with changes; a key with None is left out."""
     content = {**SMALL, **changes}
     return check_sweep({key: value for key, value in content.items() if value is not None}, "tiny.toml")
 
 
 def to_the_end(sweep: Sweep) -> list[TrialConfig]:
-    """Return all trials of a sweep whose trials end with scores that follow from what they are."""
+    """Return all trials of a sweep whose scores are computed from their configurations."""
     ends: dict[str, Run] = {}
     while True:
         configs = all_trials(sweep, ends)

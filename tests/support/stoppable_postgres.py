@@ -1,4 +1,4 @@
-"""A PostgreSQL server of a test's own, which it may stop and start."""
+"""A PostgreSQL server for a single test, which may stop and start it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 @contextmanager
 def stoppable_postgres() -> Iterator[tuple[Any, Callable[..., Any]]]:
-    """Give the server and its ``pg_ctl``, called with what it is to do."""
+    """Yield the server, and a function that calls ``pg_ctl`` with a command."""
     with tempfile.TemporaryDirectory(prefix="longwave-postgres-") as folder:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

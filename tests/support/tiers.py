@@ -1,9 +1,9 @@
-"""A plugin of pytest that keeps the tiers apart: a test without a mark takes at most a second of processor.
+"""A pytest plugin that enforces the tiers: a test without a mark takes at most one CPU second.
 
-What counts are the seconds of processor of a test and of its own fixtures, in this process and in those they start; not
-what is made once: fixtures that tests share, and, since a test that takes longer is run again before it is judged,
-libraries that the first test imports and cells that it compiles. One of between one and two seconds is listed at the
-end, for machines differ by as much; one of more than two fails.
+The CPU time of a test and of its function-scoped fixtures counts, in this process and in those they start. One-time
+costs do not: shared fixtures, and, since a test that takes longer is run again before it is judged, libraries that the
+first test imports and cells that it compiles. Tests between one and two seconds are listed at the end, as machines
+differ by as much; those above two fail.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from _pytest.mark import ParameterSet
 from _pytest.runner import runtestprotocol
 
 ALLOWED = 1.0
-"""Seconds of processor that a test without a mark may take."""
+"""CPU seconds that a test without a mark may take."""
 MARGIN = 2.0
-"""A test fails beyond so many times what is allowed."""
+"""A test fails above this multiple of the limit."""
 MARKS = ("integration", "slow")
-"""Marks of tests that may take longer."""
+"""Marks of tests without that limit."""
 
 
 class ProcessorTimes:
-    """Measures every test where it runs; lists the times where pytest reports them."""
+    """Measures every test in the process that runs it; lists the times in the process that reports."""
 
     def __init__(self, listed: int) -> None:
         self.listed = listed
-        self.started = self.seconds = 0.0  # of the test that runs: by the clock when, and of processor how long
+        self.started = self.seconds = 0.0  # of the current test: start by the clock, and CPU seconds
         self.descendants: set[psutil.Process] = set()
         self.reported: dict[str, float] = {}
         self.unmarked: dict[str, float] = {}
 
     @contextmanager
     def counted(self, sign: int = 1) -> Iterator[None]:
-        """Count what this process and those of its children that end spend in the block."""
+        """Count the CPU time in the block of this process and of its children that end there."""
         before = sum(os.times()[:4])
         try:
             yield
@@ -47,7 +47,7 @@ class ProcessorTimes:
             self.seconds += sign * (sum(os.times()[:4]) - before)
 
     def count_descendants(self) -> None:
-        """Count what processes spent that did not run yet when this was last done; to find them takes milliseconds."""
+        """Count the CPU time of child processes started since the last call; finding them takes milliseconds."""
         if (time.monotonic() - self.started) * (os.cpu_count() or 1) < ALLOWED:
             return
         running = set(psutil.Process().children(recursive=True))
@@ -90,7 +90,7 @@ class ProcessorTimes:
             if seconds > MARGIN * ALLOWED:
                 reports[1].outcome = "failed"
                 reports[1].longrepr = (
-                    f"{item.nodeid} takes {seconds:.1f} s of processor and a test without a mark at most {ALLOWED:g}: "
+                    f"{item.nodeid} takes {seconds:.1f} CPU seconds; a test without a mark may take {ALLOWED:g}: "
                     "mark it @pytest.mark.integration."
                 )
         reports[0].processor_seconds, reports[0].tier_marked = seconds, marked
@@ -108,8 +108,8 @@ class ProcessorTimes:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         slowest = sorted(self.reported.items(), key=lambda test: -test[1])[: self.listed]
         for title, tests in (
-            (f"{len(slowest)} tests that take most of the {sum(self.reported.values()):.0f} s of processor", slowest),
-            (f"to be marked integration: more than {ALLOWED:g} s of processor", self.unmarked.items()),
+            (f"the {len(slowest)} slowest tests, of {sum(self.reported.values()):.0f} CPU seconds in total", slowest),
+            (f"to be marked integration: more than {ALLOWED:g} CPU seconds", self.unmarked.items()),
         ):
             if tests:
                 terminalreporter.section(title)
@@ -118,8 +118,8 @@ class ProcessorTimes:
 
 
 def mark_long(cases: Mapping[str, Sequence[object]], *long: str) -> list[ParameterSet]:
-    """Return the values of a test's cases by their ids; those named in ``long`` are marked integration."""
-    assert set(long) <= set(cases), f"{set(long) - set(cases)} are no cases."
+    """Return the parameters of a test's cases, with their ids; those named in ``long`` are marked integration."""
+    assert set(long) <= set(cases), f"{set(long) - set(cases)} are not cases."
     return [
         pytest.param(*values, id=name, marks=pytest.mark.integration if name in long else ())
         for name, values in cases.items()
@@ -127,7 +127,9 @@ def mark_long(cases: Mapping[str, Sequence[object]], *long: str) -> list[Paramet
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--processor-times", type=int, default=0, metavar="N", help="list N tests by processor time")
+    parser.addoption(
+        "--processor-times", type=int, default=0, metavar="N", help="list the N tests with the longest CPU time"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

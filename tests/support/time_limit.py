@@ -1,4 +1,4 @@
-"""A plugin of pytest for ``--stop-after SECONDS``: what has not ended by then is listed, and fails nothing."""
+"""A pytest plugin for ``--stop-after SECONDS``: tests that have not ended by then are listed, not failed."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from contextlib import contextmanager
 
 import pytest
 
-REASON = "the time was over"
+REASON = "the time limit was reached"
 
 
 class TimeLimit:
-    """Starts no test and no fixture after the end, and interrupts what runs then."""
+    """Starts no test or fixture after the limit, and interrupts those that run then."""
 
     def __init__(self, seconds: float) -> None:
         self.end = time.monotonic() + seconds
@@ -21,11 +21,11 @@ class TimeLimit:
 
     @contextmanager
     def limited(self) -> Iterator[None]:
-        left = self.end - time.monotonic()
-        if left <= 0:
+        remaining = self.end - time.monotonic()
+        if remaining <= 0:
             pytest.skip(REASON)
         before = signal.signal(signal.SIGALRM, lambda *_: pytest.skip(REASON))
-        signal.setitimer(signal.ITIMER_REAL, left)
+        signal.setitimer(signal.ITIMER_REAL, remaining)
         try:
             yield
         finally:
@@ -48,13 +48,15 @@ class TimeLimit:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self.unrun:
-            terminalreporter.section(f"{len(self.unrun)} tests did not run to their end: {REASON}")
+            terminalreporter.section(f"{len(self.unrun)} tests did not finish: {REASON}")
         for nodeid in self.unrun:
             terminalreporter.line(nodeid)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--stop-after", type=float, metavar="SECONDS", help="list what has not run by then")
+    parser.addoption(
+        "--stop-after", type=float, metavar="SECONDS", help="stop then, and list the tests that did not finish"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,4 +1,4 @@
-"""A stack of blocks with pre-norm, GELU, GLU, dropout and skip, out of torch's own modules."""
+"""A stack of blocks with pre-norm, GELU, GLU, dropout and skip connections, built from torch's modules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from longwave.models.base.weights import WeightGroup
 
 @dataclass(frozen=True)
 class BlockWeights:
-    """p of the dropout, if there is any."""
+    """p of the dropout, if there is one."""
 
     dropout: Tensor | None = None
 

@@ -1,4 +1,4 @@
-"""A package of cells in torchrecurrent's manner, in its place where that is not installed."""
+"""A package of cells in torchrecurrent's style, which replaces it in tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VERSION = "0.2.5"
 
 
 class LeakyCell(nn.Module):
-    """One state, and two numbers.
+    """One state, and two hyper-parameters.
 
     [`arXiv <https://arxiv.org/abs/0000.00001>`_]
 
@@ -38,7 +38,7 @@ class LeakyCell(nn.Module):
 
 
 class PairCell(nn.Module):
-    """Two states, one trained number, and zeros for a bias that it has not."""
+    """Two states, one trained number, and zeros for an absent bias."""
 
     def __init__(self, input_size: int, hidden_size: int, beta_init: float = 0.3) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class PairCell(nn.Module):
 
 
 class ApartCell(nn.Module):
-    """An output beside two states, the second of them the input of the step before."""
+    """A separate output and two states, the second of which is the previous input."""
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class ApartCell(nn.Module):
 
 
 class LateCell(nn.Module):
-    """One state, and the one before."""
+    """One state, and the previous one."""
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ PACKAGE = SimpleNamespace(
 
 @contextmanager
 def installed(version: str = "") -> Iterator[None]:
-    """Have this package in torchrecurrent's place, in a version; or with none neither."""
+    """Replace torchrecurrent by this package in some version inside the block; without a version, by nothing."""
     present: Any = object() if version else None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(torchrecurrent, "find_spec", lambda name: present)

@@ -16,7 +16,7 @@ from longwave.tasks.toy_graph import Graphs
 
 @dataclass(frozen=True)
 class ConvolutionWeights:
-    """What the equation reads."""
+    """Weights of the equation."""
 
     W: Tensor
     U: Tensor
@@ -33,16 +33,16 @@ class Convolution(Layer[ConvolutionWeights]):
         return {"W": (d, p), "U": (d, p), "b": (d,)}
 
     def features(self, batch, state=None, generators=None):
-        w = self.weights(self.held())
+        w = self.weights(self.lifted_tensors())
         x = batch.nodes.masked_fill(~batch.real.unsqueeze(-1), 0.0)
         begin, end = (k.unsqueeze(-1).expand(*k.shape, x.shape[-1]) for k in batch.edges.unbind(-1))
-        held = torch.cat([x, torch.zeros_like(x[:, :, :1])], 2)
-        received = torch.zeros_like(held).scatter_add(2, end, held.gather(2, begin))[:, :, :-1]
+        padded = torch.cat([x, torch.zeros_like(x[:, :, :1])], 2)
+        received = torch.zeros_like(padded).scatter_add(2, end, padded.gather(2, begin))[:, :, :-1]
         h = torch.tanh(affine(w.W, x) + affine(w.U, received) + w.b.unsqueeze(1))
         if batch.of_nodes:
             return h, ()
-        there = batch.real.unsqueeze(-1)
-        return (h * there).sum(2) / there.sum(2), ()
+        real = batch.real.unsqueeze(-1)
+        return (h * real).sum(2) / real.sum(2), ()
 
 
 MODEL = ModelSpec(

@@ -9,14 +9,14 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from longwave.tasks.base.batch import NOT_ASKED, Batch
+from longwave.tasks.base.batch import NO_TARGET, Batch
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
 from longwave.tasks.trivial.constant import Majority
 
 NODES, EDGES = 7, 12
-"""Most nodes and edges of a graph."""
+"""Largest number of nodes and of edges of a graph."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class Graphs(Batch):
     """Graphs of at most V nodes and E edges, padded.
 
     Attributes:
-        nodes: (N, V, p), what is known of each node.
-        real: (N, V) bool, whether a node is there.
-        edges: (N, E, 2) int64, from node to node; V stands for none.
+        nodes: (N, V, p), features of each node.
+        real: (N, V) bool, False for padding.
+        edges: (N, E, 2) int64, from node to node; V is padding.
         targets: Classes of the nodes, (N, V) int64, or of the graphs, (N,).
     """
 
@@ -44,14 +44,14 @@ class Graphs(Batch):
 
     @property
     def of_nodes(self) -> bool:
-        """Whether each node has a class, and not the graph as a whole."""
+        """Whether each node has a class, not the graph as a whole."""
         return self.targets.ndim == self.real.ndim
 
 
 def graphs(n: int, seed: int, of_nodes: bool) -> Graphs:
-    """Return n random graphs; a node's class is whether what its neighbours hold adds up to more than nothing.
+    """Return n random graphs; a node's class is whether the sum of its neighbours' features is positive.
 
-    The class of a graph is whether most of its nodes are of class 1.
+    The class of a graph is whether most of its nodes have class 1.
     """
     g = torch.Generator().manual_seed(seed)
     count = torch.randint(3, NODES + 1, (n, 1), generator=g)
@@ -60,9 +60,9 @@ def graphs(n: int, seed: int, of_nodes: bool) -> Graphs:
     edges = (torch.rand(n, EDGES, 2, generator=g) * count.unsqueeze(-1)).long()
     edges[torch.rand(n, EDGES, generator=g) < 0.3] = NODES
     received = torch.zeros(n, NODES + 1)
-    held = torch.cat([nodes[..., 0], torch.zeros(n, 1)], 1)
-    received.scatter_add_(1, edges[..., 1], held.gather(1, edges[..., 0]))
-    classes = (received[:, :NODES] > 0).long().masked_fill(~real, NOT_ASKED)
+    padded = torch.cat([nodes[..., 0], torch.zeros(n, 1)], 1)
+    received.scatter_add_(1, edges[..., 1], padded.gather(1, edges[..., 0]))
+    classes = (received[:, :NODES] > 0).long().masked_fill(~real, NO_TARGET)
     whole = ((classes == 1).sum(1) * 2 > count.squeeze(1)).long()
     return Graphs(nodes, real, edges, classes if of_nodes else whole)
 
@@ -78,7 +78,7 @@ TASK = TaskSpec(
     name="toy_graph",
     title="Neighbours",
     family="graphs",
-    summary="What the neighbours of a node hold.",
+    summary="The sign of the sum of a node's neighbours.",
     inputs=1,
     outputs=2,
     asked="at every node",

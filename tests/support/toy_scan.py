@@ -44,9 +44,9 @@ class LinearScan(SequenceLayer[ScanWeights]):
         else:
             super().draw(name, weight, hyper, generator)
 
-    def weights(self, given: Mapping[str, Tensor]) -> ScanWeights:
-        pole = torch.exp(torch.complex(-given["nu"].exp(), given["theta"]))
-        return ScanWeights(pole, given["B"], given["C"], given["D"])
+    def weights(self, tensors: Mapping[str, Tensor]) -> ScanWeights:
+        pole = torch.exp(torch.complex(-tensors["nu"].exp(), tensors["theta"]))
+        return ScanWeights(pole, tensors["B"], tensors["C"], tensors["D"])
 
     def state_shapes(self) -> dict[str, tuple[int, ...]]:
         return {"h": (self.hidden_size, 2)}

@@ -1,4 +1,4 @@
-"""Random steps: expressions of what the compiler knows, drawn by hypothesis."""
+"""Random steps: expressions of supported operations, drawn by hypothesis."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from longwave.models.base.algebra import affine
 from longwave.models.kernels.compiler.trace import Recurrent
 
 
-def held(x: Tensor) -> Tensor:
-    """Return a gate of ``x`` that is made without gradients, and without them inside."""
+def stopped_gate(x: Tensor) -> Tensor:
+    """Return a gate of ``x`` that has no gradient, computed partly under ``no_grad``."""
     with torch.no_grad():
         mean = x.mean(-1, keepdim=True)
         with torch.enable_grad():
@@ -24,7 +24,7 @@ def held(x: Tensor) -> Tensor:
 
 
 def gated(x: Tensor, y: Tensor) -> Tensor:
-    """Return ``x`` times a gate of both, of which one half has no gradient."""
+    """Return ``x`` times a gate of both, one half of which has no gradient."""
     wide = F.layer_norm(torch.cat([x, y], -1), (2 * x.shape[-1],), eps=0.3)
     with torch.set_grad_enabled(False):
         gate, _ = torch.sigmoid(wide).chunk(2, -1)
@@ -37,7 +37,7 @@ UNARY: tuple[Callable[[Tensor], Tensor], ...] = (
     lambda x: torch.sqrt(1.5 + torch.cos(x)), lambda x: 1 / (1 + x * x), lambda x: x.clamp(-0.7, 0.4),
     lambda x: x.mean(-1, keepdim=True) - x, lambda x: tanh(x) ** 3, lambda x: 1.0 - 0.3 * x,
     lambda x: x.sum(-1, keepdim=True) * 0.1 + x, lambda x: F.layer_norm(x, x.shape[-1:], eps=0.2),
-    Tensor.detach, held, lambda x: x + (torch.sign(x) - x).detach(), lambda x: (x > 0.1).to(x.dtype) - 0.5 * x,
+    Tensor.detach, stopped_gate, lambda x: x + (torch.sign(x) - x).detach(), lambda x: (x > 0.1).to(x.dtype) - 0.5 * x,
     lambda x: x.clamp(0.4, -0.7), lambda x: x.clamp(0.3, 0.3) + x, lambda x: x.clamp_min(-0.2),
     lambda x: x.clamp(max=0.2),
     lambda x: F.softplus(x, 2.0, 0.5), lambda x: F.hardtanh(x, -0.3, 0.6), lambda x: F.elu(x, 0.5),
@@ -70,7 +70,7 @@ class ToyWeights:
 
 
 def multiplied(x: Tensor, y: Tensor, w: ToyWeights) -> Tensor:
-    """Return a product without gradients, of a matrix that was transposed so, and of another."""
+    """Return a product without gradients by a matrix transposed under ``no_grad``, plus another product."""
     with torch.no_grad():
         turned, gate = w.A.mT, torch.sigmoid(affine(w.A, y))
     return torch.baddbmm(w.v * gate, x, turned)
@@ -94,7 +94,7 @@ recipes: st.SearchStrategy[Recipe] = st.lists(
 )
 
 
-def drawn(seed: int, count: int) -> list[Recipe]:
+def draw_recipes(seed: int, count: int) -> list[Recipe]:
     """Return recipes of up to twelve lines."""
     draw = random.Random(seed)
     lengths = [draw.randint(2, 12) for _ in range(count)]
@@ -102,7 +102,7 @@ def drawn(seed: int, count: int) -> list[Recipe]:
 
 
 def toy(recipe: Recipe, d: int, p: int = 2) -> Recurrent:
-    """Return the drive and the step of a recipe: each line makes one more value of two that are there."""
+    """Return the drive and the step of a recipe: each line computes another value from two existing ones."""
 
     def step(u: tuple[Tensor, ...], state: tuple[Tensor, ...], late: Tensor, w: ToyWeights) -> tuple[Tensor, ...]:
         pool, read = [*state, *u[0].chunk(2, -1), late], set[int]()
@@ -115,7 +115,7 @@ def toy(recipe: Recipe, d: int, p: int = 2) -> Recurrent:
             else:
                 pool.append(WEIGHED[op - len(UNARY) - len(BINARY)](x, y, w))
             read |= {i % (len(pool) - 1), j % (len(pool) - 1)} if op >= len(UNARY) else {i % (len(pool) - 1)}
-        for k in range(5, len(pool) - 2):  # what no other line reads is in the first state
+        for k in range(5, len(pool) - 2):  # values that no other line reads are added to the first state
             if k not in read:
                 pool[-1] = pool[-1] + 0.2 * pool[k]
         return tanh(pool[-1] + 0.1 * pool[2]), lerp(state[1], pool[-2], 0.3)

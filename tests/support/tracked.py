@@ -1,4 +1,4 @@
-"""Stores of many ended trials, and MLflow servers, real and false, to copy them to."""
+"""Stores with many finished trials, and MLflow servers, real and fake, to copy them to."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ ENDED = datetime(2026, 11, 1, tzinfo=UTC)
 
 
 def config(seed: int, epochs: int = 10) -> TrialConfig:
-    """Return a trial that differs from others in its seed."""
+    """Return a trial, identified by its seed."""
     params, versions = {"lr": 0.01, "dt": 0.5}, {"task_version": "1", "model_version": "1"}
     return TrialConfig("adding", "N=20", "1", "lem", {}, params, 8, 32, epochs, "retrain", seed, **versions)
 
 
 def points(config: TrialConfig, epochs: int | None = None, shift: float = 0.0) -> list[Point]:
-    """Return epochs of a trial, ``shift`` apart from those of another training of it."""
+    """Return epochs of a trial; ``shift`` distinguishes one training from another."""
     last = config.epochs if epochs is None else epochs
     return [
         Point(config.id, e, 1 / e + config.seed + shift, 2 / e + shift, 0.5 * e, 1.7e9 + e + 1000 * shift)
@@ -56,7 +56,7 @@ def ended(config: TrialConfig, shift: float = 0.0) -> Trial:
 
 
 def fill(store: Store, trials: int, epochs: int = 10, sweep: str = "filled", seed: int = 1) -> list[TrialConfig]:
-    """Write a sweep of ended trials, with seeds from ``seed`` on, and return their configurations, by id."""
+    """Write a sweep of finished trials, with seeds from ``seed`` on, and return their configurations, by id."""
     configs = sorted((config(seed, epochs) for seed in range(seed, seed + trials)), key=lambda c: c.id)
     epochs = [[tuple(vars(point).values()) for point in points(c)] for c in configs]
     content = {"name": sweep, "task": "adding", "variant": "N=20", "models": ["lem"], "trials": 0, "retrain": trials}
@@ -66,7 +66,7 @@ def fill(store: Store, trials: int, epochs: int = 10, sweep: str = "filled", see
 
 
 def attempt(store: Store, config: TrialConfig, number: int, epoch: int, last: int, shift: float, over: bool) -> None:
-    """Let a trial be trained again behind ``epoch`` up to ``last``, ``shift`` apart from what was there."""
+    """Write another attempt of a trial, from after ``epoch`` to ``last``, with values shifted by ``shift``."""
     with store.transaction() as connection:
         row = {"trial": config.id, "number": number, "owner": "w", "fence": number, "epoch": epoch, "started": ENDED}
         connection.execute(sa.insert(AttemptRow), [row])
@@ -79,7 +79,7 @@ def attempt(store: Store, config: TrialConfig, number: int, epoch: int, last: in
 
 
 def free_port() -> int:
-    """Return a port that nothing listens on."""
+    """Return an unused port."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return int(s.getsockname()[1])
@@ -87,7 +87,7 @@ def free_port() -> int:
 
 @contextmanager
 def mlflow_server(folder: Path) -> Iterator[str]:
-    """Run a real MLflow server, all of whose files and words lie in ``folder``; give the address."""
+    """Run a real MLflow server with all files and logs in ``folder``; yield its address."""
     port = free_port()
     folder.mkdir()
     command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
@@ -107,10 +107,10 @@ def mlflow_server(folder: Path) -> Iterator[str]:
 
 
 class Nonsense(BaseHTTPRequestHandler):
-    """Answers every request with the same."""
+    """Sends the same answer to every request."""
 
     def do_POST(self) -> None:
-        """Answer."""
+        """Send the answer."""
         code, kind, body = self.server.answer  # type: ignore[attr-defined]
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
         self.send_response(code)
@@ -122,12 +122,12 @@ class Nonsense(BaseHTTPRequestHandler):
     do_GET = do_PATCH = do_POST
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager
 def nonsense(code: int, kind: str, body: bytes) -> Iterator[str]:
-    """Serve the same answer to every request; give the address."""
+    """Serve the same answer to every request; yield the address."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Nonsense)
     server.answer = (code, kind, body)  # type: ignore[attr-defined]
     thread = threading.Thread(target=server.serve_forever, daemon=True)

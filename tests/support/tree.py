@@ -1,4 +1,4 @@
-"""Where the tree is, which files are in it, and what they import."""
+"""The root of the tree, its files, and their imports."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def python_files(*folders: str) -> Iterator[Path]:
 
 
 def modules() -> dict[str, Path]:
-    """Return every file of the package by the name under which it is imported."""
+    """Return every file of the package by its module name."""
     parts = {path: ("longwave", *path.relative_to(ROOT).with_suffix("").parts) for path in python_files(*FOLDERS)}
     return {".".join(names).removesuffix(".__init__"): path for path, names in parts.items()}
 
 
 @cache
 def imports(path: Path) -> set[str]:
-    """Return every module that a file imports: inside functions and for annotations alone, too."""
+    """Return every module that a file imports, also inside functions and only for annotations."""
     names = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):

@@ -1,7 +1,7 @@
-"""The Triton backend's distance from float64, for every model with every option, and calls of its bare functions.
+"""The Triton backend's distance from float64, for every model with every option, and calls of its functions.
 
 ``python tests/support/triton_cases.py quick`` (or ``full``) prints the distances in Triton's interpreter if
-TRITON_INTERPRET is 1, and else compiles every launch for a GPU. It is a program of its own because Triton reads that
+TRITON_INTERPRET is 1, and otherwise compiles every launch for a GPU. It is a separate program because Triton reads that
 variable when it is imported.
 """
 
@@ -41,16 +41,16 @@ FORMS = (
     "unicornn",
     "linoss",
 )
-"""Cases that differ in what the schedules do for them: blocks, vectors, kept rows, delays, no matrices, by hand."""
+"""Cases that the schedules treat differently: blocks, vectors, kept rows, delays, no matrices, hand-written."""
 
 SCHEDULES = ("row", "graph", "chunks")
 LAGS = ([5, 0], [3, 2])
-"""Lags of two members: one of them reads the newest state, or both read what lies some steps back."""
+"""Lags of two members: one of them reads the newest state, or both read states some steps ago."""
 
 
 @contextmanager
 def scheduled(schedule: str) -> Iterator[None]:
-    """Let Triton take one of its schedules inside the block, the row schedule without short lags as "chunks"."""
+    """Select one of Triton's schedules inside the block; "chunks" is the row schedule without short lags."""
     from longwave.models.kernels.triton import delayed, graph, run
 
     name, short = ("row", 0) if schedule == "chunks" else (schedule, delayed.SHORT)
@@ -66,23 +66,23 @@ def scheduled(schedule: str) -> Iterator[None]:
 def far(
     case: str, schedule: str, d: int, steps: int, batch: int = 2, draws: int = 0, device: str = "cpu"
 ) -> dict[str, tuple[float, float]]:
-    """Return ``distances`` of a case by a schedule; fail where the layer takes another way."""
+    """Return ``distances`` of a case by a schedule; fail if the layer runs by another path."""
     with scheduled(schedule):
-        way = build(case, d).to(device).why()
-        assert way.path == "triton", str(way)
+        route = build(case, d).to(device).why()
+        assert route.path == "triton", str(route)
         return distances(case, d, steps, batch, draws=draws, device=device)
 
 
 @dataclass
 class Call:
-    """What a layer hands to the backend, float32."""
+    """The arguments that a layer passes to the backend, float32."""
 
     cell: Cell
     tensors: dict[str, Tensor]
     lags: list[int]
 
     def front(self) -> tuple[Any, ...]:
-        """Return the arguments of ``run.forward`` but the last."""
+        """Return the arguments of ``run.forward`` except the last."""
         return (self.cell, *self.tensors.values(), self.lags)
 
     def adjoints(self) -> tuple[Tensor, Tensor]:
@@ -99,11 +99,11 @@ class Call:
 
 
 class Caught(Exception):
-    """Carries the arguments of a call that was not made."""
+    """Carries the arguments of an intercepted call."""
 
 
 def schedules(case: str) -> tuple[str, ...]:
-    """Return the schedules that can run a case: some are of one alone, and chunks are for those that look back."""
+    """Return the schedules that can run a case: some cases have only one, and chunks need a delay."""
     layer = build(case, 2)
     if case == "unicornn" or layer.cell_on("triton").outputs > 1:
         return SCHEDULES[:1]
@@ -111,10 +111,10 @@ def schedules(case: str) -> tuple[str, ...]:
 
 
 def call(case: str, d: int, steps: int, batch: int = 2) -> Call:
-    """Return what a case's layer, or its first one of several, hands to the backend."""
+    """Return the arguments that a case's layer, or the first of several, passes to the backend."""
 
-    def caught(cell: str, path: str, *rest: Any) -> None:
-        *tensors, lags, _ = rest
+    def caught(cell: str, path: str, *arguments: Any) -> None:
+        *tensors, lags, _ = arguments
         copies = {name: t.detach().clone() for name, t in zip(("x", *"VbWPU", "state", "past"), tensors, strict=True)}
         raise Caught(Call(find(cell), copies, lags))
 
@@ -125,12 +125,12 @@ def call(case: str, d: int, steps: int, batch: int = 2) -> Call:
         except Caught as caught_call:
             made: Call = caught_call.args[0]
             return made
-    raise AssertionError(f"{case} does not take Triton's loop.")
+    raise AssertionError(f"{case} does not run by Triton's loop.")
 
 
 @contextmanager
 def any_device() -> Iterator[None]:
-    """Let Triton's loops be chosen for tensors that are on no GPU."""
+    """Allow Triton's loops for tensors that are not on a GPU."""
     from longwave.models.kernels.triton import run
 
     with patch.object(run, "INTERPRETED", True):
@@ -142,17 +142,17 @@ def results(made: Call, use_out: bool = True, use_last: bool = True, **how: Any)
     from longwave.models.kernels.triton import run
 
     storage = how.pop("storage", torch.float32)
-    out, last, *kept = run.forward(*made.front(), True, schedule=how.get("schedule"), storage=storage)
-    grads = run.backward(*_back(made, out, kept, use_out, use_last), True, **how)
+    out, last, *saved = run.forward(*made.front(), True, schedule=how.get("schedule"), storage=storage)
+    grads = run.backward(*_backward(made, out, saved, use_out, use_last), True, **how)
     return {"Y": out, "last": last} | dict(zip(NAMES, grads, strict=True))
 
 
-def _back(made: Call, out: Tensor, kept: list[Tensor], use_out: bool = True, use_last: bool = True) -> Any:
+def _backward(made: Call, out: Tensor, saved: list[Tensor], use_out: bool = True, use_last: bool = True) -> Any:
     g_out, g_last = made.adjoints()
     t = made.tensors
-    states = (t["state"], t["past"], made.lags, *kept)
-    given = (g_out if use_out else None, g_last if use_last else None)
-    return (made.cell, *given, t["x"], t["V"], t["W"], t["P"], t["U"], out, *states)
+    states = (t["state"], t["past"], made.lags, *saved)
+    adjoints = (g_out if use_out else None, g_last if use_last else None)
+    return (made.cell, *adjoints, t["x"], t["V"], t["W"], t["P"], t["U"], out, *states)
 
 
 def manners(made: Call, schedule: str) -> None:
@@ -160,16 +160,16 @@ def manners(made: Call, schedule: str) -> None:
     from longwave.models.kernels.triton import run
 
     before = {name: t.clone() for name, t in made.tensors.items()}
-    out, last, *kept = run.forward(*made.front(), True, schedule=schedule)
-    back = _back(made, out, kept)
-    grads, again = (run.backward(*back, need, schedule=schedule) for need in (True, False))
+    out, last, *saved = run.forward(*made.front(), True, schedule=schedule)
+    gradients = _backward(made, out, saved)
+    grads, again = (run.backward(*gradients, need, schedule=schedule) for need in (True, False))
     (M, T, B), d = out.shape[:3], last.shape[-1]
-    assert [tuple(k.shape) for k in kept] == list(run.kept_shapes(made.cell, M, T, B, d, before["past"].shape[1]))
+    assert [tuple(k.shape) for k in saved] == list(run.kept_shapes(made.cell, M, T, B, d, before["past"].shape[1]))
     light = run.forward(*made.front(), False, schedule=schedule)
     assert torch.equal(light[0], out) and torch.equal(light[1], last)
     assert light[2].numel() == light[3].numel() == 0
     assert again[0].numel() == 0 and all(map(torch.equal, again[1:], grads[1:]))
-    tensors = [k for k in (*made.tensors.values(), out, last, *kept, *grads) if k.numel()]
+    tensors = [k for k in (*made.tensors.values(), out, last, *saved, *grads) if k.numel()]
     assert len({k.untyped_storage().data_ptr() for k in tensors}) == len(tensors)
     assert all(torch.equal(t, before[name]) for name, t in made.tensors.items())
 
@@ -188,31 +188,31 @@ def spread(case: str, **how: Any) -> list[str]:
 
 
 def halved(case: str, schedule: str, device: str = "cpu") -> tuple[float, float]:
-    """Return what storing in bfloat16 changes: outputs, once drives are rounded so, and the worst gradient."""
+    """Return the effect of storing in bfloat16: on the outputs, given drives rounded alike, and the worst gradient."""
     from longwave.models.kernels.triton import halved, hoisted, run
 
     made, drives = call(case, 5, 3, 1).to(device), hoisted.drives
     whole, half = (results(made, schedule=schedule, storage=storage) for storage in (torch.float32, torch.bfloat16))
     with patch.object(hoisted, "drives", lambda *of: drives(*of[:4]).bfloat16().float()):
         rounded = results(made, schedule=schedule)
-    kept = run.forward(*made.front(), True, schedule=schedule, storage=torch.bfloat16)[2:]
-    assert tuple(k.dtype for k in kept) == halved.kept_types(made.cell)
+    saved = run.forward(*made.front(), True, schedule=schedule, storage=torch.bfloat16)[2:]
+    assert tuple(k.dtype for k in saved) == halved.kept_types(made.cell)
     assert all(t.dtype == torch.float32 for t in half.values())
     far = {k: ((half[k] - whole[k]).norm() / whole[k].norm().clamp_min(1e-3)).item() for k in NAMES}
     return ((half["Y"] - rounded["Y"]).norm() / rounded["Y"].norm()).item(), max(far.values())
 
 
 def linear(case: str, schedule: str) -> float:
-    """Return how far the gradients for both adjoints are from the sum of those for either alone."""
+    """Return the distance of the gradients for both adjoints from the sum of those for each of them."""
     made = call(case, 5, 2, 1)
     both, one, other = (
-        results(made, *given, schedule=schedule) for given in ((True, True), (True, False), (False, True))
+        results(made, *used, schedule=schedule) for used in ((True, True), (True, False), (False, True))
     )
     return max(((one[k] + other[k] - both[k]).norm() / both[k].norm().clamp_min(1e-3)).item() for k in NAMES)
 
 
 def toys() -> list[Recipe]:
-    """Return steps that use every operation the compiler knows, seven each; none reads delayed outputs."""
+    """Return steps that use every supported operation, seven each; none reads delayed outputs."""
     lines = [(op, (5 * op) % 4, (3 * op + 1) % 4) for op in range(COUNT)]
     return [lines[k::10] for k in range(10)]
 
@@ -225,19 +225,21 @@ def toy_distance(recipe: Recipe, schedule: str, d: int = 5) -> float:
     x, *state = (torch.randn(2, *shape, generator=draw) for shape in ((3, 1, 2), (1, d), (1, d)))
     of, outcomes = toy(recipe, d), list[list[Tensor]]()
     for w, dtype in ((single, torch.float32), (double, torch.float64)):
-        own = [t.detach().to(dtype).requires_grad_() for t in (x, *state)]
-        ends = [t.requires_grad_() for t in (*leaves(w)[0], *own)]
+        sources = [t.detach().to(dtype).requires_grad_() for t in (x, *state)]
+        ends = [t.requires_grad_() for t in (*leaves(w)[0], *sources)]
         if dtype == torch.float32:
             loop = Loop(of, w)
             name = planned(loop.lean_name, loop.lean).name
             with scheduled(schedule):
-                outputs, last = kernels.advance("triton", name, loop.operands(leaves(w)[0]), own[0], tuple(own[1:]))
+                outputs, last = kernels.advance(
+                    "triton", name, loop.operands(leaves(w)[0]), sources[0], tuple(sources[1:])
+                )
         else:
-            u, now, seen = of.drive(own[0], w), tuple(own[1:]), []
+            u, now, rows = of.drive(sources[0], w), tuple(sources[1:]), []
             for n in range(x.shape[1]):
                 now = tuple(of.step(tuple(part[:, n] for part in u), now, now[0], w))
-                seen.append(now[0])
-            outputs, last = torch.stack(seen, 1), now
+                rows.append(now[0])
+            outputs, last = torch.stack(rows, 1), now
         loss = outputs.mean() + sum((s * s).mean() for s in last)
         outcomes.append([outputs, *last, *torch.autograd.grad(loss, ends, allow_unused=True, materialize_grads=True)])
     return max(((a.double() - b).norm() / b.norm().clamp_min(0.1)).item() for a, b in zip(*outcomes, strict=True))
@@ -258,7 +260,7 @@ def distant(full: bool) -> dict[str, Any]:
 
 
 def behaved(full: bool) -> dict[str, Any]:
-    """Return what the forms do with NaN and with absent adjoints, each by every schedule or by one of them."""
+    """Return the effects of NaN and of absent adjoints on the forms, by every schedule or by one of them."""
     measured: dict[str, Any] = {}
     for k, case in enumerate(FORMS):
         ways = tuple(schedule for schedule in schedules(case) if schedule != "chunks")
@@ -275,20 +277,20 @@ def behaved(full: bool) -> dict[str, Any]:
 
 
 def interpreted(full: bool) -> dict[str, Any]:
-    """Return what was found of every case."""
+    """Return the measurements of every case."""
     torch.set_deterministic_debug_mode("warn")  # also fills new tensors with NaN
     return distant(full) | behaved(full)
 
 
 def reversible() -> float:
-    """Return how far UnICORNN's two ways back are from each other."""
+    """Return the distance of UnICORNN's two backward passes from each other."""
     made = call("unicornn", 5, 7)
-    one, other = (results(made, reversible=way) for way in (False, True))
+    one, other = (results(made, reversible=recompute) for recompute in (False, True))
     return max(((one[k] - other[k]).norm() / one[k].norm().clamp_min(1e-3)).item() for k in NAMES)
 
 
 class NoGPU:
-    """A driver for a GPU that is not there: Triton compiles for it, and nothing is launched."""
+    """A driver for a GPU that does not exist: Triton compiles for it, and nothing is launched."""
 
     def __init__(self, capability: int) -> None:
         self.capability = capability
@@ -307,7 +309,7 @@ class NoGPU:
 
 @contextmanager
 def compile_only(capability: int = 90) -> Iterator[list[Any]]:
-    """Have every launch inside the block only compiled, for a GPU of this capability; yield what was compiled."""
+    """Compile every launch inside the block without running it, for a GPU of this capability; yield the kernels."""
     from triton.runtime import driver  # type: ignore[import-untyped]
     from triton.runtime.jit import JITFunction  # type: ignore[import-untyped]
 
@@ -322,7 +324,7 @@ def compile_only(capability: int = 90) -> Iterator[list[Any]]:
 
 
 def compiled(full: bool) -> dict[str, int]:
-    """Run the host's code of all cases with every launch only compiled; return how many launches of each there were."""
+    """Run the host code of all cases with launches only compiled; return the number of launches of each."""
     counts = {}
     for case in CASES if full else FORMS:
         with compile_only() as kernels:

@@ -1,7 +1,7 @@
-"""Triton's loops over matrix states: their distance from float64, and calls that they compile to.
+"""Triton's loops over matrix states: their distance from float64, and their compilation.
 
 ``python tests/support/triton_matrix_cases.py quick`` (or ``full``) prints the distances in Triton's interpreter if
-TRITON_INTERPRET is 1, and else compiles every launch for two GPUs; see ``triton_cases``.
+TRITON_INTERPRET is 1, and otherwise compiles every launch for two GPUs; see ``triton_cases``.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from longwave.models.kernels.matrix.plan import MatrixPlan, plan
 READ = {"all": slice(None), "outputs": slice(0, 1), "states": slice(1, None)}
 """Results that have adjoints."""
 WHOLE, CUT = 32, 1
-"""Numbers a thread that make one tile of most steps, and several."""
+"""Numbers per thread with which most steps have one tile, and with which they have several."""
 GPUS = (80, 90)
 """Compute capabilities that launches are compiled for."""
 
 
 @contextmanager
 def cut(thread: int) -> Iterator[None]:
-    """Let a thread hold so few numbers that there are several tiles inside the block, and cut steps into √T chunks."""
+    """Set the numbers per thread inside the block, which decides on the number of tiles, and use √T chunks of steps."""
     from longwave.models.kernels.triton import run_matrix
 
     with patch.object(run_matrix, "THREAD", thread), patch.object(sizes, "SHORTEST", 1):
@@ -51,7 +51,7 @@ def advanced(made: MatrixPlan, tensors: Any) -> list[Tensor]:
 
 
 def far(name: str, thread: int, T: int = 7, read: slice = READ["all"]) -> tuple[float, float]:
-    """Return how far results and gradients of a step are from those of its loop in float64."""
+    """Return the distance of results and gradients of a step from those of its loop in float64."""
     step, form = STEPS[name]
     made, tensors = plan(step, form), draw_tensors(form, T, B=1, M=2)
     truth, slopes = with_gradients(lambda t: run_plain(step, t), tensors, torch.float64, read)
@@ -61,10 +61,10 @@ def far(name: str, thread: int, T: int = 7, read: slice = READ["all"]) -> tuple[
 
 
 def far_model(case: str, d: int, steps: int, batch: int, device: str = "cpu") -> dict[str, tuple[float, float]]:
-    """Return ``distances`` of a model; fail where its layer takes another way."""
+    """Return ``distances`` of a model; fail if its layer runs by another path."""
     with using("triton"):
-        way = build(case, d).to(device).why()
-        assert way.path == "triton", str(way)
+        route = build(case, d).to(device).why()
+        assert route.path == "triton", str(route)
         return distances(case, d, steps, batch, device=device)
 
 
@@ -83,7 +83,7 @@ def spread(name: str) -> list[int]:
 
 
 def unequal(name: str) -> list[str]:
-    """Return what a sequence in pieces, a second way back, or the inputs after all of it have other bits in."""
+    """Return the names of results that differ in any bit: in pieces, by a second backward pass, inputs."""
     step, form = STEPS[name]
     made, tensors = plan(step, form), [[t.float() for t in part] for part in draw_tensors(form, T=5, B=1, M=2)]
     drives, states, constants = tensors
@@ -93,36 +93,36 @@ def unequal(name: str) -> list[str]:
         first, *between = advanced(made, [[t[:, :2] for t in drives], states, constants])
         second, *end = advanced(made, [[t[:, 2:] for t in drives], between, constants])
         leaves = [[t.clone().requires_grad_() for t in part] for part in tensors]
-        wanted, loss = [t for part in leaves for t in part], sum(t.sum() for t in advanced(made, leaves))
-        once, again = (torch.autograd.grad(loss, wanted, retain_graph=True) for _ in range(2))
+        sources, loss = [t for part in leaves for t in part], sum(t.sum() for t in advanced(made, leaves))
+        once, again = (torch.autograd.grad(loss, sources, retain_graph=True) for _ in range(2))
     pairs = {
         "pieces": zip([whole, *last], [torch.cat([first, second], 1), *end], strict=True),
         "gradients": zip(once, again, strict=True),
         "inputs": zip(before, (t for part in tensors for t in part), strict=True),
     }
-    return [what for what, both in pairs.items() if not all(torch.equal(a, b) for a, b in both)]
+    return [label for label, both in pairs.items() if not all(torch.equal(a, b) for a, b in both)]
 
 
 def interpreted(full: bool) -> dict[str, Any]:
-    """Return what was found of every step, in one tile and in several; in ``full`` also of every model."""
+    """Return the measurements of every step, in one tile and in several; with ``full`` also of every model."""
     torch.set_deterministic_debug_mode("warn")  # also fills new tensors with NaN
-    found: dict[str, Any] = {}
+    measured: dict[str, Any] = {}
     for name in STEPS:
-        found[f"{name}; one tile"] = far(name, WHOLE)
-        found[f"{name}; tiles"] = far(name, CUT, T=5)
+        measured[f"{name}; one tile"] = far(name, WHOLE)
+        measured[f"{name}; tiles"] = far(name, CUT, T=5)
         for read in ("outputs", "states") if full or name == "all kinds" else ():
-            found[f"{name}; {read}"] = far(name, CUT, T=4, read=READ[read])
+            measured[f"{name}; {read}"] = far(name, CUT, T=4, read=READ[read])
     for name in STEPS if full else ("all kinds", "selective"):
-        found[f"{name}; spread"] = spread(name)
-        found[f"{name}; unequal"] = unequal(name)
+        measured[f"{name}; spread"] = spread(name)
+        measured[f"{name}; unequal"] = unequal(name)
     for case in MATRIX_CASES if full else ("gated_deltanet",):
         with cut(CUT):
-            found[f"{case}; model"] = far_model(case, 5, 4, batch=1)
-    return found
+            measured[f"{case}; model"] = far_model(case, 5, 4, batch=1)
+    return measured
 
 
 def compiled(full: bool) -> dict[str, int]:
-    """Run the host's code of all steps with every launch only compiled; return how many launches of each there were."""
+    """Run the host code of all steps with launches only compiled; return the number of launches of each."""
     counts: dict[str, int] = {}
     for name, capability in itertools.product(STEPS if full else ("delta rule", "all kinds"), GPUS):
         step, form = STEPS[name]

@@ -10,7 +10,7 @@ import pytest
 from tiers import mark_long
 
 from longwave.platform.registry import all_tasks, get_task
-from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.batch import NO_TARGET
 from longwave.tasks.base.sequences import Sequences
 
 VARIANTS = {
@@ -40,9 +40,9 @@ def by_frequency(split: Sequences) -> float:
 
 def commonest(train: Sequences, test: Sequences) -> float:
     """Return how often, in %, what is asked of the test split is the class that training asks most, counted."""
-    counts = Counter(t for t in train.targets.flatten().tolist() if t != NOT_ASKED)
+    counts = Counter(t for t in train.targets.flatten().tolist() if t != NO_TARGET)
     best = min(counts, key=lambda t: (-counts[t], t))  # of several as common the first, as torch's argmax
-    scored = [t for t in test.targets.flatten().tolist() if t != NOT_ASKED]
+    scored = [t for t in test.targets.flatten().tolist() if t != NO_TARGET]
     return 100 * sum(t == best for t in scored) / len(scored)
 
 
@@ -66,7 +66,7 @@ def test_the_chance_of_every_generated_task_is_what_counting_gives(name: str, va
     if task.metric.name == "cross_entropy":
         assert chance == pytest.approx(by_frequency(test), rel=0.01)  # counted on 1000 sequences, which it overfits
     elif task.metric.name == "accuracy":
-        scored = int((test.targets != NOT_ASKED).sum())
+        scored = int((test.targets != NO_TARGET).sum())
         noise = 4.5 * math.sqrt(max(chance, 0.05) * (100 - chance) / scored)
         wanted = commonest(train, test)
         assert chance == pytest.approx(wanted, abs=1e-9 if task.chance is None else noise)

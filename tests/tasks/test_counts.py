@@ -137,7 +137,7 @@ def test_a_last_line_without_an_end_is_refused_as_its_label_may_be_cut() -> None
     path = folder / "BIDMC32HR_TEST.ts"
     path.write_text(path.read_text()[:-2])
     refused(
-        bidmc32hr.TASK, r"_TEST\.ts: its last line must have an end, got none\. If the file is whole, add a line end"
+        bidmc32hr.TASK, r"_TEST\.ts: its last line must have an end, got none\. If the file is complete, add a line end"
     )
 
 

@@ -1,4 +1,4 @@
-"""Free runs: what is fed back, what is measured, where the series come from, and trivial predictors of them."""
+"""Free runs: what is batch_of back, what is measured, where the series come from, and trivial predictors of them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import scipy.integrate
 import torch
-from batches import fed
+from batches import batch_of
 from cases import sequence_models
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from packs import Heard
+from packs import PackRecorder
 from tiers import mark_long
 from torch import Tensor
 from trials import present_trial
@@ -28,7 +28,7 @@ from longwave.tasks import enso_free, fitzhugh_nagumo_free, lorenz96, lorenz96_f
 from longwave.tasks.base.cache import SEED
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.feedback import FreeRuns
-from longwave.tasks.base.losses import FREE_RMSE, VALID, ahead, valid_time
+from longwave.tasks.base.losses import FREE_RMSE, VALID, steps_ahead, valid_time
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.formats.free import SIZES, draw_normal, free_runs
 from longwave.tasks.formats.ode import solve
@@ -53,7 +53,7 @@ def rerun(network: Network, inputs: Tensor, horizon: int) -> Tensor:
     """Return the free run (M, H, B, p) after inputs (M, B, W, p), the whole sequence run from its start each step."""
     outputs = []
     for _ in range(horizon):
-        outputs.append(network(fed(inputs.transpose(1, 2), every_step=True))[:, -1])
+        outputs.append(network(batch_of(inputs.transpose(1, 2), every_step=True))[:, -1])
         inputs = torch.cat([inputs, outputs[-1].unsqueeze(2)], 2)
     return torch.stack(outputs, 1)
 
@@ -110,7 +110,7 @@ def test_a_split_of_free_runs_scores_as_in_one_piece(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("longwave.platform.training.scoring.CHUNK", 4)
     torch.testing.assert_close(scored(network, enso_free.TASK, split), expected)
     far = (outputs - split.ordered_targets)[:, 4].square().flatten(1).mean(1).sqrt()
-    torch.testing.assert_close(measured(network, [FREE_RMSE, ahead(FREE_RMSE, 5).metric], split)[1], far)
+    torch.testing.assert_close(measured(network, [FREE_RMSE, steps_ahead(FREE_RMSE, 5).metric], split)[1], far)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,9 @@ def clean_and_shown(module: Any) -> tuple[np.ndarray, np.ndarray]:
         path = solve(law, start, module.STEP, module.FIRST + p.steps - 1, module.SUBSTEPS)[module.FIRST :]
     else:
         *parameters, start, _ = module.draw_starts(n)
-        path = module.paths(start, *parameters, module.FIRST + module.KEPT * (p.steps - 1))[module.FIRST :: module.KEPT]
+        path = module.paths(start, *parameters, module.FIRST + module.EVERY * (p.steps - 1))[
+            module.FIRST :: module.EVERY
+        ]
     clean = (path.swapaxes(0, 1)[first:] - p.centre) / p.spread
     test = free_runs(module._generate(SEED)).test  # what is kept on disk may be of another day
     np.testing.assert_allclose(test.targets.numpy(), clean[:, p.warm :], atol=1e-5)
@@ -351,14 +353,14 @@ def test_neighbours_run_free_as_by_hand(replayed: bool, monkeypatch: pytest.Monk
 
 def test_persistence_repeats_the_last_given_value() -> None:
     data = small()
-    assert torch.equal(free.LastGiven()(data)[:, 3], data.test.inputs[:, -1])
+    assert torch.equal(free.LastObserved()(data)[:, 3], data.test.inputs[:, -1])
 
 
 def test_a_retraining_tells_the_error_against_the_horizon_and_the_valid_time() -> None:
     task = get_task("enso_free")
     params = {"lr": 0.01, "dt": 1.0}
     config = present_trial(task.name, "", "here", "lem", {}, params, 4, 64, 1, "retrain", 1)
-    recorder = Heard()
+    recorder = PackRecorder()
     train([config], recorder)
     run = recorder.run(config)
     assert run.test is not None and run.test > 0

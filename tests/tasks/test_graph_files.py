@@ -35,7 +35,7 @@ from longwave.tasks import (
     wisconsin,
     zinc,
 )
-from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.batch import NO_TARGET
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.graphs import Graphs, one_graph
 from longwave.tasks.base.raw import DataError, Source
@@ -84,7 +84,7 @@ def test_a_graph_of_geom_gcn_keeps_its_numbers_and_a_variant_is_one_of_its_ten_s
     drawn = raw_graphs.write_geom_gcn(folder_of(task), name, task.inputs)
     for variant, k in (("", 0), ("split=7", 7)):
         for part, split in splits(load(task, variant)).items():
-            wanted = np.where(drawn["masks"][k][part], drawn["y"], NOT_ASKED)
+            wanted = np.where(drawn["masks"][k][part], drawn["y"], NO_TARGET)
             assert np.array_equal(split.targets[0].numpy(), wanted)
             assert np.array_equal(split.nodes[0].numpy(), drawn["x"])
             assert pairs(split) == sorted(drawn["pairs"].tolist())
@@ -105,7 +105,7 @@ def test_a_citation_graph_is_its_largest_component_with_the_papers_split(name: s
     wanted = sorted([number[a], number[b]] for a, b in drawn["pairs"].tolist() if a in number)
     assert np.array_equal(data.test.nodes[0, known].numpy(), drawn["x"][there[known]])
     assert pairs(data.test) == wanted
-    labelled = [split.targets[0] != NOT_ASKED for split in splits(data).values()]
+    labelled = [split.targets[0] != NO_TARGET for split in splits(data).values()]
     assert [int(a.sum()) for a in labelled] == [20 * task.outputs, 1500 - 20 * task.outputs, len(there) - 1500]
     classes = torch.stack([split.targets[0] for split in splits(data).values()]).amax(0).numpy()
     assert np.array_equal(classes[known], drawn["y"][there[known]]) and not classes[~known].any()
@@ -209,16 +209,16 @@ BROKEN: dict[str, tuple[TaskSpec, str, Damage, str]] = {
     "no edges": (texas.TASK, TEXTS[1], lambda p: p.write_text("a\tb\n"), r": there must be edges after the first line"),
     "other bytes": (texas.TASK, TEXTS[1], lambda p: p.write_bytes(b"\xff\tb\n0\t1\n"), r", line 1: it must be UTF-8"),
     "a word of film": (film.TASK, TEXTS[0], changed(r",931\t", ",932\t"), r", line 2: a feature must be a whole"),
-    "a cut split": (texas.TASK, SPLIT, cut, r": it must be a whole \.npz file of train_mask, val_mask, test_mask, got"),
-    "no part": (texas.TASK, SPLIT, masks(train_mask=HALF), r": it must be a whole \.npz file of"),
+    "a cut split": (texas.TASK, SPLIT, cut, r": it must be a complete \.npz file of train_mask, val_mask, test_mask"),
+    "no part": (texas.TASK, SPLIT, masks(train_mask=HALF), r": it must be a complete \.npz file of"),
     "parts that share": (
         texas.TASK, SPLIT, masks(train_mask=HALF, val_mask=HALF, test_mask=~HALF), r": each part must have nodes"
     ),
     "a short split": (
         texas.TASK, SPLIT, masks(train_mask=HALF[1:], val_mask=HALF, test_mask=~HALF), r": train_mask must be 0 or 1"
     ),
-    "cut words": (cora.TASK, "ind.cora.allx", cut, r": it must be a whole pickle of numbers alone, got: "),
-    "cut links": (cora.TASK, "ind.cora.graph", cut, r": it must be a whole pickle of numbers alone, got: "),
+    "cut words": (cora.TASK, "ind.cora.allx", cut, r": it must be a complete pickle .*, got: "),
+    "cut links": (cora.TASK, "ind.cora.graph", cut, r": it must be a complete pickle .*, got: "),
     "an evil pickle": (cora.TASK, "ind.cora.ty", pickled(Evil()), r": it must be .*it names posix.mkdir"),
     "other words": (cora.TASK, "ind.cora.tx", pickled(np.ones((3, 4))), r": there must be rows of 1433 finite numbers"),
     "NaN words": (cora.TASK, "ind.cora.tx", pickled(np.full((3, 1433), np.nan)), r": there must be rows of 1433"),
@@ -239,11 +239,11 @@ BROKEN: dict[str, tuple[TaskSpec, str, Damage, str]] = {
     "no traffic": (
         chameleon_regression.TASK, "chameleon_target.csv", changed(r"^(\d+),\d+$", r"\1,0"), r": a page must have"
     ),
-    "cut nouns": (chameleon_regression.TASK, "chameleon_features.json", cut, r": it must be whole JSON, got: "),
+    "cut nouns": (chameleon_regression.TASK, "chameleon_features.json", cut, r": it must be complete JSON, got: "),
     "a noun": (
         chameleon_regression.TASK, "chameleon_features.json", changed(r"\[", "[3132, "), r": features must be 0 to 3131"
     ),
-    "cut molecules": (zinc.TASK, "molecules/val.pickle", cut, r": it must be a whole pickle of numbers alone, got: "),
+    "cut molecules": (zinc.TASK, "molecules/val.pickle", cut, r": it must be a complete pickle .*, got: "),
     "an evil molecule": (zinc.TASK, "molecules/val.pickle", pickled([Evil()]), r": .*it names posix.mkdir"),
     "no molecules": (zinc.TASK, "molecules/val.pickle", pickled([{}] * 6), r": molecule \d must have the tensors"),
     "a cut index": (zinc.TASK, "val.index", cut, r": its last line must have an end"),

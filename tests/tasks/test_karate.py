@@ -15,7 +15,7 @@ def test_the_karate_club_is_that_of_pytorch_geometric_with_the_same_known_member
     edges = sorted(train.edges[0].tolist())
     assert edges == sorted(club.edge_index.T.tolist()) and torch.equal(train.nodes[0], club.x)
     known = club.train_mask.nonzero().flatten()
-    assert known.tolist() == sorted(karate.KNOWN)
+    assert known.tolist() == sorted(karate.LABELLED)
     assert train.targets[0][known].tolist() == club.y[known].tolist() and (train.targets[0] == club.y).sum() == len(
         known
     )

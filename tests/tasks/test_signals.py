@@ -173,7 +173,7 @@ HAR = {
     "no activities": ("test/y_test.txt", lambda t: "", r"there must be lines of 1 numbers, found none"),
     "an activity too few": ("test/y_test.txt", lambda t: t[2:], r"one line for each of the 29 lines of y_test\.txt"),
     "a column too few": ("body_acc_y_train.txt", lambda t: t[16:], r", line 1: there must be 128 numbers, got 127"),
-    "a word": ("body_gyro_z_test.txt", lambda t: "word" + t[16:], r"there must be numbers alone: .*word"),
+    "a word": ("body_gyro_z_test.txt", lambda t: "word" + t[16:], r"there must be only numbers: .*word"),
     "a number too large": (
         "total_acc_x_test.txt",
         lambda t: "1e39 " + t[16:],

@@ -13,7 +13,7 @@ import scipy.stats
 import torch
 
 from longwave.platform.records.identity import derive_seed
-from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.batch import NO_TARGET
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import TaskSpec, check_variant
@@ -61,7 +61,7 @@ def labels_of(split: Sequences) -> list[int]:
     """Return the one class that each sequence asks, after checking that it is asked at its last symbol."""
     labels = []
     for word, targets in zip(spoken(split), split.targets.tolist(), strict=True):
-        classes = {t: c for t, c in enumerate(targets) if c != NOT_ASKED}
+        classes = {t: c for t, c in enumerate(targets) if c != NO_TARGET}
         assert list(classes) == [len(word) - 1]
         labels.append(classes[len(word) - 1])
     return labels
@@ -114,7 +114,7 @@ def test_accuracy_by_length_is_that_of_the_sequences_of_these_lengths(name: str)
     task, test = get_task(name), load(name).test
     test = Sequences(test.inputs[:1000], test.targets[:1000])
     outputs = torch.randn(1000, 256, task.outputs, generator=seeded_generator(0))
-    asked = (test.targets != NOT_ASKED).int().argmax(1)
+    asked = (test.targets != NO_TARGET).int().argmax(1)
     hits = outputs[torch.arange(1000), asked].argmax(-1) == test.targets[torch.arange(1000), asked]
     for group, (first, last) in zip(task.further, pairwise((39, 64, 96, 128, 160, 192, 224, 256)), strict=True):
         mine = (asked + 1 > first) & (asked + 1 <= last)

@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from longwave.tasks import listops
-from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.batch import NO_TARGET
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import TaskSpec
@@ -93,7 +93,7 @@ def test_mqar_shows_pairs_and_asks_each_key_once_for_its_value(
             keys, answers = tokens[: 2 * pairs : 2], tokens[1 : 2 * pairs : 2]
             assert len(set(keys)) == len(set(answers)) == pairs
             assert min(keys) >= 1 and max(keys) < values <= min(answers) and max(answers) < 2 * values
-            queries = [t for t, target in enumerate(targets) if target != NOT_ASKED]
+            queries = [t for t, target in enumerate(targets) if target != NO_TARGET]
             assert min(queries) >= 2 * pairs and all(t % 2 == 0 for t in queries)
             assert sorted(tokens[t] for t in queries) == sorted(keys)
             shown = dict(zip(keys, answers, strict=True))
@@ -103,7 +103,7 @@ def test_mqar_shows_pairs_and_asks_each_key_once_for_its_value(
 def test_between_the_queries_of_the_small_mqar_all_tokens_are_zero() -> None:
     split = stream("mqar_small", 8, 1000)
     pairs = MQAR_SMALL["T=64,kv=8"][1]
-    assert not split.inputs[:, 2 * pairs :][split.targets[:, 2 * pairs :] == NOT_ASKED].any()
+    assert not split.inputs[:, 2 * pairs :][split.targets[:, 2 * pairs :] == NO_TARGET].any()
     assert set(split.inputs[:, : 2 * pairs].flatten().tolist()) == set(range(1, 64))
 
 
@@ -114,7 +114,7 @@ def test_mqar_queries_lie_as_often_at_each_place_as_numpys_weighted_choice_puts_
     rng = np.random.RandomState(7)
     drawn = [rng.choice(space, 4, replace=False, p=power_law / power_law.sum()) for _ in range(n)]
     expected = np.bincount(np.concatenate(drawn), minlength=space)
-    queried = stream("mqar", 5, n).targets != NOT_ASKED
+    queried = stream("mqar", 5, n).targets != NO_TARGET
     counts = queried[:, 8::2].sum(0).numpy()
     share = (expected + counts) / (2 * n)
     spread = np.sqrt(2 * n * share * (1 - share))
@@ -125,7 +125,7 @@ def test_mqar_queries_lie_as_often_at_each_place_as_numpys_weighted_choice_puts_
 
 def test_mqars_keys_values_and_other_tokens_are_uniform() -> None:
     split = stream("mqar", 8, 1000)
-    free = split.inputs[:, 8:][split.targets[:, 8:] == NOT_ASKED]
+    free = split.inputs[:, 8:][split.targets[:, 8:] == NO_TARGET]
     for tokens, low, high in [
         (split.inputs[:, 0:8:2], 1, 4096),
         (split.inputs[:, 1:8:2], 4096, 8192),
@@ -189,7 +189,7 @@ def test_selective_copy_asks_at_its_markers_for_what_was_not_blank(length: int) 
     data = load("selective_copy", f"T={length}")
     for split, n in [(stream("selective_copy", 3, 30, f"T={length}"), 30), (data.test, 1000)]:
         assert split.inputs.shape == (n, length + 16)
-        assert (split.inputs[:, length:] == 15).all() and (split.targets[:, :length] == NOT_ASKED).all()
+        assert (split.inputs[:, length:] == 15).all() and (split.targets[:, :length] == NO_TARGET).all()
         shown = split.inputs[:, :length].numpy()
         assert ((shown != 0).sum(1) == 16).all() and shown.max() == 14
         wanted = np.stack([row[row != 0] - 1 for row in shown])  # in the order of their places
@@ -270,7 +270,7 @@ def test_listops_labels_are_the_values_of_its_expressions(which: str) -> None:
         length = 1999 - symbols[::-1].count(0)
         assert 500 < length < 2000 and 0 not in symbols[:length]
         value, depth, counts = evaluate(symbols[:length])
-        assert {t: c for t, c in enumerate(targets) if c != NOT_ASKED} == {length - 1: value}
+        assert {t: c for t, c in enumerate(targets) if c != NO_TARGET} == {length - 1: value}
         assert depth <= 10
         arities.update(counts)
     assert set(arities) == set(range(2, 11))
@@ -319,7 +319,7 @@ def test_listops_is_as_long_and_as_uneven_as_long_range_arenas_generator_makes_i
     for split in (load("listops").valid, load("listops").test):
         lengths = (split.inputs != 0).sum(1).numpy()
         assert scipy.stats.ks_2samp(lengths, theirs).pvalue > 1e-3
-        counts = torch.bincount(split.targets[split.targets != NOT_ASKED], minlength=10)
+        counts = torch.bincount(split.targets[split.targets != NO_TARGET], minlength=10)
         assert (counts > 0).all() and counts.max().item() / 2000 == pytest.approx(0.165, abs=0.035)
 
 

@@ -24,7 +24,7 @@ from longwave.platform.contracts.tasks import RULES
 from longwave.platform.registry import all_models, all_tasks
 from longwave.platform.training.feed import epoch_batches
 from longwave.platform.training.rules import training_params
-from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.batch import NO_TARGET
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.feedback import FreeRuns
 from longwave.tasks.base.raw import DataError, Source
@@ -110,7 +110,7 @@ def test_a_task_feeds_what_it_declares(task: TaskSpec, load: Load) -> None:
         if targets.is_floating_point():
             assert targets.shape == (*where, task.outputs) and targets.isfinite().flatten(1).any(1).all()
         else:
-            classes = targets[targets != NOT_ASKED]
+            classes = targets[targets != NO_TARGET]
             assert targets.shape == where and targets.dtype == torch.int64 and len(classes) >= n
             assert classes.min() >= 0 and classes.max() < max(task.outputs, 2)
 
@@ -224,10 +224,10 @@ def test_a_perfect_prediction_scores_best_and_any_other_worse(task: TaskSpec, lo
 def test_a_guess_among_the_classes_scores_the_stated_chance(task: TaskSpec, load: Load) -> None:
     data = load(task)
     seen = data.training(2000 if task.tokens < 1000 else 4000).targets
-    classes = seen[seen != NOT_ASKED].unique()
+    classes = seen[seen != NO_TARGET].unique()
     assert task.chance == pytest.approx(100 / len(classes), rel=0.03)
     targets = data.test.targets.flatten()
-    targets = targets[targets != NOT_ASKED]
+    targets = targets[targets != NO_TARGET]
     guesses = classes[torch.randint(len(classes), targets.shape, generator=torch.Generator().manual_seed(1))]
     outputs = torch.where(guesses == 1, 1.0, -1.0).unsqueeze(-1)
     if task.outputs > 1:

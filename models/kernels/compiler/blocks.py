@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from longwave.models.kernels.compiler.nodes import Node, ordered
 
-MOST = 4
+MAX_SUMS = 4
 """Sums that a block holds in registers at once."""
 FOREVER = 10**9
 Home = tuple[str, int]
@@ -50,11 +50,11 @@ class Program:
         targets: Sequence[tuple[Node, Home]],
         extra: str,
         rows: Mapping[Node, Home],
-        wanted: Sequence[Node],
+        saved: Sequence[Node],
         costly: frozenset[str],
     ) -> None:
         self.inputs, self.targets, self.extra, self.rows, self.costly = inputs, targets, extra, rows, costly
-        self.stored = dict.fromkeys(wanted)
+        self.stored = dict.fromkeys(saved)
         self.homes: dict[Node, Home] = {}
         self.at: dict[Node, int] = {}
         self.reads: dict[Node, int] = {}
@@ -95,7 +95,7 @@ class Program:
         groups: dict[tuple[object, ...], list[Block]] = {}
         for n in sums:
             same = groups.setdefault((level[n], *n.read), [])
-            if not same or len(same[-1].sums) == MOST:
+            if not same or len(same[-1].sums) == MAX_SUMS:
                 same.append(Block([]))
             same[-1].sums.append(n)
         merged = sorted((b for same in groups.values() for b in same), key=lambda b: level[b.sums[0]])
@@ -122,8 +122,8 @@ class Program:
                 self.blocks[self.at[n]].targets.append((n, ("home", n.number)))
             for k, b in enumerate(self.blocks):
                 self._needed(b, k)
-            own = {home: n for n, home in self.inputs.items() if home[0] == "adjoint"}
-            late = {home: self.reads.get(n, 0) for home, n in own.items()}
+            incoming = {home: n for n, home in self.inputs.items() if home[0] == "adjoint"}
+            late = {home: self.reads.get(n, 0) for home, n in incoming.items()}
         return len(self.stored) == count
 
     def _needed(self, block: Block, k: int) -> None:
@@ -152,16 +152,15 @@ class Program:
         """Return whether ``n`` is in memory at block ``k``."""
         return n in self.inputs or ((n in self.stored or n in self.rows) and self.at[n] < k)
 
-    def settle(self, held: int, forever: frozenset[Node], again: bool) -> int:
-        """Assign locations to stored values, with ``again`` those of dead ones too; return the number of rows of
-        ``extra``.
+    def settle(self, count: int, forever: frozenset[Node], reuse: bool) -> int:
+        """Assign locations to stored values; return the number of rows of ``extra``.
 
         Args:
-            held: Number of rows that it already has.
+            count: Number of rows that ``extra`` already has.
             forever: Values that outlive the direction.
-            again: Whether rows of dead values may be reused.
+            reuse: Whether rows of dead values may be reused.
         """
-        ends = [-1] * held
+        ends = [-1] * count
         for n, (array, j) in self.inputs.items():
             if array == self.extra:
                 ends[j] = FOREVER if n in forever else self.reads.get(n, 0)
@@ -169,7 +168,7 @@ class Program:
         for n in sorted(self.stored, key=lambda n: self.at[n]):
             if n in self.homes:
                 continue
-            free = [j for j, end in enumerate(ends) if again and end <= self.at[n]]
+            free = [j for j, end in enumerate(ends) if reuse and end <= self.at[n]]
             from_drives = {self.inputs[a][1] for a in ordered([n], lambda m: m in self.inputs) if a.op == "drive"}
             j = next((j for j in free if j in from_drives), free[0] if free else len(ends))
             ends[j : j + 1] = [FOREVER if n in forever else self.reads.get(n, 0)]

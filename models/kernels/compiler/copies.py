@@ -1,4 +1,4 @@
-"""How weights become operands by mere copies and sums: from which entries to which."""
+"""How weights become operands by copies and sums alone: which entries go where."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CopiedBlock:
         source: Index in ``Copies.sources``.
         at, row, column: Offset of a member's entries, and strides of its rows and columns.
         shared: Whether all members share it.
-        rows, columns: Their numbers; vectors and scalars have one row.
+        rows, columns: How many; vectors and scalars have one row.
     """
 
     operand: str
@@ -69,7 +69,7 @@ class Copies:
         self, invariants: Invariants, members: int, d: int, inputs: int, pieces: Mapping[str, Sequence[Piece]]
     ) -> None:
         self.M, self.d, self.inputs = members, d, inputs
-        self._invariants, self._found = invariants, copied(invariants)
+        self._invariants, self._terms_of = invariants, copied(invariants)
         self._shapes: dict[int, tuple[int, ...]] = {k: tuple(t.shape) for k, t in enumerate(invariants.roots)}
         for call, first in invariants.calls:
             self._shapes.update({first + k: tuple(t.shape) for k, t in enumerate(call.results)})
@@ -83,9 +83,12 @@ class Copies:
         self.wide = tuple(invariants.roots[n].dtype == torch.float64 for n in self.direct)
         self.sources = [self._shapes[n] for n in self.direct] + [_three(self._shapes[n]) for n in self.computed]
         self.sources.append(())
-        own = {n: (self._own(n),) if of_number is None else of_number for n, of_number in terms.items()}
+        terms_or_self = {n: (self._self_term(n),) if of_number is None else of_number for n, of_number in terms.items()}
         self.blocks = [
-            b for operand, part in pieces.items() for at, p in _placed(part) for b in self._blocks(operand, at, p, own)
+            b
+            for operand, part in pieces.items()
+            for at, p in _placed(part)
+            for b in self._blocks(operand, at, p, terms_or_self)
         ]
 
     def made(self, weights: Mapping[int, Tensor]) -> list[Tensor]:
@@ -97,7 +100,7 @@ class Copies:
 
     def _terms(self, number: int) -> tuple[Term, ...] | None:
         """Return the terms of a tensor with three axes, of weights that have its members; None if torch computes it."""
-        terms, shape = self._found.get(number), self._shapes[number]
+        terms, shape = self._terms_of.get(number), self._shapes[number]
         if terms is None or len(shape) != 3:
             return None
         for t in terms:
@@ -106,11 +109,11 @@ class Copies:
                 return None
         return terms
 
-    def _own(self, number: int) -> Term:
+    def _self_term(self, number: int) -> Term:
         members, rows, columns = _three(self._shapes[number])
         return Term(number, 1.0, 0, (rows * columns if members == self.M else 0, columns, 1))
 
-    def _blocks(self, operand: str, block: int, p: Piece, own: Mapping[int, tuple[Term, ...]]) -> list[CopiedBlock]:
+    def _blocks(self, operand: str, block: int, p: Piece, terms: Mapping[int, tuple[Term, ...]]) -> list[CopiedBlock]:
         d, rows, columns = self.d, self.d, self.inputs if operand == "V" else self.d
         if p.number is None:
             one = len(self.sources) - 1
@@ -121,7 +124,7 @@ class Copies:
             rows, columns = 1, 1 if operand == "P" else d
             first, column = 0, first if wide > 1 else 0
         blocks = []
-        for t in own[p.number]:
+        for t in terms[p.number]:
             member, row, along = t.strides
             if operand in "VW" and p.flipped:
                 row, along = along, row

@@ -99,8 +99,8 @@ class Adjoints:
     uses: list[Use]
 
 
-def way_back(after: list[Node]) -> tuple[list[Node], Adjoints]:
-    """Return the new states and their backward pass, both without stops, which do not change values."""
+def backward_pass(after: list[Node]) -> tuple[list[Node], Adjoints]:
+    """Return the new states and their adjoints, both without stops, which do not change values."""
     incoming = [after[0].graph.node("adjoint", attr=(i,), kind="row") for i in range(len(after))]
     total, uses = _adjoints(after, incoming)
     total = {n: d for n, d in total.items() if not n.args}
@@ -124,8 +124,8 @@ def without_stops(roots: list[Node]) -> dict[Node, Node]:
 def _adjoints(after: list[Node], incoming: list[Node]) -> tuple[dict[Node, Node], list[Use]]:
     """Return the adjoint of every node below ``after``, and the uses of matrices."""
     total, uses = dict[Node, Node](), list[Use]()
-    for n, own in zip(after, incoming, strict=True):  # a node may be two states
-        total[n] = total[n] + own if n in total else own
+    for n, adjoint in zip(after, incoming, strict=True):  # a node may be two states
+        total[n] = total[n] + adjoint if n in total else adjoint
     for n in reversed(ordered(after)):
         d = total.get(n)
         if d is None or not n.args:

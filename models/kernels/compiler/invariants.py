@@ -21,9 +21,9 @@ class Invariants:
         given: The weights that the layer was traced with.
     """
 
-    def __init__(self, given: Any) -> None:
-        self.given = given
-        self.roots = leaves(given)[0]
+    def __init__(self, weights: Any) -> None:
+        self.weights = weights
+        self.roots = leaves(weights)[0]
         self.numbers = {id(t): k for k, t in enumerate(self.roots)}
         self.count = len(self.numbers)
         self.recorded: list[Any] = []
@@ -64,9 +64,9 @@ class Invariants:
                 return self.numbers[id(call.args[0])], not flipped
         return number, flipped
 
-    def replay(self, wanted: Sequence[int]) -> Replay:
+    def replay(self, numbers: Sequence[int]) -> Replay:
         """Return the function that computes the tensors of these numbers from weights."""
-        needed, calls = set(wanted), list[tuple[Recorded, int]]()
+        needed, calls = set(numbers), list[tuple[Recorded, int]]()
         for call, first in reversed(self.calls):
             if any(first + k in needed for k in range(len(call.results))):
                 calls.append((call, first))

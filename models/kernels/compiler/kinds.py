@@ -77,8 +77,8 @@ def is_made_in_c(value: Any) -> bool:
     """Return whether a value is a stateless function or descriptor of a library, implemented in C."""
     kind = type(value)
     used = callable(value) or hasattr(kind, "__get__")
-    known = is_fixed(str(kind.__module__)) and kind is not functools._lru_cache_wrapper
-    return bool(used and known and kind.__flags__ & IMMUTABLE)
+    stateless = is_fixed(str(kind.__module__)) and kind is not functools._lru_cache_wrapper
+    return bool(used and stateless and kind.__flags__ & IMMUTABLE)
 
 
 def is_followed(owner: Any) -> bool:
@@ -113,6 +113,6 @@ def slots(kind: type) -> list[str]:
     """Return the names of an object's attributes that are in no dictionary."""
     names: list[str] = []
     for c in kind.__mro__:
-        own = vars(c).get("__slots__", ())
-        names += [own] if isinstance(own, str) else own
+        declared = vars(c).get("__slots__", ())
+        names += [declared] if isinstance(declared, str) else declared
     return [name for name in names if name not in ("__dict__", "__weakref__")]

@@ -22,18 +22,18 @@ def listing(plan: Plan) -> str:
     ``ring`` for delayed outputs; matrices ``W``, scalars ``P`` and vectors ``U``, and in the backward pass the sums
     ``sum`` and ``unit`` of their gradients. ``mm(W, x)`` is W x, ``mmT(W, x)`` is Wᵀ x.
     """
-    late = ", late, ring" if plan.looks_back else ""
+    late = ", late, ring" if plan.delayed else ""
     lines = [f"def forward(before, after, kept, W, P, U{late.removesuffix(', ring')}):"]
     lines += [f"    kept[{g}] = kept[{g}] + mm(W[{m}], late[0])  # for a chunk of steps" for g, m in plan.delays]
     lines += _direction(plan, plan.forward)
     if plan.outputs > 1:
         lines.append(f"    # outputs are after[0] to after[{plan.outputs - 1}]")
     lines += ["", "", f"def back(before, after, kept, adjoint, slot, sum, unit, W, P, U{late}):"]
-    lines += _direction(plan, plan.back)
+    lines += _direction(plan, plan.backward)
     lines += [f"    ring[0] = ring[0] + mmT(W[{m}], slot[{g}])  # for a chunk of steps" for g, m in plan.delays]
     for g in plan.gradients:
         for k in range(g.count):
-            lines.append(f"    # the gradient of W[{g.matrix + k}] is slot[{g.slot + k}] times {_place(g.home)}")
+            lines.append(f"    # the gradient of W[{g.matrix + k}] is slot[{g.slot + k}] times {_address(g.home)}")
     return "\n".join(lines) + "\n"
 
 
@@ -48,21 +48,21 @@ def _direction(plan: Plan, program: Program) -> list[str]:
         if not block.sums and not block.targets:
             continue
         names: dict[Node, str] = {}
-        read = [_place(program.row(n)) for n in block.sums[0].read] if block.sums else []
+        read = [_address(program.row(n)) for n in block.sums[0].read] if block.sums else []
         products = f": {len(block.sums)} sum{'s' if len(block.sums) > 1 else ''} over {', '.join(read)}" if read else ""
         text_lines.append(f"    # block {k}{products}")
         for j, n in enumerate(block.sums):
             names[n] = f"a{j}"
-            parts = [f"{op}(W[{plan.matrices.index(m)}], {_place(program.row(row))})" for op, m, row in n.factors]
-            start = [] if n.start is None else [_place(program.homes[n.start])]
+            parts = [f"{op}(W[{plan.matrices.index(m)}], {_address(program.row(row))})" for op, m, row in n.factors]
+            start = [] if n.start is None else [_address(program.homes[n.start])]
             text_lines.append(f"    a{j} = {' + '.join(start + parts)}")
         for line in program.lines(k):
             names[line.node] = f"v{line.node.number}"
-            text = _place(line.home) if line.home else _operation(plan, line.node, names)
+            text = _address(line.home) if line.home else _operation(plan, line.node, names)
             text_lines.append(f"    v{line.node.number} = {text}")
         for n, home in block.targets:
-            added = f"{_place(home)} + " if home[0] in ("sum", "unit", "ring") else ""
-            text_lines.append(f"    {_place(home)} = {added}{_name(n, names)}")
+            added = f"{_address(home)} + " if home[0] in ("sum", "unit", "ring") else ""
+            text_lines.append(f"    {_address(home)} = {added}{_name(n, names)}")
     return text_lines or ["    pass"]
 
 
@@ -79,5 +79,5 @@ def _name(n: Node, names: dict[Node, str]) -> str:
     return n.literal if n.op == "const" else names[n]
 
 
-def _place(home: Home) -> str:
+def _address(home: Home) -> str:
     return f"{home[0]}[{home[1]}]"

@@ -152,12 +152,12 @@ class Check:
     """Checks many locations at once, in few Python operations, for changes."""
 
     def __init__(self, locations: Iterable[Location]) -> None:
-        present, absent, rest = list[Location](), dict[int, tuple[Any, list[str]]](), list[Attribute]()
+        present, absent, attributes = list[Location](), dict[int, tuple[Any, list[str]]](), list[Attribute]()
         self._contents: list[tuple[Any, list[Any]]] = []
         self._names_in: list[tuple[Mapping[str, Any], list[str]]] = []
         for p in {(id(p.owner), type(p), p.key): p for p in locations}.values():
             if isinstance(p, Attribute):
-                rest.append(p)
+                attributes.append(p)
             elif isinstance(p, Keys):
                 self._names_in.append((space(p.owner), p.value))
             elif isinstance(p, Contents) and isinstance(p.owner, Mapping):
@@ -171,8 +171,8 @@ class Check:
                 present.append(p)
         self._spaces, self._keys = [space(p.owner) for p in present], [p.key for p in present]
         self._items = [p.value for p in present]
-        self._owners, self._names = [p.owner for p in rest], [p.key for p in rest]
-        self._attributes = [p.value for p in rest]
+        self._owners, self._names = [p.owner for p in attributes], [p.key for p in attributes]
+        self._attributes = [p.value for p in attributes]
         self._absent = [(keys, tuple(names)) for keys, names in absent.values()]
 
     def __call__(self) -> bool:
@@ -181,9 +181,9 @@ class Check:
             return (
                 all(map(is_, map(getitem, self._spaces, self._keys), self._items))
                 and all(map(is_, map(getattr, self._owners, self._names, repeat(ABSENT)), self._attributes))
-                and all([*own] == names for own, names in self._names_in)
+                and all([*current] == names for current, names in self._names_in)
                 and all(keys.isdisjoint(names) for keys, names in self._absent)
-                and all(len(c) == len(own) and all(map(is_, c, own)) for c, own in self._contents)
+                and all(len(c) == len(current) and all(map(is_, c, current)) for c, current in self._contents)
             )
         except (KeyError, ValueError, RuntimeError):  # no such name, an empty cell, a concurrent change
             return False

@@ -53,16 +53,16 @@ class Loop:
         Unsupported: The layer does something that the compiler does not support.
     """
 
-    def __init__(self, of: Recurrent, given: Any) -> None:
-        traced = trace(of, given)
-        traced.check_same(trace(of, given, SMALL))
+    def __init__(self, of: Recurrent, weights: Any) -> None:
+        traced = trace(of, weights)
+        traced.check_same(trace(of, weights, SMALL))
         self.d, self.inputs = of.hidden, of.inputs
         if not any(n.op == "drive" for n in ordered(traced.after)):
             raise Unsupported("no part of the drive")
         if of.outputs > of.states:
             raise Unsupported(f"{of.outputs} states as outputs, of which it has {of.states}")
         self.plan: Plan = plan(traced.before, traced.after, outputs=of.outputs)
-        if of.outputs > 1 and self.plan.looks_back:
+        if of.outputs > 1 and self.plan.delayed:
             raise Unsupported(f"delayed outputs of {of.outputs} states")
         self.name = digest(self.plan)
         # Always made, and second, so that its nodes have the same numbers in every process.

@@ -19,7 +19,7 @@ STRICT = torch.__version__ >= "2.15"
 """Whether torch's clamp has no gradient at a constant bound, and shares it with a variable one."""
 
 
-def _own(op: str) -> Formula:
+def _operation(op: str) -> Formula:
     return lambda x, *more: x.graph(op, x, *more)
 
 
@@ -83,13 +83,13 @@ def _elu(x: Node, alpha: Node | float = 1.0, scale: Node | float = 1.0, inner: N
 
 
 FORMULAS: Mapping[str, Formula] = {
-    **{op: _own(op) for op in ("sigmoid", "tanh", "exp", "log", "sin", "cos", "sqrt", "relu", "abs", "erf")},
-    **{op: _own(op) for op in ("gt", "ge", "eq")},
+    **{op: _operation(op) for op in ("sigmoid", "tanh", "exp", "log", "sin", "cos", "sqrt", "relu", "abs", "erf")},
+    **{op: _operation(op) for op in ("gt", "ge", "eq")},
     "neg": lambda x: -x,
-    "sign": _own("sign"),
-    "sgn": _own("sign"),
-    "maximum": _own("max"),
-    "minimum": _own("min"),
+    "sign": _operation("sign"),
+    "sgn": _operation("sign"),
+    "maximum": _operation("max"),
+    "minimum": _operation("min"),
     "lt": lambda x, y: x.graph("gt", y, x),
     "le": lambda x, y: x.graph("ge", y, x),
     "ne": lambda x, y: 1.0 - x.graph("eq", x, y),

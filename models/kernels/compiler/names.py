@@ -66,11 +66,11 @@ class Reads:
 def names_of(code: CodeType) -> Names:
     """Return the names in a function's code."""
     steps = [*dis.get_instructions(code)]
-    own = frozenset(str(s.argval) for s in steps if s.opname.endswith(("_GLOBAL", "_NAME", "_GLOBALS")))
+    global_names = frozenset(str(s.argval) for s in steps if s.opname.endswith(("_GLOBAL", "_NAME", "_GLOBALS")))
     imported = frozenset(str(s.argval) for s in steps if s.opname == "IMPORT_NAME")
     inner = [names_of(c) for c in code.co_consts if isinstance(c, CodeType)]
     return Names(
-        own.union(*(n.globals for n in inner)) - imported,
+        global_names.union(*(n.globals for n in inner)) - imported,
         frozenset((*code.co_names, *_texts(code.co_consts))).union(*(n.all for n in inner)),
         imported.union(*(n.imports for n in inner)),
         frozenset((code,)).union(*(n.codes for n in inner)),

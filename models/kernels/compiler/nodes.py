@@ -127,44 +127,44 @@ class Graph:
         """Return the kind of an elementwise operation on ``args``."""
         return max((a.kind for a in args), key=KINDS.index)
 
-    def __call__(self, op: str, *given: Node | float) -> Node:
+    def __call__(self, op: str, *operands: Node | float) -> Node:
         """Return ``op`` of nodes and numbers."""
-        args = tuple(a if isinstance(a, Node) else self.const(a) for a in given)
+        args = tuple(a if isinstance(a, Node) else self.const(a) for a in operands)
         folded = self._folded(op, args)
         return self.node(op, *args) if folded is None else folded
 
     def _folded(self, op: str, args: tuple[Node, ...]) -> Node | None:
-        known = [a.value for a in args]
+        values = [a.value for a in args]
         if op == "stop":
             return args[0] if args[0].op in FLAT else None
-        if op in FOLDED and None not in known and not (op == "div" and known[1] == 0):
-            return self.const(FOLDED[op](*known))
-        if op == "mul" and 1.0 in known:
-            return args[1 - known.index(1.0)]
+        if op in FOLDED and None not in values and not (op == "div" and values[1] == 0):
+            return self.const(FOLDED[op](*values))
+        if op == "mul" and 1.0 in values:
+            return args[1 - values.index(1.0)]
         if (op, args[-1].attr) in (("sub", ("0.0",)), ("div", ("1.0",))):
             return args[0]
         if op == "neg" and args[0].op == "neg":
             return args[0].args[0]
-        if op == "neg" and known[0] is not None:
-            return self.const(-known[0])
+        if op == "neg" and values[0] is not None:
+            return self.const(-values[0])
         return None
 
 
 def ordered(roots: Iterable[Node], stop: Callable[[Node], bool] = lambda n: False) -> list[Node]:
     """Return all nodes below ``roots``, arguments first, except those only below nodes of ``stop``."""
-    seen: dict[Node, None] = {}
+    visited: dict[Node, None] = {}
 
     def visit(n: Node) -> None:
-        if n in seen:
+        if n in visited:
             return
         if not stop(n):
             for a in n.args:
                 visit(a)
-        seen[n] = None
+        visited[n] = None
 
     for root in roots:
         visit(root)
-    return list(seen)
+    return list(visited)
 
 
 def terms(n: Node, whole: Callable[[Node], bool] = lambda n: False) -> list[Node]:

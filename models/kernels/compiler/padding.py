@@ -11,7 +11,7 @@ from longwave.models.kernels.compiler.plan import Plan
 def rests(plan: Plan) -> bool:
     """Return whether zeros in the padding stay zeros, and are never divided, for all hyper-parameters."""
     zero: dict[Node, bool] = {}
-    nodes = ordered([n for n, _ in (*plan.forward.targets, *plan.back.targets)])
+    nodes = ordered([n for n, _ in (*plan.forward.targets, *plan.backward.targets)])
     for n in nodes:
         of = [zero[a] for a in n.args]
         if n.op in ("num", "const"):

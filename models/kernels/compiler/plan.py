@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from longwave.models.kernels.compiler.blocks import Home, Program
-from longwave.models.kernels.compiler.derivatives import Adjoints, Use, way_back
+from longwave.models.kernels.compiler.derivatives import Adjoints, Use, backward_pass
 from longwave.models.kernels.compiler.nodes import COSTLY, Node, ordered, terms
 from longwave.models.kernels.compiler.sums import fuse
 
@@ -25,7 +25,7 @@ class Plan:
     """Both directions of a step.
 
     Attributes:
-        forward, back: The blocks of each.
+        forward, backward: The blocks of each.
         states: Number of states.
         gates: For each part of the drive, in order: its index in the layer (None for zeros), and the matrices of its
         products with delayed outputs.
@@ -38,7 +38,7 @@ class Plan:
     """
 
     forward: Program
-    back: Program
+    backward: Program
     states: int
     gates: tuple[Node, ...]
     matrices: tuple[int, ...]
@@ -55,7 +55,7 @@ class Plan:
         return [(k, self.matrices.index(m)) for k, n in enumerate(self.gates) for m in n.attr[1:]]
 
     @property
-    def looks_back(self) -> bool:
+    def delayed(self) -> bool:
         """Whether the step reads delayed outputs."""
         return bool(self.delays) or any(home[0] == "late" for home in self.forward.inputs.values())
 
@@ -72,15 +72,17 @@ def plan(before: list[Node], after: list[Node], lean: bool = False, outputs: int
     """
     stored = frozenset(("sum",)) | (frozenset() if lean else COSTLY)
     fused = fuse(after)
-    after, adjoints = way_back([fused[n] for n in after])
+    after, adjoints = backward_pass([fused[n] for n in after])
     nodes = ordered(after)
     late = [n for n in nodes if n.op == "late"]
     inputs: dict[Node, Home] = {n: ("before", i) for i, n in enumerate(before)} | dict.fromkeys(late, ("late", 0))
     gates, matrices = _order(nodes, inputs, after)
-    way = _Return(before, adjoints, gates, matrices, nodes)
-    multiplied = {use.row for use in way.uses}
-    known = inputs | {n: ("after", i) for i, n in enumerate(after) if n not in inputs and (n in multiplied or not lean)}
-    kept = way.kept(known, stored)
+    backward_nodes = _Backward(before, adjoints, gates, matrices, nodes)
+    multiplied = {use.row for use in backward_nodes.uses}
+    available = inputs | {
+        n: ("after", i) for i, n in enumerate(after) if n not in inputs and (n in multiplied or not lean)
+    }
+    kept = backward_nodes.kept(available, stored)
     forward = Program(
         inputs | {n: ("kept", j) for j, n in enumerate(gates)},
         [(n, ("after", i)) for i, n in enumerate(after)],
@@ -89,20 +91,20 @@ def plan(before: list[Node], after: list[Node], lean: bool = False, outputs: int
         [n for n in kept if n.op != "drive"],
         stored - {"sum"},
     )
-    rows = forward.settle(len(gates), frozenset(kept), again=True)
-    own: dict[Node, Home] = {n: ("adjoint", i) for i, n in enumerate(way.incoming)}
-    back = Program(
-        known | {n: forward.homes[n] for n in kept} | own,
-        way.targets,
+    rows = forward.settle(len(gates), frozenset(kept), reuse=True)
+    incoming: dict[Node, Home] = {n: ("adjoint", i) for i, n in enumerate(backward_nodes.incoming)}
+    backward = Program(
+        available | {n: forward.homes[n] for n in kept} | incoming,
+        backward_nodes.targets,
         "slot",
-        {n: ("slot", j) for n, j in way.slots.items()},
+        {n: ("slot", j) for n, j in backward_nodes.slots.items()},
         [],
         stored - {"sum"},
     )
-    slots = back.settle(len(way.slot_targets), frozenset(), again=False)
-    gradients = way.gradients(back)
-    parts = (tuple(gates), tuple(matrices), way.nums, way.vecs)
-    return Plan(forward, back, len(after), *parts, rows, slots, tuple(gradients), outputs)
+    slots = backward.settle(len(backward_nodes.slot_targets), frozenset(), reuse=False)
+    gradients = backward_nodes.gradients(backward)
+    parts = (tuple(gates), tuple(matrices), backward_nodes.nums, backward_nodes.vecs)
+    return Plan(forward, backward, len(after), *parts, rows, slots, tuple(gradients), outputs)
 
 
 def _order(nodes: list[Node], inputs: dict[Node, Home], after: list[Node]) -> tuple[list[Node], list[int]]:
@@ -116,14 +118,14 @@ def _order(nodes: list[Node], inputs: dict[Node, Home], after: list[Node]) -> tu
     return list(gates), list(dict.fromkeys([m for n in sums for _, m, _ in n.factors] + delayed))
 
 
-class _Return:
+class _Backward:
     """The backward pass before it is split into blocks: slots, and the values that each direction stores."""
 
     def __init__(
         self, before: list[Node], adjoints: Adjoints, gates: list[Node], matrices: list[int], nodes: list[Node]
     ) -> None:
-        g, own = before[0].graph, set(nodes)
-        self.own, self.incoming = own, adjoints.incoming
+        g, step_nodes = before[0].graph, set(nodes)
+        self.step_nodes, self.incoming = step_nodes, adjoints.incoming
         total, uses = adjoints.total, adjoints.uses
         position = {n: i for i, n in enumerate(nodes)}
         # Neighbours in W are neighbours in the slots, so that they share one outer product.
@@ -134,7 +136,7 @@ class _Return:
         states, driven = ([total.get(n, zero) for n in part] for part in (before, gates))
         sums = self._sums(total, nodes)
         roots = [*states, *driven, *(use.adjoint for use in uses), *(n for n, _ in sums)]
-        new = fuse(roots, own.__contains__)
+        new = fuse(roots, step_nodes.__contains__)
         self.uses = [Use(use.matrix, use.row, new[use.adjoint]) for use in uses]
         self.gates = list(zip(gates, range(len(gates)), strict=True))
         self._fill_slots([new[n] for n in driven])
@@ -160,31 +162,31 @@ class _Return:
                 self.slots.setdefault(n, len(self.slot_targets))
                 self.slot_targets.append((n, ("slot", len(self.slot_targets))))
 
-    def kept(self, known: dict[Node, Home], stored: frozenset[str]) -> list[Node]:
+    def kept(self, available: dict[Node, Home], stored: frozenset[str]) -> list[Node]:
         """Return the values of the step that the backward pass needs and that are not cheap to recompute."""
-        kept = {use.row: None for use in self.uses if use.row not in known}
+        saved = {use.row: None for use in self.uses if use.row not in available}
 
-        def again(n: Node) -> bool:
-            below = ordered([n], lambda m: m in known)
-            ends = [m for m in below if m in known or not m.args or m.op == "sum"]
-            return bool(n.args) and all(m in known or m.kind != "row" for m in ends)
+        def cheap(n: Node) -> bool:
+            below = ordered([n], lambda m: m in available)
+            ends = [m for m in below if m in available or not m.args or m.op == "sum"]
+            return bool(n.args) and all(m in available or m.kind != "row" for m in ends)
 
         def gather(n: Node) -> None:
-            if n in known or n in kept or (n in self.own and not n.args and n.kind != "row"):
+            if n in available or n in saved or (n in self.step_nodes and not n.args and n.kind != "row"):
                 return
-            if n in self.own and (n.op in stored or n.op == "drive") and not again(n):
-                kept[n] = None
+            if n in self.step_nodes and (n.op in stored or n.op == "drive") and not cheap(n):
+                saved[n] = None
                 return
             for a in n.args:
                 gather(a)
 
         for n, _ in self.targets:
             gather(n)
-        return list(kept)
+        return list(saved)
 
-    def gradients(self, back: Program) -> list[Gradient]:
+    def gradients(self, backward: Program) -> list[Gradient]:
         """Return the outer products, merged for neighbouring matrices and slots."""
-        single = [(self.matrices.index(u.matrix), back.inputs[u.row], self.slots[u.adjoint]) for u in self.uses]
+        single = [(self.matrices.index(u.matrix), backward.inputs[u.row], self.slots[u.adjoint]) for u in self.uses]
         single += [(self.matrices.index(m), ("late", 0), j) for n, j in self.gates for m in n.attr[1:]]
         gradients: list[Gradient] = []
         for matrix, home, slot in sorted(single, key=lambda e: (e[1], e[0], e[2])):

@@ -5,11 +5,12 @@ globals, its cells and defaults, and all others, with all strings in it, which m
 each value that these names lead to, starting from the layer:
 
 * numbers, texts and the like by value; lists, tuples, sets and mappings by their content;
-* * executed functions by their code, defaults, cells and globals; functions that did not run are ignored;
+* executed functions by their code, defaults, cells and globals; functions that did not run are ignored;
 * layers, classes and Python modules by their attributes of these names, or by all of them if code reads attributes by
-* computed names (``COMPUTED``); other objects by all their attributes; * torch, and the few libraries of stateless
-* functions (``PURE``), are assumed constant; * tensors by shape and type, as their values enter no loop: the recorder
-* refuses tensors from elsewhere; * torch's default dtype.
+  computed names (``COMPUTED``); other objects by all their attributes;
+* torch, and the few libraries of stateless functions (``PURE``), are assumed constant;
+* tensors by shape and type, as their values enter no loop: the recorder refuses tensors from elsewhere;
+* torch's default dtype.
 
 Anything else cannot be compared, such as an array, an iterator, a file, a clock, the environment or a random number:
 the loop is refused, and the reference runs the layer.
@@ -59,7 +60,7 @@ class Snapshot:
     Attributes:
         form: The values, to compare with another snapshot's: equal forms of the same reads give equal loops.
         locations: Their locations.
-        held: Locations of weights, whose shapes are compared elsewhere.
+        tensors: Locations of weights, whose shapes are compared elsewhere.
         obstacle: What cannot be compared; empty if everything can be.
         computed: Whether a function reads attributes by computed names.
         functions: Those found, by their code.
@@ -68,10 +69,10 @@ class Snapshot:
     def __init__(self, reads: Reads, roots: Mapping[str, Any]) -> None:
         self.reads, self.obstacle, self.computed = reads, "", False
         self.locations: list[Location] = []
-        self.held: list[Location] = []
+        self.tensors: list[Location] = []
         self.functions: dict[CodeType, FunctionType] = {}
         self._form: list[Any] = []
-        self._seen: dict[int, int] = {}
+        self._visited: dict[int, int] = {}
         self._alive: list[Any] = []  # so that ids stay unique
         self._first = next(iter(roots.values()))
         for label, root in roots.items():
@@ -93,10 +94,10 @@ class Snapshot:
             self._form.append((kind, repr(value)))
         elif isinstance(value, Tensor):
             self._form.append((kind, value.shape, value.dtype, value.device))
-        elif id(value) in self._seen:
-            self._form.append(self._seen[id(value)])
+        elif id(value) in self._visited:
+            self._form.append(self._visited[id(value)])
         elif not self._is_full(1):
-            self._seen[id(value)] = len(self._seen)
+            self._visited[id(value)] = len(self._visited)
             self._alive.append(value)
             self._look(label, value)
 
@@ -198,18 +199,18 @@ class Snapshot:
             return self._visit(label, owner)
         kind = owner if isinstance(owner, type) else getattr(value, "__objclass__", value)
         home = str(owner.__name__ if isinstance(owner, ModuleType) else kind.__module__)
-        known = is_fixed(home) and not is_stateful(home, value.__name__)
-        return self._same(value) if known else self._refuse(label, value)
+        stateless = is_fixed(home) and not is_stateful(home, value.__name__)
+        return self._same(value) if stateless else self._refuse(label, value)
 
     def _module(self, label: str, module: ModuleType) -> None:
-        home, own = module.__name__, vars(module)
+        home, attributes = module.__name__, vars(module)
         if is_library(home) and not is_fixed(home):
             return self._refuse(label, module)
         self._same(module)
-        names = {*own} if self.reads.computed and not is_library(home) else self.reads.names
+        names = {*attributes} if self.reads.computed and not is_library(home) else self.reads.names
         for name in sorted(names):
-            if name in own or not is_library(home):
-                self._item(f"{label}.{name}", own, name)
+            if name in attributes or not is_library(home):
+                self._item(f"{label}.{name}", attributes, name)
         return None
 
     def _class(self, label: str, kind: type) -> None:
@@ -219,10 +220,10 @@ class Snapshot:
                 continue
             if is_library(c.__module__) or c.__flags__ & kinds.IMMUTABLE:
                 return self._refuse(label, kind)
-            self._own(c)
+            self._class_attributes(c)
         return self._visit(label, type(kind))
 
-    def _own(self, c: type) -> None:
+    def _class_attributes(self, c: type) -> None:
         """Visit the attributes of the class itself."""
         self.locations.append(locations.Keys(c.__name__, c, "", [*vars(c)]))
         for name in sorted(vars(c)):
@@ -253,15 +254,15 @@ class Snapshot:
 
     def _layer(self, label: str, layer: nn.Module) -> None:
         """Visit a torch module, leaving out all that the layer's code does not name."""
-        own, parts = vars(layer), layer._modules
-        self.locations.append(locations.Keys(label, own, "", [*own]))
-        names = {*own, *parts} if self.reads.computed else {*self.reads.names}
+        attributes, parts = vars(layer), layer._modules
+        self.locations.append(locations.Keys(label, attributes, "", [*attributes]))
+        names = {*attributes, *parts} if self.reads.computed else {*self.reads.names}
         if layer is not self._first:
             names |= kinds.HOOKS
-        for name in sorted(names & own.keys() - kinds.HELD):
-            self._item(f"{label}.{name}", own, name)
+        for name in sorted(names & attributes.keys() - kinds.HELD):
+            self._item(f"{label}.{name}", attributes, name)
         for name in sorted(names & parts.keys()):
             self._item(f"{label}.{name}", parts, name)
-        for held in (layer._parameters, layer._buffers):
-            self.held.append(locations.Keys(label, held, "", [*held]))
-            self.held.append(locations.Contents(label, held, "", locations.contents(held)))
+        for tensors in (layer._parameters, layer._buffers):
+            self.tensors.append(locations.Keys(label, tensors, "", [*tensors]))
+            self.tensors.append(locations.Contents(label, tensors, "", locations.contents(tensors)))

@@ -84,9 +84,9 @@ class Rows:
         truths = all(t.dtype == torch.bool for t in call.results)
         if formula is None or len(call.results) != 1 or truths != (call.name in COMPARED):
             raise NotImplementedError
-        given = [self._given(v, call) for v in call.args]
-        named_ones = {k: self._given(v, call) for k, v in call.kwargs.items() if k not in EXTRA}
-        return [self._wide(formula, given, named_ones)]
+        args = [self._operand(v, call) for v in call.args]
+        kwargs = {k: self._operand(v, call) for k, v in call.kwargs.items() if k not in EXTRA}
+        return [self._wide(formula, args, kwargs)]
 
     def _same(self, call: Recorded) -> list[list[Node]]:
         return [self._row(call.args[0], call)]
@@ -121,13 +121,13 @@ class Rows:
     def _cuts(self, call: Recorded) -> list[list[Node]]:
         """Return the pieces of a row of several times d: splits and slices at multiples of d."""
         axis, first = (*call.args[1:], 0, 0)[:2] if call.name == "slice" else ((*call.args[2:], 0)[0], 0)
-        rest, sizes = self._row(call.args[0], call, whole=True), [t.shape[-1] for t in call.results]
+        pieces, sizes = self._row(call.args[0], call, whole=True), [t.shape[-1] for t in call.results]
         at = (first or 0) // self.d
         if axis not in LAST or any(n % self.d for n in (first or 0, *sizes)) or len(call.args) > 4:
             raise NotImplementedError
         cuts = list[list[Node]]()
         for n in sizes:
-            cuts.append(rest[at:][: n // self.d])
+            cuts.append(pieces[at:][: n // self.d])
             at += n // self.d
         return cuts
 
@@ -172,14 +172,14 @@ class Rows:
             self.matrices.append(matrix)
         return self.g.node("mm", row, attr=(self.matrices.index(matrix),), kind="row")
 
-    def _given(self, value: Any, call: Recorded) -> Any:
+    def _operand(self, value: Any, call: Recorded) -> Any:
         if isinstance(value, Tensor):
             return self._row(value, call)
         return [self.g.const(value)] if isinstance(value, (int, float)) else value
 
-    def _wide(self, formula: Callable[..., Node], given: list[Any], more: dict[str, Any] | None = None) -> list[Node]:
+    def _wide(self, formula: Callable[..., Node], args: list[Any], kwargs: dict[str, Any] | None = None) -> list[Node]:
         """Return a formula applied to the pieces of rows, piece by piece; a single piece is broadcast."""
-        lists = [v for v in (*given, *(more or {}).values()) if isinstance(v, list)]
+        lists = [v for v in (*args, *(kwargs or {}).values()) if isinstance(v, list)]
         count = max(len(v) for v in lists)
         if any(len(v) not in (1, count) for v in lists):
             raise NotImplementedError
@@ -188,7 +188,7 @@ class Rows:
             return v[j if len(v) > 1 else 0] if isinstance(v, list) else v
 
         return [
-            formula(*(piece(v, j) for v in given), **{k: piece(v, j) for k, v in (more or {}).items()})
+            formula(*(piece(v, j) for v in args), **{k: piece(v, j) for k, v in (kwargs or {}).items()})
             for j in range(count)
         ]
 
@@ -203,7 +203,7 @@ class Rows:
             self.invariants.add(call)  # raises the specific error
         last = t.shape[-1] if t.ndim else 1
         if t.numel() not in (last, self.members * last) or (last != 1 and last % self.d) or t.ndim not in (0, 1, 3):
-            raise call.refused(f" with a weight of shape {tuple(t.shape)} beside rows (M, B, {self.d})")
+            raise call.refused(f" of rows (M, B, {self.d}) and a weight of shape {tuple(t.shape)}")
         number = self.invariants.numbers[id(t)]
         if last == 1:
             return [self.g.node("num", attr=(number,), kind="num")]
@@ -217,7 +217,7 @@ class Rows:
             return self.values[id(t)]
         if calls and t in self.invariants:
             return self._row(t, calls[-1])
-        raise Unsupported("a state that is neither made from states and drive nor a weight")
+        raise Unsupported("a state that is neither computed from states and drive nor a weight")
 
 
 OF_ROWS: Mapping[str, Callable[[Rows, Recorded], list[list[Node]]]] = {

@@ -53,7 +53,7 @@ class TracedDevice(str):
 
     def refuse(self, *_: object) -> NoReturn:
         """Raise Unsupported."""
-        raise Unsupported(f"a tensor's device to decide on at {line()}")
+        raise Unsupported(f"a condition on a tensor's device at {line()}")
 
     type = index = property(refuse)
     __hash__ = __eq__ = __ne__ = __str__ = __repr__ = __format__ = refuse

@@ -57,31 +57,31 @@ class _Finder:
         """Return the terms of a result; None if it is not such a sum, or has no gradient."""
         if call.name in ZEROS:
             return ()
-        given = [self.terms_of.get(self.of.numbers[id(a)]) if a in self.of else None for a in call.tensors]
-        known = [terms for terms in given if terms is not None]
-        if not given or len(known) < len(given):
+        of_args = [self.terms_of.get(self.of.numbers[id(a)]) if a in self.of else None for a in call.tensors]
+        found_terms = [terms for terms in of_args if terms is not None]
+        if not of_args or len(found_terms) < len(of_args):
             return None
-        if not any(known):
+        if not any(found_terms):
             return () if call.name in ("mul", "detach") else None
         if call.name == "detach" or not call.differentiated:
             return None
         if any(_memory(t) == _memory(a) for a in call.tensors):
-            return self._seen(t)
+            return self._view(t)
         if call.name == "_to_copy":
-            return known[0] if t.dtype == torch.float32 and t.is_contiguous() else None
-        return self._sum(call, t, known) if t.dtype == torch.float32 else None
+            return found_terms[0] if t.dtype == torch.float32 and t.is_contiguous() else None
+        return self._sum(call, t, found_terms) if t.dtype == torch.float32 else None
 
     @staticmethod
-    def _sum(call: Recorded, t: Tensor, given: list[Terms]) -> Terms | None:
+    def _sum(call: Recorded, t: Tensor, of_args: list[Terms]) -> Terms | None:
         numbers = [a for a in call.args if not isinstance(a, Tensor)]
-        if call.name == "mul" and len(given) == 1 and all(isinstance(a, (int, float)) for a in numbers):
-            return _scaled(given[0], numbers[0])
-        if call.name in ("add", "sub") and len(given) == 2 and all(a.shape == t.shape for a in call.tensors):
+        if call.name == "mul" and len(of_args) == 1 and all(isinstance(a, (int, float)) for a in numbers):
+            return _scaled(of_args[0], numbers[0])
+        if call.name in ("add", "sub") and len(of_args) == 2 and all(a.shape == t.shape for a in call.tensors):
             sign = -1.0 if call.name == "sub" else 1.0
-            return given[0] + _scaled(given[1], sign * call.kwargs.get("alpha", 1))
+            return of_args[0] + _scaled(of_args[1], sign * call.kwargs.get("alpha", 1))
         return None
 
-    def _seen(self, t: Tensor) -> Terms | None:
+    def _view(self, t: Tensor) -> Terms | None:
         """Return the terms of a view."""
         if _memory(t) not in self.owners:
             return None
@@ -90,11 +90,11 @@ class _Finder:
             return (replace(terms[0], at=int(t.storage_offset()), strides=t.stride()),)
         if not t.is_contiguous() or [n for n in t.shape if n > 1] != [n for n in owner.shape if n > 1]:
             return None
-        seen = []
+        viewed = []
         for term in terms:
-            own = iter([s for s, n in zip(term.strides, owner.shape, strict=True) if n > 1])
-            seen.append(replace(term, strides=tuple(next(own) if n > 1 else 0 for n in t.shape)))
-        return tuple(seen)
+            strides = iter([s for s, n in zip(term.strides, owner.shape, strict=True) if n > 1])
+            viewed.append(replace(term, strides=tuple(next(strides) if n > 1 else 0 for n in t.shape)))
+        return tuple(viewed)
 
 
 def _scaled(terms: Terms, factor: float) -> Terms:

@@ -9,22 +9,22 @@ from longwave.models.kernels.compiler.derivatives import PRODUCTS
 from longwave.models.kernels.compiler.nodes import Node, ordered, terms
 
 
-def fuse(roots: list[Node], known: Callable[[Node], bool] = lambda n: False) -> dict[Node, Node]:
-    """Return each root with ``sum`` nodes in place of products; ``known`` nodes are unchanged.
+def fuse(roots: list[Node], unchanged: Callable[[Node], bool] = lambda n: False) -> dict[Node, Node]:
+    """Return each root with ``sum`` nodes in place of products, except inside ``unchanged`` nodes.
 
     In a tree of additions all products that nothing else uses become one sum. It starts with one drive among the other
-    terms. The rest is added last: a sum that began with the largest term would round all others to it. Products of
-    delayed outputs are not in the sum but in its drive, computed for a whole chunk of steps at once.
+    terms. All other terms are added last: a sum that began with the largest term would round the others to it. Products
+    of delayed outputs are not in the sum but in its drive, computed for a whole chunk of steps at once.
     """
-    fusing = _Fusing(roots, known)
+    fusing = _Fusing(roots, unchanged)
     return {root: fusing.new(root) for root in roots}
 
 
 class _Fusing:
-    def __init__(self, roots: list[Node], known: Callable[[Node], bool]) -> None:
-        self.known = known
-        nodes = ordered(roots, known)
-        self.uses = Counter(a for n in nodes if not known(n) for a in n.args) + Counter(roots)
+    def __init__(self, roots: list[Node], unchanged: Callable[[Node], bool]) -> None:
+        self.unchanged = unchanged
+        nodes = ordered(roots, unchanged)
+        self.uses = Counter(a for n in nodes if not unchanged(n) for a in n.args) + Counter(roots)
         self.done: dict[Node, Node] = {}
 
     def new(self, n: Node) -> Node:
@@ -34,20 +34,20 @@ class _Fusing:
         return self.done[n]
 
     def _made(self, n: Node) -> Node:
-        if self.known(n) or not n.args:
+        if self.unchanged(n) or not n.args:
             return n
         if n.op in PRODUCTS:
             return self._sum([n], None)
         if n.op != "add":
             return n.graph.node(n.op, *map(self.new, n.args), attr=n.attr, kind=n.kind)
-        parts = terms(n, lambda a: self.uses[a] > 1 or self.known(a))
-        own = [t for t in parts if t.op in PRODUCTS and self.uses[t] == 1]
-        if not own:
+        parts = terms(n, lambda a: self.uses[a] > 1 or self.unchanged(a))
+        products = [t for t in parts if t.op in PRODUCTS and self.uses[t] == 1]
+        if not products:
             return self.new(n.args[0]) + self.new(n.args[1])
-        rest = [t for t in parts if t not in own]
-        start = next((t for t in rest if t.op == "drive" and not self.known(t)), None)
-        total = self._sum(own, start)
-        for t in rest:
+        others = [t for t in parts if t not in products]
+        start = next((t for t in others if t.op == "drive" and not self.unchanged(t)), None)
+        total = self._sum(products, start)
+        for t in others:
             if t is not start:
                 total = total + self.new(t)
         return total

@@ -94,24 +94,24 @@ class Trace:
         return self.gates, self.matrices, nodes, states, len(self._calls())
 
 
-def trace(of: Recurrent, given: Any, primes: Sequence[int] = LARGE) -> Trace:
-    """Trace a layer on tensors of the shapes of ``given``, with batch and length from ``primes``.
+def trace(of: Recurrent, weights: Any, primes: Sequence[int] = LARGE) -> Trace:
+    """Trace a layer on tensors of the shapes of ``weights``, with batch and length from ``primes``.
 
     Raises:
         Unsupported: It uses an operation that the compiler does not support; the message names it and its line.
     """
     with torch.inference_mode(False), torch.enable_grad():
-        invariants = Invariants(on_meta(given))
+        invariants = Invariants(on_meta(weights))
         with ShapesOnly(()):
-            w, calls = record(lambda: of.weights(invariants.given))
+            w, calls = record(lambda: of.weights(invariants.weights))
         for call in calls:
             invariants.add(call)
-        weights, _ = leaves(w)
-        if not weights:
+        drive_weights, _ = leaves(w)
+        if not drive_weights:
             raise Unsupported("a layer without weights")
-        sizes = {n for t in (*weights, *invariants.roots) for n in t.shape} | {of.hidden, of.inputs}
+        sizes = {n for t in (*drive_weights, *invariants.roots) for n in t.shape} | {of.hidden, of.inputs}
         batch, steps, *_ = (n for n in primes if all(size % n or not size for size in sizes))
-        return _Tracing(of, w, invariants, weights[0], batch, steps).trace
+        return _Tracing(of, w, invariants, drive_weights[0], batch, steps).trace
 
 
 def _form(invariants: Invariants, call: Recorded) -> tuple[Any, ...]:
@@ -148,7 +148,7 @@ class _Tracing:
         self.trace.matrices, self.trace.before = rows.matrices, [rows.values[id(s)][0] for s in states]
         self.trace.after = [n for s in after for n in rows.state(s, calls)]
         if len(self.trace.after) != of.states:
-            raise Unsupported(f"a step that gives other states than its {of.states}")
+            raise Unsupported(f"a step that does not return its {of.states} states")
 
     def _drives(self, x: Tensor, parts: Sequence[Tensor], calls: list[Recorded]) -> None:
         """Find V and b of each gate."""

@@ -123,7 +123,7 @@ class Watch:
             self.reads = replace(self.reads, computed=True)
             snapshot = Snapshot(self.reads, self.roots)
         self._functions |= snapshot.functions.keys()
-        for location in (*snapshot.locations, *snapshot.held):
+        for location in (*snapshot.locations, *snapshot.tensors):
             self._locations.setdefault((id(location.owner), type(location), location.key), location)
         if snapshot.obstacle:
             raise self._refuse(snapshot.obstacle)

@@ -53,7 +53,7 @@ def _compiled(text: str) -> Path:
         with FileLock(made.with_suffix(".lock")), tempfile.TemporaryDirectory(dir=made.parent) as build:
             if not _sound(made):
                 if made.exists() and _sum(made).exists():
-                    warnings.warn(f"{made} is damaged and is built anew.", stacklevel=3)
+                    warnings.warn(f"{made} is damaged and is rebuilt.", stacklevel=3)
                 source, target = Path(build, "cell.cpp"), Path(build, "cell.so")
                 source.write_text(text)
                 command = [compiler, *flags, f"-I{SOURCES}", str(source), "-o", str(target)]

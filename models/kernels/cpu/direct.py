@@ -42,8 +42,8 @@ class CopyTable:
         self.starts, self.total = dict(zip(OPERANDS, starts, strict=False)), starts[-1]
         self.gradients = ((p + 1) * G * D, d * N * D, H, K * D)
         # By operand: the offset of block `block` in a task's gradients, and the strides of its rows and columns.
-        self.back = {"V": (D, 1, G * D), "b": (D, 0, 1), "W": (D, 1, N * D), "P": (1, 0, 1), "U": (D, 0, 1)}
-        self.back_start = {"b": p * G * D}
+        self.gradient_layout = {"V": (D, 1, G * D), "b": (D, 0, 1), "W": (D, 1, N * D), "P": (1, 0, 1), "U": (D, 0, 1)}
+        self.gradient_starts = {"b": p * G * D}
         shapes = self.copies.sources[:-1]
         self.offsets = list(accumulate((prod(s) for s in shapes), initial=0))
         self.like = [torch.empty(s) for s in shapes]
@@ -58,14 +58,14 @@ class CopyTable:
         one = b.source == len(self.copies.sources) - 1
         size = 0 if one or b.shared else prod(self.copies.sources[b.source]) // self.M
         width = 1 if b.operand == "P" else self.d * (columns if b.operand in "VW" else 1)
-        step, row, column = self.back[b.operand]
-        back = self.back_start.get(b.operand, 0) + b.block * step
+        step, row, column = self.gradient_layout[b.operand]
+        gradient_start = self.gradient_starts.get(b.operand, 0) + b.block * step
         array = GRADIENTS[b.operand]
         return BLOCK.pack(
             *(b.rows, b.columns, b.source < len(self.copies.wide) and self.copies.wide[b.source], b.factor),
             *(b.source, b.at, 0 if b.shared else 1, b.row, b.column),
             *(0, self.starts[b.operand] + b.block * width, self.sizes[b.operand], columns, 1),
-            *(array, back, self.gradients[array], row, column),
+            *(array, gradient_start, self.gradients[array], row, column),
             *(-1 if one else self.offsets[b.source] + b.at, size),
         )
 
@@ -85,11 +85,11 @@ def gathered(t: CopyTable, weights: Sequence[Tensor], made: Sequence[Tensor]) ->
     sources = [by_number[n] for n in t.copies.direct] + list(made)
     members, lone = [], t.M == 1
     for k, (source, strides) in enumerate(zip(sources, t.strides, strict=True)):
-        own = source.stride()
-        if own != strides and (lone or own[1:] != strides[1:]):
+        actual = source.stride()
+        if actual != strides and (lone or actual[1:] != strides[1:]):
             sources[k] = source = source.contiguous()
-            own = source.stride()
-        members.append(0 if lone else own[0])
+            actual = source.stride()
+        members.append(0 if lone else actual[0])
     operands = torch.full((t.total,), -0.0, dtype=torch.float32)  # adding −0 to 0 would lose its sign
     pointers = t.pointers.pack(*[s.data_ptr() for s in sources], ONE.data_ptr())
     library = compiled(t.cell)
@@ -101,17 +101,21 @@ class Direct(torch.autograd.Function):
     """The outputs and the last states of a loop, from the stored weights."""
 
     @staticmethod
-    def forward(ctx: Any, t: CopyTable, lags: Tensor | None, x: Tensor, past: Tensor | None, *rest: Tensor) -> Any:
-        """Return the outputs and each last state; ``rest`` are the states, then the weights of ``copies.needed``."""
+    def forward(
+        ctx: Any, t: CopyTable, lags: Tensor | None, x: Tensor, past: Tensor | None, *states_and_weights: Tensor
+    ) -> Any:
+        """Return the outputs and each last state; the weights are those of ``copies.needed``."""
         count = len(t.cell.states)
-        state, weights = rest[:count], rest[count:]
+        state, weights = states_and_weights[:count], states_and_weights[count:]
         ctx.weights, ctx.made = weights, None
         made: list[Tensor] = []
         if t.copies.computed:
-            own = {n: w.detach().requires_grad_(w.requires_grad) for n, w in zip(t.copies.needed, weights, strict=True)}
+            detached = {
+                n: w.detach().requires_grad_(w.requires_grad) for n, w in zip(t.copies.needed, weights, strict=True)
+            }
             with torch.enable_grad():
-                made = t.copies.made(own)
-            ctx.made = own, made
+                made = t.copies.made(detached)
+            ctx.made = detached, made
         outputs, last, saved = forward(t, lags, x, past, state, weights, made, True)
         ctx.save_for_backward(x, *saved, *(() if past is None else (past,)))
         ctx.table, ctx.lags = t, lags
@@ -139,8 +143,8 @@ class _Once(torch.autograd.Function):
     """Gradients without second derivatives."""
 
     @staticmethod
-    def forward(ctx: Any, count: int, *given: Tensor) -> Any:
-        return tuple(g.view_as(g) for g in given[:count])
+    def forward(ctx: Any, count: int, *gradients: Tensor) -> Any:
+        return tuple(g.view_as(g) for g in gradients[:count])
 
     @staticmethod
     def backward(ctx: Any, *_: Any) -> Any:
@@ -152,19 +156,19 @@ def advance(
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
     """Return the outputs (M, T, B, d) and the last state of a fused loop; see ``dispatch.advance``."""
     t, count = table(loop), len(cell.states)
-    back = torch.tensor(lags, dtype=torch.int64) if lags else None
+    delays = torch.tensor(lags, dtype=torch.int64) if lags else None
     past = state[count].transpose(1, 2) if len(state) > count else None
-    own = [weights[n] for n in t.copies.needed]
-    given = (x, *state, *own)
-    if torch.is_grad_enabled() and any(g.requires_grad for g in given):
-        Y, *last = Direct.apply(t, back, x, past, *state[:count], *own)
+    needed = [weights[n] for n in t.copies.needed]
+    inputs = (x, *state, *needed)
+    if torch.is_grad_enabled() and any(g.requires_grad for g in inputs):
+        Y, *last = Direct.apply(t, delays, x, past, *state[:count], *needed)
     else:
-        made = t.copies.made(dict(zip(t.copies.needed, own, strict=True)))
-        Y, last, _ = forward(t, back, x, past, state[:count], own, made, False)
+        made = t.copies.made(dict(zip(t.copies.needed, needed, strict=True)))
+        Y, last, _ = forward(t, delays, x, past, state[:count], needed, made, False)
     if past is None:
         return Y, tuple(last)
-    seen = torch.cat([past, state[0].unsqueeze(1), Y], 1)
-    return Y, (*last, seen[:, -past.shape[1] - 1 : -1].transpose(1, 2))
+    history = torch.cat([past, state[0].unsqueeze(1), Y], 1)
+    return Y, (*last, history[:, -past.shape[1] - 1 : -1].transpose(1, 2))
 
 
 def forward(
@@ -221,8 +225,8 @@ def _backward(
     launch("backward", t.cell, (M, T, B, p, d, m), True, [*read, *written])
     flat = x.new_zeros(t.offsets[-1])
     compiled(t.cell).scatter(t.blocks, t.count, M, tasks, struct.pack("4q", *starts), flat.data_ptr())
-    given = zip((dx, dpast, *dstate.unbind()), needs, strict=False)
-    return [g if needed else None for g, needed in given], torch._utils._unflatten_dense_tensors(flat, t.like)
+    gradients = zip((dx, dpast, *dstate.unbind()), needs, strict=False)
+    return [g if needed else None for g, needed in gradients], torch._utils._unflatten_dense_tensors(flat, t.like)
 
 
 def _of_weights(t: CopyTable, parts: Sequence[Tensor], through: Any, needs: Sequence[bool]) -> list[Tensor | None]:
@@ -230,15 +234,19 @@ def _of_weights(t: CopyTable, parts: Sequence[Tensor], through: Any, needs: Sequ
     direct = len(t.copies.direct)
     by_number = dict(zip(t.copies.direct, parts, strict=False))
     if through is not None:
-        own, made = through
+        detached, made = through
         live = [(y, g) for y, g in zip(made, parts[direct:], strict=True) if y.requires_grad]
-        ends = [n for n in t.copies.replay.needed if own[n].requires_grad]
+        ends = [n for n in t.copies.replay.needed if detached[n].requires_grad]
         if live and ends:
             more = torch.autograd.grad(
-                [y for y, _ in live], [own[n] for n in ends], [g for _, g in live], retain_graph=True, allow_unused=True
+                [y for y, _ in live],
+                [detached[n] for n in ends],
+                [g for _, g in live],
+                retain_graph=True,
+                allow_unused=True,
             )
             for n, g in zip(ends, more, strict=True):
                 if g is not None:
                     by_number[n] = by_number[n] + g if n in by_number else g
-    given = [by_number.get(n) if needed else None for n, needed in zip(t.copies.needed, needs, strict=True)]
-    return [g.double() if g is not None and n in t.wide else g for n, g in zip(t.copies.needed, given, strict=True)]
+    gradients = [by_number.get(n) if needed else None for n, needed in zip(t.copies.needed, needs, strict=True)]
+    return [g.double() if g is not None and n in t.wide else g for n, g in zip(t.copies.needed, gradients, strict=True)]

@@ -20,7 +20,7 @@ FORMS = {
 ADDED = ("sum", "unit", "ring")
 """Locations that accumulate sums of terms."""
 FETCHED = ("kept", "before", "after")
-"""Locations that the backward pass prefetches a step ahead; processors do not predict backward reads."""
+"""Locations that the backward pass prefetches a step ahead: processors do not predict reads in descending order."""
 
 
 NUMBERS = {"inf": "INFINITY", "-inf": "-INFINITY", "nan": "NAN"}
@@ -37,20 +37,20 @@ def emit(plan: Plan) -> str:
 
 
 def _struct(plan: Plan) -> str:
-    forward, back = _Direction(plan, plan.forward, "false"), _Direction(plan, plan.back, "true")
+    forward, backward = _Direction(plan, plan.forward, "false"), _Direction(plan, plan.backward, "true")
     states, scalars = plan.states, len(plan.nums)
     counts = {"states": states, "gates": len(plan.gates), "kept": plan.kept, "slots": plan.slots, "scalars": scalars}
     counts |= {"matrices": len(plan.matrices), "vectors": len(plan.vecs)}
     counts["outputs"] = plan.outputs
-    counts["panels"] = max(forward.panels, back.panels)
+    counts["panels"] = max(forward.panels, backward.panels)
     parts = [
         f"  static constexpr int {', '.join(f'{name} = {n}' for name, n in counts.items())};\n"
-        f"  static constexpr bool delayed = {str(plan.looks_back).lower()};\n",
+        f"  static constexpr bool delayed = {str(plan.delayed).lower()};\n",
         _function("static float* pack_forward(float* to, const Task& t, const float* W)", forward.packing()),
         _function(f"static void step(const Step<{states}>& s)", forward.body()),
-        _function("static float* pack_backward(float* to, const Task& t, const float* W)", back.packing()),
-        _function(f"static void back(Back<{states}, {scalars}>& s)", back.body()),
-        *([_delays(plan, forward, back)] if plan.looks_back else []),
+        _function("static float* pack_backward(float* to, const Task& t, const float* W)", backward.packing()),
+        _function(f"static void back(Back<{states}, {scalars}>& s)", backward.body()),
+        *([_delays(plan, forward, backward)] if plan.delayed else []),
         "  template <class Gradient>\n"
         + _function(f"static void weights(const Back<{states}, {scalars}>& s, Gradient gradient)", _gradients(plan)),
     ]
@@ -70,23 +70,23 @@ def _gradients(plan: Plan) -> list[str]:
     ]
 
 
-def _delays(plan: Plan, forward: _Direction, back: _Direction) -> str:
+def _delays(plan: Plan, forward: _Direction, backward: _Direction) -> str:
     """Return the code of a chunk of steps for delayed outputs: one product per direction, for all of its steps."""
-    count, there, again = plan.states, list[str](), list[str]()
+    count, forward_lines, backward_lines = plan.states, list[str](), list[str]()
     for k, (gate, _) in enumerate(plan.delays):
-        there += _chunk("s.late(), s.D, w + s.d * u, s.d", f"kept + r * s.width + {gate} * s.D + u", forward, k)
-        again += _chunk(f"s.slots + {gate} * s.D, s.slots_width, w + s.D * u, s.D", "at(r) + u", back, k)
+        forward_lines += _chunk("s.late(), s.D, w + s.d * u, s.d", f"kept + r * s.width + {gate} * s.D + u", forward, k)
+        backward_lines += _chunk(f"s.slots + {gate} * s.D, s.slots_width, w + s.D * u, s.D", "at(r) + u", backward, k)
     head = f"static void delay(const Step<{count}>& s, float* kept, int64_t steps)"
     head_back = f"static void delay_back(const Back<{count}, {len(plan.nums)}>& s, int64_t steps, At at)"
-    return f"{_function(head, there)}\n  template <class At>\n{_function(head_back, again)}"
+    return f"{_function(head, forward_lines)}\n  template <class At>\n{_function(head_back, backward_lines)}"
 
 
-def _chunk(source: str, target: str, way: _Direction, k: int) -> list[str]:
-    depth = "s.D" if way.transposed == "true" else "s.d"
+def _chunk(source: str, target: str, direction: _Direction, k: int) -> list[str]:
+    depth = "s.D" if direction.transposed == "true" else "s.d"
     return [
         "groups(s.nb, [&](auto N, int64_t first) {",
         "  const int64_t u = first * L;",
-        f"  const float* w = s.w + {way.panels - len(way.plan.delays) + k} * s.D * {depth};",
+        f"  const float* w = s.w + {direction.panels - len(direction.plan.delays) + k} * s.D * {depth};",
         f"  stage<N>(steps * s.n, std::array{{Source{{{source}}}}},",
         "    [&](int64_t r, V (&a)[N]) { for (int n = 0; n < N; ++n) a[n] = V{}; },",
         f"    [&](int64_t r, V (&a)[N]) {{ for (int n = 0; n < N; ++n) add(a[n], {target} + n * L); }});",
@@ -140,11 +140,11 @@ class _Direction:
 
     def packing(self) -> list[str]:
         """Return the lines that pack the matrices; blocks with equal matrices share them."""
-        lines, seen = list[str](), set[str]()
+        lines, packed = list[str](), set[str]()
         for k, sources in self.sources.items():
             key = str([m for _, m in sources])
-            if key not in seen:
-                seen.add(key)
+            if key not in packed:
+                packed.add(key)
                 block = self.program.blocks[k]
                 counts = ", ".join(str(len(rows)) for _, rows in sources)
                 numbers = ", ".join(str(m) for _, rows in sources for row in rows for m in row)
@@ -170,7 +170,7 @@ class _Direction:
             self.top.setdefault((stride, 0), f"const int64_t {stride} = s.{stride};")
         return name, stride
 
-    def _place(self, home: Home) -> str:
+    def _address(self, home: Home) -> str:
         """Return the address of unit i of row r; of a vector's unit, that of unit i."""
         name, stride = self._array(home)
         return f"{name} + i" if home[0] == "unit" else f"{name} + r * {stride} + i"
@@ -194,7 +194,7 @@ class _Direction:
             at += len(rows)
         loop = "for (int n = 0; n < G; ++n) {"
         homes = [None if n.start is None else self.program.homes[n.start] for n in block.sums]
-        values = ["V{}" if home is None else f"load({self._place(home)})" for home in homes]
+        values = ["V{}" if home is None else f"load({self._address(home)})" for home in homes]
         starts = "".join(f" a[n * {count} + {j}] = {value};" for j, value in enumerate(values))
         offset = self.offsets[str([m for _, m in self.sources[k]])]
         return [
@@ -217,14 +217,14 @@ class _Direction:
         lines = []
         for line in self.program.lines(k):
             n = line.node
-            text = f"load({self._place(line.home)})" if line.home else self._operation(n, names)
+            text = f"load({self._address(line.home)})" if line.home else self._operation(n, names)
             names[n] = f"{'p' if n.kind == 'num' else 'v'}{n.number}"
             if n.kind == "num":
                 self.top[n] = f"const V {names[n]} = {text};"
             else:
                 lines.append(f"const V {names[n]} = {text};")
             if line.home and self.transposed == "true" and line.home[0] in FETCHED:
-                lines.append(f"fetch({self._place(line.home)} - {self._step(line.home)});")
+                lines.append(f"fetch({self._address(line.home)} - {self._step(line.home)});")
         for n, home in block.targets:
             value = _name(n, names)
             if self.guarded and home[0] in ("slot", "sum"):
@@ -232,7 +232,7 @@ class _Direction:
             if home[0] == "sum":
                 lines.append(f"s.sums[{home[1]}] += {value};")
             else:
-                lines.append(f"{'add' if home[0] in ADDED else 'store'}({value}, {self._place(home)});")
+                lines.append(f"{'add' if home[0] in ADDED else 'store'}({value}, {self._address(home)});")
         return lines
 
     def _operation(self, n: Node, names: dict[Node, str]) -> str:

@@ -25,7 +25,7 @@ def emit(plan: MatrixPlan) -> str:
         f"  template <int I, int N, bool Ragged>\n  {head.format(name)} {{\n"
         + "".join(f"    {line}\n" for line in _Direction(plan, name, program).body())
         + "  }\n"
-        for name, program in (("forward", plan.forward), ("again", plan.again), ("back", plan.back))
+        for name, program in (("forward", plan.forward), ("again", plan.again), ("back", plan.backward))
     ]
     text = '#include "matrix.h"\n\nnamespace longwave::matrix {\n\nstruct CELL {\n' + "\n".join(lists) + "\n\n"
     text += "\n".join(functions) + "};\n\n}  // namespace longwave::matrix\n\nENTRY(CELL)\n"
@@ -42,31 +42,31 @@ class _Direction:
     def __init__(self, plan: MatrixPlan, name: str, program: MatrixProgram) -> None:
         self.plan, self.name, self.program = plan, name, program
         matrices = [k for k, kind in enumerate(plan.states) if kind == "ij"]
-        self.held = name != "back" and len(matrices) == 1
+        self.in_registers = name != "back" and len(matrices) == 1
         self.matrix = matrices[0] if matrices else -1
 
     def body(self) -> list[str]:
         """Return the lines of the function."""
-        back = self.name == "back"
+        backward = self.name == "back"
         lines = ["const int64_t rows = I ? I : c.I;", "(void)rows;", *self._pointers()]
-        if self.held:
+        if self.in_registers:
             lines += self._hold("{0} = load(tile.before + {1})")
-        order = "int64_t t = tile.steps - 1; t >= 0; --t" if back else "int64_t t = 0; t < tile.steps; ++t"
+        order = "int64_t t = tile.steps - 1; t >= 0; --t" if backward else "int64_t t = 0; t < tile.steps; ++t"
         inner = [*self._step_pointers(), *(x for p in self.program.passes for x in self._pass(p))]
         lines += [f"for ({order}) {{", *(f"  {line}" for line in inner), "}"]
-        if self.held:
+        if self.in_registers:
             lines += self._hold("store({0}, tile.end() + {1})")
         return lines
 
     def _hold(self, form: str) -> list[str]:
         """Return the lines that move a matrix between memory and registers, if it fits into these."""
-        place = f"offset<CELL>(CELL::states, {self.matrix}, c.I, N) + i * L"
+        index = f"offset<CELL>(CELL::states, {self.matrix}, c.I, N) + i * L"
         begins = ["V held[I ? I * N : 1];"] if "load" in form else []
         return [
             *begins,
             "if constexpr (I > 0) {",
             "#pragma GCC unroll 64",
-            f"  for (int i = 0; i < I * N; ++i) {form.format('held[i]', place)};",
+            f"  for (int i = 0; i < I * N; ++i) {form.format('held[i]', index)};",
             "}",
         ]
 
@@ -86,7 +86,7 @@ class _Direction:
     def _step_pointers(self) -> list[str]:
         """Return the lines that set the pointers to a step's inputs and outputs, and prefetch inputs."""
         lines = ["const int64_t at = c.at(tile.task, tile.first + t);"]
-        ahead = "- AHEAD" if self.name == "back" else "+ AHEAD"
+        distance = "- AHEAD" if self.name == "back" else "+ AHEAD"
         for name, k in self._homes():
             if name in ("drive", "drive_gradient", "output", "output_adjoint"):
                 kind = self.plan.axes((name, k))
@@ -94,7 +94,7 @@ class _Direction:
                 column = " + tile.column" if "j" in kind else ""
                 of = f"c.{name}" + ("" if name.startswith("output") else f"[{k}]")
                 lines.append(f"{_type(name)} {name}{k} = {of} + at * {width}{column};")
-                lines.append(f"fetch({name}{k} {ahead} * c.step() * {width});")
+                lines.append(f"fetch({name}{k} {distance} * c.step() * {width});")
             elif name in ("before", "after", "kept"):
                 axes, step = ("kept", "kept") if name == "kept" else ("states", "state")
                 shift = f"(t + 1) * tile.{step}_step" if name == "after" else f"t * tile.{step}_step"
@@ -155,7 +155,7 @@ class _Direction:
             return f"all({NUMBERS.get(repr(n.value), f'{n.value!r}f')})"
         return f"v{n.number}[n]" if "j" in n.kind else f"v{n.number}"
 
-    def _place(self, home: Home) -> str:
+    def _address(self, home: Home) -> str:
         """Return the address of a vector of a row, in memory of the tile."""
         name, kind = f"{home[0]}{home[1]}", self.plan.axes(home)
         return name + {"ij": " + (i * N + n) * L", "i": " + i * L", "j": " + n * L", "": ""}[kind]
@@ -168,12 +168,12 @@ class _Direction:
     def _loaded(self, home: Home) -> str:
         kind = self.plan.axes(home)
         if home[0] in ("drive", "output_adjoint"):
-            place = self._outside(home)
-            there = "c.output_adjoint ? {} : V{{}}" if home[0] == "output_adjoint" else "{}"
-            return there.format(f"take<Ragged>({place}, tile.left)" if "j" in kind else f"all(*({place}))")
-        if home == ("before", self.matrix) and self.held:
-            return f"I > 0 ? held[I ? i * N + n : 0] : load({self._place(home)})"
-        return f"load({self._place(home)})"
+            address = self._outside(home)
+            form = "c.output_adjoint ? {} : V{{}}" if home[0] == "output_adjoint" else "{}"
+            return form.format(f"take<Ragged>({address}, tile.left)" if "j" in kind else f"all(*({address}))")
+        if home == ("before", self.matrix) and self.in_registers:
+            return f"I > 0 ? held[I ? i * N + n : 0] : load({self._address(home)})"
+        return f"load({self._address(home)})"
 
     def _stored(self, n: Node, home: Home) -> list[str]:
         value, kind, (name, k) = self._name(n), self.plan.axes(home), home
@@ -183,13 +183,13 @@ class _Direction:
         if name == "drive_gradient":
             return [f"gather(total({value}), {self._outside(home)}, tile.column);"]
         if name == "constant_gradient":
-            return [f"{each}add({value}, {self._place(home)});"]
-        if name == "after" and k == self.matrix and self.held:
-            keep = f"if constexpr (I == 0) store({value}, {self._place(home)});"
+            return [f"{each}add({value}, {self._address(home)});"]
+        if name == "after" and k == self.matrix and self.in_registers:
+            keep = f"if constexpr (I == 0) store({value}, {self._address(home)});"
             keep += f" else {{ held[I ? i * N + n : 0] = {value};"
-            keep += f" if ({str(self.name == 'again').lower()}) store({value}, {self._place(home)}); }}"
+            keep += f" if ({str(self.name == 'again').lower()}) store({value}, {self._address(home)}); }}"
             return [f"{each}{{ {keep} }}"]
-        return [f"{each}store({value}, {self._place(home)});"]
+        return [f"{each}store({value}, {self._address(home)});"]
 
 
 def _count(n: Node) -> str:

@@ -99,7 +99,7 @@ def backward(
     kept: Tensor,
     need_x: bool,
 ) -> tuple[Tensor, ...]:
-    """Return the gradients of x (if asked), V, b, W, P, U, state and past; sums over tasks have a fixed order."""
+    """Return the gradients of x (if needed), V, b, W, P, U, state and past; sums over tasks have a fixed order."""
     b = V.new_empty(V.shape[:2])
     inputs = _inputs(x, V, b, W, P, U, state, past, lags)
     (M, _, B, p), d = x.shape, state.shape[-1]
@@ -241,7 +241,7 @@ def launch(direction: str, cell: Cell, sizes: Sequence[int], keep: bool, address
         edges = [tasks * k // parts for k in range(parts + 1)]
         failed = list(threads(os.getpid()).map(lambda part: run(call, *part), zip(edges, edges[1:], strict=False)))
     if any(failed):
-        raise MemoryError(f"The {direction} pass of {cell.name} found no memory for its scratch.")
+        raise MemoryError(f"The {direction} pass of {cell.name} ran out of memory.")
 
 
 def _run(direction: str, cell: Cell, keep: bool, tensors: dict[str, Tensor]) -> None:

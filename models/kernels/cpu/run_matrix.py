@@ -21,7 +21,7 @@ from longwave.models.kernels.matrix.form import Form
 from longwave.models.kernels.matrix.plan import MatrixPlan
 from longwave.models.kernels.matrix.sizes import CallSizes, divided, sizes_of
 
-MOST = 256
+LARGEST = 256
 """Rows or columns above which the states of a chunk exceed the cache."""
 
 
@@ -42,8 +42,8 @@ def advance(
 
 def obstacle(plan: MatrixPlan, form: Form, device: torch.device) -> str:
     """Return why the loop cannot run here; empty if it can. Compiles it if necessary."""
-    if form.rows > MOST:
-        return f"{form.rows} rows are above {MOST}, where the states of a step leave the cache"
+    if form.rows > LARGEST:
+        return f"{form.rows} rows are above {LARGEST}, where the states of a step do not fit into the cache"
     return "" if _library(plan) else "it could not be compiled; see the warning"
 
 
@@ -80,8 +80,8 @@ class _Loop(torch.autograd.Function):
         needed = any(ctx.needs_input_grad)
         numbers = _compiled(plan).state_numbers(sizes.I, sizes.J)
         chunks = empty(sizes.tasks, sizes.chunks, numbers) if needed else None
-        given = {"drive": drives, "start": states, "constant": constants, "output": [output], "last": last}
-        _launch(plan, "forward", sizes, given | {"chunks": [chunks]})
+        tensors_by_name = {"drive": drives, "start": states, "constant": constants, "output": [output], "last": last}
+        _launch(plan, "forward", sizes, tensors_by_name | {"chunks": [chunks]})
         ctx.plan, ctx.sizes, ctx.chunks = plan, sizes, chunks
         ctx.save_for_backward(*drives, *states, *constants)
         ctx.set_materialize_grads(False)
@@ -100,15 +100,15 @@ class _Loop(torch.autograd.Function):
             for t, axes, has in zip(constants, plan.constants, plan.fixed, strict=True)
         ]
         adjoint, *last = [None if g is None else g.contiguous() for g in (output_adjoint, *last_adjoints)]
-        given = {"drive": drives, "start": states, "constant": constants, "chunks": [ctx.chunks]}
-        given |= {"output_adjoint": [adjoint], "last_adjoint": last, "drive_gradient": drive_gradients}
-        given |= {"start_adjoint": start_adjoints, "constant_gradient": parts}
-        _launch(plan, "backward", sizes, given)
+        tensors_by_name = {"drive": drives, "start": states, "constant": constants, "chunks": [ctx.chunks]}
+        tensors_by_name |= {"output_adjoint": [adjoint], "last_adjoint": last, "drive_gradient": drive_gradients}
+        tensors_by_name |= {"start_adjoint": start_adjoints, "constant_gradient": parts}
+        _launch(plan, "backward", sizes, tensors_by_name)
         totals = [None if t is None else t.sum(1, keepdim=True) for t in parts]
         return None, *drive_gradients, *start_adjoints, *totals
 
 
-def _launch(plan: MatrixPlan, direction: str, sizes: CallSizes, given: Mapping[str, Sequence[Tensor | None]]) -> None:
+def _launch(plan: MatrixPlan, direction: str, sizes: CallSizes, tensors: Mapping[str, Sequence[Tensor | None]]) -> None:
     """Run a direction on the tensors of ``Call`` in matrix.h, by name, None if absent; threads share tasks.
 
     Raises:
@@ -117,8 +117,8 @@ def _launch(plan: MatrixPlan, direction: str, sizes: CallSizes, given: Mapping[s
     D, S, C = len(plan.drives), len(plan.states), max(len(plan.constants), 1)
     counts = {"drive": D, "start": S, "constant": C, "output": 1, "last": S, "chunks": 1, "output_adjoint": 1}
     counts |= {"last_adjoint": S, "drive_gradient": D, "start_adjoint": S, "constant_gradient": C}
-    places = [t for name, count in counts.items() for t in given.get(name) or [None] * count]
-    numbers = [sizes.M, sizes.T, sizes.B, sizes.H, sizes.I, sizes.J, sizes.chunk, flushes(), *map(address, places)]
+    addressed = [t for name, count in counts.items() for t in tensors.get(name) or [None] * count]
+    numbers = [sizes.M, sizes.T, sizes.B, sizes.H, sizes.I, sizes.J, sizes.chunk, flushes(), *map(address, addressed)]
     call = struct.pack(f"{len(numbers)}q", *numbers)
     run = getattr(_compiled(plan), direction)
     parts = min(torch.get_num_threads(), sizes.tasks)
@@ -126,4 +126,4 @@ def _launch(plan: MatrixPlan, direction: str, sizes: CallSizes, given: Mapping[s
     work = [*zip(edges, edges[1:], strict=False)]
     done = [run(call, *work[0])] if parts == 1 else threads(os.getpid()).map(lambda part: run(call, *part), work)
     if any(done):
-        raise MemoryError(f"The {direction} pass of a loop over matrices found no memory for its scratch.")
+        raise MemoryError(f"The {direction} pass of a loop over matrices ran out of memory.")

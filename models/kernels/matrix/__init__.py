@@ -1,8 +1,8 @@
-"""Steps whose state has two axes, (I, J): from a layer's own ``step`` to the plan of a loop over them.
+"""Steps whose state has two axes, (I, J): from a layer's ``step`` to the plan of a loop over time.
 
-``form`` names the axes; ``trace`` runs the step once on tensors whose sizes tell the axes apart; ``way_back`` computes
+``form`` names the axes; ``trace`` runs the step once on tensors whose sizes identify the axes; ``backward`` computes
 its adjoints, ``plan`` splits both directions into passes over the rows, ``listing`` prints them. A step sums only over
-rows, so that columns are independent: a tile of them runs a whole chunk of steps by itself. Only the state before each
+rows, so that columns are independent: a tile of them runs through a whole chunk of steps. Only the state before each
 chunk is saved for the backward pass; the states inside are recomputed. ``cpu`` and ``triton`` print the plan as code,
 in an ``emit_matrix`` each.
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from longwave.models.kernels.compiler.blocks import Home
 from longwave.models.kernels.compiler.nodes import COSTLY, Node, ordered
+from longwave.models.kernels.matrix.backward import backward_pass
 from longwave.models.kernels.matrix.form import Form
 from longwave.models.kernels.matrix.trace import MatrixStep, trace
-from longwave.models.kernels.matrix.way_back import way_back
 
 Placed = tuple[Node, Home]
 """A value, and its ``Home`` (see ``compiler.blocks``): a state ``before`` or ``after`` the step, a ``drive``, a
@@ -54,18 +54,18 @@ class MatrixProgram:
         self.inputs, self.targets = dict(inputs), list(targets)
         self._rows, self._at = rows, dict[Node, int]()
         for n in ordered([n for n, _ in self.targets], self.inputs.__contains__):
-            own = 0 if n in self.inputs else max((self._at[a] for a in n.args), default=0)
-            self._at[n] = own + (n.op == "sum_i" and n not in self.inputs)
+            ready = 0 if n in self.inputs else max((self._at[a] for a in n.args), default=0)
+            self._at[n] = ready + (n.op == "sum_i" and n not in self.inputs)
         late = {home: 0 for home in overwrites if rows(home)}
         while True:
             self.passes = [Pass() for _ in range(max(*self._at.values(), *late.values(), 0) + 1)]
-            self._place(late)
+            self._fill_passes(late)
             reads = {self.inputs[n]: p for n, p in self._reads.items()}
             if all(reads.get(overwrites[home], 0) <= p for home, p in late.items()):
                 break
             late = {home: max(p, reads.get(overwrites[home], 0)) for home, p in late.items()}
 
-    def _place(self, late: Mapping[Home, int]) -> None:
+    def _fill_passes(self, late: Mapping[Home, int]) -> None:
         """Fill the passes; targets come no earlier than given by ``late``."""
         self._singles, self._reads = dict[Node, None](), dict[Node, int]()
         self._in_rows: list[dict[Node, None]] = [{} for _ in self.passes]
@@ -77,8 +77,8 @@ class MatrixProgram:
             else:
                 self._single(n)
                 self.passes[at].single_targets.append((n, home))
-        for own, values in zip(self.passes, self._in_rows, strict=True):
-            own.rows = list(values)
+        for one_pass, values in zip(self.passes, self._in_rows, strict=True):
+            one_pass.rows = list(values)
 
     def _row(self, n: Node, p: int) -> None:
         """Compute the value of each row in pass ``p``."""
@@ -116,8 +116,8 @@ class MatrixPlan:
     Attributes:
         states, drives, constants, kept: The axes of each.
         forward: From the states before to those after, and the output.
-        again: The same without the output, saving values for ``back`` that are expensive to recompute.
-        back: From the adjoints of states and output to those of the states before, and to gradients.
+        again: The same without the output, saving values for ``backward`` that are expensive to recompute.
+        backward: From the adjoints of states and output to those of the states before, and to gradients.
         driven, fixed: Which drives and which constants have a gradient.
     """
 
@@ -127,7 +127,7 @@ class MatrixPlan:
     kept: tuple[str, ...]
     forward: MatrixProgram
     again: MatrixProgram
-    back: MatrixProgram
+    backward: MatrixProgram
     driven: tuple[bool, ...]
     fixed: tuple[bool, ...]
 
@@ -143,37 +143,39 @@ def plan(step: MatrixStep, form: Form) -> MatrixPlan:
         Unsupported: The step does something that no loop over matrices can; the message names it and its line.
     """
     states, drives, constants = (tuple(of.values()) for of in (form.states, form.drives, form.constants))
-    way = way_back(trace(step, form))
-    there, total = way.step, way.total
-    sources = {n: n.attr[0] for n in ordered([*there.after, there.output, *total.values()]) if not n.args and n.attr}
-    inputs: dict[Node, Home] = {n: ("before", k) for k, n in enumerate(there.before)}
+    backward = backward_pass(trace(step, form))
+    forward, total = backward.step, backward.total
+    sources = {
+        n: n.attr[0] for n in ordered([*forward.after, forward.output, *total.values()]) if not n.args and n.attr
+    }
+    inputs: dict[Node, Home] = {n: ("before", k) for k, n in enumerate(forward.before)}
     inputs |= {n: (n.op, k) for n, k in sources.items() if n.op in ("drive", "constant")}
-    given: dict[Node, Home] = {n: ("adjoint", k) for k, n in enumerate(way.adjoints)}
-    given |= {way.output: ("output_adjoint", 0)}
-    known = {n: ("after", k) for k, n in enumerate(there.after) if n.args} | inputs | given
-    zero = there.output.graph.const(0.0)
-    back: list[Placed] = [(total.get(n, zero), ("adjoint", k)) for k, n in enumerate(there.before)]
+    incoming: dict[Node, Home] = {n: ("adjoint", k) for k, n in enumerate(backward.adjoints)}
+    incoming |= {backward.output: ("output_adjoint", 0)}
+    available = {n: ("after", k) for k, n in enumerate(forward.after) if n.args} | inputs | incoming
+    zero = forward.output.graph.const(0.0)
+    targets: list[Placed] = [(total.get(n, zero), ("adjoint", k)) for k, n in enumerate(forward.before)]
     for op in ("drive", "constant"):
-        back += [(total[n], (f"{op}_gradient", k)) for n, k in sources.items() if n.op == op and n in total]
-    kept = _kept([n for n, _ in back], known, set(ordered([*there.after, there.output])))
-    known |= {n: ("kept", k) for k, n in enumerate(kept)}
+        targets += [(total[n], (f"{op}_gradient", k)) for n, k in sources.items() if n.op == op and n in total]
+    kept = _kept([n for n, _ in targets], available, set(ordered([*forward.after, forward.output])))
+    available |= {n: ("kept", k) for k, n in enumerate(kept)}
     axes = _axes(states, drives, constants, tuple(n.kind for n in kept))
 
     def rows(home: Home) -> bool:
         return "i" in axes[home[0]][home[1]]
 
-    after: list[Placed] = [(n, ("after", k)) for k, n in enumerate(there.after)]
-    own: dict[Home, Home] = {("after", k): ("before", k) for k in range(len(states))}
+    after: list[Placed] = [(n, ("after", k)) for k, n in enumerate(forward.after)]
+    overwrites: dict[Home, Home] = {("after", k): ("before", k) for k in range(len(states))}
     kept_targets: list[Placed] = [(n, ("kept", k)) for k, n in enumerate(kept)]
-    gradients = {home for _, home in back}
+    gradients = {home for _, home in targets}
     return MatrixPlan(
         states,
         drives,
         constants,
         axes["kept"],
-        forward=MatrixProgram(inputs, [*after, (there.output, ("output", 0))], rows, own),
-        again=MatrixProgram(inputs, [*after, *kept_targets], rows, own),
-        back=MatrixProgram(known, back, rows, {("adjoint", k): ("adjoint", k) for k in range(len(states))}),
+        forward=MatrixProgram(inputs, [*after, (forward.output, ("output", 0))], rows, overwrites),
+        again=MatrixProgram(inputs, [*after, *kept_targets], rows, overwrites),
+        backward=MatrixProgram(available, targets, rows, {("adjoint", k): ("adjoint", k) for k in range(len(states))}),
         driven=tuple(("drive_gradient", k) in gradients for k in range(len(drives))),
         fixed=tuple(("constant_gradient", k) in gradients for k in range(len(constants))),
     )
@@ -189,19 +191,19 @@ def _axes(
     return axes | dict.fromkeys(("constant", "constant_gradient"), constants)
 
 
-def _kept(roots: Sequence[Node], known: Mapping[Node, Home], step: set[Node]) -> list[Node]:
+def _kept(roots: Sequence[Node], available: Mapping[Node, Home], step: set[Node]) -> list[Node]:
     """Return the expensive values of the step below ``roots``: sums, exponentials and the like."""
-    kept = dict[Node, None]()
+    saved = dict[Node, None]()
 
     def visit(n: Node) -> None:
-        if n in known or n in kept:
+        if n in available or n in saved:
             return
         if n in step and (n.op == "sum_i" or n.op in COSTLY):
-            kept[n] = None
+            saved[n] = None
             return
         for a in n.args:
             visit(a)
 
     for root in roots:
         visit(root)
-    return list(kept)
+    return list(saved)

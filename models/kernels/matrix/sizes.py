@@ -60,10 +60,10 @@ def divided(plan: MatrixPlan, tensors: Sequence[Tensor]) -> tuple[list[Tensor], 
 def sizes_of(plan: MatrixPlan, drives: list[Tensor], states: list[Tensor], constants: list[Tensor]) -> CallSizes:
     """Return the sizes of a call, and check that all tensors have them."""
     M, T, B, H = drives[0].shape[:4]
-    known: dict[str, int] = {}
+    by_axis: dict[str, int] = {}
     for axes, t in zip((*plan.drives, *plan.states, *plan.constants), (*drives, *states, *constants), strict=True):
-        known |= dict(zip(axes, t.shape[t.ndim - len(axes) :], strict=True))
-    sizes = CallSizes(M, T, B, H, known.get("i", 1), known.get("j", 1))
+        by_axis |= dict(zip(axes, t.shape[t.ndim - len(axes) :], strict=True))
+    sizes = CallSizes(M, T, B, H, by_axis.get("i", 1), by_axis.get("j", 1))
     for lead, kinds, tensors in (
         (sizes.lead, plan.drives, drives),
         ((M, B, H), plan.states, states),

@@ -64,12 +64,14 @@ def trace(step: MatrixStep, form: Form) -> Traced:
             (output, after), calls = record(lambda: step(u, states, fixed))
         except Unsupported as error:
             if isinstance(error.__cause__, RuntimeError):  # torch reported a size mismatch
-                raise Unsupported(f"{error}, where rows meet columns or another number of them,") from error.__cause__
+                raise Unsupported(
+                    f"{error}, which combines rows with columns or with another number of rows,"
+                ) from error.__cause__
             raise
     for call in calls:
         steps.lower(call)
     if len(after) != len(states):
-        raise Unsupported(f"a step that gives {len(after)} states where it has {len(states)}")
+        raise Unsupported(f"a step that returns {len(after)} states instead of {len(states)}")
     return Traced(
         tuple(steps.values[id(s)].node for s in states),
         tuple(steps.result(t, axes) for t, axes in zip(after, form.states.values(), strict=True)),
@@ -103,7 +105,7 @@ class _Steps:
         """Return the node of a result of the step, with these axes."""
         value = self.values.get(id(t))
         if value is None:
-            raise Unsupported("a state or an output that is made of neither states, drives nor constants")
+            raise Unsupported("a state or an output that depends on neither states, drives nor constants")
         if value.dims != (*LEAD, *axes):
             named = ", ".join(value.dims)
             raise Unsupported(f"a state or an output of axes ({named}) in place of ({', '.join((*LEAD, *axes))})")
@@ -133,14 +135,14 @@ class _Steps:
         formula = FORMULAS.get(call.name)
         if formula is None:
             raise NotImplementedError
-        given = [self._given(v) for v in call.args]
-        more = {k: self._given(v) for k, v in call.kwargs.items() if k not in EXTRA}
-        dims = _broadcast([v.dims for v in (*given, *more.values()) if isinstance(v, _Value)])
-        nodes = [v.node if isinstance(v, _Value) else v for v in given]
-        node = formula(*nodes, **{k: v.node if isinstance(v, _Value) else v for k, v in more.items()})
+        args = [self._operand(v) for v in call.args]
+        kwargs = {k: self._operand(v) for k, v in call.kwargs.items() if k not in EXTRA}
+        dims = _broadcast([v.dims for v in (*args, *kwargs.values()) if isinstance(v, _Value)])
+        nodes = [v.node if isinstance(v, _Value) else v for v in args]
+        node = formula(*nodes, **{k: v.node if isinstance(v, _Value) else v for k, v in kwargs.items()})
         return _Value(node if isinstance(node, Node) else self.g.const(node), dims)
 
-    def _given(self, value: Any) -> Any:
+    def _operand(self, value: Any) -> Any:
         if isinstance(value, Tensor):
             return self._of(value)
         return _Value(self.g.const(value), ()) if isinstance(value, (int, float)) else value
@@ -157,8 +159,8 @@ class _Steps:
 
     def _expanded(self, call: Recorded, t: Tensor) -> _Value:
         value, axes = self._of(call.args[0]), {n: axis for axis, n in SIZES.items()}
-        ahead = ("",) * (t.ndim - len(value.dims)) + value.dims
-        return _Value(value.node, tuple(d or axes.get(int(n), "") for d, n in zip(ahead, t.shape, strict=True)))
+        dims = ("",) * (t.ndim - len(value.dims)) + value.dims
+        return _Value(value.node, tuple(d or axes.get(int(n), "") for d, n in zip(dims, t.shape, strict=True)))
 
     def _turned(self, call: Recorded, t: Tensor) -> _Value:
         value, dims = self._of(call.args[0]), [*self._of(call.args[0]).dims]
@@ -209,7 +211,7 @@ class _Steps:
         if axes == "":
             return node
         if axes != "i":
-            raise NotImplementedError(f" over {' and '.join(AXES[a] for a in axes)}, where a loop sums over rows alone")
+            raise NotImplementedError(f" over {' and '.join(AXES[a] for a in axes)}, where a loop sums only over rows")
         if "i" not in node.kind:
             return node * self.g.node("rows", kind="")
         return self.g.node("sum_i", node, kind=node.kind.replace("i", ""))
@@ -234,17 +236,17 @@ def _broadcast(all_dims: Sequence[Dims]) -> Dims:
     return tuple(out)
 
 
-def _regrouped(rest: str, shape: Sequence[int]) -> Dims:
-    """Return the axes of the dimensions of a view of a tensor with the axes ``rest``, in order."""
+def _regrouped(axes: str, shape: Sequence[int]) -> Dims:
+    """Return the axes of the dimensions of a view of a tensor with the axes ``axes``, in order."""
     out = list[str]()
     for s in shape:
         size, dim = int(s), ""
         while size != 1:
-            if not rest or size % SIZES[rest[0]]:
+            if not axes or size % SIZES[axes[0]]:
                 raise NotImplementedError(f" to the shape {tuple(shape)}")
-            size, dim, rest = size // SIZES[rest[0]], dim + rest[0], rest[1:]
+            size, dim, axes = size // SIZES[axes[0]], dim + axes[0], axes[1:]
         out.append(dim)
-    if rest:
+    if axes:
         raise NotImplementedError(f" to the shape {tuple(shape)}")
     return tuple(out)
 

@@ -96,16 +96,16 @@ def budget(
 def _recurrence(plan: Plan, direction: str, hidden: int, near: bool) -> tuple[Any, dict[str, Any], int, int]:
     """Return kernel, constants, warps and products per step of a planned cell."""
     matrices = len(plan.matrices)
-    if matrices and (hidden > max(row.WARPS) or row.registers(hidden, matrices) > row.MOST):
+    if matrices and (hidden > max(row.WARPS) or row.registers(hidden, matrices) > row.MAX_REGISTERS):
         raise ValueError(f"The row schedule has no kernel of {matrices} matrices for d = {hidden}.")
     steps, width = printed(plan), row.width(hidden, matrices)
     constants = {"SIZE": hidden, "WIDTH": width, "NEAR": near, **steps.counts}
-    program = plan.forward if direction == "forward" else plan.back
+    program = plan.forward if direction == "forward" else plan.backward
     if direction == "forward":
         fn, step = row_kernels.forward_kernel, steps.forward[near]
         constants |= {"KEEP": True}
     else:
-        fn, step = row_kernels.backward_kernel, steps.back[near]
+        fn, step = row_kernels.backward_kernel, steps.backward[near]
         constants |= {"KO": steps.slots, "OUT": plan.outputs, "HAS_GY": True, "HAS_GL": True}
     products = sum(len(n.factors) for block in program.blocks for n in block.sums) + near * len(plan.delays)
     return fn, {"step": step, **constants}, row.WARPS[width], products

@@ -96,12 +96,12 @@ def backward(
     g_history = torch.zeros_like(history)
     if g_out is not None:
         g_history[:, m + 1 :] = g_out
-    seen, g_seen, sums = history[:, m + 1 :], g_history[:, m + 1 :], torch.zeros((), device=out.device)
+    outputs, g_outputs, sums = history[:, m + 1 :], g_history[:, m + 1 :], torch.zeros((), device=out.device)
     for a, b in reversed(_chunks(lags, steps)):
         begin = start if a == 0 else torch.stack([history[:, m + a], *kept[: len(start) - 1, :, a - 1].to(start.dtype)])
         window, rows = adjoints[:, a:b], kept[:, :, a:b].contiguous() if kept.numel() else kept
         g_last, part = schedule.backward(
-            printed, pre[:, a:b], seen[:, a:b], rows, begin, g_seen[:, a:b], g_last, w, p, u, window
+            printed, pre[:, a:b], outputs[:, a:b], rows, begin, g_outputs[:, a:b], g_last, w, p, u, window
         )
         sums = sums + part
         for gate, matrix in printed.plan.delays:

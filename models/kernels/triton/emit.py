@@ -32,8 +32,10 @@ def emit(plan: Plan) -> str:
     parts = [_forward(plan, False), _back(plan, False)]
     if plan.delays:
         parts += [_forward(plan, True), _back(plan, True)]
-    for way, program in (("forward", plan.forward), ("back", plan.back)):
-        parts += [_function(f"{way}_{k}", BLOCK, StoredBlock(plan, way, k).body()) for k in active(program.blocks)]
+    for direction, program in (("forward", plan.forward), ("back", plan.backward)):
+        parts += [
+            _function(f"{direction}_{k}", BLOCK, StoredBlock(plan, direction, k).body()) for k in active(program.blocks)
+        ]
     return "".join((HEAD, *parts))
 
 
@@ -70,10 +72,10 @@ def _back(plan: Plan, near: bool) -> str:
 
 def slot_count(plan: Plan) -> int:
     """Return the number of slots that are read outside the loop; the others hold values between blocks."""
-    return sum(home[0] == "slot" for _, home in plan.back.targets)
+    return sum(home[0] == "slot" for _, home in plan.backward.targets)
 
 
 def unit_slots(plan: Plan) -> list[tuple[int, int]]:
     """Return (vector, slot) for terms of a vector's gradient that are slots, whose sum outside the loop is cheaper."""
-    rows = plan.back.rows
-    return [(home[1], rows[n][1]) for n, home in plan.back.targets if home[0] == "unit" and n in rows]
+    rows = plan.backward.rows
+    return [(home[1], rows[n][1]) for n, home in plan.backward.targets if home[0] == "unit" and n in rows]

@@ -25,7 +25,12 @@ OUTSIDE = {
     "": ("1", "one", "one == 0"),
 }
 """Values in tensors: number of elements, their offsets, and the mask of those in the tile."""
-OWN = {"ij": ("(ROWS * COLUMNS)", "i * COLUMNS + lane"), "i": ("ROWS", "i"), "j": ("COLUMNS", "lane"), "": ("1", "one")}
+SCRATCH = {
+    "ij": ("(ROWS * COLUMNS)", "i * COLUMNS + lane"),
+    "i": ("ROWS", "i"),
+    "j": ("COLUMNS", "lane"),
+    "": ("1", "one"),
+}
 """The same in the program's own memory, without a mask."""
 OPERATIONS = FORMS | {
     "sum_i": "sum_rows({0}, rows)",
@@ -69,13 +74,13 @@ def operands(plan: MatrixPlan, direction: str) -> list[Home]:
 
 
 def _kernel(plan: MatrixPlan, name: str, sizes: tuple[str, ...], lines: list[str]) -> str:
-    taken = [*(f"{name}{k}" for name, k in operands(plan, name)), *NUMBERS, *(f"{s}: tl.constexpr" for s in sizes)]
+    arguments = [*(f"{name}{k}" for name, k in operands(plan, name)), *NUMBERS, *(f"{s}: tl.constexpr" for s in sizes)]
     body = "".join(f"    {line}\n" for line in (*BEGIN, *lines))
-    return f"\n\n@triton.jit(do_not_specialize={[*NUMBERS]})\ndef {name}({', '.join(taken)}):\n{body}"
+    return f"\n\n@triton.jit(do_not_specialize={[*NUMBERS]})\ndef {name}({', '.join(arguments)}):\n{body}"
 
 
 def _forward(plan: MatrixPlan) -> list[str]:
-    states, loop = [*enumerate(plan.states)], _Loop(plan, plan.forward, back=False)
+    states, loop = [*enumerate(plan.states)], _Loop(plan, plan.forward, backward=False)
     return [
         *loop.fixed(),
         *(f"s{k} = {_load(f'start{k}', 'task', axes)}" for k, axes in states),
@@ -92,12 +97,16 @@ def _forward(plan: MatrixPlan) -> list[str]:
 
 
 def _backward(plan: MatrixPlan) -> list[str]:
-    states, again, back = [*enumerate(plan.states)], _Loop(plan, plan.again, False), _Loop(plan, plan.back, True)
+    states, again, backward = (
+        [*enumerate(plan.states)],
+        _Loop(plan, plan.again, False),
+        _Loop(plan, plan.backward, True),
+    )
     sums = [(k, axes) for k, axes in enumerate(plan.constants) if plan.fixed[k]]
     return [
         "tasks = tl.num_programs(0).to(tl.int64)",
         "program = tile * tasks + task",
-        *dict.fromkeys([*again.fixed(), *back.fixed()]),
+        *dict.fromkeys([*again.fixed(), *backward.fixed()]),
         *(f"g{k} = {_load(f'last_adjoint{k}', 'task', axes, once='j' not in axes)}" for k, axes in states),
         "for turn in range(chunks):",
         *_inside(
@@ -106,11 +115,11 @@ def _backward(plan: MatrixPlan) -> list[str]:
             "at, own = first + tl.cast(k * C, tl.int64) * step, program * C",
             *(f"s{k} = {_load(f'chunk{k}', '(task * chunks + k)', axes)}" for k, axes in states),
             "tl.debug_barrier()  # own memory is written and read by different threads of this program",
-            *again.lines(*(_keep(f"again{k}", plan.states[k], f"s{k}") for k in back.states)),
+            *again.lines(*(_keep(f"again{k}", plan.states[k], f"s{k}") for k in backward.states)),
             "tl.debug_barrier()",
             "at, own = at - step, own - 1",
             *(f"p{k} = tl.zeros({SHAPES[axes]}, tl.float32)" for k, axes in sums),
-            *back.lines(),
+            *backward.lines(),
             *(_add(f"constant_gradient{k}", _part("task", "tasks", axes), axes, f"p{k}") for k, axes in sums),
         ),
         *(_store(f"start_adjoint{k}", _part("task", "tasks", axes), axes, f"g{k}") for k, axes in states),
@@ -124,18 +133,18 @@ class _Loop:
         states: Those that the backward pass reads before or after a step.
     """
 
-    def __init__(self, plan: MatrixPlan, program: MatrixProgram, back: bool) -> None:
-        self.plan, self.program, self.back = plan, program, back
+    def __init__(self, plan: MatrixPlan, program: MatrixProgram, backward: bool) -> None:
+        self.plan, self.program, self.backward = plan, program, backward
         nodes = [n for n in ordered([n for n, _ in program.targets], program.inputs.__contains__) if n.op != "const"]
         self.made = [n for n in nodes if n not in program.inputs]
-        held = NAMES | ({"before": "b", "after": "s"} if back else {"before": "s"})
+        names = NAMES | ({"before": "b", "after": "s"} if backward else {"before": "s"})
         read = {n: program.inputs[n] for n in nodes if n in program.inputs}
-        self.names = {n: f"{held[name]}{k}" for n, (name, k) in read.items()} | {n: f"v{n.number}" for n in self.made}
+        self.names = {n: f"{names[name]}{k}" for n, (name, k) in read.items()} | {n: f"v{n.number}" for n in self.made}
         homes = sorted(read.values())
         self.constants = [k for name, k in homes if name == "constant"]
-        self.states = sorted({k for name, k in homes if name in ("before", "after")}) if back else []
+        self.states = sorted({k for name, k in homes if name in ("before", "after")}) if backward else []
         moving = [(name, k) for name, k in homes if name in ("drive", "kept", "output_adjoint")]
-        self.read = {f"{held[name]}{k}": (name, k) for name, k in (*moving, *(("before", k) for k in self.states))}
+        self.read = {f"{names[name]}{k}": (name, k) for name, k in (*moving, *(("before", k) for k in self.states))}
 
     def fixed(self) -> list[str]:
         """Return the lines that load the constants."""
@@ -143,10 +152,10 @@ class _Loop:
 
     def lines(self, *first: str) -> list[str]:
         """Return the loop, whose steps begin with ``first``, and the loads before it."""
-        sign, count = "-" if self.back else "+", len(self.plan.states)
+        sign, count = "-" if self.backward else "+", len(self.plan.states)
         states, others = self.program.targets[:count], self.program.targets[count:]
         moved = {"at": f"at {sign} step"} | ({} if self.program is self.plan.forward else {"own": f"own {sign} 1"})
-        moved |= {f"{'g' if self.back else 's'}{home[1]}": self._whole(n, home) for n, home in states}
+        moved |= {f"{'g' if self.backward else 's'}{home[1]}": self._whole(n, home) for n, home in states}
         moved |= {f"s{k}": f"b{k}" for k in self.states} | {name: f"next_{name}" for name in self.read}
         return [
             *(f"{name} = {self._loaded(home, 'at', 'own')}" for name, home in self.read.items()),
@@ -173,12 +182,12 @@ class _Loop:
             return f"p{k} += {value}"
         return _store(f"{name}{k}", "at" if name == "output" else _part("at", "T * tasks", axes), axes, value)
 
-    def _loaded(self, home: Home, at: str, own: str) -> str:
+    def _loaded(self, home: Home, at: str, slot: str) -> str:
         name, k = home
         axes = self.plan.axes(home)
         if name in ("before", "kept"):
-            size, within = OWN[axes]
-            return f"tl.load({'again' if name == 'before' else name}{k} + {own} * {size} + {within})"
+            size, within = SCRATCH[axes]
+            return f"tl.load({'again' if name == 'before' else name}{k} + {slot} * {size} + {within})"
         return _load(f"{name}{k}", at, axes)
 
     def _operation(self, n: Node) -> str:
@@ -219,7 +228,7 @@ def _add(pointer: str, at: str, axes: str, value: str) -> str:
 
 
 def _keep(pointer: str, axes: str, value: str) -> str:
-    size, within = OWN[axes]
+    size, within = SCRATCH[axes]
     return f"tl.store({pointer} + own * {size} + {within}, {value})"
 
 

@@ -28,11 +28,11 @@ OPTIONS = {"num_warps": 4, "num_stages": 1, "enable_fp_fusion": True}
 class _Loop:
     """Buffers for a window of steps, and its graph. Subclasses define the order of the steps."""
 
-    back = False
+    backward = False
 
     def __init__(self, steps: PrintedPlan, members: int, batch: int, d: int, device: torch.device) -> None:
         self.batch, self.d, counts = batch, d, steps.counts
-        self.parts: tuple[Part, ...] = steps.back_parts if self.back else steps.parts
+        self.parts: tuple[Part, ...] = steps.backward_parts if self.backward else steps.parts
         self.graph: torch.cuda.CUDAGraph | None = None
         slots = steps.plan.slots
 
@@ -42,7 +42,7 @@ class _Loop:
         self.record = new(WINDOW + 1, batch, counts["NS"], d)
         self.kept = new(WINDOW, batch, steps.plan.kept, d)
         self.p, self.u = new(counts["H"]), new(counts["NU"], d)
-        window = WINDOW if self.back else 1
+        window = WINDOW if self.backward else 1
         self.g_out, self.slots = new(window, batch, d), new(window, batch, slots, d)
         self.adjoint, self.sums = new(batch, counts["NS"], d), new(batch, counts["H"] + counts["NU"], d)
         self.products = [new(batch, max(part.sums, 1) * d) for part in self.parts]
@@ -52,7 +52,7 @@ class _Loop:
 
     def load(self, w: Tensor, p: Tensor, u: Tensor) -> None:
         """Copy weights into the buffers, in blocks; transposed for the forward loop."""
-        w = w if self.back else w.mT
+        w = w if self.backward else w.mT
         for buffers, part in zip(self.w, self.parts, strict=True):
             for buffer, (_, grid) in zip(buffers, part.runs, strict=True):
                 buffer.copy_(_blocks(w, grid))
@@ -61,7 +61,7 @@ class _Loop:
 
     def step(self, t: int) -> None:
         """Run the launches of one step of the window: the products and the kernel of each block."""
-        now = t if self.back else 0
+        now = t if self.backward else 0
         arrays = {
             "before": self.record[:, t], "after": self.record[:, t + 1], "kept": self.kept[:, t],
             "adjoint": self.adjoint, "slot": self.slots[:, now],
@@ -82,7 +82,7 @@ class _Loop:
 
     def order(self, count: int) -> list[int]:
         """Return the steps of the window in the order of their computation."""
-        return list(reversed(range(count))) if self.back else list(range(count))
+        return list(reversed(range(count))) if self.backward else list(range(count))
 
     def run(self, count: int) -> None:
         """Run the first ``count`` steps of the window, by its graph if it is full."""
@@ -113,7 +113,7 @@ class _Loop:
 class _Backward(_Loop):
     """The window of the backward loop."""
 
-    back = True
+    backward = True
 
 
 def _blocks(w: Tensor, grid: Grid) -> Tensor:
@@ -121,7 +121,7 @@ def _blocks(w: Tensor, grid: Grid) -> Tensor:
     return torch.cat([torch.cat([w[:, n] for n in row], -1) for row in grid], -2)
 
 
-def _place(device: torch.device) -> tuple[int, int]:
+def _thread_and_stream(device: torch.device) -> tuple[int, int]:
     """Return the ids of this thread and its stream."""
     return threading.get_ident(), torch.cuda.current_stream(device).cuda_stream if device.type == "cuda" else 0
 
@@ -134,9 +134,9 @@ def _loop(
     batch: int,
     d: int,
     device: torch.device,
-    place: tuple[int, int],
+    thread_and_stream: tuple[int, int],
 ) -> _Loop:
-    """Return the loop of a shape; ``place`` separates threads and streams."""
+    """Return the loop of a shape; ``thread_and_stream`` separates threads and streams."""
     with torch.inference_mode(False):  # buffers made in inference mode could not be written outside it
         return kind(steps, members, batch, d, device)
 
@@ -154,7 +154,7 @@ def forward(
 ) -> Tensor:
     """As ``row.forward``."""
     members, time, batch, d = out.shape
-    loop = _loop(_Loop, steps, members, batch, d, out.device, _place(out.device))
+    loop = _loop(_Loop, steps, members, batch, d, out.device, _thread_and_stream(out.device))
     states, gates = len(start), steps.counts["G"]
     with torch.cuda.device_of(out):
         loop.load(w, p, u)
@@ -189,7 +189,7 @@ def backward(
 ) -> tuple[Tensor, Tensor]:
     """As ``row.backward``."""
     members, time, batch, d = out.shape
-    loop = _loop(_Backward, steps, members, batch, d, out.device, _place(out.device))
+    loop = _loop(_Backward, steps, members, batch, d, out.device, _thread_and_stream(out.device))
     states, gates = len(start), steps.counts["G"]
     with torch.cuda.device_of(out):
         loop.load(w, p, u)

@@ -31,10 +31,10 @@ def obstacle(cell: Cell, hidden: int, device: torch.device) -> str:
     if device.type == "cuda" and (capability := torch.cuda.get_device_capability(device)) < OLDEST:
         return f"bfloat16 needs a GPU of capability {OLDEST}, this is {capability}"
     if cell.outputs > 1:
-        return f"the loop puts {cell.outputs} states out, of which it would keep some in bfloat16"
+        return f"the cell outputs {cell.outputs} states, some of which would be stored in bfloat16"
     return run.obstacle(cell, hidden, device)
 
 
 def flavour(cell: Cell, hidden: int) -> str:
     """Return the schedule's name, and why it is used."""
-    return f"{run.flavour(cell, hidden)} Drives and what is kept are stored in bfloat16."
+    return f"{run.flavour(cell, hidden)} Drives and saved values are stored in bfloat16."

@@ -38,24 +38,24 @@ class PrintedPlan:
 
     Attributes:
         plan: The printed plan.
-        forward, back: Whole steps, for the row schedule: with delayed products hoisted, and inside.
-        parts, back_parts: The same, block by block.
+        forward, backward: Whole steps, for the row schedule: with delayed products hoisted, and inside.
+        parts, backward_parts: The same, block by block.
         slots: Number of adjoint rows from the backward pass.
     """
 
     plan: Plan
     forward: tuple[Any, Any]
-    back: tuple[Any, Any]
+    backward: tuple[Any, Any]
     parts: tuple[Part, ...]
-    back_parts: tuple[Part, ...]
+    backward_parts: tuple[Part, ...]
     slots: int
 
     @property
     def counts(self) -> dict[str, int]:
         """Return the kernels' constants: numbers of states, gates, other kept rows, matrices, scalars, vectors."""
         p = self.plan
-        own = {"NS": p.states, "G": len(p.gates), "X": p.kept - len(p.gates)}
-        return own | {"N": len(p.matrices), "H": len(p.nums), "NU": len(p.vecs)}
+        counts = {"NS": p.states, "G": len(p.gates), "X": p.kept - len(p.gates)}
+        return counts | {"N": len(p.matrices), "H": len(p.nums), "NU": len(p.vecs)}
 
 
 @cache
@@ -66,14 +66,14 @@ def printed(plan: Plan) -> PrintedPlan:
     def ways(name: str) -> tuple[Any, Any]:
         return getattr(module, name), getattr(module, f"{name}_near", None)
 
-    def parts(way: str, program: Program) -> tuple[Part, ...]:
+    def parts(direction: str, program: Program) -> tuple[Part, ...]:
         return tuple(
-            Part(getattr(module, f"{way}_{k}"), _runs(plan, program, k), len(program.blocks[k].sums))
+            Part(getattr(module, f"{direction}_{k}"), _runs(plan, program, k), len(program.blocks[k].sums))
             for k in active(program.blocks)
         )
 
-    forward, back = parts("forward", plan.forward), parts("back", plan.back)
-    return PrintedPlan(plan, ways("forward"), ways("back"), forward, back, slot_count(plan))
+    forward, backward = parts("forward", plan.forward), parts("back", plan.backward)
+    return PrintedPlan(plan, ways("forward"), ways("back"), forward, backward, slot_count(plan))
 
 
 def load_module(text: str) -> Any:

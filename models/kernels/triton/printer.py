@@ -31,9 +31,9 @@ def active(blocks: Sequence[Block]) -> list[int]:
 class Printer:
     """Base of both forms of a program: names of values, and operations."""
 
-    def __init__(self, plan: Plan, way: str) -> None:
-        self.plan, self.way = plan, way
-        self.program = plan.forward if way == "forward" else plan.back
+    def __init__(self, plan: Plan, direction: str) -> None:
+        self.plan, self.direction = plan, direction
+        self.program = plan.forward if direction == "forward" else plan.backward
         self.lines: list[str] = []
         self.names: dict[Node, str] = {}
 
@@ -68,8 +68,8 @@ class StoredBlock(Printer):
 
     blank = "tl.zeros_like(inside.to(tl.float32))"
 
-    def __init__(self, plan: Plan, way: str, k: int) -> None:
-        super().__init__(plan, way)
+    def __init__(self, plan: Plan, direction: str, k: int) -> None:
+        super().__init__(plan, direction)
         self.k, self.block = k, self.program.blocks[k]
 
     def body(self) -> list[str]:
@@ -86,16 +86,16 @@ class StoredBlock(Printer):
             values.setdefault(home, [self._load(home)] if home[0] in ("sum", "unit") else []).append(self.row(n))
         # All terms of a sum in one store: another thread may load a stored value too early (triton#10924).
         for home, terms in values.items():
-            self.lines.append(f"tl.store({self._place(home)}, {' + '.join(terms)}, mask=inside)")
+            self.lines.append(f"tl.store({self._address(home)}, {' + '.join(terms)}, mask=inside)")
         return self.lines
 
-    def _place(self, home: Home) -> str:
+    def _address(self, home: Home) -> str:
         array, j = home
         if array in ("sum", "unit"):
             array, j = "sums", j + (array == "unit") * len(self.plan.nums)
         return f"{array} + {j} * SIZE"
 
     def _load(self, home: Home) -> str:
-        text = f"tl.load({self._place(home)}, mask=inside, other=0.0)"
-        # The adjoint from outside is added to that of the later step wherever this is read.
+        text = f"tl.load({self._address(home)}, mask=inside, other=0.0)"
+        # The output's adjoint is added to that of the later step wherever the latter is read.
         return f"{text} + tl.load(gy, mask=inside, other=0.0)" if home == ("adjoint", 0) else text

@@ -12,7 +12,7 @@ from longwave.models.kernels.triton.row_kernels import backward_kernel, forward_
 
 WARPS = {16: 1, 32: 1, 64: 4, 128: 8}
 """Warps of a program by its width. 16 warps of 128 registers would spill more than 8 of 255."""
-MOST = 256
+MAX_REGISTERS = 256
 """Registers per thread for weights: four matrices of 128² spill some dozens of others, which is cheap."""
 ROWS = 2**31
 """Rows of pre-activations that the backward pass can index."""
@@ -90,10 +90,10 @@ def backward(
     members, time, batch, d = out.shape
     if (rows := members * batch * (pre.stride(0) // pre.stride(1))) >= ROWS:
         raise ValueError(
-            f"The loop goes back over fewer than {ROWS} steps of sequences at once, got {rows}: take batches."
+            f"The backward pass takes fewer than {ROWS} steps of all sequences in total, got {rows}; split the batch."
         )
     g_start = torch.empty_like(start)
-    code, counts = steps.back[lags is not None], steps.counts
+    code, counts = steps.backward[lags is not None], steps.counts
     size = width(d, counts["N"])
     sums = out.new_empty(members, batch, counts["H"] + counts["NU"], d)
     with torch.cuda.device_of(out):

@@ -31,7 +31,7 @@ def supports(cell: Cell, hidden: int) -> tuple[str, str]:
         return "row", "No matrix in the loop: one lane runs one unit."
     if hidden > max(row.WARPS):
         return "graph", f"d = {hidden} is above {max(row.WARPS)}: the matrices do not fit into registers."
-    if row.registers(hidden, count) > row.MOST:
+    if row.registers(hidden, count) > row.MAX_REGISTERS:
         return "graph", f"{count} matrices of {hidden}² numbers do not fit into registers."
     warps = row.WARPS[row.width(hidden, count)]
     return "row", f"{count} matrices of {hidden}² numbers stay in the registers of {warps} warps."
@@ -40,9 +40,9 @@ def supports(cell: Cell, hidden: int) -> tuple[str, str]:
 def obstacle(cell: Cell, hidden: int, device: torch.device) -> str:
     """Return why the loop cannot run on ``device``; empty if it can."""
     if cell.plan is not None and ("late", 0) in cell.plan.forward.inputs.values():
-        return "the step uses delayed outputs beside its products, which Triton's loops do not"
+        return "the step uses delayed outputs outside its products, which Triton's loops do not support"
     if cell.outputs > 1 and supports(cell, hidden)[0] == "graph":
-        return f"the loop puts {cell.outputs} states out, which Triton's graph schedule does not"
+        return f"the cell outputs {cell.outputs} states, which Triton's graph schedule does not support"
     return missing_gpu(device)
 
 
@@ -53,7 +53,7 @@ def missing_gpu(device: torch.device) -> str:
     if device.type != "cuda":
         return f"the tensors are on {device.type}, Triton's loops run on a GPU"
     if torch.version.hip is not None:
-        return "Triton's loops were written for NVIDIA's GPUs alone"
+        return "Triton's loops support only NVIDIA GPUs"
     capability = torch.cuda.get_device_capability(device)
     return "" if capability >= OLDEST else f"Triton's loops need a GPU of capability {OLDEST}, this is {capability}"
 
@@ -114,7 +114,7 @@ def forward(
     runner, steps, w = SCHEDULES[schedule or supports(cell, d)[0]], printed(cell.plan), W.contiguous()
     whole = keep or cell.outputs > 1  # outputs after the first are read from the saved states
     kept = e.new_empty(kept_shapes(cell, members, time, batch, d, past.shape[1])[1] if whole else (0,))
-    if cell.plan.looks_back:
+    if cell.plan.delayed:
         out, last = delayed.forward(runner, steps, e, kept, start, past, lags, w, p, u, keep)
     else:
         out = start.new_empty(members, time, batch, d)
@@ -152,14 +152,14 @@ def backward(
     start, out, p, u = state.contiguous(), Y[..., : state.shape[-1]].contiguous(), P.contiguous(), U.contiguous()
     gY, glast = (g if g is None else g.contiguous() for g in (gY, glast))
     if cell.plan is None:
-        back = oscillator.REVERSIBLE if reversible is None else reversible
-        e, dstate, dp, du = oscillator.backward(kept1[:, :, :, 0], out, kept2, start, gY, glast, p, u, back)
+        recompute_y = oscillator.REVERSIBLE if reversible is None else reversible
+        e, dstate, dp, du = oscillator.backward(kept1[:, :, :, 0], out, kept2, start, gY, glast, p, u, recompute_y)
         dw, dpast = torch.zeros_like(W), torch.zeros_like(past)
         return *hoisted.input_gradients(e, x, V, need_x), dw, dp, du, dstate, dpast
     runner, steps = SCHEDULES[schedule or supports(cell, out.shape[3])[0]], printed(cell.plan)
     w, adjoints = W.contiguous(), out.new_empty(*out.shape[:3], steps.slots, out.shape[3])
     dpast, late = torch.zeros_like(past), None
-    if cell.plan.looks_back:
+    if cell.plan.delayed:
         dstate, dpast, sums, late = delayed.backward(
             runner, steps, kept1, out, kept2, start, past, lags, gY, glast, w, p, u, adjoints
         )

@@ -18,7 +18,7 @@ from longwave.models.kernels.triton.printed import load_module
 from longwave.models.kernels.triton.row import OPTIONS
 from longwave.models.kernels.triton.run import missing_gpu
 
-MOST = 256
+MAX_ROWS = 256
 """Rows above which a tile of few columns exceeds the registers."""
 THREAD = 32
 """Numbers of states, constants and their adjoints per thread; a step's own values need as many registers.
@@ -39,8 +39,8 @@ def advance(
 
 def obstacle(plan: MatrixPlan, form: Form, device: torch.device) -> str:
     """Return why the loop cannot run on ``device``; empty if it can."""
-    if form.rows > MOST:
-        return f"{form.rows} rows are above {MOST}, where the states of a step leave the registers"
+    if form.rows > MAX_ROWS:
+        return f"{form.rows} rows are above {MAX_ROWS}, where the states of a step do not fit into the registers"
     return missing_gpu(device)
 
 
@@ -75,8 +75,8 @@ class _Loop(torch.autograd.Function):
         keep = any(ctx.needs_input_grad)
         kept = (sizes.tasks, sizes.chunks) if keep else (0,)
         chunks = [t.new_empty(*kept, *sizes.shape(axes)) for t, axes in zip(states, plan.states, strict=True)]
-        given = {"drive": drives, "start": states, "constant": constants, "output": [output], "last": last}
-        _launch(plan, "forward", sizes, given | {"chunk": chunks}, KEEP=keep)
+        tensors_by_name = {"drive": drives, "start": states, "constant": constants, "output": [output], "last": last}
+        _launch(plan, "forward", sizes, tensors_by_name | {"chunk": chunks}, KEEP=keep)
         ctx.plan, ctx.sizes, ctx.chunks = plan, sizes, chunks
         ctx.save_for_backward(*drives, *constants)
         return (output, *last)
@@ -92,8 +92,11 @@ class _Loop(torch.autograd.Function):
 
         def parts(kinds: Sequence[str], *lead: int) -> list[Tensor]:
             """Return memory for gradients; for values without columns each tile has its own."""
-            own = [() if "j" in axes else (tiles,) for axes in kinds]
-            return [output_adjoint.new_empty(*s, *lead, *sizes.shape(axes)) for s, axes in zip(own, kinds, strict=True)]
+            tile_axis = [() if "j" in axes else (tiles,) for axes in kinds]
+            return [
+                output_adjoint.new_empty(*s, *lead, *sizes.shape(axes))
+                for s, axes in zip(tile_axis, kinds, strict=True)
+            ]
 
         def scratch(kinds: Sequence[str]) -> list[Tensor]:
             """Return memory for the steps of a chunk, separate for each program."""
@@ -109,9 +112,9 @@ class _Loop(torch.autograd.Function):
             "output_adjoint": [output_adjoint.contiguous()],
             "last_adjoint": [g.contiguous() for g in last_adjoints],
         }
-        given = {"drive": drives, "constant": constants, "chunk": ctx.chunks, **adjoints}
-        given |= {"drive_gradient": of_drives, "start_adjoint": of_states, "constant_gradient": of_constants}
-        _launch(plan, "backward", sizes, given | {"again": scratch(plan.states), "kept": scratch(plan.kept)})
+        tensors_by_name = {"drive": drives, "constant": constants, "chunk": ctx.chunks, **adjoints}
+        tensors_by_name |= {"drive_gradient": of_drives, "start_adjoint": of_states, "constant_gradient": of_constants}
+        _launch(plan, "backward", sizes, tensors_by_name | {"again": scratch(plan.states), "kept": scratch(plan.kept)})
         totals = [t.sum(1, keepdim=True) for t in gathered(of_constants, plan.constants)]
         return (
             None,
@@ -122,11 +125,11 @@ class _Loop(torch.autograd.Function):
 
 
 def _launch(
-    plan: MatrixPlan, direction: str, sizes: CallSizes, given: Mapping[str, Sequence[Tensor]], **options: bool
+    plan: MatrixPlan, direction: str, sizes: CallSizes, tensors_by_name: Mapping[str, Sequence[Tensor]], **options: bool
 ) -> None:
     """Launch the kernel of a direction, a program for each tile of each task."""
     rows, columns, warps = tile(plan, sizes)
-    tensors = [given[name][k] for name, k in operands(plan, direction)]
+    tensors = [tensors_by_name[name][k] for name, k in operands(plan, direction)]
     with torch.cuda.device_of(tensors[0]):
         getattr(_kernels(plan), direction)[(sizes.tasks, -(-sizes.J // columns))](
             *tensors, sizes.T, sizes.B, sizes.H, sizes.chunk,

@@ -11,15 +11,15 @@ from longwave.models.kernels.compiler.padding import rests
 from longwave.models.kernels.compiler.plan import Plan
 from longwave.models.kernels.triton.printer import Printer, active, written
 
-MOST = 4
+MAX_PRODUCTS = 4
 """Most products in one reduction."""
 
 
 class WholeStep(Printer):
     """A whole step, with all values in registers."""
 
-    def __init__(self, plan: Plan, way: str, near: bool) -> None:
-        super().__init__(plan, way)
+    def __init__(self, plan: Plan, direction: str, near: bool) -> None:
+        super().__init__(plan, direction)
         self.guarded, self.near = not rests(plan), near
         self.last: dict[Home, str] = {}
         self.added: dict[Home, list[str]] = {}
@@ -28,21 +28,21 @@ class WholeStep(Printer):
         targets = [n for n, _ in self.program.targets]
         self.order = ordered(targets, self.program.inputs.__contains__)
         self.uses = Counter(a for n in self.order if n not in self.program.inputs for a in n.args) + Counter(targets)
-        if way == "forward":
+        if direction == "forward":
             self.lines.append("zero = tl.zeros_like(s[0])")
 
     def run(self) -> None:
         """Print all blocks."""
         blocks = active(self.program.blocks)
         first = next((k for k in blocks if self.program.blocks[k].sums), None)
-        if self.near and self.way == "forward":
+        if self.near and self.direction == "forward":
             self._late(first)
         for k in blocks:
             self._block(k, self.program.blocks[k])
 
     def drive(self, gate: int) -> str:
         """Return the content of a gate's row before anything is saved there."""
-        return self.names.get(self.plan.gates[gate], f"a[{gate}]") if self.way == "forward" else f"a[{gate}]"
+        return self.names.get(self.plan.gates[gate], f"a[{gate}]") if self.direction == "forward" else f"a[{gate}]"
 
     def delayed(self) -> list[str]:
         """Return the adjoints of an output from the delayed products of later steps."""
@@ -71,8 +71,8 @@ class WholeStep(Printer):
     def _products(self, pairs: Sequence[tuple[str, int]]) -> list[str]:
         """Print products of rows and matrices; return the names of the results."""
         names = []
-        for k in range(0, len(pairs), MOST):
-            part = pairs[k : k + MOST]
+        for k in range(0, len(pairs), MAX_PRODUCTS):
+            part = pairs[k : k + MAX_PRODUCTS]
             rows = [f"tl.where(inside, {row}, 0.0)" if self.guarded else row for row, _ in part]
             weights = [f"w[{m}]" for _, m in part]
             self.lines.append(f"m{self.count} = products({written(rows)}, {written(weights)})")
@@ -83,16 +83,16 @@ class WholeStep(Printer):
     def _whole(self, n: Node) -> str:
         """Return the name of a row that a product reads."""
         if n not in self.names and n in self.program.inputs:
-            self.say(n, self._given(self.program.inputs[n]))
+            self.say(n, self._input(self.program.inputs[n]))
         return self.row(n)
 
-    def _given(self, home: Home) -> str:
+    def _input(self, home: Home) -> str:
         array, j = home
         if array == "kept":
             return f"a[{j}]" if j < len(self.plan.gates) else f"x[{j - len(self.plan.gates)}]"
         return {"before": f"s[{j}]", "after": f"n[{j}]", "adjoint": f"g[{j}]"}[array]
 
-    def _rest(self, n: Node, k: int) -> tuple[Node, list[str]]:
+    def _other_terms(self, n: Node, k: int) -> tuple[Node, list[str]]:
         """Return the node that adds all other terms to a sum, and those terms, available before the products.
 
         Then only one row is live during the products, not each of the terms.
@@ -102,36 +102,36 @@ class WholeStep(Printer):
             other = users[0].args[users[0].args[0] is top]
             if self.program.at.get(other, 0) >= k:
                 break
-            terms.append(self._had(other))
+            terms.append(self._available(other))
             top = users[0]
         return top, terms
 
-    def _had(self, n: Node) -> str:
+    def _available(self, n: Node) -> str:
         """Return the name of a value that needs no further product, and print the operations below it."""
         if n.op != "const" and n not in self.names:
             if n in self.program.inputs:
-                return self.say(n, self._given(self.program.inputs[n]))
+                return self.say(n, self._input(self.program.inputs[n]))
             for a in n.args:
-                self._had(a)
+                self._available(a)
             self.say(n, self.operation(n))
         return self.name(n)
 
     def _block(self, k: int, block: Block) -> None:
         pairs = [(self._whole(row), m) for n in block.sums for m, row in self._factors(n)]
-        rest = {n: self._rest(n, k) for n in block.sums}
+        other_terms = {n: self._other_terms(n, k) for n in block.sums}
         products = iter(self.done or self._products(pairs))
         self.done = []
         for n in block.sums:
             start = []
             if n.start is not None:
-                start = [self.names.get(n.start) or self.say(n.start, self._given(self.program.inputs[n.start]))]
+                start = [self.names.get(n.start) or self.say(n.start, self._input(self.program.inputs[n.start]))]
             self.say(n, " + ".join(start + [next(products) for _ in n.factors]))
-            top, more = rest[n]
+            top, more = other_terms[n]
             if top is not n:
                 self.say(top, f"{self.names[n]} + ({' + '.join(more)})")
         for line in self.program.lines(k):
             if line.node not in self.names:
-                self.say(line.node, self._given(line.home) if line.home else self.operation(line.node))
+                self.say(line.node, self._input(line.home) if line.home else self.operation(line.node))
         for n, home in block.targets:
             if home[0] == "unit" and n in self.program.rows:
                 continue  # a slot, summed outside by ``unit_slots``

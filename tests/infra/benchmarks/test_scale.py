@@ -150,7 +150,7 @@ def test_a_stack_is_told_by_what_of_the_store_it_is_in_else_by_its_innermost_par
 
 def test_a_database_that_is_none_ends_the_command_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--database", "oracle"], scale.command) == 2
-    assert "--database is sqlite or postgresql, got 'oracle'." in capsys.readouterr().err
+    assert "--database must be sqlite or postgresql, got 'oracle'." in capsys.readouterr().err
 
 
 @pytest.mark.slow  # five processes load all they need, one after another

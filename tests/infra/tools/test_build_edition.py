@@ -212,9 +212,9 @@ def test_what_is_unfinished_and_too_large_is_not_written_and_says_so(
     folders.home.mkdir()
     with Store(folders.store) as store:
         driver.start_sweep(small(epochs=1, trials=1), store, here, None, Console(file=io.StringIO()))
-    monkeypatch.setattr(build_edition, "MOST", 100)
+    monkeypatch.setattr(build_edition, "LARGEST_FILE", 100)
     keep_unfinished(folders, "tiny")
-    assert not folders.unfinished and "bytes, 100 is the limit: not saved as a file" in capsys.readouterr().out
+    assert not folders.unfinished and "bytes, the limit is 100: not saved" in capsys.readouterr().out
 
 
 def test_a_bundle_is_listed_once_and_others_stay(folders: EditionFolders) -> None:

@@ -96,7 +96,7 @@ def test_attributes_that_share_a_text_are_read_one_by_one() -> None:
 def test_a_link_to_a_page_or_a_heading_that_is_not_there_is_dead(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text('<a href="b.html#here">1</a><a href="b.html#gone">2</a><a href="c.html">3</a>')
     (tmp_path / "b.html").write_text('<h1 id="here"></h1><a href="https://example.org/x">4</a>')
-    assert list_dead_links(tmp_path) == ["a.html: b.html#gone leads nowhere.", "a.html: c.html leads nowhere."]
+    assert list_dead_links(tmp_path) == ["a.html: broken link b.html#gone.", "a.html: broken link c.html."]
 
 
 @pytest.mark.parametrize("file", ["README.md", ".github/CONTRIBUTING.md"])

@@ -74,7 +74,7 @@ def test_loops_by_another_way_and_missed_targets_are_misses(monkeypatch: pytest.
     findings = gpu.Findings()
     monkeypatch.setattr(gpu, "judge_targets", lambda report: [Target("a ratio", 1.0, 2.0)])
     gpu.check_kernels(gpu.small_scale(), findings)
-    assert findings.misses[-1] == "a ratio: 1.00, asked 2"
+    assert findings.misses[-1] == "a ratio: 1.00, the bound is 2"
     assert findings.misses[0].startswith("lem, T=2 B=1 p=1 d=3: cpu, ") and len(findings.misses) == 2
 
 

@@ -12,7 +12,7 @@ import mutant_tests
 import mutants
 import pytest
 import tree
-from broken_lines import Mutant, drawn, listed
+from broken_lines import Mutant, draw_mutants, list_mutants
 from forked_tests import Copy
 from mutant_tests import OwnTests
 
@@ -39,32 +39,34 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_mutants_are_drawn_one_a_module_in_turn_and_always_the_same(root: Path) -> None:
-    chosen = drawn("tasks", 4)
-    assert chosen == drawn("tasks", 4) and len({m.id for m in chosen}) == 4
+    chosen = draw_mutants("tasks", 4)
+    assert chosen == draw_mutants("tasks", 4) and len({m.id for m in chosen}) == 4
     assert {m.file for m in chosen[:2]} == {"tasks/adding.py", "tasks/base/cache.py"}
     assert {m.file for m in chosen} == {"tasks/adding.py", "tasks/base/cache.py"}, "cards are left out"
-    assert [m.file for m in drawn("tasks", 99)].count("tasks/adding.py") == 1, "types of annotations are not broken"
+    assert [m.file for m in draw_mutants("tasks", 99)].count("tasks/adding.py") == 1, (
+        "types of annotations are not broken"
+    )
     for mutant in chosen:
         assert mutant.before in TREE[mutant.file] and mutant.after in mutant.text and mutant.text != TREE[mutant.file]
 
 
 def test_a_mutant_of_a_file_that_changed_is_another(root: Path) -> None:
-    before = {m.id for m in drawn("tasks", 99) if m.file == "tasks/base/cache.py"}
+    before = {m.id for m in draw_mutants("tasks", 99) if m.file == "tasks/base/cache.py"}
     (root / "tasks/base/cache.py").write_text(TREE["tasks/base/cache.py"] + "\n# more\n")
-    assert before.isdisjoint(m.id for m in drawn("tasks", 99))
+    assert before.isdisjoint(m.id for m in draw_mutants("tasks", 99))
 
 
 def test_a_listed_mutant_breaks_a_line_that_is_there_once(root: Path) -> None:
     path = root / "some.toml"
     entry = '[[mutant]]\nfile = "tasks/base/cache.py"\nline = "{}"\nbroken = "3 * n"\n'
     path.write_text(entry.format("2 * n"))
-    [mutant] = listed("tasks", path)
+    [mutant] = list_mutants("tasks", path)
     assert (mutant.line, mutant.before) == (2, "return 2 * n if n > 0 else 0")
     assert mutant.text == TREE["tasks/base/cache.py"].replace("2 * n", "3 * n")
     for line, times in (("4 * n", 0), ("n", 6)):
         path.write_text(entry.format(line))
-        with pytest.raises(ValueError, match=f"holds '.*' {times} times, not once: change some.toml"):
-            listed("tasks", path)
+        with pytest.raises(ValueError, match=f"contains '.*' {times} times, not once: change some.toml"):
+            list_mutants("tasks", path)
 
 
 def test_a_files_own_tests_are_the_nearest_in_the_folder_that_mirrors_its_own(root: Path) -> None:
@@ -79,12 +81,12 @@ def test_a_files_own_tests_are_the_nearest_in_the_folder_that_mirrors_its_own(ro
 @pytest.fixture
 def survivor(root: Path, monkeypatch: pytest.MonkeyPatch) -> Mutant:
     """Of two mutants the one that no test notices; they are tried by nobody."""
-    noticed, survivor = drawn("tasks", 2)
-    for name, file in {"KNOWN": "known.jsonl", "RESULT": "result.md", "EXCUSED": "excused.toml"}.items():
+    noticed, survivor = draw_mutants("tasks", 2)
+    for name, file in {"CACHE": "known.jsonl", "RESULT": "result.md", "EXCUSED": "excused.toml"}.items():
         monkeypatch.setattr(mutants, name, root / file)
     monkeypatch.setattr(mutants, "FOLDERS", ("tasks",))
-    monkeypatch.setattr(mutants, "drawn", lambda folder: [noticed, survivor])
-    monkeypatch.setattr(mutants, "listed", lambda folder, path: [])
+    monkeypatch.setattr(mutants, "draw_mutants", lambda folder: [noticed, survivor])
+    monkeypatch.setattr(mutants, "list_mutants", lambda folder, path: [])
 
     class Stub:
         def __init__(self, *_: object) -> None: ...
@@ -119,7 +121,7 @@ def test_the_command_fails_where_a_survivor_has_no_reason(
 def test_an_excuse_of_a_line_that_is_not_there_is_an_error(survivor: Mutant, root: Path, named: str) -> None:
     before = "return 3 * n" if not named else survivor.before
     (root / "excused.toml").write_text(f"[[excused]]\nbefore = '{before}'\nafter = 'pass'\nreason = 'equal'\n{named}")
-    with pytest.raises(ValueError, match="excused.toml excuses '.*', which .* does not hold: change or remove it"):
+    with pytest.raises(ValueError, match="excused.toml excuses '.*', which .* does not contain: change or remove it"):
         mutants.main([])
 
 
@@ -140,7 +142,7 @@ Answers = dict[tuple[bool, bool], str]
 def test_a_test_notices_a_mutant_if_it_fails_because_of_it_and_not_by_chance(
     marks: str, answers: Answers, noticed: bool, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    [mutant] = drawn("tasks", 1)
+    [mutant] = draw_mutants("tasks", 1)
     path = root / mutant.file
 
     class Stub:

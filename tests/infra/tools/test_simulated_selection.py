@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from selection_laws import LEARN_OR_NOT, NORMAL, SHARES, Normal, laws_of_edition
-from simulated_selection import CHOSEN, EDITION, FIRST_RULE, Rule, check_chosen, choose, simulate
+from simulated_selection import DEFAULT_RULE, EDITION, FIRST_RULE, Rule, check_chosen, choose, simulate
 
 from longwave.platform.records.search import RACE
 from longwave.platform.sweeps.file.values import Halving, Race
@@ -20,32 +20,32 @@ def test_the_cost_of_a_rule_is_what_its_trainings_take_by_hand() -> None:
     for rule, cost in (
         (FIRST_RULE, halving),
         (Rule(finalists=4, best=2, more=2), halving + 4 + 2 * 2),
-        (Rule(kept=(16, 8, 3), finalists=3, best=2, more=2, whole=False), 2 + 1 + 1 + 3 + 4),
-        (Rule(kept=()), 32),
+        (Rule(survivors=(16, 8, 3), finalists=3, best=2, more=2, whole=False), 2 + 1 + 1 + 3 + 4),
+        (Rule(survivors=()), 32),
     ):
         assert simulate(rule, NORMAL[0], np.random.default_rng(0), 10).cost == pytest.approx(cost)
     never = Normal("none learns", 0.05, learnable=1e-9)
-    closed = simulate(CHOSEN, never, np.random.default_rng(0), 50)
+    closed = simulate(DEFAULT_RULE, never, np.random.default_rng(0), 50)
     assert closed.cost == pytest.approx(32 / 16 + 12 * 15 / 16 + 8), "twelve of them go on to the end"
 
 
 def test_without_noise_the_best_setting_is_chosen_and_its_regret_is_nothing() -> None:
     settings = EXACT.draw(np.random.default_rng(1), 40, 48)
     exact = replace(settings, bias=0 * settings.bias)  # type: ignore[type-var]
-    for rule in (FIRST_RULE, CHOSEN, Rule(kept=(16, 8, 4), finalists=4, best=2, more=2, whole=False)):
+    for rule in (FIRST_RULE, DEFAULT_RULE, Rule(survivors=(16, 8, 4), finalists=4, best=2, more=2, whole=False)):
         chosen, _ = choose(rule, exact, np.random.default_rng(2))
         np.testing.assert_array_equal(chosen, settings.truth[:, :32].argmin(1))
 
 
 def test_the_simulated_rule_is_the_one_that_sweeps_have() -> None:
-    assert (CHOSEN.finalists, CHOSEN.seeds, CHOSEN.best, CHOSEN.more) == tuple(RACE.values())
+    assert (DEFAULT_RULE.finalists, DEFAULT_RULE.seeds, DEFAULT_RULE.best, DEFAULT_RULE.more) == tuple(RACE.values())
     assert Race().count_trials(32) == 8 and Halving().gate_most == 12
 
 
 @pytest.mark.integration
 def test_the_chosen_rule_holds_its_claims_on_few_searches() -> None:
     lines = check_chosen(400)
-    assert [line.case for line in lines if not line.held] == []
+    assert [line.case for line in lines if not line.holds] == []
     assert len(lines) == 1 + 2 * len((*NORMAL, *LEARN_OR_NOT))
 
 

@@ -109,7 +109,7 @@ def test_a_submission_is_replayed_and_its_comment_says_what_changes_on_the_board
     lines = capsys.readouterr().out.splitlines()
     version = read_plugin(submitted).version
     assert lines[0] == f"code: leaky-model of version {version}, MIT" and lines[-1] == "replayed"
-    assert sum("is what it was in each of 3 epochs" in line for line in lines) == 3
+    assert sum("gives the same result in each of 3 epochs" in line for line in lines) == 3
     text = comment.read_text()
     assert text.startswith("# Submission leaky: replayed\n") and "schema-checked" in text
     assert "- Leaky [leaky-model" in text and "new row" in text and "rank 1" in text
@@ -200,10 +200,10 @@ def test_a_model_that_is_not_the_one_of_its_rows_is_refused(submitted: Path) -> 
 def test_rows_without_code_and_files_without_a_licence_are_refused(submitted: Path) -> None:
     submission = read_submission(submitted)
     other = read_plugin(written(submitted.parent / "other/model.py", LEAKY.replace('"leaky"', '"model"')).parent)
-    with pytest.raises(ConfigError, match=r"code: leaky/model.py binds MODEL, got model.py. Train it again with"):
+    with pytest.raises(ConfigError, match=r"code: leaky/model.py must define MODEL, got model.py. Train it again with"):
         check_code(replace(submission, plugin=other))
     with pytest.raises(
-        ConfigError, match=r"licence: model.py names a licence that .* allows, got none. Begin the file"
+        ConfigError, match=r"licence: model.py must name a licence that .* allows, got none. Begin the file"
     ):
         read_licence(other)
     beside = written(submitted.parent / "foreign/leaky/model.py", MODEL).parent
@@ -221,13 +221,18 @@ def test_rows_without_code_and_files_without_a_licence_are_refused(submitted: Pa
 def test_a_folder_that_is_no_submission_is_refused_by_the_rule_it_breaks(submitted: Path) -> None:
     for folder, message in (
         (submitted.parent / "Leaky", "folder: a submission is a folder of small letters, digits and _ .* got 'Leaky'"),
-        (submitted.parent / "absent", "folder: a submission is .*, got 'absent'. Name one that is there."),
-        (written(submitted.parent / "empty/model.py", MODEL).parent, "bundle: the results of empty lie in empty.json"),
+        (submitted.parent / "absent", "folder: a submission is .*, got 'absent'. Name an existing one."),
+        (
+            written(submitted.parent / "empty/model.py", MODEL).parent,
+            "bundle: the results of empty must be in empty.json",
+        ),
     ):
         with pytest.raises(ConfigError, match=message):
             read_submission(folder)
     (submitted / "leaky.json.xz").write_bytes(b"0" * 2_000_001)
-    with pytest.raises(ConfigError, match="bundle: leaky.json.xz has at most 2,000,000 bytes, got 2,000,001. Submit"):
+    with pytest.raises(
+        ConfigError, match="bundle: leaky.json.xz must have at most 2,000,000 bytes, got 2,000,001. Submit"
+    ):
         read_submission(submitted)
 
 
@@ -271,9 +276,9 @@ def test_what_is_no_training_to_the_end_is_refused(submitted: Path) -> None:
     whole = {"points": [vars(point) for point in entry.points], "run": vars(entry.run), "facts": {}}
     assert read_trained(whole).points == entry.points
     for said, message in (
-        ({**whole, "run": None}, "a trial is trained to its end, got 3 epochs"),
-        ({**whole, "points": whole["points"][:2]}, "a trial is trained to its end, got 2 epochs"),
-        ({**whole, "points": "all"}, "its code writes no training, got: Input should be a valid list"),
+        ({**whole, "run": None}, "a trial must be trained to its end, got 3 epochs"),
+        ({**whole, "points": whole["points"][:2]}, "a trial must be trained to its end, got 2 epochs"),
+        ({**whole, "points": "all"}, "its code wrote no valid result: Input should be a valid list"),
     ):
         with pytest.raises(ConfigError, match=message):
             read_trained(said)

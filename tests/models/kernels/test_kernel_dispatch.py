@@ -48,7 +48,7 @@ def test_a_small_float32_layer_takes_the_compiled_loop() -> None:
 def test_code_asks_for_a_way_and_the_innermost_block_counts() -> None:
     before = LEM(1, 4).why()
     with using("reference"):
-        assert str(LEM(1, 4).why()) == "reference: the code asks for it"
+        assert str(LEM(1, 4).why()) == "reference: requested by the code"
         with using("cpu"):
             on_cpu(LEM(1, 4))
             for nothing in ("", None):
@@ -71,7 +71,7 @@ def test_code_that_asks_for_an_unknown_way_is_told_the_known_ones() -> None:
 def test_the_environment_variable_asks_for_a_way_is_read_once_and_yields_to_code(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    own, other = "reference: LONGWAVE_KERNEL asks for it", "reference: the code asks for it"
+    own, other = "reference: requested by LONGWAVE_KERNEL", "reference: requested by the code"
     try:
         for requested, output in (
             ("reference", own),
@@ -136,7 +136,7 @@ def test_a_library_that_was_cut_short_is_built_anew_and_one_line_says_so(tmp_pat
     for _ in range(3):
         done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=200)
         assert done.stdout.strip() == "cpu True", done.stderr
-        output.append(done.stderr.count("is damaged and is built anew."))
+        output.append(done.stderr.count("is damaged and is rebuilt."))
         (made,) = tmp_path.rglob("*.so")
         if len(output) == 1:
             made.write_bytes(made.read_bytes()[: made.stat().st_size // 2])

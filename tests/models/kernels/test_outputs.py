@@ -163,7 +163,7 @@ def test_a_gpus_loops_say_where_they_cannot_put_several_states_out() -> None:
     run, halved = (import_module(f"longwave.models.kernels.triton.{kind}") for kind in ("run", "halved"))
     cell, here = layer(4).cell_on("triton"), torch.device("cpu")
     assert run.obstacle(cell, 4, here) == "the tensors are on cpu, Triton's loops run on a GPU"
-    assert halved.obstacle(cell, 4, here) == "the loop puts 2 states out, of which it would keep some in bfloat16"
+    assert halved.obstacle(cell, 4, here) == "the cell outputs 2 states, some of which would be stored in bfloat16"
     assert cell.plan is not None
     wide = replace(build("lem", 4).cell_on("triton"), plan=replace(build("lem", 4).cell_on("triton").plan, outputs=2))
-    assert run.obstacle(wide, 256, here) == "the loop puts 2 states out, which Triton's graph schedule does not"
+    assert run.obstacle(wide, 256, here) == "the cell outputs 2 states, which Triton's graph schedule does not support"

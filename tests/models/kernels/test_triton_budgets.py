@@ -29,8 +29,8 @@ AT_128 = {
 }
 """Spills and instructions a step at d = 128, forward and backward, by capability; whether delays are in the loop.
 
-By hand there were as many spills or more, but for LEM's way back on an A100 (80), where there were 73. Of instructions
-there were up to 6 % fewer for the Lipschitz RNN, and for others as many, within 4 %.
+Hand-written kernels had as many spills or more, except for LEM's backward pass on an A100 (80), with 73. They had up to
+6 % fewer instructions for the Lipschitz RNN, and for others as many, within 4 %.
 """
 BEYOND = {
     ("lem", False, "forward", 90): 59,
@@ -93,7 +93,7 @@ def test_rows_in_bfloat16_cost_their_conversion(case: str, near: bool, direction
     actual = budget(case, direction, 128, near=near, capability=capability, storage="bfloat16")
     spills, instructions = AT_128[case, near][capability][direction == "backward"]
     assert (actual.tensor, actual.registers <= 255) == (0, True)
-    # Where a kernel all but fills the registers (GRU's way back has 254) to unpack the halves takes one or two more.
+    # Where a kernel nearly fills the registers (GRU's backward pass has 254), unpacking the halves takes one or two.
     assert actual.spills <= BEYOND.get((case, near, direction, capability), 1.1 * spills + 2)
     assert actual.instructions <= 1.04 * instructions
 
@@ -125,13 +125,13 @@ def test_a_kernel_that_does_not_exist_is_refused() -> None:
         budget("lem", "forward", 256)
 
 
-def test_more_rows_than_the_way_back_can_number_are_refused() -> None:
+def test_more_rows_than_the_backward_pass_can_number_are_refused() -> None:
     from longwave.models.kernels.triton import row
     from longwave.models.kernels.triton.printed import printed
 
     steps = printed(build("gru", 4).cell_on("triton").plan)
     out, nothing = torch.empty(1, 2**21, 2**10, 1, device="meta"), torch.empty(1, 1, 2**10, 1, device="meta")
     with pytest.raises(
-        ValueError, match=r"fewer than 2147483648 steps of sequences at once, got 2147483648: take batches"
+        ValueError, match=r"fewer than 2147483648 steps of all sequences in total, got 2147483648; split"
     ):
         row.backward(steps, out, out, nothing, nothing, None, None, nothing, nothing, nothing, nothing)

@@ -14,7 +14,7 @@ from every_model import CASES, build
 from toy_steps import toy, weights
 from tree import ROOT
 from triton_cases import FORMS
-from triton_programs import Found, interpreted, program
+from triton_programs import Measured, interpreted, program
 
 from longwave.models.kernels.cells import find, planned
 from longwave.models.kernels.compiler.loop import Loop
@@ -25,21 +25,21 @@ pytest.importorskip("triton", reason="Triton has no wheel for this platform")
 
 
 @pytest.fixture(scope="module")
-def actual() -> Found:
+def actual() -> Measured:
     return interpreted("triton_cases.py", "quick")
 
 
-def too_far(actual: Found) -> Found:
+def too_far(actual: Measured) -> Measured:
     """Return the tensors further from float64 than a few roundings, and than three times the float32 loop. NaN is."""
     tensors = {f"{key}: {name}": pair for key, pairs in actual.items() if ";" in key for name, pair in pairs.items()}
     return {name: (own, plain) for name, (own, plain) in tensors.items() if not own <= max(1e-6, 3 * plain)}
 
 
-def only(actual: Found, kind: type, word: str = "") -> Found:
+def only(actual: Measured, kind: type, word: str = "") -> Measured:
     return {key: value for key, value in actual.items() if isinstance(value, kind) and word in key}
 
 
-def test_values_and_all_gradients_are_those_of_float64_by_all_schedules(actual: Found) -> None:
+def test_values_and_all_gradients_are_those_of_float64_by_all_schedules(actual: Measured) -> None:
     whole = only(actual, dict)
     schedules = {(case, way) for case in FORMS for way in ("row", "graph")}
     schedules -= {("unicornn", "graph"), ("linoss", "graph")}
@@ -57,17 +57,17 @@ def test_so_they_are_for_every_model_with_every_option_at_all_widths() -> None:
     assert {key: value for key, value in only(full, float).items() if not value < 1e-6} == {}
 
 
-def test_every_operation_of_the_compiler_is_that_of_torch(actual: Found) -> None:
+def test_every_operation_of_the_compiler_is_that_of_torch(actual: Measured) -> None:
     toys = only(actual, float, "toy")
     assert len(toys) == 10
     assert {key: value for key, value in toys.items() if not value < 1e-6} == {}
 
 
-def test_nan_in_one_member_leaves_every_bit_of_another(actual: Found) -> None:
+def test_nan_in_one_member_leaves_every_bit_of_another(actual: Measured) -> None:
     assert {key: value for key, value in only(actual, list, "spread").items() if value} == {}
 
 
-def test_rows_in_bfloat16_change_outputs_as_their_drives_do_and_gradients_little(actual: Found) -> None:
+def test_rows_in_bfloat16_change_outputs_as_their_drives_do_and_gradients_little(actual: Measured) -> None:
     halves = only(actual, list, "halved")
     assert len(halves) == 3
     for key, (outputs, gradients) in halves.items():
@@ -80,11 +80,11 @@ def test_unicornns_own_kernel_is_left_where_one_unit_makes_its_vectors_scalars(h
     assert (build("unicornn", hidden).cell_on("triton") is find("unicornn")) == by_hand
 
 
-def test_either_of_the_two_adjoints_may_be_absent(actual: Found) -> None:
+def test_either_of_the_two_adjoints_may_be_absent(actual: Measured) -> None:
     assert {key: value for key, value in only(actual, float, "linear").items() if not value < 1e-6} == {}
 
 
-def test_both_backward_passes_of_unicornn_agree(actual: Found) -> None:
+def test_both_backward_passes_of_unicornn_agree(actual: Measured) -> None:
     assert actual["unicornn; reversible"] < 1e-6
 
 
@@ -133,7 +133,7 @@ def test_a_step_that_uses_delayed_outputs_unit_by_unit_is_refused_with_the_reaso
         loop = Loop(toy([(0, 0, 0), (0, 1, 0), (0, first, 0)], 4), weights(4, dtype=torch.float32))
         actual.append(obstacle(planned(loop.lean_name, loop.lean), 4, torch.device("cpu")))
     assert actual == [
-        "the step uses delayed outputs beside its products, which Triton's loops do not",
+        "the step uses delayed outputs outside its products, which Triton's loops do not support",
         "the tensors are on cpu, Triton's loops run on a GPU",
     ]
 
@@ -145,7 +145,7 @@ def test_no_block_of_the_graph_schedule_loads_what_it_has_stored() -> None:
     early = []
     for case in CASES:
         plan = build(case, 4).cell_on("triton").plan
-        for way, blocks in (("forward", plan.forward.blocks), ("back", plan.back.blocks)) if plan else ():
+        for way, blocks in (("forward", plan.forward.blocks), ("back", plan.backward.blocks)) if plan else ():
             for k in active(blocks):
                 stored: set[str] = set()
                 for line in StoredBlock(plan, way, k).body():

@@ -9,7 +9,7 @@ import torch
 from every_model import MATRIX_CASES, build, too_far
 from matrix_steps import STEPS, delta_rule
 from triton_cases import any_device
-from triton_programs import Found, interpreted, program
+from triton_programs import Measured, interpreted, program
 
 from longwave.models.kernels import using
 from longwave.models.kernels.matrix.form import Form
@@ -23,45 +23,45 @@ PROGRAM = "triton_matrix_cases.py"
 
 
 @pytest.fixture(scope="module")
-def actual() -> Found:
+def actual() -> Measured:
     return interpreted(PROGRAM, "quick")
 
 
-def of_steps(actual: Found, word: str) -> Found:
+def of_steps(actual: Measured, word: str) -> Measured:
     """Return the distances of results and of gradients, by the step's name."""
     return {key.split("; ")[0]: value for key, value in actual.items() if key.endswith(f"; {word}")}
 
 
-def steps_too_far(errors: Found) -> Found:
+def steps_too_far(errors: Measured) -> Measured:
     """Return the pairs that are not within 1e-5; NaN is not."""
     return {key: pair for key, pair in errors.items() if not all(e <= 1e-5 for e in pair)}
 
 
-def models_too_far(actual: Found) -> Found:
+def models_too_far(actual: Measured) -> Measured:
     return {key: far for key, value in actual.items() if isinstance(value, dict) and (far := too_far(value))}
 
 
 @pytest.mark.parametrize("tiles", ["one tile", "tiles"])
-def test_outputs_states_and_gradients_are_those_of_float64(actual: Found, tiles: str) -> None:
+def test_outputs_states_and_gradients_are_those_of_float64(actual: Measured, tiles: str) -> None:
     errors = of_steps(actual, tiles)
     assert set(errors) == set(STEPS)
     assert steps_too_far(errors) == {}
 
 
 @pytest.mark.parametrize("read", ["outputs", "states"])
-def test_so_they_are_where_outputs_or_states_alone_have_adjoints(actual: Found, read: str) -> None:
+def test_so_they_are_where_outputs_or_states_alone_have_adjoints(actual: Measured, read: str) -> None:
     assert steps_too_far(of_steps(actual, read)) == {}
 
 
-def test_so_they_are_of_a_model(actual: Found) -> None:
+def test_so_they_are_of_a_model(actual: Measured) -> None:
     assert models_too_far(actual) == {}
 
 
-def test_nan_in_one_member_leaves_every_bit_of_another(actual: Found) -> None:
+def test_nan_in_one_member_leaves_every_bit_of_another(actual: Measured) -> None:
     assert of_steps(actual, "spread") == {"all kinds": [], "selective": []}
 
 
-def test_pieces_of_a_sequence_and_a_second_way_back_change_no_bit_and_inputs_stay(actual: Found) -> None:
+def test_pieces_of_a_sequence_and_a_second_backward_pass_change_no_bit_and_inputs_stay(actual: Measured) -> None:
     assert of_steps(actual, "unequal") == {"all kinds": [], "selective": []}
 
 
@@ -99,7 +99,7 @@ def test_more_rows_than_registers_hold_are_left_to_the_plain_loop() -> None:
 
     form = Form(1, 257, 16, {"S": "ij"}, {"q": "i", "k": "i", "v": "j", "beta": "", "alpha": ""})
     assert obstacle(plan(delta_rule, form), form, torch.device("cuda")) == (
-        "257 rows are above 256, where the states of a step leave the registers"
+        "257 rows are above 256, where the states of a step do not fit into the registers"
     )
 
 

@@ -218,7 +218,7 @@ def test_a_compiled_model_runs_the_layer_as_it_is_at_once_and_warns_no_more_than
         (lambda: lw.LEM(3, 8, dt=0.5, num_layer=2), r"No parameter of LEM 'num_layer'. Did you mean num_layers"),
         (lambda: lw.LEM(3, 8, dt=0.5, num_layers=0), "LEM: num_layers must be at least 1, got 0"),
         (lambda: lw.LEM(3, 8, dt=0.5, dropout=0.1), "LEM: dropout must be at least 0 and below 1, between layers"),
-        (lambda: lw.LEM(3, 8, dt=0.5, norm="rms"), 'norm rms has no effect without a block. Give block = "pre"'),
+        (lambda: lw.LEM(3, 8, dt=0.5, norm="rms"), 'norm rms has no effect without a block. Set block = "pre"'),
         (lambda: lw.LEM(3, 8, dt=0.5, only="all"), "LEM: only must be outputs or last, got 'all'"),
         (lambda: lw.LEM(3, 8, dt=0.5, block="pre", bidirectional=True), "block is causal: leave bidirectional"),
         (lambda: lw.IndRNN(3, 8, num_layers=3), "IndRNN stacks layers itself: give layers=3, not num_layers"),

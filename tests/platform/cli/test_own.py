@@ -177,7 +177,7 @@ NOT_STARTED: dict[str, tuple[list[list[str]], list[str], str]] = {
     "no layout": ([row[2:] for row in ROWS], [], "Pass --layout long|wide|series."),
     "no horizon": (PERIOD, [], "Pass --horizon HORIZON, --window WINDOW."),
     "no such column": (ROWS, ["--target", "z"], "there is no column 'z'. It has id, t, x, y, who, label."),
-    "no such task": (ROWS, ["--task", "sorting"], "task is classification, regression, forecasting; got 'sorting'."),
+    "no such task": (ROWS, ["--task", "sorting"], "task must be one of classification, regression, forecasting, got "),
     "no such model": (ROWS, ["--models", "lem,lstn"], "No model 'lstn'. Did you mean"),
     "a model twice": (ROWS, ["--models", "lem,lem"], "models: each model once, got lem, lem"),
     "no seeds": (ROWS, ["--seeds", "0"], "Invalid value for '--seeds'"),
@@ -246,7 +246,7 @@ def test_start_asks_on_a_terminal_what_is_open(
     (tmp_path / "toy.csv").write_bytes(csv([row[:5] for row in ROWS]))
     say(capsys, "start", tmp_path / "toy.csv")
     assert questions == [
-        "What is asked? [classification, regression, forecasting]",
+        "What kind of task is it? [classification, regression, forecasting]",
         "Which column is the target? [id, t, x, y, who]",
     ]
     assert tomllib.loads((tmp_path / "toy.toml").read_text())["target"] == ["y"]

@@ -134,8 +134,8 @@ NOT_NPZS: dict[str, tuple[dict[str, np.ndarray], list[str], str]] = {
     "no answer": ({"x": X}, [], "Pass --horizon HORIZON."),
     "whole numbers with points": ({"x": X, "y": np.arange(40) % 2 + 0.0}, [], "Pass --task classification|regression"),
     "no such array": ({"x": X, "y": LABELS}, ["--target", "z"], "there is no array 'z'. It has x, y."),
-    "a window": ({"x": X, "y": LABELS}, ["--window", "3"], "window has no meaning for such a file. Give some of task"),
-    "another task": ({"x": X, "y": LABELS}, ["--task", "sorting"], "task is classification, regression, forecasting"),
+    "a window": ({"x": X, "y": LABELS}, ["--window", "3"], "window does not apply to this kind of file. Possible:"),
+    "another task": ({"x": X, "y": LABELS}, ["--task", "sorting"], "task must be one of classification, regression, f"),
     "a channel too few": ({"x": X, "y": LABELS}, ["--channels", "a"], "it must be (examples, steps, 1)"),
     "too many classes": (
         {"x": np.zeros((1200, 2)), "y": np.arange(1200)}, ["--task", "classification"], "too many for classes"
@@ -239,7 +239,7 @@ def test_a_card_that_says_no_stride_keeps_its_windows_apart_and_is_told_of_it(
     keys = 'files = ["data.csv"]\nlayout = "series"\ntime = "time"\nchannels = ["load"]\ntask = "forecasting"\n'
     (tmp_path / "toy.toml").write_text(keys + "horizon = 24\nwindow = 120\n")
     assert main(["tasks", "add", str(tmp_path / "toy.toml")]) == 0
-    assert "Windows do not overlap; stride = 30 makes more of the same rows." in capsys.readouterr().out
+    assert "Windows do not overlap; stride = 30 gives more windows of the same rows." in capsys.readouterr().out
     assert len(fed_examples("my-toy")) == 17 + 3 + 3
 
 

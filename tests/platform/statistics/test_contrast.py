@@ -186,19 +186,19 @@ def test_the_interval_is_wilsons_for_the_smaller_number_of_seeds(few: int) -> No
 def test_the_probability_of_improvement_is_covered_in_93_cases_of_100_at_least(law: PairLaw) -> None:
     for n in (3, 5, 10):
         for line in better_covered(law, n, 400):
-            assert line.held, line
+            assert line.holds, line
 
 
 @pytest.mark.parametrize("n", [3, 5, 10])
 def test_a_ratio_is_covered_in_93_cases_of_100_at_least(n: int) -> None:
     for line in ratio_covered(PairLaw(1.8, (1.0, 3.0)), n, 400):
-        assert line.held, line
+        assert line.holds, line
 
 
 @pytest.mark.parametrize("law", PROMISES, ids=lambda law: law.name)
 def test_the_seeds_that_are_promised_decide_in_80_cases_of_100_give_or_take_30_in_100(law: PairLaw) -> None:
     for line in check_promised_seeds(law, 200):
-        assert line.held, line
+        assert line.holds, line
 
 
 def test_the_seeds_promised_for_equivalence_show_it_in_80_cases_of_100() -> None:

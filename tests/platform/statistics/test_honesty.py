@@ -27,49 +27,49 @@ FAILING = [law for law in HONEST if "20" in law.name or "40" in law.name]
 @pytest.mark.parametrize("law", [*HONEST, *UNEQUAL], ids=lambda law: law.name)
 def test_a_board_of_eight_models_holds_a_false_claim_in_5_cases_of_100_at_most(law: SeedLaw) -> None:
     for line in (*false_claims(law, 8, 5, 150), *false_claims(law, 8, 10, 150)):
-        assert line.held, line
+        assert line.holds, line
 
 
 @pytest.mark.parametrize("law", FAILING, ids=lambda law: law.name)
 def test_of_twenty_models_too(law: SeedLaw) -> None:
     for line in false_claims(law, 20, 5, 100):
-        assert line.held, line
+        assert line.holds, line
 
 
 @pytest.mark.parametrize("law", [*FEW_SEEDS, *UNSEEN], ids=lambda law: law.name)
 def test_where_rows_learn_or_do_not_few_and_mixed_seeds_hold_their_claim(law: SeedLaw) -> None:
     for line in (*false_claims(law, 8, 5, 150), *false_claims(law, 13, 5, 100), *false_claims(law, 8, MIXED, 100)):
-        assert line.held, line
+        assert line.holds, line
 
 
 @pytest.mark.parametrize("effect", [effect for effect in EFFECTS if effect.sd], ids=lambda effect: effect.name)
 def test_the_test_of_ranks_finds_what_the_test_of_means_found(effect: Effect) -> None:
     for m, n in ((8, 5), (8, 8), (20, 10)):
         for line in found_pairs(effect, m, n, 60):
-            assert line.held, line
+            assert line.holds, line
 
 
 @pytest.mark.parametrize("law", MEDIANS, ids=lambda law: law.name)
 def test_the_interval_of_a_median_covers_as_often_as_it_says(law: MedianLaw) -> None:
     for n in (5, 10, 20):
         for line in median_covered(law, n, 600):
-            assert line.held, line
+            assert line.holds, line
 
 
 @pytest.mark.parametrize("lost", [0.0, 0.1])
 def test_the_interval_of_an_overall_score_covers_as_often_as_it_says(lost: float) -> None:
     for line in score_covered(5, lost, 5, 400):
-        assert line.held, line
+        assert line.holds, line
 
 
 def test_the_interval_of_an_overall_score_covers_where_seeds_gain_all_or_nothing() -> None:
     for line in learning_covered(5, 1, 0.5, 5, 300):
-        assert line.held, line
+        assert line.holds, line
 
 
 def test_mean_ranks_hold_family_wise_over_all_tasks() -> None:
     for line in false_mean_ranks(3, 10, 150):
-        assert line.held, line
+        assert line.holds, line
 
 
 @pytest.mark.parametrize("law", [*HONEST, *FEW_SEEDS, *UNSEEN], ids=lambda law: law.name)

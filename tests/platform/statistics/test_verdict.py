@@ -403,4 +403,4 @@ def test_every_claim_of_methods_has_a_simulation_that_runs() -> None:
     lines = [line for case in verdict_cases(25) for line in case()]
     assert len(lines) == len(TABLE) + len(BOUNDS)
     # In 25 draws one false word breaks a bound of a few in a thousand.
-    assert sum(line.held for line in lines) > 0.95 * len(lines)
+    assert sum(line.holds for line in lines) > 0.95 * len(lines)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 import torch
 from object_store import bucket
-from packs import Heard, trained, trial
+from packs import PackRecorder, trained, trial
 from s3fs import S3FileSystem
 
 from longwave.platform.errors import ConfigError
@@ -233,7 +233,7 @@ def test_while_the_disk_is_full_training_goes_on_and_later_saves_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, logged: io.StringIO
 ) -> None:
     monkeypatch.setattr(train_module, "CHECKPOINT_SECONDS", 0.0)
-    file, whole, events, saves = Checkpoint(tmp_path / "pack"), trained(CONFIGS), Heard(), list[bool]()
+    file, whole, events, saves = Checkpoint(tmp_path / "pack"), trained(CONFIGS), PackRecorder(), list[bool]()
     real = Checkpoint.save
 
     def save(self: Checkpoint, saved: Saved) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cohorts import Driver, Ledger
-from packs import Heard, trial
+from packs import PackRecorder, trial
 
 from longwave.platform.records.report import Cohort, Report, Rung
 from longwave.platform.records.trial import TrialConfig
@@ -142,7 +142,7 @@ def test_survivors_alone_after_a_rung_are_not_halved_again(
 
 
 def test_without_company_the_trials_of_a_pack_are_the_cohort(whole: Ledger) -> None:
-    events = Heard()
+    events = PackRecorder()
     assert train(whole.configs, events) == "over"
     assert {r.trial: (r.status, r.epochs) for r in events.runs} == whole.ends()
 

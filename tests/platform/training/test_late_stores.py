@@ -11,7 +11,7 @@ from typing import Any
 import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
-from packs import Heard, trained, trial
+from packs import PackRecorder, trained, trial
 
 from longwave.platform.errors import ConfigError
 from longwave.platform.paths import make_ready, to_path
@@ -83,7 +83,7 @@ def test_a_pack_that_is_paused_often_ends_as_one_that_never_was(
     fault: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(train_module, "CHECKPOINT_SECONDS", 0.0)
-    whole, events, draw = trained(CONFIGS), Heard(), random.Random(seed)
+    whole, events, draw = trained(CONFIGS), PackRecorder(), random.Random(seed)
     file = Checkpoint(to_path(f"late://{secrets.token_hex(4)}") / "pack.safetensors")
     LateStore.fault, LateStore.draw = fault, draw
     pauses = 0

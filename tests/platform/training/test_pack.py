@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from batches import fed
+from batches import batch_of
 from cases import sequence_models
 from hypothesis import given
 from hypothesis import strategies as st
-from packs import Heard, trained, trial
+from packs import PackRecorder, trained, trial
 from tiers import mark_long
 
 from longwave.models.base.network import Network
@@ -96,7 +96,7 @@ def test_the_order_of_the_members_does_not_matter() -> None:
 def test_no_two_weights_share_the_memory_of_their_gradients(model: str) -> None:
     spec = get_model(model)
     network = Network(spec, Sizes(2, 4, 1, 6), {p.name: [p.low] for p in spec.space("")[1:]}, [1])
-    network(fed(torch.randn(1, 6, 5, 2))).sum().backward()
+    network(batch_of(torch.randn(1, 6, 5, 2))).sum().backward()
     addresses = [p.grad.data_ptr() for p in network.parameters() if p.grad is not None]
     assert len(set(addresses)) == len(addresses) == len(list(network.parameters()))
 
@@ -197,7 +197,7 @@ def test_a_pack_taken_up_from_its_checkpoint_ends_bit_equal_to_one_never_interru
             raise KeyboardInterrupt
 
     monkeypatch.setattr(Checkpoint, "save", save_then_die)
-    first = Heard()
+    first = PackRecorder()
     with pytest.raises(KeyboardInterrupt):
         train(configs, first, file)
     monkeypatch.setattr(Checkpoint, "save", real_save)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from packs import Heard, trained, trial
+from packs import PackRecorder, trained, trial
 
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.training import train as train_module
@@ -26,7 +26,7 @@ def at(*steps: int) -> Callable[[], bool]:
 @pytest.mark.parametrize("model", ["lem", "gru", "unicornn", "tau_gru"])
 def test_a_pack_asked_to_pause_goes_on_to_the_bit(model: str, tmp_path: Path) -> None:
     configs, file = [trial(model, seed=k, phase="retrain") for k in range(3)], Checkpoint(tmp_path / "pack.safetensors")
-    whole, events, ask = trained(configs), Heard(), at(1, 5, 8, 9, 16)
+    whole, events, ask = trained(configs), PackRecorder(), at(1, 5, 8, 9, 16)
     ways = [train(configs, events, file, draining=ask) for _ in range(6)]
     assert ways == ["paused"] * 5 + ["over"]
     assert events.began == [{c.id: epochs for c in configs} for epochs in (0, 0, 0, 1, 1, 3)]
@@ -38,20 +38,20 @@ def test_a_pack_asked_to_pause_goes_on_to_the_bit(model: str, tmp_path: Path) ->
 
 
 def test_without_a_checkpoint_a_pause_starts_anew(tmp_path: Path) -> None:
-    config, events, ask = trial(), Heard(), at(7)
+    config, events, ask = trial(), PackRecorder(), at(7)
     assert [train([config], events, draining=ask) for _ in range(2)] == ["paused", "over"]
     assert events.began == [{config.id: 0}] * 2 and events.curve(config)[1:] == trained([config]).curve(config)
 
 
 def test_a_pack_some_of_whose_members_ended_says_of_each_where_it_stands(tmp_path: Path) -> None:
     file, bad = Checkpoint(tmp_path / "pack.safetensors"), trial(seed=9, params={"lr": 1e30, "dt": 1.0})
-    configs, first, second = [trial(seed=1), bad, trial(seed=2)], Heard(), Heard()
+    configs, first, second = [trial(seed=1), bad, trial(seed=2)], PackRecorder(), PackRecorder()
     assert train(configs, first, file, draining=at(18)) == "paused"
     gone = first.run(bad).epochs
     assert gone < 3
     assert train(configs, second, file) == "over"
     assert second.began == [{configs[0].id: 3, bad.id: gone, configs[2].id: 3}]
-    alone = Heard()
+    alone = PackRecorder()
     file_again = Checkpoint(tmp_path / "heir.safetensors", (file.path,))
     train(configs[2:], alone, file_again)
     assert alone.began == [{configs[2].id: 3}]
@@ -102,7 +102,7 @@ def test_halves_of_a_pack_out_of_memory_go_on_from_its_checkpoint(
 
 
 def test_a_split_pack_that_pauses_goes_on_in_its_halves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    configs, file, events = members(), Checkpoint(tmp_path / "pack.safetensors"), Heard()
+    configs, file, events = members(), Checkpoint(tmp_path / "pack.safetensors"), PackRecorder()
     memory = Memory(monkeypatch, 8)
     assert train(configs, events, file, draining=at(8 + 6)) == "paused"
     assert train(configs, events, file) == "over" and memory.done == 8 + 40

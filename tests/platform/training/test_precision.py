@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from packs import Heard, trial
+from packs import PackRecorder, trial
 
 from longwave.platform.errors import ConfigError, WorkerError
 from longwave.platform.registry import get_task
@@ -14,11 +14,11 @@ from longwave.platform.training.train import train
 @pytest.mark.parametrize("model", ["lem", "gru"])
 def test_rows_in_bfloat16_are_refused_on_a_processor_in_one_line(model: str) -> None:
     config = trial(model, "digits", 0, precision="bfloat16")
-    why = "precision bfloat16: Triton's loops alone store rows in bfloat16, on a GPU. Use float32."
+    why = "precision bfloat16: only Triton's loops, on a GPU, store rows in bfloat16. Use float32."
     with pytest.raises(ConfigError) as refused:
         Pack([config], get_task(config.task).load(config.variant))
     assert str(refused.value) == why
-    events = Heard()
+    events = PackRecorder()
     with pytest.raises(WorkerError, match=f"^A worker cannot train its trials: {why}$"):
         train([config], events)
     assert not events.runs and not events.points

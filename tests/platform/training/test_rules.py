@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from packs import Heard, trained, trial
+from packs import PackRecorder, trained, trial
 from tiers import mark_long
 
 from longwave.platform.errors import ConfigError, WorkerError
@@ -108,7 +108,7 @@ def test_a_pack_taken_up_in_the_middle_of_an_epoch_goes_on_to_the_bit(
 
     monkeypatch.setattr(Checkpoint, "save", save_then_die)
     with pytest.raises(KeyboardInterrupt):
-        train(configs, Heard(), file)
+        train(configs, PackRecorder(), file)
     monkeypatch.setattr(Checkpoint, "save", real)
     actual = file.load()
     assert actual and (actual.facts["epoch"], actual.facts["step"]) == (3, 3)
@@ -150,7 +150,7 @@ def test_what_no_rule_knows_is_refused_in_one_line(changes: Any, numbers: Any, m
     with pytest.raises(ConfigError, match=message):
         check_training(config)
     with pytest.raises(WorkerError, match="^A worker cannot train its trials: "):
-        train([trial(params={**trial().params, "lr": 0.1}, **changes), config], Heard())
+        train([trial(params={**trial().params, "lr": 0.1}, **changes), config], PackRecorder())
 
 
 def test_what_recipes_hold_today_passes() -> None:

@@ -19,7 +19,7 @@ from longwave.models.base.spec import Sizes
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.training import scoring
 from longwave.platform.training.scoring import scored
-from longwave.tasks.base.batch import NOT_ASKED, Batch
+from longwave.tasks.base.batch import NO_TARGET, Batch
 from longwave.tasks.base.losses import CROSS_ENTROPY, MSE, cross_entropy
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import TaskSpec
@@ -44,7 +44,7 @@ def ragged(n: int, steps: int, every_step: bool, more: int, seed: int) -> Sequen
     x = torch.cat([x, torch.zeros(n, more, 2).double()], 1)
     after = torch.arange(steps + more) >= lengths.unsqueeze(1)
     if every_step:
-        classes = torch.cat([classes, torch.zeros(n, more).long()], 1).masked_fill(after, NOT_ASKED)
+        classes = torch.cat([classes, torch.zeros(n, more).long()], 1).masked_fill(after, NO_TARGET)
     return Sequences(x.masked_fill(after.unsqueeze(-1), 50.0 * more + 1), classes, lengths=lengths)
 
 

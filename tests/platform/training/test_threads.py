@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from packs import Heard, trained, trial
+from packs import PackRecorder, trained, trial
 
 from longwave.platform.training.checkpoint import Checkpoint
 from longwave.platform.training.environment import keep_to
@@ -29,7 +29,7 @@ def test_a_pack_that_goes_on_with_more_threads_or_fewer_ends_as_one_that_had_one
 ) -> None:
     configs = [trial(model, seed=k, hidden=64, batch=100) for k in range(2)]
     keep_to(1)
-    whole, events, file = trained(configs), Heard(), Checkpoint(tmp_path / "pack.safetensors")
+    whole, events, file = trained(configs), PackRecorder(), Checkpoint(tmp_path / "pack.safetensors")
     keep_to(first)
     assert torch.get_num_threads() == first
     steps = iter(range(1000))

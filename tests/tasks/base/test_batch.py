@@ -121,7 +121,7 @@ def test_the_inputs_alone_are_fed_through_a_change(kind: str) -> None:
         seen.append(tensor)
         return torch.stack([tensor, tensor + 1], -1) if not tensor.is_floating_point() else tensor * 2
 
-    changed = batch.fed(change)
+    changed = batch.map_inputs(change)
     assert len(seen) == len(batch.INPUTS)
     for name, tensor in tensors(changed).items():
         before = tensors(batch)[name]
@@ -217,11 +217,11 @@ def test_what_a_whole_split_is_made_of_is_not_copied_when_it_is_moved(tmp_path: 
         ({"lengths": torch.ones(3).long(), "tail": Tail(torch.ones(2, 2))}, r"^Ragged sequences have no tail: "),
         (
             {"lengths": torch.tensor([5, 4, 5]), "targets": torch.zeros(3, 5, 2)},
-            r"^Nothing may be asked after a sequence's end, but it is of sequence 1\.$",
+            r"^Steps after a sequence's end must not have a target, but sequence 1 has one\.$",
         ),
         (
             {"lengths": torch.tensor([5, 5, 4]), "targets": torch.zeros(3, 5).long()},
-            r"^Nothing may be asked after a sequence's end, but it is of sequence 2\.$",
+            r"^Steps after a sequence's end must not have a target, but sequence 2 has one\.$",
         ),
         ({"targets": torch.zeros(3, 4).long()}, r"^A split needs inputs \(N, T, p\) or tokens"),
     ],

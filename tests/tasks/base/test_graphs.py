@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longwave.platform.registry import get_task
-from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.batch import NO_TARGET
 from longwave.tasks.base.graphs import Graphs, one_graph, pad_graphs
 from longwave.tasks.base.smoothing import dirichlet_sums, distance_sums
-from longwave.tasks.karate import CLUBS, KNOWN
+from longwave.tasks.karate import CLUBS, LABELLED
 from longwave.tasks.sbm import BLOCKS, HOMOPHILY, NODES
 
 REAL = torch.tensor([[True, True, False]])
@@ -31,9 +31,9 @@ NONE = torch.zeros(1, 0, 2, dtype=torch.int64)
         ({"edges": torch.zeros(1, 4, 3, dtype=torch.int64)}, "Graphs need nodes"),
         ({"edges": torch.tensor([[[0, 4]]])}, "An edge must join nodes 0 to 2, or be 3 at both ends for none, got 0"),
         ({"edges": torch.tensor([[[0, -1]]])}, "An edge must join nodes 0 to 2, or be 3 at both ends for none, got -1"),
-        ({"edges": torch.tensor([[[0, 2]]])}, "An edge must join nodes that are there, got [0, 2] of graph 0."),
-        ({"edges": torch.tensor([[[3, 1]]])}, "An edge must join nodes that are there, got [3, 1] of graph 0."),
-        ({"targets": torch.tensor([[0, 1, 1]])}, "Nothing may be asked of a node that is not there"),
+        ({"edges": torch.tensor([[[0, 2]]])}, "An edge must not end at a padding node, got [0, 2] of graph 0."),
+        ({"edges": torch.tensor([[[3, 1]]])}, "An edge must not end at a padding node, got [3, 1] of graph 0."),
+        ({"targets": torch.tensor([[0, 1, 1]])}, "Padding nodes must not have a target"),
     ],
 )  # fmt: skip
 def test_graphs_that_do_not_fit_are_refused(change: dict[str, Any], rule: str) -> None:
@@ -55,7 +55,7 @@ def test_splits_of_one_graph_ask_of_their_own_nodes_share_the_graph_and_repeat_n
     data = one_graph(torch.randn(6, 3), edges, classes, *masks)
     assert data.train is not None and not any(data.repeated().values())
     for split, mask in zip((data.train, data.valid, data.test), masks, strict=True):
-        assert split.targets[0].tolist() == [int(c) if m else NOT_ASKED for c, m in zip(classes, mask, strict=True)]
+        assert split.targets[0].tolist() == [int(c) if m else NO_TARGET for c, m in zip(classes, mask, strict=True)]
         assert split.edges[0].tolist() == edges.T.tolist() and split.of_nodes and split.positions == 6
         fed = split.take(torch.zeros(4, 1, dtype=torch.int64))
         assert fed.nodes.shape == (4, 1, 6, 3) and fed.nodes.stride()[0] == 0, "nothing is copied"
@@ -100,8 +100,8 @@ def test_the_karate_club_is_as_pyg_has_it() -> None:
     club = pytest.importorskip("torch_geometric.datasets").KarateClub()[0]
     split = get_task("karate").load("").train
     assert torch.equal(split.edges[0].mT, club.edge_index) and torch.equal(split.nodes[0], club.x)
-    assert [int(c) for c in CLUBS] == club.y.tolist() and club.train_mask.nonzero().flatten().tolist() == list(KNOWN)
-    assert torch.equal(split.targets[0] != NOT_ASKED, club.train_mask)
+    assert [int(c) for c in CLUBS] == club.y.tolist() and club.train_mask.nonzero().flatten().tolist() == list(LABELLED)
+    assert torch.equal(split.targets[0] != NO_TARGET, club.train_mask)
 
 
 @pytest.mark.parametrize("variant", HOMOPHILY)
@@ -116,7 +116,7 @@ def test_blocks_have_the_homophily_and_degree_that_were_asked_and_no_loops(varia
     share = (block[begin] == block[end]).double().mean().item()
     h = HOMOPHILY[variant]
     assert abs(share - h) <= 4 * (h * (1 - h) / count) ** 0.5
-    labelled = [(split.targets != NOT_ASKED).sum().item() for split in (data.train, data.valid, data.test)]
+    labelled = [(split.targets != NO_TARGET).sum().item() for split in (data.train, data.valid, data.test)]
     assert labelled == [100, 50, 150] and not any(data.repeated().values())
 
 

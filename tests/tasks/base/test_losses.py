@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from longwave.platform.registry import all_tasks
 from longwave.tasks.base import losses
-from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.batch import NO_TARGET
 from longwave.tasks.base.metric import Metric
 
 sizes = {"members": st.integers(1, 3), "n": st.integers(1, 9), "t": st.integers(1, 6), "q": st.integers(2, 5)}
@@ -27,7 +27,7 @@ def classes(n: int, t: int, q: int, seed: int, share: float) -> Tensor:
     """Return classes (n, t); a share of them is not asked, the first always is."""
     g = torch.Generator().manual_seed(seed)
     drawn = torch.randint(q, (n, t), generator=g)
-    drawn[torch.rand(n, t, generator=g) < share] = NOT_ASKED
+    drawn[torch.rand(n, t, generator=g) < share] = NO_TARGET
     drawn[0, 0] = 1
     return drawn
 
@@ -79,7 +79,7 @@ def test_cross_entropy_is_torchs_for_each_member_over_what_is_asked(
     outputs, targets = normal(members, n, t, q, seed=seed), classes(n, t, q, seed, share)
     each = targets.expand(members, n, t)
     for k, value in enumerate(losses.cross_entropy(outputs, each)):
-        expected = functional.cross_entropy(outputs[k].flatten(0, 1), targets.flatten(), ignore_index=NOT_ASKED)
+        expected = functional.cross_entropy(outputs[k].flatten(0, 1), targets.flatten(), ignore_index=NO_TARGET)
         torch.testing.assert_close(value, expected, rtol=1e-12, atol=1e-13)
         nats = losses.CROSS_ENTROPY.score(outputs, targets)[k].item()
         assert nats == pytest.approx(expected.item(), rel=1e-12)
@@ -95,7 +95,7 @@ def test_accuracy_counts_the_largest_logit_over_what_is_asked(
     outputs, targets = normal(members, n, t, q, seed=seed), classes(n, t, q, seed, share)
     for value, o in zip(losses.ACCURACY.score(outputs, targets).tolist(), outputs.numpy(), strict=True):
         pairs = [(np.argmax(o[i, j]), int(targets[i, j])) for i in range(n) for j in range(t)]
-        hits = [guess == label for guess, label in pairs if label != NOT_ASKED]
+        hits = [guess == label for guess, label in pairs if label != NO_TARGET]
         assert value == pytest.approx(100 * np.mean(hits), rel=1e-12)
 
 
@@ -105,7 +105,7 @@ def test_one_logit_is_torchs_binary_cross_entropy_and_right_on_its_side_of_0(
     members: int, n: int, t: int, q: int, seed: int, share: float
 ) -> None:
     outputs, targets = normal(members, n, t, 1, seed=seed), classes(n, t, 2, seed, share)
-    scored = targets != NOT_ASKED
+    scored = targets != NO_TARGET
     loss = losses.binary_cross_entropy(outputs, targets.expand(members, n, t))
     score = losses.ACCURACY.score(outputs, targets)
     for k in range(members):
@@ -122,7 +122,7 @@ def test_errors_of_values_are_numpys_over_what_is_asked(
     members: int, n: int, t: int, q: int, seed: int, share: float
 ) -> None:
     outputs, targets = normal(members, n, t, q, seed=seed), normal(n, t, q, seed=seed + 1)
-    targets[classes(n, t, 2, seed, share) == NOT_ASKED] = torch.nan
+    targets[classes(n, t, 2, seed, share) == NO_TARGET] = torch.nan
     for k, o in enumerate(outputs.numpy()):
         squares = np.nanmean((o - targets.numpy()) ** 2)
         assert losses.mean_squared_error(outputs, targets)[k].item() == pytest.approx(squares, rel=1e-12)
@@ -149,8 +149,8 @@ def test_a_split_scored_in_pieces_scores_as_a_whole(metric: Metric) -> None:
 def test_what_is_not_asked_has_no_gradient_and_nothing_broken_there_counts(loss: Callable[..., Tensor]) -> None:
     q = 3 if loss is losses.cross_entropy else 1
     outputs = normal(1, 2, 4, q, seed=3).requires_grad_()
-    targets = torch.tensor([[[1, NOT_ASKED, 0, 1], [NOT_ASKED, 1, NOT_ASKED, 0]]])
+    targets = torch.tensor([[[1, NO_TARGET, 0, 1], [NO_TARGET, 1, NO_TARGET, 0]]])
     loss(outputs, targets).sum().backward()
     assert outputs.grad is not None
-    assert torch.equal((outputs.grad != 0).any(-1), targets != NOT_ASKED)
+    assert torch.equal((outputs.grad != 0).any(-1), targets != NO_TARGET)
     assert torch.autograd.gradcheck(lambda o: loss(o, targets), outputs)

@@ -10,7 +10,7 @@ import pytest
 import torch
 from card_files import LONG, csv, long_table, written
 
-from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.batch import NO_TARGET
 from longwave.tasks.base.raw import DataError
 from longwave.tasks.cards.task import card_task, load_with_remarks
 
@@ -167,4 +167,4 @@ def test_classes_at_every_step_may_be_missing_and_are_not_asked_then(tmp_path: P
         load_with_remarks(written(tmp_path, csv(rows), card))
     data, _ = load_with_remarks(written(tmp_path, csv(rows), card, missing="hold"))
     targets = torch.cat([split.targets for split in (data.training(0), data.valid, data.test)])
-    assert targets.shape == (24, 5) and int((targets == NOT_ASKED).sum()) == sum(not row[5] for row in rows[1:])
+    assert targets.shape == (24, 5) and int((targets == NO_TARGET).sum()) == sum(not row[5] for row in rows[1:])

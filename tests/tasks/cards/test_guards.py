@@ -108,7 +108,7 @@ LEAKS: dict[str, tuple[bytes, dict[str, Any], str, str]] = {
 def test_a_leak_is_refused_unless_it_is_allowed_and_then_told(case: str, tmp_path: Path) -> None:
     content, changes, rule, text = LEAKS[case]
     path = written(tmp_path, content, LONG, **changes)
-    with pytest.raises(DataError, match=f'If that is meant: allow = ."{rule}"') as refused:
+    with pytest.raises(DataError, match=f'If this is intended, set allow = ."{rule}"') as refused:
         load_with_remarks(path)
     assert text in str(refused.value)
     _, remarks = load_with_remarks(written(tmp_path, content, LONG, **changes, allow=[rule]))

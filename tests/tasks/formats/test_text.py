@@ -17,7 +17,7 @@ from raw_text import lines, write_glove, write_imdb, write_ptb
 
 from longwave.platform.literature.published import published_rows
 from longwave.tasks import imdb, ptb_char, ptb_word
-from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.batch import NO_TARGET
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.raw import DataError
 from longwave.tasks.base.sequences import Sequences
@@ -272,7 +272,7 @@ def test_reviews_are_those_of_the_files_asked_for_at_their_last_token(
         for k, (tokens, label) in enumerate(reviews):
             assert split.inputs[k].tolist() == tokens + [1] * (1000 - len(tokens))
             for targets, step in ((split.targets[k], len(tokens) - 1), (late.targets[k], 999)):
-                assert targets[step] == label and (targets == NOT_ASKED).sum() == 999
+                assert targets[step] == label and (targets == NO_TARGET).sum() == 999
     assert (whole_reviews.test.inputs[-1] != 1).all() and whole_reviews.test.targets[-1, 999] == 1
 
 
@@ -282,7 +282,7 @@ def test_no_word_of_the_reviews_that_validate_or_test_alone_is_in_the_vocabulary
         for path in files(raw, half):
             path.write_text(f"{path.read_text()} {half}{path.parent.name}{path.stem.replace('_', 'x')}")
     for name, split in splits(load(imdb.TASK)).items():
-        last = split.inputs.gather(1, (split.targets != NOT_ASKED).long().argmax(1, keepdim=True))
+        last = split.inputs.gather(1, (split.targets != NO_TARGET).long().argmax(1, keepdim=True))
         assert bool((last == 0).all()) == (name != "train") and bool((last != 0).all()) == (name == "train")
 
 

@@ -70,7 +70,7 @@ class NearestAlone(Neighbours):
     k: int = 1
     weighed: bool = False
 
-    def rests(self) -> list[tuple[str, tuple[int, bool]]]:
+    def candidates(self) -> list[tuple[str, tuple[int, bool]]]:
         return [("", (self.k, self.weighed))]
 
 
@@ -78,7 +78,7 @@ class NearestAlone(Neighbours):
 class PlainPolynomial(Polynomial):
     """A polynomial without a penalty."""
 
-    def rests(self) -> list[tuple[str, float]]:
+    def candidates(self) -> list[tuple[str, float]]:
         return [("", 0.0)]
 
 

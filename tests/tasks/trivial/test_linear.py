@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from longwave.platform.registry import all_tasks, get_task
-from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.batch import NO_TARGET
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.feedback import FreeRuns
 from longwave.tasks.base.graphs import Graphs
@@ -52,14 +52,14 @@ def test_the_majority_is_the_class_that_occurs_most_in_training_and_not_in_the_t
 
 
 def test_the_majority_at_every_step_counts_only_what_is_asked() -> None:
-    unasked = [NOT_ASKED] * 3
-    data = data_of(classes([[NOT_ASKED, 1, 0], [NOT_ASKED, 1, 2], unasked, unasked]))
+    unasked = [NO_TARGET] * 3
+    data = data_of(classes([[NO_TARGET, 1, 0], [NO_TARGET, 1, 2], unasked, unasked]))
     logits = Majority(3)(data)
     assert logits.shape == (4, 3, 3) and (logits.argmax(-1) == 1).all()
 
 
 @pytest.mark.parametrize(
-    "targets, accuracy", [([1, 1, 0], 200 / 3), ([0, 1, 0, 0], 75.0), ([1, NOT_ASKED, NOT_ASKED], 100.0)]
+    "targets, accuracy", [([1, 1, 0], 200 / 3), ([0, 1, 0, 0], 75.0), ([1, NO_TARGET, NO_TARGET], 100.0)]
 )
 def test_the_majority_of_two_classes_is_the_sign_of_one_logit(targets: list[int], accuracy: float) -> None:
     data = data_of(Sequences(torch.zeros(1, len(targets), 1), torch.tensor([targets])))

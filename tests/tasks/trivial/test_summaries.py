@@ -7,7 +7,7 @@ import torch
 
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.trivial.constant import Held
+from longwave.tasks.trivial.constant import PersistentTargets
 from longwave.tasks.trivial.whole import SummaryRidge
 
 N, T = 60, 9
@@ -34,4 +34,4 @@ def test_ridge_on_summaries_finds_a_law_of_last_value_mean_and_maximum_of_ragged
 def test_what_is_held_is_what_is_forecast() -> None:
     x = torch.randn(5, T, 3)
     data = Data(train=Sequences(x, x[..., :2]), valid=Sequences(x, x[..., :2]), test=Sequences(x, x[..., :2]))
-    assert torch.equal(Held(2)(data), x[..., :2].double())
+    assert torch.equal(PersistentTargets(2)(data), x[..., :2].double())

@@ -172,7 +172,7 @@ class LooksBack(Delayed[GainWeights]):
         return tanh(self.by * affine(w.W, delayed, u[0]))
 
 
-def test_what_a_step_that_looks_back_reads_may_change(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_delayed_step_reads_may_change(monkeypatch: pytest.MonkeyPatch) -> None:
     layer = LooksBack(2, 4, tau=2)
     before = layer.loop_of(0, 2)[0]
     monkeypatch.setattr(LooksBack, "by", 0.7)
@@ -206,7 +206,7 @@ def test_a_layer_that_is_gone_is_not_kept(by: Any) -> None:
 )
 def test_shapes_that_are_used_as_shapes_do_not_hinder_a_loop(gain: Callable[[Any, Tensor], Tensor]) -> None:
     layer = layer_of(gain)
-    given = {name: t.double() for name, t in layer.held().items()}
+    given = {name: t.double() for name, t in layer.lifted_tensors().items()}
     assert wrong(layer.recurrent(2), layer.weights(given)) < 1e-12
 
 

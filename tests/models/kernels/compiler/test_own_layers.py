@@ -144,21 +144,21 @@ def test_what_cannot_be_fused_is_named_with_its_line(inner: Callable[[Tensor], T
     way = layer.why()
     assert way.path == "reference"
     assert str(way).startswith(f"reference: the step of Odd uses {named} at test_own_layers.py:")
-    assert way.reason.endswith(", which the compiler does not know")
+    assert way.reason.endswith(", which the compiler does not support")
     assert layer(torch.ones(3, 2, 2))[0].shape == (3, 2, 4)
 
 
 @pytest.mark.parametrize("exponent", [8, 2, 1, -1, -8, 0.5])
 def test_a_power_that_products_or_a_root_give_is_fused(exponent: float) -> None:
     layer = Odd(lambda h: (2.0 + tanh(h)) ** exponent)
-    given = {name: t.detach().double() for name, t in layer.held().items()}
+    given = {name: t.detach().double() for name, t in layer.lifted_tensors().items()}
     assert wrong(layer.recurrent(2), layer.loop_weights(given, 0)) < 1e-12
 
 
 @pytest.mark.parametrize("case", ["lem", "gru", "antisymmetric_rnn"])
 def test_weights_and_sums_of_them_are_copied_and_torch_computes_none(case: str) -> None:
     layer = build(case, 6)
-    given = {name: t.detach() for name, t in layer.held().items()}
+    given = {name: t.detach() for name, t in layer.lifted_tensors().items()}
     assert not Loop(layer.recurrent(layer.loops()[0]), layer.loop_weights(given, 0)).copies.computed
 
 
@@ -179,7 +179,7 @@ def test_zeros_in_the_padding_stay_unless_a_choice_makes_them_a_number(
     inner: Callable[[Tensor], Tensor], stay: bool
 ) -> None:
     layer = Odd(inner)
-    given = {name: t.detach() for name, t in layer.held().items()}
+    given = {name: t.detach() for name, t in layer.lifted_tensors().items()}
     assert rests(Loop(layer.recurrent(2), layer.loop_weights(given, 0)).plan) is stay
 
 

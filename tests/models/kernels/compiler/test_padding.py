@@ -6,7 +6,7 @@ import pytest
 import torch
 from listed import FUNCTIONS, Homes
 from torch import Tensor, tanh
-from toy_steps import drawn, toy, weights
+from toy_steps import draw_recipes, toy, weights
 
 from longwave.models.base.algebra import affine
 from longwave.models.kernels.compiler.listing import listing
@@ -28,16 +28,16 @@ def of_zeros(plan: Plan) -> list[Tensor]:
     states, kept, slots = [zero] * plan.states, [zero] * max(plan.kept, 1), [zero] * max(plan.slots, 1)
     before, after, adjoint, sums, units, ring = map(Homes, (states, states, states, [zero] * 9, [zero] * 9, [zero]))
     rows, slot = Homes(kept), Homes(slots)
-    late = ([zero],) if plan.looks_back else ()
+    late = ([zero],) if plan.delayed else ()
     space["forward"](before, after, rows, W, P, U, *late)
     space["back"](before, after, rows, adjoint, slot, sums, units, W, P, U, *late, *((ring,) if late else ()))
-    outside = [slot[k] for _, (array, k) in plan.back.targets if array == "slot"]  # others are the step's own
+    outside = [slot[k] for _, (array, k) in plan.backward.targets if array == "slot"]  # others are the step's own
     return [*after, *adjoint, *outside, *sums, *units, *ring]
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_zeros_stay_zeros_in_every_step_that_says_so(seed: int) -> None:
-    plans = [Loop(toy(recipe[:3], D), weights(D)).plan for recipe in drawn(seed, 20)]
+    plans = [Loop(toy(recipe[:3], D), weights(D)).plan for recipe in draw_recipes(seed, 20)]
     resting = [plan for plan in plans if rests(plan)]
     assert len(resting) > 2
     for plan in resting:

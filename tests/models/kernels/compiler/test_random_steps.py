@@ -13,7 +13,7 @@ from kernel_cases import on_cpu
 from listed import wrong
 from many_cells import compile_together
 from torch import Tensor
-from toy_steps import Recipe, drawn, recipes, toy, weights
+from toy_steps import Recipe, draw_recipes, recipes, toy, weights
 
 from longwave.models import kernels
 from longwave.models.kernels.cells import planned
@@ -27,7 +27,7 @@ D = 5
 
 @pytest.mark.parametrize("seed", range(20))
 def test_the_printed_plans_of_fifteen_steps_are_the_steps_and_their_derivatives(seed: int) -> None:
-    for recipe in drawn(seed, 15):
+    for recipe in draw_recipes(seed, 15):
         assert wrong(toy(recipe, 3), weights(3)) < 1e-9, recipe
 
 
@@ -47,7 +47,7 @@ def outcome(of: Recurrent, w: Any, x: Tensor, state: tuple[Tensor, ...], compile
     ends = [t.requires_grad_() for t in (*leaves(w)[0], x, *state)]
     if compiled:
         loop = Loop(of, w)
-        given = loop.operands(leaves(w)[0], [0] * len(x) if loop.plan.looks_back else [])
+        given = loop.operands(leaves(w)[0], [0] * len(x) if loop.plan.delayed else [])
         outputs, last = kernels.advance("cpu", loop.name, given, x, state)
     else:
         u, now, seen = of.drive(x, w), state, []
@@ -66,7 +66,7 @@ def test_a_hundred_compiled_loops_are_their_plain_loops_in_float64(tmp_path: Pat
     x, *state = (torch.randn(2, *shape, generator=draw) for shape in ((6, 3, 2), (3, D), (3, D)))
     double = weights(D)
     single = type(double)(*(getattr(double, f.name).float() for f in fields(double)))
-    steps = [toy(recipe, D) for recipe in drawn(100, 100)]
+    steps = [toy(recipe, D) for recipe in draw_recipes(100, 100)]
     loops = {loop.name: loop for loop in (Loop(of, single) for of in steps)}
     assert len(loops) == len(steps)
     compile_together([planned(name, loop.plan) for name, loop in loops.items()], tmp_path)

@@ -18,7 +18,7 @@ CASES = ("lem", "lem, floor", "gru", "lipschitz_rnn, scheme rk2", "unicornn", "t
 def test_results_have_the_shapes_and_types_that_torch_gives_them(case: str) -> None:
     layer = build(case, 6)
     with torch.no_grad(), Recorder() as made:
-        layer.loop_weights(layer.held(on_meta(layer.raw())), 0)
+        layer.loop_weights(layer.lifted_tensors(on_meta(layer.raw())), 0)
         a, b, mask = (torch.empty(s, device="meta") for s in ((2, 5, 6), (2, 1, 6), (2, 5, 1)))
         torch.where(a > b, a, b * mask) + torch.baddbmm(b, a, a.mT @ a)
         (a.lt(0) + 1.0, a.clamp(0.0, 1.0), 1.0 - a.double(), torch.addcmul(a, b, mask), torch.zeros_like(a))

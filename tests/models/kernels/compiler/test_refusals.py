@@ -135,7 +135,7 @@ FOUND, SCALE = hidden(), 0.5
 LENGTH = r"uses the length of a batch or of its sequences as a number at test_refusals.py:\d+, which"
 LENGTHS = r"uses the length of a batch or of its sequences as a number, which"
 DEPENDS = r", which depends on the length of a batch or of its sequences, at test_refusals.py:\d+, which"
-AT = r"at test_refusals.py:\d+, which the compiler does not know$"
+AT = r"at test_refusals.py:\d+, which the compiler does not support$"
 CHANGES = "{}, which a fused loop would not do$"
 READS = r"reads {}, which cannot be compared from call to call$"
 REFUSED: dict[str, tuple[Callable[[], Gain], str]] = {
@@ -238,7 +238,7 @@ REFUSED: dict[str, tuple[Callable[[], Gain], str]] = {
     ),
     "the device": (
         lambda: layer_of(lambda s, h: 0.5 * h if h.device.type == "cpu" else h),
-        rf"uses a tensor's device to decide on {AT}",
+        rf"uses a condition on a tensor's device {AT}",
     ),
     "an array": (lambda: layer_of(lambda s, h: float(ARRAY[0]) * h), READS.format(r"ARRAY \(ndarray\)")),
     "an iterator": (

@@ -70,7 +70,7 @@ STEPS: dict[str, tuple[Callable[..., Sequence[Tensor]], int, str]] = {
     "truths": (lambda u, y, w: (y > u,), 1, r"a state of shape \(2, \d+, 3\) and bool"),
     "a weight": (lambda u, y, z, w: (tanh(u + y + z), w.a), 2, r"a state of shape \(2, 1, 3\) and float32"),
     "two in one": (lambda u, y, z, w: (torch.cat([y, u + z], -1),), 2, r"a state of shape \(2, \d+, 6\)"),
-    "one too few": (lambda u, y, z, w: (tanh(u + y + z),), 2, "a step that gives other states than its 2"),
+    "one too few": (lambda u, y, z, w: (tanh(u + y + z),), 2, "a step that does not return its 2 states"),
     "none of the drive": (lambda u, y, w: (tanh(y),), 1, "no part of the drive"),
     "a matrix that is made of the state": (
         lambda u, y, w: (torch.bmm(u, y[:, :D].clone()) + y,),
@@ -85,7 +85,7 @@ STEPS: dict[str, tuple[Callable[..., Sequence[Tensor]], int, str]] = {
     "a weight without a member": (
         lambda u, y, w: (tanh(u + y * w.a[0]),),
         1,
-        r"mul with a weight of shape \(1, 3\) beside rows \(M, B, 3\)",
+        r"mul of rows \(M, B, 3\) and a weight of shape \(1, 3\)",
     ),
 }
 
@@ -108,6 +108,6 @@ def test_outputs_that_a_loop_does_not_put_out_are_refused(outputs: int, reason: 
     def of(outputs: int) -> Recurrent:
         return Recurrent(lambda x, w: (plain(x, w),), step, 2, D, D, outputs=outputs)
 
-    assert Loop(of(1), weights()).plan.looks_back
+    assert Loop(of(1), weights()).plan.delayed
     with pytest.raises(Unsupported, match=f"^{reason}"):
         Loop(of(outputs), weights())

@@ -321,4 +321,4 @@ def test_a_function_of_ones_own_takes_the_plain_loop_and_why_names_it() -> None:
     layer = Own(3, 6)
     named = r"torch.autograd.Function \(Sign\) at test_stopped_gradients.py:\d+"
     assert layer.why().path == "reference"
-    assert re.fullmatch(rf"the step of Own uses {named}, which the compiler does not know", layer.why().reason)
+    assert re.fullmatch(rf"the step of Own uses {named}, which the compiler does not support", layer.why().reason)

@@ -129,7 +129,7 @@ def test_rows_sent_past_the_cache_come_back_to_the_bit(case: str, hidden: int, m
     on_cpu(layer)
     x, state = inputs(layer, 200, 33)  # several chunks, and blocks of 17 and 16 rows
     near = outcome(layer, x, state)
-    outcome(layer, 2 * x, state)  # or the memory still holds what the way back is to read
+    outcome(layer, 2 * x, state)  # or the memory still holds what the backward pass is to read
     monkeypatch.setattr(run, "NEAR", 0)
     far = outcome(layer, x, state)
     assert near.keys() == far.keys()

@@ -104,7 +104,7 @@ def test_threads_share_the_heads_and_change_no_bit(threads: Callable[[int], None
 
 
 @pytest.mark.integration
-def test_memory_that_is_kept_for_the_way_back_is_a_state_of_each_chunk() -> None:
+def test_memory_that_is_kept_for_the_backward_pass_is_a_state_of_each_chunk() -> None:
     _, form, made = compile_step("delta rule")
     tensors = [[t.float().requires_grad_() for t in part] for part in draw_tensors(form, T=400, B=2, M=1)]
     output, _ = run_matrix.advance(made, *tensors)
@@ -146,5 +146,5 @@ def test_a_tensor_of_another_shape_is_refused() -> None:
 def test_more_rows_than_the_cache_holds_are_left_to_the_plain_loop() -> None:
     form = Form(1, 257, 16, {"S": "ij"}, {"q": "i", "k": "i", "v": "j", "beta": "", "alpha": ""})
     assert run_matrix.obstacle(plan(delta_rule, form), form, torch.device("cpu")) == (
-        "257 rows are above 256, where the states of a step leave the cache"
+        "257 rows are above 256, where the states of a step do not fit into the cache"
     )

@@ -29,7 +29,7 @@ def test_the_delta_rule_goes_twice_over_the_rows_each_way_and_keeps_one_vector()
     made = plan(*STEPS["delta rule"])
     assert [len(p.sums) for p in made.forward.passes] == [1, 1, 0]
     assert made.kept == ("j",)
-    assert [bool(p.rows) for p in made.back.passes] == [True, True, False]  # at last β's gradient, of a sum
+    assert [bool(p.rows) for p in made.backward.passes] == [True, True, False]  # at last β's gradient, of a sum
 
 
 def test_a_selective_step_goes_once_and_keeps_its_exponentials() -> None:
@@ -51,13 +51,16 @@ def test_a_detached_factor_has_no_gradient() -> None:
 @pytest.mark.parametrize(
     "new, rule",
     [
-        (lambda S, k, v, b: S / S.sum((-2, -1), keepdim=True), "sum over columns, where a loop sums over rows alone"),
-        (lambda S, k, v, b: S + (S @ v[..., None]), "bmm over columns, where a loop sums over rows alone"),
-        (lambda S, k, v, b: S @ S, "bmm at test_matrix_plans.py:[0-9]+, where rows meet columns"),
-        (lambda S, k, v, b: S + S.mT, "add at test_matrix_plans.py:[0-9]+, where rows meet columns"),
+        (
+            lambda S, k, v, b: S / S.sum((-2, -1), keepdim=True),
+            "sum over columns, where a loop sums only over rows",
+        ),
+        (lambda S, k, v, b: S + (S @ v[..., None]), "bmm over columns, where a loop sums only over rows"),
+        (lambda S, k, v, b: S @ S, "bmm at test_matrix_plans.py:[0-9]+, which combines rows with columns"),
+        (lambda S, k, v, b: S + S.mT, "add at test_matrix_plans.py:[0-9]+, which combines rows with columns"),
         (
             lambda S, k, v, b: S[..., :2, :],
-            "mul at test_matrix_plans.py:[0-9]+, where rows meet columns or another",
+            "mul at test_matrix_plans.py:[0-9]+, which combines rows with columns or with another",
         ),
         (lambda S, k, v, b: torch.softmax(S, -2), "softmax"),
         (lambda S, k, v, b: S.cumsum(-2), "cumsum"),
@@ -72,7 +75,7 @@ def test_a_step_that_no_loop_over_matrices_can_do_is_refused_with_its_line(new: 
 
 
 def test_another_number_of_states_is_refused() -> None:
-    with pytest.raises(Unsupported, match="a step that gives 2 states where it has 1"):
+    with pytest.raises(Unsupported, match="a step that returns 2 states instead of 1"):
         plan(lambda u, s, c: (u[1], (s[0], s[0])), FORM)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from packs import Heard, trained, trial
+from packs import PackRecorder, trained, trial
 from rich.console import Console
 
 from longwave.platform.errors import ConfigError, Interrupted
@@ -82,12 +82,12 @@ def test_a_checkpoint_sealed_with_a_step_that_its_curves_exclude_is_not_used(
     wrong: dict[str, int], tmp_path: Path
 ) -> None:
     config, file, steps = trial(), Checkpoint(tmp_path / "pack.safetensors"), iter(range(1, 100))
-    assert train([config], Heard(), file, draining=lambda: next(steps) == 12) == "paused"
+    assert train([config], PackRecorder(), file, draining=lambda: next(steps) == 12) == "paused"
     saved = file.load()
     assert saved and [saved.facts[name] for name in ("epoch", "step", "steps")] == [3, 2, 12]
     file.save(type(saved)(saved.tensors, {**saved.facts, **wrong}))
     file.path.with_stem("pack.before").unlink()
-    notices, events = list[str](), Heard()
+    notices, events = list[str](), PackRecorder()
 
     def emit(report: Report) -> None:
         notices.extend(report.notices)

@@ -1,7 +1,7 @@
 """The backward pass of a step on matrix states: adjoints, and the sums over axes that an argument lacks.
 
-The adjoint of a value without axis j is kept as an unfinished sum over columns: each column has its own part. The
-backward pass is linear in adjoints, so the parts are summed only where a gradient is stored, and no step waits.
+The adjoint of a value without axis j is an unfinished sum over columns: each column has its own part. The backward pass
+is linear in adjoints, so the parts are summed only where a gradient is stored, and no step has to wait for a sum.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from longwave.models.kernels.matrix.trace import Traced
 
 
 @dataclass(frozen=True)
-class WayBack:
+class BackwardStep:
     """A step without stops, and the adjoints of its sources.
 
     Attributes:
@@ -33,7 +33,7 @@ class WayBack:
     total: dict[Node, Node]
 
 
-def way_back(step: Traced) -> WayBack:
+def backward_pass(step: Traced) -> BackwardStep:
     """Return the backward pass of a step."""
     g = step.output.graph
     kinds = [n.kind for n in step.before]  # a state has its declared axes
@@ -42,8 +42,8 @@ def way_back(step: Traced) -> WayBack:
     total = _adjoints([*step.after, step.output], [*adjoints, output], [*kinds, "j"])
     sources = {n: d for n, d in total.items() if not n.args}
     plain = without_stops([*step.after, step.output, *sources.values()])
-    there = Traced(step.before, tuple(plain[n] for n in step.after), plain[step.output])
-    return WayBack(there, adjoints, output, {n: plain[d] for n, d in sources.items()})
+    plain_step = Traced(step.before, tuple(plain[n] for n in step.after), plain[step.output])
+    return BackwardStep(plain_step, adjoints, output, {n: plain[d] for n, d in sources.items()})
 
 
 def _adjoints(roots: Sequence[Node], incoming: Sequence[Node], kinds: Sequence[str]) -> dict[Node, Node]:
@@ -56,8 +56,8 @@ def _adjoints(roots: Sequence[Node], incoming: Sequence[Node], kinds: Sequence[s
         axes = "".join(axis for axis in kind if axis not in a.kind)
         parts[a][axes] = parts[a][axes] + d if axes in parts[a] else d
 
-    for root, own, kind in zip(roots, incoming, kinds, strict=True):
-        add(root, own, kind)
+    for root, adjoint, kind in zip(roots, incoming, kinds, strict=True):
+        add(root, adjoint, kind)
     for n in reversed(ordered(roots)):
         if n not in parts or n.op == "const":
             continue

@@ -323,8 +323,8 @@ def compile_only(capability: int = 90) -> Iterator[list[Any]]:
         yield kernels
 
 
-def compiled(full: bool) -> dict[str, int]:
-    """Run the host code of all cases with launches only compiled; return the number of launches of each."""
+def compiled(full: bool) -> dict[str, float]:
+    """Run the host code of all cases with launches only compiled; return the number of launches per schedule of each."""
     counts = {}
     for case in CASES if full else FORMS:
         with compile_only() as kernels:
@@ -332,7 +332,7 @@ def compiled(full: bool) -> dict[str, int]:
             for schedule in schedules(case):
                 with scheduled(schedule):
                     results(made)
-        counts[case] = len(kernels)
+        counts[case] = len(kernels) / len(schedules(case))
     return counts
 
 

@@ -89,8 +89,8 @@ def test_both_backward_passes_of_unicornn_agree(actual: Measured) -> None:
 
 
 @pytest.mark.slow
-def test_every_launch_of_every_case_compiles_for_a_gpu(tmp_path: Path) -> None:
-    assert all(count >= 4 for count in program("triton_cases.py", "full", TRITON_CACHE_DIR=str(tmp_path)).values())
+def test_both_directions_of_every_schedule_of_every_case_compile_for_a_gpu(tmp_path: Path) -> None:
+    assert all(count >= 2 for count in program("triton_cases.py", "full", TRITON_CACHE_DIR=str(tmp_path)).values())
 
 
 def test_the_models_are_imported_without_triton() -> None:

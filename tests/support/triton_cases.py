@@ -324,7 +324,7 @@ def compile_only(capability: int = 90) -> Iterator[list[Any]]:
 
 
 def compiled(full: bool) -> dict[str, float]:
-    """Run the host code of all cases with launches only compiled; return the number of launches per schedule of each."""
+    """Run the host code of all cases with launches only compiled; return the launches per schedule of each."""
     counts = {}
     for case in CASES if full else FORMS:
         with compile_only() as kernels:

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from database_rows import read_rows
-from keep_store import KEPT, fill
+from keep_store import STORES, fill
 from next_migration import NEXT, with_next_migration
 from tree import ROOT
 
@@ -87,7 +87,7 @@ def test_a_kill_while_a_store_is_created_bricks_none(opened: Opener, tmp_path: P
 def test_a_kill_while_a_store_of_the_first_release_is_upgraded_loses_nothing(
     opened: Opener, tmp_path: Path, times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "older.db").write_bytes(lzma.decompress((KEPT / "0.2.0.sqlite.xz").read_bytes()))
+    (tmp_path / "older.db").write_bytes(lzma.decompress((STORES / "0.2.0.sqlite.xz").read_bytes()))
     with Store(f"sqlite:///{tmp_path}/older.db", create=False) as store:
         boards, epochs = read_board(store), store.count()["epochs"]
     older, later = dump(tmp_path / "older.db"), tmp_path / "migrations"

@@ -20,6 +20,7 @@ from longwave.tasks.formats.ts_files import both_parts
 from longwave.tasks.trivial.constant import Majority
 from longwave.tasks.trivial.neighbours import Nearest
 from longwave.tasks.trivial.rocket import MiniRocket
+from longwave.tasks.trivial.whole import SummaryRidge
 
 VARIANTS = ("", *(f"resample={k}" for k in range(10)))
 """The archive's split, then ten stratified ones of the same sizes; k is the seed."""
@@ -66,6 +67,7 @@ def archive_task(
         facts: Fields of ``TaskSpec``: ``length`` and ``lag``, in words, and others that differ.
     """
     equal: Mapping[str, Any] = {"1-NN": Nearest(classes), "MiniRocket": MiniRocket(classes)} if steps else {}
+    blind_to_order = {"ridge on summaries": SummaryRidge(classes)}
     return TaskSpec(
         name=files.name,
         title=files.title,
@@ -82,7 +84,7 @@ def archive_task(
         licence=files.licence,
         variants="empty for the archive's split, or resample=0 … resample=9: stratified, of the same sizes",
         files=files,
-        baselines={"majority": Majority(classes), **equal},
+        baselines={"majority": Majority(classes), **blind_to_order, **equal},
         **facts,
     )
 

@@ -49,27 +49,34 @@ class SummaryRidge(Predictor):
     """Ridge regression on first, last, smallest, largest and mean value and standard deviation of each channel.
 
     The penalty is that of the least squared error on the validation split.
+
+    Attributes:
+        classes: Number of classes, whose indicators are then the targets; 0 for targets that are values.
     """
 
+    classes: int = 0
+
     def fit(self, data: Data[Any]) -> Fitted:
-        """Return the fit to target values per sequence; padding does not count."""
+        """Return the fit to the targets, one set per sequence; padding does not count."""
         train: Sequences = data.training(SAMPLE)
-        upper, targets = (
-            triangle(_summarise(train), train.targets, lambda x: x, len(train)),
-            data.valid.targets.double(),
-        )
+        known, targets = self._values(train.targets), self._values(data.valid.targets)
+        upper = triangle(_summarise(train), known, lambda x: x, len(train))
 
         def error(fitted: Tensor) -> float:
             mean: float = (_summarise(data.valid) @ fitted - targets).square().mean().item()
             return mean
 
-        tried = {penalty: weights(upper, train.targets.shape[-1], penalty) for penalty in PENALTIES}
+        tried = {penalty: weights(upper, known.shape[-1], penalty) for penalty in PENALTIES}
         best = min(tried, key=lambda penalty: error(tried[penalty]))
 
         def outputs(split: Sequences) -> Tensor:
-            return (_summarise(split) @ tried[best]).to(split.targets)
+            return (_summarise(split) @ tried[best]).float()
 
         return Fitted(outputs, tried[best].numel(), f"penalty {best:g}")
+
+    def _values(self, targets: Tensor) -> Tensor:
+        """Return targets as numbers to regress, (N, q) float64."""
+        return (logits(targets, self.classes) if self.classes else targets).double()
 
 
 def _summarise(split: Sequences) -> Tensor:

@@ -134,7 +134,7 @@ def test_each_figure_of_a_board_has_its_link(url: str, visit: Visit, searched: s
     length = marks(visit(url, "task", task="adding", figure="length"))
     assert {mark["value"] for mark in length} == {0.25, 0.75}
     lacking = visit(url, "task", task="fitzhugh_nagumo", figure="length")
-    assert "This task has results at fewer than two lengths." in notes(lacking)
+    assert "This task has results at fewer than two lengths or lags." in notes(lacking)
     curve = marks(visit(searched, "task", task="fitzhugh_nagumo", figure="search", log="no"))
     # Of 1, 2, 3 and one that diverged: of the pairs 1 is best in three, 2 in two, 3 in one; of the triples 1 in three.
     assert [mark["value"] for mark in curve] == pytest.approx([2, (3 * 1 + 2 * 2 + 3) / 6, (3 * 1 + 2) / 4, 1])

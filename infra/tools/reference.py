@@ -164,7 +164,7 @@ def column_page() -> str:
 def python_page() -> str:
     """Return the page of the Python interface, filled in by autodoc."""
     parts = []
-    for name, file in sorted(longwave.DOORS.items()):
+    for name, file in sorted(longwave.FUNCTIONS.items()):
         module = importlib.import_module(f"longwave.platform.api.{file}")
         answer = getattr(module, name).__annotations__["return"]
         parts += [f".. autofunction:: longwave.{name}", f".. autoclass:: {module.__name__}.{answer}\n   :members:"]

@@ -161,7 +161,7 @@ def test_each_thread_has_buffers_of_its_own_for_the_graph_schedule() -> None:
     plan, device, buffers = build("gru", 4).cell_on("triton").plan, torch.device("cpu"), list[object]()
 
     def take() -> None:
-        buffers.append(graph._loop(graph._Loop, printed(plan), 1, 2, 4, device, graph._place(device)))
+        buffers.append(graph._loop(graph._Loop, printed(plan), 1, 2, 4, device, graph._thread_and_stream(device)))
 
     take()
     take()

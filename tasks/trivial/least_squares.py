@@ -43,7 +43,7 @@ def weights(triangle: Tensor, outputs: int, penalty: float = 0.0) -> Tensor:
     """
     features, targets = triangle.split([triangle.shape[1] - outputs, outputs], 1)
     ridge = (penalty * features.square().sum(0).mean()).sqrt() * torch.eye(features.shape[1], dtype=features.dtype)
-    features, targets = torch.cat([features, ridge]), torch.cat([targets, torch.zeros_like(ridge[:, :outputs])])
+    features, targets = torch.cat([features, ridge]), torch.cat([targets, ridge.new_zeros(len(ridge), outputs)])
     solution: Tensor = torch.linalg.lstsq(features, targets, driver="gelsd").solution
     return solution
 

@@ -48,6 +48,12 @@ def test_its_classes_of_ragged_sequences_are_those_of_scikit_learns_ridge_on_ind
     assert (predicted == data.test.targets).double().mean() > 0.6 and fitted.numbers == 39
 
 
+def test_there_may_be_more_classes_than_numbers_in_a_summary() -> None:
+    x = torch.arange(60.0).repeat(4, 1).T.unsqueeze(-1)
+    some = Sequences(x, torch.arange(60) // 4)
+    assert SummaryRidge(15)(Data(train=some, valid=some, test=some)).shape == (60, 15)
+
+
 def test_what_is_held_is_what_is_forecast() -> None:
     x = torch.randn(5, T, 3)
     data = Data(train=Sequences(x, x[..., :2]), valid=Sequences(x, x[..., :2]), test=Sequences(x, x[..., :2]))

@@ -16,7 +16,7 @@ from longwave.platform.boards.texts import measured
 from longwave.platform.figures.depth import depth, measures_of, metric_of, stacked_rows
 from longwave.platform.figures.forest import forest
 from longwave.platform.figures.frame import Figure
-from longwave.platform.figures.lag import against_lag
+from longwave.platform.figures.lag import against_lag, scores_by_lag
 from longwave.platform.figures.matrix import matrix
 from longwave.platform.figures.scatter import against_length
 from longwave.platform.figures.search import expected_bests
@@ -117,7 +117,9 @@ def draw_lengths(url: str, rows: Sequence[Row], task_rows: Sequence[Row], log: b
     """Return the scores by the lengths or lags at which each retraining measured them, else by those of the
     variants."""
     trials = cached_reads.read_trials(url, tuple(trial for row in rows for trial in row.trials))
-    return against_lag(rows, trials) or against_length([in_errors(row) for row in task_rows] if log else task_rows, log)
+    return against_lag(scores_by_lag(rows, trials)) or against_length(
+        [in_errors(row) for row in task_rows] if log else task_rows, log
+    )
 
 
 def draw_budgets(url: str, rows: Sequence[Row], log: bool) -> Figure | None:

@@ -28,12 +28,12 @@ def draw_lags(rows: Sequence[Row], trials: Sequence[Trial], folders: EditionFold
     lines, written = list[str](), set[str]()
     for place, group in groupby(rows, key=lambda row: row.place):
         board = list(group)
-        figure = against_lag(board, trials)
-        if figure:
+        scores = scores_by_lag(board, trials)
+        if figure := against_lag(scores):
             path = folders.lag_figure(board[0].task)
             path.write_text(figure.svg(WIDTH), encoding="utf-8")
             written.add(path.name)
-            lines += [f"**{place}**: {_describe(scores_by_lag(board, trials), board[0].goal)}", ""]
+            lines += [f"**{place}**: {_describe(scores)}", ""]
             lines += [f"![{figure.title}](../{path.name})", ""]
     for old in folders.board.glob(folders.lag_figure("*").name):
         if old.name not in written:
@@ -41,12 +41,14 @@ def draw_lags(rows: Sequence[Row], trials: Sequence[Trial], folders: EditionFold
     return lines[:-1]
 
 
-def _describe(scores: Sequence[LagScore], goal: str) -> str:
+def _describe(scores: Sequence[LagScore]) -> str:
     """Return the best models at the smallest and at the largest length or lag, in a sentence."""
-    lags = [score.x for score in scores]
+    lags, largest_first = [score.x for score in scores], scores[0].row.goal == "max"
     ends = []
     for x in (min(lags), max(lags)):
-        here = sorted((one for one in scores if one.x == x), key=lambda one: one.median, reverse=goal == "max")
-        best = ", ".join(f"{one.row.model_title} {one.median:.3g}" for one in here[:BEST])
+        here = sorted(
+            (score for score in scores if score.x == x), key=lambda score: score.median, reverse=largest_first
+        )
+        best = ", ".join(f"{score.row.model_title} {score.median:.3g}" for score in here[:BEST])
         ends.append(f"at {scores[0].axis} {x:g}, {best}")
     return f"the best medians are, {'; '.join(ends)}."

@@ -57,9 +57,8 @@ def scores_by_lag(rows: Sequence[Row], trials: Sequence[Trial]) -> list[LagScore
     return scores
 
 
-def against_lag(rows: Sequence[Row], trials: Sequence[Trial]) -> Figure | None:
-    """Return a figure with one line per model through ``scores_by_lag``; None if there are none."""
-    scores = scores_by_lag(rows, trials)
+def against_lag(scores: Sequence[LagScore]) -> Figure | None:
+    """Return a figure of the scores of one board with one line per model; None if there are none."""
     if not scores:
         return None
     marks = [
@@ -67,10 +66,11 @@ def against_lag(rows: Sequence[Row], trials: Sequence[Trial]) -> Figure | None:
          "tip": f"{score.row.model_title}, {score.axis} {score.x:g}: median {score.median:.4g} of {score.n}"}
         for score in scores
     ]  # fmt: skip
-    axis, metric = scores[0].axis, f"test {measured(rows[0])}"
+    row, axis = scores[0].row, scores[0].axis
+    metric = f"test {measured(row)}"
     ticks = alt.Axis(title=axis, values=sorted({score.x for score in scores}), format="~g", labelOverlap=True)
     x = alt.X("x:Q", scale=alt.Scale(type="log", nice=False, padding=10), axis=ticks)
-    y = alt.Y("value:Q", **number_axis(metric, [score.median for score in scores], rows[0].goal == "min"))
+    y = alt.Y("value:Q", **number_axis(metric, [score.median for score in scores], row.goal == "min"))
     colour_by_model = {score.row.model_title: family_colour(score.row.family) for score in reversed(scores)}
     base = alt.Chart(as_data(marks))
     chart = alt.layer(
@@ -84,7 +84,6 @@ def against_lag(rows: Sequence[Row], trials: Sequence[Trial]) -> Figure | None:
 
 
 def _along_axis(trial: Trial) -> list[Measure]:
-    """Return the measurements of a retraining at several lengths or lags, of the first quantity if there are
-    several."""
+    """Return what a retraining measured at several lengths or lags: of several quantities, the first."""
     measures = [measure for measure in (trial.run.measures if trial.run else ()) if measure.x_name]
     return [measure for measure in measures if measure.key == measures[0].key]

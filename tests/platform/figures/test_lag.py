@@ -52,7 +52,7 @@ def test_a_line_goes_through_the_medians_of_the_retrainings_that_ended_at_each_l
         ("b", "steps ahead", 1.0): (0.4, 1),
         ("b", "steps ahead", 100.0): (0.4, 1),
     }
-    figure = against_lag(board, ran)
+    figure = against_lag(scores)
     assert figure and "against steps ahead" in figure.title
     type(figure.chart).from_dict(figure.spec(), validate=True)
     assert f"{board[0].model_title}, steps ahead 100: median 0.6 of 3" in json.dumps(figure.spec(), ensure_ascii=False)
@@ -62,4 +62,4 @@ def test_a_superseded_row_and_one_without_measurements_have_no_line() -> None:
     old, ran = measured_at("a", [{1.0: 0.1}])
     assert scores_by_lag([replace(old, superseded="another")], ran) == []
     group = retrained("b", [1.0])
-    assert against_lag(rows([group], []), trials(group)) is None
+    assert against_lag(scores_by_lag(rows([group], []), trials(group))) is None

@@ -14,7 +14,10 @@ from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 STATIC = Path(st.__file__).parent / "static"
-COMMON_WIDGETS = ("Html", "Selectbox", "Checkbox", "DataFrame", "ButtonGroup", "ArrowVegaLiteChart")
+COMMON_WIDGETS = (
+    "Html", "Selectbox", "Checkbox", "DataFrame", "ButtonGroup", "ArrowVegaLiteChart", "TextInput", "Metric", "Slider",
+    "Multiselect", "NumberInput", "Table",
+)  # fmt: skip
 """Elements on most pages, by Streamlit's names."""
 SERVER = '<script>window.__streamlit = {BACKEND_BASE_URL: new URL(".", location.href).href}</script>'
 IMPORTED = re.compile(r"""(?:from|import)\s*["'`]\./([\w.-]+\.js)["'`]""")

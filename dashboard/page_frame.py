@@ -75,9 +75,11 @@ def draw_page(title: str, draw: Draw, interval: int = refresh_rate.SHORTEST) -> 
     st.title(title, anchor=False)
     rate = refresh_rate.shared_rate()
     every = rate.every(interval)
+    redraw = False
 
     @st.fragment(run_every=every)
     def draw_fragment() -> None:
+        nonlocal redraw
         began = time.perf_counter()
         try:
             draw(cached_reads.configured_store())
@@ -87,8 +89,9 @@ def draw_page(title: str, draw: Draw, interval: int = refresh_rate.SHORTEST) -> 
                 draw_command("The demo takes a few minutes on two cores:", DEMO)
         draw_foot(every)
         rate.note_draw(refresh_rate.visitor_id(), time.perf_counter() - began)
-        if rate.every(interval) != every:
+        if redraw and rate.every(interval) != every:  # only a new run of the script changes the interval
             st.rerun()
+        redraw = True
 
     draw_fragment()
 

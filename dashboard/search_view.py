@@ -104,10 +104,9 @@ def draw_settings(
     if len(ended) < 2 or not names:
         st.caption("Fewer than two search trials have ended.")
         return {}
-    with st.expander(
-        "Ranges: pick trials by their settings", expanded=any(state.address_value(f"in-{n}") for n in names)
-    ):
-        selected = draw_range_sliders(ended, names)
+    limited = any(state.address_value(f"in-{name}") for name in names)
+    with st.expander("Ranges: pick trials by their settings", expanded=limited, on_change="rerun") as ranges:
+        selected = draw_range_sliders(ended, names) if ranges.open or limited else ended
     st.caption(
         f"{len(selected)} of {len(ended)} trials lie in the ranges; the others are faint. "
         "Drag along an axis to highlight the trials in that interval."

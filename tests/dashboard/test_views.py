@@ -10,7 +10,7 @@ import pytest
 from lab import about, marks, notes, ok, printed, trial
 from streamlit.testing.v1 import AppTest
 
-from longwave.dashboard import board_table, export_menu, refresh_rate, search_view
+from longwave.dashboard import board_table, export_menu, page_frame, refresh_rate, search_view
 from longwave.platform.boards.row import SHORT
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Point, Run
@@ -215,3 +215,17 @@ def test_pages_redraw_less_often_with_more_open_pages_and_slower_reads() -> None
     for _ in range(50):
         rate.note_draw("a", 100.0)
     assert rate.every() == refresh_rate.LONGEST
+
+
+def test_a_page_whose_first_draw_was_slow_is_drawn_once(
+    visit: Callable[..., AppTest], searched: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class SlowServer(refresh_rate.RefreshRate):
+        def note_draw(self, visitor: str, seconds: float) -> None:
+            super().note_draw(visitor, 100.0)
+
+    rate, intervals = SlowServer(), list[int]()
+    monkeypatch.setattr(refresh_rate, "shared_rate", lambda: rate)
+    monkeypatch.setattr(page_frame, "draw_foot", intervals.append)
+    visit(searched, "sweep", sweep="s")
+    assert intervals == [5] and rate.every(5) == refresh_rate.LONGEST, "the next redraw changes the interval"

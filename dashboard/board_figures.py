@@ -36,8 +36,8 @@ ABOUT = {
     "trivial predictor.",
     "seeds": "Each retraining as a dot, a line at the median, a cross for one that diverged; dashed: the best trivial "
     "predictor.",
-    "pairs": "Error of each row over that of each column, geometric means. Better and worse: told apart by the guarded "
-    "rank tests of all pairs, by Holm at 5 %, that the ranks rest on.",
+    "pairs": "Error of each row over that of each column, geometric means. Better and worse: significant at 5 % by the "
+    "guarded rank tests of all pairs that the ranks rest on.",
     "length": "The best median of each model by the length of its sequences, or by the steps ahead of its forecasts.",
     "depth": "Score by number of layers: each retraining is a dot, a line joins the medians.",
     "search": "The best validation score that a search of k trials is expected to find. With three models or fewer, "

@@ -82,9 +82,9 @@ class EditionFolders:
         """The picture of its models by its boards, for the README."""
         return self.board / f"heat-map-{self.number}.svg"
 
-    def lag_figure(self, task: str) -> Path:
-        """Return the path of the figure of scores by length or lag on a task."""
-        return self.board / f"lag-{self.number}-{task}.svg"
+    def lag_figure(self, board: str) -> Path:
+        """Return the path of the figure of scores by length or lag on a board, a task with its variant."""
+        return self.board / f"lag-{self.number}-{board.replace(' ', '-').replace('=', '')}.svg"
 
     @property
     def surprises(self) -> Path:

@@ -26,14 +26,14 @@ def draw_lags(rows: Sequence[Row], trials: Sequence[Trial], folders: EditionFold
         folders: Of the edition.
     """
     lines, written = list[str](), set[str]()
-    for place, group in groupby(rows, key=lambda row: row.place):
+    for name, group in groupby(rows, key=lambda row: row.board):
         board = list(group)
         scores = scores_by_lag(board, trials)
         if figure := against_lag(scores):
-            path = folders.lag_figure(board[0].task)
+            path = folders.lag_figure(board[0].place)
             path.write_text(figure.svg(WIDTH), encoding="utf-8")
             written.add(path.name)
-            lines += [f"**{place}**: {_describe(scores)}", ""]
+            lines += [f"**{name}**: {_describe(scores)}", ""]
             lines += [f"![{figure.title}](../{path.name})", ""]
     for old in folders.board.glob(folders.lag_figure("*").name):
         if old.name not in written:
@@ -50,5 +50,5 @@ def _describe(scores: Sequence[LagScore]) -> str:
             (score for score in scores if score.x == x), key=lambda score: score.median, reverse=largest_first
         )
         best = ", ".join(f"{score.row.model_title} {score.median:.3g}" for score in here[:BEST])
-        ends.append(f"at {scores[0].axis} {x:g}, {best}")
-    return f"the best medians are, {'; '.join(ends)}."
+        ends.append(f"{scores[0].axis} = {x:g}: {best}")
+    return f"best medians at {'; at '.join(ends)}."

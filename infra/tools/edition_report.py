@@ -18,7 +18,7 @@ from tree import ROOT
 from longwave.platform.boards.answer import answer, over_all
 from longwave.platform.boards.overview import overviews
 from longwave.platform.boards.printed_share import verdict_share
-from longwave.platform.boards.row import REJECTED, SHORT, WENT_ON, Row, named
+from longwave.platform.boards.row import REJECTED, SHORT, WENT_ON, Row, distinct_boards
 from longwave.platform.boards.texts import DASH, duration, median, plain, quoted, ratio, result, searched
 from longwave.platform.editions.edition import Edition
 from longwave.platform.figures.heat_map import heat_map
@@ -105,7 +105,8 @@ def report(
         lags: Lines on how far models remember, as of ``draw_lags``.
         successor: Which boards the next edition trains again; empty if none.
     """
-    boards = [_board(name, list(group)) for name, group in groupby(rows, key=lambda row: row.place)]
+    groups = [list(group) for _, group in groupby(rows, key=lambda row: row.place)]
+    boards = [_board(*named_rows) for named_rows in zip(distinct_boards([g[0] for g in groups]), groups, strict=True)]
     trained = [row for row in rows if row.kind == "reproduced"]
     seeds, hours = sum(row.seed_count for row in trained), sum(row.train_seconds for row in trained) / 3600
     reasons = {row.superseded for row in trained}
@@ -137,7 +138,7 @@ def report(
         ("Sweeps not published yet", _remaining(remaining, number)),
         ("Surprises", surprises.strip().splitlines() or ["None written yet."]),
     ]
-    body = [line for part, lines in parts for line in ("", f"## {part}", "", *(lines or ["Nothing."]))]
+    body = [line for part, lines in parts for line in ("", f"## {part}", "", *(lines or ["None."]))]
     return "\n".join([f"# {title}: report", "", head, *body, ""])
 
 
@@ -238,9 +239,9 @@ def _replaced(boards: Iterable[Board], why: str, intro: str) -> list[str]:
 def _retired(rows: Sequence[Row]) -> list[str]:
     """Return the tasks that are saturated for every model with a score, one a line."""
     lines = [
-        f"- **{named(board)}**: {separation.sentence}"
+        f"- **{title}**: {separation.sentence}"
         for one in overviews(rows)
-        for board, separation in zip(one.tasks, one.separations, strict=True)
+        for board, title, separation in zip(one.tasks, one.titles, one.separations, strict=True)
         if board in one.to_retire
     ]
     single = len(lines) == 1

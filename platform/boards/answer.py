@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from longwave.platform.boards.overview import Overview
-from longwave.platform.boards.row import Row
+from longwave.platform.boards.row import Row, named
 from longwave.platform.boards.separation import Separation, count_words, separation
 from longwave.platform.boards.texts import estimate, listed, median, plain
 from longwave.platform.statistics.verdict import ENOUGH
@@ -43,9 +43,9 @@ class Leading:
         if self.ranked == 1:
             tested = "no other row to compare with"
         elif len(names) == 1:
-            tested = "told apart from all others"
+            tested = "significantly better than all others"
         else:
-            tested = f"not told apart from {listed(names[1:])}, of {self.ranked - 1} others"
+            tested = f"not significantly better than {listed(names[1:])}, of {self.ranked - 1} others"
         return ". ".join(filter(None, (tested, self.why.rstrip(".")))) + "."
 
     @property
@@ -56,8 +56,8 @@ class Leading:
         names = [row.label for row in self.leaders]
         best = self.leaders[0]
         of_ranked = f" of {self.ranked} ranked rows" if self.ranked > 1 else ""
-        tested = f"not told apart from {listed(names[1:])}" if len(names) > 1 else "told apart from all others"
-        suffix = f", {tested}" if self.ranked > 1 else ""
+        equals = f"not significantly better than {listed(names[1:])}" if len(names) > 1 else ""
+        suffix = f", {equals or 'significantly better than all others'}" if self.ranked > 1 else ""
         best_text = f"Best median{of_ranked}: {names[0]}, {median(best)}{suffix}."
         return " ".join(filter(None, (self.separation.sentence, best_text, self.why)))
 
@@ -99,8 +99,11 @@ def over_all(overview: Overview) -> str:
     )
     count = len(separating)
     boards = f"the {count} separating boards" if count > 1 else f"the one separating board, {overview.titles[0]}"
-    scored = [f" No score counts {task}: {why}." for task, why in overview.left_out.items()]
-    scored += [f" On {task} a gain of 1 is the best median here, {plain(top)}." for task, top in overview.tops.items()]
+    titles = dict(zip(map(named, overview.tasks), overview.titles, strict=True))
+    scored = [f" No score counts {titles[task]}: {why}." for task, why in overview.left_out.items()]
+    scored += [
+        f" On {titles[task]} a gain of 1 is the best median here, {plain(top)}." for task, top in overview.tops.items()
+    ]
     first = f"Best mean rank of {len(ranked)} models on {boards}: {best.title}, {estimate(best.rank, 1)}"
     return f"{counts} {first}; {sure}{''.join(scored)}"
 

@@ -60,7 +60,7 @@ class Diagram:
         p = f"p = {self.friedman:.2g}" if self.friedman >= 1e-4 else "p < 0.0001"
         sentences = [
             f"Mean ranks over {self.tasks} separating tasks, by the median seed on each, of the {count} models with "
-            f"{ENOUGH} seeds on all of them. A bar joins models of which no two are told apart; its dots are those "
+            f"{ENOUGH} seeds on all of them. A bar joins models that do not differ significantly; its dots are those "
             "models."
         ]
         if self.friedman <= LEVEL:

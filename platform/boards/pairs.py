@@ -11,8 +11,8 @@ from longwave.platform.statistics.contrast import improvement, ratio
 from longwave.platform.statistics.ranking import apart
 from longwave.platform.statistics.stats import Estimate
 
-PairWord = Literal["better", "worse", "not told apart"]
-WORDS: dict[int, PairWord] = {1: "better", -1: "worse", 0: "not told apart"}
+PairWord = Literal["better", "worse", "undecided"]
+WORDS: dict[int, PairWord] = {1: "better", -1: "worse", 0: "undecided"}
 
 
 @dataclass(frozen=True)

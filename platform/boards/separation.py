@@ -81,9 +81,8 @@ def _why_undecided(row: Row, predictor: Row, networks: int) -> str:
     """Return why a row whose median beats a predictor's score is not significantly better."""
     wins = seeds_better(row.seeds, predictor.mean or 0.0, row.scale)
     needed = fewest_seeds(networks)
-    needed_text = (
-        f"; one network of {networks} is told apart by {needed} seeds or more" if row.seed_count < needed else ""
-    )
+    requirement = f"; with {networks} networks on the board that takes {needed} seeds or more"
+    needed_text = requirement if row.seed_count < needed else ""
     return (
         f"{wins} of {row.seed_count} seeds of {row.label} beat the best trivial predictor, {predictor.title} at "
         f"{plain(predictor.mean)}: too few to say that most seeds would{needed_text}."

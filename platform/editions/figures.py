@@ -128,7 +128,7 @@ def _curves(
     limit = next((row.mean for row in trivials), None)
     tried = ((n, draw_panels(parts[:n], metric, log, limit, points)) for n in ROWS for points in POINTS)
     n, svg = next((n, svg) for n, svg in tried if len(svg.encode()) <= size)
-    note = f"{metric.capitalize()}, a line a retraining: a dot marks its best epoch, a cross where it broke."
+    note = f"{metric.capitalize()}, one line per retraining: a dot marks its best epoch, a cross where it broke."
     views = {row.key: f"p{k}" for k, row in enumerate(with_curves[:n])}
     return [Drawing(f"board-{number}{CURVES}", svg, "Learning curves", note + _few(n, with_curves), views)]
 

@@ -80,7 +80,7 @@ def depth(rows: Sequence[Row], trials: Sequence[Trial], shown: str) -> Figure | 
             stroke=alt.Stroke("tint:N", scale=None), **dot_channels),
     )  # fmt: skip
     return frame_chart(
-        chart, f"{title} against the number of layers, a line a model", HEIGHT + legend_height(len(colours))
+        chart, f"{title} against the number of layers, one line per model", HEIGHT + legend_height(len(colours))
     )
 
 

@@ -79,7 +79,7 @@ def against_lag(scores: Sequence[LagScore]) -> Figure | None:
             x=x, y=y, stroke=alt.Stroke("tint:N", scale=None), tooltip=alt.Tooltip("tip:N", title=" ")),
     )  # fmt: skip
     return frame_chart(
-        chart, f"T{metric[1:]} against {axis}, a line a model", HEIGHT + legend_height(len(colour_by_model))
+        chart, f"T{metric[1:]} against {axis}, one line per model", HEIGHT + legend_height(len(colour_by_model))
     )
 
 

@@ -25,7 +25,7 @@ SQUARE = 44
 TINTS = ["#E3A27A", "#F2F2F2", "#86B4DA"]
 """From worse over equal to better, distinguishable by colour-blind readers, and light enough for dark text."""
 DARK = "#10161C"
-SIGNS = {"better": "better", "worse": "worse", "not told apart": "≈"}
+SIGNS = {"better": "better", "worse": "worse", "undecided": "≈"}
 
 
 def matrix(pairs: Sequence[Pair], names: Mapping[str, str]) -> Figure | None:
@@ -72,5 +72,6 @@ def describe_pair(pair: Pair, names: Mapping[str, str]) -> str:
     """Return a pair in a sentence."""
     a, b = names[pair.a.key], names[pair.b.key]
     factor = f", its error × {estimate(pair.ratio)} of the other's" if pair.ratio else ""
-    verdict = f"{a} is {pair.word} than {b}" if pair.word != "not told apart" else f"{a} and {b} are not told apart"
+    decided = pair.word != "undecided"
+    verdict = f"{a} is {pair.word} than {b}" if decided else f"{a} and {b} do not differ significantly"
     return f"{verdict}: a seed of {a} is the better one with probability {estimate(pair.better)}{factor}"

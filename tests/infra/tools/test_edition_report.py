@@ -55,7 +55,7 @@ def test_what_of_winners_sits_at_an_edge_is_told_with_a_link_and_once() -> None:
     summary, *table = lines("Winners at the edge of the search range", report(board, [edge, edge], {}, "T", "0", ""))
     assert "outer 5 %" in summary
     assert table[-1] == f"| [B](index.html#row={key}) | lr | 0.0001 | 0.0001 to 0.1 | low |" and len(table) == 4
-    assert lines("Winners at the edge of the search range", report(board, [], {}, "T", "0", "")) == ["Nothing."]
+    assert lines("Winners at the edge of the search range", report(board, [], {}, "T", "0", "")) == ["None."]
 
 
 def test_a_size_that_differs_from_recipe_and_number_is_told_once() -> None:
@@ -76,22 +76,22 @@ def test_what_a_second_search_changed_is_told_and_no_search_is_counted_twice() -
     _, heading, _, _, only = lines("What a second search changed", text)
     cells = [re.search(r"row=(\w+)", cell) or cell for cell in only.strip("| ").split(" | ")]
     links = [cells[k][1] for k in (0, 2) if isinstance(cells[k], re.Match)]
-    assert (heading, links) == ("### t", [first.row, chosen.row])
+    assert (heading, links) == ("### T", [first.row, chosen.row])
     assert cells[1].startswith("1.1") and cells[3].startswith("2.1") and cells[4:] == ["0.5", "0.25"]
     assert first.row not in "".join(lines("Published numbers", text)), "its number stands beside the row chosen"
     older = retrained("a", [1.0, 1.1], superseded="model version 0, now 1", model_version="0", search=spent[0])
     alone = report(rows([chosen, older], []), [], {}, "T", "0", "")
     assert "their searches 2.5." in alone, "an older version searched on its own"
-    assert lines("What a second search changed", alone) == ["Nothing."] and "second search;" not in alone
+    assert lines("What a second search changed", alone) == ["None."] and "second search;" not in alone
 
 
 def test_what_the_retrainings_changed_is_told_and_no_search_is_counted_twice() -> None:
     kept = retrained("a", [1.0, 1.1, 1.2], search=Tally(32, 0, 3600.0), valid=0.5)
     longer = retrained("a", [2.0, 2.1, 2.2], hidden=9, rejected_for=[kept.row], search=Tally(48, 0, 5400.0), valid=0.75)
     text = report(rows([kept, longer], []), [], {}, "T", "0", "")
-    assert "their searches 1.5." in text and lines("What a second search changed", text) == ["Nothing."]
+    assert "their searches 1.5." in text and lines("What a second search changed", text) == ["None."]
     _, heading, _, _, only = lines("What the retrainings changed", text)
-    assert heading == "### t"
+    assert heading == "### T"
     assert [row in only for row in (longer.row, kept.row)] == [True, True]
     assert only.index(longer.row) < only.index(kept.row) and only.endswith("| 0.75 | 0.5 |")
 
@@ -120,7 +120,7 @@ def test_tasks_that_are_saturated_for_every_model_are_proposed_for_removal() -> 
     first, *answers = lines("Which model is best", text)
     assert first == over_all(overviews(board)[0]) and first.startswith("1 of 2 boards separates")
     assert answers[0].startswith("- **u**: A and B beat the best trivial predictor")
-    assert lines("Tasks proposed for removal", report(rows(groups, []), [], {}, "T", "0", "")) == ["Nothing."]
+    assert lines("Tasks proposed for removal", report(rows(groups, []), [], {}, "T", "0", "")) == ["None."]
 
 
 def test_a_report_opens_with_a_figure_of_each_board_that_measures_by_lag(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_report_opens_with_a_figure_of_each_board_that_measures_by_lag(tmp_pat
     old = folders.lag_figure("gone")
     old.write_text("<svg/>")
     lags = draw_lags(board, ran, folders)
-    assert lags[0] == "**t**: the best medians are, at steps ahead 1, A 0.01; at steps ahead 50, A 0.5."
+    assert lags[0] == "**T**: best medians at steps ahead = 1: A 0.01; at steps ahead = 50: A 0.5."
     drawn = folders.lag_figure("t")
     assert f"](../{drawn.name})" in lags[2] and "<svg" in drawn.read_text("utf-8") and not old.exists()
     assert lines("Which model remembers how long", report(board, [], {}, "T", "0", "", lags=lags))[0] == lags[0]

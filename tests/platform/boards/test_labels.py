@@ -78,7 +78,7 @@ def test_every_view_calls_a_row_the_same(tmp_path: Path) -> None:
     groups: list[Group] = [retrained("gru", LOW, hidden=16), retrained("gru", HIGH, hidden=19)]
     actual, both = rows(groups, []), ["GRU (hidden 16)", "GRU (hidden 19)"]
     assert "Best median of 2 ranked rows: GRU (hidden 16), 1.02" in answer(actual).sentence
-    assert answer(actual).sentence.endswith("not told apart from GRU (hidden 19).")
+    assert answer(actual).sentence.endswith("not significantly better than GRU (hidden 19).")
     assert [line[1] for line in as_text.board_table(actual).lines] == both
     assert (
         table_frames.row_labels(actual)

@@ -25,7 +25,7 @@ def test_a_pair_is_told_apart_where_the_boards_ranks_do_and_seen_from_both_sides
     board = rows([retrained("a", GOOD), retrained("b", BAD), retrained("c", [*GOOD[1:], 1.05])], [])
     actual = {(p.a.model, p.b.model): p for p in pairs(board, ranked(board))}
     assert len(actual) == 6
-    assert [actual[k].word for k in (("a", "b"), ("b", "a"), ("a", "c"))] == ["better", "worse", "not told apart"]
+    assert [actual[k].word for k in (("a", "b"), ("b", "a"), ("a", "c"))] == ["better", "worse", "undecided"]
     assert actual["a", "b"].better.value == 1.0 and actual["b", "a"].better.value == 0.0
     there, back = actual["a", "b"].ratio, actual["b", "a"].ratio
     assert there and back and there.value == pytest.approx(1 / back.value) and there.value < 0.2
@@ -63,8 +63,11 @@ def test_provisional_rows_lead_but_never_shine() -> None:
     assert few.leads and few.stands_out and not few.shines and many.shines
     message = answer([few, many])
     assert message.first == "B" and answer([few]).first == "A (provisional)" and answer([]).first == ""
-    assert message.sure == "not told apart from A, of 1 others. Provisional: 1 of 2 rows have fewer than 5 seeds."
-    assert answer([many]).sure.startswith("not told apart") is False and answer([]).sure == "no row is ranked yet"
+    assert (
+        message.sure
+        == "not significantly better than A, of 1 others. Provisional: 1 of 2 rows have fewer than 5 seeds."
+    )
+    assert answer([many]).sure.startswith("not significantly") is False and answer([]).sure == "no row is ranked yet"
 
 
 @given(some.lists(some.floats(0, 100), min_size=1, max_size=6))

@@ -1,4 +1,4 @@
-"""Scores against length or lag: medians of the retrainings that ended, a line a model."""
+"""Scores against length or lag: medians of the retrainings that ended, one line per model."""
 
 from __future__ import annotations
 

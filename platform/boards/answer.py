@@ -100,7 +100,7 @@ def over_all(overview: Overview) -> str:
     count = len(separating)
     boards = f"the {count} separating boards" if count > 1 else f"the one separating board, {overview.titles[0]}"
     titles = dict(zip(map(named, overview.tasks), overview.titles, strict=True))
-    scored = [f" No score counts {titles[task]}: {why}." for task, why in overview.left_out.items()]
+    scored = [f" Overall scores leave out {titles[task]}: {why}." for task, why in overview.left_out.items()]
     scored += [
         f" On {titles[task]} a gain of 1 is the best median here, {plain(top)}." for task, top in overview.tops.items()
     ]

@@ -154,7 +154,7 @@ def test_a_task_whose_seeds_scatter_more_than_it_gains_is_named_and_in_no_score(
     alone = overview(rows([on("u", "lem", LEM), on("u", "gru", GRU)], []))
     assert [line.score for line in actual.lines] == [line.score for line in alone.lines]
     assert [line.ranks for line in actual.lines] != [line.ranks for line in alone.lines], "it counts in the mean ranks"
-    assert f"No score counts v: {actual.left_out['v']}." in over_all(actual)
+    assert f"Overall scores leave out v: {actual.left_out['v']}." in over_all(actual)
 
 
 def test_an_empty_board_has_an_empty_overview(capsys: pytest.CaptureFixture[str]) -> None:

@@ -49,7 +49,7 @@ def test_the_page_folds_every_section_of_the_methods(tmp_path: Path) -> None:
         "in the same block, of the same depth and width",
         "verifies nothing",
         "need\n  not be transitive",
-        "exact test of Mann and Whitney",
+        "exact Mann–Whitney test",
         "× 1.25",
         "44 %",
         "`make honesty`",

@@ -38,6 +38,7 @@ h1 { font-size: 1.7rem !important; padding: 0 0 0.4rem !important; }
 h3 { font-size: 1.25rem !important; padding-bottom: 0.25rem !important; }
 [data-testid="stCaptionContainer"] { opacity: 0.8 !important; }
 hr { margin: 0.25rem 0 !important; }
+.stMultiSelect [data-tag] { background-color: rgba(134, 142, 151, 0.25) !important; color: inherit !important; }
 .link-table a, .phone-pages a { color: inherit; text-decoration-color: #868E97; text-underline-offset: 0.2em; }
 .phone-pages { display: none; }
 .link-table { overflow-x: auto; font-size: 0.875rem; }

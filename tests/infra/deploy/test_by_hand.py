@@ -84,7 +84,7 @@ def test_the_pages_lines_start_all_services_and_a_sweep_runs_on_them(
         with started(job, tmp_path, tmp_path / "job.log", database) as sweep:
             sweep.wait(400)
             log = (tmp_path / "job.log").read_text()
-            assert sweep.returncode == 0 and "longwave-tiny: sent." in log and "6 of 6 trials done" in log, log
+            assert sweep.returncode == 0 and "longwave-tiny: submitted." in log and "6 of 6 trials done" in log, log
 
 
 def _runs_at(port: str) -> int:

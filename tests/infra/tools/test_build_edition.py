@@ -139,7 +139,8 @@ def searched_again(folders: EditionFolders) -> None:
     """Run a second search behind a sweep that is over, and see that it alone is trained."""
     (folders.sweeps / "b-widened.toml").write_text(second_search(folders.sweeps / "b.toml", WIDER))
     output = made(folders, "b-widened")
-    assert "b-widened: took" in output and len(trained(folders)) == count(folders, "attempts"), (
+    # a trial that moves from the first worker to Ray leaves an attempt, and continues from its checkpoint
+    assert "b-widened: took" in output and len(trained(folders)) == count(folders, "attempts WHERE status <> 'left'"), (
         "nothing is trained twice"
     )
     assert 28 <= count(folders, "trials") <= 32, "two models' second searches, and retrainings of those who won in it"

@@ -33,7 +33,7 @@ ALWAYS = ("title", "median", "rank_low")
 """Keys of the columns on every board."""
 STAR = "★ "
 """Mark before the name of a pinned row."""
-IF_ANY = ("published", "verdict")
+IF_ANY = ("superseded", "published", "verdict")
 """Keys of the columns that are shown only if some row has an entry."""
 
 

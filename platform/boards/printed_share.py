@@ -30,13 +30,13 @@ def verdict_share(rows: Iterable[Row]) -> str:
     if others:
         parts.insert(
             0,
-            f"{others} {OTHER_PROTOCOL} (recipe, data, form or statistic differs from the paper's, so that a word "
-            "would judge the difference and not the model)",
+            f"{others} {OTHER_PROTOCOL} (the recipe, data, model form or statistic differs from the paper's, so there "
+            "is no verdict)",
         )
     row, number = min(numbers, key=lambda pair: _distance(pair[1]))
-    nearest = f"{row.label} on {row.board} beside {number['printed']}, {judged(number)}"
+    nearest = f"{row.label} on {row.board} against {number['printed']}, {judged(number)}"
     verdicts = f"Verdict{'s' * (total > 1)} of current rows on {total} printed number{'s' * (total > 1)}"
-    return f"{verdicts}: {', '.join(parts)}; nearest to a reproduction is {nearest}."
+    return f"{verdicts}: {', '.join(parts)}. Nearest to a reproduction: {nearest}."
 
 
 def _distance(number: Mapping[str, Any]) -> tuple[int, float]:

@@ -44,10 +44,12 @@ def parameters(file: SweepFile) -> dict[str, int]:
 
 
 def models_of_part(path: Path) -> list[str]:
-    """Return the models of the first tier that a file has."""
+    """Return the models that a file has: of the first tier, or on a board of blocks of the five."""
     if path in PARTS:
         return GATED if path.stem.endswith("-gated") else MODERN
-    return FIRST_TIER[2:] if path.with_name(f"{path.stem}-gated.toml").exists() else FIRST_TIER
+    models = FIVE if "block" in path.stem else FIRST_TIER
+    has_gated = path.with_name(f"{path.stem}-gated.toml").exists()
+    return [name for name in models if name not in GATED] if has_gated else models
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -74,7 +76,7 @@ def test_every_board_has_the_first_tier_but_those_of_five_in_blocks_and_of_three
     if "lorenz96-F" in path.stem:
         assert sweep.models == ["lstm", "cornn", "unicornn"]
     else:
-        known = FIVE if "block" in path.stem else models_of_part(path)
+        known = models_of_part(path)
         assert sweep.models[: len(known)] == known and (path.stem[0] == "g" or sweep.models == known)
 
 
@@ -116,7 +118,7 @@ def test_models_are_bare_or_in_blocks_as_the_board_says(path: Path) -> None:
     sweep = read_sweep(path)
     depth = {name: table.get("depth", 1) for name, table in sweep.model.items() if table.get("block") == "pre"}
     if "block" in path.stem:
-        assert depth == dict.fromkeys(FIVE, int(path.stem.split("-")[2]))
+        assert depth == dict.fromkeys(sweep.models, int(path.stem.split("-")[2]))
     else:
         bare = path.stem[0] == "b" and not path.stem.endswith("modern")
         assert depth == ({} if bare else dict.fromkeys(IN_BLOCKS & set(sweep.models), 1))

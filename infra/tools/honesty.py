@@ -28,10 +28,11 @@ CASES = 1000
 """Cases of the other parts."""
 HEADER = """# Error rates, claimed and simulated
 
-Written by `make honesty`: each case is simulated and judged by the platform's own functions. Ranks: {boards} boards a
-case, half as many with 20 models, a third of that for power; the other parts: {cases} cases. Power is followed by
-that of Welch's test on means with Holm's adjustment. A case outside its claim is marked **outside**; if the claim says
-"named", no rule keeps 5 %, and Methods explain why; such cases with few seeds are drawn ten times as often.
+Written by `make honesty`: each case is simulated and judged by the platform's own functions. Ranks: {boards} boards per
+case, half as many with 20 models, a third of that for power; the other parts: {cases} simulations per case. Power is
+followed by that of Welch's test on means with Holm's adjustment. A case outside its claim is marked **outside**. Where
+the claim says "named", no rule keeps the rate of false claims at 5 %, and Methods explain why; such cases with few
+seeds are simulated ten times as often. Cases "kept for the check" were not used while the rules were designed.
 """
 
 

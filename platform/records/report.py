@@ -125,12 +125,14 @@ class Cohort:
         members: The ids of all its trials.
         gone: Trials that ended, with their trained epochs.
         rungs: Recorded scores and decisions.
+        scores: Validation scores of the trials that ended normally: trained whole, solved, or out of patience.
     """
 
     cohort: str
     members: tuple[str, ...]
     gone: Mapping[str, int]
     rungs: tuple[Rung, ...] = ()
+    scores: Mapping[str, float] = field(default_factory=dict)
 
     def after(self, report: Report) -> Cohort:
         """Return the cohort after a report; known scores and decisions are not changed."""
@@ -142,7 +144,8 @@ class Cohort:
             if known.stays is None:
                 rungs[rung.epoch, rung.trial] = replace(known, stays=rung.stays)
         gone = {**self.gone, **{r.trial: r.epochs for r in report.runs}}
-        return replace(self, gone=gone, rungs=tuple(rungs.values()))
+        scores = {r.trial: r.valid for r in report.runs if r.status == "ok" and r.valid is not None}
+        return replace(self, gone=gone, rungs=tuple(rungs.values()), scores={**self.scores, **scores})
 
 
 def split_reports(reports: Sequence[Report]) -> Iterator[list[Report]]:

@@ -132,13 +132,15 @@ class Store(Sweeps):
     def cohort(self, name: str) -> Cohort:
         """Return a cohort: its trials, their scores at rungs, and which of them have ended."""
         query = sa.select(CohortRow.__table__).where(CohortRow.cohort == name)
-        ends = sa.select(TrialRow.id, TrialRow.epochs).where(TrialRow.status.in_(ENDED))
+        ends = sa.select(TrialRow.id, TrialRow.epochs, TrialRow.status, TrialRow.valid)
+        ends = ends.where(TrialRow.status.in_(ENDED))
         with self.reading() as connection:
             lines = connection.execute(query.order_by(CohortRow.epoch, CohortRow.trial)).all()
             members = tuple(line.trial for line in lines if line.epoch == 0)
-            gone = {line.id: line.epochs for line in select_in(connection, ends, TrialRow.id, members)}
+            ended = list(select_in(connection, ends, TrialRow.id, members))
         rungs = tuple(Rung(name, r.epoch, r.trial, r.valid, r.stays) for r in lines if r.epoch)
-        return Cohort(name, members, gone, rungs)
+        scores = {line.id: line.valid for line in ended if line.status == "ok" and line.valid is not None}
+        return Cohort(name, members, {line.id: line.epochs for line in ended}, rungs, scores)
 
     def import_trials(
         self,

@@ -147,7 +147,8 @@ class Pack:
         waiting = [r for r in self.report.rungs if r.epoch == self.done and r.stays is None]
         if not waiting:
             return Report()
-        decision = decided(cohort, self.configs[0].halving or {}, self.done, self.task.metric.goal)
+        config, goal = self.configs[0], self.task.metric.goal
+        decision = decided(cohort, config.halving or {}, self.done, goal, config.params.get("solved"))
         if decision is None:
             return None
         rungs, reason = decision

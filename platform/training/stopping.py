@@ -37,17 +37,19 @@ def has_rung(config: TrialConfig, epoch: int) -> bool:
     return epoch in rungs(halving["first"], halving["eta"], config.epochs)
 
 
-def decided(cohort: Cohort, halving: Mapping[str, Any], epoch: int, goal: str) -> tuple[dict[str, Rung], str] | None:
+def decided(
+    cohort: Cohort, halving: Mapping[str, Any], epoch: int, goal: str, solved: float | None = None
+) -> tuple[dict[str, Rung], str] | None:
     """Return the rung of each competing trial at an epoch with its decision, and the reason for stopping. A pruner
     decides by the scores at this rung and all earlier ones. With a gate, scores decide only if a quarter of the trials
     beat it. Otherwise at most ``gate_most`` trials stay, drawn at random from the cohort's name and the epoch, because
     before trials have learned anything the best score is due to chance.
 
     The decision depends only on the recorded scores of the whole cohort, not on packs or timing: the best stay, a share
-    of 1/η rounded up; among equal ones those with smaller ids. Trials that ended before the rung, or at it without a
-    score, do not compete. Recorded decisions are kept. None while a score is missing. Trials are ranked by the score
-    they would be selected by: their best validation metric so far, or with ``selection="last"`` the current one. So the
-    best trial stays even if the epoch at the rung is bad.
+    of 1/η rounded up; among equal ones those with smaller ids. Of the trials that ended before the rung, or at it
+    without a score, only those compete whose score is no worse than ``solved``. Recorded decisions are kept. None while
+    a score is missing. Trials are ranked by the score they would be selected by: their best validation metric so far,
+    or with ``selection="last"`` the current one. So the best trial stays even if the epoch at the rung is bad.
     """
     rung_by_trial = {r.trial: r for r in cohort.rungs if r.epoch == epoch}
     if any(trial not in rung_by_trial and trial not in cohort.gone for trial in cohort.members):
@@ -60,21 +62,26 @@ def decided(cohort: Cohort, halving: Mapping[str, Any], epoch: int, goal: str) -
             rung_by_trial[trial] = replace(rung, stays=trial not in pruned) if rung.stays is None else rung
         return rung_by_trial, f"{halving['pruner'][CLASS]} stopped it at epoch {epoch}"
     sign = -1.0 if goal == "max" else 1.0
-    order = sorted(rung_by_trial, key=lambda trial: (sign * rung_by_trial[trial].valid, trial))
+    errors = {trial: sign * rung.valid for trial, rung in rung_by_trial.items()}
+    if solved is not None:
+        ended = {trial: sign * score for trial, score in cohort.scores.items() if cohort.gone[trial] <= epoch}
+        errors |= {trial: error for trial, error in ended.items() if error <= sign * solved}
+    order = sorted(errors, key=lambda trial: (errors[trial], trial))
     count = math.ceil(len(order) / halving["eta"])
     reason = f"successive halving kept the best {count} of {len(order)} at epoch {epoch}"
     if "gate" in halving:
-        above_gate = sum(sign * rung.valid < sign * halving["gate"] for rung in rung_by_trial.values())
+        above_gate = sum(error < sign * halving["gate"] for error in errors.values())
         if 4 * above_gate < len(order):
-            order.sort(key=lambda trial: digest([cohort.cohort, epoch, trial]))
+            order = sorted(rung_by_trial, key=lambda trial: digest([cohort.cohort, epoch, trial]))
             count = min(len(order), halving["gate_most"])
             reason = (
-                f"{above_gate} of {len(order)} trials beat the constant predictor at epoch {epoch}, too few to "
+                f"{above_gate} of {len(errors)} trials beat the constant predictor at epoch {epoch}, too few to "
                 f"choose by score: {count} drawn ones went on"
             )
-    for k, trial in enumerate(order):
-        if rung_by_trial[trial].stays is None:
-            rung_by_trial[trial] = replace(rung_by_trial[trial], stays=k < count)
+    staying = {*order[:count]}
+    for trial, rung in rung_by_trial.items():
+        if rung.stays is None:
+            rung_by_trial[trial] = replace(rung, stays=trial in staying)
     return rung_by_trial, reason
 
 

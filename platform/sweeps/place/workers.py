@@ -65,7 +65,7 @@ class Job:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
-        cohort = self.cohort and {**asdict(self.cohort), "gone": dict(self.cohort.gone)}
+        cohort = self.cohort and asdict(self.cohort)
         configs = [c.to_dict() for c in self.configs]
         fields = {"configs": configs, "cohort": cohort, "before": list(self.before), "shares": dict(self.shares)}
         return {**fields, "weights": self.weights}
@@ -76,7 +76,7 @@ class Job:
         cohort = data["cohort"]
         if cohort is not None:
             rungs = tuple(Rung(**rung) for rung in cohort["rungs"])
-            cohort = Cohort(cohort["cohort"], tuple(cohort["members"]), cohort["gone"], rungs)
+            cohort = Cohort(cohort["cohort"], tuple(cohort["members"]), cohort["gone"], rungs, cohort["scores"])
         configs, options = (
             [TrialConfig.from_dict(c) for c in data["configs"]],
             {k: data[k] for k in ("shares", "weights")},

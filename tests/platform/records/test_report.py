@@ -53,4 +53,6 @@ def test_the_first_score_and_the_first_decision_at_a_rung_stand(reported: list[R
 
 
 def test_trials_that_end_are_gone_from_their_company_with_the_epochs_they_trained() -> None:
-    assert Cohort("c", ("a", "b"), {"b": 1}).after(SAID).gone == {"a": 2, "b": 1}
+    stopped = Report(runs=[Run("c", "stopped", "halving", valid=0.1)])
+    cohort = Cohort("c", ("a", "b", "c"), {"b": 1}).after(SAID).after(stopped)
+    assert cohort.gone == {"a": 2, "b": 1, "c": 0} and cohort.scores == {"a": 0.25}, "who is stopped has no final score"

@@ -204,8 +204,9 @@ def test_a_rung_is_decided_once_and_a_company_tells_who_is_left(
         driver.write(Report(rungs=[Rung(cohort, 2, i, 0.5) for i in ids[:2]]))
         driver.write(Report(rungs=[Rung(cohort, 2, i, 0.9, True) for i in ids[:2]]))
         driver.write(Report(rungs=[Rung(cohort, 2, ids[0], 0.1, False)], runs=[Run(ids[3], "failed", "x", epochs=1)]))
+        driver.write(Report(runs=[Run(ids[2], "ok", epochs=1, valid=0.1)]))
     decided = store.cohort(cohort)
-    assert decided.gone == {ids[3]: 1}
+    assert decided.gone == dict.fromkeys(ids[2:], 1) and decided.scores == {ids[2]: 0.1}
     assert sorted(decided.rungs, key=lambda r: r.trial) == [Rung(cohort, 2, i, 0.5, True) for i in sorted(ids[:2])]
     with store.reading() as connection:
         assert connection.scalar(sa.select(sa.func.count()).select_from(CohortRow)) == len(ids) + 2

@@ -189,3 +189,23 @@ def test_what_a_closed_gate_did_is_said() -> None:
     assert actual and actual[1] == (
         "0 of 8 trials beat the constant predictor at epoch 2, too few to choose by score: 3 drawn ones went on"
     )
+
+
+def test_a_trial_that_has_solved_the_task_competes_at_later_rungs_with_its_score() -> None:
+    halving = {**GATED, "gate": 55}
+    known = tuple(Rung("c", 4, f"t{k}", valid) for k, valid in enumerate([54.0, 54.1, 54.2]))
+    members = (*(r.trial for r in known), "solved", "stopped")
+
+    def stays(ended: Cohort) -> set[str]:
+        actual = decided(ended, halving, 4, "max", 99.9)
+        assert actual and actual[0].keys() == {r.trial for r in known}, "those that ended get no decision"
+        return {trial for trial, rung in actual[0].items() if rung.stays}
+
+    gone = {"solved": 3, "stopped": 1}
+    assert len(stays(Cohort("c", members, gone, known))) == 3, "none has learned: three are drawn"
+    assert stays(Cohort("c", members, gone, known, {"solved": 100.0})) == {"t2"}, "the better two of four"
+    assert len(stays(Cohort("c", members, gone, known, {"solved": 99.8}))) == 3, (
+        "it ended, out of patience, without solving the task"
+    )
+    later = {"solved": 5, "stopped": 1}
+    assert len(stays(Cohort("c", members, later, known, {"solved": 100.0}))) == 3, "whatever ended first in time"

@@ -150,6 +150,19 @@ def test_members_that_solve_the_task_end_ok_where_alone_they_would_and_the_other
     assert len(set(ends)) > 1 and min(ends) < 8
 
 
+def test_members_that_solved_the_task_before_a_rung_take_places_of_those_that_go_on() -> None:
+    free = [patient(None, k, epochs=8, phase="search") for k in range(6)]
+    curves = trained(free)
+    latest = sorted(max(valid for _, valid in curves.curve(c)[2:5]) for c in free)
+    threshold = (latest[0] + latest[1]) / 2  # one trial solves the task at epoch 5 or before
+    halving = {"eta": 3, "first": 5, "cohort": "c"}
+    configs = [replace(c, params={**c.params, "solved": threshold}, halving=halving) for c in free]
+    together = trained(configs)
+    ends = sorted((r.status, r.epochs <= 5, r.reason) for r in (together.run(c) for c in configs))
+    stopped = ("stopped", True, "successive halving kept the best 2 of 6 at epoch 5")
+    assert ends == [("ok", False, ""), ("ok", True, ""), *[stopped] * 4]
+
+
 def patient(patience: int | None, k: int, **changes: Any) -> TrialConfig:
     params = {"lr": 0.1 if k % 2 else 0.003, "dt": 1.0, **({"patience": patience} if patience else {})}
     return trial(seed=k, **{"epochs": 12, "phase": "retrain", "params": params, **changes})

@@ -210,7 +210,8 @@ def test_reports_of_a_worker_that_was_replaced_are_dropped() -> None:
 
 
 def test_a_job_survives_json(tiny: Tiny) -> None:
-    cohort = Cohort("c", ("t", "u"), {"u": 3}, (Rung("c", 1, "t", 0.5, None), Rung("c", 1, "u", 0.7, False)))
+    rungs = (Rung("c", 1, "t", 0.5, None), Rung("c", 1, "u", 0.7, False))
+    cohort = Cohort("c", ("t", "u"), {"u": 3}, rungs, {"u": 0.7})
     for job in jobs_of(tiny(trials=2)).values():
         for met in (None, cohort):
             requested = Job(tuple(job.configs), met, ("before",))

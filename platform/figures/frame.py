@@ -29,7 +29,7 @@ ROOM = 36
 """Width of a column of cells, for a word and a slanted name above it, in pixels."""
 SLANT = -40
 """Angle in degrees of slanted names above columns, which read upwards to the right."""
-LETTERS, ROOMY = 12, 14
+LETTERS, ROOMY = 12, 15
 """Font size of axes, and the larger one used for layout, because a reader's font may be wider; in pixels."""
 FONT = "system-ui, sans-serif"
 """Font of an SVG file; a figure on a page uses the page's."""

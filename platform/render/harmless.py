@@ -82,7 +82,8 @@ def in_streamlit(text: str) -> str:
 
 def in_latex(text: str) -> str:
     """Return text for LaTeX, in one line and without commands."""
-    return "".join(LATEX.get(sign, sign) for sign in escape_invisible(text).replace("\n", " "))
+    latex = "".join(LATEX.get(sign, sign) for sign in escape_invisible(text).replace("\n", " "))
+    return latex.replace("}$$^{", "")  # digits of one exponent
 
 
 def in_json(text: str) -> str:

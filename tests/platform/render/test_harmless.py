@@ -83,6 +83,7 @@ def test_latex_holds_no_command_of_theirs() -> None:
     for text in TEXTS:
         bare = re.sub(r"\\textbackslash\{\}|\\text\w+\{\}|\\[&%$#_{}]|\$[^$]+\$", "", in_latex(text))
         assert not re.search(r"[\\&%$#_^{}~]", bare), text
+    assert in_latex("2 × 10⁻¹²") == r"2 $\times$ 10$^{-12}$"
     lines = format_tables([Table("", ("a",), [("[x]",), ("*",)])], Format.latex).splitlines()
     assert r"{}[x] \\" in lines and r"{}* \\" in lines, "the line before would take it for an argument"
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
@@ -125,3 +128,23 @@ def test_a_row_and_a_trial_are_shown_in_full(capsys: pytest.CaptureFixture[str])
     }  # fmt: skip
     assert trial["scores"]["test"] == best.runs[2].test and trial["settings"]["lr"] == 0.1
     assert trial["end"]["status"] == "ok" and trial["cost"]["seconds"] == 2.0
+
+
+PAPER = r"""\documentclass[twocolumn]{article}
+\begin{document}
+TABLES
+\end{document}
+"""
+
+
+@pytest.mark.integration
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="there is no pdflatex here")
+def test_boards_compile_in_a_paper_of_two_columns_and_fit_its_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in (["board"], ["board", "adding"], ["board", "digits"]):
+        assert main([*command, "--format", "latex"]) == 0
+    paper = PAPER.replace("TABLES", capsys.readouterr().out)
+    (tmp_path / "paper.tex").write_text(paper, encoding="utf-8")
+    made = subprocess.run(["pdflatex", "-halt-on-error", "paper.tex"], cwd=tmp_path, capture_output=True, check=False)
+    assert made.returncode == 0 and b"Overfull" not in made.stdout, made.stdout.decode(errors="replace")[-2000:]

@@ -59,7 +59,7 @@ def test_the_pages_lines_start_all_services_and_a_sweep_runs_on_them(
     page = page.replace("/tmp/longwave-ray", own_folder)
     page = page.replace(". .venv/bin/activate\n", "").replace("infra/sweeps/demo.toml", "tiny.toml")
     lines = blocks(page)
-    first = lines["First, in each terminal"]
+    first = lines["In each terminal first"]
     subprocess.run(["bash", "-euc", first + lines["Once"]], cwd=tmp_path, env=database, check=True)
     with ExitStack() as stack:
         for name, (address, port) in SERVICES.items():

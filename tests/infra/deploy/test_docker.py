@@ -137,7 +137,7 @@ def test_without_a_secret_the_image_starts_all_the_same(tmp_path: Path) -> None:
 
 def test_the_page_starts_by_hand_what_the_compose_file_starts() -> None:
     by_hand = blocks((DOCKER / "README.md").read_text())
-    assert {"First, in each terminal", "Once", "MLflow", "The Lab", "The head", "A worker", "Then a sweep"} <= set(
+    assert {"In each terminal first", "Once", "MLflow", "The Lab", "The head", "A worker", "Then a sweep"} <= set(
         by_hand
     )
     for name, page in (("mlflow", "MLflow"), ("ray-head", "The head"), ("ray-worker", "A worker")):

@@ -15,10 +15,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 STATIC = Path(st.__file__).parent / "static"
 COMMON_WIDGETS = (
-    "Html", "Selectbox", "Checkbox", "DataFrame", "ButtonGroup", "ArrowVegaLiteChart", "TextInput", "Metric", "Slider",
+    "Html", "Selectbox", "Checkbox", "DataFrame", "ButtonGroup", "ArrowVegaLiteChart", "TextInput", "Metric",
     "Multiselect", "NumberInput", "Table",
 )  # fmt: skip
-"""Elements on most pages, by Streamlit's names."""
+"""Elements on most pages, on boards or on sweeps, by Streamlit's names; their code is loaded early."""
 SERVER = '<script>window.__streamlit = {BACKEND_BASE_URL: new URL(".", location.href).href}</script>'
 IMPORTED = re.compile(r"""(?:from|import)\s*["'`]\./([\w.-]+\.js)["'`]""")
 

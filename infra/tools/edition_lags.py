@@ -26,14 +26,14 @@ def draw_lags(rows: Sequence[Row], trials: Sequence[Trial], folders: EditionFold
         folders: Of the edition.
     """
     lines, written = list[str](), set[str]()
-    for name, group in groupby(rows, key=lambda row: row.board):
+    for place, group in groupby(rows, key=lambda row: row.place):
         board = list(group)
         scores = scores_by_lag(board, trials)
         if figure := against_lag(scores):
-            path = folders.lag_figure(board[0].place)
+            path = folders.lag_figure(place)
             path.write_text(figure.svg(WIDTH), encoding="utf-8")
             written.add(path.name)
-            lines += [f"**{name}**: {_describe(scores)}", ""]
+            lines += [f"**{board[0].board}**: {_describe(scores)}", ""]
             lines += [f"![{figure.title}](../{path.name})", ""]
     for old in folders.board.glob(folders.lag_figure("*").name):
         if old.name not in written:

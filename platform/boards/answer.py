@@ -42,10 +42,8 @@ class Leading:
             return "no row is ranked yet"
         if self.ranked == 1:
             tested = "no other row to compare with"
-        elif len(names) == 1:
-            tested = "significantly better than all others"
         else:
-            tested = f"not significantly better than {listed(names[1:])}, of {self.ranked - 1} others"
+            tested = self._compared + (f", of {self.ranked - 1} others" if len(names) > 1 else "")
         return ". ".join(filter(None, (tested, self.why.rstrip(".")))) + "."
 
     @property
@@ -56,10 +54,15 @@ class Leading:
         names = [row.label for row in self.leaders]
         best = self.leaders[0]
         of_ranked = f" of {self.ranked} ranked rows" if self.ranked > 1 else ""
-        equals = f"not significantly better than {listed(names[1:])}" if len(names) > 1 else ""
-        suffix = f", {equals or 'significantly better than all others'}" if self.ranked > 1 else ""
+        suffix = f", {self._compared}" if self.ranked > 1 else ""
         best_text = f"Best median{of_ranked}: {names[0]}, {median(best)}{suffix}."
         return " ".join(filter(None, (self.separation.sentence, best_text, self.why)))
+
+    @property
+    def _compared(self) -> str:
+        """How the best row compares with the other ranked ones."""
+        names = [row.label for row in self.leaders[1:]]
+        return f"not significantly better than {listed(names)}" if names else "significantly better than all others"
 
 
 def answer(rows: Sequence[Row]) -> Leading:

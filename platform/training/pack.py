@@ -27,7 +27,7 @@ from longwave.platform.training.precision import store_rows
 from longwave.platform.training.rules import Rules
 from longwave.platform.training.schedule import steps_an_epoch
 from longwave.platform.training.scoring import measured
-from longwave.platform.training.stopping import decided, ends_early, has_rung
+from longwave.platform.training.stopping import decide_rung, ends_early, has_rung
 from longwave.tasks.base.batch import Batch
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.metric import Metric
@@ -148,7 +148,7 @@ class Pack:
         if not waiting:
             return Report()
         config, goal = self.configs[0], self.task.metric.goal
-        decision = decided(cohort, config.halving or {}, self.done, goal, config.params.get("solved"))
+        decision = decide_rung(cohort, config.halving or {}, self.done, goal, config.params.get("solved"))
         if decision is None:
             return None
         rungs, reason = decision

@@ -37,7 +37,7 @@ def has_rung(config: TrialConfig, epoch: int) -> bool:
     return epoch in rungs(halving["first"], halving["eta"], config.epochs)
 
 
-def decided(
+def decide_rung(
     cohort: Cohort, halving: Mapping[str, Any], epoch: int, goal: str, solved: float | None = None
 ) -> tuple[dict[str, Rung], str] | None:
     """Return the rung of each competing trial at an epoch with its decision, and the reason for stopping. A pruner

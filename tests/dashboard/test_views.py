@@ -229,3 +229,10 @@ def test_a_page_whose_first_draw_was_slow_is_drawn_once(
     monkeypatch.setattr(page_frame, "draw_foot", intervals.append)
     visit(searched, "sweep", sweep="s")
     assert intervals == [5] and rate.every(5) == refresh_rate.LONGEST, "the next redraw changes the interval"
+
+
+def test_ranges_are_drawn_once_their_part_is_opened_or_the_link_has_one(
+    visit: Callable[..., AppTest], searched: str
+) -> None:
+    assert not visit(searched, "sweep", sweep="s").select_slider
+    assert visit(searched, "sweep", sweep="s", **{"in-dt": "0.4..0.8"}).select_slider

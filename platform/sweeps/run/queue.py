@@ -23,7 +23,7 @@ from longwave.platform.sweeps.place.packing import divide_into_packs, largest_pa
 from longwave.platform.sweeps.place.workers import Job, Workers
 from longwave.platform.sweeps.plan.cells import Sweep
 from longwave.platform.sweeps.plan.stored import with_search_spaces
-from longwave.platform.training.stopping import decided
+from longwave.platform.training.stopping import decide_rung
 
 
 def cohort_name(config: TrialConfig) -> str:
@@ -49,7 +49,7 @@ def decide_rungs(sweep: Sweep, store: Store, leases: Leases, trials: Iterable[Tr
             continue
         cohort, solved = store.cohort(cohort_name(config)), config.params.get("solved")
         for epoch in sorted({r.epoch for r in cohort.rungs if r.stays is None}):
-            if (decision := decided(cohort, config.halving, epoch, goals[config.task], solved)) is not None:
+            if (decision := decide_rung(cohort, config.halving, epoch, goals[config.task], solved)) is not None:
                 report = Report(rungs=[rung for rung in decision[0].values() if rung.trial in leases.fences])
                 with suppress(LeaseLostError):  # the packs' own writes will raise it again
                     leases.write(report)

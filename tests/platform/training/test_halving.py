@@ -17,7 +17,7 @@ from longwave.platform.registry import get_task
 from longwave.platform.training.checkpoint import Checkpoint
 from longwave.platform.training.pack import Pack
 from longwave.platform.training.snapshot import take_up
-from longwave.platform.training.stopping import decided
+from longwave.platform.training.stopping import decide_rung
 from longwave.platform.training.train import train
 
 EPOCHS, STEPS = 6, 2
@@ -165,7 +165,7 @@ GATED = {"eta": 2, "first": 1, "cohort": "c", "gate": 0.5, "gate_most": 3}
 def rung_of(valids: Sequence[float], halving: Mapping[str, Any], goal: str = "min", name: str = "c") -> set[int]:
     """Return which of some trials go on after a rung, by their places."""
     known = tuple(Rung(name, 1, f"t{k}", valid) for k, valid in enumerate(valids))
-    actual = decided(Cohort(name, tuple(r.trial for r in known), {}, known), halving, 1, goal)
+    actual = decide_rung(Cohort(name, tuple(r.trial for r in known), {}, known), halving, 1, goal)
     assert actual is not None and all(r.stays is not None for r in actual[0].values())
     return {int(trial[1:]) for trial, rung in actual[0].items() if rung.stays}
 
@@ -185,7 +185,7 @@ def test_scores_decide_at_a_rung_only_where_a_quarter_of_the_trials_beats_the_ga
 
 def test_what_a_closed_gate_did_is_said() -> None:
     known = tuple(Rung("c", 2, f"t{k}", 0.5) for k in range(8))
-    actual = decided(Cohort("c", tuple(r.trial for r in known), {}, known), GATED, 2, "min")
+    actual = decide_rung(Cohort("c", tuple(r.trial for r in known), {}, known), GATED, 2, "min")
     assert actual and actual[1] == (
         "0 of 8 trials beat the constant predictor at epoch 2, too few to choose by score: 3 drawn ones went on"
     )
@@ -197,7 +197,7 @@ def test_a_trial_that_has_solved_the_task_competes_at_later_rungs_with_its_score
     members = (*(r.trial for r in known), "solved", "stopped")
 
     def stays(ended: Cohort) -> set[str]:
-        actual = decided(ended, halving, 4, "max", 99.9)
+        actual = decide_rung(ended, halving, 4, "max", 99.9)
         assert actual and actual[0].keys() == {r.trial for r in known}, "those that ended get no decision"
         return {trial for trial, rung in actual[0].items() if rung.stays}
 

@@ -14,7 +14,7 @@ from packs import trained, trial
 
 from longwave.platform.records.report import Cohort, Rung
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.training.stopping import Goal, decided, has_rung, last_epoch, rungs
+from longwave.platform.training.stopping import Goal, decide_rung, has_rung, last_epoch, rungs
 
 GOALS: tuple[Goal, ...] = ("max", "min")
 
@@ -50,7 +50,7 @@ def test_rungs_grow_by_eta_and_end_before_the_last_epoch(
 def test_a_rung_keeps_the_best_share_rounded_up(best: list[float], eta: int, goal: Goal) -> None:
     members = tuple(map(str, range(len(best))))
     rungs = tuple(Rung("c", 2, m, b) for m, b in zip(members, best, strict=True))
-    actual = decided(Cohort("c", members, {}, (*rungs, Rung("c", 1, "0", 0.0, False))), {"eta": eta}, 2, goal)
+    actual = decide_rung(Cohort("c", members, {}, (*rungs, Rung("c", 1, "0", 0.0, False))), {"eta": eta}, 2, goal)
     assert actual is not None
     ranks = sorted(range(len(best)), key=lambda k: (best[k] if goal == "min" else -best[k], str(k)))
     count = math.ceil(len(best) / eta)
@@ -60,20 +60,20 @@ def test_a_rung_keeps_the_best_share_rounded_up(best: list[float], eta: int, goa
 
 def test_a_rung_waits_for_whoever_has_no_score_and_has_not_ended() -> None:
     scores, halving = (Rung("c", 2, "a", 0.1), Rung("c", 2, "b", 0.2)), {"eta": 2}
-    assert decided(Cohort("c", ("a", "b", "x"), {}, scores), halving, 2, "min") is None
-    actual = decided(Cohort("c", ("a", "b", "x"), {"x": 1}, scores), halving, 2, "min")
+    assert decide_rung(Cohort("c", ("a", "b", "x"), {}, scores), halving, 2, "min") is None
+    actual = decide_rung(Cohort("c", ("a", "b", "x"), {"x": 1}, scores), halving, 2, "min")
     assert actual is not None and [r.stays for r in actual[0].values()] == [True, False]
 
 
 def test_whoever_ended_after_its_score_was_recorded_still_competes() -> None:
     scores = (Rung("c", 2, "a", 0.1, True), Rung("c", 2, "b", 0.2))
-    actual = decided(Cohort("c", ("a", "b"), {"a": 3}, scores), {"eta": 2}, 2, "min")
+    actual = decide_rung(Cohort("c", ("a", "b"), {"a": 3}, scores), {"eta": 2}, 2, "min")
     assert actual is not None and actual[0]["b"].stays is False
 
 
 def test_a_recorded_decision_is_followed_whatever_the_scores_say() -> None:
     scores = (Rung("c", 2, "a", 0.1, False), Rung("c", 2, "b", 0.2, True), Rung("c", 2, "x", 0.3))
-    actual = decided(Cohort("c", ("a", "b", "x"), {}, scores), {"eta": 3}, 2, "min")
+    actual = decide_rung(Cohort("c", ("a", "b", "x"), {}, scores), {"eta": 3}, 2, "min")
     assert actual is not None and [r.stays for r in actual[0].values()] == [False, True, False]
 
 

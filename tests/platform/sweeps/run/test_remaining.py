@@ -35,7 +35,7 @@ from longwave.platform.sweeps.run.status import (
     remaining_epochs,
     sweep_status,
 )
-from longwave.platform.training.stopping import decided
+from longwave.platform.training.stopping import decide_rung
 
 HALVING = {"eta": 2, "first": 1}
 
@@ -48,7 +48,7 @@ def test_a_company_trains_as_many_epochs_as_its_decisions_leave(n: int, epochs: 
         trained += len(left)
         if epoch < epochs and epoch in decides:
             at = tuple(Rung("c", epoch, trial, float(trial)) for trial in left)
-            actual = decided(Cohort("c", tuple(left), {}, at), {"eta": eta}, epoch, "min")
+            actual = decide_rung(Cohort("c", tuple(left), {}, at), {"eta": eta}, epoch, "min")
             left = [trial for trial in left if actual and actual[0][trial].stays]
     assert epochs_with_halving(n, epochs, Halving(eta=eta, first=first)) == trained
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import tomllib
 from pathlib import Path
 
 import broken_lines
@@ -15,6 +16,7 @@ import tree
 from broken_lines import Mutant, draw_mutants, list_mutants
 from forked_tests import Copy
 from mutant_tests import OwnTests
+from mutants import check_excuses
 
 TREE = {
     "tasks/adding.py": "LENGTH: int | None = 5\n",
@@ -67,6 +69,11 @@ def test_a_listed_mutant_breaks_a_line_that_is_there_once(root: Path) -> None:
         path.write_text(entry.format(line))
         with pytest.raises(ValueError, match=f"contains '.*' {times} times, not once: change some.toml"):
             list_mutants("tasks", path)
+
+
+def test_the_lines_that_are_broken_by_hand_and_those_excused_are_in_the_source() -> None:
+    assert len(list_mutants(mutants.CPP, mutants.LISTED)) >= 30
+    check_excuses(tomllib.loads(mutants.EXCUSED.read_text(encoding="utf-8"))["excused"])
 
 
 def test_a_files_own_tests_are_the_nearest_in_the_folder_that_mirrors_its_own(root: Path) -> None:

@@ -166,7 +166,8 @@ def test_a_sweep_is_sent_once_runs_with_what_was_shipped_and_its_end_comes_back(
     sent = ["submit", "mine.toml", "--ship", "ship", "--workers", "2", "--cpus", "0.5"]
     first, second = say(*sent), say(*sent)
     assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
-    assert first.stdout.startswith("longwave-tiny: sent.") and second.stdout.startswith("longwave-tiny: runs already.")
+    assert first.stdout.startswith("longwave-tiny: submitted.")
+    assert second.stdout.startswith("longwave-tiny: already running.")
     done = say("logs", "tiny", "--follow")
     assert done.returncode == 0 and "6 of 6 trials done (6 ok)" in done.stdout, done.stdout + done.stderr
     assert "Error" not in done.stderr and say("logs", "longwave-tiny").stdout == done.stdout

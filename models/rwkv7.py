@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import torch
 from torch import Generator, Tensor, exp, nn, sigmoid, tanh
-from torch.nn.functional import normalize
+from torch.nn.functional import layer_norm, normalize
 
 from longwave.models.base.algebra import affine
 from longwave.models.base.heads import by_head, head_sizes, outer, read
@@ -141,8 +141,8 @@ class RWKV7(MatrixRecurrence[RWKV7Weights]):
         """Return o."""
         r, _, k, v, _ = self._mixed(x, w)
         bonus = (r * k * by_head(w.r_k, r.shape[-2]).unsqueeze(1)).sum(-1, keepdim=True) * v
-        mean, variance = outputs.mean(-1, keepdim=True), outputs.var(-1, correction=0, keepdim=True)
-        normed = (outputs - mean) * (variance + outputs.shape[-1] * EPSILON).rsqrt()
+        columns = outputs.shape[-1]
+        normed = layer_norm(outputs, (columns,), eps=columns * EPSILON)
         rows, bonus = (part.flatten(-2)[..., : self.hidden_size] for part in (normed, bonus))
         gate = affine(w.g2, sigmoid(affine(w.g1, x)))
         return gate * (rows * w.scale.unsqueeze(1) + w.shift.unsqueeze(1) + bonus)

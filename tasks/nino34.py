@@ -36,7 +36,7 @@ TASK = monthly_task(
     FIRST,
     WINDOW,
     6,
-    title="Measured El Niño, 6 months ahead",
+    title="Measured El Niño",
     summary="Real dynamics: predict the temperature of the Pacific from its own past, month by month.",
     source="NOAA Climate Prediction Center, ERSST.V3B, anomaly of Niño 3.4, 1950 to 2010; file of statsmodels 0.15",
     lag="months to years",

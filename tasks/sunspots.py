@@ -37,7 +37,7 @@ TASK = monthly_task(
     FIRST,
     WINDOW,
     12,
-    title="Monthly sunspots, 12 months ahead",
+    title="Monthly sunspots",
     summary="Real oscillation: predict the number of sunspots from its past, over two cycles of eleven years.",
     source="NOAA National Geophysical Data Center, 1749 to June 2009; file of statsmodels 0.15",
     lag="11 years, 132 steps",

@@ -231,10 +231,10 @@ class Blocks(SequenceLayer[NoWeights]):
         if self.norm == "rms":
             return u * (u.square().mean(-1, keepdim=True) + EPSILON).rsqrt() * w[f"scale{k}"].unsqueeze(1)
         if self.norm == "layer":
-            mean, variance = u.mean(-1, keepdim=True), u.var(-1, correction=0, keepdim=True)
+            u = nn.functional.layer_norm(u, u.shape[-1:], eps=EPSILON)
         else:
             mean, variance = self._batch_averages(u, w, k)
-        u = (u - mean) * (variance + EPSILON).rsqrt()
+            u = (u - mean) * (variance + EPSILON).rsqrt()
         if self.norm == "running":
             return u
         return u * w[f"scale{k}"].unsqueeze(1) + w[f"shift{k}"].unsqueeze(1)
@@ -245,7 +245,7 @@ class Blocks(SequenceLayer[NoWeights]):
         running = [w[name].unsqueeze(1) for name in names]
         if not self.training:
             return running[0], running[1]
-        of_batch = [u.mean((1, 2), keepdim=True), u.var((1, 2), correction=0, keepdim=True)]
+        of_batch = [mean := u.mean((1, 2), keepdim=True), (u - mean).square().mean((1, 2), keepdim=True)]
         keep = seen * KEEP[self.norm]  # the first batch fills the averages
         updated = [keep * old + (1 - keep) * new for old, new in zip(running, of_batch, strict=True)]
         with torch.no_grad():

@@ -30,13 +30,14 @@ import sys
 import tempfile
 import time
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from edition_folders import SHOWN, EditionFolders, longwave, query, read_state, trust_bundle
 from edition_lags import draw_lags
-from edition_report import write_report
+from edition_race import list_choices
+from edition_report import Findings, write_report
 from edition_successor import describe_successor
 from rechosen import list_rechosen, write_files
 
@@ -56,6 +57,7 @@ from longwave.platform.records.group import Pool
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.reading import read_sweep
+from longwave.platform.sweeps.plan.cells import Sweep
 from longwave.platform.sweeps.plan.range_edges import AtEdge, find_edges
 from longwave.platform.sweeps.plan.stored import read_sweep_plan, with_search_spaces
 from longwave.platform.training.environment import describe
@@ -202,16 +204,14 @@ def publish(folders: EditionFolders) -> None:
             made = write_edition(
                 pages, store, title, commit, None, True, print, trust, folders.carried, "MIT", note=successor
             )
-            write_report(
-                rows,
+            findings = Findings(
                 winners_at_edges(store),
+                [choice for name, sweep in last_searches(store) for choice in list_choices(sweep, store, name)],
                 remaining_hours(folders, rows),
-                made,
-                pages,
-                folders,
                 draw_lags(rows, store.trials_by_id([trial for row in rows for trial in row.trials]), folders),
                 successor,
             )
+            write_report(rows, findings, made, pages, folders)
         if folders.is_shown:
             ship(made, folders.shipped)
         shutil.rmtree(folders.edition)
@@ -228,11 +228,15 @@ def remaining_hours(folders: EditionFolders, rows: Sequence[Row]) -> dict[str, f
 
 def winners_at_edges(store: Store) -> list[AtEdge]:
     """Return the hyper-parameters of winners of a store's sweeps at an edge of all that was searched."""
+    return [edge for name, sweep in last_searches(store) for edge in find_edges(sweep, store, name)[0]]
+
+
+def last_searches(store: Store) -> Iterator[tuple[str, Sweep]]:
+    """Yield name and plan of each sweep of a store whose search no other one continues."""
     trials = {name: {a.id for a in store.planned(name) if a.phase == "search"} for name in store.sweeps()}
-    last = [name for name, own_trials in trials.items() if not any(own_trials < others for others in trials.values())]
-    return [
-        edge for name in last for edge in find_edges(with_search_spaces(read_sweep_plan(store, name)), store, name)[0]
-    ]
+    for name, own_trials in trials.items():
+        if not any(own_trials < others for others in trials.values()):
+            yield name, with_search_spaces(read_sweep_plan(store, name))
 
 
 def expected(file: Path) -> float:

@@ -8,20 +8,25 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
 from edition_folders import SHOWN, EditionFolders
+from edition_race import HEAD, RaceChoice, describe_choices
 from tree import ROOT
 
 from longwave.platform.boards.answer import answer, over_all
 from longwave.platform.boards.overview import overviews
+from longwave.platform.boards.pairs import ranked
 from longwave.platform.boards.printed_share import verdict_share
 from longwave.platform.boards.row import REJECTED, SHORT, WENT_ON, Row, distinct_boards
+from longwave.platform.boards.separation import separation
 from longwave.platform.boards.texts import DASH, duration, median, plain, quoted, ratio, result, searched
 from longwave.platform.editions.edition import Edition
 from longwave.platform.figures.heat_map import heat_map
+from longwave.platform.statistics.ranking import chain_length
 from longwave.platform.sweeps.plan.range_edges import AtEdge
 
 WIDTH = 900
@@ -42,30 +47,39 @@ Board = tuple[str, Sequence[Row], Mapping[str, str]]
 """Name, rows, and a link to each row by key."""
 
 
-def write_report(
-    rows: Sequence[Row],
-    edges: Sequence[AtEdge],
-    remaining: Mapping[str, float],
-    made: Edition,
-    folder: Path,
-    folders: EditionFolders,
-    lags: Sequence[str] = (),
-    successor: str = "",
-) -> None:
+@dataclass(frozen=True)
+class Findings:
+    """What a report says that its rows do not contain.
+
+    Attributes:
+        edges: Hyper-parameters of winners at an edge of their range.
+        races: What each race chose.
+        remaining: Expected hours of each sweep that is not published yet, by the stem of its file.
+        lags: Lines on how far models remember, as of ``draw_lags``.
+        successor: Which boards the next edition trains again; empty if none.
+        surprises: What people wrote, with its links.
+    """
+
+    edges: Sequence[AtEdge] = ()
+    races: Sequence[RaceChoice] = ()
+    remaining: Mapping[str, float] = field(default_factory=dict)
+    lags: Sequence[str] = ()
+    successor: str = ""
+    surprises: str = ""
+
+
+def write_report(rows: Sequence[Row], findings: Findings, made: Edition, folder: Path, folders: EditionFolders) -> None:
     """Write the report of an edition; for the one that the README shows, also its answer and its heat map.
 
     Args:
         rows: Of all boards, one board after the other.
-        edges: Hyper-parameters of winners at an edge of their range.
-        remaining: Expected hours of each sweep that is not published yet, by the stem of its file.
+        findings: What else it says; the surprises are read from their file.
         made: The edition.
         folder: That of the edition.
         folders: Of the edition.
-        lags: Lines on how far models remember, as of ``draw_lags``.
-        successor: Which boards the next edition trains again; empty if none.
     """
     people = folders.surprises.read_text("utf-8") if folders.surprises.exists() else ""
-    text = report(rows, edges, remaining, made.title, made.id, people, folders.number, lags, successor)
+    text = report(rows, replace(findings, surprises=people), made.title, made.id, folders.number)
     (folder / "REPORT.md").write_text(text, encoding="utf-8")
     _show(rows, folders)
 
@@ -81,29 +95,15 @@ def _show(rows: Sequence[Row], folders: EditionFolders) -> None:
     folders.readme.write_text(text, encoding="utf-8")
 
 
-def report(
-    rows: Sequence[Row],
-    edges: Sequence[AtEdge],
-    remaining: Mapping[str, float],
-    title: str,
-    edition: str,
-    surprises: str,
-    number: int = SHOWN,
-    lags: Sequence[str] = (),
-    successor: str = "",
-) -> str:
+def report(rows: Sequence[Row], findings: Findings, title: str, edition: str, number: int = SHOWN) -> str:
     """Return the report as Markdown; each mention of a row links to it in the edition's page.
 
     Args:
         rows: Of all boards, one board after the other.
-        edges: Hyper-parameters of winners at an edge of their range.
-        remaining: Expected hours of each sweep that is not published yet, by the stem of its file.
+        findings: What else it says.
         title: Of the edition.
         edition: Its short id.
-        surprises: What people wrote, with its links.
         number: Of the edition in the repository.
-        lags: Lines on how far models remember, as of ``draw_lags``.
-        successor: Which boards the next edition trains again; empty if none.
     """
     groups = [list(group) for _, group in groupby(rows, key=lambda row: row.place)]
     boards = [_board(*named_rows) for named_rows in zip(distinct_boards([g[0] for g in groups]), groups, strict=True)]
@@ -125,18 +125,22 @@ def report(
         f"`{command} WORDS=--publish` writes it beside this file and trains nothing."
     )
     parts = [
-        *([("Which model remembers how long", lags)] if lags else []),
-        ("Which model is best", [*chain(*((over_all(one), "") for one in overviews(rows))), *_best(boards)]),
-        *([("What the next edition replaces", [successor])] if successor else []),
+        *([("Which model remembers how long", findings.lags)] if findings.lags else []),
+        (
+            "Which model is best",
+            [*chain(*((over_all(one), "") for one in overviews(rows))), *_groups(boards), *_best(boards)],
+        ),
+        *([("What the next edition replaces", [findings.successor])] if findings.successor else []),
         ("Tasks proposed for removal", _retired(rows)),
         ("Published numbers", [*filter(None, [verdict_share(rows)]), *_verdicts(boards)]),
         ("Undecided", _undecided(boards)),
-        ("Winners at the edge of the search range", _edges(boards, edges)),
+        ("Winners at the edge of the search range", _edges(boards, findings.edges)),
+        *([("What the race changed", _races(boards, findings.races))] if findings.races else []),
         ("What a second search changed", _replaced(boards, WENT_ON, OF_A_SECOND_SEARCH)),
         ("What the retrainings changed", _replaced(boards, REJECTED, OF_RETRAININGS)),
         ("Cost", _cost(boards)),
-        ("Sweeps not published yet", _remaining(remaining, number)),
-        ("Surprises", surprises.strip().splitlines() or ["None written yet."]),
+        ("Sweeps not published yet", _remaining(findings.remaining, number)),
+        ("Surprises", findings.surprises.strip().splitlines() or ["None written yet."]),
     ]
     body = [line for part, lines in parts for line in ("", f"## {part}", "", *(lines or ["None."]))]
     return "\n".join([f"# {title}: report", "", head, *body, ""])
@@ -153,6 +157,24 @@ def _best(boards: Iterable[Board]) -> list[str]:
         at = "".join(f" Row: {links[row.key]}." for row in first.leaders[:1])
         lines.append(f"- **{name}**: {first.sentence}{at}")
     return lines
+
+
+def _groups(boards: Iterable[Board]) -> list[str]:
+    """Return into how many groups the models of each separating board part, the most first; empty if there is none."""
+    counts = {
+        name: chain_length([row.seeds for row in ranked(rows)], rows[0].scale)
+        for name, rows, _ in boards
+        if separation(rows).word == "separates"
+    }
+    if not counts:
+        return []
+    many = sum(count > 2 for count in counts.values())
+    by_count = "; ".join(f"{count} on {name}" for name, count in sorted(counts.items(), key=lambda one: -one[1]))
+    return [
+        "Models part into three groups or more, each with a model that is significantly better than one of the next "
+        f"group, on {many} of {len(counts)} separating board{'s' * (len(counts) > 1)}: {by_count}.",
+        "",
+    ]
 
 
 def _verdicts(boards: Iterable[Board]) -> list[str]:
@@ -215,6 +237,16 @@ def _edges(boards: Iterable[Board], edges: Sequence[AtEdge]) -> list[str]:
         "ranges, for all models alike, the ranges are those of the second search, and rows say so under search."
     )
     return [intro, *lines] if lines else []
+
+
+def _races(boards: Sequence[Board], choices: Sequence[RaceChoice]) -> list[str]:
+    """Return what races changed, and the winners that were not the best of their search, board by board."""
+    sentence, cells = describe_choices(choices, [row for _, rows, _ in boards for row in rows])
+    tables = [
+        _board_table(name, ["row", *HEAD], [[links[row.key], *cells[row.key]] for row in rows if row.key in cells])
+        for name, rows, links in boards
+    ]
+    return [sentence, *chain(*tables)]
 
 
 def _board_table(board: str, head: Sequence[str], cells: Sequence[Sequence[str]]) -> list[str]:

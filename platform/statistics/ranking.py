@@ -80,6 +80,19 @@ def order(rows: Sequence[Sequence[Score]], scale: Scale) -> list[int]:
     return sorted(range(len(rows)), key=keys.__getitem__)
 
 
+def chain_length(rows: Sequence[Sequence[Score]], scale: Scale, alpha: float = 0.05) -> int:
+    """Return the largest number of rows, in ``order``, of which each is significantly better than the next (``apart``).
+
+    Raises:
+        ValueError: As ``apart`` and ``order``.
+    """
+    decisions, lengths = apart(rows, scale, alpha), list[int]()
+    for k in (ordered := order(rows, scale)):
+        before = zip(ordered, lengths, strict=False)
+        lengths.append(1 + max((length for i, length in before if decisions[i, k] > 0), default=0))
+    return max(lengths, default=0)
+
+
 def decide(
     a: Sequence[Score], b: Sequence[Score], scale: Scale, alpha: float = 0.05
 ) -> Literal["better", "worse", "undecided"]:

@@ -6,7 +6,7 @@ How often they are wrong is simulated in ``test_honesty.py``.
 from __future__ import annotations
 
 import math
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,16 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from longwave.platform.statistics.median import typical
-from longwave.platform.statistics.ranking import Standing, apart, decide, holm, letters, order, standings
+from longwave.platform.statistics.ranking import (
+    Standing,
+    apart,
+    chain_length,
+    decide,
+    holm,
+    letters,
+    order,
+    standings,
+)
 from longwave.platform.statistics.ranktest import errors, pair_tests, studentised
 from longwave.platform.statistics.scale import Scale, Score
 
@@ -284,6 +293,24 @@ def test_tie_groups_are_the_largest_runs_of_rows_not_told_apart(rows: list[list[
     largest = [run for run in runs if not any(run < other for other in runs)]
     count = 1 + max(k for place in places for k in place.ties)
     assert [{i for i, place in enumerate(places) if k in place.ties} for k in range(count)] == largest
+
+
+@given(boards, st.sampled_from([ERROR, ACCURACY]))
+def test_a_chain_is_the_longest_run_of_rows_each_better_than_the_next(rows: list[list[Score]], scale: Scale) -> None:
+    decisions, line = apart(rows, scale), order(rows, scale)
+    chains = [
+        chain
+        for count in range(1, len(rows) + 1)
+        for chain in combinations(line, count)
+        if all(decisions[i, j] > 0 for i, j in pairwise(chain))
+    ]
+    assert chain_length(rows, scale) == max(map(len, chains))
+
+
+def test_groups_that_overlap_make_no_chain() -> None:
+    apart_by_steps: list[list[Score]] = [[10.0**k * (1 + j / 100) for j in range(10)] for k in range(4)]
+    assert chain_length(apart_by_steps, ERROR) == 4
+    assert chain_length([[1.0 + j / 10 for j in range(10)]] * 3, ERROR) == 1 and chain_length([], ERROR) == 0
 
 
 @given(boards, st.randoms())

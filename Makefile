@@ -63,7 +63,7 @@ honesty: install
 gpu: install
 	$(TOOL)/gpu.py
 
-# WORDS="platform/boards tasks" runs only these folders; --survivors those that survived again, --anew all again.
+# WORDS="platform/boards tasks" runs only these folders; --survivors only survivors, --all also those with a result.
 mutants: install
 	nice -n 19 env $(TOOL)/mutants.py $(WORDS)
 

@@ -54,7 +54,7 @@ TASK = TaskSpec(
     summary="Expressive power: follow a system that is chaotic at F = 8 and not at F = 0.9.",
     inputs=5,
     outputs=5,
-    asked="at every step",
+    targets="at every step",
     loss=mean_squared_error,
     metric=NRMSE,
     chance=None,

@@ -96,7 +96,7 @@ def task_page(spec: TaskSpec) -> str:
         "steps": spec.length,
         "lag": spec.lag,
         "inputs": f"{spec.inputs} features" + (f" of {spec.tokens} tokens" if spec.tokens else ""),
-        "outputs": f"{spec.outputs}, {spec.asked}",
+        "outputs": f"{spec.outputs}, {spec.targets}",
         "source": spec.source,
         "licence of the data": spec.licence,
         "data": "fetched, `longwave data fetch`" if spec.files else "generated",

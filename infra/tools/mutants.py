@@ -7,7 +7,7 @@ so an interrupted run continues. With WORDS:
 
     platform/boards ...     run only those of these folders
     --survivors             run those again that survived
-    --anew                  run all of them again
+    --all                   run all of them again
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ def main(words: list[str]) -> int:
     folders = [word for word in words if not word.startswith("--")]
     mutants = [*(m for folder in FOLDERS for m in draw_mutants(folder)), *list_mutants(CPP, LISTED)]
     selected = [m for m in mutants if m.folder in folders or not folders]
-    if "--anew" in words:
+    if "--all" in words:
         CACHE.unlink(missing_ok=True)
     excused = tomllib.loads(EXCUSED.read_text(encoding="utf-8")).get("excused", [])
     check_excuses(excused)

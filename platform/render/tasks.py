@@ -107,7 +107,7 @@ def _task_facts(spec: TaskSpec) -> dict[str, str]:
         "steps": spec.length,
         "lag": spec.lag,
         "inputs": f"{spec.inputs} features" + (f" of {spec.tokens} tokens" if spec.tokens else ""),
-        "outputs": f"{spec.outputs}, {spec.asked}",
+        "outputs": f"{spec.outputs}, {spec.targets}",
         "source": spec.source,
         "licence": spec.licence,
         "data": _where_text(spec),

@@ -149,7 +149,7 @@ class TaskSpec:
         licence: Of the data.
         length: Steps of a sequence, in words if they vary.
         lag: How far back the relevant information is, in words.
-        asked: At which steps or nodes there are targets, in words, for display only.
+        targets: Which steps, nodes or graphs have targets, in words, for display only.
         variant: The default variant; empty if there is only one.
         variants: The possible variants, in words; protocols that differ between papers are variants.
         protocols: How the papers' protocols differ from this one.
@@ -181,7 +181,7 @@ class TaskSpec:
     licence: str
     length: str
     lag: str
-    asked: str = "at the last step"
+    targets: str = "at the last step"
     variant: str = ""
     variants: str = ""
     protocols: tuple[ProtocolNote, ...] = ()

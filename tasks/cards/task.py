@@ -119,7 +119,7 @@ def card_task(path: Path) -> TaskSpec:
         licence=card.licence,
         length=str(card.window or card.steps or "as in the files"),
         lag="not known",
-        asked="at every step" if every else "at the last step",
+        targets="at every step" if every else "at the last step",
         horizon=card.horizon,
         files=files,
         baselines=_baselines(card),

@@ -61,7 +61,7 @@ def monthly_task(
         family="measured series",
         inputs=1,
         outputs=1,
-        asked="at every step",
+        targets="at every step",
         loss=mean_squared_error,
         metric=MSE,
         chance=None,

@@ -59,7 +59,7 @@ def tiny_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let packs find the tiny text among the tasks."""
     task = TaskSpec(
         name="tiny_text", title="", family="text", summary="", inputs=FEATURES, outputs=TOKENS, tokens=TOKENS,
-        asked="at every step", loss=cross_entropy, metric=CROSS_ENTROPY, chance=None, load=lambda variant: DATA,
+        targets="at every step", loss=cross_entropy, metric=CROSS_ENTROPY, chance=None, load=lambda variant: DATA,
         recipes={"": Recipe(8, BATCH, 2, "")}, source="", licence="", length="", lag="",
     )  # fmt: skip
     for module in (pack_module, networks):

@@ -106,7 +106,7 @@ def test_a_task_feeds_what_it_declares(task: TaskSpec, load: Load) -> None:
         where = (n, split.horizon if free else steps) if split.every_step else (n,)
         run = data.test
         scored_free = f"; scored over free runs of {run.horizon} steps" if isinstance(run, FreeRuns) else ""
-        assert task.asked.startswith(("at every step" if split.every_step else "at the last step") + scored_free)
+        assert task.targets.startswith(("at every step" if split.every_step else "at the last step") + scored_free)
         if targets.is_floating_point():
             assert targets.shape == (*where, task.outputs) and targets.isfinite().flatten(1).any(1).all()
         else:

@@ -171,7 +171,7 @@ def test_what_is_known_is_not_tried_again_unless_asked(
     survivor: Mutant, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tried = []
-    for words in ([], [], ["--survivors"], ["--anew"]):
+    for words in ([], [], ["--survivors"], ["--all"]):
         mutants.main(words)
         tried.append(len(capsys.readouterr().out.splitlines()))
     assert tried == [2, 0, 1, 2]

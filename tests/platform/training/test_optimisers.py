@@ -140,12 +140,12 @@ def test_members_with_numbers_of_their_own_get_where_each_gets_alone(optimiser: 
 @pytest.mark.parametrize("optimiser", sorted(NUMBERS))
 def test_a_group_has_the_rate_and_the_decay_of_a_parameter_group_of_torchs(optimiser: str) -> None:
     groups = {"slow": WeightGroup(("weight",), 0.5), "free": WeightGroup(("bias", "scale"), decay=False)}
-    numbers = [{"lr": 0.01, "weight_decay": 0.1, "rate_free": rate} for rate in (3.0, 0.2)]
+    numbers = [{"lr": 0.01, "weight_decay": 0.1 * rate, "rate_free": rate} for rate in (3.0, 0.2)]
     together = by_ours([config(optimiser, own) for own in numbers], groups)
     for k, own in enumerate(numbers):
         toy = Toy(1)
         defaults: dict[str, Any] = {p.name: p.default for p in optimisers()[optimiser].params}
-        defaults |= {"lr": 0.01, "weight_decay": 0.1}
+        defaults |= {"lr": 0.01, "weight_decay": own["weight_decay"]}
         slow = {"params": [toy.weight], "lr": 0.005}
         free = {"params": [toy.bias, toy.scale], "lr": 0.01 * own["rate_free"], "weight_decay": 0.0}
         torchs = TORCHS[optimiser]([slow, free], **defaults)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,23 @@ def test_a_recorded_decision_is_followed_whatever_the_scores_say() -> None:
     scores = (Rung("c", 2, "a", 0.1, False), Rung("c", 2, "b", 0.2, True), Rung("c", 2, "x", 0.3))
     actual = decide_rung(Cohort("c", ("a", "b", "x"), {}, scores), {"eta": 3}, 2, "min")
     assert actual is not None and [r.stays for r in actual[0].values()] == [False, True, False]
+
+
+@given(
+    curves=st.lists(st.lists(st.integers(0, 9), min_size=3, max_size=3), min_size=2, max_size=7),
+    goal=st.sampled_from(GOALS),
+)
+def test_the_median_pruner_compares_each_trials_own_best_with_the_median_of_all(
+    curves: list[list[int]], goal: Goal
+) -> None:
+    sign = -1 if goal == "max" else 1
+    rungs = [Rung("c", e, str(k), float(v)) for k, curve in enumerate(curves) for e, v in enumerate(curve, 1)]
+    members = tuple(str(k) for k in range(len(curves)))
+    halving = {"pruner": {"class": "MedianPruner", "n_startup_trials": 1, "n_warmup_steps": 0}}
+    actual = decide_rung(Cohort("c", members, {}, tuple(rungs)), halving, 2, goal)
+    middle = median(sign * curve[1] for curve in curves)
+    stays = {str(k) for k, curve in enumerate(curves) if min(sign * v for v in curve[:2]) <= middle}
+    assert actual is not None and {trial for trial, rung in actual[0].items() if rung.stays} == stays
 
 
 def test_a_pack_of_seven_is_halved_to_four_and_to_two() -> None:

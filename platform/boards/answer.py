@@ -86,7 +86,7 @@ def over_all(overview: Overview) -> str:
     ranked. It names tasks without a common score, and the score that counts as 1 if none is perfect.
     """
     counts = count_words(overview.separations)
-    separating = overview.of_word("separates")
+    separating, counted = overview.of_word("separates"), overview.counted
     ranked = [line for line in overview.lines if line.rank]
     if not ranked:
         requirement = f"two models or more with {ENOUGH} seeds on every separating board"
@@ -100,10 +100,16 @@ def over_all(overview: Overview) -> str:
         if overlapping
         else "no other's range reaches it."
     )
-    count = len(separating)
-    boards = f"the {count} separating boards" if count > 1 else f"the one separating board, {overview.titles[0]}"
     titles = dict(zip(map(named, overview.tasks), overview.titles, strict=True))
-    scored = [f" Overall scores leave out {titles[task]}: {why}." for task, why in overview.left_out.items()]
+    if len(counted) == 1:
+        boards = f"the one separating board{' that counts' * (len(separating) > 1)}, {overview.titles[0]}"
+    else:
+        boards = f"{len(counted)} of the " * (len(counted) < len(separating)) or "the "
+        boards += f"{len(separating)} separating boards"
+    scored = [
+        f" Ranks and scores leave out {titles[named(task)]}: {why}." for task, why in overview.too_few_models.items()
+    ]
+    scored += [f" Overall scores leave out {titles[task]}: {why}." for task, why in overview.left_out.items()]
     scored += [
         f" On {titles[task]} a gain of 1 is the best median here, {plain(top)}." for task, top in overview.tops.items()
     ]

@@ -29,12 +29,12 @@ class ModelLine:
     Attributes:
         model, title: Registry key and name in print.
         cells: Its best row on validation for each of the overview's tasks; None if it was never run there.
-        score: Mean gain over separating tasks, with its 95 % interval from ``FEWEST_TASKS`` tasks on; None if ``why``
-            is not empty, or no task measures a gain.
-        rank: Mean rank of its median over separating tasks among the models with a rank, with the lowest and highest
+        score: Mean gain over the tasks that count, with its 95 % interval from ``FEWEST_TASKS`` tasks on; None if
+            ``why`` is not empty, or no task measures a gain.
+        rank: Mean rank of its median over these tasks among the models with a rank, with the lowest and highest
             that the tests allow.
-        medians: Its median on each separating task as a gain (``TaskScores.gains``), 0 if it diverged.
-        ranks: Rank of its median on each separating task.
+        medians: Its median on each task that counts as a gain (``TaskScores.gains``), 0 if it diverged.
+        ranks: Rank of its median on each of these tasks.
         why: Why it has neither score nor rank, such as ``1 of 2 tasks``; empty if it has.
     """
 
@@ -66,10 +66,13 @@ class Overview:
     """Models by tasks.
 
     Attributes:
-        tasks: (task, variant) for each cell of a line: separating ones first, then open ones, then saturated ones.
+        tasks: (task, variant) for each cell of a line: separating ones first, with those of ``too_few_models`` last;
+            then open ones, then saturated ones.
         lines: Models by mean rank, best first; then those without one, by tasks with a result.
         separations: For each task, whether it separates networks from trivial predictors.
         left_out: Reasons why separating tasks do not count in scores, by task.
+        too_few_models: How many models ran on separating tasks that count neither in scores nor in ranks, as fewer than
+            half of them did: ``2 of 13 models ran there``, by task.
         tops: Best median on tasks without a perfect score, by task: it counts as a gain of 1.
     """
 
@@ -78,10 +81,16 @@ class Overview:
     separations: Sequence[Separation] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
     tops: Mapping[str, float] = field(default_factory=dict)
+    too_few_models: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def of_word(self, *words: TaskWord) -> list[tuple[str, str]]:
         """Return the tasks with one of these words, in order."""
         return [task for task, separated in zip(self.tasks, self.separations, strict=True) if separated.word in words]
+
+    @property
+    def counted(self) -> list[tuple[str, str]]:
+        """Return the tasks that scores and ranks are over."""
+        return [task for task in self.of_word("separates") if task not in self.too_few_models]
 
     @property
     def titles(self) -> list[str]:
@@ -146,8 +155,9 @@ def overview(rows: Iterable[Row]) -> Overview:
     """Return the overview of the boards of several tasks.
 
     Scores and mean ranks are over the tasks that separate (``separation``), each with the same weight: on the others
-    the order of networks only says which comes nearest to a trivial predictor. Only models with ``ENOUGH`` seeds on
-    every such task have them, and there must be two of these: a model that is absent from the hard tasks must not lead.
+    the order of networks only says which comes nearest to a trivial predictor. Tasks that fewer than half of the models
+    ran on do not count either, since few models would be left. Only models with ``ENOUGH`` seeds on every task that
+    counts have scores, and there must be two of these: a model that is absent from the hard tasks must not lead.
     Superseded rows are left out, and untrusted ones too if the model has another row.
     """
     rows_by_model: dict[str, dict[tuple[str, str], list[Row]]] = {}
@@ -160,23 +170,44 @@ def overview(rows: Iterable[Row]) -> Overview:
         board: separation(boards[board])
         for board in sorted({p for model_rows in rows_by_model.values() for p in model_rows})
     }
-    tasks = sorted(separations, key=lambda board: (WORDS.index(separations[board].word), board))
+    separating = [board for board in separations if separations[board].word == "separates"]
+    too_few_models = _with_too_few_models(rows_by_model, separating)
+    tasks = sorted(
+        separations, key=lambda board: (WORDS.index(separations[board].word), board in too_few_models, board)
+    )
+    counted = [board for board in tasks if board in separating and board not in too_few_models]
     lines = []
     for model, model_rows in rows_by_model.items():
         cells = [best_on_validation(model_rows[board]) if board in model_rows else None for board in tasks]
         title = next(cell.title for cell in cells if cell).partition(" (")[0]
         lines.append(ModelLine(model, title, cells))
-    separating = [board for board in tasks if separations[board].word == "separates"]
-    lines = [replace(line, why=_lacks(line, separating)) for line in lines]
+    lines = [replace(line, why=_lacks(line, counted)) for line in lines]
     complete = [line for line in lines if not line.why]
     incomplete = [line for line in lines if line.why]
     if len(complete) == 1:
         complete, incomplete = [], [*incomplete, replace(complete[0], why="no other model has")]
-    complete, scores = _scored(complete, [separations[board].predictor for board in separating])
+    complete, scores = _scored(complete, [separations[board].predictor for board in counted])
     complete.sort(key=_standing)
     incomplete.sort(key=lambda line: (-line.ran, line.model))
     of_tasks = [separations[board] for board in tasks]
-    return Overview(tasks, complete + incomplete, of_tasks, scores.left_out, scores.tops)
+    return Overview(tasks, complete + incomplete, of_tasks, scores.left_out, scores.tops, too_few_models)
+
+
+def _with_too_few_models(
+    rows_by_model: Mapping[str, Mapping[tuple[str, str], Sequence[Row]]], separating: Sequence[tuple[str, str]]
+) -> dict[tuple[str, str], str]:
+    """Return how many models ran on each separating task that fewer than half of them ran on; none if all are such."""
+    ran = {
+        board: {
+            m for m, model_rows in rows_by_model.items() if any(row.seed_count for row in model_rows.get(board, ()))
+        }
+        for board in separating
+    }
+    count = len({*chain(*ran.values())})
+    few = {
+        board: f"{len(models)} of {count} models ran there" for board, models in ran.items() if 2 * len(models) < count
+    }
+    return few if len(few) < len(separating) else {}
 
 
 def _standing(line: ModelLine) -> tuple[float, float, str]:
@@ -189,7 +220,7 @@ def _lacks(line: ModelLine, tasks: Sequence[tuple[str, str]]) -> str:
 
     Args:
         line: A model.
-        tasks: The separating tasks, which come first in its cells.
+        tasks: The tasks that count, which come first in its cells.
     """
     if not tasks:
         return "no task separates"
@@ -225,8 +256,8 @@ def _scored(lines: Sequence[ModelLine], predictors: Sequence[Row | None]) -> tup
     """Return the lines with scores and mean ranks, and the overall scores.
 
     Args:
-        lines: Models with enough seeds on all separating tasks.
-        predictors: Best trivial predictor of each separating task; these tasks come first in the cells of a line.
+        lines: Models with enough seeds on all tasks that count.
+        predictors: Best trivial predictor of each of these tasks, which come first in the cells of a line.
     """
     if not lines:
         return [], overall_scores([])

@@ -30,11 +30,11 @@ SEPARATES: Mapping[TaskWord, str] = {"separates": "yes", "open": "open", "satura
 OVERALL = (
     "A board separates if a network beats the best trivial predictor: exact sign test over its seeds, adjusted by "
     "Hochberg at 5 %. It is saturated if no network's median is better than that predictor, and open otherwise. Scores "
-    f"and mean ranks use separating boards alone, and models with {ENOUGH} seeds on each of them. A cell is the median "
-    "over all seeds of the model's row that validates best; a diverged seed counts as worst. Score: mean gain over the "
-    "best trivial predictor, 0 where a seed does not beat it and 1 at a perfect score. Mean rank: of the medians, with "
-    "the range that rank tests of all pairs allow, adjusted by Holm at 5 %. Models are scored only against models that "
-    "share boards."
+    "and mean ranks use separating boards on which at least half of the models have run, and models with "
+    f"{ENOUGH} seeds on each of them. A cell is the median over all seeds of the model's row that validates best; a "
+    "diverged seed counts as worst. Score: mean gain over the best trivial predictor, 0 where a seed does not beat it "
+    "and 1 at a perfect score. Mean rank: of the medians, with the range that rank tests of all pairs allow, adjusted "
+    "by Holm at 5 %. Models are scored only against models that share boards."
 )
 UNFOLD = "Show them with: longwave board --saturated"
 """How to show saturated tasks that are only named."""

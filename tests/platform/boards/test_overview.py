@@ -57,6 +57,34 @@ def test_scores_and_ranks_are_those_of_the_models_that_ran_on_every_task(two_tas
     assert (lstm.score, lstm.rank, lstm.ran, lstm.why) == (None, None, 1, "1 of 2 separating tasks")
 
 
+def test_a_task_that_fewer_than_half_of_the_models_ran_counts_neither_in_scores_nor_in_ranks() -> None:
+    everywhere = [on(task, model, GRU) for task in "uv" for model in ("lem", "gru", "lstm", "lru", "mingru")]
+    few = [on("a", "lem", LEM), on("a", "gru", GRU)]
+    alone, actual = overview(rows(everywhere, [])), overview(rows([*everywhere, *few], []))
+    assert actual.counted == [("u", ""), ("v", "")] and actual.tasks == [*actual.counted, ("a", "")]
+    assert actual.too_few_models == {("a", ""): "2 of 5 models ran there"} and not alone.too_few_models
+    assert [(line.model, line.rank, line.score) for line in actual.lines] == [
+        (line.model, line.rank, line.score) for line in alone.lines
+    ]
+    assert "of 5 models on 2 of the 3 separating boards: " in over_all(actual)
+    assert "Ranks and scores leave out a: 2 of 5 models ran there." in over_all(actual)
+    half = overview(rows([*everywhere, *few, on("a", "lstm", GRU)], []))
+    assert half.counted == half.of_word("separates") and [line.why for line in half.lines].count("") == 3
+
+
+def test_where_fewer_than_half_of_the_models_ran_each_task_all_count_and_no_model_is_ranked() -> None:
+    pairs = {"u": "ab", "v": "bc", "w": "cd", "x": "de"}
+    actual = overview(rows([on(task, model, GRU) for task, models in pairs.items() for model in models], []))
+    assert actual.counted == [(task, "") for task in pairs] and not actual.too_few_models
+    assert not any(line.rank for line in actual.lines) and "No model is ranked over all boards" in over_all(actual)
+
+
+def test_the_one_board_that_counts_is_named() -> None:
+    pairs = {"u": "ab", "v": "bc", "w": "cde"}
+    actual = overview(rows([on(task, model, GRU) for task, models in pairs.items() for model in models], []))
+    assert actual.counted == [("w", "")] and "on the one separating board that counts, w: " in over_all(actual)
+
+
 def test_a_score_has_an_interval_from_five_tasks_on() -> None:
     for tasks in (4, 5):
         groups = [on(f"t{k}", model, tests) for k in range(tasks) for model, tests in (("lem", LEM), ("gru", GRU))]

@@ -49,6 +49,6 @@ def _describe(scores: Sequence[LagScore]) -> str:
         here = sorted(
             (score for score in scores if score.x == x), key=lambda score: score.median, reverse=largest_first
         )
-        best = ", ".join(f"{score.row.model_title} {score.median:.3g}" for score in here[:BEST])
+        best = ", ".join(f"{score.name} {score.median:.3g}" for score in here[:BEST])
         ends.append(f"{scores[0].axis} = {x:g}: {best}")
     return f"best medians at {'; at '.join(ends)}."

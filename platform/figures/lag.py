@@ -1,8 +1,8 @@
-"""Scores against length or lag: one line per model, through the medians of its retrainings."""
+"""Scores against length or lag: one line per row, through the medians of its retrainings."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -25,13 +25,15 @@ class LagScore:
     """The score of a row at one length or lag.
 
     Attributes:
-        row: Row of the model.
+        row: The row.
+        name: The model's name in print, with its settings if the board has several rows of it.
         axis, x: Name of the axis, such as ``"steps ahead"``, and the length or lag.
         median: Median over the retrainings that ended.
         n: Number of these retrainings.
     """
 
     row: Row
+    name: str
     axis: str
     x: float
     median: float
@@ -39,31 +41,33 @@ class LagScore:
 
 
 def scores_by_lag(rows: Sequence[Row], trials: Sequence[Trial]) -> list[LagScore]:
-    """Return the medians of each model at each length or lag measured by its task; empty if it measures none.
+    """Return the medians of each current row at each length or lag measured by its task; empty if it measures none.
 
     Args:
-        rows: Rows of one board; of a model with several current rows, the first is used.
+        rows: Rows of one board.
         trials: Their retrainings. One that diverged has no measurements and is left out.
     """
     ended = {trial.config.id: trial for trial in trials if trial.status == "ok"}
-    scores = []
-    for row in {row.model_title: row for row in reversed(rows) if row.current}.values():
+    shown, scores = [row for row in reversed(rows) if row.current and row.trials], []
+    rows_of_model = Counter(row.model_title for row in shown)
+    for row in shown:
+        name = row.model_title if rows_of_model[row.model_title] == 1 else row.label
         values = defaultdict[tuple[str, float], list[float]](list)
         for measure in (measure for k in row.trials if k in ended for measure in _along_axis(ended[k])):
             values[measure.x_name, measure.x].append(measure.value)
         scores += [
-            LagScore(row, *lag, median(lag_values), len(lag_values)) for lag, lag_values in sorted(values.items())
+            LagScore(row, name, *lag, median(lag_values), len(lag_values)) for lag, lag_values in sorted(values.items())
         ]
     return scores
 
 
 def against_lag(scores: Sequence[LagScore]) -> Figure | None:
-    """Return a figure of the scores of one board with one line per model; None if there are none."""
+    """Return a figure of the scores of one board with one line per row; None if there are none."""
     if not scores:
         return None
     marks = [
-        {"model": score.row.model_title, "x": score.x, "value": score.median, "tint": family_colour(score.row.family),
-         "tip": f"{score.row.model_title}, {score.axis} {score.x:g}: median {score.median:.4g} of {score.n}"}
+        {"model": score.name, "x": score.x, "value": score.median, "tint": family_colour(score.row.family),
+         "tip": f"{score.name}, {score.axis} {score.x:g}: median {score.median:.4g} of {score.n}"}
         for score in scores
     ]  # fmt: skip
     row, axis = scores[0].row, scores[0].axis
@@ -71,7 +75,7 @@ def against_lag(scores: Sequence[LagScore]) -> Figure | None:
     ticks = alt.Axis(title=axis, values=sorted({score.x for score in scores}), format="~g", labelOverlap=True)
     x = alt.X("x:Q", scale=alt.Scale(type="log", nice=False, padding=10), axis=ticks)
     y = alt.Y("value:Q", **number_axis(metric, [score.median for score in scores], row.goal == "min"))
-    colour_by_model = {score.row.model_title: family_colour(score.row.family) for score in reversed(scores)}
+    colour_by_model = {score.name: family_colour(score.row.family) for score in reversed(scores)}
     base = alt.Chart(as_data(marks))
     chart = alt.layer(
         base.mark_line(strokeWidth=1.75).encode(x=x, y=y, **line_styles("model:N", colour_by_model)),
@@ -79,7 +83,7 @@ def against_lag(scores: Sequence[LagScore]) -> Figure | None:
             x=x, y=y, stroke=alt.Stroke("tint:N", scale=None), tooltip=alt.Tooltip("tip:N", title=" ")),
     )  # fmt: skip
     return frame_chart(
-        chart, f"T{metric[1:]} against {axis}, one line per model", HEIGHT + legend_height(len(colour_by_model))
+        chart, f"T{metric[1:]} against {axis}, one line per row", HEIGHT + legend_height(len(colour_by_model))
     )
 
 

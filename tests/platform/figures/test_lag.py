@@ -1,4 +1,4 @@
-"""Scores against length or lag: medians of the retrainings that ended, one line per model."""
+"""Scores against length or lag: medians of the retrainings that ended, one line per row."""
 
 from __future__ import annotations
 
@@ -56,6 +56,15 @@ def test_a_line_goes_through_the_medians_of_the_retrainings_that_ended_at_each_l
     assert figure and "against steps ahead" in figure.title
     type(figure.chart).from_dict(figure.spec(), validate=True)
     assert f"{board[0].model_title}, steps ahead 100: median 0.6 of 3" in json.dumps(figure.spec(), ensure_ascii=False)
+
+
+def test_rows_of_one_model_have_lines_of_their_own_named_by_what_differs() -> None:
+    (bare, its), (other, others) = (measured_at(name, [{1.0: 0.1, 9.0: 0.5}]) for name in "ab")
+    again = [replace(trial, config=replace(trial.config, hidden=9)) for trial in its]
+    wide = replace(bare, mark="(hidden 9)", trials=tuple(trial.config.id for trial in again))
+    ran = [*its, *again, *others]
+    scores = scores_by_lag([replace(bare, mark="(hidden 8)"), wide, other], ran)
+    assert {score.name for score in scores} == {"A (hidden 8)", "A (hidden 9)", "B"}
 
 
 def test_a_superseded_row_and_one_without_measurements_have_no_line() -> None:

@@ -134,7 +134,7 @@ def _lasting() -> dict[str, str]:
     facts |= {
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
-        "device": _processor() if device().type == "cpu" else torch.cuda.get_device_name(),
+        "device": processor_name() if device().type == "cpu" else torch.cuda.get_device_name(),
         "threads": str(torch.get_num_threads()),
         "kernel": "unknown",
         "commit": (_git("rev-parse", "HEAD") or "unknown").strip(),
@@ -186,12 +186,18 @@ def _version(package: str) -> str:
         return "absent"
 
 
-def _processor() -> str:
+def processor_name(file: Path = Path("/proc/cpuinfo")) -> str:
+    """Return the processor's name and number of cores; on x86 also family and model, since virtual machines often give
+    several generations the same name.
+    """
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        name = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        name = platform.processor() or platform.machine()
+        parts = (line.partition(":") for line in file.read_text().split("\n\n")[0].splitlines())
+        facts = {key.strip(): value.strip() for key, _, value in parts}
+        name = facts["model name"]
+    except (OSError, KeyError):
+        return f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores"
+    if {"cpu family", "model"} <= facts.keys():
+        name += f" (family {facts['cpu family']}, model {facts['model']})"
     return f"{name}, {os.cpu_count()} cores"
 
 

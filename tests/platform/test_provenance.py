@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import platform
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -217,6 +219,25 @@ def test_a_restored_pack_goes_on_counting(monkeypatch: pytest.MonkeyPatch, tmp_p
     saved = checkpoint.load()
     assert saved and restore(second, saved)
     assert second.joules.tolist() == [12.0, 12.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("processor\t: 0\ncpu family\t: 26\nmodel\t\t: 2\nmodel name\t: AMD EPYC\n\nprocessor\t: 1\nmodel name\t: B\n",
+         "AMD EPYC (family 26, model 2)"),
+        ("model name\t: ARMv8 Processor rev 1 (v8l)\n", "ARMv8 Processor rev 1 (v8l)"),
+        ("processor\t: 0\nBogoMIPS\t: 50.00\n", platform.processor() or platform.machine()),
+        (None, platform.processor() or platform.machine()),
+    ],
+)  # fmt: skip
+def test_generations_of_processors_of_one_name_differ_by_family_and_model(
+    text: str | None, name: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "cpuinfo"
+    if text is not None:
+        file.write_text(text)
+    assert environment.processor_name(file) == f"{name}, {os.cpu_count()} cores"
 
 
 def test_on_a_processor_nothing_is_said_of_energy_and_nothing_fails() -> None:

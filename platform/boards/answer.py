@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from longwave.platform.boards.overview import Overview
@@ -106,15 +106,21 @@ def over_all(overview: Overview) -> str:
     else:
         boards = f"{len(counted)} of the " * (len(counted) < len(separating)) or "the "
         boards += f"{len(separating)} separating boards"
-    scored = [
-        f" Ranks and scores leave out {titles[named(task)]}: {why}." for task, why in overview.too_few_models.items()
-    ]
-    scored += [f" Overall scores leave out {titles[task]}: {why}." for task, why in overview.left_out.items()]
+    few = {titles[named(task)]: why for task, why in overview.too_few_models.items()}
+    unmeasured = {titles[task]: why for task, why in overview.left_out.items()}
+    scored = [f" Ranks and scores leave out {_with_reasons(few)}."] if few else []
+    scored += [f" Overall scores leave out {_with_reasons(unmeasured)}."] if unmeasured else []
     scored += [
         f" On {titles[task]} a gain of 1 is the best median here, {plain(top)}." for task, top in overview.tops.items()
     ]
     first = f"Best mean rank of {len(ranked)} models on {boards}: {best.title}, {estimate(best.rank, 1)}"
     return f"{counts} {first}; {sure}{''.join(scored)}"
+
+
+def _with_reasons(reasons: Mapping[str, str]) -> str:
+    """Return each name with its reason in brackets."""
+    named_reasons = [f"{name} ({why})" for name, why in reasons.items()]
+    return listed(named_reasons, len(named_reasons))
 
 
 def saturated_tasks(overview: Overview) -> str:

@@ -67,7 +67,7 @@ def test_a_task_that_fewer_than_half_of_the_models_ran_counts_neither_in_scores_
         (line.model, line.rank, line.score) for line in alone.lines
     ]
     assert "of 5 models on 2 of the 3 separating boards: " in over_all(actual)
-    assert "Ranks and scores leave out a: 2 of 5 models ran there." in over_all(actual)
+    assert "Ranks and scores leave out a (2 of 5 models ran there)." in over_all(actual)
     half = overview(rows([*everywhere, *few, on("a", "lstm", GRU)], []))
     assert half.counted == half.of_word("separates") and [line.why for line in half.lines].count("") == 3
 
@@ -182,7 +182,7 @@ def test_a_task_whose_seeds_scatter_more_than_it_gains_is_named_and_in_no_score(
     alone = overview(rows([on("u", "lem", LEM), on("u", "gru", GRU)], []))
     assert [line.score for line in actual.lines] == [line.score for line in alone.lines]
     assert [line.ranks for line in actual.lines] != [line.ranks for line in alone.lines], "it counts in the mean ranks"
-    assert f"Overall scores leave out v: {actual.left_out['v']}." in over_all(actual)
+    assert f"Overall scores leave out v ({actual.left_out['v']})." in over_all(actual)
 
 
 def test_an_empty_board_has_an_empty_overview(capsys: pytest.CaptureFixture[str]) -> None:

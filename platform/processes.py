@@ -7,6 +7,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,17 @@ def living_processes(processes: Births) -> list[psutil.Process]:
         except psutil.NoSuchProcess:
             continue
     return alive
+
+
+def give_niceness_to_session() -> None:
+    """Give the session of this process the niceness of the process, if the system is Linux and that is above 0.
+
+    With autogroups, Linux shares processors among sessions before it looks at niceness, so a session that a nice
+    process begins would take as much as any other.
+    """
+    if (niceness := os.nice(0)) > 0:
+        with suppress(OSError):
+            (PROC / "self/autogroup").write_text(str(niceness))
 
 
 def machine_identity() -> str:

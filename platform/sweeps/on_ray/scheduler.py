@@ -19,7 +19,7 @@ import ray
 
 from longwave.platform.errors import first_line
 from longwave.platform.paths import to_path
-from longwave.platform.processes import event_writer
+from longwave.platform.processes import event_writer, give_niceness_to_session
 from longwave.platform.sweeps.on_ray.messages import MorePacks, StdinQueue
 from longwave.platform.sweeps.on_ray.versions import versions
 from longwave.platform.sweeps.place.workers import RESTARTS, Workers
@@ -37,6 +37,7 @@ def main(cores: int, gpus: int | None, address: str | None, folder: str) -> None
         folder: Folder of its files.
     """
     send = event_writer()
+    give_niceness_to_session()  # the driver began one for Ray
     os.chdir(folder)  # a job's working directory is rewritten when another node of this machine gets it
     threading.Thread(target=_preload, daemon=True).start()
     try:

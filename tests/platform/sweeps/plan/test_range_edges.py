@@ -133,6 +133,15 @@ def test_the_box_round_a_winner_leaves_the_first_range_only_where_the_winner_sit
     assert ends(cell, dt=0.99 / root) == {}, "the box ends there, and the first search went on"
 
 
+def test_the_box_round_a_number_that_is_not_on_a_log_scale_is_half_its_range(store: Store) -> None:
+    sweep = store_plan(resolve(small(models=["lipschitz_rnn"], trials=1, retrain=1, rule=2)), store)
+    [search] = first_trials(sweep)[0]
+    winner = replace(search, phase="retrain", params={**search.params, "beta": 0.72})
+    store.add_trials("tiny", [winner], [about(winner)], [0])
+    beta = boxes_of_winners(sweep, store, "tiny")["lipschitz_rnn"]["beta"]
+    assert (beta.low, beta.high) == (pytest.approx(0.72 - 0.15 / 4), pytest.approx(0.72 + 0.15 / 4))
+
+
 def test_a_search_over_other_ranges_says_so_on_its_rows() -> None:
     assert "ranges" not in searched_by(small().model_dump(exclude_defaults=True))
     other = small(space={"lem": {"lr": {"low": 1e-5, "high": 1.0}}, "gru": {"lr": 0.1}})

@@ -68,8 +68,9 @@ def test_a_task_that_fewer_than_half_of_the_models_ran_counts_neither_in_scores_
     ]
     assert "of 5 models on 2 of the 3 separating boards: " in over_all(actual)
     assert "Ranks and scores leave out a (2 of 5 models ran there)." in over_all(actual)
-    half = overview(rows([*everywhere, *few, on("a", "lstm", GRU)], []))
-    assert half.counted == half.of_word("separates") and [line.why for line in half.lines].count("") == 3
+    without_lru = [group for group in everywhere if group.config.model != "lru"]
+    half = overview(rows([*without_lru, *few], []))
+    assert half.counted == half.of_word("separates") and [line.why for line in half.lines].count("") == 2
 
 
 def test_where_fewer_than_half_of_the_models_ran_each_task_all_count_and_no_model_is_ranked() -> None:

@@ -63,7 +63,12 @@ def print_overviews(
     board_numbers = {board: k for k, board in enumerate(chain(*(part.tasks for part in parts)), 1)}
     print_line(f"{count_words([word for part in parts for word in part.separations])}\n")
     print_beside(boards_table(rows, board_numbers), [matrix_table(part, board_numbers, saturated) for part in parts])
-    print_line(" ".join(filter(None, (MATRIX, str(pool)))))
+    few = [
+        f"Board {board_numbers[board]} does not count in the mean: {why}."
+        for part in parts
+        for board, why in part.too_few_models.items()
+    ]
+    print_line(" ".join(filter(None, (MATRIX, *few, str(pool)))))
 
 
 def boards_table(rows: Sequence[Row], board_numbers: Mapping[tuple[str, str], int]) -> Table:

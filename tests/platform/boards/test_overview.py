@@ -57,7 +57,9 @@ def test_scores_and_ranks_are_those_of_the_models_that_ran_on_every_task(two_tas
     assert (lstm.score, lstm.rank, lstm.ran, lstm.why) == (None, None, 1, "1 of 2 separating tasks")
 
 
-def test_a_task_that_fewer_than_half_of_the_models_ran_counts_neither_in_scores_nor_in_ranks() -> None:
+def test_a_task_that_fewer_than_half_of_the_models_ran_counts_neither_in_scores_nor_in_ranks(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     everywhere = [on(task, model, GRU) for task in "uv" for model in ("lem", "gru", "lstm", "lru", "mingru")]
     few = [on("a", "lem", LEM), on("a", "gru", GRU)]
     alone, actual = overview(rows(everywhere, [])), overview(rows([*everywhere, *few], []))
@@ -68,6 +70,8 @@ def test_a_task_that_fewer_than_half_of_the_models_ran_counts_neither_in_scores_
     ]
     assert "of 5 models on 2 of the 3 separating boards: " in over_all(actual)
     assert "Ranks and scores leave out a (2 of 5 models ran there)." in over_all(actual)
+    print_overviews(rows([*everywhere, *few], []), EVERYBODY, Format.table)
+    assert "Board 3 does not count in the mean: 2 of 5 models ran there." in " ".join(capsys.readouterr().out.split())
     without_lru = [group for group in everywhere if group.config.model != "lru"]
     half = overview(rows([*without_lru, *few], []))
     assert half.counted == half.of_word("separates") and [line.why for line in half.lines].count("") == 2

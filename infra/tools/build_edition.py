@@ -36,8 +36,8 @@ from pathlib import Path
 
 from edition_folders import SHOWN, EditionFolders, longwave, query, read_state, trust_bundle
 from edition_lags import draw_lags
-from edition_race import list_choices
 from edition_report import Findings, write_report
+from edition_searches import list_choices
 from edition_successor import describe_successor
 from rechosen import list_rechosen, write_files
 
@@ -58,7 +58,7 @@ from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.reading import read_sweep
 from longwave.platform.sweeps.plan.cells import Sweep
-from longwave.platform.sweeps.plan.range_edges import AtEdge, find_edges
+from longwave.platform.sweeps.plan.range_edges import find_edges
 from longwave.platform.sweeps.plan.stored import read_sweep_plan, with_search_spaces
 from longwave.platform.training.environment import describe
 
@@ -204,9 +204,10 @@ def publish(folders: EditionFolders) -> None:
             made = write_edition(
                 pages, store, title, commit, None, True, print, trust, folders.carried, "MIT", note=successor
             )
+            searches = [*last_searches(store)]
             findings = Findings(
-                winners_at_edges(store),
-                [choice for name, sweep in last_searches(store) for choice in list_choices(sweep, store, name)],
+                [edge for name, sweep in searches for edge in find_edges(sweep, store, name)[0]],
+                [choice for name, sweep in searches for choice in list_choices(sweep, store, name)],
                 remaining_hours(folders, rows),
                 draw_lags(rows, store.trials_by_id([trial for row in rows for trial in row.trials]), folders),
                 successor,
@@ -224,11 +225,6 @@ def remaining_hours(folders: EditionFolders, rows: Sequence[Row]) -> dict[str, f
     """Return the expected hours of each sweep without a row yet, by the stem of its file."""
     here = {name.partition("@")[0] for row in rows for name in row.sweeps}
     return {file.stem: expected(file) for file in folders.sweep_files() if read_sweep(file).name not in here}
-
-
-def winners_at_edges(store: Store) -> list[AtEdge]:
-    """Return the hyper-parameters of winners of a store's sweeps at an edge of all that was searched."""
-    return [edge for name, sweep in last_searches(store) for edge in find_edges(sweep, store, name)[0]]
 
 
 def last_searches(store: Store) -> Iterator[tuple[str, Sweep]]:

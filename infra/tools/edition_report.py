@@ -14,7 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from edition_folders import SHOWN, EditionFolders
-from edition_race import HEAD, RaceChoice, describe_choices
+from edition_searches import (
+    OF_A_SECOND_SEARCH,
+    OF_RETRAININGS,
+    Board,
+    RaceChoice,
+    board_table,
+    describe_edges,
+    describe_races,
+    describe_replaced,
+)
+from markdown_parts import table
 from tree import ROOT
 
 from longwave.platform.boards.answer import answer, over_all
@@ -33,18 +43,6 @@ WIDTH = 900
 """Of the heat map, in pixels."""
 ANSWER = r"(?s)(<!-- edition {0} -->\n).*?(<!-- /edition {0} -->)"
 """The part of the README with an edition's answer, if there is one."""
-OF_A_SECOND_SEARCH = (
-    "A second search continued the first over wider ranges and chose these configurations by validation score. Both "
-    "winners were retrained, and the medians are over the retrainings; the first is superseded even if it is better on "
-    "test data. Unchanged winners, and those that the retrainings rejected, are not listed."
-)
-OF_RETRAININGS = (
-    "Where both winners of a model had been retrained ten times, the one with the better median validation score was "
-    "chosen; test scores were not used. Below are the models for which the winner of the first search was better. The "
-    "ten retrainings that selected it are not counted: its row shows ten others, with new seeds."
-)
-Board = tuple[str, Sequence[Row], Mapping[str, str]]
-"""Name, rows, and a link to each row by key."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ def write_report(rows: Sequence[Row], findings: Findings, made: Edition, folder:
         folders: Of the edition.
     """
     people = folders.surprises.read_text("utf-8") if folders.surprises.exists() else ""
-    text = report(rows, replace(findings, surprises=people), made.title, made.id, folders.number)
+    text = format_report(rows, replace(findings, surprises=people), made.title, made.id, folders.number)
     (folder / "REPORT.md").write_text(text, encoding="utf-8")
     _show(rows, folders)
 
@@ -95,7 +93,7 @@ def _show(rows: Sequence[Row], folders: EditionFolders) -> None:
     folders.readme.write_text(text, encoding="utf-8")
 
 
-def report(rows: Sequence[Row], findings: Findings, title: str, edition: str, number: int = SHOWN) -> str:
+def format_report(rows: Sequence[Row], findings: Findings, title: str, edition: str, number: int = SHOWN) -> str:
     """Return the report as Markdown; each mention of a row links to it in the edition's page.
 
     Args:
@@ -134,10 +132,10 @@ def report(rows: Sequence[Row], findings: Findings, title: str, edition: str, nu
         ("Tasks proposed for removal", _retired(rows)),
         ("Published numbers", [*filter(None, [verdict_share(rows)]), *_verdicts(boards)]),
         ("Undecided", _undecided(boards)),
-        ("Winners at the edge of the search range", _edges(boards, findings.edges)),
-        *([("What the race changed", _races(boards, findings.races))] if findings.races else []),
-        ("What a second search changed", _replaced(boards, WENT_ON, OF_A_SECOND_SEARCH)),
-        ("What the retrainings changed", _replaced(boards, REJECTED, OF_RETRAININGS)),
+        ("Winners at the edge of the search range", describe_edges(boards, findings.edges)),
+        *([("What the race changed", describe_races(boards, findings.races))] if findings.races else []),
+        ("What a second search changed", describe_replaced(boards, WENT_ON, OF_A_SECOND_SEARCH)),
+        ("What the retrainings changed", describe_replaced(boards, REJECTED, OF_RETRAININGS)),
         ("Cost", _cost(boards)),
         ("Sweeps not published yet", _remaining(findings.remaining, number)),
         ("Surprises", findings.surprises.strip().splitlines() or ["None written yet."]),
@@ -193,14 +191,8 @@ def _verdicts(boards: Iterable[Board]) -> list[str]:
             intro = f"{len(cells)} published number{'s' * (len(cells) > 1)}: "
             intro += f"{', '.join(f'{verdict} {count}' for verdict, count in counts)}."
             intro += f" Differences from the papers in all rows: {'; '.join(shared)}." if shared else ""
-            lines += [
-                "",
-                f"### {name}",
-                "",
-                intro,
-                "",
-                *table([*head[:-1], "further differences"] if shared else head, cells),
-            ]
+            head = [*head[:-1], "further differences"] if shared else head
+            lines += ["", f"### {name}", "", intro, "", *table(head, cells).splitlines()]
     return lines[1:]
 
 
@@ -220,52 +212,6 @@ def _undecided(boards: Iterable[Board]) -> list[str]:
 
 def _printed(rows: Iterable[Row]) -> list[tuple[Row, Mapping[str, Any]]]:
     return [(row, number) for row in rows if row.current for number in row.published]
-
-
-def _edges(boards: Iterable[Board], edges: Sequence[AtEdge]) -> list[str]:
-    """Return the hyper-parameters of winners at an edge of what was searched, board by board."""
-    lines = []
-    for name, rows, links in boards:
-        cells = [
-            [links[row.key], edge.name, f"{edge.value:.3g}", f"{edge.low:g} to {edge.high:g}", edge.end]
-            for row in rows
-            for edge in dict.fromkeys(edge for edge in edges if edge.row == row.key)
-        ]
-        lines += _board_table(name, ["row", "hyper-parameter", "winner", "searched", "end"], cells)
-    intro = (
-        "Each is in the outer 5 % of the range searched: a better value may lie outside. If a second search used wider "
-        "ranges, for all models alike, the ranges are those of the second search, and rows say so under search."
-    )
-    return [intro, *lines] if lines else []
-
-
-def _races(boards: Sequence[Board], choices: Sequence[RaceChoice]) -> list[str]:
-    """Return what races changed, and the winners that were not the best of their search, board by board."""
-    sentence, cells = describe_choices(choices, [row for _, rows, _ in boards for row in rows])
-    tables = [
-        _board_table(name, ["row", *HEAD], [[links[row.key], *cells[row.key]] for row in rows if row.key in cells])
-        for name, rows, links in boards
-    ]
-    return [sentence, *chain(*tables)]
-
-
-def _board_table(board: str, head: Sequence[str], cells: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a table under its board's name; none without cells."""
-    return ["", f"### {board}", "", *table(head, cells)] if cells else []
-
-
-def _replaced(boards: Iterable[Board], why: str, intro: str) -> list[str]:
-    """Return each row that was superseded for a reason, with the row that replaced it."""
-    lines = []
-    for name, rows, links in boards:
-        named = {why.format(row.key[:SHORT]): row for row in rows}
-        cells = [
-            [links[first.key], median(first), links[last.key], median(last), plain(first.valid), plain(last.valid)]
-            for first in rows if (last := named.get(first.superseded))
-        ]  # fmt: skip
-        head = ["row", "median", "replaced by", "its median", "validation before", "validation after"]
-        lines += _board_table(name, head, cells)
-    return [intro, *lines] if lines else []
 
 
 def _retired(rows: Sequence[Row]) -> list[str]:
@@ -298,7 +244,7 @@ def _cost(boards: Iterable[Board]) -> list[str]:
             for row in rows if row.kind == "reproduced"
         ]  # fmt: skip
         head = ["row", "parameters", "search trials", "search", "seeds", "time a retraining", "energy a retraining"]
-        lines += ["", f"### {name}", "", *table(head, cells)]
+        lines += board_table(name, head, cells)
     return lines[1:]
 
 
@@ -313,9 +259,3 @@ def _remaining(sweeps: Mapping[str, float], number: int) -> list[str]:
         f"{len(sweeps)} sweeps of {files} are ready to run and not published yet, with their expected hours on two "
         f"cores: {named}. `{folders.command}` trains them."
     ]
-
-
-def table(head: Sequence[str], cells: Iterable[Sequence[str]]) -> list[str]:
-    """Return a table in Markdown, line by line."""
-    rows = [head, ["---"] * len(head), *cells]
-    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]

@@ -86,7 +86,7 @@ def over_all(overview: Overview) -> str:
     ranked. It names tasks without a common score, and the score that counts as 1 if none is perfect.
     """
     counts = count_words(overview.separations)
-    separating, counted = overview.of_word("separates"), overview.counted
+    separating, counted = overview.of_word("separates"), overview.counted_tasks
     ranked = [line for line in overview.lines if line.rank]
     if not ranked:
         requirement = f"two models or more with {ENOUGH} seeds on every separating board"

@@ -88,7 +88,7 @@ class Overview:
         return [task for task, separated in zip(self.tasks, self.separations, strict=True) if separated.word in words]
 
     @property
-    def counted(self) -> list[tuple[str, str]]:
+    def counted_tasks(self) -> list[tuple[str, str]]:
         """Return the tasks that scores and ranks are over."""
         return [task for task in self.of_word("separates") if task not in self.too_few_models]
 

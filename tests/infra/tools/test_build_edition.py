@@ -21,10 +21,10 @@ from build_edition import (
     expected,
     keep_finished,
     keep_unfinished,
+    last_searches,
     remaining_hours,
     second_search,
     widen,
-    winners_at_edges,
 )
 from drawn_rows import draw_rows
 from edition_folders import EditionFolders, trust_bundle
@@ -40,6 +40,7 @@ from longwave.platform.exchange import bundle
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.reading import read_sweep
 from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.plan.range_edges import find_edges
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.trials import first_trials
 from longwave.platform.sweeps.run import driver
@@ -283,7 +284,7 @@ def test_edges_are_told_of_the_widest_search_alone(store: Store, here: Workers) 
     def run(seed: int, **more: Any) -> set[float]:
         file = small(models=["gru"], trials=1, retrain=1, epochs=1, seed=seed, **more)
         driver.start_sweep(file, store, here, None, Console(file=io.StringIO()))
-        return {edge.high for edge in winners_at_edges(store)}
+        return {edge.high for name, sweep in last_searches(store) for edge in find_edges(sweep, store, name)[0]}
 
     drawn_at = (small(models=["gru"], trials=1, seed=seed) for seed in range(1000))
     seed = next(f.seed for f in drawn_at if first_trials(resolve(f))[0][0].params["lr"] > 0.0999)

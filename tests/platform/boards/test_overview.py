@@ -63,7 +63,7 @@ def test_a_task_that_fewer_than_half_of_the_models_ran_counts_neither_in_scores_
     everywhere = [on(task, model, GRU) for task in "uv" for model in ("lem", "gru", "lstm", "lru", "mingru")]
     few = [on("a", "lem", LEM), on("a", "gru", GRU)]
     alone, actual = overview(rows(everywhere, [])), overview(rows([*everywhere, *few], []))
-    assert actual.counted == [("u", ""), ("v", "")] and actual.tasks == [*actual.counted, ("a", "")]
+    assert actual.counted_tasks == [("u", ""), ("v", "")] and actual.tasks == [*actual.counted_tasks, ("a", "")]
     assert actual.too_few_models == {("a", ""): "2 of 5 models ran there"} and not alone.too_few_models
     assert [(line.model, line.rank, line.score) for line in actual.lines] == [
         (line.model, line.rank, line.score) for line in alone.lines
@@ -74,20 +74,20 @@ def test_a_task_that_fewer_than_half_of_the_models_ran_counts_neither_in_scores_
     assert "Board 3 does not count in the mean: 2 of 5 models ran there." in " ".join(capsys.readouterr().out.split())
     without_lru = [group for group in everywhere if group.config.model != "lru"]
     half = overview(rows([*without_lru, *few], []))
-    assert half.counted == half.of_word("separates") and [line.why for line in half.lines].count("") == 2
+    assert half.counted_tasks == half.of_word("separates") and [line.why for line in half.lines].count("") == 2
 
 
 def test_where_fewer_than_half_of_the_models_ran_each_task_all_count_and_no_model_is_ranked() -> None:
     pairs = {"u": "ab", "v": "bc", "w": "cd", "x": "de"}
     actual = overview(rows([on(task, model, GRU) for task, models in pairs.items() for model in models], []))
-    assert actual.counted == [(task, "") for task in pairs] and not actual.too_few_models
+    assert actual.counted_tasks == [(task, "") for task in pairs] and not actual.too_few_models
     assert not any(line.rank for line in actual.lines) and "No model is ranked over all boards" in over_all(actual)
 
 
 def test_the_one_board_that_counts_is_named() -> None:
     pairs = {"u": "ab", "v": "bc", "w": "cde"}
     actual = overview(rows([on(task, model, GRU) for task, models in pairs.items() for model in models], []))
-    assert actual.counted == [("w", "")] and "on the one separating board that counts, w: " in over_all(actual)
+    assert actual.counted_tasks == [("w", "")] and "on the one separating board that counts, w: " in over_all(actual)
 
 
 def test_a_score_has_an_interval_from_five_tasks_on() -> None:

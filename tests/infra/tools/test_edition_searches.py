@@ -7,8 +7,8 @@ from statistics import median
 
 import pytest
 from boards import retrained
-from edition_race import HEAD, RaceChoice, Raced, list_choices
-from edition_report import Findings, report
+from edition_report import Findings, format_report
+from edition_searches import HEAD, RaceChoice, Raced, list_choices
 from rich.console import Console
 from small_sweeps import small
 
@@ -61,11 +61,11 @@ def test_the_report_counts_changed_and_lucky_choices_and_lists_the_changed() -> 
         RaceChoice(keys["b"], 1, Raced(0.5, 0.25), Raced(0.5, 0.25), False),
         RaceChoice("of no row", 2, Raced(0.1, 0.4), Raced(0.2, 0.3), True),
     ]
-    text = report(rows(groups, []), Findings(races=choices), "T", "0")
+    text = format_report(rows(groups, []), Findings(races=choices), "T", "0")
     [part] = [part for part in text.split("\n## ") if part.startswith("What the race changed\n")]
     _, sentence, heading, head, _, *table = [line for line in part.splitlines() if line]
     assert sentence.startswith("In 1 of 2 rows the race chose another setting than the best one of the search.")
     assert ", 1 have a worse median validation score in the race" in sentence and heading == "### T"
-    assert head == f"| row | {' | '.join(HEAD)} |"
+    assert head == f"| row | {' | '.join(HEAD[1:])} |"
     assert table == [f"| [A](index.html#row={keys['a']}) | 3 | 0.1 | 0.4 | 0.2 | 0.3 |"]
-    assert "What the race changed" not in report(rows(groups, []), Findings(), "T", "0")
+    assert "What the race changed" not in format_report(rows(groups, []), Findings(), "T", "0")

@@ -17,9 +17,10 @@ from longwave.tasks.base.variants import FRESH
 
 FILES = sorted((ROOT / "infra/sweeps/edition2").glob("*.toml"))
 FIRST_TIER = "lstm gru tanh_rnn lem cornn unicornn lipschitz_rnn tau_gru lru linoss mingru".split()
-MODERN, GATED = ["mamba", "deltanet"], ["lstm", "gru"]
-"""The rest of the first tier, and on some boards what is trained first: in files that end in -modern and -gated."""
-PARTS = [path for path in FILES if path.stem.endswith(("-modern", "-gated"))]
+MODERN = ["mamba", "deltanet"]
+MODELS_BY_END = {"-modern": MODERN, "-gated": ["lstm", "gru"], "-first": ["lem", "cornn"]}
+"""Models with files of their own, by the end of the files' names: the rest of the first tier, and what is trained first."""
+PARTS = [path for path in FILES if path.stem.endswith(tuple(MODELS_BY_END))]
 IN_BLOCKS = {"lru", "linoss", "mingru", *MODERN}
 """What its papers print in residual blocks alone."""
 FIVE = ["lstm", "lem", *sorted(IN_BLOCKS - {*MODERN}, key=FIRST_TIER.index)]
@@ -45,11 +46,13 @@ def parameters(file: SweepFile) -> dict[str, int]:
 
 def models_of_part(path: Path) -> list[str]:
     """Return the models that a file has: of the first tier, or on a board of blocks of the five."""
-    if path in PARTS:
-        return GATED if path.stem.endswith("-gated") else MODERN
-    models = FIVE if "block" in path.stem else FIRST_TIER
-    has_gated = path.with_name(f"{path.stem}-gated.toml").exists()
-    return [name for name in models if name not in GATED] if has_gated else models
+    for end, models in MODELS_BY_END.items():
+        if path.stem.endswith(end):
+            return models
+    elsewhere = [
+        n for end, models in MODELS_BY_END.items() if path.with_name(path.stem + end + ".toml") in FILES for n in models
+    ]
+    return [name for name in (FIVE if "block" in path.stem else FIRST_TIER) if name not in elsewhere]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

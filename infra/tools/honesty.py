@@ -14,6 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import repeat
 
 from claims import Line
+from markdown_parts import table
 from simulated_boards import Case, few_seeds_cases, interval_cases, overall_cases, rank_cases
 from simulated_pairs import pair_cases
 from simulated_selection import selection_cases
@@ -58,10 +59,8 @@ def run_case(name: str, index: int) -> list[Line]:
 
 def markdown_table(lines: Sequence[Line]) -> str:
     """Return lines as a table of Markdown."""
-    rows = [
-        f"| {line.case} | {line.claimed} | {line.simulated} | {'' if line.holds else '**outside**'} |" for line in lines
-    ]
-    return "\n".join(["| case | claimed | simulated | |", "|---|---|---|---|", *rows]) + "\n"
+    cells = ((line.case, line.claimed, line.simulated, "" if line.holds else "**outside**") for line in lines)
+    return table(("case", "claimed", "simulated", ""), cells) + "\n"
 
 
 def main(parts: Sequence[str]) -> None:

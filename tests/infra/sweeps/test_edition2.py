@@ -18,7 +18,7 @@ from longwave.tasks.base.variants import FRESH
 FILES = sorted((ROOT / "infra/sweeps/edition2").glob("*.toml"))
 FIRST_TIER = "lstm gru tanh_rnn lem cornn unicornn lipschitz_rnn tau_gru lru linoss mingru".split()
 MODERN = ["mamba", "deltanet"]
-MODELS_BY_END = {"-modern": MODERN, "-gated": ["lstm", "gru"], "-first": ["lem", "cornn"]}
+MODELS_BY_END = {"-modern": MODERN, "-gated": ["lstm", "gru"], "-lem": ["lem"]}
 """Models with files of their own, by the end of their names: the rest of the first tier, and what is trained first."""
 PARTS = [path for path in FILES if path.stem.endswith(tuple(MODELS_BY_END))]
 IN_BLOCKS = {"lru", "linoss", "mingru", *MODERN}

@@ -24,6 +24,7 @@ from edition_searches import (
     describe_races,
     describe_replaced,
 )
+from edition_unpaired import describe_unpaired
 from markdown_parts import table
 from tree import ROOT
 
@@ -131,6 +132,7 @@ def format_report(rows: Sequence[Row], findings: Findings, title: str, edition: 
         *([("What the next edition replaces", [findings.successor])] if findings.successor else []),
         ("Tasks proposed for removal", _retired(rows)),
         ("Published numbers", [*filter(None, [verdict_share(rows)]), *_verdicts(boards)]),
+        ("Published numbers that no row can be compared with", describe_unpaired(boards)),
         ("Undecided", _undecided(boards)),
         ("Winners at the edge of the search range", describe_edges(boards, findings.edges)),
         *([("What the race changed", describe_races(boards, findings.races))] if findings.races else []),

@@ -35,13 +35,14 @@ def print_numbers(
         pairs = sorted((pair for pair in pairs if pair[1]), key=lambda pair: pair[1])
     records = [{**number, "why": why} for number, why in pairs]
     caption = f"{paired} of {len(numbers)} can be compared with a row of ours."
-    lines = [_number_line(number, why) for number, why in pairs]
+    lines = [number_line(number, why) for number, why in pairs]
     print_tables(
         [Table("", COLUMNS, lines, caption, records=records, right=frozenset({4, 6}), prose=PROSE, drop=DROP)], format
     )
 
 
-def _number_line(number: Mapping[str, Any], why: str) -> list[str]:
+def number_line(number: Mapping[str, Any], why: str) -> list[str]:
+    """Return the cells of ``COLUMNS`` for a published number and why no row of ours can be compared with it, if so."""
     spread = "" if number["std"] is None else f" ± {_decimals(number['std'], number['printed'])}"
     sources = dict.fromkeys(source.partition(" (")[0] for source in number["sources"].split("\n"))
     count = f" of {number['n']}" if number["n"] else ""

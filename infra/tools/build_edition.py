@@ -59,7 +59,7 @@ from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.reading import read_sweep
 from longwave.platform.sweeps.plan.cells import Sweep
 from longwave.platform.sweeps.plan.range_edges import find_edges
-from longwave.platform.sweeps.plan.stored import read_sweep_plan, with_search_spaces
+from longwave.platform.sweeps.plan.stored import read_searched
 from longwave.platform.training.environment import describe
 
 EXPECTED = re.compile(r"^# Expected: ([\d.]+) hours", re.MULTILINE)
@@ -232,7 +232,7 @@ def last_searches(store: Store) -> Iterator[tuple[str, Sweep]]:
     trials = {name: {a.id for a in store.planned(name) if a.phase == "search"} for name in store.sweeps()}
     for name, own_trials in trials.items():
         if not any(own_trials < others for others in trials.values()):
-            yield name, with_search_spaces(read_sweep_plan(store, name))
+            yield name, read_searched(store, name)
 
 
 def expected(file: Path) -> float:

@@ -20,7 +20,7 @@ from longwave.platform.sweeps.place.cluster import parse_prices
 from longwave.platform.sweeps.place.packing import check_memory
 from longwave.platform.sweeps.plan.range_edges import boxes_of_winners, find_edges, format_tables, widen_ranges
 from longwave.platform.sweeps.plan.resolve import resolve
-from longwave.platform.sweeps.plan.stored import missing_trials, read_sweep_plan, store_plan, with_search_spaces
+from longwave.platform.sweeps.plan.stored import missing_trials, read_searched, store_plan
 from longwave.platform.sweeps.plan.trials import first_trials
 from longwave.platform.sweeps.plan.warm_start import with_settings_of_rows, with_settings_of_studies
 from longwave.platform.sweeps.run.estimate import describe_devices_here, estimate_quickly, estimate_sweep
@@ -84,7 +84,7 @@ def list_edges(
     Example: longwave sweep edges demo
     """
     with Store(store_url(store), create=False) as open_store:
-        planned = with_search_spaces(read_sweep_plan(open_store, name))  # an imported sweep has no search spaces
+        planned = read_searched(open_store, name)
         at_edges, without = find_edges(planned, open_store, name)
         boxes = boxes_of_winners(planned, open_store, name) if widened and planned.file.rule == 2 and at_edges else None
     if widened and boxes is not None:

@@ -58,6 +58,19 @@ def with_descriptions(sweep: Sweep) -> Sweep:
     return replace(sweep, cells=tuple(replace(cell, about=about(cell.base)) for cell in sweep.cells))
 
 
+def with_space(file: SweepFile, cell: CellPlan) -> CellPlan:
+    """Return a cell that was read from trials, the only one of its model in a sweep of one task, with its search space,
+    and with the scale of a race if there is one. The task's data are not loaded.
+    """
+    assert cell.about
+    [settings] = read_cells(file, model := get_model(cell.base.model))
+    space = resolve_cell(settings, get_task(cell.base.task), cell.base.variant, model).space
+    if not file.race_settings:
+        return replace(cell, space=space)
+    scale = scale_of(cell.goal, cell.about.unit, cell.about.floor)
+    return replace(cell, space=space, perfect=scale.perfect, floor=scale.floor)
+
+
 def used_models_and_tasks(sweep: Sweep) -> list[CatalogueEntry]:
     """Return descriptions of the sweep's tasks and models, which pages show."""
     tasks = {e.base.task: known_task(get_task(e.base.task), e.base.variant, e.base.data) for e in sweep.cells}

@@ -11,7 +11,7 @@ from longwave.platform.search.space import join_dimensions
 from longwave.platform.search.studies import CellSearch, StudyTrial
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.plan.cells import CellPlan
-from longwave.platform.sweeps.plan.stored import read_sweep_plan, with_search_spaces
+from longwave.platform.sweeps.plan.stored import read_searched
 from longwave.platform.sweeps.plan.trials import drawn_values, group_by_cell
 
 
@@ -23,7 +23,7 @@ def read_searches(store: Store, name: str, model: str = "") -> list[CellSearch]:
     Raises:
         ConfigError: There is no such sweep.
     """
-    sweep = with_search_spaces(read_sweep_plan(store, name))
+    sweep = read_searched(store, name)
     searches = []
     for cell, planned in zip(sweep.cells, group_by_cell(sweep, store.planned(name)), strict=True):
         if model not in ("", cell.base.model):

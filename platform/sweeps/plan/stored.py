@@ -109,7 +109,7 @@ def read_sweep_plan(store: Store, name: str) -> Sweep:
     file = check_sweep(stored.content, name)
     if stored.plan is not None:
         return Sweep.from_dict(file, stored.plan)
-    return _plan_from_trials(file, store)
+    return _plan_from_trials(file, store, name)
 
 
 def missing_trials(sweep: Sweep, store: Store) -> list[PlannedTrial]:
@@ -167,10 +167,16 @@ def _descriptions(sweep: Sweep, trials: Sequence[tuple[int, TrialConfig]]) -> li
     return descriptions
 
 
-def _plan_from_trials(file: SweepFile, store: Store) -> Sweep:
-    """Return a sweep without a stored plan, such as an imported one: if possible with cells taken from its trials."""
+def _plan_from_trials(file: SweepFile, store: Store, name: str) -> Sweep:
+    """Return a sweep without a stored plan, such as an imported one: if possible with cells taken from its trials.
+
+    Args:
+        file: The sweep.
+        store: Where its trials are.
+        name: Of the sweep in the store; an imported one's differs from its file's.
+    """
     firsts: dict[str, str] = {}
-    for trial in store.planned(file.name):
+    for trial in store.planned(name):
         firsts.setdefault(trial.model, trial.id)
     first_trials = {t.config.model: t for t in store.trials_by_id(list(firsts.values()))}
     if file.tasks or file.has_grid or not {*file.models} <= first_trials.keys():
@@ -199,6 +205,22 @@ def with_search_spaces(sweep: Sweep) -> Sweep:
     from longwave.platform.sweeps.plan.resolve import resolve
 
     return resolve(sweep.file)
+
+
+def read_searched(store: Store, name: str) -> Sweep:
+    """Return the sweep ``name`` with the search space and the scale of each cell. Those of an imported sweep are taken
+    from its file and its trials; its task's data, which may not be on this machine, are only loaded for several tasks,
+    a grid or a second search.
+
+    Raises:
+        ConfigError: There is no such sweep.
+    """
+    sweep = read_sweep_plan(store, name)
+    if not sweep.cells or sweep.file.wider or all(cell.positions for cell in sweep.cells):
+        return with_search_spaces(sweep)
+    from longwave.platform.sweeps.plan.resolve import with_space
+
+    return replace(sweep, cells=tuple(with_space(sweep.file, cell) for cell in sweep.cells))
 
 
 def search_curves(store: Store, rows: Iterable[Row]) -> list[SearchCurve]:

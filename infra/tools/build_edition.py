@@ -38,6 +38,7 @@ from edition_folders import SHOWN, EditionFolders, longwave, query, read_state, 
 from edition_lags import draw_lags
 from edition_report import Findings, write_report
 from edition_searches import list_choices
+from edition_steps import steps_to_learn
 from edition_successor import describe_successor
 from rechosen import list_rechosen, write_files
 
@@ -210,6 +211,7 @@ def publish(folders: EditionFolders) -> None:
                 [choice for name, sweep in searches for choice in list_choices(sweep, store, name)],
                 remaining_hours(folders, rows),
                 draw_lags(rows, store.trials_by_id([trial for row in rows for trial in row.trials]), folders),
+                steps_to_learn(rows, store),
                 successor,
             )
             write_report(rows, findings, made, pages, folders)

@@ -24,6 +24,7 @@ from edition_searches import (
     describe_races,
     describe_replaced,
 )
+from edition_steps import describe_steps
 from edition_unpaired import describe_unpaired
 from markdown_parts import table
 from tree import ROOT
@@ -55,6 +56,7 @@ class Findings:
         races: What each race chose.
         remaining: Expected hours of each sweep that is not published yet, by the stem of its file.
         lags: Lines on how far models remember, as of ``draw_lags``.
+        steps: After how many steps each retraining learned, by row, as of ``steps_to_learn``.
         successor: Which boards the next edition trains again; empty if none.
         surprises: What people wrote, with its links.
     """
@@ -63,6 +65,7 @@ class Findings:
     races: Sequence[RaceChoice] = ()
     remaining: Mapping[str, float] = field(default_factory=dict)
     lags: Sequence[str] = ()
+    steps: Mapping[str, Sequence[float]] = field(default_factory=dict)
     successor: str = ""
     surprises: str = ""
 
@@ -129,6 +132,7 @@ def format_report(rows: Sequence[Row], findings: Findings, title: str, edition: 
             "Which model is best",
             [*chain(*((over_all(one), "") for one in overviews(rows))), *_groups(boards), *_best(boards)],
         ),
+        *([("After how many steps models learn", describe_steps(boards, findings.steps))] if findings.steps else []),
         *([("What the next edition replaces", [findings.successor])] if findings.successor else []),
         ("Tasks proposed for removal", _retired(rows)),
         ("Published numbers", [*filter(None, [verdict_share(rows)]), *_verdicts(boards)]),

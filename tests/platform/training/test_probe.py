@@ -27,6 +27,19 @@ NAMES = (
     "NVIDIA L40S", "NVIDIA GB200", "Quadro RTX 8000", "NVIDIA TITAN V",
 )  # fmt: skip
 
+PRINT_PEAK = """
+import torch
+from longwave.platform.training.probe import CoreGauge
+
+gauge = CoreGauge()
+torch.ones(2**27)  # an earlier peak, of another pack
+gauge.start()
+held = torch.ones(2**28 // 4)
+del held
+print(gauge.peak())
+"""
+"""Prints the bytes of which a process takes 2^28 after an earlier, larger peak."""
+
 
 class Read:
     """A device that tells given numbers and writes down what it is asked."""
@@ -125,14 +138,13 @@ def test_a_probe_changes_nothing_of_a_training(trials: list[TrialConfig], monkey
     assert curve() == before
 
 
+@pytest.mark.integration
 def test_the_growth_of_this_process_is_the_memory_that_a_pack_takes_on_cores() -> None:
+    # In a process of its own: in this one, memory of earlier tests may be freed while the pack's is counted.
+    done = subprocess.run([sys.executable, "-c", PRINT_PEAK], capture_output=True, text=True, check=True)
+    assert 0.95 * 2**28 < int(done.stdout) < 1.2 * 2**28
     gauge = CoreGauge()
-    torch.ones(2**27)  # an earlier peak, of another pack
-    gauge.start()
-    size = 2**28
-    held = torch.ones(size // 4)
-    del held
-    assert 0.95 * size < gauge.peak() < 1.2 * size and gauge.capacity() > size and gauge.busy() is None
+    assert gauge.capacity() > 2**28 and gauge.busy() is None
 
 
 @pytest.mark.integration

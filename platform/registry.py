@@ -144,3 +144,13 @@ def of_family(specs: Mapping[str, Spec], family: str) -> list[Spec]:
     if not members:
         raise ConfigError(did_you_mean("family", family, families))
     return members
+
+
+def metric_names() -> dict[str, str]:
+    """Return the name of each task's metric, by task."""
+    return {name: spec.metric.name for name, spec in all_tasks().items()}
+
+
+def printed_forms() -> dict[str, tuple[str, ...]]:
+    """Return the names in print of each model's forms, by model; the plain one is empty."""
+    return {name: ("", *spec.printed) for name, spec in all_models().items()}

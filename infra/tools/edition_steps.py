@@ -49,12 +49,12 @@ def describe_steps(boards: Iterable[Board], steps_by_row: Mapping[str, Sequence[
     """Return a table for each board with such rows, the fastest model first; nothing if there is none."""
     lines: list[str] = []
     for name, rows, links in boards:
-        shown = [(row.key, steps_by_row[row.key]) for row in rows if row.key in steps_by_row]
+        shown = [(median(steps_by_row[row.key]), row.key) for row in rows if row.key in steps_by_row]
         cells = []
-        for key, steps in sorted(shown, key=lambda pair: median(pair[1])):
+        for middle, key in sorted(shown, key=lambda pair: pair[0]):
+            steps = steps_by_row[key]
             learned = [int(n) for n in steps if n < inf]
-            middle = int(median(steps)) if median(steps) < inf else None
-            ends = (min(learned), max(learned)) if learned else (None, None)
-            cells.append([links[key], f"{len(learned)} of {len(steps)}", *map(plain, (middle, *ends))])
+            numbers = (int(middle) if middle < inf else None, min(learned, default=None), max(learned, default=None))
+            cells.append([links[key], f"{len(learned)} of {len(steps)}", *map(plain, numbers)])
         lines += board_table(f"{name}: {rows[0].metric} {LEARNED.get(rows[0].metric, 0):g}", HEAD, cells)
     return [INTRO, *lines] if lines else []

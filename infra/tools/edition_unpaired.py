@@ -9,7 +9,7 @@ from edition_searches import Board, board_table
 from longwave.platform.boards.texts import DASH, median
 from longwave.platform.literature.pairing import unpaired
 from longwave.platform.literature.published import published_rows
-from longwave.platform.registry import all_models, all_tasks
+from longwave.platform.registry import metric_names, printed_forms
 from longwave.platform.render.literature import COLUMNS, number_line
 
 QUOTED = ("model", "metric", "number", "what it is", "printed in")
@@ -18,8 +18,7 @@ HEAD = (*QUOTED, "not compared because", "median of our rows")
 
 def describe_unpaired(boards: Iterable[Board]) -> list[str]:
     """Return a table for each board whose task has such numbers, the largest of each metric first; else nothing."""
-    metrics = {name: spec.metric.name for name, spec in all_tasks().items()}
-    forms = {name: ("", *spec.printed) for name, spec in all_models().items()}
+    metrics, forms = metric_names(), printed_forms()
     numbers = [(number, why) for number in published_rows() if (why := unpaired(number, metrics, forms))]
     numbers.sort(key=lambda pair: (pair[0]["metric"], -pair[0]["value"]))
     lines: list[str] = []

@@ -10,7 +10,7 @@ from longwave.platform.cli.app import FormatOption
 from longwave.platform.cli.names import a_model, a_task, model_key, task_key
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.literature.published import published_rows
-from longwave.platform.registry import all_models, all_tasks
+from longwave.platform.registry import all_models, all_tasks, metric_names, printed_forms
 from longwave.platform.render import literature, terminal
 from longwave.platform.render.export import Format
 
@@ -47,7 +47,5 @@ def list_published(
         if requested is not None and requested not in on_record:
             raise ConfigError(did_you_mean(f"published number of the {kind}", requested, on_record))
     selected = [n for n in numbers if task in (None, n["task"]) and model in (None, n["model"])]
-    metrics = {name: spec.metric.name for name, spec in all_tasks().items()}
-    forms = {name: ("", *spec.printed) for name, spec in all_models().items()}
     with terminal.paging():
-        literature.print_numbers(selected, metrics, forms, unpaired, format)
+        literature.print_numbers(selected, metric_names(), printed_forms(), unpaired, format)

@@ -216,11 +216,12 @@ def read_searched(store: Store, name: str) -> Sweep:
         ConfigError: There is no such sweep.
     """
     sweep = read_sweep_plan(store, name)
-    if not sweep.cells or sweep.file.wider or all(cell.positions for cell in sweep.cells):
+    file = sweep.file
+    if file.tasks or file.has_grid or file.wider or all(cell.positions for cell in sweep.cells):
         return with_search_spaces(sweep)
     from longwave.platform.sweeps.plan.resolve import with_space
 
-    return replace(sweep, cells=tuple(with_space(sweep.file, cell) for cell in sweep.cells))
+    return replace(sweep, cells=tuple(with_space(file, cell) for cell in sweep.cells))
 
 
 def search_curves(store: Store, rows: Iterable[Row]) -> list[SearchCurve]:

@@ -30,15 +30,14 @@ from longwave.platform.literature.pairing import (
 from longwave.platform.literature.published import NOWHERE, published_rows
 from longwave.platform.records.about import About
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.registry import all_models, all_tasks, get_model, get_task
+from longwave.platform.registry import all_models, get_model, get_task, metric_names, printed_forms
 from longwave.platform.statistics.printed import Printed
 from longwave.platform.statistics.scale import scale_of
 from longwave.platform.statistics.tuning import chance_to_improve
 from longwave.platform.statistics.verdict import verdict
 
 PRINTED = published_rows()
-METRICS = {name: spec.metric.name for name, spec in all_tasks().items()}
-FORMS = {name: ("", *spec.printed) for name, spec in all_models().items()}
+METRICS, FORMS = metric_names(), printed_forms()
 
 
 def trial(task: str, variant: str, model: str, options: Any = (), params: Any = (), **changes: Any) -> TrialConfig:

@@ -1,17 +1,13 @@
 """Known faults on GPUs, each tried here: ``gpu`` runs them and reports their results.
 
 A check raises AssertionError with the error. All buffers are filled with NaN first, so that elements not written by a
-kernel show. ``python infra/tools/gpu_faults.py`` alone runs small launches of every kind, for NVIDIA's
-compute-sanitizer to watch.
+kernel show. Checks that start processes are in ``gpu_processes``.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
-import subprocess
-import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,27 +16,19 @@ from typing import Any
 from unittest.mock import patch
 
 import every_model
+import gpu_processes
 import torch
 from every_model import build, distances, too_far
+from gpu_processes import CUDA, MATRICES
 from kernel_cases import inputs, outcome
 from torch import Tensor
-from triton_cases import FORMS, SCHEDULES, call, far, results, scheduled, schedules
-from triton_matrix_cases import far_model
+from triton_cases import FORMS, SCHEDULES, far
 
 from longwave.models.kernels import using
 from longwave.models.kernels.triton import graph, row
 
-CUDA = "cuda"
 RUNS = 50
 """Runs that must agree bit for bit."""
-MATRICES = ("deltanet", "mamba", "s4d", "mlstm")
-"""Models over matrix states that differ in their loops: outer products, diagonals, complex numbers, a normaliser."""
-SANITIZERS = ("memcheck", "racecheck", "synccheck")
-"""Three of NVIDIA's four: initcheck also reports unused reads, and NaN in new buffers shows used ones."""
-SANITIZED = 150
-"""Seconds that a sanitizer may take."""
-PROCESSES = 8
-"""Processes that compile the same kernels at once."""
 
 
 def sizes_at_the_edges_of_blocks(form: str) -> dict[str, Any]:
@@ -214,55 +202,13 @@ def widest_layers() -> dict[str, Any]:
     return routes
 
 
-def one_cold_cache() -> dict[str, Any]:
-    """Return the number of processes that compiled the same kernels concurrently into one empty cache."""
-    with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "TRITON_CACHE_DIR": folder}
-        command = [sys.executable, __file__]
-        running = [subprocess.Popen(command, env=environment, stderr=subprocess.PIPE) for _ in range(PROCESSES)]
-        errors = [process.communicate(timeout=300)[1] for process in running]
-    broken = [error.decode()[-300:] for error, process in zip(errors, running, strict=True) if process.returncode]
-    assert not broken, f"{len(broken)} of {PROCESSES} processes failed: {broken[0]}"
-    return {"processes": PROCESSES}
-
-
-def sanitizer(tool: str) -> dict[str, Any]:
-    """Return the last lines of NVIDIA's compute-sanitizer on small launches of every kind."""
-    command = ["compute-sanitizer", "--tool", tool, "--target-processes", "all", "--error-exitcode", "9"]
-    environment = {**os.environ, "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
-    done = subprocess.run(
-        [*command, sys.executable, __file__], env=environment, capture_output=True, text=True, timeout=SANITIZED
-    )
-    report = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith("=========")]
-    assert done.returncode == 0, f"{tool}: exit {done.returncode}: {' '.join(report[:12])} … {done.stderr[-300:]}"
-    return {"said": report[-1] if report else ""}
-
-
-def another_ptxas(path: str) -> dict[str, Any]:
-    """Return the worst errors with the machine code of another ptxas."""
-    script = (
-        "import json; from triton_cases import FORMS, far; from every_model import too_far\n"
-        "found = {(c, d): far(c, 'row', d, 100, device='cuda') for c in FORMS for d in (16, 60, 128)}\n"
-        "assert not any(map(too_far, found.values())), found\n"
-        "print(json.dumps(max(own for errors in found.values() for own, _ in errors.values())))"
-    )
-    version = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[-2]
-    with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "TRITON_PTXAS_PATH": path, "TRITON_CACHE_DIR": folder}
-        done = subprocess.run(
-            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=300
-        )
-    assert done.returncode == 0, f"{version}: {done.stderr[-400:]}"
-    return {"ptxas": version, "worst": float(done.stdout)}
-
-
 def list_checks() -> Mapping[str, tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]]:
     """Return every check by name, with its arguments, the slowest first."""
     checks: dict[str, tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]] = {}
-    for tool in SANITIZERS:
-        checks[f"sanitizer, {tool}"] = (sanitizer, (tool,))
+    for tool in gpu_processes.SANITIZERS:
+        checks[f"sanitizer, {tool}"] = (gpu_processes.sanitizer, (tool,))
     checks["numbers beyond 32 bits"] = (numbers_beyond_32_bits, ())
-    checks["one cold cache"] = (one_cold_cache, ())
+    checks["one cold cache"] = (gpu_processes.one_cold_cache, ())
     for form in FORMS:
         checks[f"sizes at the edges of blocks, {form}"] = (sizes_at_the_edges_of_blocks, (form,))
         checks[f"runs that agree, {form}"] = (runs_that_agree, (form,))
@@ -276,7 +222,7 @@ def list_checks() -> Mapping[str, tuple[Callable[..., dict[str, Any]], tuple[Any
     checks["graphs that others evict"] = (graphs_that_others_evict, ())
     checks["widest layers"] = (widest_layers, ())
     for path in filter(None, os.environ.get("OTHER_PTXAS", "").split(":")):
-        checks[f"ptxas at {Path(path).parent}"] = (another_ptxas, (path,))
+        checks[f"ptxas at {Path(path).parent}"] = (gpu_processes.another_ptxas, (path,))
     return checks
 
 
@@ -307,18 +253,3 @@ def _on_gpu(case: str, d: int, steps: int, batch: int) -> tuple[Any, tuple[Tenso
 def _assert_equal(one: Mapping[str, Tensor], other: Mapping[str, Tensor], case: str) -> None:
     unequal = [name for name in other if not torch.equal(one[name], other[name])]
     assert not unequal, f"{case}: {', '.join(unequal)}"
-
-
-def launch_small() -> None:
-    """Launch each kind of kernel once, at sizes small enough for a sanitizer."""
-    for form in FORMS:
-        for schedule in schedules(form):
-            with scheduled(schedule):
-                results(call(form, 17, 5).to(CUDA), schedule="row" if schedule == "chunks" else schedule)
-    for case in MATRICES:
-        far_model(case, 5, 4, 2, CUDA)
-    torch.cuda.synchronize()
-
-
-if __name__ == "__main__":
-    launch_small()

@@ -12,7 +12,8 @@ from typer._click.core import Context
 
 import longwave
 from longwave.models.base.param import Param
-from longwave.platform.api.plain_module import GraphModule, SequenceModule
+from longwave.platform.api.graph_module import GraphModule
+from longwave.platform.api.sequence_module import SequenceModule
 from longwave.platform.boards.columns import COLUMNS
 from longwave.platform.cli.app import CommandGroup, LazyCommand
 from longwave.platform.cli.main import app

@@ -10,14 +10,17 @@ from typing import Any, Literal, get_args, get_origin
 from tree import ROOT
 
 from longwave.platform.api.modules import modules
-from longwave.platform.api.plain_module import Hyper, LoneModule, Only
+from longwave.platform.api.plain_module import Hyper, LoneModule
+from longwave.platform.api.sequence_module import Only
 
 FILE = ROOT / "platform/api/layers.pyi"
 HEAD = '''"""Every layer as a plain module. Written by ``make freeze`` from what the models declare."""
 
 from typing import Literal
 
-from longwave.platform.api.plain_module import GraphModule, Hyper, Only, SequenceModule
+from longwave.platform.api.graph_module import GraphModule
+from longwave.platform.api.plain_module import Hyper
+from longwave.platform.api.sequence_module import Only, SequenceModule
 
 __all__ = [
     {names},

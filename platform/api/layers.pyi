@@ -2,7 +2,9 @@
 
 from typing import Literal
 
-from longwave.platform.api.plain_module import GraphModule, Hyper, Only, SequenceModule
+from longwave.platform.api.graph_module import GraphModule
+from longwave.platform.api.plain_module import Hyper
+from longwave.platform.api.sequence_module import Only, SequenceModule
 
 __all__ = [
     "ALRNN",

@@ -14,7 +14,9 @@ from longwave.models.base.block_options import OPTIONS, fits
 from longwave.models.base.layer import Layer
 from longwave.models.base.param import OptionValue, Param
 from longwave.models.base.sequence import SequenceLayer
-from longwave.platform.api.plain_module import GraphModule, Hyper, LoneModule, Only, SequenceModule
+from longwave.platform.api.graph_module import GraphModule
+from longwave.platform.api.plain_module import Hyper, LoneModule
+from longwave.platform.api.sequence_module import Only, SequenceModule
 from longwave.platform.registry import shipped_models
 
 

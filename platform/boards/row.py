@@ -207,8 +207,9 @@ class Row:
 
     @property
     def board(self) -> str:
-        """Name of its board in print: ``El Niño delay model, h=25``."""
-        return ", ".join(filter(None, (self.task_title or self.task, self.variant)))
+        """Name of its board in print: ``El Niño delay model, h=25, test set 2`` for the variant ``h=25,test=2``."""
+        variant = self.variant.replace(",", ", ").replace("test=", "test set ")
+        return ", ".join(filter(None, (self.task_title or self.task, variant)))
 
     @property
     def key(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from longwave.platform.boards.texts import plain
+from longwave.platform.boards.texts import MINUS, plain
 from longwave.platform.figures.frame import FONT, list_names, thin_points
 from longwave.platform.figures.palette import NEUTRAL
 from longwave.platform.figures.svg import THEME, escape_text
@@ -18,10 +18,12 @@ ACROSS = 2
 """Panels side by side."""
 WIDTH, HEIGHT = 240, 130
 """Size of a panel in pixels; the SVG views ``p0``, ``p1``, … show single panels."""
-LEFT, TOP, PLOT, DEEP = 46, 22, 184, 86
+LEFT, TOP, PLOT, DEEP = 56, 22, 174, 86
 """Position and size of the plot in a panel, in pixels."""
 REACH = 10
-"""A logarithmic axis ends at this multiple of the worst of the lines' best values."""
+"""A logarithmic axis ends at this multiple of the worst of the lines' best values, or at the best trivial predictor."""
+SMALL, LARGE = 0.01, 1e5
+"""Ends of an axis outside of these are written with an exponent: else they would not fit left of the plot."""
 TITLE = 30
 """Maximal characters of a title; longer ones are truncated with dots."""
 
@@ -55,13 +57,13 @@ class _Scale:
     cut: bool
 
     @classmethod
-    def of(cls, lines: Sequence[CurveLine], log: bool) -> _Scale:
-        """Return the axes that show all points, except errors far above the best value of every line."""
+    def of(cls, lines: Sequence[CurveLine], log: bool, limit: float | None) -> _Scale:
+        """Return the axes that show all points, except errors above ``limit`` and far above the best of every line."""
         shown = [_points_shown(line, log) for line in lines]
         numbers = [value for points in shown for _, value in points] or [1.0]
         last = max((epoch for points in shown for epoch, _ in points), default=1)
         worst = max((min(value for _, value in points) for points in shown if points), default=1.0)
-        high = min(max(numbers), REACH * worst) if log else max(numbers)
+        high = min(max(numbers), max(REACH * worst, limit or 0.0)) if log else max(numbers)
         return cls(last, min(numbers), high, log, cut=high < max(numbers))
 
     def at(self, epoch: int, value: float) -> tuple[int, int]:
@@ -79,11 +81,12 @@ def draw_panels(panels: Sequence[Panel], metric: str, log: bool, limit: float | 
         panels: Rows in order; one without a finite metric has an empty panel.
         metric: What the curves show, with its direction and unit.
         log: Whether the y axis is logarithmic, as for errors; values that are not positive are then left out. Values
-            above ``REACH`` times the worst of the lines' best values are drawn at the upper edge, labelled ≥.
+            above ``limit`` and ``REACH`` times the worst of the lines' best values are drawn at the upper edge,
+            labelled ≥.
         limit: Value of the best trivial predictor, a dashed line; left out if outside the axis.
         points: Maximal points of a line, besides its best epoch.
     """
-    scale = _Scale.of([line for panel in panels for line in panel.lines], log)
+    scale = _Scale.of([line for panel in panels for line in panel.lines], log, limit)
     panel_rows = math.ceil(len(panels) / ACROSS)
     size = (
         f'width="{ACROSS * WIDTH}" height="{panel_rows * HEIGHT}" viewBox="0 0 {ACROSS * WIDTH} {panel_rows * HEIGHT}"'
@@ -100,8 +103,8 @@ def draw_panels(panels: Sequence[Panel], metric: str, log: bool, limit: float | 
 def _draw_axes(scale: _Scale, limit: float | None) -> str:
     """Return the content of every panel: the frame, the ends of both axes, and the limit."""
     right, bottom = LEFT + PLOT, TOP + DEEP
-    ends = ((LEFT - 4, TOP + 8, "end", "≥ " * scale.cut + plain(float(f"{scale.high:.3g}"))),
-            (LEFT - 4, bottom, "end", plain(float(f"{scale.low:.3g}"))),
+    ends = ((LEFT - 4, TOP + 8, "end", "≥ " * scale.cut + _short(scale.high)),
+            (LEFT - 4, bottom, "end", _short(scale.low)),
             (LEFT, bottom + 13, "start", "1"), (right, bottom + 13, "end", plain(scale.last)),
             (LEFT + PLOT // 2, bottom + 13, "middle", "epoch"))  # fmt: skip
     texts = "".join(f'<text x="{x}" y="{y}" text-anchor="{side}">{text}</text>' for x, y, side, text in ends)
@@ -111,6 +114,14 @@ def _draw_axes(scale: _Scale, limit: float | None) -> str:
         line = f'<path d="M{LEFT},{y}H{right}" stroke="{NEUTRAL}" stroke-width="1.5" stroke-dasharray="5 4"/>'
     frame = f'<path d="M{LEFT},{TOP}V{bottom}H{right}" stroke="{NEUTRAL}" stroke-width="1"/>'
     return f'<g id="a"><g fill="currentColor">{texts}</g>{frame}{line}</g>'
+
+
+def _short(value: float) -> str:
+    """Return a number in at most seven characters: ``93.4``, ``5.9e−4``."""
+    if not value or SMALL <= abs(value) < LARGE:
+        return plain(float(f"{value:.3g}"))
+    digits, _, exponent = f"{value:.1e}".partition("e")
+    return f"{digits.removesuffix('.0')}e{int(exponent)}".translate(MINUS)
 
 
 def _draw_panel(k: int, panel: Panel, scale: _Scale, limit: int) -> str:

@@ -17,8 +17,8 @@ from longwave.platform.figures.frame import AXIS, Figure, Mark, as_data, frame_c
 from longwave.platform.figures.palette import NEUTRAL, family_colour
 
 HEIGHT = 320
-NARROW, WIDE = 230, 620
-"""Widths for which names are laid out, on a phone and on a desktop, in pixels."""
+WIDTHS = (230, 380, 620)
+"""Widths for which names are laid out, on a phone, in an edition and on a desktop, in pixels."""
 LETTER, NAME = 14, 210
 """Height of a line of text, and maximal width of a name, in pixels."""
 COSTS: dict[str, tuple[str, Callable[[Row], float | None], Callable[[float | None], str]]] = {
@@ -150,12 +150,13 @@ def _labelled_marks(marks: Sequence[Mark], front: Sequence[Mark], log: bool, wid
 
 
 def _names_beside(marks: Sequence[Mark], front: Sequence[Mark], log: bool, x: alt.X, y: alt.Y) -> list[alt.Chart]:
-    """Return layers of names left and right of their marks, for a narrow and for a wide figure."""
+    """Return layers of names left and right of their marks; of ``WIDTHS``, a figure shows the widest that fits."""
     sides: dict[str, dict[str, Any]] = {"left": {"align": "right", "dx": -8}, "right": {"align": "left", "dx": 8}}
     return [
-        alt.Chart(as_data(mark for mark in marked if mark["side"] == side)).transform_filter(shown)
+        alt.Chart(as_data(mark for mark in marked if mark["side"] == side))
+        .transform_filter(f"{low} <= width && width < {high}")
         .mark_text(dy=-6, limit=NAME, **text_options).encode(x=x, y=y, text="name:N")
-        for width, shown in ((NARROW, f"width < {WIDE}"), (WIDE, f"width >= {WIDE}"))
+        for width, low, high in zip(WIDTHS, (0, *WIDTHS[1:]), (*WIDTHS[1:], 1e6), strict=True)
         for marked in [_labelled_marks(marks, front, log, width)]
         for side, text_options in sides.items()
     ]  # fmt: skip

@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
-from longwave.platform.statistics.printed import MEANS, Noise, Printed, t_quantile
+from longwave.platform.statistics.gap import CARRIED, Gap, Word, gap_to, least_seeds
+from longwave.platform.statistics.printed import MEANS, Noise, Printed
 from longwave.platform.statistics.scale import Scale, Score
-from longwave.platform.statistics.stats import Estimate, check_scores, mean_std
+from longwave.platform.statistics.stats import Estimate, check_scores
 
-Word = Literal["reproduced", "consistent", "better", "worse", "undecided"]
 ENOUGH = 5
 """Seeds below which a row is provisional."""
 FEWEST = 3
 """Fewest seeds that ended for a verdict other than ``undecided``."""
-MOST_SEEDS = 1000
-"""Largest number of seeds considered: what these do not decide counts as undecidable."""
-LARGEST = 700.0
-"""Log of the largest ratio that is reported; a float holds up to 709."""
-REPEATED = ("mean ± std", "mean", "one run")
-"""Kinds of printed numbers that can be ``reproduced``; for the others the statistic is not known."""
-RUNS = ("one run", "unlabelled", "mean of several")
-"""Kinds that may be a single run: for better or worse, all our seeds must be on one side."""
-CARRIED = 0.8
-"""Largest standard deviation of our logs at which a mean can be better or worse."""
-UNSEEN = 10
-"""Fewest seeds to be better than a mean without a std, because fewer may miss bad seeds like theirs."""
 
 
 @dataclass(frozen=True)
@@ -61,106 +46,6 @@ class Verdict:
     more: int | None
     limit: bool
     why: str
-
-
-@dataclass(frozen=True)
-class _Plain:
-    """Our mean error compared with a printed one without logs: an interval that one bad seed of ours widens.
-
-    Attributes:
-        mean, std: Mean and standard deviation of our errors.
-        low, high: Range of errors that round to the printed one.
-        theirs: Standard deviation of the paper's errors: the printed one, but at least ours rescaled to their mean; or
-            ours if none is printed.
-        runs: Number of the paper's runs.
-    """
-
-    mean: float
-    std: float
-    low: float
-    high: float
-    theirs: float
-    runs: int
-
-    def half(self, n: int, level: float) -> float:
-        """Return half of Student's interval of the difference with ``n`` seeds of ours."""
-        error = math.hypot(self.std / math.sqrt(n), self.theirs / math.sqrt(self.runs))
-        return t_quantile(n - 1, (1 + level) / 2) * error
-
-    def below(self, n: int, level: float) -> bool:
-        return self.mean - self.low < -self.half(n, level)
-
-    def above(self, n: int, level: float) -> bool:
-        return self.mean - self.high > self.half(n, level)
-
-
-@dataclass(frozen=True)
-class _Case:
-    """Our error compared with a printed number, in logs.
-
-    Attributes:
-        gap, low, high: Ours minus the printed one, and minus both ends of its rounding range.
-        noise: Distribution of the gap by chance.
-        best_seed, worst_seed: Our best and our worst seed minus our typical error.
-        plain: The comparison without logs, for a mean.
-        margin, full_margin: Log of the ratio within which the number counts as met; the full one ignores trivial
-            predictors.
-    """
-
-    gap: float
-    low: float
-    high: float
-    noise: Noise
-    best_seed: float
-    worst_seed: float
-    plain: _Plain
-    margin: float
-    full_margin: float
-
-    def less(self, noise: tuple[float, float]) -> tuple[float, float]:
-        return self.low - noise[1], self.high - noise[0]
-
-    def within(self, noise: tuple[float, float]) -> bool:
-        low, high = self.less(noise)
-        return -self.margin < low and high < self.margin
-
-    def reproduced(self, n: int) -> bool:
-        return self.noise.kind in REPEATED and self.within(self.noise.gap(n, 0.9))
-
-    def consistent(self, n: int) -> bool:
-        return self.within(self.noise.own(n, 0.9))
-
-    def apart(self, n: int) -> Literal["better", "worse"] | None:
-        if self.noise.kind in MEANS:
-            better, worse = self._means_apart(n)
-        else:
-            low, high = self.less(self.noise.gap(n, 0.95))
-            better, worse = high < 0, low > 0
-        if self.noise.kind in RUNS:
-            half, shift = self.noise.one_run(n, 0.95), self.noise.shift
-            better = better and self.high - shift < -half and self.high + self.worst_seed < 0
-            worse = worse and self.low - shift > half and self.low + self.best_seed > 0
-        return "worse" if worse else "better" if better else None
-
-    def _means_apart(self, n: int) -> tuple[bool, bool]:
-        """Return whether our mean is significantly below the printed one, and above: by logs and without logs."""
-        has_std = self.noise.relative is not None
-        if self.noise.spread > CARRIED:
-            return False, False
-        largest = max(self.noise.spread, self.noise.theirs)
-        level = 0.95 if has_std else 0.99
-        below = self.high < -self.noise.mean_half(n, level, largest) and self.plain.below(n, level)
-        above = self.low > self.noise.mean_half(n, 0.95, largest) and self.plain.above(n, 0.95)
-        return below and (has_std or n >= UNSEEN), above
-
-    def word(self, n: int) -> Word:
-        if self.reproduced(n):
-            return "reproduced"
-        return "consistent" if self.consistent(n) else self.apart(n) or "undecided"
-
-    def more(self, n: int) -> int | None:
-        """Return the smallest number of seeds above ``n`` that decides; None if ``MOST_SEEDS`` do not."""
-        return _least(n, self.consistent) or _least(n, lambda seeds: self.apart(seeds) is not None)
 
 
 def verdict(
@@ -202,15 +87,15 @@ def verdict(
     divergence = f"{diverged} of {n + diverged} diverged." if diverged else ""
     if reason := _no_ratio(ended, printed, scale):
         return judge("undecided", None, None, False, reason if ended else divergence or reason)
-    case = _case(ended, printed, scale, margin, trivial)
-    ratio = _ratio(case, n)
-    word = case.word(n) if n >= FEWEST else "undecided"
+    gap = gap_to(ended, printed, scale, margin, trivial)
+    ratio = gap.ratio(n)
+    word = gap.word(n) if n >= FEWEST else "undecided"
     if divergence:
         is_worse = word == "worse"
         return judge("worse" if is_worse else "undecided", ratio, 0 if is_worse else None, False, divergence)
     if n < FEWEST:
         return judge(word, ratio, FEWEST, False, f"A word needs {FEWEST} seeds that ended.")
-    return judge(word, ratio, *_outlook(word, case, n))
+    return judge(word, ratio, *_outlook(word, gap, n))
 
 
 def _no_ratio(ended: Sequence[float], printed: Printed, scale: Scale) -> str:
@@ -229,57 +114,22 @@ def _no_ratio(ended: Sequence[float], printed: Printed, scale: Scale) -> str:
     return ""
 
 
-def _case(ended: Sequence[float], printed: Printed, scale: Scale, margin: float, trivial: float | None) -> _Case:
-    """Return the comparison of our seeds that ended with a printed number; all errors are above 0."""
-    errors = scale.errors(ended)
-    middle, spread = mean_std([math.log(error) for error in errors])
-    mean, std = mean_std(errors)
-    error, half, runs = scale.error(printed.value), printed.rounding or 0.0, printed.n or 1
-    relative = None if printed.std is None else printed.std / error
-    noise = Noise(printed.kind, runs, relative, max(spread or 0.0, scale.floor / math.exp(middle)))
-    lowest, highest = sorted(scale.error(printed.value + side) for side in (-half, half))
-    low, high = (math.log(end) if end > 0 else -math.inf for end in (lowest, highest))
-    ours = max(std or 0.0, scale.floor)
-    # Without a printed std, ours is used.
-    theirs = ours if printed.std is None else max(printed.std, ours / mean * error)
-    plain = _Plain(mean, ours, lowest, highest, theirs, runs)
-    full_margin = width = math.log(margin)
-    if trivial is not None and (beaten := scale.error(trivial)) > 0:
-        trivial_log = math.log(beaten)
-        width = min(full_margin, max(trivial_log - high, low - trivial_log, 0.0) / 4)
-    typical = middle + noise.shift
-    best, worst = (math.log(end) - typical for end in (min(errors), max(errors)))
-    return _Case(
-        typical - math.log(error), typical - high, typical - low, noise, best, worst, plain, width, full_margin
-    )
-
-
-def _ratio(case: _Case, n: int) -> Estimate | None:
-    """Return the ratio of errors with its 90 % interval; None if it overflows."""
-    noise = replace(case.noise, kind="one run") if case.noise.kind == "unlabelled" else case.noise
-    low, high = case.less(noise.gap(n, 0.9)) if n > 1 else (-math.inf, math.inf)
-    gap = case.gap - noise.expected
-    if gap > LARGEST:
-        return None
-    return Estimate(math.exp(gap), math.exp(low), math.exp(high)) if high < LARGEST else Estimate(math.exp(gap))
-
-
-def _outlook(word: Word, case: _Case, n: int) -> tuple[int | None, bool, str]:
+def _outlook(word: Word, gap: Gap, n: int) -> tuple[int | None, bool, str]:
     """Return how many seeds would decide, whether none of ours can, and a sentence on that."""
     if word == "consistent":
-        if needed := _least(n, case.reproduced):
+        if needed := least_seeds(n, gap.reproduced):
             return 0, False, f"{needed} of our seeds may show it reproduced."
-        return 0, True, f"The printed number is {_called(case.noise)}, so more seeds of ours cannot show it reproduced."
+        return 0, True, f"The printed number is {_called(gap.noise)}, so more seeds of ours cannot show it reproduced."
     if word != "undecided":
         return 0, False, ""
-    if more := case.more(n):
+    if more := gap.more(n):
         return more, False, f"{more} of our seeds would settle it."
-    if case.noise.kind in MEANS and case.noise.spread > CARRIED:
-        return None, False, f"Our seeds vary too much for a mean to be compared (SD of logs {case.noise.spread:.2g})."
-    reason = f"is {_called(case.noise)}"
-    if replace(case, low=case.gap, high=case.gap).more(n - 1):
+    if gap.noise.kind in MEANS and gap.noise.spread > CARRIED:
+        return None, False, f"Our seeds vary too much for a mean to be compared (SD of logs {gap.noise.spread:.2g})."
+    reason = f"is {_called(gap.noise)}"
+    if replace(gap, low=gap.gap, high=gap.gap).more(n - 1):
         reason = "is rounded too coarsely"
-    elif replace(case, margin=case.full_margin).more(n - 1):
+    elif replace(gap, margin=gap.full_margin).more(n - 1):
         reason = "lies too close to a trivial predictor"
     return None, True, f"The printed number {reason}, so more seeds of ours cannot settle it."
 
@@ -294,10 +144,3 @@ def _called(noise: Noise) -> str:
         "best of several": "the best of runs that the paper does not count",
         "unlabelled": "of runs that the paper does not describe",
     }[noise.kind]
-
-
-def _least(n: int, decides: Callable[[int], bool]) -> int | None:
-    """Return the smallest number of seeds above ``n`` that decides; None if ``MOST_SEEDS`` do not."""
-    if n >= MOST_SEEDS or not decides(MOST_SEEDS):
-        return None
-    return n + 1 + bisect_left(range(n + 1, MOST_SEEDS), True, key=decides)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import gpu
+import gpu_scale
 import pytest
 import torch
 from tree import ROOT
@@ -57,7 +58,7 @@ def test_a_miss_and_a_failure_are_told_and_end_with_one(
     monkeypatch.setattr(gpu, "far_model", lambda *_: {"outputs": (1e-7, 1e-7)})
     for part in ("check_halves", "check_speeds", "check_kernels", "check_sweeps"):
         monkeypatch.setattr(gpu, part, lambda *_: [])
-    assert gpu.examine_device(gpu.small_scale(), "cpu", tmp_path / "found.json") == 1
+    assert gpu.examine_device(gpu_scale.small_scale(), "cpu", tmp_path / "found.json") == 1
     misses = json.loads((tmp_path / "found.json").read_text())["misses"]
     assert misses == [
         "lem, row, d=3: {'dx': (2e-05, 1e-06)}",
@@ -73,14 +74,15 @@ def test_loops_by_another_way_and_missed_targets_are_misses(monkeypatch: pytest.
     """Without Triton's interpreter the small agenda runs by the C++ loop, which is not what was asked."""
     findings = gpu.Findings()
     monkeypatch.setattr(gpu, "judge_targets", lambda report: [Target("a ratio", 1.0, 2.0)])
-    gpu.check_kernels(gpu.small_scale(), findings)
+    gpu.check_kernels(gpu_scale.small_scale(), findings)
     assert findings.misses[-1] == "a ratio: 1.00, the bound is 2"
     assert findings.misses[0].startswith("lem, T=2 B=1 p=1 d=3: cpu, ") and len(findings.misses) == 2
 
 
 def test_what_a_gpu_is_asked_has_every_model_and_packs_of_1_to_64(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    scale = gpu.whole_scale()
-    assert set(scale.cases) == set(gpu.CASES) and set(scale.matrices) == set(gpu.MATRIX_CASES)
+    scale = gpu_scale.whole_scale()
+    assert set(scale.cases) == set(gpu_scale.CASES) and set(scale.matrices) == set(gpu_scale.MATRIX_CASES)
     assert {pack.members for pack in scale.agenda.packs} == {1, 2, 4, 8, 16, 32, 64}
-    assert scale.agenda.sizes == gpu.plan_benchmark("cuda").sizes and set(scale.hidden) == set(gpu.SCHEDULES)
+    assert scale.agenda.sizes == gpu_scale.plan_benchmark("cuda").sizes
+    assert set(scale.hidden) == set(gpu_scale.SCHEDULES)

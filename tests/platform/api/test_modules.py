@@ -18,8 +18,10 @@ import torch
 from tree import ROOT
 
 import longwave as lw
+from longwave.platform.api.graph_module import GraphModule
 from longwave.platform.api.modules import modules
-from longwave.platform.api.plain_module import GraphModule, LoneModule, SequenceModule
+from longwave.platform.api.plain_module import LoneModule
+from longwave.platform.api.sequence_module import SequenceModule
 
 GIVEN = {"dt": 0.3, "gamma": 1.5, "epsilon": 0.7, "alpha": 0.4, "beta": 0.6, "tau": 3.0, "time": 1.0}
 """A value of each number that some layer has to be given."""

@@ -16,7 +16,7 @@ import longwave as lw
 from longwave.models.base.block import Blocks
 from longwave.models.lem import LEM
 from longwave.platform.api.modules import modules
-from longwave.platform.api.plain_module import SequenceModule
+from longwave.platform.api.sequence_module import SequenceModule
 
 X = torch.randn(4, 6, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 LENGTHS = torch.tensor([6, 2, 5, 2])

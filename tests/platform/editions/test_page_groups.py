@@ -56,12 +56,12 @@ def test_ranked_rows_stand_first_and_all_others_are_folded_behind_a_line_each(fo
 
 def test_the_best_trivial_predictor_is_a_line_above_the_rows_that_lose_to_it(folder: Path) -> None:
     page = Page.drawn(folder, view="t", open="")
-    assert text(page, "limit") == ["Below: worse than the best trivial predictor, mean, 2"]
+    assert text(page, "limit") == ["Medians below are worse than the best trivial predictor, mean, 2"]
     order = page('elements.table.all("tbody")[0].all("tr").map((l) => l.attributes.class.split(" ")[0])')
     assert order.index("limit") == 3 and order[:3] == ["reproduced"] * 3
     assert text(Page.drawn(folder, view="t", open="", sort="title-up"), "limit") == [], "sorted by another number"
     assert text(Page.drawn(folder, view="t", open="", models="lem new"), "limit") == [
-        "All above are better than the best trivial predictor, mean, 2"
+        "All medians above are better than the best trivial predictor, mean, 2"
     ]
 
 

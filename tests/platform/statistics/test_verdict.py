@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 from simulated_verdicts import BOUNDS, WORDS, Repetition, agrees, claimed_cells, count_verdicts, verdict_cases
 
+from longwave.platform.statistics.gap import Word
 from longwave.platform.statistics.printed import Printed, expected_extreme
 from longwave.platform.statistics.scale import Scale, Score
-from longwave.platform.statistics.verdict import Verdict, Word, verdict
+from longwave.platform.statistics.verdict import Verdict, verdict
 
 SHAPE = np.array([-1.2, -0.4, 0.1, 0.3, 1.2]) / np.std([-1.2, -0.4, 0.1, 0.3, 1.2], ddof=1)
 """Five seeds of mean 0 and std 1."""

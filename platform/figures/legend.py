@@ -8,7 +8,7 @@ from typing import Any
 
 import altair as alt
 
-from longwave.platform.figures.frame import LEGEND
+from longwave.platform.figures.frame import LEGEND, ROOMY
 
 DASHES: list[list[int]] = [[1, 0], [7, 3], [2, 3], [10, 3, 2, 3], [14, 4]]
 """Dash patterns of the first, second, … line of one colour: pixels drawn and skipped."""
@@ -16,8 +16,8 @@ ABREAST = 3
 """Columns of names for which a figure reserves height."""
 MOST = 8
 """Maximal columns of names."""
-SIGN, LETTER = 42, 6.6
-"""Width of a name's symbol with the gap to the next name, and of a letter, in pixels."""
+SIGN, LETTER = 42, 0.55 * ROOMY
+"""Width of a name's symbol with the gap to the next name, and of a letter as files are laid out, in pixels."""
 
 
 def names_abreast(names: Sequence[str]) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
 
+import altair as alt
 import pytest
 import vl_convert
 from boards import printed, retrained, trials
@@ -18,9 +19,9 @@ from longwave.platform.boards.board import rows
 from longwave.platform.boards.pairs import pairs
 from longwave.platform.figures.curves import curves
 from longwave.platform.figures.forest import forest
-from longwave.platform.figures.frame import SLANT, Figure
+from longwave.platform.figures.frame import ROOMY, SLANT, Figure, as_data, frame_chart
 from longwave.platform.figures.grid import STATES, Square, grid
-from longwave.platform.figures.legend import names_abreast
+from longwave.platform.figures.legend import line_styles, names_abreast
 from longwave.platform.figures.matrix import matrix
 from longwave.platform.figures.ratios import Ratio, ratios
 from longwave.platform.figures.scatter import against_cost
@@ -102,6 +103,19 @@ def test_no_text_is_cut_on_a_phone_and_on_a_desktop(draw: Callable[[], Figure | 
     texts = [box for box in read(draw(), width) if box.text]
     assert texts
     assert not [box for box in texts if box.left < -1 or box.right > width + 1]
+
+
+def test_a_file_laid_out_with_a_larger_font_has_room_for_each_name_of_its_legend() -> None:
+    models = "τ-GRU,LEM,coRNN,GRU,UnICORNN,Mamba,LinOSS,LRU,Lipschitz RNN,DeltaNet,minGRU,tanh RNN,LSTM".split(",")
+    marks = [{"model": name, "x": 1.0, "value": 12345.6} for name in models]
+    lines = line_styles("model:N", dict.fromkeys(models, "#000000"))
+    figure = frame_chart(alt.Chart(as_data(marks)).mark_line().encode(x="x:Q", y="value:Q", **lines), "", 200)
+    spec = figure.spec()
+    for part in ("legend", "axis"):
+        spec["config"][part] |= {"labelFontSize": ROOMY, "titleFontSize": ROOMY}
+    texts = [box for box in boxes(ET.fromstring(vl_convert.vegalite_to_svg({**spec, "width": 720}))) if box.text]
+    assert {box.text for box in texts} >= {*models}
+    assert not [box for box in texts if box.right > 720]
 
 
 def test_names_above_columns_read_upwards_to_the_right() -> None:

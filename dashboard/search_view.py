@@ -12,7 +12,7 @@ import streamlit as st
 from longwave.dashboard import cached_reads, page_frame, state
 from longwave.platform.boards.progress import TOLD, SearchProgress, progress
 from longwave.platform.boards.row import Row
-from longwave.platform.boards.texts import median, plain
+from longwave.platform.boards.texts import median, metric_words, plain
 from longwave.platform.figures.frame import Figure, thin_points
 from longwave.platform.figures.progress import best_so_far
 from longwave.platform.figures.search import (
@@ -64,10 +64,12 @@ def draw_search(url: str, sweep: str, trials: Sequence[Trial]) -> dict[str, Figu
     about = search_trials[0].about
     log = state.draw_switch("Log axis", "log", about.goal == "min", bar)
     search_progress = progress(search_trials, about.goal, cached_reads.are_draws_dependent(url, sweep))
-    st.markdown(describe_best(search_progress, retrained, in_streamlit(about.metric)))
+    st.markdown(describe_best(search_progress, retrained, in_streamlit(metric_words(about.metric))))
     family = next((row.family for row in rows), "")
     lacking = "No search trial has ended with a metric yet."
-    drawn = page_frame.draw_figure(lambda: best_so_far(search_progress, family, about.metric, log), "so far", lacking)
+    drawn = page_frame.draw_figure(
+        lambda: best_so_far(search_progress, family, metric_words(about.metric), log), "so far", lacking
+    )
     return {"best so far": drawn, **draw_settings(url, sweep, chosen, search_trials)}
 
 

@@ -13,7 +13,7 @@ from longwave.dashboard.link_table import Link, draw_link_table
 from longwave.platform.boards.compare import Comparison, compare
 from longwave.platform.boards.landmarks import BASELINES
 from longwave.platform.boards.row import SHORT, Row
-from longwave.platform.boards.texts import marked_median, plain, rank
+from longwave.platform.boards.texts import marked_median, metric_words, plain, rank
 from longwave.platform.errors import ConfigError
 from longwave.platform.figures.frame import Figure
 from longwave.platform.figures.palette import family_colour
@@ -110,7 +110,9 @@ def draw_searches(url: str, model: str, tasks: list[str]) -> Figure | None:
     pair = state.draw_choice("Settings", "pair", pairs, container=bar)
     across, up = pair.split(" × ")
     return page_frame.draw_figure(
-        lambda: surface(trials, across, up, row.goal, row.metric), "surface", "Too few search trials have ended."
+        lambda: surface(trials, across, up, row.goal, metric_words(row.metric)),
+        "surface",
+        "Too few search trials have ended.",
     )
 
 

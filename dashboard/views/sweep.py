@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from longwave.dashboard import cached_reads, page_frame, search_view, state
+from longwave.platform.boards.texts import metric_words
 from longwave.platform.errors import ConfigError
 from longwave.platform.figures.curves import running_curves
 from longwave.platform.figures.frame import Figure
@@ -133,7 +134,7 @@ def draw_running_trials(url: str, trials: Sequence[Trial]) -> dict[str, Figure |
     about = task_trials[0].about
     points = cached_reads.read_growing_curves(url, tuple(trial.config.id for trial in task_trials))
     st.markdown(f"**In training on {in_streamlit(about.task)}**")
-    make = partial(running_curves, task_trials, points, f"validation {about.metric}", about.goal == "min")
+    make = partial(running_curves, task_trials, points, f"validation {metric_words(about.metric)}", about.goal == "min")
     return {"in training": page_frame.draw_figure(make, "growing", "No epoch has ended yet.")}
 
 

@@ -9,7 +9,7 @@ from statistics import median
 from edition_searches import Board, board_table
 
 from longwave.platform.boards.row import Row
-from longwave.platform.boards.texts import plain
+from longwave.platform.boards.texts import metric_words, plain
 from longwave.platform.storage.store import Store
 
 LEARNED = {"mse": 0.01, "accuracy": 95.0}
@@ -56,5 +56,5 @@ def describe_steps(boards: Iterable[Board], steps_by_row: Mapping[str, Sequence[
             learned = [int(n) for n in steps if n < inf]
             numbers = (int(middle) if middle < inf else None, min(learned, default=None), max(learned, default=None))
             cells.append([links[key], f"{len(learned)} of {len(steps)}", *map(plain, numbers)])
-        lines += board_table(f"{name}: {rows[0].metric} {LEARNED.get(rows[0].metric, 0):g}", HEAD, cells)
+        lines += board_table(f"{name}: {metric_words(rows[0].metric)} {LEARNED.get(rows[0].metric, 0):g}", HEAD, cells)
     return [INTRO, *lines] if lines else []

@@ -8,7 +8,7 @@ from typing import Any
 
 from longwave.platform.boards.diff import facts_of_row
 from longwave.platform.boards.row import SHORT, Row
-from longwave.platform.boards.texts import NONE
+from longwave.platform.boards.texts import NONE, metric_words
 from longwave.platform.boards.verification import HERE
 from longwave.platform.records.run import Run
 from longwave.platform.records.stored import Trial
@@ -96,7 +96,7 @@ def _ran(trial: Trial, run: Run) -> Iterator[tuple[str, str, Any]]:
     about = trial.about
     for name in ("reason", "epochs", "best_epoch", "parameters"):
         yield "end", name.replace("_", " "), getattr(run, name)
-    yield "scores", "metric", f"{about.metric} [{about.unit}]"
+    yield "scores", "metric", f"{metric_words(about.metric)} [{about.unit}]"
     yield from (("scores", "validation", run.valid), ("scores", "test", run.test))
     for measure in run.measures:
         position = f", {measure.x_name} {measure.x:g}" if measure.x_name else ""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from longwave.platform.boards.texts import metric_words
 from longwave.platform.boards.verification import HERE
 from longwave.platform.records.group import mean_joules
 from longwave.platform.records.stored import Trial
@@ -107,7 +108,7 @@ def facts_of_row(trials: Sequence[Trial], sweeps: Sequence[str]) -> Iterator[tup
     spread = summary(ended(trials)) if ended(trials) else None
     seeds = list(scores(trials).values())
     middle = median(seeds, scale(trials)).value if seeds else None
-    yield ("scores", "metric"), f"{about.metric} [{about.unit}]"
+    yield ("scores", "metric"), f"{metric_words(about.metric)} [{about.unit}]"
     yield ("scores", "median"), "diverged" if seeds and middle is None else middle
     yield ("scores", "mean"), spread and spread.mean
     yield ("scores", "std"), spread and spread.std

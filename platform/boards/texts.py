@@ -21,6 +21,8 @@ DIVERGED = "diverged"
 WORSE = "†"
 """Mark after a number if a trivial predictor is better."""
 MINUS = str.maketrans("-", "−")
+ACRONYMS = {"mse", "rmse", "nrmse", "mae", "bpc", "l2"}
+"""Parts of metrics' names that are written in capitals."""
 
 
 def plain(value: Any) -> str:
@@ -41,9 +43,14 @@ def plain(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
+def metric_words(metric: str) -> str:
+    """Return a metric in words: ``free RMSE`` for ``free_rmse``."""
+    return " ".join(word.upper() if word in ACRONYMS else word for word in metric.split("_"))
+
+
 def measured(row: Row) -> str:
     """Return the metric with its direction and unit: ``accuracy ↑ [%]``."""
-    return f"{row.metric} {arrow(row.goal)}" + ("" if row.unit == "1" else f" [{row.unit}]")
+    return f"{metric_words(row.metric)} {arrow(row.goal)}" + ("" if row.unit == "1" else f" [{row.unit}]")
 
 
 def shown(mean: float | None, std: float | None, power: int = 0) -> str:

@@ -16,7 +16,7 @@ from longwave.platform.boards.methods import methods
 from longwave.platform.boards.overview import Overview
 from longwave.platform.boards.printed_share import verdict_share
 from longwave.platform.boards.row import Row, distinct_boards, group_by_board
-from longwave.platform.boards.texts import DASH, duration, estimate, lost, quoted, weighed
+from longwave.platform.boards.texts import DASH, duration, estimate, lost, metric_words, quoted, weighed
 from longwave.platform.editions.changes import REASONS, Change
 from longwave.platform.editions.edition import Edition
 from longwave.platform.editions.figures import Drawing
@@ -122,9 +122,10 @@ def _data(data: Mapping[str, Any]) -> str:
 
 def _board(rows: Sequence[Row], title: str, figures: Sequence[Drawing]) -> dict[str, Any]:
     """Return a board's data for the page, from its rows, its name in print and its figures."""
-    shared = {name: getattr(rows[0], name) for name in ("task", "metric", "unit", "goal")}
+    shared = {name: getattr(rows[0], name) for name in ("task", "unit", "goal")}
     leading = answer(rows)
     texts = {"advice": advise(rows), "answer": leading.sentence, "figures": [drawing.to_dict() for drawing in figures]}
+    shared["metric"] = metric_words(rows[0].metric)
     return {"name": rows[0].place, "title": title, "word": leading.separation.word, **shared, **texts}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import altair as alt
 
 from longwave.platform.boards.row import Row
-from longwave.platform.boards.texts import measured
+from longwave.platform.boards.texts import measured, metric_words
 from longwave.platform.figures.frame import Figure, Mark, as_data, frame_chart, number_axis
 from longwave.platform.figures.legend import legend_height, line_styles
 from longwave.platform.figures.palette import family_colour
@@ -63,7 +63,7 @@ def depth(rows: Sequence[Row], trials: Sequence[Trial], shown: str) -> Figure | 
         medians.append({**common, "value": middle, "tip": tip})
     if not medians:
         return None
-    title = shown.replace("_", " ") if log else f"test {measured(rows[0])}"
+    title = metric_words(shown) if log else f"test {measured(rows[0])}"
     ticks = alt.Axis(title="layers", values=sorted({m["layers"] for m in medians}), format="~g", labelOverlap=True)
     x = alt.X("layers:Q", scale=alt.Scale(type="log", nice=False, padding=10), axis=ticks)
     y = alt.Y("value:Q", **number_axis(title, [m["value"] for m in dots], log))

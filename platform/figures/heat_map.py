@@ -9,7 +9,7 @@ import altair as alt
 
 from longwave.platform.boards.overview import Overview
 from longwave.platform.boards.row import Row
-from longwave.platform.boards.texts import marked_median
+from longwave.platform.boards.texts import marked_median, metric_words
 from longwave.platform.figures.frame import (
     FAINT,
     LEGEND,
@@ -106,4 +106,4 @@ def _error_ratio(row: Row, predictor: Row) -> float | None:
 def _describe_cell(model: str, board: str, row: Row, ratio: float, predictor: Row) -> str:
     """Return a cell in a sentence."""
     comparison = f"{ratio:.2g} times the error of {predictor.title}, the best trivial predictor"
-    return f"{model} on {board}: {row.metric} {marked_median(row)}, {comparison}"
+    return f"{model} on {board}: {metric_words(row.metric)} {marked_median(row)}, {comparison}"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from longwave.platform.boards.budget import SearchCurve
 from longwave.platform.boards.numbers import column_power, power_text, three_digits
-from longwave.platform.boards.texts import DASH, estimate
+from longwave.platform.boards.texts import DASH, estimate, metric_words
 from longwave.platform.render.export import Format, Table
 from longwave.platform.render.terminal import print_line, print_tables
 from longwave.platform.statistics.stats import Estimate, arrow, direction
@@ -60,7 +60,7 @@ def _budget_answer(curves: Sequence[SearchCurve]) -> str:
     half, full = best(lambda budget: len(budget.curve) // 2 - 1), best(lambda budget: -1)
     unit = f" × {power_text(power)}" if power else ""
     return (
-        f"With half of the trials {half[0]} is expected to be best ({row.metric.replace('_', ' ')} {half[1]}{unit} on "
+        f"With half of the trials {half[0]} is expected to be best ({metric_words(row.metric)} {half[1]}{unit} on "
         f"validation), with all of them {full[0]} ({full[1]}{unit})."
     )
 
@@ -76,7 +76,7 @@ def _budget_table(curves: Sequence[SearchCurve]) -> Table:
         lines.append((budget.row.label, trials, estimate(budget.diverged), f"{budget.seconds:.3g}", *cells))
     row = curves[0].row
     return Table(
-        f"{row.board}: expected best validation {row.metric.replace('_', ' ')} {arrow(row.goal)} of k search trials",
+        f"{row.board}: expected best validation {metric_words(row.metric)} {arrow(row.goal)} of k search trials",
         ("model", "trials", "share diverged [95 %]", "seconds a trial", *(f"k = {k}" for k in sizes)),
         lines,
         answer=_budget_answer(curves),

@@ -6,7 +6,7 @@ from typing import Any
 
 from longwave.platform.boards.compare import Comparison, Contest
 from longwave.platform.boards.row import Row
-from longwave.platform.boards.texts import DASH, counted, estimate, ratio
+from longwave.platform.boards.texts import DASH, counted, estimate, metric_words, ratio
 from longwave.platform.render.board import median_cell
 from longwave.platform.render.export import Format, Table
 from longwave.platform.render.terminal import print_tables
@@ -38,7 +38,7 @@ def _contest_line(line: Contest, board: str) -> tuple[str, ...]:
     result = line.contrast
     decision = line.word + (f" ({line.hint})" if line.hint else "")
     return (
-        f"{board}: {line.a.metric.replace('_', ' ')} {arrow(line.a.goal)}",
+        f"{board}: {metric_words(line.a.metric)} {arrow(line.a.goal)}",
         _seeds_cell(line.a),
         _seeds_cell(line.b),
         estimate(result.improvement if result else None),

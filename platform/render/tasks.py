@@ -7,7 +7,7 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from longwave.platform.boards.texts import duration, plain
+from longwave.platform.boards.texts import duration, metric_words, plain
 from longwave.platform.literature.published import published_rows
 from longwave.platform.literature.separation import printed_for, separation
 from longwave.platform.render.export import Format, Table
@@ -64,7 +64,7 @@ def print_task(spec: TaskSpec, format: Format) -> None:
     if (chance := spec.chance_at(spec.variant, scores)) is not None and spec.chance is None:
         print_line(f"  chance on these data: {chance:.4g}")
     print_line("")
-    head = ["trivial predictor", spec.metric.name, "numbers kept", "time", "chosen on validation"]
+    head = ["trivial predictor", metric_words(spec.metric.name), "numbers kept", "time", "chosen on validation"]
     print_table(
         head,
         [_predictor_line(name, trivial) for name, trivial in predictors.items()],

@@ -19,6 +19,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from longwave.platform.boards.texts import metric_words
 from longwave.platform.redaction import redacted
 from longwave.platform.render import export
 from longwave.platform.render.fit import column_widths, fitting_columns, is_empty, lines_beneath, total_width, wrap_text
@@ -103,7 +104,7 @@ def print_json(content: object) -> None:
 
 def metric_label(metric: str, unit: str, goal: str) -> str:
     """Return a metric with its unit, if it has one, and its direction: ``accuracy [%] ↑``."""
-    return f"{metric.replace('_', ' ')}{'' if unit == '1' else f' [{unit}]'} {arrow(goal)}"
+    return f"{metric_words(metric)}{'' if unit == '1' else f' [{unit}]'} {arrow(goal)}"
 
 
 def print_line(text: str) -> None:

@@ -98,7 +98,7 @@ def test_the_board_says_who_is_best_how_sure_that_is_and_how_it_is_ranked(url: s
     text = notes(visit(url, "task", task="fitzhugh_nagumo"))
     best = "Best median of 3 ranked rows: LSTM, 0.0120 [0.0100, 0.0140], not significantly better than LEM and coRNN."
     assert best in text and "Provisional: 2 of 3 rows have fewer than 5 seeds." in text
-    assert "Ranked by the median of **test l2_error ↓** (↓ smaller is better)" in text
+    assert "Ranked by the median of **test L2 error ↓** (↓ smaller is better)" in text
     assert "A rank compares typical seeds, not means" in text
 
 
@@ -245,7 +245,7 @@ def test_two_rows_are_compared_with_a_verdict_in_a_sentence(url: str, visit: Vis
     page = visit(url, "compare", rows=f"{trial('lem', 0).row[:8]},{trial('lstm', 0).row[:8]}")
     assert "beats LSTM" in notes(page) and "would decide FitzHugh–Nagumo" in notes(page)
     [[_, line]] = link_tables(page)
-    assert line[0] == "FitzHugh–Nagumo: l2 error ↓"
+    assert line[0] == "FitzHugh–Nagumo: L2 error ↓"
     [ratio] = [m for m in marks(page) if m.get("name")]
     assert ratio["name"] == "FitzHugh–Nagumo" and ratio["value"] == pytest.approx(
         math.prod((3, 5, 7)) ** (1 / 3) / math.prod(range(10, 15)) ** (1 / 5)

@@ -22,7 +22,7 @@ def test_the_fastest_model_is_first_and_a_median_beyond_all_that_learned_is_a_da
     keys = {row.model: row.key for row in board}
     steps = {keys["a"]: [900.0, inf, 600.0], keys["b"]: [1200.0, inf, inf], keys["c"]: [300.0, 500.0, 800.0]}
     lines = describe_steps([("Board", board, {row.key: row.label for row in board})], steps)
-    assert lines[2] == "### Board: mse 0.01"
+    assert lines[2] == "### Board: MSE 0.01"
     assert lines[6:] == [
         "| C | 3 of 3 | 500 | 300 | 800 |",
         "| A | 2 of 3 | 900 | 600 | 900 |",

@@ -265,7 +265,7 @@ def test_markdown_is_a_table_with_ours_and_theirs(two_rows: list[Row], capsys: p
     assert lines[:2] == ["| model | median [95 %] | mean ± std (n) | rank |", "| --- | --- | --- | ---: |"]
     assert lines[2] == "| LEM | 2.00 [1.00, 3.00] (50 %) | 2.0 ± 1.4 (2, provisional) | 1–2 |"
     assert lines[-1].startswith(
-        "T: test mse ↓, median with its 95 % interval, mean ± standard deviation, and the range"
+        "T: test MSE ↓, median with its 95 % interval, mean ± standard deviation, and the range"
     )
     assert lines[-1].endswith("†: a trivial predictor is better. Ranked among models lem, gru alone.")
 
@@ -308,7 +308,7 @@ def test_small_numbers_have_three_digits_and_one_power_of_ten_a_column(
     made = rows([retrained("a", best), retrained("b", worst, trivial={"mean": 1.477, "last": 1.5})], [])
     render_board.print_boards(made, EVERYBODY, Format.table)
     output = capsys.readouterr().out
-    assert "T: mse ↓, × 10⁻³" in output and "1.36 [1.36, 1.36]" in output and "782 [329, 1,342]" in output
+    assert "T: MSE ↓, × 10⁻³" in output and "1.36 [1.36, 1.36]" in output and "782 [329, 1,342]" in output
     assert "1,477" in output and "1,500" not in output, "of trivial predictors the best stands alone"
     assert "1 other trivial predictor: --all." in output
 

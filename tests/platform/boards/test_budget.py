@@ -99,8 +99,8 @@ def test_the_command_prints_curves(
     searched(open_store(url), "s", [0.5, 0.3, 0.9, None])
     assert main(["budget", "adding", "--format", "markdown", "--store", url]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "### Adding problem, N=20: expected best validation mse ↓ of k search trials"
-    assert lines[2].startswith("With half of the trials LEM is expected to be best (mse 0.4")
+    assert lines[0] == "### Adding problem, N=20: expected best validation MSE ↓ of k search trials"
+    assert lines[2].startswith("With half of the trials LEM is expected to be best (MSE 0.4")
     assert lines[2].endswith("on validation), with all of them LEM (0.300).")
     assert lines[4] == "| model | trials | share diverged [95 %] | seconds a trial | k = 1 | k = 2 | k = 4 |"
     assert lines[6].startswith("| LEM | 4 | 0.25 [0.01, 0.81] | 4 | 0.567 [0.300, 0.900], 0.25 find nothing | 0.4")

@@ -105,10 +105,10 @@ def test_a_comparison_is_printed_with_probabilities_ratios_and_what_differs(
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "### LEM against CORNN"
     assert lines[5].startswith(
-        "| u: mse ↓ | **7.15 [7.00, 7.30] (87.5 %) (4)** | 9.15 [9.00, 9.30] (87.5 %) (4) | 1.00 ["
+        "| u: MSE ↓ | **7.15 [7.00, 7.30] (87.5 %) (4)** | 9.15 [9.00, 9.30] (87.5 %) (4) | 1.00 ["
     )
     assert "| 0.78 (0.76–0.80) | better |" in lines[5]
-    assert lines[7].startswith("| w: mse ↓ | 9.15 [9.00, 9.30] (87.5 %) (4) | **7.15 [")
+    assert lines[7].startswith("| w: MSE ↓ | 9.15 [9.00, 9.30] (87.5 %) (4) | **7.15 [")
     assert "| failed |" in lines[4] and "| no seed |" in lines[4]
     assert "| diverged (0 of 6) |" in lines[10] and "| — | worse |" in lines[10]
     assert "| undecided (about " in lines[8] and lines[8].endswith(" more seeds) | nothing |")

@@ -149,3 +149,10 @@ def test_a_row_without_a_printed_number_has_no_verdict() -> None:
     number = {**SOURCE, "verdict": "worse", "ratio": None, "n_ours": 5, "diverged_ours": 0, "departures": []}
     assert texts.verdicts(row(published=[number, {**number, "ratio": 2.0}])) == "worse; worse (2.00)"
     assert texts.verdicts(row(loses_to="ridge(32)")) == texts.verdicts(row()) == "—"
+
+
+@pytest.mark.parametrize(
+    ("metric", "words"), [("free_rmse", "free RMSE"), ("l2_error", "L2 error"), ("accuracy", "accuracy"), ("", "")]
+)
+def test_a_metric_is_written_in_words_with_its_acronyms_in_capitals(metric: str, words: str) -> None:
+    assert texts.metric_words(metric) == words

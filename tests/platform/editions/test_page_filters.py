@@ -107,7 +107,7 @@ def test_saturated_tasks_are_folded_into_the_sentence_that_every_view_has(folder
         page = Page.drawn(folder, open=open_)
         assert page(fold) == [[f"{mark} {saturated_tasks(whole)}", str(mark == "▾").lower()]]
         assert len(page(heads)) == 3 + tasks
-    assert [head.split("mse")[0] for head in page(heads)[3:]] == [
+    assert [head.split("MSE")[0] for head in page(heads)[3:]] == [
         "psmnist",
         "addingsaturated, ",
         "fitzhugh_nagumosaturated, ",

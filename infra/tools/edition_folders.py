@@ -128,9 +128,10 @@ class EditionFolders:
         return f"sqlite:///{self.home / 'longwave.db'}"
 
     def sweep_files(self, words: Sequence[str] = ()) -> list[Path]:
-        """Return the sweep files whose names contain any of ``words``, in order."""
+        """Return the sweep files whose names contain any of ``words``, in order; a whole name means its file only."""
         files = sorted(self.sweeps.glob("*.toml"), key=lambda file: file.stem)
-        return [file for file in files if not words or any(word in file.stem for word in words)]
+        parts = {*words} - {file.stem for file in files}
+        return [file for file in files if not words or file.stem in words or any(part in file.stem for part in parts)]
 
     def known_bundles(self) -> dict[str, str]:
         """Return the names of the bundles imported into or exported from the store, with their file names."""

@@ -260,6 +260,8 @@ def test_sweeps_run_in_the_order_of_their_names_a_second_search_behind_its_first
     (folders.sweeps / "a-widened.toml").write_text("")
     assert [file.stem for file in folders.sweep_files()] == ["a", "a-widened", "b"]
     assert [file.stem for file in folders.sweep_files(["b"])] == ["b"]
+    assert [file.stem for file in folders.sweep_files(["a"])] == ["a"], "a whole name is not a part of others"
+    assert [file.stem for file in folders.sweep_files(["a-", "b"])] == ["a-widened", "b"]
 
 
 def test_a_second_search_is_the_first_file_with_a_name_of_its_own_and_wider_ranges(folders: EditionFolders) -> None:

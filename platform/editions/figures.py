@@ -124,11 +124,11 @@ def _curves(
     if not with_curves:
         return []
     parts = [Panel(escape_invisible(row.label), family_colour(row.family), lines[row.key]) for row in with_curves]
-    metric, log = f"validation {measured(rows[0])}", _logarithmic(rows)
+    metric, log = measured(rows[0]), _logarithmic(rows)
     limit = next((row.mean for row in trivials), None)
-    tried = ((n, draw_panels(parts[:n], metric, log, limit, points)) for n in ROWS for points in POINTS)
+    tried = ((n, draw_panels(parts[:n], f"validation {metric}", log, limit, points)) for n in ROWS for points in POINTS)
     n, svg = next((n, svg) for n, svg in tried if len(svg.encode()) <= size)
-    note = f"{metric.capitalize()}, one line per retraining: a dot marks its best epoch, a cross where it broke."
+    note = f"Validation {metric}, one line per retraining: a dot marks its best epoch, a cross where it broke."
     views = {row.key: f"p{k}" for k, row in enumerate(with_curves[:n])}
     return [Drawing(f"board-{number}{CURVES}", svg, "Learning curves", note + _few(n, with_curves), views)]
 

@@ -115,7 +115,7 @@ def width_condition(count: int, roomy: float, narrow: float) -> Any:
 
 def number_axis(title: str | list[str], values: Iterable[float], log: bool, **axis_options: Any) -> dict[str, Any]:
     """Return scale and axis of a number: logarithmic if ``log`` and there are positive numbers. Ticks are at 1, 2 and 5
-    of each decade, or only at decades if there are more than four.
+    of each decade, or only at decades if there are more than four; if all numbers are equal, there.
     """
     positive = [v for v in values if v > 0]
     if not log or not positive:

@@ -27,7 +27,7 @@ from longwave.platform.figures.ratios import Ratio, ratios
 from longwave.platform.figures.scatter import against_cost
 from longwave.platform.records.run import Point
 
-PHONE, DESKTOP = 366, 1200
+PHONE, EDITION, DESKTOP = 366, 480, 1200
 MANY = 40
 LETTER = 0.5
 """Of the height of a letter: its width, at least."""
@@ -149,7 +149,7 @@ def test_no_median_is_said_beside_a_printed_number_and_never_on_it(number: float
         assert word.left >= 0 and word.right <= width
 
 
-@pytest.mark.parametrize("width", [PHONE, DESKTOP])
+@pytest.mark.parametrize("width", [PHONE, EDITION, DESKTOP])
 def test_names_beside_dots_stand_on_no_dot_and_on_no_other_name(width: int) -> None:
     read_boxes = read(costs(), width)
     names = [box for box in read_boxes if box.text.startswith("model")]
@@ -161,5 +161,8 @@ def test_names_beside_dots_stand_on_no_dot_and_on_no_other_name(width: int) -> N
 
 
 def test_more_names_stand_beside_dots_where_there_is_more_room() -> None:
-    on_phone, on_desktop = (len([b for b in read(costs(), w) if b.text.startswith("model")]) for w in (PHONE, DESKTOP))
-    assert on_desktop > on_phone > 0
+    on_phone, in_edition, on_desktop = (
+        len([box for box in read(costs(), width) if box.text.startswith("model")])
+        for width in (PHONE, EDITION, DESKTOP)
+    )
+    assert on_desktop > in_edition > on_phone > 0

@@ -206,9 +206,9 @@ def list_checks() -> Mapping[str, tuple[Callable[..., dict[str, Any]], tuple[Any
     """Return every check by name, with its arguments, the slowest first."""
     checks: dict[str, tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]] = {}
     for tool in gpu_processes.SANITIZERS:
-        checks[f"sanitizer, {tool}"] = (gpu_processes.sanitizer, (tool,))
+        checks[f"sanitizer, {tool}"] = (gpu_processes.run_sanitizer, (tool,))
     checks["numbers beyond 32 bits"] = (numbers_beyond_32_bits, ())
-    checks["one cold cache"] = (gpu_processes.one_cold_cache, ())
+    checks["one cold cache"] = (gpu_processes.compile_into_one_cold_cache, ())
     for form in FORMS:
         checks[f"sizes at the edges of blocks, {form}"] = (sizes_at_the_edges_of_blocks, (form,))
         checks[f"runs that agree, {form}"] = (runs_that_agree, (form,))
@@ -222,7 +222,7 @@ def list_checks() -> Mapping[str, tuple[Callable[..., dict[str, Any]], tuple[Any
     checks["graphs that others evict"] = (graphs_that_others_evict, ())
     checks["widest layers"] = (widest_layers, ())
     for path in filter(None, os.environ.get("OTHER_PTXAS", "").split(":")):
-        checks[f"ptxas at {Path(path).parent}"] = (gpu_processes.another_ptxas, (path,))
+        checks[f"ptxas at {Path(path).parent}"] = (gpu_processes.compile_by_another_ptxas, (path,))
     return checks
 
 

@@ -26,7 +26,7 @@ PROCESSES = 8
 """Processes that compile the same kernels at once."""
 
 
-def one_cold_cache() -> dict[str, Any]:
+def compile_into_one_cold_cache() -> dict[str, Any]:
     """Return the number of processes that compiled the same kernels concurrently into one empty cache."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "TRITON_CACHE_DIR": folder}
@@ -38,7 +38,7 @@ def one_cold_cache() -> dict[str, Any]:
     return {"processes": PROCESSES}
 
 
-def sanitizer(tool: str) -> dict[str, Any]:
+def run_sanitizer(tool: str) -> dict[str, Any]:
     """Return the last lines of NVIDIA's compute-sanitizer on small launches of every kind."""
     command = ["compute-sanitizer", "--tool", tool, "--target-processes", "all", "--error-exitcode", "9"]
     environment = {**os.environ, "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
@@ -50,7 +50,7 @@ def sanitizer(tool: str) -> dict[str, Any]:
     return {"said": report[-1] if report else ""}
 
 
-def another_ptxas(path: str) -> dict[str, Any]:
+def compile_by_another_ptxas(path: str) -> dict[str, Any]:
     """Return the worst errors with the machine code of another ptxas."""
     script = (
         "import json; from triton_cases import FORMS, far; from every_model import too_far\n"

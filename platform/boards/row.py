@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -208,7 +209,7 @@ class Row:
     @property
     def board(self) -> str:
         """Name of its board in print: ``El Niño delay model, h=25, test set 2`` for the variant ``h=25,test=2``."""
-        variant = self.variant.replace(",", ", ").replace("test=", "test set ")
+        variant = re.sub(r"\btest=", "test set ", self.variant.replace(",", ", "))
         return ", ".join(filter(None, (self.task_title or self.task, variant)))
 
     @property

@@ -124,8 +124,12 @@ def _board(rows: Sequence[Row], title: str, figures: Sequence[Drawing]) -> dict[
     """Return a board's data for the page, from its rows, its name in print and its figures."""
     shared = {name: getattr(rows[0], name) for name in ("task", "unit", "goal")}
     leading = answer(rows)
-    texts = {"advice": advise(rows), "answer": leading.sentence, "figures": [drawing.to_dict() for drawing in figures]}
-    shared["metric"] = metric_words(rows[0].metric)
+    texts = {
+        "metric": metric_words(rows[0].metric),
+        "advice": advise(rows),
+        "answer": leading.sentence,
+        "figures": [drawing.to_dict() for drawing in figures],
+    }
     return {"name": rows[0].place, "title": title, "word": leading.separation.word, **shared, **texts}
 
 

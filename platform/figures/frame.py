@@ -124,8 +124,9 @@ def number_axis(title: str | list[str], values: Iterable[float], log: bool, **ax
     steps = (1, 2, 5) if last - first <= 4 else (1,)
     ticks = [float(f"{step}e{decade}") for decade in range(first, last + 1) for step in steps]
     inside = [tick for tick in ticks if min(positive) <= tick <= max(positive)]
-    only = [float(f"{positive[0]:.4g}")] if len({*positive}) == 1 else []  # Vega writes it with all its digits
-    tick_options = {"values": only or ticks} if only or len(inside) > 1 else {"tickCount": 5}
+    tick_options = {"values": ticks} if len(inside) > 1 else {"tickCount": 5}
+    if len({*positive}) == 1:  # Vega would write it with all its digits
+        tick_options = {"values": [float(f"{positive[0]:.4g}")]}
     return {
         "scale": alt.Scale(type="log", nice=False, padding=10),
         "axis": alt.Axis(title=title, format="~g", labelOverlap=True, labelBound=8, **tick_options, **axis_options),

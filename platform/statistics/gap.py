@@ -46,18 +46,18 @@ class PlainGap:
     theirs: float
     runs: int
 
-    def half(self, n: int, level: float) -> float:
+    def half_interval(self, n: int, level: float) -> float:
         """Return half of Student's interval of the difference with ``n`` seeds of ours."""
         error = math.hypot(self.std / math.sqrt(n), self.theirs / math.sqrt(self.runs))
         return t_quantile(n - 1, (1 + level) / 2) * error
 
-    def below(self, n: int, level: float) -> bool:
+    def is_below(self, n: int, level: float) -> bool:
         """Return whether our mean is significantly below the printed one with ``n`` seeds."""
-        return self.mean - self.low < -self.half(n, level)
+        return self.mean - self.low < -self.half_interval(n, level)
 
-    def above(self, n: int, level: float) -> bool:
+    def is_above(self, n: int, level: float) -> bool:
         """Return whether our mean is significantly above the printed one with ``n`` seeds."""
-        return self.mean - self.high > self.half(n, level)
+        return self.mean - self.high > self.half_interval(n, level)
 
 
 @dataclass(frozen=True)
@@ -65,15 +65,15 @@ class Gap:
     """Our error compared with a printed number, in logs.
 
     Attributes:
-        gap, low, high: Ours minus the printed one, and minus both ends of its rounding range.
-        noise: Distribution of the gap by chance.
+        log_ratio, low, high: Ours minus the printed one, and minus both ends of its rounding range.
+        noise: Distribution of the log ratio by chance.
         best_seed, worst_seed: Our best and our worst seed minus our typical error.
         plain: The comparison without logs, for a mean.
         margin, full_margin: Log of the ratio within which the number counts as met; the full one ignores trivial
             predictors.
     """
 
-    gap: float
+    log_ratio: float
     low: float
     high: float
     noise: Noise
@@ -83,29 +83,29 @@ class Gap:
     margin: float
     full_margin: float
 
-    def less(self, noise: tuple[float, float]) -> tuple[float, float]:
-        """Return the interval of the gap without an interval of ``noise``, with the rounding of the printed number."""
+    def remove_noise(self, noise: tuple[float, float]) -> tuple[float, float]:
+        """Return the interval of the log ratio without one of ``noise``, with the rounding of the printed number."""
         return self.low - noise[1], self.high - noise[0]
 
-    def within(self, noise: tuple[float, float]) -> bool:
+    def is_within_margin(self, noise: tuple[float, float]) -> bool:
         """Return whether that interval lies within the margin."""
-        low, high = self.less(noise)
+        low, high = self.remove_noise(noise)
         return -self.margin < low and high < self.margin
 
-    def reproduced(self, n: int) -> bool:
+    def is_reproduced(self, n: int) -> bool:
         """Return whether our typical error is within the margin of the paper's, with the noise of both."""
-        return self.noise.kind in REPEATED and self.within(self.noise.gap(n, 0.9))
+        return self.noise.kind in REPEATED and self.is_within_margin(self.noise.gap(n, 0.9))
 
-    def consistent(self, n: int) -> bool:
+    def is_consistent(self, n: int) -> bool:
         """Return whether our typical error is within the margin of the printed number, with our noise."""
-        return self.within(self.noise.own(n, 0.9))
+        return self.is_within_margin(self.noise.own(n, 0.9))
 
-    def apart(self, n: int) -> Literal["better", "worse"] | None:
+    def better_or_worse(self, n: int) -> Literal["better", "worse"] | None:
         """Return whether our typical error is significantly better or worse than the printed one; None if neither."""
         if self.noise.kind in MEANS:
             better, worse = self._means_apart(n)
         else:
-            low, high = self.less(self.noise.gap(n, 0.95))
+            low, high = self.remove_noise(self.noise.gap(n, 0.95))
             better, worse = high < 0, low > 0
         if self.noise.kind in RUNS:
             half, shift = self.noise.one_run(n, 0.95), self.noise.shift
@@ -120,31 +120,39 @@ class Gap:
             return False, False
         largest = max(self.noise.spread, self.noise.theirs)
         level = 0.95 if has_std else 0.99
-        below = self.high < -self.noise.mean_half(n, level, largest) and self.plain.below(n, level)
-        above = self.low > self.noise.mean_half(n, 0.95, largest) and self.plain.above(n, 0.95)
+        below = self.high < -self.noise.mean_half(n, level, largest) and self.plain.is_below(n, level)
+        above = self.low > self.noise.mean_half(n, 0.95, largest) and self.plain.is_above(n, 0.95)
         return below and (has_std or n >= UNSEEN), above
 
-    def word(self, n: int) -> Word:
+    def verdict_word(self, n: int) -> Word:
         """Return the verdict with ``n`` seeds of the observed gap and variance."""
-        if self.reproduced(n):
+        if self.is_reproduced(n):
             return "reproduced"
-        return "consistent" if self.consistent(n) else self.apart(n) or "undecided"
+        return "consistent" if self.is_consistent(n) else self.better_or_worse(n) or "undecided"
 
-    def more(self, n: int) -> int | None:
+    def seeds_to_decide(self, n: int) -> int | None:
         """Return the smallest number of seeds above ``n`` that decides; None if ``MOST_SEEDS`` do not."""
-        return least_seeds(n, self.consistent) or least_seeds(n, lambda seeds: self.apart(seeds) is not None)
+        return least_seeds(n, self.is_consistent) or least_seeds(
+            n, lambda seeds: self.better_or_worse(seeds) is not None
+        )
 
-    def ratio(self, n: int) -> Estimate | None:
+    def error_ratio(self, n: int) -> Estimate | None:
         """Return the ratio of errors with its 90 % interval; None if it overflows."""
         noise = replace(self.noise, kind="one run") if self.noise.kind == "unlabelled" else self.noise
-        low, high = self.less(noise.gap(n, 0.9)) if n > 1 else (-math.inf, math.inf)
-        gap = self.gap - noise.expected
-        if gap > LARGEST:
+        low, high = self.remove_noise(noise.gap(n, 0.9)) if n > 1 else (-math.inf, math.inf)
+        expected = self.log_ratio - noise.expected
+        if expected > LARGEST:
             return None
-        return Estimate(math.exp(gap), math.exp(low), math.exp(high)) if high < LARGEST else Estimate(math.exp(gap))
+        return (
+            Estimate(math.exp(expected), math.exp(low), math.exp(high))
+            if high < LARGEST
+            else Estimate(math.exp(expected))
+        )
 
 
-def gap_to(ended: Sequence[float], printed: Printed, scale: Scale, margin: float, trivial: float | None) -> Gap:
+def compare_with_printed(
+    ended: Sequence[float], printed: Printed, scale: Scale, margin: float, trivial: float | None
+) -> Gap:
     """Return the comparison of our seeds that ended with a printed number; all errors are above 0."""
     errors = scale.errors(ended)
     middle, spread = mean_std([math.log(error) for error in errors])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from longwave.platform.statistics.gap import CARRIED, Gap, Word, gap_to, least_seeds
+from longwave.platform.statistics.gap import CARRIED, Gap, Word, compare_with_printed, least_seeds
 from longwave.platform.statistics.printed import MEANS, Noise, Printed
 from longwave.platform.statistics.scale import Scale, Score
 from longwave.platform.statistics.stats import Estimate, check_scores
@@ -87,9 +87,9 @@ def verdict(
     divergence = f"{diverged} of {n + diverged} diverged." if diverged else ""
     if reason := _no_ratio(ended, printed, scale):
         return judge("undecided", None, None, False, reason if ended else divergence or reason)
-    gap = gap_to(ended, printed, scale, margin, trivial)
-    ratio = gap.ratio(n)
-    word = gap.word(n) if n >= FEWEST else "undecided"
+    gap = compare_with_printed(ended, printed, scale, margin, trivial)
+    ratio = gap.error_ratio(n)
+    word = gap.verdict_word(n) if n >= FEWEST else "undecided"
     if divergence:
         is_worse = word == "worse"
         return judge("worse" if is_worse else "undecided", ratio, 0 if is_worse else None, False, divergence)
@@ -117,19 +117,19 @@ def _no_ratio(ended: Sequence[float], printed: Printed, scale: Scale) -> str:
 def _outlook(word: Word, gap: Gap, n: int) -> tuple[int | None, bool, str]:
     """Return how many seeds would decide, whether none of ours can, and a sentence on that."""
     if word == "consistent":
-        if needed := least_seeds(n, gap.reproduced):
+        if needed := least_seeds(n, gap.is_reproduced):
             return 0, False, f"{needed} of our seeds may show it reproduced."
         return 0, True, f"The printed number is {_called(gap.noise)}, so more seeds of ours cannot show it reproduced."
     if word != "undecided":
         return 0, False, ""
-    if more := gap.more(n):
+    if more := gap.seeds_to_decide(n):
         return more, False, f"{more} of our seeds would settle it."
     if gap.noise.kind in MEANS and gap.noise.spread > CARRIED:
         return None, False, f"Our seeds vary too much for a mean to be compared (SD of logs {gap.noise.spread:.2g})."
     reason = f"is {_called(gap.noise)}"
-    if replace(gap, low=gap.gap, high=gap.gap).more(n - 1):
+    if replace(gap, low=gap.log_ratio, high=gap.log_ratio).seeds_to_decide(n - 1):
         reason = "is rounded too coarsely"
-    elif replace(gap, margin=gap.full_margin).more(n - 1):
+    elif replace(gap, margin=gap.full_margin).seeds_to_decide(n - 1):
         reason = "lies too close to a trivial predictor"
     return None, True, f"The printed number {reason}, so more seeds of ours cannot settle it."
 

@@ -76,7 +76,12 @@ def test_no_two_rows_of_a_board_have_the_same_label(settings: set[tuple[int, int
 
 @pytest.mark.parametrize(
     ("variant", "name"),
-    [("", "Parity"), ("test=2", "Parity, test set 2"), ("h=25,test=2", "Parity, h=25, test set 2")],
+    [
+        ("", "Parity"),
+        ("test=2", "Parity, test set 2"),
+        ("h=25,test=2", "Parity, h=25, test set 2"),
+        ("latest=2", "Parity, latest=2"),
+    ],
 )
 def test_the_name_of_a_board_says_in_words_that_it_has_another_test_set(variant: str, name: str) -> None:
     assert Row("parity", variant, "gru", "GRU", "accuracy", "%", "max", task_title="Parity").board == name

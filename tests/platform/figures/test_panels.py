@@ -29,7 +29,7 @@ def drawn(svg: str) -> list[list[tuple[float, float]]]:
     return lines
 
 
-def ends(svg: str) -> list[str]:
+def axis_ends(svg: str) -> list[str]:
     """Return the texts at the upper and the lower end of the y axis."""
     return [text.text or "" for text in ET.fromstring(svg).findall(f"{SVG}defs//{SVG}text")][:2]
 
@@ -76,22 +76,22 @@ def test_what_is_not_positive_has_no_place_on_a_logarithmic_axis() -> None:
 def test_an_epoch_that_blew_up_does_not_flatten_all_others(diverged: list[float], top: str) -> None:
     better, worse = (CurveLine([*enumerate([*diverged, best], 1)]) for best in (0.2, 2.0))
     svg = draw_panels([Panel("a", "#000", [better]), Panel("b", "#000", [worse])], "mse", True)
-    assert ends(svg)[0] == top
+    assert axis_ends(svg)[0] == top
     assert all(0 <= y <= 2 * DEEP for line in drawn(svg) for _, y in line)
     straight = draw_panels([Panel("a", "#000", [better, worse])], "accuracy", False)
-    assert ends(straight)[0] == f"{diverged[0]:g}".replace("e+", "e")
+    assert axis_ends(straight)[0] == f"{diverged[0]:g}".replace("e+", "e")
 
 
 @pytest.mark.parametrize(("limit", "top"), [(None, "≥ 5e−4"), (0.168, "≥ 0.168"), (1e3, "9")])
 def test_an_axis_reaches_from_the_best_error_to_the_trivial_predictor(limit: float | None, top: str) -> None:
     svg = draw_panels([Panel("a", "#000", [CurveLine([(1, 9.0), (2, 0.17), (3, 5e-5)])])], "mse", True, limit)
-    assert ends(svg) == [top, "5e−5"] and ("dasharray" in svg) is (limit == 0.168)
+    assert axis_ends(svg) == [top, "5e−5"] and ("dasharray" in svg) is (limit == 0.168)
 
 
 @pytest.mark.parametrize("value", [1e-300, -1.234e-5, 0.012345, 5.0, 99.951, 12345.6, -123456.0])
 def test_an_end_of_an_axis_is_short_enough_to_stand_left_of_the_plot(value: float) -> None:
     svg = draw_panels([Panel("a", "#000", [CurveLine([(1, value), (2, value + abs(value))])])], "mse", False)
-    assert max(map(len, ends(svg))) <= 8
+    assert max(map(len, axis_ends(svg))) <= 8
 
 
 @pytest.mark.parametrize(("limit", "y"), [(10.0, 65.0), (1e3, None), (-1.0, None), (None, None)])

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,20 @@ def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError), atomic_file(tmp_path / "none" / "a") as partial:
         partial.write_text("new")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_thread_that_writes_while_another_does_takes_no_part_of_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    with ThreadPoolExecutor(1) as other, atomic_file(path, private=True) as partial:
+        partial.write_text("own")
+        other.submit(_write, path, "other").result()
+        assert path.read_text() == "other"
+    assert path.read_text() == "own" and [file.name for file in tmp_path.iterdir()] == ["a"]
+
+
+def _write(path: Path, text: str) -> None:
+    with atomic_file(path, private=True) as partial:
+        partial.write_text(text)
 
 
 def test_a_writer_that_is_killed_at_any_moment_leaves_a_whole_file(tmp_path: Path) -> None:

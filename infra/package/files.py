@@ -6,20 +6,21 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import get_ident
 
 
 @contextmanager
 def atomic_file(path: Path, private: bool = False) -> Iterator[Path]:
     """Yield a temporary file beside ``path``, which replaces ``path`` if the block succeeds, and is deleted if not.
 
-    ``path`` is complete at all times, even if two processes write at once or the machine crashes: the content is synced
-    to disk before the rename, and the rename before this returns (SQLite's order of fsyncs).
+    ``path`` is complete at all times, even if processes or threads write at once or the machine crashes: the content is
+    synced to disk before the rename, and the rename before this returns (SQLite's order of fsyncs).
 
     Args:
         path: The file to write.
         private: Whether only the owner may read it (0600), from the first byte on.
     """
-    partial = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
+    partial = path.with_name(f".{path.stem}.{os.getpid()}.{get_ident()}{path.suffix}")
     try:
         if private:
             own_file(partial)

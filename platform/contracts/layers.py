@@ -21,7 +21,7 @@ from longwave.platform.contracts.small import SIZES, STEP, Case, are_close, draw
 TOGETHER = 3
 """Members of the packs that are checked."""
 EPOCHS, LEARNT = 150, 0.9
-"""Training steps on 32 sequences, and the share of the first loss below which the last must fall."""
+"""Maximal training steps on 32 sequences, and the part of the loss of the classes' shares that must be reached."""
 
 
 def check_declared(case: Case) -> None:
@@ -210,22 +210,27 @@ def of_dtype(case: Case) -> None:
 
 
 def check_learns(case: Case) -> None:
-    """Check that training reduces the loss on a few sequences, whose class is the sign of their last input."""
+    """Check that training on a few sequences, whose class is the sign of their last input, beats the class shares.
+
+    Training ends as soon as it does: a model that computes the classes' shares from its biases never does.
+    """
     hyper = {p.name: [value_at(p, 0.5)] for p in case.needed if p.default is None}
     network = Network(case.spec, Sizes(1, 16, 2, 6), hyper, [1], case.options)
     adam = torch.optim.Adam(network.parameters(), lr=0.03)
     x = draw_normal(1, 6, 32, 1).float()
-    losses = []
+    classes = (x[0, -1, :, 0] > 0).long()
+    of_shares = functional.cross_entropy(classes.bincount().log().expand(len(classes), 2), classes).item()
     for step in range(EPOCHS):
-        loss = functional.cross_entropy(network(make_batch(x), step)[0], (x[0, -1, :, 0] > 0).long())
+        loss = functional.cross_entropy(network(make_batch(x), step)[0], classes)
+        if loss.item() < LEARNT * of_shares:
+            return
         adam.zero_grad()
         loss.backward()
         adam.step()
         network.constrain()
-        losses.append(loss.item())
-    require(math.isfinite(losses[-1]), "its loss is not finite after training on sequences of six steps")
-    has_fallen = losses[-1] < LEARNT * losses[0]
-    require(has_fallen, f"after {EPOCHS} steps of training its loss is {losses[-1]:.2f}, at first {losses[0]:.2f}")
+    require(
+        False, f"after {EPOCHS} steps of training its loss is {loss.item():.2f}, of the classes' shares {of_shares:.2f}"
+    )
 
 
 def _run_network(network: Network, x: Tensor) -> dict[str, Tensor]:

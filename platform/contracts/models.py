@@ -50,7 +50,7 @@ RULES: Sequence[Rule[Case]] = (
             ("The stated number of parameters is right.", layers.check_count),
             ("float32 agrees with float64.", layers.of_dtype),
             ("The fused loop agrees with the plain one.", loops.check_fused),
-            ("Training reduces its loss.", layers.check_learns),
+            ("Training makes it better than the classes' shares.", layers.check_learns),
         )
     ),
 )

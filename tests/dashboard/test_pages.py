@@ -41,6 +41,7 @@ def drawn(page: AppTest, kind: str) -> list[dict[str, Any]]:
     return [mark for mark in marks(page) if mark.get("kind") == kind]
 
 
+@pytest.mark.integration
 def test_the_table_prints_each_row_as_computed_by_hand(url: str, visit: Visit) -> None:
     table = printed(visit(url, "task", task="fitzhugh_nagumo").dataframe[0])
     lem, lstm, cornn = ours(table).to_dict("records")
@@ -76,6 +77,7 @@ def test_headings_and_help_are_those_of_the_columns(url: str, visit: Visit) -> N
             assert (shown[column.key]["label"], shown[column.key]["help"]) == (column.heading + unit, column.meaning)
 
 
+@pytest.mark.integration
 def test_what_nobody_trained_stands_below_the_rows_that_were_trained_here(url: str, visit: Visit) -> None:
     ours, theirs = visit(url, "task", task="fitzhugh_nagumo").dataframe
     assert list(printed(ours)["title"]) == ["LEM", "LSTM", "coRNN"]
@@ -87,6 +89,7 @@ def test_what_nobody_trained_stands_below_the_rows_that_were_trained_here(url: s
     assert len(none.dataframe) == 1 and drawn(none, "printed") == []
 
 
+@pytest.mark.integration
 def test_numbers_stay_numbers_under_the_print_so_that_columns_sort(url: str, visit: Visit) -> None:
     frame = ours(visit(url, "task", task="fitzhugh_nagumo").dataframe[0].value)
     assert list(frame["mean"][:2]) == pytest.approx([0.005, 0.012])
@@ -102,6 +105,7 @@ def test_the_board_says_who_is_best_how_sure_that_is_and_how_it_is_ranked(url: s
     assert "A rank compares typical seeds, not means" in text
 
 
+@pytest.mark.integration
 def test_the_forest_has_the_rows_in_the_colours_of_their_families(url: str, visit: Visit) -> None:
     page = visit(url, "task", task="fitzhugh_nagumo", log="no")
     lem, lstm = drawn(page, "median")
@@ -111,6 +115,7 @@ def test_the_forest_has_the_rows_in_the_colours_of_their_families(url: str, visi
     assert [m["tip"] for m in drawn(page, "none")] == ["no median: 2 diverged, 1 missing"]
 
 
+@pytest.mark.integration
 def test_a_link_selects_rows_and_leads_to_their_comparison(url: str, visit: Visit) -> None:
     named = [trial(model, 0).row[:SHORT] for model in ("lem", "lstm")]
     page = visit(url, "task", task="fitzhugh_nagumo", select=",".join(named))
@@ -131,6 +136,7 @@ def test_a_filter_hides_rows_and_a_pool_ranks_them_anew(url: str, visit: Visit) 
     assert none.info[0].value == "No row matches these filters. Remove one of them."
 
 
+@pytest.mark.integration
 def test_a_picker_writes_the_address_and_the_address_moves_the_picker(url: str, visit: Visit) -> None:
     page = visit(url, "task", task="adding", variant="N=2000")
     assert page.selectbox(key="pick variant").options == ["N=500", "N=2000"]
@@ -159,6 +165,7 @@ def test_a_link_to_what_is_not_there_says_so_in_place_of_something_else(
     assert message in text and not opened.dataframe
 
 
+@pytest.mark.integration
 def test_a_row_has_its_seeds_curves_settings_and_command(url: str, visit: Visit) -> None:
     row = trial("lem", 0).row
     page = visit(url, "row", row=row[:8])
@@ -209,6 +216,7 @@ def test_home_names_the_best_of_each_board_and_leads_there(url: str, visit: Visi
     assert "**4 models on 3 boards, 12 retrainings.** 0 of 3 boards separate networks" in notes(page)
 
 
+@pytest.mark.integration
 def test_home_has_the_ratio_to_the_best_trivial_predictor_and_every_median(tmp_path: Path, visit: Visit) -> None:
     better, worse = [0.1, 0.11, 0.12, 0.13, 0.14], [1.1, 1.2, 1.3, 1.4, 1.5]
     url = f"sqlite:///{tmp_path}/s.db"
@@ -252,6 +260,7 @@ def test_two_rows_are_compared_with_a_verdict_in_a_sentence(url: str, visit: Vis
     )
 
 
+@pytest.mark.integration
 def test_five_models_at_most_are_compared_each_with_the_first_and_the_two_best_by_default(
     url: str, visit: Visit
 ) -> None:
@@ -325,6 +334,7 @@ def test_methods_say_what_each_column_means(url: str, visit: Visit) -> None:
     assert "A rank claims" in notes(page) or any("rank claims" in e.label for e in page.expander)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("page", "overview task model row sweep compare reproduction cost coverage".split())
 def test_an_empty_store_and_one_that_is_not_there_say_which_command_fills_them(
     tmp_path: Path, visit: Visit, page: str
@@ -336,6 +346,7 @@ def test_an_empty_store_and_one_that_is_not_there_say_which_command_fills_them(
     assert not (tmp_path / "none.db").exists()
 
 
+@pytest.mark.integration
 def test_a_sweep_that_has_just_begun_is_seen(tmp_path: Path, visit: Visit) -> None:
     place = f"sqlite:///{tmp_path}/s.db"
     config = trial("lem", 1)

@@ -67,6 +67,7 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     store.close()
 
 
+@pytest.mark.integration
 def test_a_board_is_sorted_as_the_link_says_and_taken_along_in_that_order(url: str, visit: Visit) -> None:
     page = visit(url, "task", task="fitzhugh_nagumo", sort="model", largest="yes")
     assert list(printed(page.dataframe[0])["title"]) == ["LSTM", "LEM", "coRNN"]
@@ -95,6 +96,7 @@ def test_rows_of_equal_size_or_search_are_those_within_a_quarter(url: str, visit
     assert own.info[0].value == "No row matches these filters. Remove one of them."
 
 
+@pytest.mark.integration
 def test_a_star_pins_a_row_above_all_others_and_is_taken_along_in_the_link(url: str, visit: Visit) -> None:
     cornn = trial("cornn", 0).row
     page = visit(url, "task", task="fitzhugh_nagumo", star=cornn[:SHORT], q="lem")
@@ -110,6 +112,7 @@ def test_a_star_pins_a_row_above_all_others_and_is_taken_along_in_the_link(url: 
     assert list(printed(plain.dataframe[0])["title"]) == ["LEM", "LSTM", "coRNN"] and "star" not in plain.query_params
 
 
+@pytest.mark.integration
 def test_a_link_chooses_columns_and_holds_a_note(url: str, visit: Visit, searched: str) -> None:
     page = visit(url, "task", task="fitzhugh_nagumo", columns="parameters,valid")
     assert list(printed(page.dataframe[0]).columns) == ["title", "median", "rank_low", " ", "parameters"]
@@ -168,6 +171,7 @@ def test_a_sweep_draws_the_curves_of_trials_in_training_and_how_much_each_settin
     assert "Fewer than two trials were trained to the end." in notes(page), "no plan of the sweep is stored"
 
 
+@pytest.mark.integration
 def test_ranges_in_the_link_pick_trials_and_give_the_sweep_file_of_the_best_of_them(
     searched: str, visit: Visit
 ) -> None:
@@ -191,6 +195,7 @@ def test_the_sweep_file_of_a_trial_is_one_that_a_sweep_reads(searched: str) -> N
     assert (file.hidden, file.batch, file.epochs) == (16, 32, 3) and file.space["lem"]["dt"] == 0.1
 
 
+@pytest.mark.integration
 def test_the_theme_of_a_link_is_asked_of_the_browser_and_taken_along(url: str, visit: Visit) -> None:
     row = trial("lem", 0).row
     page = visit(url, "row", row=row, theme="dark")
@@ -217,6 +222,7 @@ def test_pages_redraw_less_often_with_more_open_pages_and_slower_reads() -> None
     assert rate.every() == refresh_rate.LONGEST
 
 
+@pytest.mark.integration
 def test_a_page_whose_first_draw_was_slow_is_drawn_once(
     visit: Callable[..., AppTest], searched: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,6 +237,7 @@ def test_a_page_whose_first_draw_was_slow_is_drawn_once(
     assert intervals == [5] and rate.every(5) == refresh_rate.LONGEST, "the next redraw changes the interval"
 
 
+@pytest.mark.integration
 def test_ranges_are_drawn_once_their_part_is_opened_or_the_link_has_one(
     visit: Callable[..., AppTest], searched: str
 ) -> None:

@@ -13,7 +13,8 @@ from longwave.platform.contracts.small import Case
 
 LONG = ("residual_unicornn", "residual_unicornn-layers=3", "residual_unicornn-layers=4", "residual_unicornn-skip=3",
         "residual_unicornn-multiscale=False", "unicornn", "unicornn-multiscale=False", "mamba",
-        "mamba2", "mamba2-heads=1", "mamba2-heads=2", "mamba2-states=32", "s4d", "s4d-states=16", "rwkv7",
+        "mamba2", "mamba2-heads=1", "mamba2-heads=2", "mamba2-states=16", "mamba2-states=32", "s4d",
+        "s4d-states=16", "rwkv7", "rwkv7-heads=1", "rwkv7-heads=2", "multilayer_oscillator-scheme=symplectic",
         "mamba-states=4", "mamba-states=8", "mamba-eigenvalues=-1-1", "transformer",
         "transformer-layers=1", "transformer-layers=3", "transformer-heads=1", "transformer-heads=2")  # fmt: skip
 SLOPES = "Gradients equal finite differences in float64."

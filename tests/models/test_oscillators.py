@@ -209,6 +209,7 @@ def test_the_explicit_euler_method_would_gain_energy_where_unicornn_keeps_it() -
     assert largest < 2 < 20 < abs(y[0])
 
 
+@pytest.mark.integration
 @settings(max_examples=20)
 @given(seed=seeds, dt=st.floats(0.01, 0.99), alpha=st.floats(0.01, 8), scale=st.floats(0.1, 30), resonant=st.booleans())
 def test_unicornns_states_grow_no_faster_than_its_papers_recursion(

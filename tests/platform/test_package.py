@@ -75,6 +75,7 @@ def test_the_editable_install_has_its_parts_and_leaves_platform_alone(inside: bo
     check(imported(ROOT if inside else tmp_path), paths)
 
 
+@pytest.mark.integration
 def test_a_wheel_has_its_parts_and_leaves_platform_alone(wheel: Path, tmp_path: Path) -> None:
     site, elsewhere = tmp_path / "site", tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -84,6 +85,7 @@ def test_a_wheel_has_its_parts_and_leaves_platform_alone(wheel: Path, tmp_path: 
     check(imported(elsewhere, PYTHONPATH=str(site)), [own / "__init__.py", own / "platform", *files])
 
 
+@pytest.mark.integration
 def test_a_wheel_holds_every_file_that_the_program_reads_and_no_test(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     for folder in ("platform", "models", "tasks", "dashboard"):

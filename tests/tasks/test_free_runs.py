@@ -188,6 +188,7 @@ def clean_and_shown(module: Any) -> tuple[np.ndarray, np.ndarray]:
     return clean[:, : p.warm], test.inputs.double().numpy()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("module", mark_long({m.TASK.name: (m,) for m in MODULES}, "lorenz96_free"))
 def test_the_noise_is_that_declared_and_the_asked_values_have_none(module: Any) -> None:
     clean, shown = clean_and_shown(module)

@@ -50,6 +50,7 @@ def read_journal(journal: Path) -> tuple[dict[str, dict[int, float]], dict[str, 
     return curves, ends, count
 
 
+@pytest.mark.integration
 def test_the_store_holds_what_the_workers_said_and_nothing_twice(
     any_store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

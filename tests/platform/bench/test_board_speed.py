@@ -37,6 +37,7 @@ def large(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         yield store
 
 
+@pytest.mark.integration
 def test_a_large_board_has_the_numbers_that_plain_loops_over_its_trials_find(large: Store) -> None:
     rows = [row for row in read_board(large) if row.kind == "reproduced"]
     assert len(rows) == TASKS * MODELS * bench_board.ROWS

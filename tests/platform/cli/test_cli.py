@@ -234,12 +234,14 @@ def test_a_model_shows_the_plan_of_its_fused_loop(capsys: pytest.CaptureFixture[
     assert "# kept: 4 rows of d numbers that a step saves, first the drive's 4." in shown
 
 
+@pytest.mark.integration
 def test_lists_are_json_objects_with_names(capsys: pytest.CaptureFixture[str]) -> None:
     for command, expected in (("models", "lem"), ("tasks", "fitzhugh_nagumo")):
         assert main([command, "--format", "json"]) == 0
         assert expected in [entry["name"] for entry in json.loads(capsys.readouterr().out)]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("command", "family", "wanted", "pages"),
     [

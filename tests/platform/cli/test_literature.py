@@ -21,6 +21,7 @@ def test_the_numbers_of_a_task_are_listed_as_printed(capsys: pytest.CaptureFixtu
     assert "7 of 7 can be compared with a row of ours." in text
 
 
+@pytest.mark.integration
 def test_those_without_a_partner_are_listed_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["published", "--unpaired", "--format", "json"]) == 0
     numbers = json.loads(capsys.readouterr().out)

@@ -220,6 +220,7 @@ def windows_of(values: np.ndarray, steps: int, stride: int) -> np.ndarray:
     return np.lib.stride_tricks.sliding_window_view(values, steps)[::stride] if len(values) >= steps else none
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("options", "stride"), [([], 30), (["--stride", "1"], 1), (["--stride", "200"], 200)])
 def test_windows_of_3000_hours_overlap(options: list[str], stride: int, tmp_path: Path) -> None:
     frame = hours(3000)

@@ -188,6 +188,7 @@ def test_random_numbers_that_another_thread_draws_once_are_not_the_layers_fault(
     assert broken(LEAKY, tmp_path) == {}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("module", [toy_attention, toy_scan, toy_blocks], ids=lambda m: m.MODEL.name)
 def test_layers_that_are_no_recurrences_keep_the_quick_rules(module: object) -> None:
     outcomes = [*model_findings(module.MODEL, quick=True)]  # type: ignore[attr-defined]

@@ -48,6 +48,7 @@ def is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
+@pytest.mark.integration
 def test_the_edition_that_ships_is_what_its_json_schema_says(published: Path) -> None:
     schema = json.loads((published / "board.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)

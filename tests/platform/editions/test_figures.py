@@ -47,6 +47,7 @@ def sizes(folder: Path) -> dict[str, int]:
     return bytes_by_board
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("count", [3, 60])
 def test_the_figures_of_a_board_keep_to_their_bytes_whatever_its_rows_are_called(count: int, tmp_path: Path) -> None:
     some = [*groups(count, names=True)]
@@ -105,6 +106,7 @@ def test_equal_rows_give_equal_figures_and_each_has_its_own_view() -> None:
     assert [views[row.key] for row in board if row.kind == "reproduced"] == ["p0", "p1", "p2", "p3"]
 
 
+@pytest.mark.integration
 def test_a_task_of_several_lengths_has_a_figure_against_length_and_no_epochs_no_curves(tmp_path: Path) -> None:
     published(tmp_path / "one", [*groups(2, "t", "N=10"), *groups(2, "t", "N=100")])
     names = {file.name for file in (tmp_path / "one").glob("board-*.svg")}

@@ -81,6 +81,7 @@ def test_a_note_stands_above_the_boards_of_the_page_as_text_and_changes_no_editi
     assert "<p>&lt;b&gt;2 &amp; 3&lt;/b&gt;</p>" in page and noted.id == plain.id
 
 
+@pytest.mark.integration
 def test_the_same_store_gives_the_same_edition_and_one_more_seed_another(filled: Store, tmp_path: Path) -> None:
     one, two = (publish(tmp_path / name, filled, title, "c") for name, title in (("one", "Ours"), ("two", "Theirs")))
     assert one.id == two.id
@@ -149,6 +150,7 @@ def test_a_superseded_row_is_shown_with_its_reason_in_every_file(tmp_path: Path)
     assert old["key"] not in json.dumps(data["overviews"])
 
 
+@pytest.mark.integration
 def test_parquet_has_the_same_columns_whatever_is_in_them(
     filled: Store, tmp_path: Path, open_store: Callable[[str], Store]
 ) -> None:
@@ -225,6 +227,7 @@ def test_a_folder_without_a_manifest_is_no_edition(tmp_path: Path) -> None:
         read(tmp_path)
 
 
+@pytest.mark.integration
 def test_the_changes_are_told_in_all_three_places(filled: Store, tmp_path: Path) -> None:
     one = publish(tmp_path / "one", filled, "Ours", "c")
     assert (tmp_path / "one/CHANGES.md").read_text() == f"# Ours: edition {one.id}\n\nThe first edition.\n"

@@ -94,6 +94,7 @@ def test_an_edition_goes_to_another_store_and_on_to_a_third_and_stays_what_it_is
     ]
 
 
+@pytest.mark.integration
 def test_the_bundles_of_an_edition_hold_what_submit_writes(swept: str, folder: Path) -> None:
     assert main(["submit", str(folder / "bundle.json.xz"), "--store", swept]) == 0
     [path] = find_results(folder)
@@ -155,6 +156,7 @@ def test_an_edition_takes_the_bundles_before_as_they_are_and_adds_one_for_what_i
     assert {t.origin for t in other.retrainings()} == {file.name for file in files}
 
 
+@pytest.mark.integration
 def test_an_edition_made_of_other_trainings_takes_no_bundle_before(folder: Path, tmp_path: Path, store: Store) -> None:
     run(store, tmp_path, name="tiny", seed=2)
     publish(tmp_path / "two", store, "Ours", "c", previous=folder)

@@ -265,6 +265,7 @@ def leaves(value: Any) -> list[tuple[Any, Any]]:
     return [(value, key) for key in keys] + [leaf for key in keys for leaf in leaves(value[key])]
 
 
+@pytest.mark.integration
 def test_whatever_stands_anywhere_is_found_or_can_be_known_by_training_alone(genuine: File) -> None:
     draw = random.Random(0)
     values = [None, True, -1, 0, 2**70, 1e308, -0.5, "", "<b>", "ok", "failed", "\u2028", [], {}, [1], {"lr": 1}]

@@ -80,6 +80,7 @@ def level(store: Store, model: str) -> str:
     return re.sub(r"^untrusted, of \w{12}, ", "untrusted, ", row.verification)
 
 
+@pytest.mark.integration
 def test_rows_go_to_another_store_and_on_to_a_third_and_stay_what_they_are(
     swept: str, tmp_path: Path, open_store: Callable[[str], Store], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -71,6 +71,7 @@ def invented(changed: Content, models: tuple[str, ...] = ("gru",)) -> None:
         entry["config"]["params"] = best["config"]["params"]
 
 
+@pytest.mark.integration
 def test_an_invented_bundle_that_passes_every_check_has_no_rank(genuine: File, store: Store) -> None:
     file = forge(genuine, invented)
     rejections = [
@@ -83,6 +84,7 @@ def test_an_invented_bundle_that_passes_every_check_has_no_rank(genuine: File, s
     assert [row.rank_low for row in read_board(store, "adding", Pool(trust=(file.name,))) if row.model == "gru"] == [1]
 
 
+@pytest.mark.integration
 def test_the_command_says_how_an_untrusted_row_is_ranked(
     genuine: File, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

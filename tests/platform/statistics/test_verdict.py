@@ -400,6 +400,7 @@ def test_a_number_that_is_secretly_the_best_of_ten_is_met_as_often_as_methods_cl
         )
 
 
+@pytest.mark.integration
 def test_every_claim_of_methods_has_a_simulation_that_runs() -> None:
     lines = [line for case in verdict_cases(25) for line in case()]
     assert len(lines) == len(TABLE) + len(BOUNDS)

@@ -117,6 +117,7 @@ def test_a_heartbeat_keeps_leases_and_brings_what_the_sweep_is_told(
         assert [(d.note, d.alive) for d in read_drivers(store, "tiny")] == [("at work", True), ("", True)]
 
 
+@pytest.mark.integration
 def test_the_leases_of_a_process_that_was_killed_are_free_after_two_of_its_beats(
     filled: tuple[Store, list[str]],
 ) -> None:

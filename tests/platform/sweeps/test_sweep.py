@@ -95,6 +95,7 @@ def test_two_sweeps_with_the_same_work_train_it_once_and_both_show_it(
     }
 
 
+@pytest.mark.integration
 def test_more_retrainings_train_only_what_is_new(
     tiny: Tiny, store: Store, here: Workers, console: Console, packs_trained: list[list[str]]
 ) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 import pytest
 from rich.console import Console
-from tiers import mark_long
 
 from longwave.platform.registry import all_tasks
 from longwave.platform.storage.boards import read_board
@@ -18,14 +17,11 @@ from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.run import driver
 from longwave.tasks.base.spec import TaskSpec
 
-LONG = (
-    "enso fitzhugh_nagumo fitzhugh_nagumo_free listops lorenz96 lorenz96_free mackey_glass mackey_glass_free mqar "
-    "word_a5 word_s5"
-)
-GENERATED = {name: (task,) for name, task in all_tasks().items() if task.files is None}
+GENERATED = {name: task for name, task in all_tasks().items() if task.files is None}
 
 
-@pytest.mark.parametrize("task", mark_long(GENERATED, *LONG.split()))
+@pytest.mark.integration
+@pytest.mark.parametrize("task", GENERATED.values(), ids=GENERATED)
 def test_a_sweep_over_a_generated_task_ends_with_a_row_beside_the_trivial_ones(
     task: TaskSpec, tiny: Callable[..., SweepFile], store: Store, here: Workers
 ) -> None:

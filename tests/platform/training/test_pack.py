@@ -55,6 +55,9 @@ def step_losses(configs: Sequence[TrialConfig], member: TrialConfig, steps: int)
         "transformer",
         "mamba2",
         "rwkv7",
+        "deltanet",
+        "deltaproduct",
+        "gated_deltanet",
         "gated_deltaproduct",
     ),
 )

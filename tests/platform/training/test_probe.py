@@ -126,6 +126,7 @@ def test_a_pack_that_memory_runs_out_for_does_not_fit_and_any_other_error_is_rai
         probe(trials, "A100", Read())
 
 
+@pytest.mark.integration
 def test_a_probe_changes_nothing_of_a_training(trials: list[TrialConfig], monkeypatch: pytest.MonkeyPatch) -> None:
     def curve() -> list[tuple[str, int, float, float]]:
         actual = []

@@ -186,6 +186,7 @@ def patient(patience: int | None, k: int, **changes: Any) -> TrialConfig:
     return trial(seed=k, **{"epochs": 12, "phase": "retrain", "params": params, **changes})
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("selection", ["best", "last"])
 def test_members_out_of_patience_end_ok_where_alone_they_would_and_the_others_go_on(selection: str) -> None:
     configs = [patient(2, k, selection=selection) for k in range(4)]

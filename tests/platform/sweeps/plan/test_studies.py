@@ -42,6 +42,7 @@ def export(store: Store, storage: str, name: str = "tiny") -> int:
     return main(["sweep", "study", name, "--storage", storage, "--store", store.url])
 
 
+@pytest.mark.integration
 def test_optuna_loads_a_sweep_as_a_study_with_its_trials_curves_and_best(swept: Store, tmp_path: Path) -> None:
     storage = f"sqlite:///{tmp_path}/optuna.db"
     assert export(swept, storage) == 0

@@ -227,6 +227,7 @@ def test_a_sweep_is_paused_goes_on_and_is_stopped_from_another_process(
     assert status()["state"] == "interrupted"
 
 
+@pytest.mark.integration
 def test_a_budget_of_trials_is_kept_and_a_larger_one_goes_on(tiny: Tiny, store: Store, here: Workers) -> None:
     file, screen = tiny(models=["lem"], pack=2, budget={"trials": 3}), quiet()
     view = driver.start_sweep(file, store, here, None, screen)

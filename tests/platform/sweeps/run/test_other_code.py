@@ -42,6 +42,7 @@ def results(store: Store) -> dict[str, Any]:
     return {**ends, "points": [(p.trial, p.epoch, p.loss, p.valid) for p in store.curves(sorted(ends))]}
 
 
+@pytest.mark.integration
 def test_after_an_edit_of_the_code_trials_are_trained_anew_as_the_new_code_does_to_the_bit_and_it_is_said(
     tiny: Callable[..., SweepFile], open_store: Callable[[str], Store], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -153,6 +153,7 @@ def test_no_more_is_leased_than_workers_soon_need_and_each_trial_is_trained_once
     assert 2 * workers < crowd.most <= 2 * (2 * workers) + 2 * a_chunk + 2 * dead
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("workers", [1, 2, 8])
 @pytest.mark.usefixtures("alone")
 def test_a_driver_that_ends_between_chunks_is_followed_by_one_that_trains_the_rest(

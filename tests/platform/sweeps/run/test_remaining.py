@@ -108,6 +108,7 @@ def test_what_is_left_of_a_race_is_counted_until_the_winner_is_retrained() -> No
     assert of_cell(file, over, EpochCounts(5, 30), EpochCounts(0, 0, 1)) == 2 * 6 - 1
 
 
+@pytest.mark.integration
 def test_a_sweep_with_halving_trains_what_was_expected_of_it(store: Store, tmp_path: Path) -> None:
     file = small(halving=HALVING)
     store_plan(resolve(file), store)

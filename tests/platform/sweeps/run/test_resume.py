@@ -66,6 +66,7 @@ def test_of_two_that_start_a_sweep_at_once_the_second_is_held_to_the_plan_of_the
         stored.store_plan(resolve(file), store)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "how", [{}, {"halving": {"eta": 2, "first": 1}}, {"sampler": "tpe", "rounds": 2}, {"retrain": 0}], ids=str
 )
@@ -123,6 +124,7 @@ def test_a_sweep_that_is_over_asks_for_nothing_after_a_new_version_and_its_name_
     assert len(store.trials("tiny")) == count
 
 
+@pytest.mark.integration
 def test_seeds_before_and_after_a_halved_metric_are_two_rows_and_the_older_is_superseded(
     store: Store, tiny: Tiny, run: Callable[[SweepFile], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -92,6 +92,7 @@ def test_two_drivers_train_each_trial_once(
     assert len(attempts) == 4 and set(attempts) == {1} and store.count()["epochs"] == 4 * 40
 
 
+@pytest.mark.integration
 def test_a_driver_that_begins_right_after_a_kill_waits_for_two_beats_says_so_once_and_goes_on(
     tiny: Callable[..., SweepFile], store: Store, here: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:

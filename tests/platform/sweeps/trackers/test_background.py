@@ -124,6 +124,7 @@ def test_a_server_that_hangs_is_left_behind_at_the_end(
         assert "was too slow to accept all results" in late.problem and time.monotonic() - start < 5
 
 
+@pytest.mark.integration
 def test_another_tracker_than_mlflow_is_sent_the_rest_by_resuming(store: Store, tmp_path: Path) -> None:
     fill(store, 1, 1)
     tracker = Background(TrackerName("gone.py"))

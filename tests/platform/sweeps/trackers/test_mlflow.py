@@ -296,6 +296,7 @@ def test_copies_killed_at_any_moment_leave_no_doubles_and_brick_nothing(
     assert send(store, f"sqlite:///{file}") == 0
 
 
+@pytest.mark.integration
 def test_two_copies_at_once_send_every_trial_once(store: Store, file: Path, tmp_path: Path) -> None:
     fill(store, 6, 2)
     both = [forked(tmp_path / "store.db", file) for _ in range(2)]
@@ -356,6 +357,7 @@ def test_a_server_that_is_no_server_is_one_line(store: Store) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.integration
 def test_a_sweep_planned_anew_in_another_store_is_another_run(
     store: Store, file: Path, open_store: Callable[[str], Store], tmp_path: Path
 ) -> None:
@@ -382,6 +384,7 @@ def test_only_a_server_that_is_a_sqlite_file_has_one(server: str, file: str | No
     assert mlflow._sqlite_file(server) == (None if file is None else Path(file))
 
 
+@pytest.mark.integration
 def test_an_experiment_of_another_name_is_used_where_mlflow_names_one(
     store: Store, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

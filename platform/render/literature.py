@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from longwave.platform.boards.texts import metric_words
 from longwave.platform.literature.pairing import credited, unpaired
 from longwave.platform.literature.published import SECOND_HAND, as_printed, title
 from longwave.platform.render.export import Format, Table
@@ -50,7 +51,7 @@ def number_line(number: Mapping[str, Any], why: str) -> list[str]:
         number["task"],
         number["variant"] or "—",
         title(number),
-        number["metric"],
+        metric_words(number["metric"]),
         as_printed(number["printed"]) + spread,
         number["statistic"] + count,
         number["units"] or "—",

@@ -16,7 +16,7 @@ def test_the_numbers_of_a_task_are_listed_as_printed(capsys: pytest.CaptureFixtu
     assert main(["published", "fitzhugh_nagumo", "--format", "markdown"]) == 0
     text = capsys.readouterr().out
     assert (
-        "| LSTM | l2_error | 1.2 × 10⁻² | reported | 16 | lem, Table 4; lem, Table 9 | LEM | fitzhugh_nagumo |" in text
+        "| LSTM | L2 error | 1.2 × 10⁻² | reported | 16 | lem, Table 4; lem, Table 9 | LEM | fitzhugh_nagumo |" in text
     )
     assert "7 of 7 can be compared with a row of ours." in text
 

@@ -37,7 +37,10 @@ HEAD = ("row", "place in the search", "best of the search: search", "race", "win
 
 @dataclass(frozen=True)
 class Raced:
-    """Validation scores of one setting: the best one in the search, and the median over its trainings in the race."""
+    """Validation scores of one setting: the best one in the search, and the geometric mean in the race.
+
+    The mean is over the trainings of the race that did not diverge.
+    """
 
     search: Score
     race: Score
@@ -51,7 +54,7 @@ class RaceChoice:
         row: Row of the winner.
         place: Its place in the search, from 1.
         first, winner: The best setting of the search, and the winner.
-        was_lucky: Whether the best setting of the search is worse in the race than in the search.
+        was_lucky: Whether the best setting of the search has a worse median in the race than in the search.
     """
 
     row: str
@@ -86,12 +89,14 @@ def _choice(cell: CellPlan, trials: Sequence[TrialConfig], ends: Ends) -> RaceCh
         for config in finalists
     }
     first, chosen = (_raced(cell.scale, ends[c.id].valid, scores[c.row]) for c in (finalists[0], winner))
-    lucky = cell.scale.error(first.race) > cell.scale.error(first.search)
-    return RaceChoice(winner.row, 1 + finalists.index(winner), first, chosen, lucky)
+    median_error = middle(cell.scale.errors(scores[finalists[0].row]))
+    return RaceChoice(
+        winner.row, 1 + finalists.index(winner), first, chosen, median_error > cell.scale.error(first.search)
+    )
 
 
 def _raced(scale: Scale, search: Score, race: Sequence[Score]) -> Raced:
-    return Raced(search, scale.score(middle(scale.errors(race))))
+    return Raced(search, scale.geometric_mean([score for score in race if score is not None]))
 
 
 def describe_races(boards: Sequence[Board], choices: Iterable[RaceChoice]) -> list[str]:
@@ -106,7 +111,8 @@ def describe_races(boards: Sequence[Board], choices: Iterable[RaceChoice]) -> li
         f"In {len(changed)} of {len(shown)} rows the race chose another setting than the best one of the search. Of "
         f"the {len(shown)} settings that were best in their search, {lucky} have a worse median validation score in "
         "the race, with fresh seeds; about half would if no score of a search were lucky. Scores below are of "
-        "validation; those of a race are medians over its trainings of the setting."
+        "validation. Those of a race are geometric means of the errors over its trainings of the setting: among the "
+        "settings with the most trainings and the fewest diverged ones, the race chooses the smallest."
     ]
     for name, rows, links in boards:
         cells = [

@@ -50,6 +50,19 @@ class Scale:
         errors = self.errors(scores)
         return errors if self.perfect is None else [math.log(max(error, LEAST)) for error in errors]
 
+    def mean_log_error(self, scores: Sequence[Score]) -> float:
+        """Return the mean of ``log_errors``; infinite for no score."""
+        logs = self.log_errors(scores)
+        return math.fsum(logs) / len(logs) if logs else math.inf
+
+    def geometric_mean(self, scores: Sequence[Score]) -> Score:
+        """Return the score whose error is the geometric mean of errors, their mean if the metric has no perfect score.
+
+        None if a seed diverged, or for no score.
+        """
+        mean = self.mean_log_error(scores)
+        return self.score(mean if self.perfect is None else math.exp(mean))
+
     def score(self, error: float) -> Score:
         """Return the score with this error, None if infinite; the floor is not undone."""
         if math.isinf(error):

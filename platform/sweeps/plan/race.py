@@ -85,15 +85,9 @@ def _order_by_race(
     def order(config: TrialConfig) -> tuple[int, float, int, str]:
         runs = [ends[trial.id] for trial in raced if trial.row == config.row]
         scores = [run.valid for run in runs if run.status == "ok" and run.valid is not None]
-        return (len(runs) - len(scores), _mean_error(scale, scores), ends[config.id].parameters or 0, config.id)
+        return (len(runs) - len(scores), scale.mean_log_error(scores), ends[config.id].parameters or 0, config.id)
 
     return sorted(finalists, key=order)
-
-
-def _mean_error(scale: Scale, scores: Sequence[float]) -> float:
-    """Return the mean of the logs of errors, or of the errors if the metric has no perfect score."""
-    logs = scale.log_errors(scores)
-    return math.fsum(logs) / len(logs) if logs else math.inf
 
 
 def _start(config: TrialConfig, seed: int) -> TrialConfig:

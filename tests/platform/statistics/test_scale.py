@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import geometric_mean
 
 import pytest
 from hypothesis import given
@@ -24,6 +25,14 @@ def test_an_error_is_its_own_and_a_metric_without_a_perfect_score_is_turned_over
     assert scale_of("max", "nats") == Scale("max", None)
     assert Scale("max", None).errors([-3.0, 2.0]) == [3.0, -2.0]
     assert Scale("min", None).errors([-3.0, 2.0]) == [-3.0, 2.0]
+
+
+def test_scores_have_the_geometric_mean_of_their_errors_or_the_mean_without_a_perfect_score() -> None:
+    assert Scale("min", 0.0).geometric_mean([0.1, 0.4]) == pytest.approx(geometric_mean([0.1, 0.4]), rel=1e-12)
+    assert Scale("max", 100.0).geometric_mean([90.0, 60.0]) == pytest.approx(80.0, rel=1e-12)
+    assert Scale("max", None).geometric_mean([1.0, 4.0]) == pytest.approx(2.5, rel=1e-12)
+    assert Scale("min", 0.0).geometric_mean([0.1, None]) is None
+    assert Scale("min", 0.0).geometric_mean([]) is None
 
 
 @given(numbers, st.sampled_from([Scale("max", 100.0), Scale("max", None), Scale("min", None)]))

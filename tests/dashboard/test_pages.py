@@ -272,6 +272,7 @@ def test_five_models_at_most_are_compared_each_with_the_first_and_the_two_best_b
     assert "Did you mean" in wrong.info[0].value
 
 
+@pytest.mark.integration
 def test_a_row_that_nobody_names_offers_the_last_seen_and_the_best(url: str, visit: Visit) -> None:
     best, *others = link_tables(visit(url, "row"))
     assert ">LSTM</a>" in best[3][0] and best[3][1:] == ["0.0120 [0.0100, 0.0140]", "FitzHugh–Nagumo"] and not others

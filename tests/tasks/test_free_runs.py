@@ -189,7 +189,7 @@ def clean_and_shown(module: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("module", mark_long({m.TASK.name: (m,) for m in MODULES}, "lorenz96_free"))
+@every_task
 def test_the_noise_is_that_declared_and_the_asked_values_have_none(module: Any) -> None:
     clean, shown = clean_and_shown(module)
     noise = shown - clean
@@ -208,7 +208,7 @@ VERSIONS = {
 """Of the data, as first made."""
 
 
-@every_task
+@pytest.mark.parametrize("module", mark_long({m.TASK.name: (m,) for m in MODULES}, "lorenz96_free"))
 def test_the_series_are_those_first_made(module: Any) -> None:
     assert free_runs(module._generate(SEED)).version == VERSIONS[module.TASK.name]
 

@@ -177,7 +177,7 @@ def test_a_recipe_is_what_its_paper_prints(name: str, model: str, printed: Mappi
     assert {field: getattr(recipe, field) for field in printed} == printed
 
 
-@pytest.mark.parametrize("task", mark_long({task.name: (task,) for task in SEQUENCES}, "mqar"))
+@pytest.mark.parametrize("task", mark_long({task.name: (task,) for task in SEQUENCES}, "mqar", "listops"))
 def test_a_task_keeps_every_rule(task: TaskSpec, load: Load) -> None:
     here = replace(task, load=lambda variant: load(task, again=True) if variant == task.variant else task.load(variant))
     outcomes = [*check_subjects(RULES, [("", LoadedTask(here, load(task)))])]
@@ -204,7 +204,7 @@ def test_one_other_number_gives_another_version(task: TaskSpec, which: str, part
     assert other.version != data.version
 
 
-@all_of_them
+@pytest.mark.parametrize("task", mark_long({task.name: (task,) for task in SEQUENCES}, "mqar"))
 def test_a_perfect_prediction_scores_best_and_any_other_worse(task: TaskSpec, load: Load) -> None:
     targets = few(load(task).test)
     if targets.is_floating_point():

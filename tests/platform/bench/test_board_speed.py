@@ -145,6 +145,7 @@ def test_a_retraining_that_no_sweep_asked_for_has_no_search(open_store: OpenStor
     assert (row.searched, row.sweeps, row.missing, row.state) == (0, (), 1, "missing")
 
 
+@pytest.mark.integration
 def test_the_benchmark_prints_what_both_databases_take(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

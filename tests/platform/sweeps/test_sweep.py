@@ -172,6 +172,7 @@ def test_a_diverged_search_is_shown_and_its_model_has_no_row(
     assert read_board(store, "adding") == []
 
 
+@pytest.mark.integration
 def test_halving_and_tpe_sweeps_end_whole(tiny: Tiny, store: Store, here: Workers, console: Console) -> None:
     halved = tiny(name="halved", models=["lem"], trials=6, halving={"eta": 3, "first": 2}, retrain=1)
     assert driver.start_sweep(halved, store, here, None, console).counts() == "7 of 7 trials done (3 ok, 4 stopped)"
@@ -179,6 +180,7 @@ def test_halving_and_tpe_sweeps_end_whole(tiny: Tiny, store: Store, here: Worker
     assert driver.start_sweep(adaptive, store, here, None, console).counts() == "7 of 7 trials done (7 ok)"
 
 
+@pytest.mark.integration
 def test_progress_on_a_terminal_shows_packs_ends_best_and_time_left(
     tiny: Tiny, store: Store, here: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:

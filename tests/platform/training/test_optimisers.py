@@ -125,6 +125,7 @@ def test_in_float32_it_is_there_but_for_rounding(optimiser: str) -> None:
     torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("optimiser", sorted(NUMBERS))
 @given(data=st.data())
 @settings(max_examples=4)

@@ -159,6 +159,7 @@ def test_without_it_no_settings_and_no_stored_plan_are_others() -> None:
     assert entry.wider == () and "wider" not in entry.to_dict() and "wider" not in stored_settings(small())
 
 
+@pytest.mark.integration
 def test_after_the_first_sweep_only_what_is_new_is_trained_and_rows_say_both_searches(
     store: Store, here: Workers
 ) -> None:

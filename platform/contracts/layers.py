@@ -228,9 +228,8 @@ def check_learns(case: Case) -> None:
         loss.backward()
         adam.step()
         network.constrain()
-    require(
-        False, f"after {EPOCHS} steps of training its loss is {loss.item():.2f}, of the classes' shares {of_shares:.2f}"
-    )
+    losses = f"its loss is {loss.item():.2f}; predicting the classes' shares gives {of_shares:.2f}"
+    require(False, f"after {EPOCHS} steps of training {losses}")
 
 
 def _run_network(network: Network, x: Tensor) -> dict[str, Tensor]:

@@ -22,6 +22,7 @@ from build_edition import (
     keep_finished,
     keep_unfinished,
     last_searches,
+    main,
     remaining_hours,
     second_search,
     widen,
@@ -262,6 +263,15 @@ def test_sweeps_run_in_the_order_of_their_names_a_second_search_behind_its_first
     assert [file.stem for file in folders.sweep_files(["b"])] == ["b"]
     assert [file.stem for file in folders.sweep_files(["a"])] == ["a"], "a whole name is not a part of others"
     assert [file.stem for file in folders.sweep_files(["a-", "b"])] == ["a-widened", "b"]
+
+
+def test_a_word_that_no_sweep_file_has_is_refused_before_anything_runs(
+    folders: EditionFolders, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["a", "b.toml"], folders)
+    assert "no sweep file of edition 1 has 'b.toml' in its name; see " in capsys.readouterr().err
+    assert not list(folders.home.iterdir())
 
 
 def test_a_second_search_is_the_first_file_with_a_name_of_its_own_and_wider_ranges(folders: EditionFolders) -> None:

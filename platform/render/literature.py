@@ -12,7 +12,9 @@ from longwave.platform.render.export import Format, Table
 from longwave.platform.render.terminal import print_tables
 
 COLUMNS = ("task", "variant", "model", "metric", "number", "what it is", "units", "printed in", "run of", "belongs to")
-PROSE, DROP = frozenset({0, 2, 5, 7, 8, 9}), (6, 8, 7, 5, 3, 1)
+RIGHT, PROSE = {"number", "units"}, {"task", "model", "what it is", "printed in", "run of", "belongs to"}
+NOTHING = "—"
+DROP = ("units", "run of", "printed in", "what it is", "metric", "variant")
 
 
 def print_numbers(
@@ -23,6 +25,8 @@ def print_numbers(
     format: Format,
 ) -> None:
     """Print published numbers and how many of them can be compared with a row of ours.
+
+    What all numbers share is said once, below the table, which then fits a narrow terminal or the page of a paper.
 
     Args:
         numbers: From ``published_rows``.
@@ -35,11 +39,25 @@ def print_numbers(
     if only_unpaired:
         pairs = sorted((pair for pair in pairs if pair[1]), key=lambda pair: pair[1])
     records = [{**number, "why": why} for number, why in pairs]
+    cells = [dict(zip(COLUMNS, number_line(number, why), strict=True)) for number, why in pairs]
+    shared = [
+        name for name in COLUMNS if name not in ("model", "number") and len(cells) > 1 == len({c[name] for c in cells})
+    ]
+    columns = [name for name in COLUMNS if name not in shared]
     caption = f"{paired} of {len(numbers)} can be compared with a row of ours."
-    lines = [number_line(number, why) for number, why in pairs]
-    print_tables(
-        [Table("", COLUMNS, lines, caption, records=records, right=frozenset({4, 6}), prose=PROSE, drop=DROP)], format
+    if said := [f"{name}: {cells[0][name]}" for name in shared if cells[0][name] != NOTHING]:
+        caption += f" All numbers: {'; '.join(said)}."
+    table = Table(
+        "",
+        columns,
+        [[line[name] for name in columns] for line in cells],
+        caption,
+        records=records,
+        right=frozenset(k for k, name in enumerate(columns) if name in RIGHT),
+        prose=frozenset(k for k, name in enumerate(columns) if name in PROSE),
+        drop=[columns.index(name) for name in DROP if name in columns],
     )
+    print_tables([table], format)
 
 
 def number_line(number: Mapping[str, Any], why: str) -> list[str]:
@@ -49,12 +67,12 @@ def number_line(number: Mapping[str, Any], why: str) -> list[str]:
     count = f" of {number['n']}" if number["n"] else ""
     return [
         number["task"],
-        number["variant"] or "—",
+        number["variant"] or NOTHING,
         title(number),
         metric_words(number["metric"]),
         as_printed(number["printed"]) + spread,
         number["statistic"] + count,
-        number["units"] or "—",
+        number["units"] or NOTHING,
         "; ".join(sources) + (", second hand" if number["note"].startswith(SECOND_HAND) else ""),
         credited(number),
         f"none: {why}" if why else f"{number['task']} {number['ours']}".rstrip(),

@@ -15,10 +15,24 @@ from longwave.platform.cli.main import main
 def test_the_numbers_of_a_task_are_listed_as_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["published", "fitzhugh_nagumo", "--format", "markdown"]) == 0
     text = capsys.readouterr().out
-    assert (
-        "| LSTM | L2 error | 1.2 × 10⁻² | reported | 16 | lem, Table 4; lem, Table 9 | LEM | fitzhugh_nagumo |" in text
-    )
+    assert "| LSTM | 1.2 × 10⁻² | 16 | lem, Table 4; lem, Table 9 |" in text
     assert "7 of 7 can be compared with a row of ours." in text
+
+
+def test_what_all_numbers_share_is_said_once_so_that_a_narrow_terminal_shows_all(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["published", "fitzhugh_nagumo"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Not shown" not in text and text.startswith("model number units printed in")
+    assert (
+        "All numbers: task: fitzhugh_nagumo; variant: tau=0.02; metric: L2 error; what it is: reported; run of: LEM; "
+        "belongs to: fitzhugh_nagumo." in text
+    )
+    assert main(["published", "eigenworms", "--model", "exprnn", "--format", "markdown"]) == 0
+    text = capsys.readouterr().out
+    assert "| eigenworms | N=17984 | expRNN | accuracy |" in text and "All numbers" not in text, "of one alone, no"
 
 
 @pytest.mark.integration

@@ -19,7 +19,13 @@ FILES = sorted((ROOT / "infra/sweeps/edition2").glob("*.toml"))
 FIRST_TIER = "lstm gru tanh_rnn lem cornn unicornn lipschitz_rnn tau_gru lru linoss mingru".split()
 MODERN = ["mamba", "deltanet"]
 UNPRINTED = "gru tanh_rnn unicornn tau_gru lru linoss mingru".split()
-MODELS_BY_END = {"-modern": MODERN, "-gated": ["lstm", "gru"], "-lem": ["lem"], "-unprinted": UNPRINTED}
+MODELS_BY_END = {
+    "-modern": MODERN,
+    "-gated": ["lstm", "gru"],
+    "-lem": ["lem"],
+    "-oscillators": ["cornn", "unicornn"],
+    "-unprinted": UNPRINTED,
+}
 """Models with files of their own, by the end of their names: the rest of the first tier, and what is trained first."""
 PARTS = [path for path in FILES if path.stem.endswith(tuple(MODELS_BY_END))]
 IN_BLOCKS = {"lru", "linoss", "mingru", *MODERN}

@@ -41,7 +41,9 @@ def print_numbers(
     records = [{**number, "why": why} for number, why in pairs]
     cells = [dict(zip(COLUMNS, number_line(number, why), strict=True)) for number, why in pairs]
     shared = [
-        name for name in COLUMNS if name not in ("model", "number") and len(cells) > 1 == len({c[name] for c in cells})
+        name
+        for name in COLUMNS
+        if name not in ("model", "number") and len(cells) > 1 and len({line[name] for line in cells}) == 1
     ]
     columns = [name for name in COLUMNS if name not in shared]
     caption = f"{paired} of {len(numbers)} can be compared with a row of ours."

@@ -271,7 +271,7 @@ def main(arguments: Sequence[str], folders: EditionFolders | None = None) -> Non
         publish(folders)
         return
     files = folders.sweep_files(options.words)
-    if unknown := [word for word in options.words if not any(word in file.stem for file in files)]:
+    if unknown := [word for word in options.words if not folders.sweep_files([word])]:
         parser.error(f"no sweep file of edition {folders.number} has {unknown[0]!r} in its name; see {folders.sweeps}")
     if options.pause or options.keep:
         for file in files:

@@ -13,7 +13,7 @@ GROUPS = {
 DEFAULTS = {"tasks": "show"}
 """Commands whose name may be left out: ``longwave tasks enso``."""
 COMMANDS = {
-    "demo": ("run:run_demo", "Run the demo, in two to five minutes, and print its board."),
+    "demo": ("run:run_demo", "Run the demo, in a few minutes, and print its board."),
     "start": ("start:start_task", "Begin with data of your own."),
     "board": ("boards:show_boards", "Print the leaderboard of a task, or an overview of all."),
     "compare": ("boards:compare_models", "Compare two models, or two rows, task by task."),

@@ -38,7 +38,7 @@ def run_sweep(file: FileArgument, options: RunOptions) -> None:
 
 @takes_options
 def run_demo(options: RunOptions) -> None:
-    """Run the demo, in two to five minutes, and print its board.
+    """Run the demo, in a few minutes, and print its board.
 
     Five models learn the adding problem, each with a search, a race and retrainings.
 

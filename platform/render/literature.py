@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from longwave.platform.boards.texts import metric_words
+from longwave.platform.boards.texts import DASH, metric_words
 from longwave.platform.literature.pairing import credited, unpaired
 from longwave.platform.literature.published import SECOND_HAND, as_printed, title
 from longwave.platform.render.export import Format, Table
@@ -13,7 +13,6 @@ from longwave.platform.render.terminal import print_tables
 
 COLUMNS = ("task", "variant", "model", "metric", "number", "what it is", "units", "printed in", "run of", "belongs to")
 RIGHT, PROSE = {"number", "units"}, {"task", "model", "what it is", "printed in", "run of", "belongs to"}
-NOTHING = "—"
 DROP = ("units", "run of", "printed in", "what it is", "metric", "variant")
 
 
@@ -26,7 +25,7 @@ def print_numbers(
 ) -> None:
     """Print published numbers and how many of them can be compared with a row of ours.
 
-    What all numbers share is said once, below the table, which then fits a narrow terminal or the page of a paper.
+    What all numbers share is said once, below the table, which leaves the width to what differs.
 
     Args:
         numbers: From ``published_rows``.
@@ -47,7 +46,7 @@ def print_numbers(
     ]
     columns = [name for name in COLUMNS if name not in shared]
     caption = f"{paired} of {len(numbers)} can be compared with a row of ours."
-    if said := [f"{name}: {cells[0][name]}" for name in shared if cells[0][name] != NOTHING]:
+    if said := [f"{name}: {cells[0][name]}" for name in shared if cells[0][name] != DASH]:
         caption += f" All numbers: {'; '.join(said)}."
     table = Table(
         "",
@@ -69,12 +68,12 @@ def number_line(number: Mapping[str, Any], why: str) -> list[str]:
     count = f" of {number['n']}" if number["n"] else ""
     return [
         number["task"],
-        number["variant"] or NOTHING,
+        number["variant"] or DASH,
         title(number),
         metric_words(number["metric"]),
         as_printed(number["printed"]) + spread,
         number["statistic"] + count,
-        number["units"] or NOTHING,
+        number["units"] or DASH,
         "; ".join(sources) + (", second hand" if number["note"].startswith(SECOND_HAND) else ""),
         credited(number),
         f"none: {why}" if why else f"{number['task']} {number['ours']}".rstrip(),

@@ -18,13 +18,12 @@ from longwave.tasks.base.variants import FRESH
 FILES = sorted((ROOT / "infra/sweeps/edition2").glob("*.toml"))
 FIRST_TIER = "lstm gru tanh_rnn lem cornn unicornn lipschitz_rnn tau_gru lru linoss mingru".split()
 MODERN = ["mamba", "deltanet"]
-UNPRINTED = "gru tanh_rnn unicornn tau_gru lru linoss mingru".split()
 MODELS_BY_END = {
     "-modern": MODERN,
     "-gated": ["lstm", "gru"],
     "-lem": ["lem"],
     "-oscillators": ["cornn", "unicornn"],
-    "-unprinted": UNPRINTED,
+    "-unprinted": "gru tanh_rnn unicornn tau_gru lru linoss mingru".split(),
 }
 """Models with files of their own, by the end of their names: the rest of the first tier, and what is trained first."""
 PARTS = [path for path in FILES if path.stem.endswith(tuple(MODELS_BY_END))]

@@ -60,7 +60,7 @@ def measure_kernels(
         list[str] | None,
         typer.Option(help="T,B,p,d: steps, sequences, features, hidden; may be repeated. Default: papers' sizes."),
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="Least repeats of each line; the fastest counts.")] = 3,
+    repeats: Annotated[int, typer.Option(min=1, help="Fewest repeats of each line; the fastest counts.")] = 3,
     seconds: Annotated[float, typer.Option(min=0, help="How long to go on repeating a line.")] = 1.0,
     peer: Annotated[Path | None, typer.Option(help="Checkout of the LEM authors' code, which is run.")] = None,
     compile: Annotated[bool, typer.Option(help="Measure torch.compile too.")] = True,

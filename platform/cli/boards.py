@@ -162,7 +162,7 @@ def show_budget(
     format: FormatOption = Format.table,
     store: StoreOption = None,
 ) -> None:
-    """Print what searches with fewer trials would have found. This shows how much of a result is owed to the budget.
+    """Print what searches with fewer trials would have found. This shows how much of a result depends on the budget.
 
     Example: longwave budget fitzhugh_nagumo
     """

@@ -49,7 +49,7 @@ def start(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Compare long-memory sequence models: sweeps on Ray, honest boards, one command a row.
+    """Compare long-memory sequence models: run sweeps, rank the results, reproduce any row with one command.
 
     Tables fit the terminal; set COLUMNS for another width. In a pipe without COLUMNS, tables are complete, one line per
     row. Names of models and tasks may have any case: LEM, psMNIST, Lorenz-96.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from longwave.platform.statistics.gap import CARRIED, Gap, Word, compare_with_printed, least_seeds
+from longwave.platform.statistics.gap import CARRIED, MOST_SEEDS, Gap, Word, compare_with_printed, least_seeds
 from longwave.platform.statistics.printed import MEANS, Noise, Printed
 from longwave.platform.statistics.scale import Scale, Score
 from longwave.platform.statistics.stats import Estimate, check_scores
@@ -34,7 +34,7 @@ class Verdict:
         kind: Kind of the printed number; see ``Printed.kind``.
         more: Number of our seeds that would decide, with the observed gap and variance; 0 if decided, None if no number
             would.
-        limit: Whether more seeds of ours cannot settle it: none would decide, or turn consistent to reproduced.
+        limit: Whether even ``MOST_SEEDS`` seeds of ours would not settle it, or turn consistent to reproduced.
         why: A sentence for readers on what prevents another verdict; empty if nothing does.
     """
 
@@ -115,11 +115,12 @@ def _no_ratio(ended: Sequence[float], printed: Printed, scale: Scale) -> str:
 
 
 def _outlook(word: Word, gap: Gap, n: int) -> tuple[int | None, bool, str]:
-    """Return how many seeds would decide, whether none of ours can, and a sentence on that."""
+    """Return how many seeds would decide, whether ``MOST_SEEDS`` would not, and a sentence on that."""
     if word == "consistent":
         if needed := least_seeds(n, gap.is_reproduced):
             return 0, False, f"{needed} of our seeds may show it reproduced."
-        return 0, True, f"The printed number is {_called(gap.noise)}, so more seeds of ours cannot show it reproduced."
+        few = f"even {MOST_SEEDS:,} of our seeds would not show it reproduced"
+        return 0, True, f"The printed number is {_called(gap.noise)}, so {few}."
     if word != "undecided":
         return 0, False, ""
     if more := gap.seeds_to_decide(n):
@@ -128,10 +129,10 @@ def _outlook(word: Word, gap: Gap, n: int) -> tuple[int | None, bool, str]:
         return None, False, f"Our seeds vary too much for a mean to be compared (SD of logs {gap.noise.spread:.2g})."
     reason = f"is {_called(gap.noise)}"
     if replace(gap, low=gap.log_ratio, high=gap.log_ratio).seeds_to_decide(n - 1):
-        reason = "is rounded too coarsely"
+        reason = "has too few digits"
     elif replace(gap, margin=gap.full_margin).seeds_to_decide(n - 1):
         reason = "lies too close to a trivial predictor"
-    return None, True, f"The printed number {reason}, so more seeds of ours cannot settle it."
+    return None, True, f"The printed number {reason}, so even {MOST_SEEDS:,} of our seeds would not settle it."
 
 
 def _called(noise: Noise) -> str:

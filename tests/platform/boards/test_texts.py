@@ -107,7 +107,7 @@ def test_an_undecided_verdict_says_what_would_decide() -> None:
     output = "undecided: error ratio 1.09 (1.06–1.12)"
     assert judged("undecided", why="12 of our seeds would settle it.") == f"{output}; 12 of our seeds would settle it"
     limited = judged("undecided", limit=True, why="The printed number is one run: no.")
-    assert limited == f"{output}; more seeds of ours cannot settle it"
+    assert limited == f"{output}; even 1,000 of our seeds would not settle it"
     assert judged("undecided", why="2 of 5 diverged.") == f"{output}; 2 of 5 diverged"
     assert judged("worse", limit=True, why="x") == "worse: error ratio 1.09 (1.06–1.12)"
 

@@ -79,7 +79,7 @@ def test_five_seeds_that_scatter_too_much_to_reproduce_one_run_say_whether_more_
     assert actual.why == f"{least} of our seeds may show it reproduced."
     actual = verdict(seeds(1.0, 0.14), RUN, ERROR)
     assert (actual.word, actual.more, actual.limit) == ("consistent", 0, True)
-    assert actual.why == "The printed number is one run, so more seeds of ours cannot show it reproduced."
+    assert actual.why == "The printed number is one run, so even 1,000 of our seeds would not show it reproduced."
 
 
 @given(logs, st.floats(-0.4, 0.4))
@@ -255,7 +255,7 @@ def test_undecided_names_the_least_number_of_seeds_that_decides(ours: list[float
     decide = within if within.any() else apart
     if not decide.any():
         assert (actual.more, actual.limit) == (None, True)
-        assert actual.why == "The printed number is one run, so more seeds of ours cannot settle it."
+        assert actual.why == "The printed number is one run, so even 1,000 of our seeds would not settle it."
     else:
         assert (actual.more, actual.limit) == (n[decide.argmax()], False)
         assert actual.why == f"{actual.more} of our seeds would settle it."
@@ -266,7 +266,7 @@ def test_rounding_works_against_every_word() -> None:
         assert verdict(ours, replace(printed, rounding=0.01), ERROR).word == verdict(ours, printed, ERROR).word
         actual = verdict(ours, replace(printed, rounding=0.5), ERROR)
         assert (actual.word, actual.more, actual.limit) == ("undecided", None, True)
-        assert actual.why == "The printed number is rounded too coarsely, so more seeds of ours cannot settle it."
+        assert actual.why == "The printed number has too few digits, so even 1,000 of our seeds would not settle it."
     assert verdict(seeds(0.5, 0.1), replace(RUN, rounding=0.5), ERROR).word == "undecided"
 
 
@@ -281,7 +281,7 @@ def test_the_margin_is_at_most_a_quarter_of_the_way_to_the_trivial_predictor() -
     assert (actual.word, actual.more, actual.limit) == ("undecided", None, True)
     assert (
         actual.why
-        == "The printed number lies too close to a trivial predictor, so more seeds of ours cannot settle it."
+        == "The printed number lies too close to a trivial predictor, so even 1,000 of our seeds would not settle it."
     )
 
 
@@ -343,7 +343,7 @@ def test_equal_accuracies_are_known_to_half_a_test_item() -> None:
     actual = verdict([100.0] * 5, Printed(99.9, "run", rounding=0.05), ACCURACY)
     assert (actual.word, actual.limit) == ("undecided", False)
     actual = verdict([100.0] * 5, Printed(100.0, "run", rounding=0.05), ACCURACY)
-    assert actual.why == "The printed number is rounded too coarsely, so more seeds of ours cannot settle it."
+    assert actual.why == "The printed number has too few digits, so even 1,000 of our seeds would not settle it."
 
 
 def test_a_printed_perfect_score_can_still_be_missed() -> None:

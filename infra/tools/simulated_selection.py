@@ -44,6 +44,7 @@ class Rule:
         whole: Whether survivors of the search finish training.
         reuse: Whether a finalist's training of the search counts in the race.
         gate: Whether a rung stops no setting while too few beat the constant predictor.
+        learned_first: Whether those that beat it then continue, and only the others are drawn.
         median: Whether finalists are compared by medians; else by means.
     """
 
@@ -56,6 +57,7 @@ class Rule:
     whole: bool = True
     reuse: bool = False
     gate: bool = False
+    learned_first: bool = False
     median: bool = False
 
     @property
@@ -66,6 +68,7 @@ class Rule:
             text += f", then {self.finalists} × {self.seeds}"
             text += f", best {self.best} × {self.more} more" if self.best else ""
         details = ["median"] * self.median + ["gate"] * self.gate + ["own run counts"] * self.reuse
+        details += ["those that beat the constant predictor go on"] * self.learned_first
         details += ["stopped before the race"] * (bool(self.finalists) and not self.whole)
         return text + (f" ({', '.join(details)})" if details else "")
 
@@ -109,9 +112,10 @@ def choose(rule: Rule, settings: Settings, rng: Generator) -> tuple[Array, Array
         before, reached[alive] = SHARES[k], k
         drop = _best(np.where(alive, scores[..., k], np.inf), survivors)
         if rule.gate:
-            beaten = (alive & (scores[..., k] < settings.beaten)).sum(1) >= GATE * alive.sum(1)
-            random_choice = _best(np.where(alive, rng.random(alive.shape), np.inf), GATE_LIMIT)
-            drop = np.where(beaten[:, None], drop, random_choice)
+            learned = alive & (scores[..., k] < settings.beaten)
+            is_open = learned.sum(1) >= GATE * alive.sum(1)
+            places = rng.random(alive.shape) - (learned if rule.learned_first else 0)
+            drop = np.where(is_open[:, None], drop, _best(np.where(alive, places, np.inf), GATE_LIMIT))
         alive &= drop
     if rule.whole:
         cost += alive.sum(1) * (1 - before)
@@ -151,6 +155,7 @@ RULES: Sequence[Rule] = (
     FIRST_RULE,
     DEFAULT_RULE,
     replace(DEFAULT_RULE, gate=False),
+    replace(DEFAULT_RULE, learned_first=True),
     replace(DEFAULT_RULE, median=True),
     replace(DEFAULT_RULE, reuse=True),
     Rule(survivors=(16, 8, 2), finalists=2, whole=False),

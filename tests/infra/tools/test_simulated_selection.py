@@ -37,6 +37,16 @@ def test_without_noise_the_best_setting_is_chosen_and_its_regret_is_nothing() ->
         np.testing.assert_array_equal(chosen, settings.truth[:, :32].argmin(1))
 
 
+def test_where_few_learn_it_is_better_to_keep_those_that_have_learned_and_else_it_changes_nothing() -> None:
+    kept = replace(DEFAULT_RULE, learned_first=True)
+    for law in LEARN_OR_NOT:
+        ours, drawn = (simulate(rule, law, np.random.default_rng(0), 2000) for rule in (kept, DEFAULT_RULE))
+        assert ours.regret < drawn.regret and ours.cost < drawn.cost
+    assert simulate(kept, NORMAL[0], np.random.default_rng(0), 50) == simulate(
+        DEFAULT_RULE, NORMAL[0], np.random.default_rng(0), 50
+    )
+
+
 def test_the_simulated_rule_is_the_one_that_sweeps_have() -> None:
     assert (DEFAULT_RULE.finalists, DEFAULT_RULE.seeds, DEFAULT_RULE.best, DEFAULT_RULE.more) == tuple(RACE.values())
     assert Race().count_trials(32) == 8 and Halving().gate_most == 12

@@ -9,8 +9,8 @@ from typing import Any
 from longwave.platform.boards.numbers import TINY, column_power, number_text, power_text, three_digits
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.verification import UNTRUSTED
-from longwave.platform.statistics.gap import MOST_SEEDS
 from longwave.platform.statistics.stats import Estimate, arrow
+from longwave.platform.statistics.verdict import UNSETTLED
 
 DASH = "—"
 """Text for a missing value, which is not zero."""
@@ -270,11 +270,11 @@ def weighed(number: Mapping[str, Any]) -> str:
 
 
 def hint(number: Mapping[str, Any]) -> str:
-    """Return what would settle an undecided verdict, or that ``MOST_SEEDS`` would not; empty for the others."""
+    """Return what would settle an undecided verdict, or that nothing would; empty for the others."""
     if number["verdict"] != "undecided":
         return ""
     why = str(number["why"]).rstrip(".")
-    return f"even {MOST_SEEDS:,} of our seeds would not settle it" if number["limit"] else why[:1].lower() + why[1:]
+    return UNSETTLED if number["limit"] else why[:1].lower() + why[1:]
 
 
 def ratio(number: Mapping[str, Any]) -> str:

@@ -14,6 +14,8 @@ ENOUGH = 5
 """Seeds below which a row is provisional."""
 FEWEST = 3
 """Fewest seeds that ended for a verdict other than ``undecided``."""
+UNSETTLED = f"even {MOST_SEEDS:,} of our seeds would not settle it"
+"""What is said where no number of our seeds up to ``MOST_SEEDS`` decides."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +121,8 @@ def _outlook(word: Word, gap: Gap, n: int) -> tuple[int | None, bool, str]:
     if word == "consistent":
         if needed := least_seeds(n, gap.is_reproduced):
             return 0, False, f"{needed} of our seeds may show it reproduced."
-        few = f"even {MOST_SEEDS:,} of our seeds would not show it reproduced"
-        return 0, True, f"The printed number is {_called(gap.noise)}, so {few}."
+        why = f"so even {MOST_SEEDS:,} of our seeds would not show it reproduced."
+        return 0, True, f"The printed number is {_called(gap.noise)}, {why}"
     if word != "undecided":
         return 0, False, ""
     if more := gap.seeds_to_decide(n):
@@ -132,7 +134,7 @@ def _outlook(word: Word, gap: Gap, n: int) -> tuple[int | None, bool, str]:
         reason = "has too few digits"
     elif replace(gap, margin=gap.full_margin).seeds_to_decide(n - 1):
         reason = "lies too close to a trivial predictor"
-    return None, True, f"The printed number {reason}, so even {MOST_SEEDS:,} of our seeds would not settle it."
+    return None, True, f"The printed number {reason}, so {UNSETTLED}."
 
 
 def _called(noise: Noise) -> str:

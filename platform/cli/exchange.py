@@ -142,8 +142,8 @@ def _import_foreign(url: str, files: Sequence[Path], dry_run: bool, replay: int)
         print_line(f"{_name(bundles)} can be imported{level}. Nothing was imported.")
         return 0
     print_line(f"{_name(bundles)}: {new_count} trials imported, {len(trials) - new_count} already known{level}.")
-    if new_count:
-        untrusted = [file for file in bundles if file.content.rows and file.name not in shipped()]
+    untrusted = [file for file in bundles if file.content.rows and file.name not in shipped()]
+    if new_count and untrusted:
         names = " ".join(f"--trust {file.name[:12]}" for file in untrusted)
         print_line(f"They are untrusted: ranked after longwave reproduce ROW --keep, or with {names}.")
     return 0
@@ -169,11 +169,23 @@ def _examine_files(bundles: Sequence[File], joined: File, replay: int, report: S
     from longwave.platform.exchange import replay as replays
     from longwave.platform.exchange.audit import audit
 
-    findings = audit(joined, bundles, report)
+    findings = _without_shipped(audit(joined, bundles, report), bundles)
     if replay and not _is_rejected(findings):
         report("Training again", 0, replay)
         findings += replays.replay(joined, replay)
     return findings
+
+
+def _without_shipped(findings: Sequence[AuditFinding], bundles: Sequence[File]) -> list[AuditFinding]:
+    """Return the findings without flags that only concern trials of bundles that ship with the package. Those are
+    trusted, and a task that was renamed since they were published has its old name in them.
+    """
+    ours = {entry.config.id for file in bundles if file.name in shipped() for entry in file.content.trials}
+    return [
+        finding
+        for finding in findings
+        if finding.severity == "reject" or not finding.trials or not ours.issuperset(finding.trials)
+    ]
 
 
 def _is_rejected(findings: Sequence[AuditFinding]) -> bool:

@@ -22,7 +22,8 @@ MODELS_BY_END = {
     "-modern": MODERN,
     "-gated": ["lstm", "gru"],
     "-lem": ["lem"],
-    "-oscillators": ["cornn", "unicornn"],
+    "-cornn": ["cornn"],
+    "-unicornn": ["unicornn"],
     "-unprinted": "gru tanh_rnn unicornn tau_gru lru linoss mingru".split(),
 }
 """Models with files of their own, by the end of their names: the rest of the first tier, and what is trained first."""

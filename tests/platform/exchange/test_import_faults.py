@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 from tree import ROOT
 
+from longwave.platform import about
 from longwave.platform.cli.main import main
 from longwave.platform.exchange import intake
 from longwave.platform.exchange.bundle import Bundle, File, read, seal
@@ -119,6 +121,23 @@ def test_what_ships_is_imported_as_it_is_and_a_second_time_in_no_time(
     line, loaded, seconds = done.stdout.rsplit(maxsplit=2)
     assert line == f"2 bundles of Longwave: 0 trials imported, {trials} already known."
     assert loaded == "False" and float(seconds) < 2
+
+
+@pytest.mark.integration
+def test_bundles_that_ship_are_trusted_beside_others_though_their_tasks_were_renamed_since(
+    bundled: File, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stale = ROOT / "infra/board/edition-2/results/edition2-e1-nino34-modern-795298e4168a.json.xz"
+    titles = {entry.about.task for entry in read(stale).content.trials}
+    assert titles != {about.derived_facts(entry.config)["task"] for entry in read(stale).content.trials}
+    assert main(["import", str(stale), str(KEPT), "--store", f"sqlite:///{tmp_path}/s.db"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    with_their_trials = [line for line in lines if any(e.config.id in line for e in read(stale).content.trials)]
+    assert not with_their_trials and lines[-1].endswith(f"--keep, or with --trust {bundled.name[:12]}.")
+    (tmp_path / "packed again.json.xz").write_bytes(lzma.compress(lzma.decompress(stale.read_bytes()), preset=0))
+    assert main(["import", f"{tmp_path}/packed again.json.xz", "--store", f"sqlite:///{tmp_path}/t.db"]) == 0
+    out = capsys.readouterr().out
+    assert "trials imported" in out and "untrusted" not in out and "flag" not in out
 
 
 def test_equal_explanations_of_trials_that_ship_are_one_object() -> None:

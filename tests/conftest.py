@@ -42,10 +42,16 @@ MEMORY = Path("/dev/shm")
 pytest_plugins = ["tiers", "changed", "time_limit", "pytester"]
 
 
-def pytest_collection_finish() -> None:
-    """Look no more for garbage among the libraries and the tests themselves: millions of objects that stay."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Never look for garbage among the libraries and the tests themselves: millions of objects that stay."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(scope="session")

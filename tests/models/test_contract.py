@@ -12,11 +12,13 @@ from longwave.platform.contracts.rule import check_subjects
 from longwave.platform.contracts.small import Case
 
 LONG = ("residual_unicornn", "residual_unicornn-layers=3", "residual_unicornn-layers=4", "residual_unicornn-skip=3",
-        "residual_unicornn-multiscale=False", "unicornn", "unicornn-multiscale=False", "mamba",
+        "residual_unicornn-multiscale=False", "unicornn", "unicornn-layers=2", "unicornn-multiscale=False", "mamba",
         "mamba2", "mamba2-heads=1", "mamba2-heads=2", "mamba2-states=16", "mamba2-states=32", "s4d",
         "s4d-states=16", "rwkv7", "rwkv7-heads=1", "rwkv7-heads=2", "multilayer_oscillator-scheme=symplectic",
         "mamba-states=4", "mamba-states=8", "mamba-eigenvalues=-1-1", "transformer",
-        "transformer-layers=1", "transformer-layers=3", "transformer-heads=1", "transformer-heads=2")  # fmt: skip
+        "transformer-layers=1", "transformer-layers=3", "transformer-heads=1", "transformer-heads=2",
+        "gated_deltaproduct-products=3", "multilayer_oscillator-activation=sin", "tau_gru-form=delayed weighting",
+        )  # fmt: skip
 SLOPES = "Gradients equal finite differences in float64."
 FUSED = "The fused loop agrees with the plain one."
 STREAMED = "A sequence in pieces or step by step gives the same as in one call."

@@ -292,6 +292,7 @@ def test_series_cut_anywhere_but_at_a_line_end_are_refused(where: int) -> None:
             assert LINES[:where].endswith(":60.5\n") and series.labels.tolist() == [[60.5]]
 
 
+@pytest.mark.integration
 @settings(max_examples=400)
 @given(st.integers(0, len(LINES) - 1), st.integers(1, 255), st.booleans())
 def test_one_other_byte_gives_finite_numbers_of_the_same_shape_or_one_line(where: int, flip: int, table: bool) -> None:

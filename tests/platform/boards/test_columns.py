@@ -99,6 +99,7 @@ def test_numbers_stand_to_the_right_in_every_printed_table(
     assert all(line[end - 1] != " " for line in lines if "LEM" in line or "GRU" in line)
 
 
+@pytest.mark.integration
 def test_one_line_adds_a_statistic_to_every_view(
     board: list[Row], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -58,6 +58,7 @@ def test_arguments_that_only_a_system_can_pass_are_refused_too(tmp_path: Path) -
         assert b"\x1b" not in done.stderr and len(done.stderr) < 10_000
 
 
+@pytest.mark.integration
 def test_an_argument_that_no_path_can_be_is_refused_by_its_length(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models", "x" * 4097]) == 2
     assert "An argument has at most 4096 characters, got 4097: xxx" in capsys.readouterr().err

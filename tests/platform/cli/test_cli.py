@@ -288,6 +288,7 @@ def test_families_of_tasks_are_few_have_several_tasks_and_are_none_of_models() -
     assert not set(of_tasks) & {all_models()[name].family for name in shipped_models()}
 
 
+@pytest.mark.integration
 def test_the_doctor_finds_this_installation_fit(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -112,6 +112,7 @@ def test_a_model_has_the_median_of_its_best_row_of_each_board_for_a_hub(publishe
     assert score["value"] == 0.02, "a diverged seed is the worst"
 
 
+@pytest.mark.integration
 def test_without_a_dataset_there_are_no_scores_and_without_a_licence_none_is_said(
     store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -72,6 +72,7 @@ def test_the_page_opens_with_the_answer_of_its_board_and_of_all(folder: Path) ->
     assert Page.drawn(folder)("elements.answers.text") == "T" + answer(board).sentence
 
 
+@pytest.mark.integration
 def test_boards_that_share_no_model_have_heads_of_their_own_on_the_front(tmp_path: Path) -> None:
     sequences = [retrained(m, [k + 1.0, k + 1.1, k + 1.2], task=t) for t in "uv" for k, m in enumerate(("lem", "lstm"))]
     graphs = [retrained(m, [k + 1.0, k + 1.1, k + 1.2], task="g") for k, m in enumerate(("gcn", "gat"))]

@@ -103,6 +103,7 @@ def test_the_command_says_how_an_untrusted_row_is_ranked(
         assert main([*command, "--trust", genuine.name[:12], "--store", store.url]) == 0
 
 
+@pytest.mark.integration
 def test_an_untrusted_row_is_compared_with_its_claim_and_ranked_by_re_runs_here(genuine: File, store: Store) -> None:
     intake.import_bundle(store, genuine, [])
     [name] = {t.config.row for t in store.retrainings("adding") if t.config.model == "gru"}

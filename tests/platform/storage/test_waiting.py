@@ -58,6 +58,7 @@ def trial(store: Store) -> TrialConfig:
     return recorded_store(store, 4)[-1]
 
 
+@pytest.mark.integration
 def test_a_writer_waits_for_a_lock_says_so_once_and_goes_on(store: Store, trial: TrialConfig, tmp_path: Path) -> None:
     messages, holder = collect_messages(store), locked(tmp_path / "store.db", 1.0)
     with holder:
@@ -181,6 +182,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", folder], check=True)
 
 
+@pytest.mark.integration
 def test_a_full_disk_is_waited_for_and_nothing_is_bricked(small_disk: Path) -> None:
     with Store(f"sqlite:///{small_disk}/store.db") as store:
         trials, messages = recorded_store(store, 4), collect_messages(store)

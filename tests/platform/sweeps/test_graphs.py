@@ -53,6 +53,7 @@ def test_a_trial_alone_and_in_a_pack_gives_the_same_curve(model: str) -> None:
     np.testing.assert_allclose(curves[0], curves[1], rtol=1e-4)
 
 
+@pytest.mark.integration
 def test_a_sweep_over_graphs_stands_on_a_board_with_energy_and_distance_beside(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

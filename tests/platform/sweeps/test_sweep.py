@@ -72,6 +72,7 @@ def test_a_sweep_ends_with_one_record_a_trial_a_whole_curve_each_and_a_board(
     assert not list((here.storage / "checkpoints").glob("*")) if (here.storage / "checkpoints").exists() else True
 
 
+@pytest.mark.integration
 def test_a_finished_sweep_run_again_trains_nothing(
     tiny: Tiny, store: Store, here: Workers, console: Console, packs_trained: list[list[str]]
 ) -> None:
@@ -82,6 +83,7 @@ def test_a_finished_sweep_run_again_trains_nothing(
     assert len(packs_trained) == count > 0
 
 
+@pytest.mark.integration
 def test_two_sweeps_with_the_same_work_train_it_once_and_both_show_it(
     tiny: Tiny, store: Store, here: Workers, console: Console, packs_trained: list[list[str]]
 ) -> None:

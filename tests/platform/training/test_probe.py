@@ -95,6 +95,7 @@ def test_a_quick_probe_trains_two_steps_of_which_the_second_counts(
     assert count[0] == 2 + 1, "and once after the validation"
 
 
+@pytest.mark.integration
 def test_a_step_is_timed_after_the_first_ones_in_which_loops_are_compiled(
     trials: list[TrialConfig], monkeypatch: pytest.MonkeyPatch
 ) -> None:

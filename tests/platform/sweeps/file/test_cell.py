@@ -102,6 +102,7 @@ def test_tpe_learns_which_word_is_better() -> None:
     assert share("sgd") > 0.65 and share("adam") > 0.65
 
 
+@pytest.mark.integration
 @given(st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, unique=True), st.integers(0, 99), st.integers(1, 9))
 @settings(max_examples=15)
 def test_choices_are_drawn_evenly_and_a_longer_search_begins_with_the_shorter(

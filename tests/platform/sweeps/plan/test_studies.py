@@ -76,6 +76,7 @@ def test_an_export_that_runs_twice_adds_nothing_and_each_cell_has_a_study(
     assert lines[2] == f"See them with: optuna-dashboard {storage}"
 
 
+@pytest.mark.integration
 def test_what_ended_since_is_added_to_a_study_that_is_there(store: Store, tmp_path: Path) -> None:
     storage, file = f"sqlite:///{tmp_path}/optuna.db", small(**SIZES, models=["lem"])
     store_plan(resolve(file), store)
@@ -104,6 +105,7 @@ def test_a_storage_that_cannot_be_used_is_one_line(
     assert re.search(message, line) and line.count("\n") == 1
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("evaluator", ["fanova", "mdi", "pedanova"])
 def test_the_importance_of_a_number_is_what_optuna_computes_from_the_exported_study(
     evaluator: str, swept: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -158,6 +160,7 @@ def test_the_best_trials_of_a_study_start_a_search_and_one_outside_its_space_is_
     assert "warm start from trials of an Optuna study" in searched_by(stored_settings(file))
 
 
+@pytest.mark.integration
 def test_an_exported_study_starts_a_search_with_its_own_best(swept: Store, tmp_path: Path) -> None:
     storage = f"sqlite:///{tmp_path}/optuna.db"
     assert export(swept, storage, "both") == 0

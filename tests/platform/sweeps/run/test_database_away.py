@@ -150,6 +150,7 @@ def test_a_driver_whose_database_is_away_for_seconds_goes_on(
         assert attempts == 2 + (state in ("paused", "draining"))
 
 
+@pytest.mark.integration
 def test_each_read_and_each_write_of_a_driver_may_fail_once(
     tiny: Callable[..., SweepFile], store: Store, here: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:

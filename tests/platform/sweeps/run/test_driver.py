@@ -105,6 +105,7 @@ def test_two_drivers_with_folders_of_their_own_train_each_trial_once(any_store_u
         assert store.count()["epochs"] == 5 * 20
 
 
+@pytest.mark.integration
 def test_sweeps_that_share_trials_wait_for_each_other_and_cut_packs_anew(
     tiny: Tiny, store: Store, tmp_path: Path
 ) -> None:
@@ -258,6 +259,7 @@ def test_a_budget_of_hours_counts_what_earlier_drivers_took(tiny: Tiny, store: S
     assert "its budget of 1 GPU hours is used up" in screen.file.getvalue()  # type: ignore[attr-defined]
 
 
+@pytest.mark.integration
 def test_a_sweep_waits_while_one_of_higher_priority_is_run(tiny: Tiny, store: Store, here: Workers) -> None:
     store.add_sweep("urgent", {})
     urgent = Leases(store, "urgent", priority=2).__enter__()

@@ -34,6 +34,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from edition_draws import list_draws
 from edition_folders import SHOWN, EditionFolders, longwave, query, read_state, trust_bundle
 from edition_lags import draw_lags
 from edition_report import Findings, write_report
@@ -213,6 +214,7 @@ def publish(folders: EditionFolders) -> None:
                 draw_lags(rows, store.trials_by_id([trial for row in rows for trial in row.trials]), folders),
                 steps_to_learn(rows, store),
                 successor,
+                draws=[draw for name, sweep in searches for draw in list_draws(sweep, store, name)],
             )
             write_report(rows, findings, made, pages, folders)
         if folders.is_shown:

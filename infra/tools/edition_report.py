@@ -13,6 +13,7 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
+from edition_draws import RungDraw, describe_draws
 from edition_folders import SHOWN, EditionFolders
 from edition_searches import (
     OF_A_SECOND_SEARCH,
@@ -59,6 +60,7 @@ class Findings:
         steps: After how many steps each retraining learned, by row, as of ``steps_to_learn``.
         successor: Which boards the next edition trains again; empty if none.
         surprises: What people wrote, with its links.
+        draws: Of successive halving, where some trials had learned something.
     """
 
     edges: Sequence[AtEdge] = ()
@@ -68,6 +70,7 @@ class Findings:
     steps: Mapping[str, Sequence[float]] = field(default_factory=dict)
     successor: str = ""
     surprises: str = ""
+    draws: Sequence[RungDraw] = ()
 
 
 def write_report(rows: Sequence[Row], findings: Findings, made: Edition, folder: Path, folders: EditionFolders) -> None:
@@ -140,6 +143,7 @@ def format_report(rows: Sequence[Row], findings: Findings, title: str, edition: 
         ("Undecided", _undecided(boards)),
         ("Winners at the edge of the search range", describe_edges(boards, findings.edges)),
         *([("What the race changed", describe_races(boards, findings.races))] if findings.races else []),
+        *([("What the draws of halving stopped", describe_draws(boards, findings.draws))] if findings.draws else []),
         ("What a second search changed", describe_replaced(boards, WENT_ON, OF_A_SECOND_SEARCH)),
         ("What the retrainings changed", describe_replaced(boards, REJECTED, OF_RETRAININGS)),
         ("Cost", _cost(boards)),

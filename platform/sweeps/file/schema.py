@@ -188,7 +188,7 @@ class SweepFile(RecipeChanges):
     def joint_packs(self) -> bool:
         """Whether the trials of a cohort may train in several packs, which wait for each other at each rung."""
         cohort = self.halving is not None and self.halving.cohort
-        return self.stops_early and bool(cohort or (self.rule == 2 and self.pack != "auto"))
+        return self.stops_early and (self.rule == 2 or bool(cohort))
 
     @property
     def stops_early(self) -> bool:

@@ -147,10 +147,10 @@ class Halving(Strict):
     Attributes:
         eta: What a cohort is divided by at each rung.
         first: Epochs to the first rung; each further one is ``eta`` times as far.
-        cohort: Number of trials that compete; by default those of one pack. With a number they may train in several
-            packs, which wait for each other at each rung and free their workers meanwhile; trials of different words
-            and sizes compete too. Which trials continue does not depend on packs and workers. The last cohort of a
-            round is smaller if the number does not divide the round.
+        cohort: Number of trials that compete; by default those of a round, or under rule 1 of a pack. Under rule 2,
+            or with a number, they may train in several packs, which wait for each other at each rung and free their
+            workers meanwhile; trials of different words and sizes compete too. Which trials continue does not depend on
+            packs and workers. The last cohort of a round is smaller if the number does not divide the round.
         gate: Under rule 2: a rung stops trials only if at least a quarter of those that compete beat the constant
             predictor on validation by a tenth of its error; otherwise all continue, but at most ``gate_most`` of them,
             drawn with a seed from the cohort's name and the epoch.

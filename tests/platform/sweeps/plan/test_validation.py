@@ -57,7 +57,7 @@ def test_under_rule_2_the_round_of_a_cell_is_one_cohort_with_a_gate_also_in_seve
         assert dict(halving) == {
             "eta": 2, "first": 1, "cohort": dict(halving)["cohort"], "gate": sweep.cells[0].gate, "gate_most": 12,
         }  # fmt: skip
-    assert gated(pack=2).file.joint_packs and not gated().file.joint_packs
+    assert gated(pack=2).file.joint_packs and gated().file.joint_packs and not gated(rule=1).file.joint_packs
 
 
 def test_a_gate_can_be_left_out_and_rule_1_has_none() -> None:

@@ -94,6 +94,19 @@ def test_packs_are_the_same_whatever_a_chunk_holds(
     )
 
 
+@pytest.mark.parametrize(("rule", "sizes"), [(1, [12]), (2, [3, 3, 3, 3])])
+def test_trials_of_one_model_that_compete_occupy_all_workers_under_rule_2(
+    rule: int, sizes: list[int], tiny: Tiny, store: Store, tmp_path: Path
+) -> None:
+    file = tiny(models=["lem"], trials=12, retrain=0, rule=rule, halving={"eta": 2})
+    sweep = store_plan(resolve(file), store)
+    with Leases(store, "tiny") as leases:
+        cluster = Cluster(DevicePool([ClusterNode(4)]))
+        left = missing_trials(sweep, store)
+        [packs] = all_of(PackQueue(sweep, store, leases, Workers(4, tmp_path), left, {}, cluster=cluster))
+    assert [*map(len, packs.values())] == sizes
+
+
 class Crowd:
     """In place of Ray: so many workers, one pack each; at every step one of them ends its trials, or dies."""
 

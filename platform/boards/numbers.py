@@ -41,5 +41,6 @@ def three_digits(value: float, power: int = 0) -> str:
     scaled = value / 10.0**power
     if not scaled:
         return "0"
-    decimals = max(0, 2 - math.floor(math.log10(abs(scaled))))
+    exponent = int(f"{scaled:.2e}".partition("e")[2])  # of the rounded value: 99.97 is 100
+    decimals = max(0, 2 - exponent)
     return f"{scaled:,.{decimals}f}".translate(MINUS)

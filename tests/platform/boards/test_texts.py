@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longwave.platform.boards import texts
+from longwave.platform.boards.numbers import number_text
 from longwave.platform.boards.row import Row
 from longwave.platform.statistics.stats import diverged_share
 
@@ -44,6 +45,13 @@ def test_a_median_stands_with_its_interval_with_three_digits_each() -> None:
     assert texts.median(row(**far)) == "−98.1 [−99.0, −12.0]"
     assert texts.median(row(), power=-3) == "12.1 [11.7, 12.8]"
     assert texts.median(row(median=12345.6, median_best=0.0, median_worst=99999.0)) == "12,346 [0, 99,999]"
+
+
+@given(st.floats(1e-6, 999.4) | st.sampled_from([99.97, 9.996, 0.9999]))
+def test_each_number_has_three_digits_also_where_rounding_adds_a_place(value: float) -> None:
+    text = texts.median(row(median=value), 0, interval=False) if value >= 1e-4 else number_text(value).split()[0]
+    assert len(text.lstrip("0.").replace(".", "")) == 3, text
+    assert value < 1e-4 or float(text) == float(f"{value:.3g}")
 
 
 def test_a_level_that_is_not_94_to_95_percent_is_printed_and_one_seed_has_no_interval() -> None:

@@ -14,9 +14,14 @@ from tree import ROOT
 from longwave.models.kernels.cpu import memory
 from longwave.models.lem import LEM
 
+SIZES = [
+    pytest.param(steps, d, marks=pytest.mark.integration if (steps, d) == (1000, 128) else ())
+    for steps in (1, 63, 1000)
+    for d in (1, 16, 60, 128)
+]
 
-@pytest.mark.parametrize("d", [1, 16, 60, 128])
-@pytest.mark.parametrize("steps", [1, 63, 1000])
+
+@pytest.mark.parametrize(("steps", "d"), SIZES)
 @pytest.mark.parametrize("case", CASES)
 def test_values_and_gradients_are_those_of_the_float64_reference(case: str, steps: int, d: int) -> None:
     layer = build(case, d)

@@ -10,14 +10,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from edition_searches import Board, board_table
+from edition_searches import Board, board_table, retrained_cells
 
 from longwave.platform.records.stored import Trial
 from longwave.platform.statistics.scale import Scale
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.plan.cells import Sweep
 from longwave.platform.sweeps.plan.race import list_finalists
-from longwave.platform.sweeps.plan.trials import group_by_cell
 
 DRAWN = re.compile(r"(\d+) of \d+ trials beat the constant predictor at epoch (\d+), .*: (\d+) drawn ones went on")
 """Matches why a trial was stopped by a draw."""
@@ -53,12 +52,9 @@ def list_draws(sweep: Sweep, store: Store, name: str) -> Iterator[RungDraw]:
         store: Where its trials are.
         name: Of the sweep in the store; for an imported one it may differ from its file's.
     """
-    for cell, planned in zip(sweep.cells, group_by_cell(sweep, store.planned(name)), strict=True):
-        retrainings = [a.id for a in planned if a.phase == "retrain"]
-        if retrainings:
-            [winner] = store.trials_by_id(retrainings[:1])
-            searched = store.trials_by_id([a.id for a in planned if a.phase == "search"])
-            yield from _draws_of(winner.config.row, cell.scale, searched, store)
+    for cell, trials in retrained_cells(sweep, store, name):
+        row = next(trial.config.row for trial in trials if trial.config.phase == "retrain")
+        yield from _draws_of(row, cell.scale, [t for t in trials if t.config.phase == "search"], store)
 
 
 def _draws_of(row: str, scale: Scale, searched: Sequence[Trial], store: Store) -> Iterator[RungDraw]:

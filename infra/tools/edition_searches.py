@@ -10,6 +10,7 @@ from markdown_parts import table
 
 from longwave.platform.boards.row import SHORT, Row
 from longwave.platform.boards.texts import median, plain
+from longwave.platform.records.stored import Trial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.statistics.scale import Scale, Score
 from longwave.platform.storage.store import Store
@@ -72,11 +73,17 @@ def list_choices(sweep: Sweep, store: Store, name: str) -> Iterator[RaceChoice]:
         store: Where its trials are.
         name: Of the sweep in the store; for an imported one it may differ from its file's.
     """
+    for cell, trials in retrained_cells(sweep, store, name):
+        chosen_from = [trial.config for trial in trials if trial.config.phase != "retrain"]
+        if any(config.phase == "race" for config in chosen_from):
+            yield _choice(cell, chosen_from, {trial.config.id: trial.run for trial in trials if trial.run})
+
+
+def retrained_cells(sweep: Sweep, store: Store, name: str) -> Iterator[tuple[CellPlan, list[Trial]]]:
+    """Yield each cell whose winner is retrained, with its trials. The arguments are those of ``list_choices``."""
     for cell, planned in zip(sweep.cells, group_by_cell(sweep, store.planned(name)), strict=True):
-        if {"race", "retrain"} <= {a.phase for a in planned}:
-            trials = store.trials_by_id([a.id for a in planned if a.phase != "retrain"])
-            ends = {trial.config.id: trial.run for trial in trials if trial.run}
-            yield _choice(cell, [trial.config for trial in trials], ends)
+        if any(trial.phase == "retrain" for trial in planned):
+            yield cell, store.trials_by_id([trial.id for trial in planned])
 
 
 def _choice(cell: CellPlan, trials: Sequence[TrialConfig], ends: Ends) -> RaceChoice:

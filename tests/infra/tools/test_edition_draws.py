@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from boards import retrained
 from build_edition import last_searches
@@ -39,11 +41,25 @@ def keys_to_labels(keys: dict[str, str]) -> dict[str, str]:
     return {key: model.upper() for model, key in keys.items()}
 
 
-@pytest.mark.parametrize("sweep", ["b2-cycle_navigation-lem", "b2-cycle_navigation-gated", "f4-lorenz96_free-modern"])
+@pytest.mark.parametrize(
+    "sweep",
+    [
+        "b2-cycle_navigation-lem",
+        "b2-cycle_navigation-gated",
+        "f4-lorenz96_free-modern",
+        "f2-enso_free",
+        "f4-lorenz96_free",
+        "f3-mackey_glass_free",
+    ],
+)
 def test_those_that_had_learned_are_those_whose_curve_beats_the_constant_predictor_by_then(
     store: Store, sweep: str
 ) -> None:
-    [path] = (p for p in EditionFolders.of_edition(2).results if p.name.startswith(f"edition2-{sweep}-"))
+    [path] = (
+        p
+        for p in EditionFolders.of_edition(2).results
+        if re.fullmatch(f"edition2-{sweep}-[0-9a-f]{{12}}.json.xz", p.name)
+    )
     file = read_bundle(path)
     import_bundle(store, file, [])
     [(name, planned)] = last_searches(store)

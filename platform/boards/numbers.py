@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 from longwave.platform.boards.row import Row
@@ -19,7 +18,7 @@ def column_power(rows: Iterable[Row]) -> int:
     """Return the common power of ten of some rows' numbers: that of the smallest median, or 0 if that is readable."""
     medians = [abs(row.median) for row in rows if row.median]
     smallest = min(medians, default=1.0)
-    return 0 if SMALLEST <= smallest < LARGEST else math.floor(math.log10(smallest))
+    return _power(smallest, SMALLEST)
 
 
 def power_text(power: int) -> str:
@@ -29,7 +28,7 @@ def power_text(power: int) -> str:
 
 def number_text(value: float) -> str:
     """Return a number for a sentence: ``0.00136``, ``8.56 × 10⁻⁸``."""
-    power = 0 if not value or TINY <= abs(value) < LARGEST else math.floor(math.log10(abs(value)))
+    power = _power(value, TINY) if value else 0
     return f"{three_digits(value, power)} × {power_text(power)}" if power else three_digits(value)
 
 
@@ -41,6 +40,16 @@ def three_digits(value: float, power: int = 0) -> str:
     scaled = value / 10.0**power
     if not scaled:
         return "0"
-    exponent = int(f"{scaled:.2e}".partition("e")[2])  # of the rounded value: 99.97 is 100
-    decimals = max(0, 2 - exponent)
+    decimals = max(0, 2 - _exponent(scaled))
     return f"{scaled:,.{decimals}f}".translate(MINUS)
+
+
+def _power(value: float, smallest: float) -> int:
+    """Return the power of ten that a value is written with: none from `smallest` to `LARGEST`."""
+    rounded = abs(float(f"{value:.2e}"))
+    return 0 if smallest <= rounded < LARGEST else _exponent(value)
+
+
+def _exponent(value: float) -> int:
+    """Return the exponent of a value once it is rounded to three digits: 2 for 99.97, which is written 100."""
+    return int(f"{value:.2e}".partition("e")[2])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longwave.platform.boards import texts
-from longwave.platform.boards.numbers import number_text
+from longwave.platform.boards.numbers import column_power, number_text
 from longwave.platform.boards.row import Row
 from longwave.platform.statistics.stats import diverged_share
 
@@ -52,6 +52,16 @@ def test_each_number_has_three_digits_also_where_rounding_adds_a_place(value: fl
     text = texts.median(row(median=value), 0, interval=False) if value >= 1e-4 else number_text(value).split()[0]
     assert len(text.lstrip("0.").replace(".", "")) == 3, text
     assert value < 1e-4 or float(text) == float(f"{value:.3g}")
+
+
+def test_the_power_of_ten_is_that_of_the_rounded_number() -> None:
+    assert [number_text(value) for value in (9.9996e-5, 9.996e-6, 99_999.0, 0.0)] == [
+        "0.000100",
+        "1.00 × 10⁻⁵",
+        "1.00 × 10⁵",
+        "0",
+    ]
+    assert [column_power([row(median=value)]) for value in (9.996e-3, 9.996e-4, 9.994e-4)] == [0, -3, -4]
 
 
 def test_a_level_that_is_not_94_to_95_percent_is_printed_and_one_seed_has_no_interval() -> None:

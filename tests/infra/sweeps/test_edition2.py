@@ -23,6 +23,7 @@ MODELS_BY_END = {
     "-gated": ["lstm", "gru"],
     "-lem": ["lem"],
     "-cornn": ["cornn"],
+    "-tanh_rnn": ["tanh_rnn"],
     "-unicornn": ["unicornn"],
     "-unprinted": "gru tanh_rnn unicornn tau_gru lru linoss mingru".split(),
 }

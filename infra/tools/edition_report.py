@@ -120,7 +120,7 @@ def format_report(rows: Sequence[Row], findings: Findings, title: str, edition: 
     within = [*superseded, *(row for row in trained if REJECTED.format(row.key[:SHORT]) in reasons)]
     # a longer search contains the first
     searching = sum(row.find_seconds for row in trained if row not in within) / 3600
-    command = EditionFolders.of_edition(number).command
+    command, share = EditionFolders.of_edition(number).command, verdict_share(rows)
     head = (
         f"Edition `{edition}`: {len(trained)} rows on {len(boards)} board{'s' * (len(boards) > 1)}"
         f"{f', {len(superseded)} of them superseded by a second search' * bool(superseded)}; their {seeds} retrainings "
@@ -138,7 +138,7 @@ def format_report(rows: Sequence[Row], findings: Findings, title: str, edition: 
         *([("After how many steps models learn", describe_steps(boards, findings.steps))] if findings.steps else []),
         *([("What the next edition replaces", [findings.successor])] if findings.successor else []),
         ("Tasks proposed for removal", _retired(rows)),
-        ("Published numbers", [*filter(None, [verdict_share(rows)]), *_verdicts(boards)]),
+        ("Published numbers", [*([share, ""] if share else []), *_verdicts(boards)]),
         ("Published numbers that no row can be compared with", describe_unpaired(boards)),
         ("Undecided", _undecided(boards)),
         ("Winners at the edge of the search range", describe_edges(boards, findings.edges)),

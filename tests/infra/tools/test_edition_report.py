@@ -34,8 +34,10 @@ def test_what_all_rows_differ_in_stands_once_above_the_table_and_verdicts_are_co
         retrained("b", [2.0, 2.1, 2.2], known={SHARED: (), "its batch is ours": ()}),
     ]
     board = rows(groups, [printed("a", 1.0), printed("b", 1.0)])
-    share, _, summary, *table = lines("Published numbers", format_report(board, Findings(), "T", "0"))
+    text = format_report(board, Findings(), "T", "0")
+    share, _, summary, *table = lines("Published numbers", text)
     assert share == verdict_share(board)
+    assert not re.search("[^\n]\n#", text), "an empty line stands before every heading"
     assert re.match(r"2 published numbers: ([a-z ]+ 2|[a-z ]+ 1, [a-z ]+ 1)\. Diff", summary)
     assert summary.endswith(f"Differences from the papers in all rows: {SHARED}.")
     assert not any(SHARED in line for line in table) and "further differences" in table[0]

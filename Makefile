@@ -34,7 +34,7 @@ $(UV):
 	.tools/bin/pip install -q --disable-pip-version-check uv==0.13.8
 
 $(VENV)/.stamp: requirements.lock pyproject.toml | $(UV)
-	$(UV) venv -q --allow-existing -p $(PY) $(VENV)
+	$(UV) venv -q --seed --allow-existing -p $(PY) $(VENV)
 	$(UV) pip sync -q -p $(BIN)/python --compile-bytecode --require-hashes requirements.lock
 	$(UV) pip install -q -p $(BIN)/python --no-deps -e .
 	touch $@

@@ -58,6 +58,7 @@ def command_page() -> str:
 def _command(words: str, command: Any) -> str:
     context = Context(command, info_name=words, **app.context_settings)  # for the names of the help option
     text, _, example = (command.help or "").partition("\n\nExample: ")
+    example = example.partition("\n")[0]  # what follows has a page of its own
     records = filter(None, (param.get_help_record(context) for param in command.params))
     below = sorted(getattr(command, "commands", {}))
     return join(

@@ -7,7 +7,7 @@ commit, trained again in full. The code runs only in separate processes; see ``l
 
 A submission that breaks a rule is refused, in one line and with exit status 2. Else the last line is a label.
 ``replayed``: each of the three gives the same result or, on another machine, falls inside the prediction interval of
-its row, as in ``longwave reproduce``. ``guest``: this cannot be decided here. A guest's rows are shown without a rank.
+its row, as in ``longwave reproduce``. ``untrusted``: this cannot be decided here. Its rows are shown without a rank.
 
     submission.py FOLDER [--edition FOLDER] [--comment FILE] [--seconds 600] [--trust FILE]
 

@@ -21,7 +21,7 @@ from longwave.platform.render.harmless import one_line
 from longwave.platform.statistics.scale import scale_of
 from longwave.platform.sweeps.reproduce import agreement
 
-Label = Literal["replayed", "guest"]
+Label = Literal["replayed", "untrusted"]
 Outcome = Literal["same", "inside", "outside", "unknown"]
 """Outcome of a replay: ``inside`` and ``outside`` the interval of its row, on another machine."""
 REPLAYED = 3
@@ -132,4 +132,4 @@ def choose_label(replays: Sequence[Replay]) -> Label:
     if outcomes == {"outside"} and len(replays) > 1:
         all_of = f"all {len(replays)} trials fall outside the intervals of their rows"
         raise ConfigError(f"replay: a model that differs from its rows is refused: {all_of}. Train it again.")
-    return "replayed" if outcomes and outcomes <= {"same", "inside"} else "guest"
+    return "replayed" if outcomes and outcomes <= {"same", "inside"} else "untrusted"

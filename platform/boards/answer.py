@@ -106,9 +106,10 @@ def over_all(overview: Overview) -> str:
     else:
         boards = f"{len(counted)} of the " * (len(counted) < len(separating)) or "the "
         boards += f"{len(separating)} separating boards"
-    few = {titles[named(task)]: why for task, why in overview.too_few_models.items()}
+    few = [titles[named(task)] for task in overview.too_few_models]
     unmeasured = {titles[task]: why for task, why in overview.left_out.items()}
-    scored = [f" Ranks and scores leave out {_with_reasons(few)}."] if few else []
+    left_out = f"boards on which fewer than half of the models ran: {'; '.join(few)}"
+    scored = [f" Ranks and scores leave out {left_out}."] if few else []
     scored += [f" Overall scores leave out {_with_reasons(unmeasured)}."] if unmeasured else []
     scored += [
         f" On {titles[task]} a gain of 1 is the best median here, {plain(top)}." for task, top in overview.tops.items()

@@ -72,7 +72,7 @@ def submit_rows(
 def import_rows(
     paths: Annotated[
         list[Path],
-        typer.Argument(metavar="PATH", help="Bundles written by `longwave submit`, or folders of editions; see below."),
+        typer.Argument(metavar="PATH", help="Bundles written by `longwave submit`, or folders of editions."),
     ],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only check it; import nothing.")] = False,
     replay: Annotated[int, typer.Option(min=0, help="Train this many of its trials again, up to a random epoch.")] = 0,
@@ -81,9 +81,10 @@ def import_rows(
     """Check bundles, or those of an edition, and add their rows. All are added or none, and nothing in them is run.
 
     A bundle that contradicts itself is rejected, with exit status 2. What cannot be checked here is flagged, and its
-    rows are marked as claimed. All rows are untrusted: they have no rank until a re-run here falls inside their
-    interval, by `longwave reproduce ROW --keep`, or you trust the bundle with `--trust BUNDLE`. Bundles that belong
-    together, as those of a search and of a second one that continues it, are named together.
+    rows are marked as claimed. Rows of Longwave's own editions are trusted. All others are untrusted: they have no
+    rank until a re-run here falls inside their interval, by `longwave reproduce ROW --keep`, or you trust the bundle
+    with `--trust BUNDLE`. Bundles that belong together, as those of a search and of a second one that continues it,
+    are named together.
 
     Example: longwave import lem.json.xz --dry-run
     """

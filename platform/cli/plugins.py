@@ -23,7 +23,7 @@ def check_plugin(
         ),
     ],
 ) -> int:
-    """Check a model or task of your own, rule by rule, and say what is wrong. Exit code 1 where a rule is broken.
+    """Check a model or task of your own, rule by rule, and say what is wrong. Exit status 1 where a rule is broken.
 
     Example: longwave check my_model.py
     """

@@ -39,12 +39,12 @@ class Recipe:
 
     Attributes:
         hidden: Hidden size d, features.
-        width: Features between residual blocks; ``None`` for the hidden size.
+        width: Features between residual blocks; by default ``hidden``.
         batch: Examples per step.
         epochs: Passes over the training split, or blocks of ``steps`` of a stream.
         drops: Epochs after which the learning rate is divided by 10, or multiplied by ``drop_factor``.
-        clip: Largest gradient norm of a member; ``None`` means no clipping.
-        steps: Steps per epoch of a stream; ``None`` for a training split.
+        clip: Largest gradient norm of a member; without it, gradients are not clipped.
+        steps: Steps per epoch of a stream; a training split has none.
         optimiser, schedule: Names in the training rules.
         numbers: All other hyper-parameters of training by name, if they differ from the defaults:
             ``{"input_dropout": 0.03}``.

@@ -8,7 +8,7 @@ from typing import Any
 
 from longwave.tasks.cards.card import Card
 
-KINDS = {"string": "word", "integer": "whole number", "number": "number", "boolean": "true or false"}
+KINDS = {"string": "string", "integer": "whole number", "number": "number", "boolean": "true or false"}
 
 
 def list_keys() -> list[tuple[str, str, str]]:

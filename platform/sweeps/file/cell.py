@@ -132,7 +132,7 @@ def _check_unknown(
         words = " and ".join(f"{word} {' or '.join(_possible_words(settings, fields, word))}" for word in WORDS)
         raise ConfigError(f"{settings.at(name)}: {name} has no effect with {words}. Remove it.")
     parameters = [] if settings.tables.get(name) in ("recipe", "grid") else [p.name for p in (model.lr, *model.params)]
-    kind, possible_names = ("parameter", parameters) if parameters else ("word or training number", [*FIELDS])
+    kind, possible_names = ("parameter", parameters) if parameters else ("setting", [*FIELDS])
     raise ConfigError(f"{settings.at(name)}: {did_you_mean(kind, name, {*everywhere, *FIELDS, *possible_names})}")
 
 
@@ -164,7 +164,7 @@ def _dimension_of_field(settings: CellSettings, name: str) -> Dimension:
     if isinstance(choice, list):
         return Dimension(name, choices=tuple(_checked_field(settings, name, value) for value in choice))
     if name in WORDS:
-        raise ConfigError(f"{settings.at(name)}: {name} is a word: give a list of words.")
+        raise ConfigError(f"{settings.at(name)}: {name} is a string: give a list of strings.")
     low, high = _checked_field(settings, name, choice.low), _checked_field(settings, name, choice.high)
     if low > high:
         raise ConfigError(f"{settings.at(name)}: {name}: low must not exceed high, got low={low:g}, high={high:g}.")
@@ -172,13 +172,13 @@ def _dimension_of_field(settings: CellSettings, name: str) -> Dimension:
 
 
 def _checked_field(settings: CellSettings, name: str, value: Any) -> Any:
-    """Return the checked value of a field: a whole number, a number or a word; ``drops`` was checked by the schema."""
+    """Return the checked value of a field, a number or a string; ``drops`` was checked by the schema."""
     if name == "drops":
         return value
     if name in WORDS:
         if isinstance(value, str):
             return value
-        raise ConfigError(f"{settings.at(name)}: {name} must be a word, got {value!r}.")
+        raise ConfigError(f"{settings.at(name)}: {name} must be a string, got {value!r}.")
     kind = "whole number" if name in SIZES else "number"
     if isinstance(value, str | bool) or value <= 0 or (name in SIZES and value != int(value)):
         raise ConfigError(f"{settings.at(name)}: {name} must be a {kind} > 0, got {value!r}.")

@@ -118,7 +118,7 @@ def _check_tables(file: SweepFile, model: ModelSpec, recipe: Mapping[str, Any], 
     for table, names, misplaced_names, advice in (
         ("recipe", recipe, model.options, f"an option: give it in [model.{model.name}]"),
         ("recipe", recipe, parameters, f"a parameter: fix it in [space.{model.name}]"),
-        ("recipe", recipe, OUTSIDE_TABLES, "no word or training number: give it outside of that table"),
+        ("recipe", recipe, OUTSIDE_TABLES, "not part of a recipe: give it outside of that table"),
         ("grid", file.grid, model.options, f"an option: give it in [model.{model.name}.grid]"),
         ("grid", grid, parameters, f"a parameter: give choices in [space.{model.name}]"),
         ("grid", grid, ("drops",), "not for a grid: fix it"),

@@ -24,13 +24,13 @@ from longwave.platform.records.search import ETA, FIRST, RACE
 
 def _check_value(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError("must be a number or a word")
+        raise ValueError("must be a number or a string")
     return _check_setting(value)
 
 
 def _check_setting(value: Any) -> Any:
     if not isinstance(value, int | float | str) or (isinstance(value, float) and not math.isfinite(value)):
-        raise ValueError("must be a finite number, a word, true or false")
+        raise ValueError("must be a finite number, a string, true or false")
     return value
 
 

@@ -135,12 +135,12 @@ def test_a_submission_with_values_that_no_training_gave_is_refused(
         check_submission(submitted, genuine[1], Limits(), str)
 
 
-def test_what_takes_longer_than_it_may_is_a_guest_whose_rows_have_no_rank(
+def test_what_takes_longer_than_it_may_is_untrusted_and_its_rows_have_no_rank(
     submitted: Path, genuine: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([str(submitted), "--edition", str(genuine[1]), "--seconds", "0.3"]) == 0
     out = capsys.readouterr().out
-    assert out.endswith("\nguest\n") and out.count("cannot be trained again here: it takes more than 0.3 s") == 6
+    assert out.endswith("\nuntrusted\n") and out.count("cannot be trained again here: it takes more than 0.3 s") == 6
     [row] = [line for line in out.splitlines() if line.startswith("- Leaky")]
     assert "rank" not in row
 
@@ -266,7 +266,7 @@ def test_a_label_says_what_all_replays_allow(submitted: Path) -> None:
         return choose_label([Replay(entry, None, outcome, "") for outcome in outcomes])
 
     assert label("same", "inside", "same") == "replayed"
-    assert label("same", "outside", "same") == label("unknown") == label("outside") == label() == "guest"
+    assert label("same", "outside", "same") == label("unknown") == label("outside") == label() == "untrusted"
     with pytest.raises(ConfigError, match="all 3 trials fall outside the intervals of their rows. Train it again."):
         label("outside", "outside", "outside")
 

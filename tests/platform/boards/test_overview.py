@@ -69,7 +69,7 @@ def test_a_task_that_fewer_than_half_of_the_models_ran_counts_neither_in_scores_
         (line.model, line.rank, line.score) for line in alone.lines
     ]
     assert "of 5 models on 2 of the 3 separating boards: " in over_all(actual)
-    assert "Ranks and scores leave out a (2 of 5 models ran there)." in over_all(actual)
+    assert "Ranks and scores leave out boards on which fewer than half of the models ran: a." in over_all(actual)
     print_overviews(rows([*everywhere, *few], []), EVERYBODY, Format.table)
     assert "Board 3 does not count in the mean: 2 of 5 models ran there." in " ".join(capsys.readouterr().out.split())
     without_lru = [group for group in everywhere if group.config.model != "lru"]

@@ -387,4 +387,4 @@ def test_help_lists_all_keys_of_a_card_with_what_they_may_hold(capsys: pytest.Ca
     for name, field in (Card.model_fields | SplitRule.model_fields).items():
         assert field.description and (name == "split" or " ".join(field.description.split()) in " ".join(text.split()))
     assert '    layout: long, wide, series; "long" by default' in text and "    task: classification, " in text
-    assert "missing: refuse, hold, mask or number" in text and "    files: list: word; needed" in text
+    assert "missing: refuse, hold, mask or number" in text and "    files: list: string; needed" in text

@@ -157,11 +157,11 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "a range of words": (
         {"optimiser": {"low": 1, "high": 2}},
         {},
-        "space.lem: optimiser is a word: give a list of words.",
+        "space.lem: optimiser is a string: give a list of strings.",
     ),
     "a word alone": ({"optimiser": "sgd"}, {}, "space.lem.optimiser: Input should be a valid number, got 'sgd'."),
     "an unknown word": ({"optimiser": ["adam", "sdg"]}, {}, "space.lem: No optimiser 'sdg'. Did you mean sgd?"),
-    "a word of numbers": ({"schedule": [1, 2]}, {}, "space.lem: schedule must be a word, got 1."),
+    "a word of numbers": ({"schedule": [1, 2]}, {}, "space.lem: schedule must be a string, got 1."),
     "no choices": ({"batch": []}, {}, "space.lem.batch: must be one value or more, each once, got []."),
     "a choice twice": ({"dt": [0.1, 0.1]}, {}, "space.lem.dt: must be one value or more, each once"),
     "half a unit": ({"hidden": {"low": 4.5, "high": 8}}, {}, "space.lem: hidden must be a whole number > 0, got 4.5."),

@@ -178,7 +178,10 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         "grid.hidden: must be one value or more, each once",
     ),
     "no list": ({"hidden": None, "grid": {"hidden": 4}}, "grid.hidden: Input should be a valid list, got 4"),
-    "a list in a list": ({"grid": {"warmup": [[1]]}}, "grid.warmup.0: must be a finite number, a word, true or false"),
+    "a list in a list": (
+        {"grid": {"warmup": [[1]]}},
+        "grid.warmup.0: must be a finite number, a string, true or false",
+    ),
     "a size that is none": (
         {"hidden": None, "grid": {"hidden": [4.5]}},
         "grid: hidden must be a whole number > 0, got 4.5",
@@ -190,7 +193,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "an option a model lacks": (
         {"model": {"lem": {"grid": {"layers": [1, 2]}}}},
-        "grid: No word or training number 'layers'. Known:",
+        "grid: No setting 'layers'. Known:",
     ),
     "an option in the grid of all": (
         {"models": ["unicornn"], "grid": {"layers": [1, 2]}},
@@ -206,7 +209,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a near miss": (
         {"grid": {"weight_deca": [0.1]}},
-        "grid: No word or training number 'weight_deca'. Did you mean weight_decay?",
+        "grid: No setting 'weight_deca'. Did you mean weight_decay?",
     ),
     "a number without meaning": (
         {"recipe": {"momentum": 0.9}},
@@ -217,7 +220,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         "grid: momentum has no effect with optimiser adam and schedule drops. Remove it.",
     ),
     "an unknown word": ({"recipe": {"optimiser": "adan"}}, "recipe: No optimiser 'adan'. Did you mean"),
-    "a word that is none": ({"recipe": {"optimiser": 3}}, "recipe: optimiser must be a word, got 3."),
+    "a word that is none": ({"recipe": {"optimiser": 3}}, "recipe: optimiser must be a string, got 3."),
     "a number that is a word": (
         {"recipe": {"warmup": "long"}},
         "recipe: warm-up (warmup) must be a finite number ≥ 0, got 'long'",
@@ -226,8 +229,8 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"recipe": {"input_dropout": 2}},
         "recipe: p_in (input_dropout) must be a finite number ≥ 0 and ≤ 1",
     ),
-    "yes in a recipe": ({"recipe": {"warmup": True}}, "recipe.warmup: must be a number or a word, got True"),
-    "a size in a recipe": ({"recipe": {"hidden": 4}}, "recipe: hidden is no word or training number: give it outside"),
+    "yes in a recipe": ({"recipe": {"warmup": True}}, "recipe.warmup: must be a number or a string, got True"),
+    "a size in a recipe": ({"recipe": {"hidden": 4}}, "recipe: hidden is not part of a recipe: give it outside"),
     "a parameter in a recipe": ({"recipe": {"dt": 4}}, "recipe: dt is a parameter: fix it in [space.lem]."),
     "smoothing without classes": (
         {"recipe": {"label_smoothing": 0.1}},

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from longwave.platform.boards.texts import listed
 from longwave.platform.cli.app import StoreOption
 from longwave.platform.cli.own import print_added
 from longwave.platform.errors import ConfigError
@@ -76,6 +77,7 @@ def start_task(
     with show_waiting(f"Checking {file}"):
         added = add_files(card, to_toml(content), sweep, sweep_text(card.stem, settings, sweep))
     print_added(added)
+    typer.echo(one_line(f"Inputs: {listed(content['channels'], 12)}."))
     typer.echo(f"Wrote {card} and {sweep}. After editing the card, update the task with: longwave tasks add {card}")
     _print_cost(sweep, store)
     typer.echo(f"Run it with: longwave sweep run {sweep}")

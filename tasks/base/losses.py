@@ -67,16 +67,19 @@ def _sums(values: Tensor, scored: Tensor) -> Sums:
     return values.double().flatten(1).sum(1), scored.flatten(1).sum(1)
 
 
+def _mean(total: Tensor, count: Tensor) -> Tensor:
+    """Return a loss, (M,); 0 for a batch in which nothing has a target."""
+    return total / count.clamp_min(1)
+
+
 def mean_squared_error(outputs: Tensor, targets: Tensor) -> Tensor:
     """Return the mean over all targets of (output − target)², (M,)."""
-    total, count = _squares(outputs, targets)
-    return total / count
+    return _mean(*_squares(outputs, targets))
 
 
 def mean_absolute_error(outputs: Tensor, targets: Tensor) -> Tensor:
     """Return the mean over all targets of |output − target|, (M,)."""
-    total, count = _distances(outputs, targets)
-    return total / count
+    return _mean(*_distances(outputs, targets))
 
 
 def cross_entropy(outputs: Tensor, targets: Tensor, smoothing: Tensor | None = None) -> Tensor:
@@ -90,9 +93,9 @@ def cross_entropy(outputs: Tensor, targets: Tensor, smoothing: Tensor | None = N
     """
     total, count = _nats(outputs, targets)
     if smoothing is None:
-        return total / count
+        return _mean(total, count)
     even, _ = _sums(*_even_nats(outputs, targets))
-    return (total + smoothing * (even - total)) / count
+    return _mean(total + smoothing * (even - total), count)
 
 
 def binary_cross_entropy(outputs: Tensor, targets: Tensor, smoothing: Tensor | None = None) -> Tensor:
@@ -105,9 +108,9 @@ def binary_cross_entropy(outputs: Tensor, targets: Tensor, smoothing: Tensor | N
     """
     total, count = _binary_nats(outputs, targets)
     if smoothing is None:
-        return total / count
+        return _mean(total, count)
     other, _ = _binary_nats(outputs, torch.where(targets == NO_TARGET, targets, 1 - targets))
-    return (total + smoothing / 2 * (other - total)) / count
+    return _mean(total + smoothing / 2 * (other - total), count)
 
 
 MSE = Metric("mse", "1", "min", "mean squared error over all targets of all test sequences", _squares)

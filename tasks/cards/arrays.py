@@ -11,7 +11,7 @@ import numpy as np
 
 from longwave.tasks.base.raw import DataError, open_bytes
 from longwave.tasks.cards.card import Card
-from longwave.tasks.cards.columns import LARGEST
+from longwave.tasks.cards.columns import LARGEST, write_number
 from longwave.tasks.cards.examples import Examples, count_steps, number_classes
 from longwave.tasks.formats.ts_files import read_ts, read_ts_header
 
@@ -111,7 +111,7 @@ def _to_numbers(path: Path, name: str, array: np.ndarray) -> np.ndarray:
 def to_words(array: np.ndarray) -> list[str]:
     """Return entries (n,) as strings; whole numbers have no decimal point, and missing ones are empty."""
     if array.dtype.kind == "f":
-        return ["" if v != v else str(int(v)) if v == int(v) else repr(v) for v in array.tolist()]
+        return ["" if v != v else write_number(v) for v in array.tolist()]
     return [str(word).strip() for word in array.astype(str).tolist()]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
@@ -9,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import IO, cast
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -82,7 +83,7 @@ class Columns:
             column, kind = column.cast(kind.value_type), kind.value_type
         if pa.types.is_floating(kind):
             values = column.to_pylist()
-            return ["" if v is None or v != v else str(int(v)) if v == int(v) else repr(v) for v in values]
+            return ["" if v is None or v != v else write_number(v) for v in values]
         if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
             raise DataError(f"{self.path}: column {name} must hold numbers or words, got {kind}.")
         cells = [("" if v is None else str(v).strip()) for v in column.to_pylist()]
@@ -138,7 +139,8 @@ class Columns:
             pass
         for row in np.flatnonzero(~missing).tolist():
             if not NUMBER.fullmatch(words[row]):
-                raise DataError(f"{self.at(row, name)}: it must be a number, got {words[row]!r:.80}.")
+                rule = f"it must be a number, got {words[row]!r:.80}"
+                raise DataError(f"{self.at(row, name)}: {rule}. Correct it, or leave it empty if it is missing.")
         return np.array([float(word) for word in words if word])
 
 
@@ -172,17 +174,22 @@ def read_header(path: Path, delimiter: str = ",") -> list[str]:
     """
     open_bytes(path).close()
     try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+        with _open_csv(path) as file:
             head: bytes = file.read(PIECE)
         if not head.strip():
             raise DataError(f"{path}: it is empty, but must have a header and rows.")
         if b"\0" in head:
             raise ValueError("it contains NUL bytes, which UTF-8 text does not")
-        text = head.decode("utf-8-sig", errors="ignore")
+        text = codecs.getincrementaldecoder("utf-8-sig")().decode(head)  # which may end within a character
         first = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
     except (OSError, EOFError, ValueError, csv.Error) as error:
         raise DataError(f"{path}: it is not a CSV file: {' '.join(str(error).split()).rstrip('.'):.160}.") from None
     return [name.strip() for name in first or [""]]
+
+
+def write_number(value: float) -> str:
+    """Return a number as a string, whole ones without a decimal point."""
+    return str(int(value)) if value.is_integer() else repr(value)
 
 
 def _read_csv(path: Path, delimiter: str) -> pa.Table:
@@ -191,12 +198,17 @@ def _read_csv(path: Path, delimiter: str) -> pa.Table:
     if len(set(names)) < len(names) or "" in names:
         return pa.table([pa.array([], pa.string())] * len(names), names=names)
     types = dict.fromkeys(names, pa.large_string())
-    return pa.csv.read_csv(
-        path,
-        read_options=pa.csv.ReadOptions(use_threads=False, column_names=names, skip_rows=1),
-        parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        convert_options=pa.csv.ConvertOptions(column_types=types, strings_can_be_null=False),
-    )
+    with _open_csv(path) as file:
+        return pa.csv.read_csv(
+            file,
+            read_options=pa.csv.ReadOptions(use_threads=False, column_names=names, skip_rows=1),
+            parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            convert_options=pa.csv.ConvertOptions(column_types=types, strings_can_be_null=False),
+        )
+
+
+def _open_csv(path: Path) -> IO[bytes]:
+    return cast("IO[bytes]", gzip.open(path, "rb")) if path.suffix.lower() == ".gz" else path.open("rb")
 
 
 def _shorten(names: Sequence[str]) -> str:

@@ -40,7 +40,7 @@ class TableDraft:
     """A CSV or Parquet file; the delimiter of a CSV is the one that gives its header most columns."""
 
     def __init__(self, file: Path, kind: str) -> None:
-        self.delimiter = "," if kind == "parquet" else max(",;\t|", key=lambda sign: len(read_header(file, sign)))
+        self.delimiter = "," if kind == "parquet" else _find_delimiter(file)
         self.table: Columns = read_columns(file, kind, self.delimiter)
         self.table.check([])
 
@@ -57,6 +57,24 @@ class TableDraft:
         """Return the content of a card."""
         content = card_content(self.table, roles, channels)
         return content if self.delimiter == "," else {**content, "delimiter": self.delimiter}
+
+
+def _find_delimiter(file: Path) -> str:
+    """Return the delimiter that gives a header the most columns.
+
+    Raises:
+        DataError: It is no header with any of them.
+    """
+    columns: dict[str, int] = {}
+    errors: list[DataError] = []
+    for sign in ",;\t|":
+        try:
+            columns[sign] = len(read_header(file, sign))
+        except DataError as error:
+            errors.append(error)  # a quoted header is invalid with the wrong delimiter
+    if not columns:
+        raise errors[0]
+    return max(columns, key=columns.__getitem__)
 
 
 def split_ending(name: str) -> tuple[str, str]:

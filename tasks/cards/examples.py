@@ -10,6 +10,9 @@ import numpy as np
 from longwave.tasks.base.raw import DataError
 from longwave.tasks.cards.card import Card
 
+MISSING_CLASSES = "NA, N/A, nan, null, None and ? count as missing: rename a class of that name."
+"""What to do if a class counts as missing, ``columns.MISSING``."""
+
 
 @dataclass(frozen=True)
 class Examples:
@@ -71,7 +74,9 @@ def number_classes(card: Card, words: Sequence[str], at: Callable[[int], str]) -
     for k, word in enumerate(words):
         if word in number:
             numbers[k] = number[word]
-        elif word or not card.every_step or card.missing == "refuse":
+        elif not word and (not card.every_step or card.missing == "refuse"):
+            raise DataError(f"{at(k)}: the class is missing. {MISSING_CLASSES}")
+        elif word:
             few = ", ".join(card.classes[:12]) + (", ..." if len(card.classes) > 12 else "")
             raise DataError(f"{at(k)}: it must be one of the card's classes, {few}; got {word!r}.")
     return numbers

@@ -20,14 +20,13 @@ Spread = tuple[np.ndarray, np.ndarray]
 
 def make_arrays(card: Card, examples: Examples, splits: Parts) -> dict[str, np.ndarray]:
     """Return inputs, targets and, if they differ, lengths of each split by name, for ``make_data``."""
-    values = examples.values
-    if isinstance(card.missing, float | int):
-        values = [np.where(np.isnan(x), float(card.missing), x) for x in values]
-    scale = _find_scale(card, [values[k] for k in splits["train"]])
-    values = [(x - scale[0]) / scale[1] for x in values]
+    train = [examples.values[k] for k in splits["train"]]
+    shift, unit = _find_scale(card, train)
+    values = [(x - shift) / unit for x in examples.values]
     answers = [*_scale_answers(card, examples, splits, values)]
     cut = card.horizon or 0
-    inputs = [_fill_gaps(card, x, scale)[: len(x) - cut] for x in values]
+    before = card.missing if isinstance(card.missing, float | int) else _find_moments(train)[0]
+    inputs = [_fill_gaps(card, x, (before - shift) / unit)[: len(x) - cut] for x in values]
     longest, lengths = max(map(len, inputs)), np.array([len(x) for x in inputs])
     arrays: dict[str, np.ndarray] = {}
     for name in SPLITS:
@@ -50,10 +49,14 @@ def make_data(arrays: Mapping[str, np.ndarray]) -> Data[Sequences]:
 
 
 def _find_scale(card: Card, train: list[np.ndarray]) -> Spread:
-    """Return mean and standard deviation (1 for constants) of the non-missing training values, or 0 and 1."""
+    """Return what to subtract from values and what to divide them by."""
+    mean, spread = _find_moments(train)
+    return (mean, spread) if card.normalise == "standard" else (np.zeros_like(mean), np.ones_like(spread))
+
+
+def _find_moments(train: list[np.ndarray]) -> Spread:
+    """Return mean and standard deviation (1 for constants) of the non-missing training values."""
     every = np.concatenate(train)
-    if card.normalise == "none":
-        return np.zeros(every.shape[1]), np.ones(every.shape[1])
     present = ~np.isnan(every)
     count = np.maximum(present.sum(0), 1)
     mean = np.where(present, every, 0.0).sum(0) / count
@@ -72,16 +75,22 @@ def _scale_answers(card: Card, examples: Examples, splits: Parts, values: list[n
     return [(y - mean) / spread for y in examples.answers]
 
 
-def _fill_gaps(card: Card, x: np.ndarray, scale: Spread) -> np.ndarray:
-    """Return (T, p) without missing values; with a mask (T, 2p)."""
+def _fill_gaps(card: Card, x: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
+    """Return (T, p) without missing values; with a mask (T, 2p).
+
+    Args:
+        card: Says what replaces a missing value.
+        x: (T, p).
+        otherwise: (p,): the number that replaces missing values or, with "hold", those before the first present one.
+    """
     missing = np.isnan(x)
     if card.missing == "hold":
         steps = np.where(missing, -1, np.arange(len(x))[:, None])
         last = np.maximum.accumulate(steps, 0)
-        start = np.zeros(x.shape[1]) if card.normalise == "standard" else np.nan_to_num(np.nanmean(x, 0))
-        return np.where(last < 0, start, np.take_along_axis(x, np.maximum(last, 0), 0))
-    filled = np.where(missing, 0.0, x)
-    return np.concatenate([filled, ~missing], 1) if card.missing == "mask" else filled
+        return np.where(last < 0, otherwise, np.take_along_axis(x, np.maximum(last, 0), 0))
+    if card.missing == "mask":
+        return np.concatenate([np.where(missing, 0.0, x), ~missing], 1)
+    return np.where(missing, otherwise, x)
 
 
 def _pad_steps(x: np.ndarray, steps: int, value: float) -> np.ndarray:

@@ -49,6 +49,7 @@ def find_remarks(card: Card, examples: Examples, splits: Parts) -> list[Remark]:
     """Return all problems of examples and their splits, refused ones first."""
     findings = [
         *_missing_classes(card, examples, splits),
+        *_missing_targets(card, examples, splits),
         *_duplicates(examples, splits),
         *_shared_groups(card, examples, splits),
     ]
@@ -84,6 +85,18 @@ def _missing_classes(card: Card, examples: Examples, splits: Parts) -> Iterator[
     for split in ("valid", "test"):
         if absent := [name for k, name in enumerate(card.classes) if k not in every[split]]:
             yield Remark("classes", f"No example of the {split} split belongs to the class {', '.join(absent)}.")
+
+
+def _missing_targets(card: Card, examples: Examples, splits: Parts) -> Iterator[Remark]:
+    """Yield splits without any target, on which nothing can be trained or scored; and how many steps have none."""
+    cut = card.horizon or 0
+    targets = [x[cut:, : len(card.targets)] for x in examples.values] if cut else examples.answers
+    for name, indices in splits.items():
+        if all(np.isnan(targets[k]).all() for k in indices):
+            text = f"No step of the {name} split has a target. Give it some, or choose other splits."
+            yield Remark("targets", text, True)
+    if card.every_step and (without := sum(int(np.isnan(y).all(-1).sum()) for y in targets)):
+        yield Remark("targets", f"{without} of {sum(map(len, targets))} steps have no target, and are not scored.")
 
 
 def _duplicates(examples: Examples, splits: Parts) -> Iterator[Remark]:

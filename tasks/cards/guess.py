@@ -15,6 +15,7 @@ import numpy as np
 from longwave.tasks.base.raw import DataError
 from longwave.tasks.cards.card import default_stride
 from longwave.tasks.cards.columns import NUMBER, Columns
+from longwave.tasks.cards.examples import MISSING_CLASSES
 
 SERIES = ("id", "series", "series_id", "sample", "sample_id", "case", "example", "sequence", "sequence_id", "trial")
 TIME = ("t", "time", "date", "datetime", "ds", "timestamp", "step", "day", "month", "year")
@@ -116,7 +117,7 @@ def card_content(table: Columns, roles: Mapping[str, str], channels: Sequence[st
         table.check([name for name in channels if "*" not in name])
         card["channels"] = [*channels]
     elif not numeric:
-        raise DataError(f"{table.path}: no numeric input column found.")
+        raise DataError(f"{table.path}: no input column contains numbers{_example_of(table, free)}.")
     else:
         card["channels"] = numeric if layout != "wide" else [_name_pattern(numeric, free)]
     card["task"] = task
@@ -127,6 +128,10 @@ def card_content(table: Columns, roles: Mapping[str, str], channels: Sequence[st
         card["target"] = [target]
         if layout == "series" or (layout == "long" and _target_varies(table, roles["series"], target)):
             card["every_step"] = True
+    if not channels:
+        _check_numbers(table, numeric)
+    if target and task != "classification":
+        table.numbers(target)
     if task == "classification":
         card["classes"] = sort_classes(table.path, target, table.words(target))
     if layout == "series":
@@ -138,6 +143,29 @@ def card_content(table: Columns, roles: Mapping[str, str], channels: Sequence[st
         card["missing"] = "hold"
     by = {"by": "column", "column": split} if split else {"by": "group"} if "group" in card else {}
     return {**card, **({"split": by} if by else {})}
+
+
+def _example_of(table: Columns, names: Sequence[str]) -> str:
+    """Return the first value of the first of some columns, with what is wrong with it; empty without columns."""
+    for name in names:
+        for row, word in enumerate(table.words(name)):
+            if word:
+                comma = ". Write decimals with a point" * (NUMBER.fullmatch(word.replace(",", ".")) is not None)
+                return f"; row {row + 1} of {name} is {word!r:.80}{comma}"
+    return ""
+
+
+def _check_numbers(table: Columns, names: Sequence[str]) -> None:
+    """Check that columns, of which most values are numbers, contain nothing else.
+
+    Raises:
+        DataError: They do.
+    """
+    for name in names:
+        try:
+            table.numbers(name)
+        except DataError as error:
+            raise DataError(f"{error} Or name the input columns with --channels.") from None
 
 
 def _find_series(table: Columns, time: str, named: str, used: set[str]) -> str:
@@ -234,9 +262,12 @@ def sort_classes(path: Path, name: str, words: Sequence[str]) -> list[str]:
     """Return the classes among words, numbers first.
 
     Raises:
-        DataError: There are too many.
+        DataError: There are too few or too many.
     """
     classes = set(words) - {""}
+    if len(classes) < 2:
+        rule = f"a classification needs two classes or more, got {', '.join(classes) or 'none'}"
+        raise DataError(f"{path}: {name}: {rule}. {MISSING_CLASSES}")
     if len(classes) > MAX_CLASSES:
         raise DataError(
             f"{path}: {name} has {len(classes)} different values, too many for classes. Is it a regression?"
@@ -245,8 +276,9 @@ def sort_classes(path: Path, name: str, words: Sequence[str]) -> list[str]:
 
 
 def _are_numbers(words: Sequence[str] | set[str]) -> bool:
+    """Return whether most values are numbers; the others are then mistakes."""
     present = [word for word in words if word]
-    return bool(present) and all(NUMBER.fullmatch(word) for word in present)
+    return 2 * sum(NUMBER.fullmatch(word) is not None for word in present) > len(present)
 
 
 def _name_pattern(channels: Sequence[str], free: Sequence[str]) -> str:

@@ -28,6 +28,10 @@ class ArraysDraft:
     def __init__(self, file: Path) -> None:
         self.file = file
         self.arrays = load_arrays(file)
+        if not self.arrays or not all(array.size for array in self.arrays.values()):
+            empty = ", ".join(name for name, array in self.arrays.items() if not array.size)
+            has = f"{empty} has no entries" if empty else "it has no arrays"
+            raise DataError(f"{file}: {has}. Save the inputs as an array (examples, steps, channels).")
 
     @property
     def names(self) -> Sequence[str]:

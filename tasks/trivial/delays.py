@@ -138,14 +138,44 @@ class DelayEmbedded(Predictor, Generic[C]):
 def _learn_laws(
     by: DelayEmbedded[C], train: Sequences, delays: Delays, candidates: Sequence[C], limit: int, at: int | None = None
 ) -> list[Learnt]:
-    """Return laws fitted to ``limit`` rows at most: of all steps with enough past, or of the step ``at`` only."""
+    """Return laws fitted to ``limit`` rows at most: of all steps with enough past, or of the step ``at`` only.
+
+    If an output has a target where another one has none, each has a law of its own; without any target, it is the mean.
+    """
     first, last = (delays.reach, train.positions - 1) if at is None else (at, at)
     x = delays.embedded(train.inputs, first, last).flatten(0, 1)
     y = train.targets[:, first : last + 1].double().flatten(0, 1)
-    finite = y.isfinite().all(-1)
-    x, y = x[finite], y[finite]
+    present = y.isfinite()
+    if present.any() and torch.equal(present.any(-1), present.all(-1)):
+        return [(delays, *law) for law in _learn_rows(by, x, y, candidates, limit)]
+    means = train.targets.double().flatten(0, -2).nanmean(0).nan_to_num()
+    of_outputs = [
+        _learn_rows(by, x, each, candidates, limit)
+        if each.isfinite().any()
+        else [(_constant(mean), 1)] * len(candidates)
+        for each, mean in zip(y.split(1, -1), means, strict=True)
+    ]
+    return [(delays, *_join_laws(laws)) for laws in zip(*of_outputs, strict=True)]
+
+
+def _learn_rows(
+    by: DelayEmbedded[C], x: Tensor, y: Tensor, candidates: Sequence[C], limit: int
+) -> list[tuple[Law, int]]:
+    """Return laws fitted to ``limit`` rows at most of those with a target."""
+    present = y.isfinite().all(-1)
+    x, y = x[present], y[present]
     step = max(1, -(-len(x) // limit))
-    return [(delays, *law) for law in by.learn(x[::step], y[::step], candidates)]
+    return by.learn(x[::step], y[::step], candidates)
+
+
+def _constant(value: Tensor) -> Law:
+    """Return the law that predicts a number."""
+    return lambda x: value.expand(len(x), 1)
+
+
+def _join_laws(laws: Sequence[tuple[Law, int]]) -> tuple[Law, int]:
+    """Return the law of all outputs from those of each, and how many values they store."""
+    return lambda x: torch.cat([law(x) for law, _ in laws], 1), sum(count for _, count in laws)
 
 
 def _apply_law(learnt: Learnt, x: Tensor, first: int, last: int) -> Tensor:

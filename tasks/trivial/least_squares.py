@@ -48,6 +48,17 @@ def weights(triangle: Tensor, outputs: int, penalty: float = 0.0) -> Tensor:
     return solution
 
 
+def fit_weights(x: Tensor, y: Tensor, features: Features, penalty: float = 0.0) -> Tensor:
+    """Return the least-squares weights (k, q); each output is fitted to the rows that have a target for it.
+
+    Arguments are as in ``triangle`` and ``weights``.
+    """
+    present = y.isfinite()
+    if torch.equal(present.any(-1), present.all(-1)):
+        return weights(triangle(x, y, features), y.shape[-1], penalty)
+    return torch.cat([weights(triangle(x, each, features), 1, penalty) for each in y.split(1, -1)], 1)
+
+
 def powers(x: Tensor, degree: int) -> Tensor:
     """Return all monomials of x, (..., p), up to ``degree``, by degree: 1, x₁, ..., x_p, x₁², x₁x₂, ..."""
     channels = x.shape[-1]

@@ -13,7 +13,7 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.predictor import Fitted, Predictor
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.trivial.constant import SAMPLE
-from longwave.tasks.trivial.least_squares import CHUNK, powers, triangle, weights
+from longwave.tasks.trivial.least_squares import CHUNK, fit_weights, powers
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Linear(Predictor):
         fits = []
         for lags in range(1, min(self.lags, train.positions) + 1):
             steps, features = slice(0, None if lags == self.lags else lags), partial(_stack_lags, lags=lags)
-            upper = triangle(train.inputs[:, steps], train.targets[:, steps][:, lags - 1 :], features)
-            fits.append((steps, features, weights(upper, train.targets.shape[-1], self.penalty)))
+            targets = train.targets[:, steps][:, lags - 1 :]
+            fits.append((steps, features, fit_weights(train.inputs[:, steps], targets, features, self.penalty)))
 
         def outputs(split: Sequences) -> Tensor:
             predicted = [
@@ -44,7 +44,7 @@ class Linear(Predictor):
             ]
             return torch.cat(predicted, 1).to(split.targets)
 
-        return Fitted(outputs, sum(upper.numel() for _, _, upper in fits))
+        return Fitted(outputs, sum(matrix.numel() for _, _, matrix in fits))
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ class Iterated(Predictor):
     def fit(self, data: Data[Any]) -> Fitted:
         """Return the map, with states clipped to ten times the largest in training."""
         states = data.training(SAMPLE).inputs.double()
-        upper = triangle(states[:, :-1], states[:, 1:], partial(powers, degree=self.degree))
-        step, largest = weights(upper, states.shape[-1]), 10 * states.abs().max()
+        step = fit_weights(states[:, :-1], states[:, 1:], partial(powers, degree=self.degree))
+        largest = 10 * states.abs().max()
 
         def outputs(split: Sequences) -> Tensor:
             state = split.inputs.double()

@@ -129,8 +129,16 @@ FILES: dict[str, tuple[bytes, dict[str, object], str]] = {
         "data.csv: it is not a CSV file: CSV parse error: Row #122: ",
     ),
     "a row too short": (GOOD + b"s99,0\n", {}, "Expected 6 columns, got 2: s99,0"),
-    "a word for a number": (changed(7, 2, "high"), {}, "row 7, column x: it must be a number, got 'high'."),
-    "a comma for a point": (changed(7, 2, '"1,5"'), {}, "row 7, column x: it must be a number, got '1,5'."),
+    "a word for a number": (
+        changed(7, 2, "high"),
+        {},
+        "row 7, column x: it must be a number, got 'high'. Correct it, or",
+    ),
+    "a comma for a point": (
+        changed(7, 2, '"1,5"'),
+        {},
+        "row 7, column x: it must be a number, got '1,5'. Correct it, or",
+    ),
     "a missing number": (changed(9, 3, ""), {}, 'row 9, column y: a value is missing. Set missing to "hold"'),
     "infinity": (changed(9, 3, "inf"), {}, "row 9, column y: a value must be finite and fit single precision"),
     "a huge number": (changed(9, 3, "1e300"), {}, "row 9, column y: a value must be finite and fit single precision"),
@@ -142,7 +150,7 @@ FILES: dict[str, tuple[bytes, dict[str, object], str]] = {
     "a missing class": (
         changed(1, 5, ""),
         {},
-        "row 1, column label: it must be one of the card's classes, a, b; got ''",
+        "row 1, column label: the class is missing. NA, N/A, nan, null, None and ? count as missing: rename a class of",
     ),
     "two classes in one example": (
         changed(3, 5, "b"),
@@ -156,7 +164,7 @@ FILES: dict[str, tuple[bytes, dict[str, object], str]] = {
         "row 3, column t: times must increase within an example, got 0.5",
     ),
     "no time": (changed(3, 1, "noon"), {}, "row 3, column t: a time must be a number, or a date and time like"),
-    "not UTF-8": (GOOD.replace(b"label", b"l\xffbel", 1), {}, "data.csv: there is no column 'label'"),
+    "not UTF-8": (GOOD.replace(b"label", b"l\xffbel", 1), {}, "data.csv: it is not a CSV file: 'utf-8' codec can't"),
     "bytes": (b"\x00" * 100, {}, "data.csv: it is not a CSV file: it contains NUL bytes, which UTF-8 text does not."),
     "no gz": (b"", {"files": ["data.csv.gz"]}, "data.csv.gz: it is empty, but must have a header and rows."),
     "no Parquet": (b"PAR1", {"files": ["data.parquet"]}, "data.parquet: it is not a Parquet file: "),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 import io
 import tomllib
 from collections.abc import Callable
@@ -119,7 +121,7 @@ NPZS: dict[str, tuple[dict[str, np.ndarray], list[str], dict[str, Any]]] = {
 @pytest.mark.parametrize("case", NPZS)
 def test_an_npz_is_started_and_feeds_its_arrays(case: str, tmp_path: Path) -> None:
     arrays, options, card = NPZS[case]
-    np.savez(tmp_path / "toy.npz", **arrays)  # type: ignore[arg-type]
+    np.savez(tmp_path / "toy.npz", **arrays)  # type: ignore[arg-type]  # type: ignore[arg-type]
     content = start(tmp_path / "toy.npz", *options)
     assert content == {"files": ["toy.npz"], **card}
     x = arrays[card["inputs"]].reshape(40, 6, -1)
@@ -148,7 +150,7 @@ def test_an_npz_that_does_not_tell_all_ends_in_one_line(
     case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arrays, options, message = NOT_NPZS[case]
-    np.savez(tmp_path / "toy.npz", **arrays)  # type: ignore[arg-type]
+    np.savez(tmp_path / "toy.npz", **arrays)  # type: ignore[arg-type]  # type: ignore[arg-type]
     assert message in refusal(capsys, "start", tmp_path / "toy.npz", *options)
     assert [path.name for path in tmp_path.glob("toy*")] == ["toy.npz"]
 
@@ -276,7 +278,8 @@ def test_a_gap_that_the_card_allows_is_filled_and_a_longer_one_is_not(tmp_path: 
     assert main(["tasks", "add", str(card)]) == 0
     parts = [frame.load[a:b].to_numpy() for a, b in ((0, 200), (203, 280), (280, 340), (340, 400))]
     wanted = [pd.Series(row) for part in parts for row in windows_of(part, 6, 1)]
-    filled = [row.ffill().fillna(row.mean()).to_numpy() for row in wanted]
+    mean = np.nanmean([row for part in parts[:2] for row in windows_of(part, 6, 1)])  # of the training split
+    filled = [row.ffill().fillna(mean).to_numpy() for row in wanted]
     check_same_up_to_scale(fed_examples("my-toy"), [row[:5, None] for row in filled])
 
 
@@ -360,6 +363,82 @@ def test_what_does_not_repeat_by_row_is_no_series(case: str, tmp_path: Path) -> 
     frame.to_csv(tmp_path / "toy.csv", index=False)
     card = start(tmp_path / "toy.csv", *options)
     assert card["layout"] == layout and "series" not in card
+
+
+def table(**columns: Any) -> pd.DataFrame:
+    """Return 60 rows of one long series, with other columns."""
+    return pd.DataFrame({"time": range(60), "a": RANDOM.normal(size=60), **columns})
+
+
+FORECAST = ("--window", "8", "--horizon", "1")
+SEPARATED = {
+    "semicolons and quotes": ("toy.csv", table().to_csv(index=False, sep=";", quoting=csv.QUOTE_ALL).encode()),
+    "tabs and quotes": ("toy.csv", table().to_csv(index=False, sep="\t", quoting=csv.QUOTE_ALL).encode()),
+    "capitals": ("TOY.CSV.GZ", gzip.compress(table().to_csv(index=False).encode())),
+}
+
+
+@pytest.mark.parametrize("case", SEPARATED)
+def test_a_csv_is_started_whatever_separates_its_columns(
+    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, content = SEPARATED[case]
+    (tmp_path / name).write_bytes(content)
+    assert start(tmp_path / name, *FORECAST)["channels"] == ["a"]
+    assert "Inputs: a.\n" in capsys.readouterr().out
+
+
+def bad(values: Any, at: int, value: str) -> list[str]:
+    """Return numbers as strings, one of them replaced."""
+    return [value if k == at else f"{v:.4f}" for k, v in enumerate(values)]
+
+
+BAD_TABLES: dict[str, tuple[pd.DataFrame, tuple[str, ...], str]] = {
+    "a dash in an input": (
+        table(wind=bad(range(60), 5, "-")), FORECAST,
+        "row 6, column wind: it must be a number, got '-'. Correct it, or leave it empty if it is missing. Or name the",
+    ),
+    "a word in the target": (
+        pd.DataFrame({"v0": range(60), "v1": range(60), "v2": range(60), "outcome": bad(X.ravel()[:60], 5, "n.d.")}),
+        ("--layout", "wide"), "row 6, column outcome: it must be a number, got 'n.d.'. Correct it, or leave it empty",
+    ),
+    "decimal commas": (
+        pd.DataFrame({"time": range(60), "a": [f"{k},5" for k in range(60)]}), FORECAST,
+        "no input column contains numbers; row 1 of a is '0,5'. Write decimals with a point.",
+    ),
+    "infinity": (table(b=[np.inf, *range(59)]), FORECAST, "row 1, column b: a value must be finite"),
+    "one class besides what is missing": (
+        pd.DataFrame(X[..., 0], columns=[f"v{k}" for k in range(6)]).assign(label=["None", "mild"] * 20), (),
+        "label: a classification needs two classes or more, got mild. NA, N/A, nan, null, None and ? count as missing",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("case", BAD_TABLES)
+def test_a_table_with_a_mistake_is_refused_in_one_line(
+    case: str, ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame, options, message = BAD_TABLES[case]
+    file = tmp_path / f"toy.{ending}"
+    (frame.to_csv if ending == "csv" else frame.to_parquet)(file, index=False)
+    assert message in refusal(capsys, "start", file, *options)
+    assert [*tmp_path.glob("*.toml")] == []
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({}, "it has no arrays. Save the inputs as an array (examples, steps, channels)."),
+        ({"x": np.zeros((0, 5)), "y": np.zeros(0)}, "x, y has no entries. Save the inputs"),
+        ({"x": X, "y": np.array([np.inf, *range(39)])}, "y, entry 1: a value must be finite"),
+    ],
+)
+def test_an_npz_with_nothing_or_infinity_is_refused_in_one_line(
+    arrays: dict[str, np.ndarray], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.savez(tmp_path / "toy.npz", **arrays)  # type: ignore[arg-type]
+    assert message in refusal(capsys, "start", tmp_path / "toy.npz", "--task", "regression")
 
 
 def test_python_starts_what_the_command_starts(tmp_path: Path) -> None:

@@ -117,6 +117,15 @@ def test_a_rung_ranks_by_what_a_trial_is_chosen_by_and_not_by_the_epoch_it_falls
     assert survivors == set((best if selection == "best" else now)[:4])
 
 
+@pytest.mark.parametrize("selection", ["best", "last"])
+def test_a_member_that_diverges_at_once_does_not_change_how_another_ends(selection: str) -> None:
+    good, bad = (trial(seed=0, epochs=3, params={"lr": 0.01, "dt": dt}, selection=selection) for dt in (1.0, 1e30))
+    together, alone = trained([good, bad]), trained([good])
+    assert together.run(bad).status == "diverged" and together.run(bad).valid is None
+    assert together.run(good).status == "ok"
+    assert together.run(good).valid == pytest.approx(alone.run(good).valid, rel=1e-4)
+
+
 def by_hand(valids: list[float], patience: int, goal: str) -> int:
     """Return the first epoch with ``patience`` epochs behind it that are no better than the best before them."""
     sign = 1 if goal == "max" else -1

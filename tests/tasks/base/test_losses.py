@@ -154,3 +154,12 @@ def test_what_is_not_asked_has_no_gradient_and_nothing_broken_there_counts(loss:
     assert outputs.grad is not None
     assert torch.equal((outputs.grad != 0).any(-1), targets != NO_TARGET)
     assert torch.autograd.gradcheck(lambda o: loss(o, targets), outputs)
+
+
+@pytest.mark.parametrize("loss", ["mean_squared_error", "mean_absolute_error", "cross_entropy", "binary_cross_entropy"])
+def test_a_batch_without_targets_has_no_loss_and_no_gradient(loss: str) -> None:
+    outputs = normal(2, 3, 4, 1 if loss != "cross_entropy" else 5, seed=0).requires_grad_()
+    targets = torch.full((2, 3, 4), NO_TARGET) if "entropy" in loss else torch.full((2, 3, 4, 1), torch.nan)
+    value = getattr(losses, loss)(outputs, targets)
+    value.sum().backward()
+    assert value.tolist() == [0.0, 0.0] and outputs.grad is not None and not outputs.grad.any()

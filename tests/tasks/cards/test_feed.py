@@ -12,6 +12,9 @@ from card_files import LONG, csv, long_table, written
 
 from longwave.tasks.base.batch import NO_TARGET
 from longwave.tasks.base.raw import DataError
+from longwave.tasks.cards.checked import read_card
+from longwave.tasks.cards.reading import read_examples
+from longwave.tasks.cards.split import split_examples
 from longwave.tasks.cards.task import card_task, load_with_remarks
 
 SPLIT = {"split": {"seed": 1}}
@@ -110,6 +113,8 @@ def test_gaps_are_filled_as_the_card_says(missing: Any, tmp_path: Path) -> None:
     data, remarks = load_with_remarks(card)
     assert "values are missing" in remarks[-1].text
     every = by_hand(rows, ["x", "y"])
+    train = split_examples(read_card(card), read_examples(read_card(card), [tmp_path / "data.csv"]), "")["train"]
+    mean = np.nanmean(np.concatenate([[*every.values()][k] for k in train])[:, 0])
     wanted = []
     for x in every.values():
         gone = np.isnan(x)
@@ -119,7 +124,7 @@ def test_gaps_are_filled_as_the_card_says(missing: Any, tmp_path: Path) -> None:
             held, last = x.copy(), np.nan
             for t in range(len(x)):
                 held[t, 0] = last = x[t, 0] if not gone[t, 0] else last
-            held[np.isnan(held)] = np.nanmean(x[:, 0])
+            held[np.isnan(held)] = mean  # of training: nothing of a later step
             wanted.append(held)
         else:
             wanted.append(np.where(gone, missing, x))
@@ -163,8 +168,38 @@ def test_classes_at_every_step_may_be_missing_and_are_not_asked_then(tmp_path: P
     for k, row in enumerate(rows[1:]):
         row[5] = "" if k % 7 == 0 else "ab"[k % 2]
     card = {**LONG, "every_step": True}
-    with pytest.raises(DataError, match="row 1, column label: it must be one of the card's classes"):
+    with pytest.raises(DataError, match="row 1, column label: the class is missing"):
         load_with_remarks(written(tmp_path, csv(rows), card))
-    data, _ = load_with_remarks(written(tmp_path, csv(rows), card, missing="hold"))
+    data, remarks = load_with_remarks(written(tmp_path, csv(rows), card, missing="hold"))
+    assert "18 of 120 steps have no target, and are not scored." in [remark.text for remark in remarks]
     targets = torch.cat([split.targets for split in (data.training(0), data.valid, data.test)])
     assert targets.shape == (24, 5) and int((targets == NO_TARGET).sum()) == sum(not row[5] for row in rows[1:])
+
+
+@pytest.mark.parametrize("missing", ["hold", "mask", 0])
+def test_a_missing_value_is_no_target_of_a_forecast_and_changes_no_scale(missing: Any, tmp_path: Path) -> None:
+    rows = [["t", "v"], *([f"{k}", f"{v:g}"] for k, v in enumerate(50 + np.random.default_rng(1).normal(size=120)))]
+    for row in rows[7::10]:
+        row[1] = ""
+    known = np.array([float(row[1] or "nan") for row in rows[1:]])
+    card = {"files": ["data.csv"], "layout": "series", "channels": ["v"], "task": "forecasting"}
+    card |= {"horizon": 2, "window": 4, "stride": 1, "missing": missing}
+    data, _ = load_with_remarks(written(tmp_path, csv(rows), card))
+    train = np.lib.stride_tricks.sliding_window_view(known[:84], 6)  # the values of all training windows
+    wanted = (known - np.nanmean(train)) / np.nanstd(train)
+    later = np.lib.stride_tricks.sliding_window_view(wanted[102:][2:], 4)  # the test split is the last 15 %
+    np.testing.assert_allclose(data.test.targets[..., 0].numpy(), later, atol=1e-5)
+    filled = data.test.inputs[..., 0].numpy()[np.isnan(np.lib.stride_tricks.sliding_window_view(wanted[102:][:-2], 4))]
+    if missing == 0:
+        np.testing.assert_allclose(filled, -np.nanmean(train) / np.nanstd(train), rtol=1e-5)
+
+
+def test_a_split_without_any_target_is_refused(tmp_path: Path) -> None:
+    rows = [["x", "y"], *([f"{k % 7}", f"{k * k % 11}" if k < 200 else ""] for k in range(300))]
+    card = {"files": ["data.csv"], "layout": "series", "channels": ["x"], "task": "regression", "target": ["y"]}
+    card |= {"every_step": True, "window": 10, "missing": "hold"}
+    with pytest.raises(DataError, match="No step of the valid split has a target. Give it some, or choose other"):
+        load_with_remarks(written(tmp_path, csv(rows), card))
+    forecast = {**card, "channels": ["y"], "task": "forecasting", "every_step": None, "target": None, "horizon": 1}
+    with pytest.raises(DataError, match="No step of the valid split has a target"):
+        load_with_remarks(written(tmp_path, csv(rows), forecast))

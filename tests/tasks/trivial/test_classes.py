@@ -48,6 +48,15 @@ def test_bytes_are_compared_as_they_are_fed() -> None:
     assert outputs.argmax(1).tolist() == some.targets.tolist()
 
 
+def test_sequences_far_from_zero_are_told_apart_as_near_it() -> None:
+    data = data_of()
+    assert data.train is not None
+    far = [Sequences(s.inputs * 64 + 2.0**17, s.targets) for s in (data.train, data.valid, data.test)]
+    moved = Nearest(3)(Data(train=far[0], valid=far[1], test=far[2])).argmax(1)
+    x, tested = (s.inputs.double().numpy()[..., 0] for s in (far[0], far[2]))
+    assert moved.tolist() == [int(far[0].targets[((x - row) ** 2).sum(1).argmin()]) for row in tested]
+
+
 def test_kernel_ridge_solves_its_equations_with_the_width_and_penalty_that_are_right_most_often_on_validation() -> None:
     data = data_of()
     assert data.train is not None

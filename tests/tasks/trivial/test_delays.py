@@ -167,3 +167,43 @@ def test_the_monomials_are_all_products_of_columns_once_each(columns: int, degre
     chosen = [c for d in range(degree + 1) for c in combinations_with_replacement(range(columns), d)]
     wanted = torch.stack([x[:, list(c)].prod(1) for c in chosen], 1)
     torch.testing.assert_close(powers(x, degree), wanted)
+
+
+@pytest.mark.parametrize("predictor", [Polynomial(), Neighbours()])
+def test_outputs_that_are_known_in_turn_are_predicted_as_if_each_were_alone(predictor: Polynomial | Neighbours) -> None:
+    whole = data_of(2)
+
+    def known(split: Sequences, output: int, every: int) -> Sequences:
+        """Return a split in which an output is known in some rows only, and with it alone if `every` is 0."""
+        targets = torch.full_like(split.targets, torch.nan)
+        steps = torch.arange(split.positions) % 2 == output
+        targets[:, steps, output] = split.targets[:, steps, output]
+        if every:
+            targets[:, ~steps, 1 - output] = split.targets[:, ~steps, 1 - output]
+        return Sequences(split.inputs, targets if every else targets[..., output : output + 1])
+
+    assert whole.train is not None
+    train, valid, test = (known(split, 0, 1) for split in (whole.train, whole.valid, whole.test))
+    both = predictor(Data(train=train, valid=valid, test=test))
+    assert both.isfinite().all()
+    spread = whole.test.targets.std().item()
+    error = (both - whole.test.targets).square().mean().sqrt().item()
+    assert error < 0.9 * spread, "the outputs are predicted from the rows in which they are known"
+
+
+@pytest.mark.parametrize("predictor", [Polynomial(), Neighbours()])
+def test_an_output_without_any_target_is_predicted_by_zero_and_the_other_as_if_it_were_alone(
+    predictor: Polynomial | Neighbours,
+) -> None:
+    whole = data_of(2)
+    assert whole.train is not None
+    one, alone = [], []
+    for split in (whole.train, whole.valid, whole.test):
+        targets = split.targets.clone()
+        targets[..., 1] = torch.nan
+        one.append(Sequences(split.inputs, targets))
+        alone.append(Sequences(split.inputs, split.targets[..., :1]))
+    predicted = predictor(Data(train=one[0], valid=one[1], test=one[2]))
+    assert not predicted[..., 1].any()
+    expected = predictor(Data(train=alone[0], valid=alone[1], test=alone[2]))
+    torch.testing.assert_close(predicted[..., :1], expected)

@@ -122,8 +122,9 @@ def test_a_linear_prediction_is_numpys_least_squares_at_each_step(lags: int, cha
         fitted = range(lags - 1, 10) if step >= lags - 1 else [step]
         past = np.concatenate([history(train.inputs, s) for s in fitted])
         future = np.concatenate([train.targets[:, s].numpy() for s in fitted])
-        finite = np.isfinite(future).all(1)
-        weights = np.linalg.lstsq(past[finite], future[finite], rcond=None)[0]
+        finite = np.isfinite(future)
+        known = zip(finite.T, future.T, strict=True)
+        weights = np.stack([np.linalg.lstsq(past[rows], y[rows], rcond=None)[0] for rows, y in known], 1)
         np.testing.assert_allclose(predicted[:, step], history(test.inputs, step) @ weights, atol=1e-9)
 
 

@@ -38,7 +38,8 @@ ABOUT = {
     "predictor.",
     "pairs": "Error of each row over that of each column, geometric means. Better and worse: significant at 5 % by the "
     "guarded rank tests of all pairs that the ranks rest on.",
-    "length": "The best median of each model by the length of its sequences, or by the steps ahead of its forecasts.",
+    "length": "The median of each model's best row on validation, by the length of its sequences or the steps ahead of "
+    "its forecasts.",
     "depth": "Score by number of layers: each retraining is a dot, a line joins the medians.",
     "search": "The best validation score that a search of k trials is expected to find. With three models or fewer, "
     "a band shows 80 % of such searches.",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from longwave.dashboard import cached_reads, page_frame, state
+from longwave.dashboard.sweep_files import retraining_file
 from longwave.platform.boards.progress import TOLD, SearchProgress, progress
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import median, metric_words, plain
@@ -175,17 +174,3 @@ def draw_retraining(trials: Sequence[Trial], names: Sequence[str]) -> None:
         f"{which}, {trial.config.id[:8]}, with {ENOUGH} fresh seeds: save this as again.toml, then run "
         "longwave sweep run again.toml", retraining_file(trial)
     )  # fmt: skip
-
-
-def retraining_file(trial: Trial) -> str:
-    """Return a sweep file that retrains one trial's settings with fresh seeds, without a search."""
-    config = trial.config
-    settings: dict[str, Any] = {"name": f"again-{config.id[:8]}", "task": config.task, "variant": config.variant}
-    settings |= {"models": [config.model], "trials": 1, "retrain": ENOUGH}
-    settings |= {"hidden": config.hidden, "batch": config.batch, "epochs": config.epochs}
-    lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items() if value != ""]
-    tables = {"space": config.params, "model": config.options}
-    for table, fixed in tables.items():
-        numbers = (f"{name} = {json.dumps(value)}" for name, value in fixed.items())
-        lines += ["", f"[{table}.{config.model}]", *numbers] if fixed else []
-    return "\n".join(lines)

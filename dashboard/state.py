@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 import streamlit as st
 
@@ -24,16 +25,21 @@ def address_value(key: str) -> str:
 
 def address_list(key: str) -> list[str]:
     """Return the items of a list in the URL."""
-    return [part for part in address_value(key).split(",") if part]
+    return [unquote(part) for part in address_value(key).split(",") if part]
 
 
 def write_address(key: str, value: str | Iterable[str], usual: str = "") -> None:
     """Write a value or a list into the URL; defaults are left out."""
-    text = value if isinstance(value, str) else ",".join(value)
+    text = value if isinstance(value, str) else _join(value)
     if text == usual:
         st.query_params.pop(key, None)
     elif text != address_value(key):
         st.query_params[key] = text
+
+
+def _join(parts: Iterable[str]) -> str:
+    """Return a list as one value of the URL; a comma in a part is escaped."""
+    return ",".join(part.replace("%", "%25").replace(",", "%2C") for part in parts)
 
 
 def draw_choice(label: str, key: str, options: Sequence[str], format_option: Writer = str, container: Any = st) -> str:
@@ -81,7 +87,7 @@ def draw_choices(
         key=_widget_key(key),
         format_func=format_option,
         on_change=_write_choice,
-        args=(key, ",".join(usual)),
+        args=(key, _join(usual)),
         placeholder="all",
         max_selections=limit,
     )

@@ -48,7 +48,8 @@ def draw(url: str) -> None:
     chosen_board = state.draw_choice("Board", "board", board_names, container=pick)
     cost = state.draw_choice("Cost", "cost", list(COSTS), lambda name: COSTS[name][0], pick)
     shown = [row for row in rows if row.board == chosen_board and row.current]
-    log = state.draw_switch("Log axis", "log", shown[0].goal == "min", pick)
+    goal = next(row.goal for row in rows if row.board == chosen_board)
+    log = state.draw_switch("Log axis", "log", goal == "min", pick)
     lacking = "No row of this board has both a median and this cost."
     figures[f"{chosen_board} against {COSTS[cost][0].partition(' [')[0]}"] = page_frame.draw_figure(
         lambda: against_cost(shown, table_frames.row_labels(shown), cost, log), "scatter", lacking

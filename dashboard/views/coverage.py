@@ -8,6 +8,7 @@ from itertools import chain
 import streamlit as st
 
 from longwave.dashboard import cached_reads, page_frame, state
+from longwave.dashboard.sweep_files import recipe_file
 from longwave.platform.boards.overview import overviews
 from longwave.platform.boards.row import Row, named
 from longwave.platform.errors import ConfigError
@@ -58,7 +59,7 @@ def draw(url: str) -> None:
     board = state.draw_choice("Board", "board", list(board_of), lambda name: names[board_of[name]], pick)
     page_frame.draw_command(
         "A sweep file for it, to be run with longwave sweep run FILE:",
-        sweep_file(model, *board_of[board]),
+        recipe_file(model, *board_of[board]),
     )
 
 
@@ -86,13 +87,6 @@ def make_square(title: str, board: str, row: Row | None) -> Square:
         str(row.seed_count),
         f"{cell}: {row.seed_count} seeds",
     )
-
-
-def sweep_file(model: str, task: str, variant: str) -> str:
-    """Return a sweep file that runs a model on a board by its published recipe."""
-    name = "-".join(filter(None, (model, task, variant.replace("=", "")))).replace(" ", "-")
-    board_lines = [f'task = "{task}"', *([f'variant = "{variant}"'] if variant else [])]
-    return "\n".join([f'name = "{name}"', *board_lines, f'models = ["{model}"]', "trials = 20", f"retrain = {ENOUGH}"])
 
 
 page_frame.draw_page("Coverage", draw)

@@ -75,7 +75,8 @@ def draw(url: str) -> None:
     others = [row for row in filtered if row.trivial or (with_published and row.kind == "published")]
     figures = board_figures.board_figures(url, [*reproduced, *others], task_rows, with_published)
     draw_references(others)
-    st.caption(table_frames.ranked_how(rows[0], {"best"}))
+    selections = {str(row.settings["selection"]) for row in reproduced} or {"best"}
+    st.caption(table_frames.ranked_how(rows[0], selections))
     with corner:
         tables = [
             export_menu.board_as_table(view, pool),

@@ -122,7 +122,8 @@ def format_report(rows: Sequence[Row], findings: Findings, title: str, edition: 
     searching = sum(row.find_seconds for row in trained if row not in within) / 3600
     command, share = EditionFolders.of_edition(number).command, verdict_share(rows)
     head = (
-        f"Edition `{edition}`: {len(trained)} rows on {len(boards)} board{'s' * (len(boards) > 1)}"
+        f"Edition `{edition}`: {len(trained)} row{'s' * (len(trained) != 1)} on "
+        f"{len(boards)} board{'s' * (len(boards) > 1)}"
         f"{f', {len(superseded)} of them superseded by a second search' * bool(superseded)}; their {seeds} retrainings "
         f"took {hours:.1f} hours on one worker, their searches {searching:.1f}. All numbers except those in "
         "the last part are computed from `results`. Names link to rows of `index.html`, with seeds, settings and "

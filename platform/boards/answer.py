@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from longwave.platform.boards.overview import Overview
 from longwave.platform.boards.row import Row, named
 from longwave.platform.boards.separation import Separation, count_words, separation
-from longwave.platform.boards.texts import estimate, listed, median, plain
+from longwave.platform.boards.texts import estimate, listed, listed_of, median, plain
 from longwave.platform.statistics.verdict import ENOUGH
 
 
@@ -20,12 +20,16 @@ class Leading:
         leaders: Rows of the best tie group, best first, provisional ones last; empty if no row is ranked.
         ranked: Number of ranked rows.
         separation: Whether the board separates networks from trivial predictors.
+        not_worse: Number of other rows that are not significantly worse than the best row.
+        passed_over: Whether a provisional row has a better median than the best row.
         why: Reservations, such as few seeds; empty if there are none.
     """
 
     leaders: Sequence[Row]
     ranked: int
     separation: Separation
+    not_worse: int = 0
+    passed_over: bool = False
     why: str = ""
 
     @property
@@ -43,7 +47,8 @@ class Leading:
         if self.ranked == 1:
             tested = "no other row to compare with"
         else:
-            tested = self._compared + (f", of {self.ranked - 1} others" if len(names) > 1 else "")
+            others = f", of {self.ranked - 1} other{'s' * (self.ranked > 2)}" if self.not_worse else ""
+            tested = self._compared + others
         return ". ".join(filter(None, (tested, self.why.rstrip(".")))) + "."
 
     @property
@@ -54,6 +59,7 @@ class Leading:
         names = [row.label for row in self.leaders]
         best = self.leaders[0]
         of_ranked = f" of {self.ranked} ranked rows" if self.ranked > 1 else ""
+        of_ranked = f" of the rows with {ENOUGH} seeds or more" if self.passed_over else of_ranked
         suffix = f", {self._compared}" if self.ranked > 1 else ""
         best_text = f"Best median{of_ranked}: {names[0]}, {median(best)}{suffix}."
         return " ".join(filter(None, (self.separation.sentence, best_text, self.why)))
@@ -61,8 +67,10 @@ class Leading:
     @property
     def _compared(self) -> str:
         """How the best row compares with the other ranked ones."""
+        if not self.not_worse:
+            return "significantly better than all others"
         names = [row.label for row in self.leaders[1:]]
-        return f"not significantly better than {listed(names)}" if names else "significantly better than all others"
+        return f"not significantly better than {listed_of(names, self.not_worse)}"
 
 
 def answer(rows: Sequence[Row]) -> Leading:
@@ -78,7 +86,10 @@ def answer(rows: Sequence[Row]) -> Leading:
         why.append(f"It loses to a trivial predictor, {leaders[0].loses_to}.")
     if with_few_seeds:
         why.append(f"Provisional: {len(with_few_seeds)} of {len(ranked)} rows have fewer than {ENOUGH} seeds.")
-    return Leading(leaders, len(ranked), separated, " ".join(why))
+    best = leaders[0] if leaders else None
+    passed_over = best is not None and best is not ranked[0]
+    not_worse = (best.rank_high or 1) - 1 if best else 0
+    return Leading(leaders, len(ranked), separated, not_worse, passed_over, " ".join(why))
 
 
 def over_all(overview: Overview) -> str:

@@ -80,7 +80,7 @@ def _facts(trial: Trial, sweeps: Sequence[str], attempts: Sequence[str]) -> Iter
     yield from (("trial", "seed", config.seed), ("trial", "sweeps", list(sweeps)), ("trial", "pack", trial.pack))
     for name, value in config.in_full().items():
         yield from (("settings", *fact) for fact in (value.items() if isinstance(value, dict) else [(name, value)]))
-    yield "settings", "halving", dict(config.halving) if config.halving else None
+    yield from (("settings", f"halving: {name}", value) for name, value in (config.halving or {}).items())
     yield "settings", "differs from the recipe", list(trial.about.departures)
     yield "end", "status", trial.status
     yield "end", "attempts", [attempt or "under way" for attempt in attempts]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from longwave.platform.boards.row import Row
@@ -42,6 +43,21 @@ def three_digits(value: float, power: int = 0) -> str:
         return "0"
     decimals = max(0, 2 - _exponent(scaled))
     return f"{scaled:,.{decimals}f}".translate(MINUS)
+
+
+def score_text(value: float, perfect: float | None, power: int = 0) -> str:
+    """Return a score with three digits; only a perfect one is written as such: 99.97 % is ``99.9``, not ``100``.
+
+    Args:
+        value: The score.
+        perfect: The largest possible score; None if there is none.
+        power: As in ``three_digits``.
+    """
+    text = three_digits(value, power)
+    if perfect is None or value >= perfect or text != three_digits(perfect, power):
+        return text
+    unit = 10.0 ** (_exponent(perfect) - 3)  # of the third digit of a number just below
+    return three_digits(math.floor(value / unit) * unit, power)
 
 
 def _power(value: float, smallest: float) -> int:

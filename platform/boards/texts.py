@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from longwave.platform.boards.numbers import TINY, column_power, number_text, power_text, three_digits
+from longwave.platform.boards.numbers import TINY, column_power, number_text, power_text, score_text, three_digits
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.verification import UNTRUSTED
 from longwave.platform.statistics.stats import Estimate, arrow
@@ -128,16 +128,16 @@ def median(row: Row, power: int = 0, interval: bool = True) -> str:
         return DASH if row.mean is None else number_text(row.mean) if not power else three_digits(row.mean, power)
     if not row.seed_count:
         return DASH
-    if not power and row.median and abs(row.median) < TINY:
-        power = column_power([row])
-        return f"{median(row, power, interval)} × {power_text(power)}"
+    own_power = 0 if power or not row.median or abs(row.median) >= TINY else column_power([row])
+    unit = f" × {power_text(own_power)}" if own_power else ""
     ends = (row.median, row.median_best, row.median_worst)
-    middle, best, worst = (DIVERGED if end is None else three_digits(end, power) for end in ends)
+    perfect = row.scale.perfect if row.goal == "max" else None
+    middle, best, worst = (DIVERGED if end is None else score_text(end, perfect, power or own_power) for end in ends)
     if not interval or row.median_level is None or row.median_best is None:
-        return middle
+        return middle + unit
     low, high = (best, worst) if row.goal == "min" else (worst, best)
     level = "" if 0.935 <= row.median_level < 0.955 else f" ({100 * row.median_level:.3g} %)"
-    return f"{middle} [{low}, {high}]{level}"
+    return f"{middle} [{low}, {high}]{unit}{level}"
 
 
 def marked_median(row: Row, power: int = 0, interval: bool = True) -> str:
@@ -294,6 +294,13 @@ def _factor(value: float) -> str:
 
 def listed(names: Sequence[str], limit: int = 4) -> str:
     """Return names as a list in a sentence."""
-    if len(names) > limit:
-        return f"{', '.join(names[:limit])} and {len(names) - limit} more"
+    return listed_of(names, len(names), limit)
+
+
+def listed_of(names: Sequence[str], count: int, limit: int = 4) -> str:
+    """Return the first of ``count`` names as a list in a sentence, and how many more there are."""
+    if not names:
+        return f"{count} other{'s' * (count != 1)}"
+    if count > len(names[:limit]):
+        return f"{', '.join(names[:limit])} and {count - len(names[:limit])} more"
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

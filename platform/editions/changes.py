@@ -60,7 +60,8 @@ def changelog(edition: Edition, previous: str | None, changes: Sequence[Change])
     lines = [f"# {in_markdown(edition.title)}: edition {edition.id}", ""]
     if previous is None:
         return "\n".join([*lines, "The first edition.", ""])
-    lines += [f"Since edition {previous}: {len(changes) or 'no'} changes. {REASONS if changes else ''}".rstrip()]
+    counted = f"{len(changes) or 'no'} change{'s' * (len(changes) != 1)}"
+    lines += [f"Since edition {previous}: {counted}. {REASONS if changes else ''}".rstrip()]
     return "\n".join([*lines, *list_changes(changes), ""])
 
 

@@ -13,8 +13,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from longwave.platform.boards.columns import Column, of
+from longwave.platform.boards.overview import best_on_validation
+from longwave.platform.boards.row import Row
 from longwave.platform.editions.edition import SCHEMA, Edition
 from longwave.platform.editions.folder import SCORES
+from longwave.platform.editions.shipped import rows_of
 from longwave.platform.editions.tables import OF_TRIAL
 from longwave.platform.errors import ConfigError
 from longwave.platform.render.export import as_json
@@ -178,14 +181,20 @@ def _field(table: str, column: str, kind: str, meaning: str) -> dict[str, Any]:
 
 
 def hub_scores(edition: Edition, dataset: str) -> dict[str, str]:
-    """Return the file for ``.eval_results/`` on the Hub for each model: its best row on each board. The value is the
-    median over all seeds. Rows without a rank, such as untrusted ones, are left out.
+    """Return the file for ``.eval_results/`` on the Hub for each model: its best row on validation on each board. The
+    value is the median over all seeds. Rows without a rank, such as untrusted ones, are left out, as are provisional
+    ones if the model has others there.
     """
-    scores: dict[str, dict[tuple[str, str], str]] = {}
-    for row in edition.rows:  # best first within a board
-        if row["rank_low"] is not None and row["median"] is not None:
-            scores.setdefault(row["model"], {}).setdefault((row["task"], row["variant"]), _score(edition, row, dataset))
-    return {model: "".join(of_board.values()) for model, of_board in scores.items()}
+    by_cell: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows_of(edition):
+        if row.rank_low is not None and row.median is not None:
+            by_cell.setdefault((row.model, row.task, row.variant), []).append(row)
+    by_key, scores = {row["key"]: row for row in edition.rows}, dict[str, str]()
+    for (model, *_), rows in by_cell.items():
+        enough = [row for row in rows if not row.provisional] or rows
+        score = _score(edition, by_key[best_on_validation(enough).key], dataset)
+        scores[model] = scores.get(model, "") + score
+    return scores
 
 
 def _score(edition: Edition, row: Mapping[str, Any], dataset: str) -> str:

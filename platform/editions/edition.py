@@ -110,6 +110,6 @@ def load(content: Mapping[str, Any], place: str) -> Edition:
 
 def _seed(trial: Trial) -> dict[str, Any]:
     """Return one retraining as an edition shows it."""
-    names = ("reason", "test", "valid", "epochs", "best_epoch", "seconds", "joules")
-    run = {name: getattr(trial.run, name, None) for name in names}
+    names = ("test", "valid", "epochs", "best_epoch", "seconds", "joules")
+    run = {"reason": trial.run.reason if trial.run else ""} | {name: getattr(trial.run, name, None) for name in names}
     return {"trial": trial.config.id, "seed": trial.config.seed, "status": trial.status, **run}

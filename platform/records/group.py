@@ -147,7 +147,9 @@ class Pool:
         """Return the filters and trusted bundles as a caption; empty if there are none."""
         models = [f"models {', '.join(self.models)}"] if self.models else ["models"] if self.families else []
         filters = [" of family ".join([*models, " or ".join(self.families)])] if self.families else models
-        min_seeds_text = [f"rows with at least {self.min_seeds} retrainings"] if self.min_seeds else []
+        min_seeds_text = (
+            [f"rows with at least {self.min_seeds} retraining{'s' * (self.min_seeds != 1)}"] if self.min_seeds else []
+        )
         ranked_among = (
             f"Ranked among {' and '.join(filters + min_seeds_text)} alone." if filters or min_seeds_text else ""
         )

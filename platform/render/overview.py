@@ -72,12 +72,14 @@ def print_overviews(
 
 
 def boards_table(rows: Sequence[Row], board_numbers: Mapping[tuple[str, str], int]) -> Table:
-    """Return one line per board: number, name, best network, size of the best group, and whether it separates."""
+    """Return one line per board: number, name, best network, how many rows are not significantly worse than it, itself
+    included, and whether the board separates.
+    """
     by_board, lines = group_by_board(rows), []
     for key, number in board_numbers.items():
         board_rows = by_board[key]
         leading = answer(board_rows)
-        tied = f"{len(leading.leaders)}/{leading.ranked}" if leading.leaders else DASH
+        tied = f"{1 + leading.not_worse}/{leading.ranked}" if leading.leaders else DASH
         separates = SEPARATES[leading.separation.word]
         lines.append((str(number), board_rows[0].board, leading.first or DASH, tied, separates))
     head = ("", "board", "best network", "tied", "separates")
@@ -151,7 +153,8 @@ def overview_table(
     records = overview.to_dict()
     marks = f"bold: in the best group of its board; {WORSE}: a trivial predictor is better."
     if pasted:
-        left_out = f" ({len(overview.tasks) - shown} saturated boards are left out)" if fold else ""
+        hidden = len(overview.tasks) - shown
+        left_out = f" ({hidden} saturated board{' is' if hidden == 1 else 's are'} left out)" if fold else ""
         caption = " ".join(
             filter(None, (f"Median test score of each model{left_out}; {marks}", str(pool) if how else ""))
         )

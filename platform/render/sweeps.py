@@ -115,7 +115,8 @@ def print_edges(name: str, at_edges: Sequence[AtEdge], without_winner: Sequence[
     lines = [(e.cell, e.name, f"{e.value:.3g}", f"{e.low:g}", f"{e.high:g}", e.end) for e in at_edges]
     if lines:
         terminal.print_table(["cell", "number", "winner", "low", "high", "edge"], lines, right=(2, 3, 4), prose=[0])
-    terminal.print_line(f"{name}: {len(lines)} winning values lie at an edge of their search range.")
+    values_lie = "winning value lies" if len(lines) == 1 else "winning values lie"
+    terminal.print_line(f"{name}: {len(lines)} {values_lie} at an edge of the search range.")
     if without_winner:
         terminal.print_line(f"  No winner yet for: {', '.join(without_winner)}.")
 

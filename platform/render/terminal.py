@@ -121,7 +121,7 @@ def print_line(text: str) -> None:
 def _print_trimmed(console: Terminal, renderable: object) -> None:
     """Print something without trailing spaces."""
     with console.capture() as lines:
-        console.print(renderable, highlight=False, markup=False)
+        console.print(renderable, highlight=False, markup=False, emoji=False)
     console.file.write(re.sub(" +$", "", lines.get(), flags=re.MULTILINE))
 
 

@@ -148,6 +148,7 @@ def more_seeds(
         away, required = abs(improvement(a, b, scale).value - 0.5), _normal((1 + level) / 2) + _normal(POWER)
         return next((k for k, n, m in sizes if math.sqrt(12 * n * m / (n + m)) * away >= required), None)
     first, second = map(summary, _values(a, b, scale))
+    margin = margin if logs(a, scale) and logs(b, scale) else None  # a margin is a factor between errors
     gaps = ((k, difference(replace(first, n=n), replace(second, n=m), cautious=True)) for k, n, m in sizes)
     return next((k for k, gap in gaps if gap and chance(gap, margin, level) >= POWER), None)
 

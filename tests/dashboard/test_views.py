@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import sqlite3
 import tomllib
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 from lab import about, marks, notes, ok, printed, trial
 from streamlit.testing.v1 import AppTest
 
-from longwave.dashboard import board_table, export_menu, page_frame, refresh_rate, search_view
+from longwave.dashboard import board_table, export_menu, page_frame, refresh_rate
+from longwave.dashboard.sweep_files import recipe_file, retraining_file
 from longwave.platform.boards.row import SHORT
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Point, Run
-from longwave.platform.records.stored import CatalogueEntry
+from longwave.platform.records.stored import CatalogueEntry, Trial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.render.export import Format, format_tables
 from longwave.platform.storage import leases
@@ -22,6 +27,7 @@ from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.reading import check_sweep
+from longwave.platform.sweeps.plan.resolve import resolve
 
 Visit = Callable[..., AppTest]
 
@@ -190,9 +196,61 @@ def test_ranges_in_the_link_pick_trials_and_give_the_sweep_file_of_the_best_of_t
 def test_the_sweep_file_of_a_trial_is_one_that_a_sweep_reads(searched: str) -> None:
     with Store(searched, create=False) as store:
         trial = next(t for t in store.trials("s") if t.config.phase == "search")
-    file = check_sweep(tomllib.loads(search_view.retraining_file(trial)), "again.toml")
+    file = check_sweep(tomllib.loads(retraining_file(trial)), "again.toml")
     assert (file.task, file.models, file.trials, file.retrain) == ("fitzhugh_nagumo", ["lem"], 1, 5)
     assert (file.hidden, file.batch, file.epochs) == (16, 32, 3) and file.space["lem"]["dt"] == 0.1
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {},
+        {"hidden": 24},
+        {"clip": 5.0},
+        {"steps": 7},
+        {"drops": [2]},
+        {"precision": "float64"},
+        {"selection": "last"},
+        {"recipe": {"optimiser": "sgd", "momentum": 0.5}},
+        {"recipe": {"schedule": "cosine"}},
+        {"model": {"lem": {"block": "pre", "depth": 2, "width": 12}}},
+    ],
+    ids=str,
+)
+def test_the_sweep_file_of_a_trial_trains_the_same_row(setting: dict[str, Any]) -> None:
+    content = {"name": "s", "task": "even_pairs", "models": ["lem"], "trials": 4, "epochs": 3}
+    content |= {"space": {"lem": {"lr": 0.01, "dt": 0.5}}}
+    first = resolve(check_sweep({**content, **setting}, "s.toml")).cells[0].base
+    file = retraining_file(Trial(first, about(first), "ok"))
+    again = resolve(check_sweep(tomllib.loads(file), "again.toml")).cells[0].base
+    assert again.row == first.row, file
+
+
+def test_the_sweep_file_of_a_board_with_any_variant_is_valid() -> None:
+    file = check_sweep(tomllib.loads(recipe_file("lem", "mackey_glass", "h=25,test=2")), "s.toml")
+    assert (file.name, file.variant) == ("lem-mackey_glass-h25-test2", "h=25,test=2")
+
+
+def test_names_with_commas_are_chosen_and_stay_in_the_link() -> None:
+    def pick() -> None:
+        from longwave.dashboard import state
+
+        state.draw_choices("Boards", "boards", ["Mackey–Glass, h=1", "50 %, 2C", "B"])
+
+    page = AppTest.from_function(pick).run()
+    page.multiselect[0].set_value(["Mackey–Glass, h=1", "50 %, 2C"]).run()
+    assert page.multiselect[0].value == ["Mackey–Glass, h=1", "50 %, 2C"]
+    assert page.query_params["boards"] == "Mackey–Glass%2C h=1,50 %25%2C 2C"
+
+
+@pytest.mark.integration
+def test_costs_are_shown_where_all_rows_of_a_board_are_superseded(searched: str, tmp_path: Path, visit: Visit) -> None:
+    copy = tmp_path / "longwave.db"
+    with closing(sqlite3.connect(searched.removeprefix("sqlite:///"))) as source, closing(sqlite3.connect(copy)) as to:
+        source.backup(to)
+    with Store(f"sqlite:///{copy}") as store:
+        store.write_catalogue([CatalogueEntry("task", "fitzhugh_nagumo", "99", "dynamics", data="d1", facts={})])
+    assert "No row of this board has both a median and this cost." in notes(visit(f"sqlite:///{copy}", "cost"))
 
 
 @pytest.mark.integration

@@ -132,7 +132,7 @@ function build() {
 function buildChanges() {
   const { changes, previous } = EDITION;
   if (!previous) return $("changes").append(make("p", {}, "This is the first edition."));
-  $("changes").append(make("p", {}, `Since edition ${previous}: ${changes.length || "no"} changes.`),
+  $("changes").append(make("p", {}, `Since edition ${previous}: ${changes.length ? many(changes.length, "change") : "no changes"}.`),
     changes.length ? make("p", { class: "caption" }, EDITION.reasons) : "");
   const places = new Map();
   for (const change of changes) {

@@ -63,7 +63,7 @@ const groupLine = (name, rows, width) => foldLine(name, `${GROUPS[name][0]} (${r
 /** Return the line with the score of the best trivial predictor; rows below it are worse. */
 function trivialLine(all, width, before) {
   const best = all.find((row) => row.kind === "trivial");
-  return best ? across("limit", width, `${before ? "Medians below are worse" : "All medians above are better"} than the best trivial predictor, `,
+  return best ? across("limit", width, `${before ? "Medians below are" : "No median above is"} worse than the best trivial predictor, `,
     make("a", { href: link({ row: best.key }) }, best.title), `, ${best.texts.mean.replace(" (trivial)", "")}`) : null;
 }
 

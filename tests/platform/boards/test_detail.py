@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from boards import retrained, trials
 
 from longwave.platform.boards.board import rows
-from longwave.platform.boards.detail import of_row
+from longwave.platform.boards.detail import of_row, of_trial
+from longwave.platform.render.rows import cell_text
 
 
 def test_each_seed_is_its_score_or_why_it_has_none_and_what_it_took() -> None:
@@ -19,3 +22,11 @@ def test_each_seed_is_its_score_or_why_it_has_none_and_what_it_took() -> None:
     assert output["seed 0"] == f"1.25, {best}, {took}, trial {retrainings[0].config.id}"
     assert output["seed 1"].startswith("diverged: it did, ")
     assert output["seed 2"] == f"planned, trial {retrainings[2].config.id}"
+
+
+def test_a_trial_of_successive_halving_has_its_settings_one_by_one() -> None:
+    [trial] = trials(retrained("lem", [1.0]))
+    halving = {"eta": 2, "first": 7, "cohort": "c", "gate": 0.5}
+    facts = of_trial(replace(trial, config=replace(trial.config, halving=halving)), ["s"], ["ok"])
+    texts = {fact.what: cell_text(fact.value) for fact in facts}
+    assert [texts[f"halving: {name}"] for name in halving] == ["2", "7", "c", "0.5"]

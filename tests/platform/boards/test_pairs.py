@@ -64,8 +64,7 @@ def test_provisional_rows_lead_but_never_shine() -> None:
     message = answer([few, many])
     assert message.first == "B" and answer([few]).first == "A (provisional)" and answer([]).first == ""
     assert (
-        message.sure
-        == "not significantly better than A, of 1 others. Provisional: 1 of 2 rows have fewer than 5 seeds."
+        message.sure == "not significantly better than A, of 1 other. Provisional: 1 of 2 rows have fewer than 5 seeds."
     )
     assert answer([many]).sure.startswith("not significantly") is False and answer([]).sure == "no row is ranked yet"
 

@@ -118,3 +118,19 @@ def test_a_task_is_to_be_retired_where_every_model_with_a_score_is_saturated() -
     assert whole.to_retire == [("v", "")], "B never ran on w, and C has no score"
     few = overview([*separating, *board("v", a=WORSE, b=WORSE[:4])])
     assert few.of_word("saturated") == [("v", "")] and few.to_retire == []
+
+
+def test_the_answer_counts_every_row_that_is_not_significantly_worse_than_the_best() -> None:
+    near, far = ([level + 0.01 * k for k in range(10)] for level in (1.0, 2.0))
+    sentence = answer(board(a=near, b=far, c=[3.0])).sentence
+    assert "not significantly better than 1 other. Provisional" in sentence, "one seed is no test"
+    assert answer(board(a=near, b=far)).sentence.endswith("significantly better than all others.")
+    mixed = [*(0.5 + 0.01 * k for k in range(5)), *(30.0 + k for k in range(5))]
+    leading = answer(board(a=near, b=far, c=mixed, d=[1.2, *near[1:]]))
+    assert leading.not_worse == 2 and "not significantly better than D and 1 more." in leading.sentence
+    assert leading.sure.startswith("not significantly better than D and 1 more, of 3 others")
+
+
+def test_a_better_median_of_few_seeds_is_not_passed_over_in_silence() -> None:
+    sentence = answer(board(a=[0.1, 0.2, 0.3], b=WORSE, c=WORSE)).sentence
+    assert "Best median of the rows with 5 seeds or more: B, 0.620" in sentence

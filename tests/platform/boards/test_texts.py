@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longwave.platform.boards import texts
-from longwave.platform.boards.numbers import column_power, number_text
+from longwave.platform.boards.numbers import column_power, number_text, score_text
 from longwave.platform.boards.row import Row
 from longwave.platform.statistics.stats import diverged_share
 
@@ -62,6 +63,19 @@ def test_the_power_of_ten_is_that_of_the_rounded_number() -> None:
         "0",
     ]
     assert [column_power([row(median=value)]) for value in (9.996e-3, 9.996e-4, 9.994e-4)] == [0, -3, -4]
+
+
+def test_only_a_perfect_score_is_written_as_one() -> None:
+    accuracy = replace(row(goal="max"), metric="accuracy", unit="%")
+    below = replace(accuracy, median=99.969, median_best=99.98, median_worst=94.4)
+    assert texts.median(below) == "99.9 [94.4, 99.9]"
+    assert texts.median(replace(accuracy, median=100.0, median_best=100.0, median_worst=99.2)) == "100 [99.2, 100]"
+    assert (score_text(0.9996, 1.0), score_text(1.0, 1.0), score_text(99.97, None)) == ("0.999", "1.00", "100")
+
+
+def test_a_level_stands_after_the_power_of_ten() -> None:
+    small = {"median": 1.2e-5, "median_best": 1.1e-5, "median_worst": 1.3e-5}
+    assert texts.median(row(**small, median_level=0.75)) == "1.20 [1.10, 1.30] × 10⁻⁵ (75 %)"
 
 
 def test_a_level_that_is_not_94_to_95_percent_is_printed_and_one_seed_has_no_interval() -> None:

@@ -180,7 +180,7 @@ def test_seeds_are_those_of_the_retrainings_by_seed() -> None:
         (seed["trial"], seed["seed"], seed["status"], seed["reason"], seed["test"]) for seed in made.rows[0]["seeds"]
     ]
     one, two, three = (run.id for run in group.runs)
-    assert seeds == [(one, 0, "ok", "", 1.0), (two, 1, "diverged", "it did", None), (three, 2, "planned", None, None)]
+    assert seeds == [(one, 0, "ok", "", 1.0), (two, 1, "diverged", "it did", None), (three, 2, "planned", "", None)]
     with pytest.raises(ConfigError, match="Retrainings of t ended while its board was read"):
         edition(rows([retrained("a", ["running", "diverged", "planned"])], []), trials(group), "Ours", "", "")
 

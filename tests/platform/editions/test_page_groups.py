@@ -61,7 +61,7 @@ def test_the_best_trivial_predictor_is_a_line_above_the_rows_that_lose_to_it(fol
     assert order.index("limit") == 3 and order[:3] == ["reproduced"] * 3
     assert text(Page.drawn(folder, view="t", open="", sort="title-up"), "limit") == [], "sorted by another number"
     assert text(Page.drawn(folder, view="t", open="", models="lem new"), "limit") == [
-        "All medians above are better than the best trivial predictor, mean, 2"
+        "No median above is worse than the best trivial predictor, mean, 2"
     ]
 
 

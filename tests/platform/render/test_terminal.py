@@ -33,3 +33,8 @@ def test_a_pager_shows_what_is_longer_than_the_terminal(
     expected = "".join(f"line {k}\n" for k in range(lines))
     assert shown == [expected] * paged
     assert sys.stdout.getvalue() == "" if paged else expected  # type: ignore[attr-defined]
+
+
+def test_no_text_becomes_a_picture(capsys: pytest.CaptureFixture[str]) -> None:
+    terminal.print_line("cell.cpp:100: error :smile:")
+    assert capsys.readouterr().out == "cell.cpp:100: error :smile:\n"

@@ -232,6 +232,13 @@ def test_a_smaller_effect_needs_more_seeds_until_no_number_would_do() -> None:
     assert more_seeds(draw_exactly(0.0, 1.0), [1.0], ERROR) is None
 
 
+def test_a_margin_promises_nothing_where_an_error_of_zero_leaves_no_ratio() -> None:
+    rng = np.random.default_rng(1)
+    a, b = ([*rng.normal(0.001, 0.0003, 9).clip(1e-5).tolist(), last] for last in (0.0, 0.001))
+    assert contrast(a, b, ERROR, 1.05).decision == "undecided"
+    assert more_seeds(a, b, ERROR, 1.05) == more_seeds(a, b, ERROR)
+
+
 def test_contrasts_refuse_what_has_no_answer() -> None:
     for margin in (1.0, -1.05, math.inf, math.nan):
         with pytest.raises(ValueError, match="ratio of errors above 1, got margin="):

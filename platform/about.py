@@ -13,6 +13,7 @@ from longwave.models.base.spec import ModelSpec
 from longwave.platform.records.about import About, list_departures
 from longwave.platform.records.stored import CatalogueEntry
 from longwave.platform.records.trial import TrialConfig
+from longwave.platform.redaction import redact_document
 from longwave.platform.registry import get_model, get_task, shipped_models, shipped_tasks
 from longwave.platform.storage.store import Store
 from longwave.tasks.base.spec import TaskSpec, note
@@ -90,7 +91,7 @@ def known_task(spec: TaskSpec, variant: str, data: str) -> CatalogueEntry:
     metric = {name: getattr(spec.metric, name) for name in ("name", "unit", "goal", "definition")}
     facts = {name: getattr(spec, name) for name in texts}
     facts |= {"chance": spec.chance_at(variant), "metric": metric, "time_scale": spec.time_scale(variant)}
-    return CatalogueEntry("task", spec.name, spec.version, spec.family, variant, data, facts)
+    return CatalogueEntry("task", spec.name, spec.version, spec.family, variant, data, redact_document(facts))
 
 
 def write_catalogue(store: Store) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -95,6 +96,7 @@ def import_rows(
         )
     for file in files:
         check_is_file(file)
+    files = _without_copies(files)
     url = store_url(store)
     if not dry_run:
         with suppress(NoStoreError), Store(url, create=False) as open_store:
@@ -103,6 +105,15 @@ def import_rows(
         with Store(url) as open_store:
             return _import_shipped(open_store, files)
     return _import_foreign(url, files, dry_run, replay)
+
+
+def _without_copies(files: Sequence[Path]) -> list[Path]:
+    """Return the first of each group of equal files: an edition contains the bundles of the one before."""
+    first: dict[str, Path] = {}
+    for path in files:
+        with path.open("rb") as file:
+            first.setdefault(hashlib.file_digest(file, "sha256").hexdigest(), path)
+    return [*first.values()]
 
 
 def _import_shipped(store: Store, files: Sequence[Path]) -> int:

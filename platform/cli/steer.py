@@ -95,12 +95,18 @@ def stop_sweep(name: NameArgument, store: StoreOption = None) -> None:
 def retry_trials(name: NameArgument, store: StoreOption = None) -> None:
     """Queue the failed trials of a sweep again. The reasons of earlier failures are kept.
 
+    Where a winner has been chosen and its retrainings are planned, failed search trials stay as they are.
+
     Example: longwave sweep retry demo
     """
     with Store(store_url(store), create=False) as open_store:
         open_store.sweep(name)
         count = open_store.reopen_failed(name)
-    typer.echo(f"{name}: {count} failed trials are queued again. Train them with: longwave sweep resume {name}")
+        kept = sum(trials for (_, status), trials in open_store.counts(name).items() if status == "failed")
+    queued = f"{count} failed trial{' is' if count == 1 else 's are'} queued again"
+    left = f"; not queued, because a winner has been chosen already: {kept}" if kept else ""
+    step = f" Train with: longwave sweep resume {name}" if count else ""
+    typer.echo(f"{name}: {queued}{left}.{step}")
 
 
 def _send_state(name: str, store: str | None, state: str, next_step: str) -> None:

@@ -21,7 +21,7 @@ from longwave.platform.records.stored import CatalogueEntry, StoredSweep, Trial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.reading import check_sweep
-from longwave.platform.sweeps.plan.trials import cell_key
+from longwave.platform.sweeps.plan.trials import cell_key, number_cells
 
 ImportedSweep = tuple[StoredSweep, Sequence[str], Sequence[int | None]]
 """A sweep with its trials in order, and their cells."""
@@ -155,8 +155,13 @@ def _stored_sweeps(store: Store, file: File, configs: Mapping[str, TrialConfig])
     sweeps: list[ImportedSweep] = []
     for sweep, cells in zip(file.content.sweeps, _cells(file, configs), strict=True):
         new_name = f"{sweep.content['name'][:SWEEP]}@{digest([file.name, sweep.content])[:8]}"
-        numbers = {cell: k for k, cell in enumerate(dict.fromkeys(cells))}
+        settings, known = check_sweep(sweep.content, "a sweep"), dict[tuple[Any, ...], int]()
         name = imported.get(digest(sweep.content), new_name)
+        if name != new_name:
+            planned = store.planned(name)
+            stored = store.configs([trial.id for trial in planned])
+            known = {cell_key(settings, stored[trial.id]): trial.cell or 0 for trial in planned}
+        numbers = number_cells(settings, cells, known)
         sweeps.append((StoredSweep(name, sweep.content), sweep.trials, [numbers[cell] for cell in cells]))
     return sweeps
 

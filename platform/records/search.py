@@ -39,7 +39,7 @@ def searched_by(content: Mapping[str, Any]) -> str:
     if names := sorted({name for wishes in content.get("space", {}).values() for name in wishes}):
         parts.append(f"ranges of its own for {', '.join(names)}")
     race = content.get("race", RACE if content.get("rule") == 2 and content.get("retrain") != 0 else None)
-    if race:
+    if race not in (None, False):
         race = {**RACE, **race}
         parts.append(f"a race of {race['finalists']} finalists with fresh seeds")
     if wider := content.get("wider"):

@@ -124,15 +124,26 @@ def _argument(owner: str, parameter: inspect.Parameter, value: Any, seed: int | 
     """
     expected = str(parameter.annotation).strip("'")
     if isinstance(value, Mapping) and CLASS in value:
+        if not isinstance(value[CLASS], str):
+            raise ConfigError(f"{owner}: {parameter.name}: class must be the name of a class, got {value[CLASS]!r}.")
         return _make(parameter.name, value[CLASS], {k: v for k, v in value.items() if k != CLASS}, seed)
     if isinstance(value, str) and "Base" in expected:
         return _make(parameter.name, value, {}, seed)
     parts = expected.split(" | ")
     plain = [kind for part in parts if part in PLAIN for kind in PLAIN[part]]
     is_plain = isinstance(value, tuple(plain)) and (not isinstance(value, bool) or bool in plain)
-    if (set(parts) <= PLAIN.keys() and not is_plain) or (isinstance(value, float) and not math.isfinite(value)):
+    if (set(parts) <= PLAIN.keys() and not is_plain) or not _is_finite(value):
         raise ConfigError(f"{owner}: {parameter.name} must be {expected.replace('|', 'or')}, got {value!r}.")
     return value
+
+
+def _is_finite(value: Any) -> bool:
+    """Return whether all numbers in a value are finite, those in lists and tables too."""
+    if isinstance(value, Mapping):
+        return all(map(_is_finite, value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(_is_finite, value))
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def _classes() -> dict[str, Any]:

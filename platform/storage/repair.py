@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sqlite3
 import tempfile
@@ -36,6 +37,8 @@ MAX_GAPS = 2_000
 """Consecutive ranges of a table that cannot be read, after which the remaining rows are given up."""
 MAX_ROW_ID = 2**32
 """Greatest row id that a table may have."""
+INVALID_BYTE = re.compile("[\udc80-\udcff]")
+"""A byte that is not UTF-8, as ``surrogateescape`` decodes it."""
 UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
 """Exceptions from reading a damaged file; the second if SQLite's own message quotes damaged text."""
 
@@ -93,7 +96,7 @@ def _copy_tables(database: Database, copy: Path) -> tuple[tuple[SavedTable, ...]
     with closing(sqlite3.connect(copy)) as old, closing(sqlite3.connect(database.engine.url.database or "")) as new:
         old.execute("PRAGMA writable_schema = ON")  # lets SQLite read a truncated file, and an incomplete schema
         old.row_factory = sqlite3.Row
-        old.text_factory = lambda raw: raw.decode(errors="replace")
+        old.text_factory = lambda raw: raw.decode(errors="surrogateescape")
         old_counts = {table.name: _count_rows(old, table.name) for table in tables}
         with new:
             for table in tables:
@@ -178,6 +181,8 @@ def _has_its_types(table: sa.Table, row: Mapping[str, Any]) -> bool:
         column_type = table.c[name].type
         if value is None:
             continue
+        if isinstance(value, str) and INVALID_BYTE.search(value):
+            return False
         if isinstance(column_type, sa.JSON):
             value, expected = _parse_value(json.loads, value), dict
         elif isinstance(column_type, UTCTime):
@@ -188,7 +193,7 @@ def _has_its_types(table: sa.Table, row: Mapping[str, Any]) -> bool:
             expected = int, float
         else:
             expected = int if isinstance(column_type, sa.Integer) else object
-        if not isinstance(value, expected) or "\ufffd" in str(value):
+        if not isinstance(value, expected):
             return False
     return True
 

@@ -12,7 +12,14 @@ import sqlalchemy as sa
 from longwave.platform.records.identity import digest
 from longwave.platform.redaction import find_secrets, redact_code, redact_document
 from longwave.platform.storage.base import Base
-from longwave.platform.storage.checksums import TRIALS, find_mismatches, write_checksums
+from longwave.platform.storage.checksums import (
+    CHECKED,
+    TRIALS,
+    find_damaged_rows,
+    find_mismatches,
+    write_checksums,
+    write_row_checksums,
+)
 from longwave.platform.storage.database import Database, insert_new
 from longwave.platform.storage.schema import EnvironmentRow, PatchRow, PublishedRow
 
@@ -32,7 +39,7 @@ def count_secrets(store: Database) -> int:
 def remove_secrets(store: Database) -> int:
     """Replace what may be a password by ``***``, in one transaction, and return how many texts that changed.
 
-    Trials that match their checksums get new ones; damaged trials stay damaged. A SQLite file is rewritten afterwards,
+    Rows that match their checksums get new ones; damaged rows stay damaged. A SQLite file is rewritten afterwards,
     since the old texts stay in its free space.
     """
     with store.transaction() as connection:
@@ -40,19 +47,28 @@ def remove_secrets(store: Database) -> int:
         if not (count := _count(connection, rows)):
             return 0
         damaged, changed = find_mismatches(connection), set[str]()
+        damaged_rows = [(table, _key(table, row._mapping)) for table, row in find_damaged_rows(connection)]
         for table, row in rows:
             keys = [column == row[column.name] for column in table.primary_key]
             new = {name: redact_document(row[name]) for name in row if name not in table.primary_key}
+            if table in CHECKED.values() and (table, _key(table, row)) not in damaged_rows:
+                new["checksum"] = ""  # written anew below
             connection.execute(sa.update(table).where(*keys).values(new))
             changed |= {row["id"]} if table is TRIALS else {row["trial"]} if "trial" in row else set()
         changed |= _rename_environments(connection, _rename_patches(connection))
         write_checksums(connection, sorted(changed - damaged.keys()))
+        for of in CHECKED:
+            write_row_checksums(connection, of)
     if store.engine.dialect.name == "sqlite":
         store.engine.dispose()
         with closing(sqlite3.connect(store.engine.url.database or "")) as file:
             file.execute("VACUUM")
             file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return count
+
+
+def _key(table: sa.Table, row: Mapping[str, Any] | sa.RowMapping) -> tuple[Any, ...]:
+    return tuple(row[column.name] for column in table.primary_key)
 
 
 def _count(connection: sa.Connection, rows: Iterable[tuple[sa.Table, dict[str, Any]]]) -> int:

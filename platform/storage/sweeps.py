@@ -99,12 +99,15 @@ class Sweeps(Queries):
     def reopen_failed(self, sweep: str) -> int:
         """Reopen the failed trials of a sweep, and return their number.
 
-        Their attempts still record how they ended. A failed retraining of a winner is planned as before.
+        Their attempts still record how they ended. A failed retraining of a winner is planned as before. Where a winner
+        has been chosen, failed trials of its search and race stay as they are: they could change who wins.
         """
-        s = SweepTrialRow
-        failed = sa.select(s.trial).join(TrialRow, TrialRow.id == s.trial)
+        s, cell = SweepTrialRow, sa.func.coalesce(SweepTrialRow.cell, 0)
+        of_sweep = sa.select(s.trial).join(TrialRow, TrialRow.id == s.trial).where(s.sweep == sweep)
+        chosen = of_sweep.with_only_columns(cell).where(TrialRow.phase == "retrain")
+        is_open = sa.or_(TrialRow.phase == "retrain", cell.not_in(chosen))
         with self.transaction() as connection:
-            trials = connection.scalars(failed.where(s.sweep == sweep, TrialRow.status == "failed")).all()
+            trials = connection.scalars(of_sweep.where(TrialRow.status == "failed", is_open)).all()
             trial_writes.reopen_trials(connection, trials)
         return len(trials)
 

@@ -57,6 +57,8 @@ def resolve_cell(settings: CellSettings, task: TaskSpec, variant: str, model: Mo
     for name in values:
         if name not in {*FIELDS, "drops", *options, *params, *known_numbers}:
             _check_unknown(settings, name, task, model, fields)
+    for name in settings.cell.keys() & known_numbers.keys():
+        _check_effect_everywhere(settings, name, fields, known_numbers[name])
     fixed = {n: _checked_value(settings, p, v) for n, p in params.items() if (v := settings.fixed.get(n)) is not None}
     space = [_dimension_of_param(settings, p) for n, p in params.items() if n not in fixed]
     published = {n: v for n, v in recipe.numbers.items() if n in known_numbers and n not in settings.drawn}
@@ -134,6 +136,20 @@ def _check_unknown(
     parameters = [] if settings.tables.get(name) in ("recipe", "grid") else [p.name for p in (model.lr, *model.params)]
     kind, possible_names = ("parameter", parameters) if parameters else ("setting", [*FIELDS])
     raise ConfigError(f"{settings.at(name)}: {did_you_mean(kind, name, {*everywhere, *FIELDS, *possible_names})}")
+
+
+def _check_effect_everywhere(
+    settings: CellSettings, name: str, fields: Mapping[str, Any], params: Mapping[str, Param]
+) -> None:
+    """Raise ConfigError for a number of the grid without effect under an optimiser or schedule that a search may draw,
+    because two cells would have the same trials.
+    """
+    for words in product(*(_possible_words(settings, fields, word) for word in WORDS)):
+        if "/".join(words) not in params:
+            raise ConfigError(
+                f"{settings.at(name)}: {name} has no effect with {' and '.join(words)}, which a search may draw. "
+                f"Fix the optimiser and the schedule in [recipe], or search {name} in [space.MODEL]."
+            )
 
 
 def _checked_value(settings: CellSettings, param: Param, value: Any) -> float:

@@ -204,12 +204,13 @@ class SweepFile(RecipeChanges):
     def cell_count(self) -> int:
         """How many cells there are, over all tasks and models."""
         return len(self.variant_by_task) * sum(
-            math.prod(len(values) for values in self._grid(model).values()) for model in self.models
+            math.prod(len(values) for values in self.grid_of(model).values()) for model in self.models
         )
 
     def names_in_grid(self, model: str) -> list[str]:
         """Return the names that grids vary for a model."""
-        return [*self._grid(model)]
+        return [*self.grid_of(model)]
 
-    def _grid(self, model: str) -> dict[str, list[Any]]:
+    def grid_of(self, model: str) -> dict[str, list[Any]]:
+        """Return the values that grids vary for a model, by name."""
         return {**self.grid, **self.model.get(model, {}).get("grid", {})}

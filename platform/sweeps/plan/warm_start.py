@@ -124,7 +124,8 @@ def _warm_start(cell: CellPlan, source: str, values: Mapping[str, Any], defaults
     differing, out = [], []
     for name, value in values.items():
         if name in drawn:
-            values_of_drawn[name] = value if isinstance(value, str) else float(value)
+            if value is not None:
+                values_of_drawn[name] = value if isinstance(value, str) else float(value)
             if not drawn[name].holds(value):
                 out.append(f"{name} {_format_value(value)} lies outside {_format_range(drawn[name])}")
         elif name in FIELDS:

@@ -128,7 +128,7 @@ def main() -> None:
         lines = map(json.loads, pipe)
         settings = next(lines)
         tracker = TrackerName(*settings["tracker"])
-        with suppress(LongwaveError):  # following will raise it again
+        with suppress(Exception):  # following meets it again, and reports it in one line
             load_tracker(tracker).load()
         for message in lines:
             try:

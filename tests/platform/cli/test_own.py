@@ -185,7 +185,7 @@ NOT_STARTED: dict[str, tuple[list[list[str]], list[str], str]] = {
     "no numbers": (
         [[r[0], r[5]] for r in ROWS],
         ["--task", "classification"],
-        "no numeric input column found",
+        "no input column contains numbers",
     ),
 }
 

@@ -12,17 +12,21 @@ from bundles import drop, forge
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
-from small_sweeps import small
+from small_sweeps import SMALL, small
 
+from longwave.platform.about import about
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange import intake
 from longwave.platform.exchange.audit import audit
 from longwave.platform.exchange.bundle import BundledTrial, File, read, seal
 from longwave.platform.exchange.collect import collect
+from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import reproduce
 from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.trials import all_trials
 from longwave.platform.sweeps.run import driver
 
 SWEEP = small(trials=2, epochs=1, hidden=None, grid={"hidden": [4, 6]})
@@ -111,3 +115,23 @@ def test_a_re_run_is_told_with_its_row_and_not_without(genuine: File) -> None:
             again = {t.config.id for t in store.retrainings("adding") if t.rerun}
             sent = {e.config.id for e in collect(store, over=True).trials}
             assert len(again) == 1 and (again <= sent) == is_kept
+
+
+@pytest.mark.integration
+def test_cells_that_are_told_one_after_another_stay_apart(genuine: File, store: Store) -> None:
+    first = {e.config.id for e in genuine.content.trials if (e.config.model, e.config.hidden) == ("gru", 6)}
+    intake.import_bundle(store, without(genuine, {e.config.id for e in genuine.content.trials} - first))
+    intake.import_bundle(store, genuine)
+    [name] = store.sweeps()
+    configs = {e.config.id: e.config for e in genuine.content.trials}
+    cells = {(configs[t.id].model, configs[t.id].hidden, t.cell) for t in store.planned(name)}
+    assert cells == {("lem", 4, 0), ("lem", 6, 1), ("gru", 4, 2), ("gru", 6, 3)}, "as in the sweep file"
+    assert {row.searched for row in read_board(store, "adding") if row.kind == "reproduced"} == {2}
+
+
+def test_a_sweep_of_which_nothing_has_ended_is_not_submitted(store: Store) -> None:
+    trials = all_trials(resolve(small(trials=0, space={"lem": {"lr": 0.01, "dt": 0.5}, "gru": {"lr": 0.01}})), {})
+    store.add_sweep("tiny", {**SMALL, "trials": 0})
+    store.add_trials("tiny", trials, [about(c) for c in trials])
+    with pytest.raises(ConfigError, match="None of these trials has ended. Finish a sweep with: longwave sweep res"):
+        collect(store)

@@ -422,3 +422,13 @@ def test_three_hundred_hostile_texts_of_a_bundle_act_in_no_output(
     page = (tmp_path / "page/index.html").read_text()
     assert not [m for m in MARKUP if re.search(r"<(script|img|svg|iframe|style)[ >/]", m) and m in page]
     assert sum(len(text) for text in outputs) > 30_000, "the texts were shown"
+
+
+def test_a_bundle_that_is_named_twice_is_imported_once(
+    genuine: File, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, copy = tmp_path / "one.json.xz", tmp_path / "copy.json.xz"
+    write(genuine, one)
+    copy.write_bytes(one.read_bytes())
+    assert main(["import", str(one), str(copy), "--store", store.url]) == 0
+    assert f"Bundle {genuine.name[:12]}: 12 trials imported, 0 already known" in capsys.readouterr().out

@@ -18,6 +18,7 @@ from recorded import recorded_store
 from longwave.platform.boards.row import Row
 from longwave.platform.cli.main import main
 from longwave.platform.errors import StoreError
+from longwave.platform.records.run import Run
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.integrity import describe_damage, find_damage_at
 from longwave.platform.storage.repair import RepairedStore, repair_store
@@ -309,3 +310,18 @@ def test_a_repair_loses_an_environment_that_is_not_what_names_it_and_plans_its_t
     assert find_damage_at(f"sqlite:///{repaired.file}") == []
     assert wrong_rows(repaired.file, reported(whole)) == []
     assert count(repaired, "environments") == 0
+
+
+def test_a_text_with_the_sign_for_an_unknown_character_is_no_damage(store: Store) -> None:
+    trial = recorded_store(store)[-1].id
+    store.write([], [Run(trial, "failed", "RuntimeError: caf\ufffd.cpp")])
+    store.close()
+    file = Path(store.url.removeprefix("sqlite:///"))
+    repair = repair_store(file)
+    assert {t.table: t.lost for t in repair.tables if t.table in ("trials", "sweep_trials")} == {
+        "trials": 0,
+        "sweep_trials": 0,
+    }
+    with Store(f"sqlite:///{repair.file}") as saved:
+        [found] = saved.trials_by_id([trial])
+    assert found.run and found.run.reason == "RuntimeError: caf\ufffd.cpp"

@@ -15,6 +15,7 @@ import pytest
 import sqlalchemy as sa
 
 from longwave.platform.about import about
+from longwave.platform.cli.main import main
 from longwave.platform.records.report import Report, Rung
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.stored import SweepCost
@@ -270,3 +271,20 @@ def test_a_training_that_went_back_behind_a_trials_end_changes_nothing_of_it(fil
         assert len(store.curves([other])) == 3 and [n for n, *_ in attempts(store, other)] == [1, 2]
         with store.reading() as connection:
             assert find_mismatches(connection) == {}
+
+
+def test_a_failed_search_trial_stays_as_it_is_once_a_winner_has_been_chosen(
+    store: Store, tiny: Tiny, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, *_, other = all_trials(resolve(tiny(models=["lem", "gru"])), {})
+    won, waiting = replace(first, phase="retrain", seed=7), replace(other, phase="race", seed=8)
+    failed = [first, won, other, waiting]
+    store.add_sweep("tiny", {})
+    store.add_trials("tiny", failed, [about(c) for c in failed], [0, 0, 1, 1])
+    store.write([], [Run(c.id, "failed", "the disk is full") for c in failed])
+    assert main(["sweep", "retry", "tiny", "--store", store.url]) == 0
+    assert capsys.readouterr().out == (
+        "tiny: 3 failed trials are queued again; not queued, because a winner has been chosen already: 1. "
+        "Train with: longwave sweep resume tiny\n"
+    )
+    assert {t.config.id for t in store.trials("tiny") if t.status == "failed"} == {first.id}

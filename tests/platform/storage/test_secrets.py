@@ -5,15 +5,19 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 from recorded import recorded_store
 
+from longwave.platform.about import known_task
 from longwave.platform.cli.main import main
 from longwave.platform.records.identity import digest
 from longwave.platform.records.run import Run
+from longwave.platform.records.stored import CatalogueEntry
+from longwave.platform.registry import get_task
 from longwave.platform.storage.base import utc_now
 from longwave.platform.storage.integrity import find_damage_at
 from longwave.platform.storage.lease_tables import AttemptRow
@@ -136,3 +140,24 @@ def test_a_damaged_store_with_passwords_is_saved_without_them(
     assert "Passwords removed from 4 texts of the new store. The old file still contains them" in out
     assert CANARY.encode() not in (tmp_path / "new.db").read_bytes()
     assert find_damage_at(f"sqlite:///{tmp_path}/new.db") == []
+
+
+def test_a_password_of_a_sweep_and_of_a_description_is_removed_and_the_store_stays_sound(
+    store: Store,
+) -> None:
+    recorded_store(store)
+    secret = f"https://bob:{CANARY}@host/x"
+    store.add_sweep("two", {"sampler_arguments": {"url": secret}})
+    store.write_catalogue([CatalogueEntry("task", "adding", "1", "synthetic", data="d", facts={"source": secret})])
+    assert count_secrets(store) == 2
+    store.close()
+    assert main(["doctor", "--repair", "--store", store.url]) == 0
+    assert find_damage_at(store.url) == []
+    with Store(store.url, create=False) as opened:
+        assert CANARY not in str(raw_texts(opened)) and opened.sweeps() == ["one", "two"]
+        assert opened.sweep("two").content == {"sampler_arguments": {"url": "https://***@host/x"}}
+
+
+def test_a_task_whose_source_holds_a_password_is_described_without_it() -> None:
+    spec = replace(get_task("adding"), source=f"https://bob:{CANARY}@host/x")
+    assert known_task(spec, "N=20", "d").facts["source"] == "https://***@host/x"

@@ -27,7 +27,14 @@ from longwave.platform.sweeps.file.reading import check_sweep, read_sweep
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.place.packing import divide_into_packs, member_bytes, pack_key
 from longwave.platform.sweeps.plan.resolve import resolve
-from longwave.platform.sweeps.plan.trials import all_trials, choose_winner, first_trials, following_trials
+from longwave.platform.sweeps.plan.trials import (
+    all_trials,
+    choose_winner,
+    first_trials,
+    following_trials,
+    next_round,
+    number_cells,
+)
 
 DT = Dimension("dt", 0.01, 0.1, True)
 GAMMA = Dimension("gamma", 1.0, 3.0)
@@ -311,6 +318,18 @@ BAD = {
         {"sampler": "tpe", "sampler_arguments": {"n_startup_trials": "ten"}},
         r"sampler: TPESampler: n_startup_trials must be int, got 'ten'",
     ),
+    "a class that is none": (
+        {"sampler": "tpe", "sampler_arguments": {"n_startup_trials": {"class": 1}}},
+        r"sampler: TPESampler: n_startup_trials: class must be the name of a class, got 1",
+    ),
+    "infinity in a table": (
+        {"sampler": "GridSampler", "sampler_arguments": {"search_space": {"lr": [0.001, math.inf]}}},
+        r"sampler: GridSampler: search_space must be .*, got .*inf",
+    ),
+    "a grid over what another word would not use": (
+        {"grid": {"momentum": [0.5, 0.9]}, "space": {"lem": {"optimiser": ["adam", "sgd"]}}},
+        r"grid: momentum has no effect with adam and drops, which a search may draw. Fix the optimiser and the sched",
+    ),
     "a value that a sampler refuses": (
         {"sampler": "QMCSampler", "sampler_arguments": {"qmc_type": "hammersley"}},
         r"sampler: QMCSampler: .*hammersley",
@@ -370,3 +389,26 @@ def test_a_recipe_that_no_paper_printed_is_called_ours(tiny: Tiny) -> None:
         variant = "N=20" if task == "adding" else ""
         [trial, *_] = all_trials(resolve(tiny(task=task, variant=variant, models=["gru"], steps=7)), {})
         assert f"steps 7 ({whose} 100)" in about(trial).departures
+
+
+def test_cells_are_numbered_as_in_the_file_and_keep_the_numbers_they_have(tiny: Tiny) -> None:
+    file = tiny(models=["lem", "gru"], hidden=None, grid={"hidden": [4, 8]})
+    keys = [("adding", model, hidden) for model in ("lem", "gru") for hidden in (4, 8)]
+    assert number_cells(file, reversed(keys), {}) == {key: k for k, key in enumerate(keys)}
+    assert number_cells(file, [keys[2]], {}) == {keys[2]: 2}
+    assert number_cells(file, keys, {keys[3]: 0}) == {keys[3]: 0, keys[1]: 1, keys[2]: 2, keys[0]: 3}
+    momentum = tiny(models=["gru"], recipe={"optimiser": "sgd"}, grid={"momentum": [0.9, 0.0]})
+    default, other = ("adding", "gru", None), ("adding", "gru", 0.9)  # 0 is the default, which no trial repeats
+    assert number_cells(momentum, [default, other], {}) == {other: 0, default: 1}
+
+
+def test_a_learning_sampler_draws_the_same_whatever_the_order_in_which_earlier_trials_are_read(tiny: Tiny) -> None:
+    sweep = resolve(tiny(models=["gru"], sampler="tpe", rounds=3, trials=36))
+    ends: dict[str, Run] = {}
+    [cell], rounds = sweep.cells, list[list[TrialConfig]]()
+    while new := next_round(sweep.file, cell, [c for part in rounds for c in part], ends):
+        rounds.append(list(new))
+        ends |= ends_of(list(new), lambda c: sum(c.params.values()))
+    earlier = [c for part in rounds[:2] for c in part]
+    assert len(rounds) == 3
+    assert next_round(sweep.file, cell, sorted(earlier, key=lambda c: c.id), ends) == rounds[2]

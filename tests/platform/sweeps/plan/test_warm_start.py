@@ -190,6 +190,8 @@ def test_the_plan_shows_what_a_search_begins_with(
 def test_a_sweep_says_how_it_searched() -> None:
     assert searched_by({}) == "random search"
     assert searched_by({"sampler": "tpe", "rounds": 4}) == "tpe search in 4 rounds"
+    assert searched_by({"race": {}}) == "random search, a race of 4 finalists with fresh seeds"
+    assert searched_by({"rule": 2, "race": False}) == "random search"
     assert searched_by({"halving": {}}) == "random search, successive halving in packs (η 3, from epoch 1)"
     halving = {"eta": 2, "first": 5, "cohort": 64}
     assert searched_by(stored_settings(small(halving=halving, sampler="qmc", warm="rows", trials=100))) == (
@@ -205,3 +207,9 @@ def test_a_warm_start_that_is_not_known_is_a_line() -> None:
 def test_a_search_in_rounds_learns_from_what_it_began_with_and_ends_whole() -> None:
     trials = to_the_end(cornn(trials=9, rounds=3, sampler="tpe"))
     assert sum(c.phase == "search" for c in trials) == 9 and trials[0].params["gamma"] == 94.5
+
+
+def test_a_row_without_clipping_is_left_out_where_a_norm_is_drawn() -> None:
+    [entry] = cornn(warm=None, space={"cornn": {"clip": {"low": 0.1, "high": 10.0}}}).cells
+    [start] = settings_of_rows(entry, [group(cornn(warm=None), 0, [0.1])])
+    assert start.out.startswith("clip none lies outside 0.1 to 10") and "clip" not in start.values

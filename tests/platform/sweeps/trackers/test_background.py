@@ -160,3 +160,14 @@ def test_a_tracker_whose_driver_was_killed_sends_what_there_is_and_ends(
             time.sleep(0.1)
         assert time.monotonic() < until and len((tmp_path / "lines.txt").read_text().split("\n")) == 2 + 1
         assert driver.stderr and driver.stderr.read() == "not for the driver\n" * 2
+
+
+def test_a_tracker_that_cannot_be_made_is_said_in_one_line(
+    store: Store, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "broken.py").write_text(LINES.replace("class Lines", "raise OSError('no room')\n\n\nclass Lines"))
+    fill(store, 1, 1)
+    tracker = Background(TrackerName(str(tmp_path / "broken.py")))
+    with tracker.following(store, "filled", tmp_path):
+        train_again(store)
+    assert "no room" in tracker.problem and "\n" not in tracker.problem and capfd.readouterr().err == ""

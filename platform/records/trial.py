@@ -53,7 +53,7 @@ class TrialConfig:
         clip: Largest gradient norm; ``None`` means no clipping.
         optimiser: ``"adam"``, ``"sgd"``, ...
         precision: ``"float32"``, ``"float64"``, or ``"bfloat16"``: float32, except that a fused loop on a GPU stores
-            the drive and the rows saved for the backward pass in bfloat16.
+            the drive and the values saved for the backward pass in bfloat16.
         selection: Epoch at which a retraining is scored: ``"best"`` by validation, or ``"last"``.
         halving: ``{"eta", "first", "cohort"}`` of successive halving, or ``None``. The cohort names the trials it
             competes with: the other members decide whether it is stopped. With ``"gate"``, a validation score, and

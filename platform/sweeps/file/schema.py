@@ -91,8 +91,8 @@ class SweepFile(RecipeChanges):
             1 of a pack, at the same epoch. Its steps are epochs.
         pruner_arguments: As ``sampler_arguments``.
         race: The race of finalists; ``false`` for none. By default there is one under rule 2.
-        precision: ``float32``, ``float64``, or ``bfloat16``: float32 but for the rows that a fused loop on a GPU
-            stores.
+        precision: ``float32``, ``float64``, or ``bfloat16``: float32 except that a fused loop on a GPU stores its
+            values for the backward pass in bfloat16.
         selection: The epoch a retraining is scored at: ``best`` by validation, or ``last``.
         instead_of: Rows, by their full names, that this sweep's row of the same task, variant and model replaces. It
             was chosen by comparing retrainings of both on validation, so it is retrained with other seeds, and only

@@ -10,6 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 from torch import Tensor
+from torch.autograd.graph import saved_tensors_hooks
 
 from longwave.models import kernels
 from longwave.models.base.layer import Generators, State
@@ -22,7 +23,7 @@ from longwave.models.kernels.compiler.names import Reads
 from longwave.models.kernels.compiler.reads import Snapshot
 from longwave.models.kernels.compiler.recorder import Unsupported, leaves
 from longwave.models.kernels.compiler.trace import Recurrent
-from longwave.models.kernels.compiler.watch import Refused, Watch
+from longwave.models.kernels.compiler.watch import Refused, Watch, unchanged
 
 T = TypeVar("T")
 FORM = attrgetter("shape", "dtype")
@@ -187,7 +188,7 @@ def compiled_once(
             return snapshot.check(), loops[snapshot.form]
     watch, name = Watch(roots), kind.__name__
     try:
-        with watch:
+        with saved_tensors_hooks(unchanged, unchanged), watch:
             outcome: T | Unsupported = make(watch)
     except RecursionError:
         outcome = Refused(f"the step of {name} is too long to be compiled")

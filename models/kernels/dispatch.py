@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, partial
+from types import ModuleType
 from typing import TypeVar
 
 import torch
@@ -18,7 +19,7 @@ from longwave.models.kernels.compiler.loop import Loop, Operands
 from longwave.models.kernels.compiler.recorder import Unsupported
 from longwave.models.kernels.matrix.form import Form
 from longwave.models.kernels.matrix.plan import MatrixPlan
-from longwave.models.kernels.op import backend, direct, matrix_backend, scan, traced
+from longwave.models.kernels.op import backend, differentiated, direct, matrix_backend, scan, traced
 
 PATHS = ("reference", "cpu", "triton")
 STORED = {"float32": "triton", "bfloat16": "triton-bfloat16"}
@@ -116,9 +117,17 @@ def choose_matrix(
         step_plan, loops = plan(), matrix_backend(path)
         if obstacle := loops.obstacle(step_plan, form, device):
             raise Unsupported(obstacle)
-        return Route(path, f"the fused {name} loop, {loops.flavour()}"), partial(loops.advance, step_plan)
+        return Route(path, f"the fused {name} loop, {loops.flavour()}"), partial(_advance_matrix, loops, step_plan)
 
     return choose_path(fused, device, dtype, "float32", None)
+
+
+def _advance_matrix(
+    loops: ModuleType, plan: MatrixPlan, *groups: Sequence[Tensor]
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """Return the outputs and last states of a loop, which reads all drives, states and constants as float32."""
+    result: tuple[Tensor, tuple[Tensor, ...]] = loops.advance(plan, *([t.float() for t in group] for group in groups))
+    return result
 
 
 def advance(
@@ -184,6 +193,8 @@ def _checked(label: str, path: str) -> str:
 
 def _check(path: str, device: torch.device, dtype: torch.dtype, storage: str) -> None:
     """Raise Unsupported if ``path`` cannot run any loop."""
+    if differentiated():
+        raise Unsupported("torch.func's derivatives need to see each operation")
     if dtype != torch.float32:
         raise Unsupported(f"fused loops compute in float32, not in {str(dtype).removeprefix('torch.')}")
     if path == "cpu" and storage != "float32":

@@ -61,6 +61,13 @@ def traced() -> bool:
     return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
 
 
+def differentiated() -> bool:
+    """Return whether a derivative of torch.func is active, which would see a fused loop as a constant."""
+    if torch.compiler.is_compiling() or not torch._C._are_functorch_transforms_active():
+        return False
+    return any(level.key().name != "Vmap" for level in torch._C._functorch.get_interpreter_stack() or ())
+
+
 def _scan(
     cell: str,
     path: str,

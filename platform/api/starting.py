@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,7 +51,7 @@ def start(
     Args:
         data: A data frame, or an array of N examples of T steps; or the path of a CSV, Parquet, NPZ or .ts file, next
         to which card and sweep file are written. A frame or an array is stored in the data folder with both; calling it
-        again with the same data returns the existing task.
+        again with the same data returns the existing task, with a warning if other arguments would change its files.
         answers: Targets for an array, one number or string per example.
         name: Of the task, after ``my-``; for a file, the file's name.
         channels: Input columns; by default all other numeric ones.
@@ -68,16 +69,16 @@ def start(
         if answers is not None or name:
             raise ConfigError("Of a file, its name names the task, and a column of it holds the answers: target=...")
         return _start_file(Path(data), roles, channels, settings)
-    frame, array_roles = _frame_of(data, answers)
     folder = _choose_folder(name)
     with TemporaryDirectory() as temporary:
         file = Path(temporary) / f"{name}.parquet"
-        frame.to_parquet(file, index=False)
+        array_roles = _write_table(data, answers, file)
+        written = _texts_of(file, {**array_roles, **roles}, channels, settings)
         if folder.exists():
-            return _find_started(folder, file)
+            return _find_started(folder, file, written)
         own_folder(folder)
         try:
-            return _start_file(Path(move(file, folder)), {**array_roles, **roles}, channels, settings)
+            return _add_texts(Path(move(file, folder)), written)
         except BaseException:
             rmtree(folder)
             raise
@@ -87,6 +88,13 @@ def _start_file(
     file: Path, roles: Mapping[str, Any], channels: Sequence[str], settings: Mapping[str, Any]
 ) -> StartedTask:
     """Write card and sweep file next to a file, and add the card."""
+    return _add_texts(file, _texts_of(file, roles, channels, settings))
+
+
+def _texts_of(
+    file: Path, roles: Mapping[str, Any], channels: Sequence[str], settings: Mapping[str, Any]
+) -> tuple[str, str]:
+    """Return the texts of the card and the sweep file for a file."""
     card, sweep_file = choose_files(file)
     draft = read_draft(file)
     settled, open_ = draft.guess_roles({role: str(value) for role, value in roles.items() if value is not None})
@@ -94,7 +102,13 @@ def _start_file(
         missing = ", ".join(f"{q.name}={' or '.join(map(repr, q.choices)) or '...'}" for q in open_)
         raise ConfigError(f"The names {', '.join(draft.names[:12])} do not determine the layout. Give {missing}.")
     content = draft.card_content(settled, channels)
-    added = add_files(card, to_toml(content), sweep_file, sweep_text(card.stem, settings, sweep_file))
+    return to_toml(content), sweep_text(card.stem, settings, sweep_file)
+
+
+def _add_texts(file: Path, texts: tuple[str, str]) -> StartedTask:
+    """Write the texts of card and sweep file next to a file, and add the card."""
+    card, sweep_file = choose_files(file)
+    added = add_files(card, texts[0], sweep_file, texts[1])
     return StartedTask(added.name, card, sweep_file, tuple(remark.text for remark in added.remarks))
 
 
@@ -116,6 +130,23 @@ class StartedTask:
     def run(self, **options: Any) -> SweptBoards:
         """Run the sweep with the options of ``lw.sweep``."""
         return sweep(self.sweep_file, **options)
+
+
+def _write_table(data: Any, answers: Any, file: Path) -> Mapping[str, str]:
+    """Write examples as a Parquet file; return the roles of its columns if they came from an array.
+
+    Raises:
+        ConfigError: As ``_frame_of``, or a column has several types or the name of another one.
+    """
+    try:
+        frame, roles = _frame_of(data, answers)
+        frame.to_parquet(file, index=False)
+    except (ValueError, TypeError, NotImplementedError) as error:  # those of pandas, pyarrow and numpy
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise ConfigError(
+            f"The data cannot be stored as a table: {reason:.160}. Give each column one type and a name of its own."
+        ) from None
+    return roles
 
 
 def _frame_of(data: Any, answers: Any) -> tuple[pandas.DataFrame, Mapping[str, str]]:
@@ -158,8 +189,9 @@ def _choose_folder(name: str) -> Path:
     return home() / "own" / name
 
 
-def _find_started(folder: Path, file: Path) -> StartedTask:
-    """Return the task that was started with the same data.
+def _find_started(folder: Path, file: Path, texts: tuple[str, str]) -> StartedTask:
+    """Return the task that was started with the same data. If the card or the sweep file have other texts, warn: they
+    were edited since, or the arguments differ.
 
     Raises:
         ConfigError: The folder holds other data.
@@ -169,4 +201,12 @@ def _find_started(folder: Path, file: Path) -> StartedTask:
         raise ConfigError(
             f"{folder} already contains other data named {name}. Give another name, or remove that folder."
         )
-    return StartedTask(f"{OWN}-{name}", folder / f"{name}.toml", folder / f"{name}.sweep.toml")
+    started = StartedTask(f"{OWN}-{name}", folder / f"{name}.toml", folder / f"{name}.sweep.toml")
+    files = (started.card, started.sweep_file)
+    if not all(path.exists() for path in files):  # it was interrupted
+        return _add_texts(existing, texts)
+    for path, text in zip(files, texts, strict=True):
+        if path.read_text(encoding="utf-8") != text:
+            told = f"{name} was started before, and {path} stays as it is, not as these arguments say"
+            warnings.warn(f"{told}. Edit that file, or give another name.", stacklevel=3)
+    return started

@@ -23,6 +23,7 @@ from longwave.platform.search.studies import write_study
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.reading import check_sweep, read_sweep, with_keys
 from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.place.packing import check_memory
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.searches import read_searches
 from longwave.platform.sweeps.plan.stored import store_plan
@@ -97,7 +98,7 @@ def sweep(
         running_workers(worker_options),
         tracking(chosen_trackers),
     ):  # workers and trackers start while data are prepared
-        resolved, url = resolve(checked), store_url(store)
+        resolved, url = check_memory(resolve(checked), worker_options), store_url(store)
         with Store(url) as open_store:
             view = resume_sweep(
                 store_plan(resolved, open_store),
@@ -126,7 +127,8 @@ def _read_settings(what: Mapping[str, Any] | str | Path | None, settings: Mappin
     content = name_objects(settings if what is None else what)
     if what is None:
         content = with_keys({"trials": 8, "rule": 2, **content})
-        base_name = content.get("task") or "-".join(content.get("tasks", ["sweep"]))
+        tasks = content.get("tasks")
+        base_name = content.get("task") or ("-".join(map(str, tasks)) if isinstance(tasks, list | tuple) else "sweep")
         content.setdefault("name", f"{base_name}-{digest(json.loads(json.dumps(content, default=str)))[:8]}")
     return check_sweep(content, "sweep")
 

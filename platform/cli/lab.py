@@ -78,7 +78,8 @@ def _serve_lab(address: str, port: int, settings: dict[str, str]) -> int:
     target = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)  # nosec B104  # to connect to, not to bind
     with subprocess.Popen(command, env={**os.environ, **settings}, stdout=subprocess.DEVNULL) as lab:
         for number in (signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, lambda *_: lab.terminate())
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup sets it
+                signal.signal(number, lambda *_: lab.terminate())
         try:
             while lab.poll() is None:
                 if _lab_answers(target, port):

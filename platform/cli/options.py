@@ -22,6 +22,8 @@ FileArgument = Annotated[Path, typer.Argument(help="Sweep file, TOML.")]
 NVIDIA = Path("/dev/nvidiactl")
 """Exists if NVIDIA's driver is loaded; querying the driver takes seconds."""
 
+LARGEST_WORKERS, LARGEST_CPUS = 1_000_000, 4096
+
 
 @dataclass(frozen=True, kw_only=True)
 class PlaceOptions:
@@ -29,11 +31,7 @@ class PlaceOptions:
 
     workers: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            max=1_000_000,
-            help="Packs at a time. Default: as many as fit on the GPUs, or one per core without a GPU.",
-        ),
+        typer.Option(help="Packs at a time. Default: as many as fit on the GPUs, or one per core without a GPU."),
     ] = None
     ray: Annotated[str | None, typer.Option(help="Ray cluster to use, for example auto or 10.0.0.1:6379.")] = None
     gpus: Annotated[
@@ -41,9 +39,7 @@ class PlaceOptions:
         typer.Option(help="Share of a GPU per pack, at most 1. Default: as measured, else 1."),
     ] = None
     cpu: Annotated[bool, typer.Option("--cpu", help="Train on CPU cores even where there are GPUs.")] = False
-    cpus: Annotated[
-        float, typer.Option(min=0.1, max=4096, help="CPUs a pack, fractions allowed; on a GPU at most.")
-    ] = 1.0
+    cpus: Annotated[float, typer.Option(help="CPUs a pack, from 0.1, fractions allowed; on a GPU at most.")] = 1.0
     label: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="Label that nodes must have, gpu=H200; may be repeated."),
@@ -56,6 +52,10 @@ class PlaceOptions:
         Raises:
             ConfigError: Two options exclude each other, or one is not valid.
         """
+        if self.workers is not None and not 1 <= self.workers <= LARGEST_WORKERS:
+            raise ConfigError(f"--workers must be 1 to {LARGEST_WORKERS:,} packs at a time, got {self.workers}.")
+        if not 0.1 <= self.cpus <= LARGEST_CPUS:
+            raise ConfigError(f"--cpus must be 0.1 to {LARGEST_CPUS:,} CPUs a pack, got {self.cpus:g}.")
         if self.gpus is not None and self.cpu:
             raise ConfigError("--gpus and --cpu exclude each other. Leave one out.")
         if self.gpus is not None and not 0.0001 <= self.gpus <= 1:

@@ -196,7 +196,10 @@ def _known_results(
     if class_name == "QMCSampler":  # QMCSampler draws at random until one trial is complete
         yield {d.name: d.choices[0] if d.choices else d.low for d in space}, 0.0
     elif class_name not in INDEPENDENT:
-        yield from ((params, value) for params, value in chain(*rounds) if value is not None)
+        ranges = {d.name: d for d in space}
+        for params, value in chain(*rounds):
+            if value is not None and all(ranges[name].holds(drawn) for name, drawn in params.items()):
+                yield params, value  # Optuna refuses values outside the ranges of a second search
 
 
 def _draw_again(

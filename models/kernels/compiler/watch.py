@@ -12,6 +12,7 @@ from types import CodeType, FrameType, TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 import torch
+from torch import Tensor
 
 from longwave.models.kernels.compiler.locations import Location
 from longwave.models.kernels.compiler.names import Reads, is_library, is_ours, names_of
@@ -26,6 +27,11 @@ INSTALLED = str(Path(torch.__file__).parents[1])
 
 class Refused(Unsupported):
     """Something a layer does that no loop can do, as a verb and its object: ``changes self.calls``."""
+
+
+def unchanged(tensor: Tensor) -> Tensor:
+    """Return a tensor as it is: a hook that keeps the caller's own hooks for saved tensors away from a trace."""
+    return tensor
 
 
 class Watch:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from longwave.models.kernels.compiler.lowering import EXTRA, FORMULAS
+from longwave.models.kernels.compiler.lowering import COMPARED, EXTRA, FORMULAS
 from longwave.models.kernels.compiler.nodes import Graph, Node
 from longwave.models.kernels.compiler.recorder import Recorded, Unsupported, record, unnumbered
 from longwave.models.kernels.compiler.sizes import ShapesOnly
@@ -133,7 +133,7 @@ class _Steps:
         if call.name in MOVES:
             return MOVES[call.name](self, call, t)
         formula = FORMULAS.get(call.name)
-        if formula is None:
+        if formula is None or (t.dtype == torch.bool) != (call.name in COMPARED):
             raise NotImplementedError
         args = [self._operand(v) for v in call.args]
         kwargs = {k: self._operand(v) for k, v in call.kwargs.items() if k not in EXTRA}
@@ -177,6 +177,8 @@ class _Steps:
         return _Value(value.node, tuple(dims))
 
     def _dropped(self, call: Recorded, t: Tensor) -> _Value:
+        if len(call.args) < 2:
+            raise NotImplementedError(" without an axis")
         value, axis = self._of(call.args[0]), call.args[1]
         dims = [*value.dims]
         if dims.pop(axis):

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
+from longwave.platform.errors import WorkerError
 from longwave.platform.paths import to_path
 from longwave.platform.plugins.known import pin_plugins
 from longwave.platform.plugins.plugin import Plugin
@@ -115,7 +116,12 @@ def _train_packs(work: Mapping[str, Any], more: MorePacks, send: WriteEvent) -> 
         if jobs:
             key = next(iter(jobs))
             send({"event": "started", "pack": key, "slot": asdict(Slot())})
-            send({"event": "ended", "pack": key, "how": _train_pack(key, jobs.pop(key), workers, send), "why": ""})
+            try:
+                how = _train_pack(key, jobs.pop(key), workers, send)
+            except WorkerError as error:  # another process would fail in the same way
+                send({"event": "refused", "why": str(error)})
+                break
+            send({"event": "ended", "pack": key, "how": how, "why": ""})
 
 
 def _train_pack(key: str, job: Mapping[str, Any], workers: Workers, send: WriteEvent) -> Ending:

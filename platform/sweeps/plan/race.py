@@ -32,8 +32,9 @@ def next_heat(
         raced: Trials of its race so far, which have ended.
         ends: How they ended.
     """
-    race = file.race_settings
-    finalists = list_finalists(scale, search, ends)[: race.finalists] if race else []
+    race, begun = file.race_settings, {config.row for config in raced}
+    known = [config for config in list_finalists(scale, search, ends) if not begun or config.row in begun]
+    finalists = known[: race.finalists] if race else []
     if not race or len(finalists) < 2:
         return []
     seeds, first = race_seeds(file, search[0]), len(finalists) * race.seeds

@@ -104,8 +104,23 @@ def _train_here(key: str, job: Job, sink: Sink, workers: Workers) -> None:
         sink.flush()
 
     sink.started(key, _slot_here(workers))
-    sink.ended(key, train_job(key, job, emit, workers))
+    with _threads(max(int(workers.cpus), 1)):
+        how = train_job(key, job, emit, workers)
+    sink.ended(key, how)
     sink.flush()
+
+
+@contextmanager
+def _threads(count: int) -> Iterator[None]:
+    """Let torch use so many threads inside the block: this process may be a notebook, which continues after it."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _packs_message(jobs: Mapping[str, Job] | None) -> dict[str, Any]:
@@ -125,6 +140,8 @@ def _handle_event(event: Mapping[str, Any], sessions: _CurrentSessions, sink: Si
     elif event["event"] == "ended":
         sessions.training.discard(pack)
         sink.ended(pack, event["how"], event["why"])
+    elif event["event"] == "refused":
+        raise WorkerError(event["why"])
     elif sessions.is_current(pack, event["session"]):
         sink.report(pack, Report.from_dict(event["report"]))
 

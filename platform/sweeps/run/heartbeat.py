@@ -110,7 +110,8 @@ class Heartbeat:
             self.store.longest_wait = STOP_WAIT_SECONDS
             self.say("saving checkpoints; press Ctrl-C again to end at once")
 
-        before = {number: signal.signal(number, handle) for number in SIGNALS}
+        handled = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]  # nohup ignores one
+        before = {number: signal.signal(number, handle) for number in handled}
         try:
             yield
         finally:

@@ -97,3 +97,33 @@ def test_what_is_missing_or_wrong_is_one_line(arguments: tuple[Any, ...], roles:
     with pytest.raises(ConfigError, match=message) as caught:
         lw.start(*arguments, **roles)
     assert "\n" not in str(caught.value)
+
+
+def test_other_arguments_for_the_same_data_are_told_and_what_was_interrupted_is_done_again(own_home: Path) -> None:
+    started = lw.start(frame(), name="again", models=["lem"])
+    with pytest.warns(UserWarning, match=r"again was started before, and .*again.sweep.toml stays as it is"):
+        assert lw.start(frame(), name="again", models=["gru"]) == started
+    assert '"lem"' in started.sweep_file.read_text()
+    started.card.unlink()
+    started.sweep_file.unlink()
+    assert lw.start(frame(), name="again", models=["gru"]).sweep_file == started.sweep_file
+    assert '"gru"' in started.sweep_file.read_text()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pd.DataFrame({"a": [1, "x", 2.5]}),
+        pd.DataFrame([[1, 2]], columns=["a", "a"]),
+        pd.DataFrame({"a": [1j, 2j]}),
+        pd.DataFrame({"a": [1, 2]}, index=pd.Index([3, 4], name="a")),
+        [[1, 2], [3]],
+    ],
+    ids=["types", "one name", "complex", "an index of that name", "ragged"],
+)
+def test_what_is_no_table_is_refused_in_one_line(data: Any) -> None:
+    with pytest.raises(
+        ConfigError, match="The data cannot be stored as a table: .* Give each column one type"
+    ) as caught:
+        lw.start(data, None if isinstance(data, pd.DataFrame) else [0, 1], name="odd")
+    assert "\n" not in str(caught.value)

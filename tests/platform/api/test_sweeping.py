@@ -73,6 +73,10 @@ def test_keys_of_a_file_are_arguments_and_the_store_is_that_of_the_command_line(
         ({"task": "adding", "models": ["lem"], "worker": 3}, r"No argument of lw.sweep 'worker'. Did you mean workers"),
         ({}, r"lw.sweep takes a file, what stands in one, or its keys: task=..., models=\[...\]"),
         ({"what": TINY, "task": "adding"}, r"lw.sweep takes a file, what stands in one, or its keys"),
+        ({"what": TINY, "workers": 0}, r"--workers must be 1 to 1,000,000 packs at a time, got 0"),
+        ({"what": TINY, "cpus": 0}, r"--cpus must be 0.1 to 4,096 CPUs a pack, got 0"),
+        ({"tasks": 5, "models": ["lem"]}, r"tasks: Input should be a valid list, got 5"),
+        ({"what": {**TINY, "hidden": 400_000}, "here": True, "mlflow": "off"}, r"needs at least .* GiB a trial"),
     ],
 )
 def test_a_wrong_argument_is_answered_with_the_nearest(arguments: dict[str, Any], message: str) -> None:

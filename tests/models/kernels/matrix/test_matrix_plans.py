@@ -62,6 +62,11 @@ def test_a_detached_factor_has_no_gradient() -> None:
             lambda S, k, v, b: S[..., :2, :],
             "mul at test_matrix_plans.py:[0-9]+, which combines rows with columns or with another",
         ),
+        (lambda S, k, v, b: S + S.unsqueeze(-3).squeeze(), "squeeze without an axis at test_matrix_plans.py"),
+        (
+            lambda S, k, v, b: S * ((b > 0) + (b > 1))[..., None, None],
+            "add at test_matrix_plans.py:[0-9]+",
+        ),
         (lambda S, k, v, b: torch.softmax(S, -2), "softmax"),
         (lambda S, k, v, b: S.cumsum(-2), "cumsum"),
         (lambda S, k, v, b: S * S.shape[-1], "the length of a batch or of its sequences as a number"),

@@ -207,3 +207,16 @@ def test_a_search_of_rule_2_draws_steps_in_the_time_of_its_task_and_rule_1_as_pu
     assert ranges[0]["dt"] == (0.01, 0.1) and ranges[1]["dt"] == (1 / 45, 3.0)
     given = {"space": {"cornn": {"dt": {"low": 0.5, "high": 0.6}}}}
     assert {d.name: d.low for d in resolve(small(**enso, rule=2, **given)).cells[0].space}["dt"] == 0.5
+
+
+def test_a_setting_that_ends_its_search_late_does_not_enter_a_race_that_has_begun() -> None:
+    sweep = raced()
+    [cell] = sweep.cells
+    search = all_trials(sweep, {})
+    ends = {c.id: ended(c, 0.1 * (k + 1)) for k, c in enumerate(search)}
+    ends[search[7].id] = ended(search[7], None, "failed")
+    first = next_heat(sweep.file, cell.scale, search, [], ends)
+    ends |= {c.id: ended(c, 0.1 * (k + 1)) for k, c in enumerate(first)}
+    expected = next_heat(sweep.file, cell.scale, search, first, ends)
+    ends[search[7].id] = ended(search[7], 0.01)  # tried again, and the best by far
+    assert next_heat(sweep.file, cell.scale, search, first, ends) == expected and len(expected) == 4

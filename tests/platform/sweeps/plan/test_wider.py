@@ -112,6 +112,20 @@ def test_a_search_that_learns_goes_on_learning_from_the_first() -> None:
     assert len(far) < 10, "at random, two thirds and more lie there"
 
 
+def test_a_search_that_learns_leaves_out_results_outside_the_ranges_of_the_second_one() -> None:
+    ranges = {"lr": {"low": 1e-3, "high": 0.1, "log": True}}
+    second = {"trials": 4, "space": gru(lr={"low": 1e-2, "high": 1.0, "log": True})}
+    sweep = wider(
+        rule=2, race=False, sampler="tpe", rounds=2, models=["gru"], trials=16, space=gru(**ranges), wider=second
+    )
+    actual: list[TrialConfig] = []
+    for _ in range(3):
+        ends = {c.id: Run(c.id, "ok", valid=abs(c.params["lr"] - 0.02)) for c in actual}
+        actual = of_gru(all_trials(sweep, ends))
+    assert len(actual) == 20 and all(1e-2 <= c.params["lr"] <= 1 for c in actual[16:])
+    assert any(c.params["lr"] < 1e-2 for c in actual[:16])
+
+
 def gru(**ranges: Any) -> dict[str, Any]:
     return {"gru": ranges}
 

@@ -47,3 +47,17 @@ def test_packs_that_do_not_pause_in_time_are_ended_sooner_after_ctrl_c(
             finally:
                 assert here.draining() and seconds <= time.monotonic() - start < seconds + 0.5
     assert beats.signal == number
+
+
+def test_a_signal_that_was_ignored_from_the_start_stays_ignored(store: Store, here: Workers) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup starts a process
+    try:
+        store.add_sweep("tiny", {"trials": 4})
+        with Leases(store, "tiny") as leases:
+            beats = Heartbeat(store, leases, here, lambda: "", lambda line: None, StallWatch())
+            with beats, beats.handling_signals():
+                os.kill(os.getpid(), signal.SIGHUP)
+        assert not here.draining() and not beats.signal
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -29,6 +29,7 @@ import shutil
 import sys
 import tempfile
 import time
+import tomllib
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -179,10 +180,12 @@ def widen(folders: EditionFolders, file: Path) -> None:
 
 
 def second_search(file: Path, ranges: str) -> str:
-    """Return a sweep's file with a second search, under a new name; it is expected to take half as long."""
-    name, text = f'name = "{read_sweep(file).name}', file.read_text(encoding="utf-8")
-    head = f"# {file.name} with a second search of half as many trials, since winners lay at an edge of their range.\n"
-    text = EXPECTED.sub(f"# Expected: {expected(file) / 2:.2g} hours", text)
+    """Return a sweep's file with a second search, under a new name; it takes as long for a trial as the first one."""
+    sweep, text = read_sweep(file), file.read_text(encoding="utf-8")
+    name, share = f'name = "{sweep.name}', tomllib.loads(ranges)["wider"]["trials"] / sweep.trials
+    many = "as many" if share == 1 else "half as many" if share == 0.5 else f"{share:.2g} times as many"
+    head = f"# {file.name} with a second search of {many} trials, since winners lay at an edge of their range.\n"
+    text = EXPECTED.sub(f"# Expected: {expected(file) * share:.2g} hours", text)
     return head + text.replace(name, f"{name}-widened", 1) + ranges
 
 

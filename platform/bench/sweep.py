@@ -22,6 +22,7 @@ from longwave.models.base.spec import Sizes
 from longwave.models.kernels import using
 from longwave.platform.bench.loops import PlainLoop
 from longwave.platform.bench.turns import read_clock, use_threads
+from longwave.platform.errors import ConfigError
 from longwave.platform.records.report import Report
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model, get_task
@@ -92,6 +93,9 @@ def sweep_benchmark(model: str, members: int, repeats: int, hidden: int | None =
         keep_to(1)
         task = get_task(TASK)
         data = task.load("").to(device())
+        if not isinstance(data.valid, reads := get_model(model).layer.READS):
+            given = f"{TASK} gives {type(data.valid).__name__}"
+            raise ConfigError(f"{model} reads {reads.__name__}, and {given}: choose a model of sequences.")
         recipe, length = task.recipe(model), data.valid.positions
         hidden = hidden or recipe.hidden
         packs = {

@@ -47,5 +47,7 @@ def list_published(
         if requested is not None and requested not in on_record:
             raise ConfigError(did_you_mean(f"published number of the {kind}", requested, on_record))
     selected = [n for n in numbers if task in (None, n["task"]) and model in (None, n["model"])]
+    if not selected:
+        raise ConfigError(f"No published number of {model} on {task} is on record. See: longwave published {task}")
     with terminal.paging():
         literature.print_numbers(selected, metric_names(), printed_forms(), unpaired, format)

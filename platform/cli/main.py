@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import io
+import os
 import sys
 from collections.abc import Callable
 from importlib.metadata import version as version_of
@@ -93,10 +95,20 @@ app = _make_application()
 def run_command() -> int:
     """Run the command of this process as ``main`` does, and prepare a fast exit; return the exit status."""
     gc.set_threshold(GARBAGE)
+    _open_streams()
     status = main()
     if "triton" not in sys.modules:  # with frozen objects its binding prints thirty lines of leak warnings at exit
         gc.freeze()  # otherwise the final collection over all imports takes up to 1.5 s
     return status
+
+
+def _open_streams() -> None:
+    """Let any text be written: signs that an encoding lacks are escaped, and a closed stream takes everything."""
+    for name in ("stdout", "stderr"):
+        if (stream := getattr(sys, name)) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def main(arguments: list[str] | None = None, command: Callable[..., Any] | None = None) -> int:

@@ -127,7 +127,9 @@ def _curves(
     metric, log = measured(rows[0]), _logarithmic(rows)
     limit = next((row.mean for row in trivials), None)
     tried = ((n, draw_panels(parts[:n], f"validation {metric}", log, limit, points)) for n in ROWS for points in POINTS)
-    n, svg = next((n, svg) for n, svg in tried if len(svg.encode()) <= size)
+    n, svg = next(((n, svg) for n, svg in tried if len(svg.encode()) <= size), (0, ""))
+    if not n:  # too many retrainings for a figure
+        return []
     note = f"Validation {metric}, one line per retraining: a dot marks its best epoch, a cross where it broke."
     views = {row.key: f"p{k}" for k, row in enumerate(with_curves[:n])}
     return [Drawing(f"board-{number}{CURVES}", svg, "Learning curves", note + _few(n, with_curves), views)]

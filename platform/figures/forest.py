@@ -40,9 +40,10 @@ def forest(rows: Sequence[Row], names: Sequence[str], log: bool) -> Figure:
     marks = [mark for mark in marks if mark["kind"] == "none" or mark["value"] > 0 or not log]
     numbers = [mark["value"] for mark in marks if mark["kind"] != "none"]
     edge = (max if rows[0].goal == "min" else min)(numbers, default=0.0)
+    least = min((number for number in numbers if number > 0), default=0.0) if log else -math.inf
     for mark in marks:
         if mark["kind"] == "median":
-            mark |= {end: edge if mark[end] is None else mark[end] for end in ("low", "high")}
+            mark |= {end: edge if mark[end] is None else max(mark[end], least) for end in ("low", "high")}
         elif mark["kind"] == "none":
             mark |= _word_sides(
                 [m["value"] for m in marks if m.get("name") == mark["name"] and m is not mark], numbers, log

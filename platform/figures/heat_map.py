@@ -22,6 +22,7 @@ from longwave.platform.figures.frame import (
     frame_chart,
     width_condition,
 )
+from longwave.platform.statistics.scale import LEAST as NO_ERROR
 
 NAMES = 150
 """Height of the slanted names of boards above their columns, in pixels."""
@@ -59,7 +60,7 @@ def heat_map(overview: Overview) -> Figure | None:
         }
         for i, line in enumerate(overview.lines)
         for k, (cell, name, separated) in enumerate(zip(line.cells, titles, overview.separations, strict=True))
-        if cell and separated.predictor and (ratio := _error_ratio(cell, separated.predictor))
+        if cell and separated.predictor and (ratio := _error_ratio(cell, separated.predictor)) is not None
     ]
     return _draw(marks) if marks else None
 
@@ -100,7 +101,7 @@ def _error_ratio(row: Row, predictor: Row) -> float | None:
     """Return the error of a row's median over a predictor's; None if either is missing, or errors have no ratio."""
     if row.median is None or predictor.mean is None or row.scale.perfect is None:
         return None
-    return row.scale.error(row.median) / row.scale.error(predictor.mean)
+    return max(row.scale.error(row.median), NO_ERROR) / max(row.scale.error(predictor.mean), NO_ERROR)
 
 
 def _describe_cell(model: str, board: str, row: Row, ratio: float, predictor: Row) -> str:

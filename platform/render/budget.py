@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from longwave.platform.boards.budget import SearchCurve
-from longwave.platform.boards.numbers import column_power, power_text, three_digits
-from longwave.platform.boards.texts import DASH, estimate, metric_words
+from longwave.platform.boards.numbers import column_power, power_text, score_text
+from longwave.platform.boards.texts import DASH, estimate, listed, metric_words
 from longwave.platform.render.export import Format, Table
 from longwave.platform.render.terminal import print_line, print_tables
 from longwave.platform.statistics.stats import Estimate, arrow, direction
@@ -51,17 +51,21 @@ def _budget_answer(curves: Sequence[SearchCurve]) -> str:
     if not with_curve:
         return ""
     row, sign = with_curve[0].row, direction(with_curve[0].row.goal)
+    perfect = row.scale.perfect if row.goal == "max" else None
     power = column_power([budget.row for budget in with_curve])
 
-    def best(index: Callable[[SearchCurve], int]) -> tuple[str, str]:
-        winner = max(with_curve, key=lambda budget: sign * budget.curve[index(budget)].value)
-        return winner.row.label, three_digits(winner.curve[index(winner)].value, power)
+    def best(index: Callable[[SearchCurve], int]) -> tuple[list[str], str]:
+        values = {budget.row.label: budget.curve[index(budget)].value for budget in with_curve}
+        highest = max(values.values(), key=lambda value: sign * value)
+        winners = [label for label, value in values.items() if value == highest]
+        return winners, score_text(highest, perfect, power)
 
     half, full = best(lambda budget: len(budget.curve) // 2 - 1), best(lambda budget: -1)
     unit = f" × {power_text(power)}" if power else ""
+    are = "is" if len(half[0]) == 1 else "are"
     return (
-        f"With half of the trials {half[0]} is expected to be best ({metric_words(row.metric)} {half[1]}{unit} on "
-        f"validation), with all of them {full[0]} ({full[1]}{unit})."
+        f"With half of the trials {listed(half[0])} {are} expected to be best ({metric_words(row.metric)} "
+        f"{half[1]}{unit} on validation), with all of them {listed(full[0])} ({full[1]}{unit})."
     )
 
 
@@ -70,7 +74,8 @@ def _budget_table(curves: Sequence[SearchCurve]) -> Table:
     sizes = [2**k for k in range(max(1, longest.bit_length()))]
     lines = []
     for budget in curves:
-        points = [_expected_best(e, lost) for e, lost in zip(budget.curve, budget.lost, strict=True)]
+        perfect = budget.row.scale.perfect if budget.row.goal == "max" else None
+        points = [_expected_best(e, lost, perfect) for e, lost in zip(budget.curve, budget.lost, strict=True)]
         cells = [points[k - 1] if k <= len(points) else DASH for k in sizes]
         trials = str(len(points)) if points else budget.why
         lines.append((budget.row.label, trials, estimate(budget.diverged), f"{budget.seconds:.3g}", *cells))
@@ -86,8 +91,8 @@ def _budget_table(curves: Sequence[SearchCurve]) -> Table:
     )
 
 
-def _expected_best(best: Estimate, lost: float) -> str:
+def _expected_best(best: Estimate, lost: float, perfect: float | None) -> str:
     """Return the expected best of searches of one size: ``0.3 [0.2, 0.5]``, and the share that find nothing."""
     nothing = f", {lost:.2g} find nothing" if lost else ""
-    value, low, high = map(three_digits, (best.value, best.low or 0.0, best.high or 0.0))
+    value, low, high = (score_text(end, perfect) for end in (best.value, best.low or 0.0, best.high or 0.0))
     return f"{value} [{low}, {high}]{nothing}"

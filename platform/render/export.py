@@ -74,7 +74,7 @@ def format_tables(tables: Sequence[Table], format: Format, content: object = Non
     if format is Format.json:
         return as_json(records if content is None else content) + "\n"
     if format is Format.csv:
-        return _to_csv(records)
+        return _to_csv(records, tables[0].columns if tables else ())
     return "\n".join((_to_latex if format is Format.latex else _to_markdown)(table) for table in tables)
 
 
@@ -83,9 +83,11 @@ def as_json(content: object) -> str:
     return in_json(json.dumps(redact_document(content), indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def _to_csv(records: Sequence[Mapping[str, Any]]) -> str:
-    """Return one line per record: missing values are empty, lists of texts joined by semicolons, nested values JSON."""
-    columns = dict.fromkeys(name for record in records for name in record)
+def _to_csv(records: Sequence[Mapping[str, Any]], head: Sequence[str]) -> str:
+    """Return one line per record: missing values are empty, lists of texts joined by semicolons, nested values JSON.
+    Without records there is only a header, ``head``.
+    """
+    columns = dict.fromkeys(name for record in records for name in record) or dict.fromkeys(filter(None, head))
     file = io.StringIO()
     writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")
     writer.writerow({name: in_csv(name) for name in columns})

@@ -13,7 +13,7 @@ HIDDEN_KINDS = ("Cc", "Cf", "Cs", "Zl", "Zp")
 surrogates, separators of lines and paragraphs."""
 SUSPECT = re.compile(r"[^\n -~\u00a1-\u00ac\u00ae-\u05ff\u2010-\u2027\u2030-\u205e\u2070-\u22ff]")
 """Candidates for these categories; most texts contain none."""
-FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r]")
+FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20](?=\s*\S)|[\t\r]")
 """Beginnings of cells that a spreadsheet evaluates (OWASP, CSV Injection), including full-width characters."""
 NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*%?")
 

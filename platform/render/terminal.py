@@ -69,8 +69,8 @@ def wide_console(min_width: int = 0) -> Terminal:
 @contextmanager
 def show_waiting(what: str) -> Iterator[Callable[[str], None]]:
     """Show a status line on a terminal inside the block; yield a function that changes it."""
-    with Terminal(stderr=True).status(f"{what} …") as status:
-        yield lambda message: status.update(f"{message} …")
+    with Terminal(stderr=True).status(Text(f"{what} …")) as status:
+        yield lambda message: status.update(Text(f"{message} …"))
 
 
 class _Page(io.StringIO):

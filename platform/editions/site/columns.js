@@ -89,13 +89,16 @@ const methodsLink = () => make("a", { href: link({ view: "methods", row: "" }) }
 /** Return the checkbox that selects a row. */
 function selectBox(row) {
   const name = row.key.slice(0, SHORT);
-  const act = (event) => set({ page: state.page, only: "", sel: [...list(state.sel).filter((one) => one !== name),
-    ...(event.target.checked ? [name] : [])].join(" ") });
-  return make("input", { type: "checkbox", class: "select", checked: isChosen(row), "aria-label": `Select ${row.texts.title}`,
+  const act = (event) => {
+    set({ page: state.page, only: "", sel: [...list(state.sel).filter((one) => one !== name),
+      ...(event.target.checked ? [name] : [])].join(" ") });
+    document.querySelector(`[data-select="${name}"]`)?.focus();
+  };
+  return make("input", { type: "checkbox", class: "select", "data-select": name, checked: isChosen(row), "aria-label": `Select ${row.texts.title}`,
     on: { change: act } });
 }
 
-const isBaseline = (row) => row.kind === "reproduced" && !row.superseded && EDITION.baselines.includes(row.model);
+const isBaseline = (row) => row.kind === "reproduced" && !row.superseded && !row.untrusted && EDITION.baselines.includes(row.model);
 
 function title(row) {
   const detail = row.kind === "reproduced" ? settingsOf(row) : row.kind === "published" ? "published" : "trivial predictor";

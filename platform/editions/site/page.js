@@ -86,6 +86,7 @@ function drawHeading(board, page) {
 function toggled(name, all, value, on) {
   const now = list(state[name]);
   const next = (now.length ? now : all).filter((one) => one !== value).concat(on ? [value] : []);
+  if (all.every((one) => next.includes(one))) return "";
   return all.filter((one) => next.includes(one)).join(" ") || "none";
 }
 

@@ -11,7 +11,7 @@ function screenTable() {
     records: rows.map((row) => Object.fromEntries(names.map((name) => [name, name === "place" ? boardOf(row).name : row[name] ?? null]))) };
 }
 
-const FORMULA = /^(\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r])/;
+const FORMULA = /^(\s*[=+\-@\uff1d\uff0b\uff0d\uff20](?=\s*\S)|[\t\r])/;
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*%?$/;
 const inCsv = (text) => {
   const safe = FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text;

@@ -39,7 +39,8 @@ const GROUPS = {
   superseded: ["Superseded: by a newer version, or a search that went on", (row) => Boolean(row.superseded)],
 };
 const groupOf = (row) => Object.keys(GROUPS).find((name) => GROUPS[name][1](row)) ?? "";
-const isOpen = (name) => Boolean(state.q || state.kinds || state.sort.startsWith("published")) || state.open === "all" || list(state.open).includes(name);
+const allOpen = () => Boolean(state.q || state.kinds || state.sort.startsWith("published"));
+const isOpen = (name) => allOpen() || state.open === "all" || list(state.open).includes(name);
 
 function rowLine(row, names) {
   return make("tr", { id: `row-${row.key}`, class: [row.kind, row.leads ? "leads" : "", row.faint ? "faint" : "",
@@ -58,7 +59,8 @@ function foldLine(name, text, open, width) {
     on: { click: act } }, `${open ? "▾" : "▸"} ${text}`));
 }
 
-const groupLine = (name, rows, width) => foldLine(name, `${GROUPS[name][0]} (${rows.length})`, isOpen(name), width);
+const groupLine = (name, rows, width) => (allOpen() ? across("group", width, `${GROUPS[name][0]} (${rows.length})`)
+  : foldLine(name, `${GROUPS[name][0]} (${rows.length})`, isOpen(name), width));
 
 /** Return the line with the score of the best trivial predictor; rows below it are worse. */
 function trivialLine(all, width, before) {

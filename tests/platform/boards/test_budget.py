@@ -22,7 +22,7 @@ from longwave.platform.records.group import RunSummary
 from longwave.platform.records.run import Run
 from longwave.platform.render.budget import print_budgets
 from longwave.platform.render.export import Format
-from longwave.platform.statistics.stats import diverged_share
+from longwave.platform.statistics.stats import Estimate, diverged_share
 from longwave.platform.storage.store import Store
 
 ABOUT = About("Adding problem", "LEM", "mse", "1", "min", ())
@@ -90,6 +90,18 @@ def test_a_search_without_a_curve_says_why() -> None:
     assert actual.diverged == diverged_share(1, 1)
     [actual] = budgets([row()], lambda _: [])
     assert (actual.diverged, actual.why) == (None, "no search trial has a score")
+
+
+def test_models_that_tie_are_all_named_and_only_a_perfect_score_is_written_as_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    curve = tuple(Estimate(value, value, value) for value in (99.97, 100.0))
+    same = replace(row(), goal="max", unit="%", metric="accuracy")
+    curves = [SearchCurve(replace(same, title=name), curve, (0.0, 0.0)) for name in ("A", "B")]
+    print_budgets(curves, Format.markdown)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2].startswith("With half of the trials A and B are expected to be best (accuracy 99.9 on validation)")
+    assert lines[2].endswith("with all of them A and B (100).") and "99.9 [99.9, 99.9]" in lines[-1]
 
 
 def test_the_command_prints_curves(

@@ -304,3 +304,11 @@ def test_bench_sweep_gives_the_ratio_of_a_pack_to_one_member(capsys: pytest.Capt
     one, two = json.loads(capsys.readouterr().out)["epoch"]
     assert {"name", "shape", "path", "ms", "ratio"} <= set(one) and one["ratio"] == 1.0
     assert two["ratio"] == pytest.approx(two["ms"] / one["ms"]) and "M=2 T=1000" in two["shape"]
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("how", ["PYTHONIOENCODING=latin-1 {} published adding", "{} published adding >&-"])
+def test_any_text_is_written_to_any_stream(how: str) -> None:
+    command = how.format(f"{sys.executable} -m longwave.platform.cli.main")
+    ended = subprocess.run(["bash", "-c", command], capture_output=True)
+    assert (ended.returncode, ended.stderr) == (0, b"")

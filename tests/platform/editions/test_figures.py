@@ -118,3 +118,12 @@ def test_a_board_where_nothing_ended_says_so_and_has_no_figure_of_costs(tmp_path
     assert [file.name for file in (tmp_path / "one").glob("board-*.svg")] == ["board-1-medians.svg"]
     text = "".join(ET.parse(tmp_path / "one/board-1-medians.svg").getroot().itertext())
     assert "no median: 2 diverged" in text
+
+
+@pytest.mark.integration
+def test_a_row_of_very_many_retrainings_has_no_curves_and_is_published() -> None:
+    [group] = groups(1, seeds=1000)
+    board = rows([group], [])
+    seeds = {row["key"]: row["seeds"] for row in edition(board, trials(group), "Ours", "", "").rows}
+    made = drawings(1, board, board, seeds, learned([group]))
+    assert made and "Learning curves" not in str(made)

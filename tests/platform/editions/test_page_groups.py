@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -159,3 +160,17 @@ def test_a_row_shows_its_own_curve_and_the_medians_of_its_board(tmp_path: Path) 
     assert shown('elements["row-part"].all("img").map((i) => [i.attributes.src, i.attributes.loading])') == [
         ["board-1-medians.svg", "lazy"], ["board-1-curves.svg#p0", "lazy"],
     ]  # fmt: skip
+
+
+def test_an_untrusted_row_of_a_baseline_stands_in_its_own_group_alone(tmp_path: Path) -> None:
+    other = retrained("lstm", [1.4, 1.5, 1.6, 1.5, 1.4])
+    groups = [GROUPS[0], replace(other, came={run.id: "b" for run in other.runs})]
+    published(tmp_path / "one", groups)
+    page = Page.drawn(tmp_path / "one", view="t", open="")
+    assert "Baselines, whatever the filters" not in text(page, "group")
+
+
+def test_boxes_that_are_all_ticked_again_filter_nothing(folder: Path) -> None:
+    page = Page.drawn(folder, view="t", open="")
+    assert page("toggled('kinds', Object.keys(KINDS), 'trivial', false)") == "reproduced published"
+    assert page("toggled('kinds', Object.keys(KINDS), 'trivial', true)") == ""

@@ -231,3 +231,10 @@ def test_the_median_of_three_retrainings_and_their_quartiles_are_those_of_numpy(
         expected = np.quantile([value / epoch for value in values.values()], [0.25, 0.5, 0.75])
         assert [mine["low"], mine["value"], mine["high"]] == pytest.approx(list(expected))
     assert not [m for m in marks(curves(made[:2], points, "", "valid", "v", log=False)) if m["mark"] == "median"]
+
+
+def test_a_forest_on_a_log_axis_shows_a_row_one_of_whose_seeds_has_no_error() -> None:
+    made = forest(
+        rows([retrained("a", [0.0, 0.1, 0.2, 0.3, 0.4]), retrained("b", [1.0, 2.0, 3.0])], []), ["A", "B"], log=True
+    )
+    assert "NaN" not in made.svg(600)

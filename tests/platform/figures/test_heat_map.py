@@ -56,3 +56,9 @@ def test_without_a_trivial_predictor_a_score_or_a_perfect_score_there_is_nothing
         retrained("a", [-1.0], "max", trivial={"mean": -2.0}),
     ):
         assert heat_map(overview(rows([group], []))) is None
+
+
+def test_errors_of_zero_are_compared_as_the_smallest_that_counts() -> None:
+    marks = cells({"u": {"a": [0.0] * 3, "b": [2.0] * 3}}, trivial={"persistence": 0.0})
+    assert {name: mark["text"] for name, mark in marks.items()} == {"T A": "1", "T B": ">99"}
+    assert cells({"u": {"a": [0.0] * 3}}, trivial={"mean": 1.0})["T A"]["text"] == "<0.01"

@@ -94,5 +94,5 @@ def test_a_table_without_lines_is_still_one() -> None:
     empty = Table("none", ("a",), ())
     assert format_tables([empty], Format.markdown).startswith("### none\n\n| a |\n| --- |")
     assert r"\begin{tabular}{l}" in format_tables([empty], Format.latex)
-    assert format_tables([empty], Format.csv).strip() == ""
+    assert format_tables([empty], Format.csv) == "a\n", "pandas reads it"
     assert json.loads(format_tables([empty], Format.json)) == []

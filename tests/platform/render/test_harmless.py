@@ -68,7 +68,7 @@ def test_no_cell_of_csv_is_a_formula_and_numbers_stay_numbers() -> None:
     assert len(lines) == len(TEXTS)
     for line in lines:
         assert not re.match(r"\s*[=+\-@\t\r＝]", line["name"]), line
-    for number in ("-0.5", "+1e-3", "-12 %", "1", "−3"):
+    for number in ("-0.5", "+1e-3", "-12 %", "1", "−3", "-", "= "):
         assert in_csv(number) == number
 
 

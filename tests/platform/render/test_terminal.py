@@ -38,3 +38,8 @@ def test_a_pager_shows_what_is_longer_than_the_terminal(
 def test_no_text_becomes_a_picture(capsys: pytest.CaptureFixture[str]) -> None:
     terminal.print_line("cell.cpp:100: error :smile:")
     assert capsys.readouterr().out == "cell.cpp:100: error :smile:\n"
+
+
+def test_what_is_waited_for_may_be_called_anything() -> None:
+    with terminal.show_waiting("Reading [/a].toml") as say:
+        say("Checking [bold]")

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from packs import trial
 
+from longwave.platform.errors import WorkerError
 from longwave.platform.records.report import Ending, Report, Rung
 from longwave.platform.records.run import Point, Run
 from longwave.platform.sweeps.on_ray import messages, single_process
 from longwave.platform.sweeps.on_ray.messages import ReportBuffer
 from longwave.platform.sweeps.place.workers import Job, Workers
+from longwave.platform.sweeps.run import executor
 
 
 def epoch(number: int) -> Report:
@@ -61,3 +63,27 @@ def test_a_pack_that_pauses_in_the_single_process_leaves_no_epoch_behind(
     events: list[dict[str, Any]] = []
     assert single_process._train_pack("a", Job([trial()]).to_dict(), Workers(1, tmp_path), events.append) == "paused"
     assert [[point["epoch"] for point in event["report"]["points"]] for event in events] == [[1]]
+
+
+def test_a_pack_that_the_single_process_refuses_is_sent_with_the_reason(
+    tmp_path: Path, clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(key: str, job: Job, emit: ReportBuffer, workers: Workers) -> Ending:
+        raise WorkerError("precision bfloat16: only Triton's loops store it")
+
+    monkeypatch.setattr(single_process, "train_job", refused)
+    events: list[dict[str, Any]] = []
+    jobs = {key: Job([trial()]).to_dict() for key in "ab"}
+    work = {
+        "storage": str(tmp_path),
+        "flag": str(tmp_path / "drain"),
+        "workers": {"count": 1},
+        "plugins": [],
+        "jobs": jobs,
+        "last": True,
+    }
+    single_process._train_packs(work, lambda wait: [], events.append)
+    assert [event["event"] for event in events] == ["started", "refused"]
+    sink: Any = SimpleNamespace()
+    with pytest.raises(WorkerError, match="^precision bfloat16: only Triton's loops store it$"):
+        executor._handle_event(events[1], executor._CurrentSessions(), sink, Workers(1, tmp_path))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from longwave.platform.records.report import Ending, Report
 from longwave.platform.records.run import Point
@@ -67,3 +68,20 @@ def test_each_kind_of_event_reaches_the_sink_in_order(tmp_path: Path, monkeypatc
     assert sink.events == [
         ("notice", "packs wait for a node"), ("started", "a", Slot(**slot)), ("report", "a", [1]), ("over", "a", "")
     ]  # fmt: skip
+
+
+def test_a_pack_here_has_as_many_threads_as_cpus_and_this_process_keeps_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = list[int]()
+
+    def count(*_: object) -> str:
+        threads.append(torch.get_num_threads())
+        return "done"
+
+    monkeypatch.setattr(executor, "train_job", count)
+    before = torch.get_num_threads()
+    job: Any = None
+    for cpus in (1.0, 3.0, 0.5):
+        executor._train_here("a", job, Sink(), Workers(1, tmp_path, here=True, cpus=cpus))
+    assert threads == [1, 3, 1] and torch.get_num_threads() == before

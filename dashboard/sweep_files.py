@@ -13,7 +13,10 @@ from longwave.platform.statistics.verdict import ENOUGH
 
 
 def retraining_file(trial: Trial) -> str:
-    """Return a sweep file that retrains one trial's settings with fresh seeds, without a search."""
+    """Return a sweep file that retrains one trial's settings with fresh seeds, without a search.
+
+    It takes a training number from the recipe where the trial has the number's default: trials do not store defaults.
+    """
     config = trial.config
     settings: dict[str, Any] = {"name": f"again-{config.id[:8]}", "task": config.task, "variant": config.variant}
     settings |= {"models": [config.model], "trials": 1, "retrain": ENOUGH}

@@ -75,7 +75,7 @@ def draw(url: str) -> None:
     others = [row for row in filtered if row.trivial or (with_published and row.kind == "published")]
     figures = board_figures.board_figures(url, [*reproduced, *others], task_rows, with_published)
     draw_references(others)
-    selections = {str(row.settings["selection"]) for row in reproduced} or {"best"}
+    selections = {str(row.settings["selection"]) for row in reproduced}
     st.caption(table_frames.ranked_how(rows[0], selections))
     with corner:
         tables = [

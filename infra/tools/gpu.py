@@ -49,7 +49,7 @@ from longwave.tasks import adding
 PLAIN = 100
 """Steps for timing a plain loop."""
 HALVED = 1e-2
-"""Largest relative change of a gradient due to rows in bfloat16."""
+"""Largest relative change of a gradient due to values in bfloat16."""
 
 
 class Findings:
@@ -150,10 +150,10 @@ def _fits_width(case: str, schedule: str, d: int) -> bool:
 
 
 def check_halves(scale: Scale, device: str, findings: Findings) -> list[dict[str, Any]]:
-    """Return the effect of rows in bfloat16."""
+    """Return the effect of values in bfloat16."""
     lines = []
     for case, schedule in scale.halves:
-        name = f"{case}, {schedule}, rows in bfloat16"
+        name = f"{case}, {schedule}, values in bfloat16"
         for outputs, gradients in findings.attempt(name, lambda: halved(case, schedule, device)):  # noqa: B023
             lines.append({"case": name, "outputs": outputs, "gradients": gradients})
             findings.demand(0 < gradients < HALVED, f"{name}: gradients change by {gradients:.1e}")

@@ -198,6 +198,6 @@ def _check(path: str, device: torch.device, dtype: torch.dtype, storage: str) ->
     if dtype != torch.float32:
         raise Unsupported(f"fused loops compute in float32, not in {str(dtype).removeprefix('torch.')}")
     if path == "cpu" and storage != "float32":
-        raise Unsupported(f"only Triton's loops, on a GPU, store rows in {storage}")
+        raise Unsupported(f"only Triton's loops, on a GPU, store values in {storage}")
     if path == "cpu" and device.type != "cpu":
         raise Unsupported(f"the tensors are on {device.type}, the C++ loop runs on the CPU")

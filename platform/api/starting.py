@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import move, rmtree
@@ -19,6 +19,7 @@ from longwave.platform.cli.start import MODELS, add_files, choose_files, sweep_t
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.paths import home
 from longwave.platform.plugins.plugin import OWN
+from longwave.tasks.base.raw import DataError
 from longwave.tasks.cards.draft import read_draft
 from longwave.tasks.cards.write import to_toml
 
@@ -73,9 +74,13 @@ def start(
     with TemporaryDirectory() as temporary:
         file = Path(temporary) / f"{name}.parquet"
         array_roles = _write_table(data, answers, file)
-        written = _texts_of(file, {**array_roles, **roles}, channels, settings)
+
+        def texts() -> tuple[str, str]:
+            return _texts_of(file, {**array_roles, **roles}, channels, settings)
+
         if folder.exists():
-            return _find_started(folder, file, written)
+            return _find_started(folder, file, texts)
+        written = texts()
         own_folder(folder)
         try:
             return _add_texts(Path(move(file, folder)), written)
@@ -189,9 +194,9 @@ def _choose_folder(name: str) -> Path:
     return home() / "own" / name
 
 
-def _find_started(folder: Path, file: Path, texts: tuple[str, str]) -> StartedTask:
-    """Return the task that was started with the same data. If the card or the sweep file have other texts, warn: they
-    were edited since, or the arguments differ.
+def _find_started(folder: Path, file: Path, texts: Callable[[], tuple[str, str]]) -> StartedTask:
+    """Return the task that was started with the same data. If the arguments are complete and would give the card or the
+    sweep file other ``texts``, warn: they were edited since, or the arguments differ.
 
     Raises:
         ConfigError: The folder holds other data.
@@ -202,10 +207,16 @@ def _find_started(folder: Path, file: Path, texts: tuple[str, str]) -> StartedTa
             f"{folder} already contains other data named {name}. Give another name, or remove that folder."
         )
     started = StartedTask(f"{OWN}-{name}", folder / f"{name}.toml", folder / f"{name}.sweep.toml")
-    files = (started.card, started.sweep_file)
-    if not all(path.exists() for path in files):  # it was interrupted
-        return _add_texts(existing, texts)
-    for path, text in zip(files, texts, strict=True):
+    if not started.card.exists():  # it was interrupted, or somebody removed the card
+        started.sweep_file.unlink(missing_ok=True)
+        return _add_texts(existing, texts())
+    if not started.sweep_file.exists():
+        started.sweep_file.write_text(texts()[1], encoding="utf-8")
+    try:
+        written = texts()
+    except (ConfigError, DataError):
+        return started
+    for path, text in zip((started.card, started.sweep_file), written, strict=True):
         if path.read_text(encoding="utf-8") != text:
             told = f"{name} was started before, and {path} stays as it is, not as these arguments say"
             warnings.warn(f"{told}. Edit that file, or give another name.", stacklevel=3)

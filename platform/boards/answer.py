@@ -47,7 +47,7 @@ class Leading:
         if self.ranked == 1:
             tested = "no other row to compare with"
         else:
-            others = f", of {self.ranked - 1} other{'s' * (self.ranked > 2)}" if self.not_worse else ""
+            others = f", of {self.ranked - 1} other{'s' * (self.ranked > 2)}" if len(names) > 1 else ""
             tested = self._compared + others
         return ". ".join(filter(None, (tested, self.why.rstrip(".")))) + "."
 

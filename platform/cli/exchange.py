@@ -57,6 +57,8 @@ def submit_rows(
     bundle.check_target(file)
     with Store(store_url(store), create=False) as open_store:
         sealed = bundle.seal(collect(open_store, task, row or (), over))
+    if not sealed.content.trials:
+        raise ConfigError("None of these trials has ended. Finish a sweep with: longwave sweep resume NAME")
     with show_stages() as report:
         findings = audit(sealed, report=report)
     if _print_findings(findings):

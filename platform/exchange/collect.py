@@ -55,8 +55,6 @@ def collect(
         ids = dict.fromkeys([*earlier, *(t.config.id for t in searched + retrained if t.run)])
         sweeps[digest(content)] = BundledSweep(content=content, trials=list(ids))
     ended = {name: trial for name, trial in sorted(chosen.items()) if trial.run}
-    if not ended:
-        raise ConfigError("None of these trials has ended. Finish a sweep with: longwave sweep resume NAME")
     listed_sweeps = [entry for _, entry in sorted(sweeps.items())]
     if over:
         listed_sweeps, ended = _keep_whole_cells(listed_sweeps, ended)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -113,6 +114,8 @@ def cell_text(value: Any) -> str:
     """Return a value as text: numbers with 6 digits, an interval after its value, a dash for none."""
     if value is None or value in ([], ""):
         return "—"
+    if isinstance(value, dict) and "low" not in value:  # such as the arguments of a pruner
+        return json.dumps(value, ensure_ascii=False)
     if isinstance(value, dict):
         interval = "" if value["low"] is None else f" [{value['low']:.6g}, {value['high']:.6g}]"
         return f"{value['value']:.6g}{interval}"

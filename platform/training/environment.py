@@ -124,7 +124,8 @@ def kind_of(name: str) -> str:
 
 def describe() -> dict[str, str]:
     """Return the facts about this process that may affect a result, by name. ``diff`` names the patch, if any."""
-    return {**_lasting(), **({"subnormals": subnormals()} if device().type == "cpu" else {})}
+    facts = {**_lasting(), "threads": str(torch.get_num_threads())}
+    return facts | ({"subnormals": subnormals()} if device().type == "cpu" else {})
 
 
 @cache
@@ -135,7 +136,6 @@ def _lasting() -> dict[str, str]:
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "device": processor_name() if device().type == "cpu" else torch.cuda.get_device_name(),
-        "threads": str(torch.get_num_threads()),
         "kernel": "unknown",
         "commit": (_git("rev-parse", "HEAD") or "unknown").strip(),
         "dirty": "unknown" if patch() is None else str(bool(patch())).lower(),

@@ -23,7 +23,7 @@ from longwave.platform.training.energy import Meter
 from longwave.platform.training.feed import epoch_batches
 from longwave.platform.training.networks import network_of
 from longwave.platform.training.optimiser import FlatParameters
-from longwave.platform.training.precision import store_rows
+from longwave.platform.training.precision import store_values
 from longwave.platform.training.rules import Rules
 from longwave.platform.training.schedule import steps_an_epoch
 from longwave.platform.training.scoring import measured
@@ -57,7 +57,7 @@ class Pack:
         self.task, self.data, self.configs = get_task(configs[0].task), data, list(configs)
         first = configs[0]
         self.network = network_of(configs, data.valid.positions, data.embedding).to(device)
-        store_rows(self.network.layer, first.precision)
+        store_values(self.network.layer, first.precision)
         self.parameters = FlatParameters(self.network, self.network.statistics())
         self.rules = Rules(self.task, self.configs, self.parameters, self.network.groups())
         self.optimiser, self.steps = self.rules.state(), 0

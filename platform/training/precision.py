@@ -15,11 +15,11 @@ PRECISIONS = {"float32": torch.float32, "float64": torch.float64, "bfloat16": to
 """Type of weights, data and updates, by precision."""
 
 
-def store_rows(layer: Layer[Any], precision: str) -> None:
-    """Make a layer's fused loop store rows in bfloat16 if the precision requires it.
+def store_values(layer: Layer[Any], precision: str) -> None:
+    """Make a layer's fused loop store values in bfloat16 if the precision requires it.
 
     Raises:
-        ConfigError: No loop that stores rows in bfloat16 is available here.
+        ConfigError: No loop that stores values in bfloat16 is available here.
     """
     if precision != "bfloat16":
         return

@@ -112,7 +112,7 @@ def card_content(table: Columns, roles: Mapping[str, str], channels: Sequence[st
     target = roles.get("target", "")
     split = next((name for name in table.names if name.lower() == "split" and set(table.words(name)) <= SPLITS), "")
     free = [name for name in table.names if name not in {*used, split} and (name != target or task == "forecasting")]
-    numeric = [name for name in free if _are_numbers(table.words(name))]
+    numeric = [name for name in free if _mostly_numbers(table.words(name))]
     if channels:
         table.check([name for name in channels if "*" not in name])
         card["channels"] = [*channels]
@@ -233,6 +233,8 @@ def _guess_task(table: Columns, roles: Mapping[str, str]) -> str:
     if "target" not in roles:
         return ""
     words = set(table.words(roles["target"])) - {""}
+    if _mostly_numbers(words) and (len(words) > MAX_CLASSES or any("." in w for w in words if NUMBER.fullmatch(w))):
+        return "regression"  # of which a value that is no number is a mistake
     if not _are_numbers(words) or (roles["target"].lower() in CLASSES and len(words) <= FEW):
         return "classification"
     return "regression" if len(words) > FEW or any("." in word for word in words) else ""
@@ -276,7 +278,12 @@ def sort_classes(path: Path, name: str, words: Sequence[str]) -> list[str]:
 
 
 def _are_numbers(words: Sequence[str] | set[str]) -> bool:
-    """Return whether most values are numbers; the others are then mistakes."""
+    present = [word for word in words if word]
+    return bool(present) and all(NUMBER.fullmatch(word) for word in present)
+
+
+def _mostly_numbers(words: Sequence[str] | set[str]) -> bool:
+    """Return whether more than half of the values are numbers; the others of a column of numbers are mistakes."""
     present = [word for word in words if word]
     return 2 * sum(NUMBER.fullmatch(word) is not None for word in present) > len(present)
 

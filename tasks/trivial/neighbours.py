@@ -71,12 +71,11 @@ class Nearest(Predictor):
         """Return the training split; all of it is stored."""
         train: Sequences = data.training(SAMPLE)
         x, classes = flat_rows(train), train.targets
-        mean = x.mean(0)  # without it, cdist loses the digits in which rows differ, if all are far from 0
-        x = x - mean
 
         def outputs(split: Sequences) -> Tensor:
             step = max(1, BLOCK // len(x))
-            near = [torch.cdist(some - mean, x).argmin(1) for some in flat_rows(split).split(step)]
+            # In float64, because cdist loses the digits in which rows differ, if all are far from 0.
+            near = [torch.cdist(some.double(), x.double()).argmin(1) for some in flat_rows(split).split(step)]
             return logits(classes[torch.cat(near)], self.outputs)
 
         return Fitted(outputs, x.numel() + len(x))

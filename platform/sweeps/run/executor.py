@@ -204,7 +204,10 @@ def run_probes(
     if workers.here:
         from longwave.platform.training.probe import probe
 
-        yield from (probe(configs, kind) for kind, configs in packs)
+        for kind, configs in packs:
+            with _threads(max(int(workers.cpus), 1)):
+                result = probe(configs, kind)
+            yield result
         return
     probes = [{"kind": kind, "configs": [config.to_dict() for config in configs]} for kind, configs in packs]
     work = {"ask": "probes", "probes": probes, "labels": dict(workers.labels), **_plugins()}

@@ -104,8 +104,9 @@ def test_other_arguments_for_the_same_data_are_told_and_what_was_interrupted_is_
     with pytest.warns(UserWarning, match=r"again was started before, and .*again.sweep.toml stays as it is"):
         assert lw.start(frame(), name="again", models=["gru"]) == started
     assert '"lem"' in started.sweep_file.read_text()
-    started.card.unlink()
     started.sweep_file.unlink()
+    assert lw.start(frame(), name="again", models=["lem"]) == started and started.sweep_file.exists()
+    started.card.unlink()
     assert lw.start(frame(), name="again", models=["gru"]).sweep_file == started.sweep_file
     assert '"gru"' in started.sweep_file.read_text()
 

@@ -30,3 +30,6 @@ def test_a_trial_of_successive_halving_has_its_settings_one_by_one() -> None:
     facts = of_trial(replace(trial, config=replace(trial.config, halving=halving)), ["s"], ["ok"])
     texts = {fact.what: cell_text(fact.value) for fact in facts}
     assert [texts[f"halving: {name}"] for name in halving] == ["2", "7", "c", "0.5"]
+    pruned = {"pruner": {"class": "MedianPruner"}, "first": 1, "every": 1, "cohort": "c"}
+    facts = of_trial(replace(trial, config=replace(trial.config, halving=pruned)), ["s"], ["ok"])
+    assert '{"class": "MedianPruner"}' in [cell_text(fact.value) for fact in facts]

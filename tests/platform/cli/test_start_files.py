@@ -121,7 +121,7 @@ NPZS: dict[str, tuple[dict[str, np.ndarray], list[str], dict[str, Any]]] = {
 @pytest.mark.parametrize("case", NPZS)
 def test_an_npz_is_started_and_feeds_its_arrays(case: str, tmp_path: Path) -> None:
     arrays, options, card = NPZS[case]
-    np.savez(tmp_path / "toy.npz", **arrays)  # type: ignore[arg-type]  # type: ignore[arg-type]
+    np.savez(tmp_path / "toy.npz", **arrays)  # type: ignore[arg-type]
     content = start(tmp_path / "toy.npz", *options)
     assert content == {"files": ["toy.npz"], **card}
     x = arrays[card["inputs"]].reshape(40, 6, -1)
@@ -150,7 +150,7 @@ def test_an_npz_that_does_not_tell_all_ends_in_one_line(
     case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arrays, options, message = NOT_NPZS[case]
-    np.savez(tmp_path / "toy.npz", **arrays)  # type: ignore[arg-type]  # type: ignore[arg-type]
+    np.savez(tmp_path / "toy.npz", **arrays)  # type: ignore[arg-type]
     assert message in refusal(capsys, "start", tmp_path / "toy.npz", *options)
     assert [path.name for path in tmp_path.glob("toy*")] == ["toy.npz"]
 
@@ -439,6 +439,31 @@ def test_an_npz_with_nothing_or_infinity_is_refused_in_one_line(
 ) -> None:
     np.savez(tmp_path / "toy.npz", **arrays)  # type: ignore[arg-type]
     assert message in refusal(capsys, "start", tmp_path / "toy.npz", "--task", "regression")
+
+
+def repeated_labels(*labels: str) -> pd.DataFrame:
+    """Return one row an example, with these labels in turn."""
+    frame = pd.DataFrame(X[..., 0], columns=[f"v{k}" for k in range(6)])
+    return frame.assign(outcome=[labels[k % len(labels)] for k in range(len(frame))])
+
+
+@pytest.mark.parametrize("labels", [("1", "2", "3", "other"), (*map(str, range(12)), "none at all")])
+def test_classes_may_be_numbers_and_strings(labels: tuple[str, ...], tmp_path: Path) -> None:
+    table = pd.concat([repeated_labels(*labels)] * 3, ignore_index=True)
+    table.iloc[:, :6] += RANDOM.normal(size=(len(table), 6))
+    table.to_csv(tmp_path / "toy.csv", index=False)
+    card = start(tmp_path / "toy.csv", "--layout", "wide")
+    assert card["task"] == "classification" and sorted(card["classes"]) == sorted(labels)
+
+
+def test_a_series_may_be_named_by_numbers_and_strings(tmp_path: Path) -> None:
+    names = np.array(["101", "102", "103", "A7"] * 6)
+    frame = pd.DataFrame({"station": names.repeat(8), "day": np.tile(np.arange(8), 24)})
+    frame["station"] += np.repeat(np.arange(24) // 4, 8).astype(str)
+    frame = frame.assign(x=RANDOM.normal(size=192), label=KIND)
+    frame.sort_values("day", kind="stable").to_csv(tmp_path / "toy.csv", index=False)
+    card = start(tmp_path / "toy.csv")
+    assert (card["layout"], card["series"], card["channels"]) == ("long", "station", ["x"])
 
 
 def test_python_starts_what_the_command_starts(tmp_path: Path) -> None:

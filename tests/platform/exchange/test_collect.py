@@ -129,9 +129,12 @@ def test_cells_that_are_told_one_after_another_stay_apart(genuine: File, store: 
     assert {row.searched for row in read_board(store, "adding") if row.kind == "reproduced"} == {2}
 
 
-def test_a_sweep_of_which_nothing_has_ended_is_not_submitted(store: Store) -> None:
+def test_a_sweep_of_which_nothing_has_ended_is_not_submitted(
+    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     trials = all_trials(resolve(small(trials=0, space={"lem": {"lr": 0.01, "dt": 0.5}, "gru": {"lr": 0.01}})), {})
     store.add_sweep("tiny", {**SMALL, "trials": 0})
     store.add_trials("tiny", trials, [about(c) for c in trials])
-    with pytest.raises(ConfigError, match="None of these trials has ended. Finish a sweep with: longwave sweep res"):
-        collect(store)
+    assert main(["submit", str(tmp_path / "out.json.xz"), "--store", store.url]) == 2
+    assert "None of these trials has ended. Finish a sweep with: longwave sweep resume NAME" in capsys.readouterr().err
+    assert not (tmp_path / "out.json.xz").exists() and not collect(store).trials, "an edition may still be published"

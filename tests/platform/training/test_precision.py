@@ -12,9 +12,9 @@ from longwave.platform.training.train import train
 
 
 @pytest.mark.parametrize("model", ["lem", "gru"])
-def test_rows_in_bfloat16_are_refused_on_a_processor_in_one_line(model: str) -> None:
+def test_values_in_bfloat16_are_refused_on_a_processor_in_one_line(model: str) -> None:
     config = trial(model, "digits", 0, precision="bfloat16")
-    why = "precision bfloat16: only Triton's loops, on a GPU, store rows in bfloat16. Use float32."
+    why = "precision bfloat16: only Triton's loops, on a GPU, store values in bfloat16. Use float32."
     with pytest.raises(ConfigError) as refused:
         Pack([config], get_task(config.task).load(config.variant))
     assert str(refused.value) == why

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from card_files import LONG, csv, long_table, written
@@ -189,9 +190,16 @@ def test_a_missing_value_is_no_target_of_a_forecast_and_changes_no_scale(missing
     wanted = (known - np.nanmean(train)) / np.nanstd(train)
     later = np.lib.stride_tricks.sliding_window_view(wanted[102:][2:], 4)  # the test split is the last 15 %
     np.testing.assert_allclose(data.test.targets[..., 0].numpy(), later, atol=1e-5)
-    filled = data.test.inputs[..., 0].numpy()[np.isnan(np.lib.stride_tricks.sliding_window_view(wanted[102:][:-2], 4))]
-    if missing == 0:
-        np.testing.assert_allclose(filled, -np.nanmean(train) / np.nanstd(train), rtol=1e-5)
+    shown = np.lib.stride_tricks.sliding_window_view(wanted[102:][:-2], 4)
+    fed = data.test.inputs.numpy()
+    if missing == "hold":
+        held = pd.DataFrame(shown.T).ffill().fillna(0.0).to_numpy().T
+        np.testing.assert_allclose(fed[..., 0], held, atol=1e-5)
+    else:
+        instead = 0.0 if missing == "mask" else -np.nanmean(train) / np.nanstd(train)
+        np.testing.assert_allclose(fed[..., 0], np.where(np.isnan(shown), instead, shown), rtol=1e-5, atol=1e-5)
+    if missing == "mask":
+        assert np.array_equal(fed[..., 1], ~np.isnan(shown))
 
 
 def test_a_split_without_any_target_is_refused(tmp_path: Path) -> None:

@@ -110,7 +110,8 @@ class Heartbeat:
             self.store.longest_wait = STOP_WAIT_SECONDS
             self.say("saving checkpoints; press Ctrl-C again to end at once")
 
-        handled = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]  # nohup ignores one
+        # nohup ignores the end of the terminal, and so must its command.
+        handled = [n for n in SIGNALS if n == signal.SIGINT or signal.getsignal(n) is not signal.SIG_IGN]
         before = {number: signal.signal(number, handle) for number in handled}
         try:
             yield

@@ -153,18 +153,22 @@ def test_a_signal_ends_a_sweep_in_order_and_it_goes_on_as_if_nothing_had_been(
 ) -> None:  # fmt: skip
     file, url = tmp_path / "tiny.toml", f"sqlite:///{tmp_path}/s.db"
     file.write_text(SLOW)
-    with running(file, url) as process:
-        process.send_signal(number)
-        out, err = process.communicate(timeout=40)
+    before = signal.signal(number, signal.SIG_DFL)  # tests that run under nohup would pass on that it is ignored
+    try:
+        with running(file, url) as process:
+            process.send_signal(number)
+            out, err = process.communicate(timeout=40)
+    finally:
+        signal.signal(number, before)
     assert process.returncode == status, err
     assert err == f"{number.name}: finished trials are kept. Resume the sweep with: longwave sweep resume tiny\n", out
     store = open_store(url)
-    before = store.count()["epochs"]
+    epochs = store.count()["epochs"]
     assert main(["sweep", "status", "tiny", "--store", url]) == 0
     assert "interrupted, 0 of 2 trials done" in capsys.readouterr().out and read_drivers(store) == []
     again = store.planned("tiny")[0]
     assert main(["sweep", "resume", "tiny", "--here", "--mlflow", "off", "--store", url]) == 0
-    assert store.count()["epochs"] == 2 * 40 > before and attempts(store)[again.id] == 2
+    assert store.count()["epochs"] == 2 * 40 > epochs and attempts(store)[again.id] == 2
     assert results(store) == undisturbed
 
 

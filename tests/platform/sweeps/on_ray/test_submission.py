@@ -115,7 +115,10 @@ def test_nothing_that_is_shipped_takes_the_place_of_longwaves_own(name: str, tmp
         (["--address", "http://127.0.0.1:9", "--ray", "auto"], "leave out --ray"),
         (["--address", "http://127.0.0.1:9", "--here"], "leave out --here"),
         (["--address", "http://127.0.0.1:9", "--workrs", "2"], "No such option: --workrs"),
-        (["--address", "http://127.0.0.1:9", "--workers", "0"], "Invalid value for '--workers'"),
+        (
+            ["--address", "http://127.0.0.1:9", "--workers", "0"],
+            "--workers must be 1 to 1,000,000 packs at a time, got 0.",
+        ),
         (["--address", "http://127.0.0.1:9", "--ship", "no/folder"], "--ship must be a folder, got no/folder"),
         (
             ["--address", "http://127.0.0.1:9", "--store", "postgresql://a:secret@h/x"],

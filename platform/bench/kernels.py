@@ -34,10 +34,11 @@ from longwave.platform.bench.sizes import (
     make_layer,
     recurrent_models,
 )
-from longwave.platform.bench.turns import Contender, fastest_turns, network_contender, pair_contender, use_threads
+from longwave.platform.bench.turns import Contender, fastest_turns, network_contender, pair_contender
 from longwave.platform.bench.vanishing import OTHER, measure_vanishing
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.training import environment
+from longwave.platform.training.environment import use_threads
 
 Made = TypeVar("Made")
 CAP = 200

@@ -21,12 +21,12 @@ from torch import nn
 from longwave.models.base.spec import Sizes
 from longwave.models.kernels import using
 from longwave.platform.bench.loops import PlainLoop
-from longwave.platform.bench.turns import read_clock, use_threads
+from longwave.platform.bench.turns import read_clock
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.report import Report
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model, get_task
-from longwave.platform.training.environment import device, flushing_subnormals, keep_to
+from longwave.platform.training.environment import device, flushing_subnormals, keep_to, use_threads
 from longwave.platform.training.pack import Pack
 from longwave.platform.training.train import train
 

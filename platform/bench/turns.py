@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import torch
@@ -73,17 +72,6 @@ def fastest_turns(contenders: Mapping[str, Contender], repeats: int, seconds: fl
         elif turn >= repeats and time.perf_counter() - start > seconds:
             break
     return best
-
-
-@contextmanager
-def use_threads(count: int) -> Iterator[None]:
-    """Set torch's number of threads inside the block."""
-    previous = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(previous)
 
 
 def read_clock(device: torch.device) -> float:

@@ -58,6 +58,19 @@ def device() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
+@contextmanager
+def use_threads(cores: float) -> Iterator[None]:
+    """Set torch's number of threads to that of whole cores, at least one, inside the block: this process may be a
+    notebook, which continues after it.
+    """
+    previous = torch.get_num_threads()
+    torch.set_num_threads(max(int(cores), 1))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(previous)
+
+
 def keep_to(cores: float) -> None:
     """Set the number of threads to that of whole cores, at least one, and make malloc keep freed memory. PyTorch reads
     ``OMP_NUM_THREADS`` only at import, before Ray assigns cores to a pack.

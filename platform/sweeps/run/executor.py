@@ -103,24 +103,13 @@ def _train_here(key: str, job: Job, sink: Sink, workers: Workers) -> None:
         sink.report(key, report)
         sink.flush()
 
+    from longwave.platform.training.environment import use_threads  # torch
+
     sink.started(key, _slot_here(workers))
-    with _threads(max(int(workers.cpus), 1)):
+    with use_threads(workers.cpus):
         how = train_job(key, job, emit, workers)
     sink.ended(key, how)
     sink.flush()
-
-
-@contextmanager
-def _threads(count: int) -> Iterator[None]:
-    """Let torch use so many threads inside the block: this process may be a notebook, which continues after it."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _packs_message(jobs: Mapping[str, Job] | None) -> dict[str, Any]:
@@ -202,10 +191,11 @@ def run_probes(
         WorkerError: As ``run_packs``.
     """
     if workers.here:
+        from longwave.platform.training.environment import use_threads
         from longwave.platform.training.probe import probe
 
         for kind, configs in packs:
-            with _threads(max(int(workers.cpus), 1)):
+            with use_threads(workers.cpus):
                 result = probe(configs, kind)
             yield result
         return

@@ -29,13 +29,12 @@ from longwave.platform.bench.loops import PlainLoop
 from longwave.platform.bench.peers import worst_error
 from longwave.platform.bench.report import KernelReport, Timing, judge_targets
 from longwave.platform.bench.sizes import FITZHUGH, LAYERS, PSMNIST, Size, make_layer
-from longwave.platform.bench.turns import use_threads
 from longwave.platform.bench.vanishing import OTHER, LastStep, Vanishing, gain_text, keep_subnormals, measure_vanishing
 from longwave.platform.cli.main import main
 from longwave.platform.registry import shipped_models
 from longwave.platform.sweeps.on_ray.plain_tune import run_plain
 from longwave.platform.sweeps.place.workers import Workers
-from longwave.platform.training.environment import flushing_subnormals, subnormals
+from longwave.platform.training.environment import flushing_subnormals, subnormals, use_threads
 
 SMALL, CPU = Size(12, 3, 2, 5, lag=4), torch.device("cpu")
 QUICK = ["bench", "kernels", "--device", "cpu", "--size", "7,3,2,4", "--repeats", "1", "--seconds", "0", "--no-compile"]

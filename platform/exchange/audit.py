@@ -30,9 +30,10 @@ from longwave.platform.registry import get_task
 from longwave.platform.statistics.scale import Scale, scale_of
 from longwave.platform.sweeps.file.reading import check_sweep
 from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.plan.cell_numbers import cell_key
 from longwave.platform.sweeps.plan.race import next_heat
 from longwave.platform.sweeps.plan.seeds import search_seeds
-from longwave.platform.sweeps.plan.trials import cell_key, choose_winner, plan_retrainings
+from longwave.platform.sweeps.plan.trials import choose_winner, plan_retrainings
 
 FACTS = ("longwave", "torch", "device", "commit", "lock", "kernel", "precision")
 """Environment facts that every training has."""

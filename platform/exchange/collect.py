@@ -17,7 +17,7 @@ from longwave.platform.storage.in_clause import split_ids
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.reading import check_sweep
 from longwave.platform.sweeps.file.schema import SweepFile
-from longwave.platform.sweeps.plan.trials import cell_key
+from longwave.platform.sweeps.plan.cell_numbers import cell_key
 
 
 def collect(

@@ -21,7 +21,7 @@ from longwave.platform.records.stored import CatalogueEntry, StoredSweep, Trial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.reading import check_sweep
-from longwave.platform.sweeps.plan.trials import cell_key, number_cells
+from longwave.platform.sweeps.plan.cell_numbers import cell_key, number_cells
 
 ImportedSweep = tuple[StoredSweep, Sequence[str], Sequence[int | None]]
 """A sweep with its trials in order, and their cells."""

@@ -17,8 +17,9 @@ from longwave.platform.records.run import Run
 from longwave.platform.records.stored import PlannedTrial
 from longwave.platform.sweeps.file.reading import check_sweep
 from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.plan.cell_numbers import cell_key
 from longwave.platform.sweeps.plan.resolve import resolve
-from longwave.platform.sweeps.plan.trials import all_trials, cell_key, following_trials, search_trials
+from longwave.platform.sweeps.plan.trials import all_trials, following_trials, search_trials
 
 BEFORE: dict[str, tuple[dict[str, Any], int, str]] = {
     "tiny": ({}, 12, "1b8e318ebb52d1a5"),

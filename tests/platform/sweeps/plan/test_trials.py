@@ -26,6 +26,7 @@ from longwave.platform.statistics.scale import Scale
 from longwave.platform.sweeps.file.reading import check_sweep, read_sweep
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.place.packing import divide_into_packs, member_bytes, pack_key
+from longwave.platform.sweeps.plan.cell_numbers import number_cells
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.trials import (
     all_trials,
@@ -33,7 +34,6 @@ from longwave.platform.sweeps.plan.trials import (
     first_trials,
     following_trials,
     next_round,
-    number_cells,
 )
 
 DT = Dimension("dt", 0.01, 0.1, True)

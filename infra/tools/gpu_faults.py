@@ -140,7 +140,7 @@ def autograd_around_loops(form: str) -> dict[str, Any]:
         assert all(torch.allclose(p.grad, 3 * a, rtol=1e-5, atol=1e-6) for p, a in zip(weights, once, strict=True))
         slopes = torch.autograd.grad(loss(torch.compile(layer)), weights)
         assert all(torch.allclose(a, b, rtol=1e-4, atol=1e-6) for a, b in zip(once, slopes, strict=True)), "compiled"
-        above = build(form, d, p=d).to(CUDA)
+        above = build(form, d, p=plain.shape[-1]).to(CUDA)
         stacked = [above, layer]
 
         def stack() -> list[Tensor]:

@@ -19,7 +19,7 @@ from longwave.models.kernels.compiler.loop import Loop, Operands
 from longwave.models.kernels.compiler.recorder import Unsupported
 from longwave.models.kernels.matrix.form import Form
 from longwave.models.kernels.matrix.plan import MatrixPlan
-from longwave.models.kernels.op import backend, differentiated, direct, matrix_backend, scan, traced
+from longwave.models.kernels.op import backend, differentiated, direct, gathered, matrix_backend, scan, traced
 
 PATHS = ("reference", "cpu", "triton")
 STORED = {"float32": "triton", "bfloat16": "triton-bfloat16"}
@@ -130,6 +130,18 @@ def _advance_matrix(
     return result
 
 
+def joined(operands: Operands, M: int, d: int) -> tuple[Tensor, ...]:
+    """Return V (M, G d, p), b (M, G d), W (M, N, d, d), P (M, H) and U (M, K, d) of a loop's operands."""
+    V = torch.cat(tuple(operands.V), 1)
+    return (
+        V,
+        torch.cat([b.flatten(1) for b in operands.b], 1),
+        torch.cat(tuple(operands.W), 1).unflatten(1, (-1, d)) if operands.W else V.new_empty(M, 0, d, d),
+        torch.cat([p.reshape(M, 1) for p in operands.P], 1) if operands.P else V.new_empty(M, 0),
+        torch.cat(tuple(operands.U), 1) if operands.U else V.new_empty(M, 0, d),
+    )
+
+
 def advance(
     path: str, cell: str, operands: Operands, x: Tensor, state: tuple[Tensor, ...]
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
@@ -137,20 +149,17 @@ def advance(
 
     After the states of the cell there may be one more tensor, (M, B, m, d): the m outputs before the start.
     """
+    return _advance(path, cell, joined(operands, len(x), state[0].shape[-1]), operands.lags, x, state)
+
+
+def _advance(
+    path: str, cell: str, operands: Sequence[Tensor], lags: Sequence[int], x: Tensor, state: tuple[Tensor, ...]
+) -> tuple[Tensor, tuple[Tensor, ...]]:
     M, d, count = len(x), state[0].shape[-1], len(find(cell).states)
     past = state[count].transpose(1, 2) if len(state) > count else x.new_empty(M, 0, x.shape[2], d)
-    tensors = (
-        x,
-        torch.cat(tuple(operands.V), 1),
-        torch.cat([b.flatten(1) for b in operands.b], 1),
-        torch.cat(tuple(operands.W), 1).unflatten(1, (-1, d)) if operands.W else x.new_empty(M, 0, d, d),
-        torch.cat([p.reshape(M, 1) for p in operands.P], 1) if operands.P else x.new_empty(M, 0),
-        torch.cat(tuple(operands.U), 1) if operands.U else x.new_empty(M, 0, d),
-        torch.stack(state[:count]),
-        past,
-    )
+    tensors = (x, *operands, torch.stack(state[:count]), past)
     keep = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
-    Y, last, *_ = scan(cell, path, *tensors, list(operands.lags), keep)
+    Y, last, *_ = scan(cell, path, *tensors, list(lags), keep)
     if len(state) == count:
         return Y, tuple(last)
     history = torch.cat([past, state[0].unsqueeze(1), Y], 1)
@@ -167,10 +176,13 @@ def advance_from(
     state: tuple[Tensor, ...],
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
     """Return the same from the sources of the operands of ``loop``."""
-    if path != "cpu" or traced():
-        return advance(path, cell, loop.operands(weights, lags), x, state)
-    result: tuple[Tensor, tuple[Tensor, ...]] = direct().advance(find(cell), loop, weights, lags, x, state)
-    return result
+    if path == "cpu" and not traced():
+        result: tuple[Tensor, tuple[Tensor, ...]] = direct().advance(find(cell), loop, weights, lags, x, state)
+        return result
+    operands = None if traced() else gathered().gather(loop, weights)
+    if operands is None:
+        operands = joined(loop.operands(weights), len(x), loop.d)
+    return _advance(path, cell, operands, lags, x, state)
 
 
 @cache

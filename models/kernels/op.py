@@ -56,6 +56,14 @@ def direct() -> ModuleType:
     return module
 
 
+@cache
+def gathered() -> ModuleType:
+    """Return the module that gathers operands from stored weights for the other paths."""
+    from longwave.models.kernels.triton import gathered as module
+
+    return module
+
+
 def traced() -> bool:
     """Return whether a transform or compiler of torch is active, which needs an operator."""
     return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()

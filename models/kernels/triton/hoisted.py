@@ -49,7 +49,7 @@ def matrix_gradients(
             part = _outer(a[:, :1], start[j].unsqueeze(1)) + _outer(a[:, 1:], sequence[:, :-1])
         else:
             part = _outer(a, late if array == "late" else _row(plan, array, j, pre, out, kept))  # type: ignore[arg-type]
-        dw[:, g.matrix : g.matrix + g.count] += part.view(members, g.count, d, d)
+        dw[:, g.matrix : g.matrix + g.count].add_(part.view(members, g.count, d, d))  # += would copy the sum back too
     return dw
 
 

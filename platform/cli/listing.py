@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -14,10 +14,6 @@ from longwave.platform.plugins.plugin import CELLS
 from longwave.platform.render import models as render_models
 from longwave.platform.render import tasks as render_tasks
 from longwave.platform.render.export import Format
-
-if TYPE_CHECKING:
-    pass
-
 
 FamilyOption = Annotated[str | None, typer.Option(metavar="NAME", help="List only this family.")]
 

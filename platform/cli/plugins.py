@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from longwave.platform.contracts.check import check_file
 from longwave.platform.render.plugins import print_outcomes
-
-if TYPE_CHECKING:
-    pass
 
 
 def check_plugin(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -14,9 +14,6 @@ from longwave.platform.render import rows
 from longwave.platform.render.export import Format
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
-
-if TYPE_CHECKING:
-    pass
 
 RowArgument = Annotated[str, typer.Argument(metavar="ROW", help="Row name, or its first hex digits, 4 or more.")]
 

@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from rich import box
 from rich.console import Console, Group, RenderableType
@@ -25,9 +25,6 @@ from longwave.platform.render import export
 from longwave.platform.render.fit import column_widths, fitting_columns, is_empty, lines_beneath, total_width, wrap_text
 from longwave.platform.render.harmless import escape_invisible
 from longwave.platform.statistics.stats import arrow
-
-if TYPE_CHECKING:
-    pass
 
 
 class Terminal(Console):

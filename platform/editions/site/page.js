@@ -4,7 +4,8 @@ function drawControls() {
   const front = place() < 0 && state.view !== "all rows";
   drawChoices(front);
   for (const part of document.querySelectorAll("[data-rows]")) part.hidden = front;
-  for (const part of document.querySelectorAll("[data-overview]")) part.hidden = !front;
+  const overview = front && !byKey.has(state.row) && !PAGES.includes(state.view);
+  for (const part of document.querySelectorAll("[data-overview]")) part.hidden = !overview;
   if ($("search").value !== state.q) $("search").value = state.q;
   $("provisional").checked = state.prov === "1";
   if (document.activeElement !== $("seeds")) $("seeds").value = state.seeds;

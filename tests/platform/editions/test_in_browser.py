@@ -118,6 +118,8 @@ def test_every_view_is_drawn_without_an_error_and_asks_for_its_own_files_alone(
             assert image.evaluate("(i) => i.naturalWidth") > 0
         wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert tab.evaluate(wide) == 0, f"{hash} is wider than the page"
+        overview = [part.is_visible() for part in tab.locator("[data-overview]").all()]
+        assert overview == [hash in ("", "view=gone")] * 2, f"{hash}: heat map and figure"
         assert not tab.evaluate("window.acted === true")
     home = address.rpartition("/")[0]
     own = (home, "about:", "data:")

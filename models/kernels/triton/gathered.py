@@ -71,7 +71,6 @@ class GatherTable:
         self.shapes = {"V": (M, G * d, p), "b": (M, G * d), "W": (M, N, d, d), "P": (M, H), "U": (M, K, d)}
         self.sizes = [prod(shape) for shape in self.shapes.values()]
         self.lengths = [prod(shape) for shape in self.copies.sources[:-1]]
-        self.operands = [torch.empty(shape, device="meta") for shape in self.shapes.values()]
         self.sources = [torch.empty(shape, device="meta") for shape in self.copies.sources[:-1]]
         self.ends = torch.tensor([1.0, 0.0], device=device)
         total, sources = sum(self.sizes), sum(self.lengths)
@@ -111,7 +110,8 @@ class Gathered(torch.autograd.Function):
         """Return V, b, W, P and U."""
         ctx.table = table
         entries = table.forward(_flatten_dense_tensors([*sources, table.ends]))
-        return tuple(_unflatten_dense_tensors(entries, table.operands))
+        # Not _unflatten_dense_tensors: older versions of torch change the shape of tensors without entries.
+        return tuple(t.view(s) for t, s in zip(entries.split(table.sizes), table.shapes.values(), strict=True))
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:

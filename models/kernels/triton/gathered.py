@@ -6,7 +6,7 @@ A few launches take the place of several per weight, which cost more than a smal
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import lru_cache
 from itertools import accumulate
 from math import prod
 from typing import Any
@@ -121,7 +121,7 @@ class Gathered(torch.autograd.Function):
         return None, *_unflatten_dense_tensors(entries, table.sources)
 
 
-@cache
+@lru_cache(maxsize=32)  # tables of shapes that are no longer trained would fill the GPU's memory
 def table_of(loop: Loop, device: torch.device) -> GatherTable:
     """Return the table of a loop on a device."""
     with torch.inference_mode(False):  # tensors made in that mode cannot be used in a graph later

@@ -25,6 +25,7 @@ MODELS_BY_END = {
     "-cornn": ["cornn"],
     "-tanh_rnn": ["tanh_rnn"],
     "-unicornn": ["unicornn"],
+    "-mingru": ["mingru"],
     "-unprinted": "gru tanh_rnn unicornn tau_gru lru linoss mingru".split(),
 }
 """Models with files of their own, by the end of their names: the rest of the first tier, and what is trained first."""

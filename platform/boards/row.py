@@ -209,7 +209,7 @@ class Row:
     @property
     def board(self) -> str:
         """Name of its board in print: ``El Niño delay model, h=25, test set 2`` for the variant ``h=25,test=2``."""
-        variant = re.sub(r"\btest=", "test set ", self.variant.replace(",", ", "))
+        variant = re.sub(r"\btest=", "test set ", self.variant.replace(",", ", ").replace("_", " "))
         return ", ".join(filter(None, (self.task_title or self.task, variant)))
 
     @property

@@ -19,7 +19,7 @@ from longwave.models.kernels.compiler.loop import Loop, Operands
 from longwave.models.kernels.compiler.recorder import Unsupported
 from longwave.models.kernels.matrix.form import Form
 from longwave.models.kernels.matrix.plan import MatrixPlan
-from longwave.models.kernels.op import backend, differentiated, direct, gathered, matrix_backend, scan, traced
+from longwave.models.kernels.op import backend, differentiated, direct, gatherer, matrix_backend, scan, traced
 
 PATHS = ("reference", "cpu", "triton")
 STORED = {"float32": "triton", "bfloat16": "triton-bfloat16"}
@@ -130,7 +130,7 @@ def _advance_matrix(
     return result
 
 
-def joined(operands: Operands, M: int, d: int) -> tuple[Tensor, ...]:
+def join_operands(operands: Operands, M: int, d: int) -> tuple[Tensor, ...]:
     """Return V (M, G d, p), b (M, G d), W (M, N, d, d), P (M, H) and U (M, K, d) of a loop's operands."""
     V = torch.cat(tuple(operands.V), 1)
     return (
@@ -149,7 +149,7 @@ def advance(
 
     After the states of the cell there may be one more tensor, (M, B, m, d): the m outputs before the start.
     """
-    return _advance(path, cell, joined(operands, len(x), state[0].shape[-1]), operands.lags, x, state)
+    return _advance(path, cell, join_operands(operands, len(x), state[0].shape[-1]), operands.lags, x, state)
 
 
 def _advance(
@@ -179,9 +179,9 @@ def advance_from(
     if path == "cpu" and not traced():
         result: tuple[Tensor, tuple[Tensor, ...]] = direct().advance(find(cell), loop, weights, lags, x, state)
         return result
-    operands = None if traced() else gathered().gather(loop, weights)
+    operands = None if traced() else gatherer().gather_operands(loop, weights)
     if operands is None:
-        operands = joined(loop.operands(weights), len(x), loop.d)
+        operands = join_operands(loop.operands(weights), len(x), loop.d)
     return _advance(path, cell, operands, lags, x, state)
 
 

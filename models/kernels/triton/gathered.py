@@ -5,7 +5,7 @@ A few launches take the place of several per weight, which cost more than a smal
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
 from math import prod
@@ -128,12 +128,12 @@ def table_of(loop: Loop, device: torch.device) -> GatherTable:
         return GatherTable(loop, device)
 
 
-def gather(loop: Loop, weights: Sequence[Tensor]) -> tuple[Tensor, ...] | None:
+def gather_operands(loop: Loop, weights: Sequence[Tensor]) -> tuple[Tensor, ...] | None:
     """Return a loop's operands V, b, W, P and U, in the autograd graph, or None if its table is unusable."""
     table = table_of(loop, weights[0].device)
     if not table.usable:
         return None
-    by_number: Mapping[int, Tensor] = {n: weights[n] for n in table.copies.needed}
-    direct = [by_number[n].float() for n in table.copies.direct]  # numbers may be in float64
-    operands: tuple[Tensor, ...] = Gathered.apply(table, *direct, *table.copies.made(by_number))
+    direct = [weights[n].float() for n in table.copies.direct]  # numbers may be in float64
+    computed = table.copies.made({n: weights[n] for n in table.copies.needed})
+    operands: tuple[Tensor, ...] = Gathered.apply(table, *direct, *computed)
     return operands

@@ -77,11 +77,13 @@ def test_a_distance_is_judged_by_further_plain_loops_only_where_it_is_too_large(
     """In a chaotic layer one plain loop may be close to float64 by chance, so the furthest of several counts."""
     asked = []
 
-    def far(case: str, schedule: str, d: int, steps: int, batch: int, draws: int = 0, device: str = "cpu") -> Any:
+    def measure_distance(
+        case: str, schedule: str, d: int, steps: int, batch: int, draws: int = 0, device: str = "cpu"
+    ) -> Any:
         asked.append((d, draws))
         return {"dx": (3e-4, 2e-4 if draws else 1e-5 if d == 60 else 2e-4)}
 
-    monkeypatch.setattr(gpu, "far", far)
+    monkeypatch.setattr(gpu, "far", measure_distance)
     for d in (16, 60):
         assert not gpu.too_far(gpu.far_with_lags([], "neural_oscillator", "row", d, 200, 5, "cpu"))
     assert asked == [(16, 0), (60, 0), (60, gpu.DRAWS)]

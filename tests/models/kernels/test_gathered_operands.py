@@ -33,7 +33,7 @@ def loops_of(case: str, members: int | None) -> list[tuple[Loop, list[Tensor]]]:
     return loops
 
 
-def slopes(operands: Sequence[Tensor], weights: Sequence[Tensor]) -> tuple[Tensor, ...]:
+def weight_gradients(operands: Sequence[Tensor], weights: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """Return the weights' gradients of a sum of the operands' entries with random factors."""
     draw = torch.Generator().manual_seed(5)
     total = sum((t * torch.randn(t.shape, generator=draw)).sum() for t in operands)
@@ -42,9 +42,9 @@ def slopes(operands: Sequence[Tensor], weights: Sequence[Tensor]) -> tuple[Tenso
 
 def assert_same(ours: Sequence[Tensor], loop: Loop, weights: Sequence[Tensor]) -> None:
     """Assert that operands, and the gradients through them, equal those of ``loop.operands``."""
-    truth = dispatch.joined(loop.operands(weights), loop.M, loop.d)
+    truth = dispatch.join_operands(loop.operands(weights), loop.M, loop.d)
     assert all(torch.equal(a, b) for a, b in zip(ours, truth, strict=True))
-    for a, b in zip(slopes(ours, weights), slopes(truth, weights), strict=True):
+    for a, b in zip(weight_gradients(ours, weights), weight_gradients(truth, weights), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
 
 
@@ -52,7 +52,7 @@ def assert_same(ours: Sequence[Tensor], loop: Loop, weights: Sequence[Tensor]) -
 @pytest.mark.parametrize("case", CASES)
 def test_operands_and_gradients_are_those_assembled_weight_by_weight(case: str, members: int | None) -> None:
     for loop, weights in loops_of(case, members):
-        ours = gathered.gather(loop, weights)
+        ours = gathered.gather_operands(loop, weights)
         assert ours is not None
         assert_same(ours, loop, weights)
 
@@ -64,12 +64,14 @@ def test_operands_of_too_many_entries_or_terms_are_assembled_weight_by_weight(li
     with patch.object(gathered, limit, value):
         assert not gathered.GatherTable(loop, CPU).usable
 
-        def catch(path: str, cell: str, operands: Sequence[Tensor], *_: Any) -> tuple[Tensor, tuple[Tensor, ...]]:
+        def record_operands(
+            path: str, cell: str, operands: Sequence[Tensor], *_: Any
+        ) -> tuple[Tensor, tuple[Tensor, ...]]:
             seen.append(operands)
             return operands[0], ()
 
         gathered.table_of.cache_clear()
-        with patch.object(dispatch, "_advance", catch):
+        with patch.object(dispatch, "_advance", record_operands):
             dispatch.advance_from("triton", "", loop, weights, [], torch.zeros(1, 3, 2, 3), ())
     gathered.table_of.cache_clear()
     assert_same(seen[0], loop, weights)
@@ -84,9 +86,9 @@ def test_weights_become_operands_in_three_launches() -> None:
             return function(*arguments, **(options or {}))
 
     [(loop, weights)], calls = loops_of("lem", None), Counter[str]()
-    gathered.gather(loop, weights)
+    gathered.gather_operands(loop, weights)
     with Counted():
-        gathered.gather(loop, weights)
+        gathered.gather_operands(loop, weights)
     assert {name: calls[name] for name in calls if name not in ("empty", "view", "detach", "split_with_sizes")} == {
         "cat": 1,
         "index_select": 1,
@@ -98,8 +100,8 @@ def test_a_first_call_in_inference_mode_leaves_later_ones_differentiable() -> No
     [(loop, weights)] = loops_of("cornn", None)
     gathered.table_of.cache_clear()
     with torch.inference_mode():
-        gathered.gather(loop, weights)
-    operands = gathered.gather(loop, weights)
+        gathered.gather_operands(loop, weights)
+    operands = gathered.gather_operands(loop, weights)
     assert operands is not None
     [slope] = torch.autograd.grad(operands[2].square().sum(), [weights[1]], create_graph=True)
     assert torch.autograd.grad(slope.sum(), weights[1])[0].norm() > 0

@@ -210,9 +210,10 @@ class Blocks(SequenceLayer[NoWeights]):
     def _convolved(self, u: Tensor, previous: Tensor, w: Mapping[str, Tensor], k: int) -> tuple[Tensor, Tensor]:
         """Return u (M, T, B, width) convolved over time for block k, and the last inputs, (M, B, conv − 1, width)."""
         padded, steps = torch.cat([previous.transpose(1, 2), u], 1), u.shape[1]
-        taps = w[f"taps{k}"].unsqueeze(1).unsqueeze(1).unbind(-1)
-        terms = [tap * padded[:, j : j + steps] for j, tap in enumerate(taps)]
-        return torch.stack(terms).sum(0) + w[f"bias{k}"].unsqueeze(1), padded[:, steps:].transpose(1, 2)
+        convolved = w[f"bias{k}"].unsqueeze(1)
+        for j, tap in enumerate(w[f"taps{k}"].unsqueeze(1).unsqueeze(1).unbind(-1)):
+            convolved = torch.addcmul(convolved, tap, padded[:, j : j + steps])
+        return convolved, padded[:, steps:].transpose(1, 2)
 
     def _gated(self, y: Tensor, w: Mapping[str, Tensor], k: int) -> Tensor:
         if self.glu == "none":

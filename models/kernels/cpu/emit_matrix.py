@@ -22,7 +22,7 @@ def emit(plan: MatrixPlan) -> str:
     ]
     head = "static void {}(const Call<CELL>& c, const Tile<CELL>& tile)"
     functions = [
-        f"  template <int I, int N, bool Ragged>\n  {head.format(name)} {{\n"
+        f"  template <int I, int N, class Lanes>\n  {head.format(name)} {{\n"
         + "".join(f"    {line}\n" for line in _Direction(plan, name, program).body())
         + "  }\n"
         for name, program in (("forward", plan.forward), ("again", plan.again), ("back", plan.backward))
@@ -84,17 +84,12 @@ class _Direction:
         return list(dict.fromkeys(lines))
 
     def _step_pointers(self) -> list[str]:
-        """Return the lines that set the pointers to a step's inputs and outputs, and prefetch inputs."""
-        lines = ["const int64_t at = c.at(tile.task, tile.first + t);"]
-        distance = "- AHEAD" if self.name == "back" else "+ AHEAD"
+        """Return the lines that set the pointers to a step's inputs and outputs."""
+        lines = []
+        distance = "-AHEAD" if self.name == "back" else "AHEAD"
         for name, k in self._homes():
             if name in ("drive", "drive_gradient", "output", "output_adjoint"):
-                kind = self.plan.axes((name, k))
-                width = {"i": "c.I", "j": "c.J", "": "1", "ij": "c.I * c.J"}[kind]
-                column = " + tile.column" if "j" in kind else ""
-                of = f"c.{name}" + ("" if name.startswith("output") else f"[{k}]")
-                lines.append(f"{_type(name)} {name}{k} = {of} + at * {width}{column};")
-                lines.append(f"fetch({name}{k} {distance} * c.step() * {width});")
+                lines.append(f"{_type(name)} {name}{k} = Lanes::{name}(c, tile, {k}, t, {distance});")
             elif name in ("before", "after", "kept"):
                 axes, step = ("kept", "kept") if name == "kept" else ("states", "state")
                 shift = f"(t + 1) * tile.{step}_step" if name == "after" else f"t * tile.{step}_step"
@@ -110,7 +105,7 @@ class _Direction:
         if not p.rows and not p.targets:
             return lines
         totals = [(n, home) for n, home in p.targets if home[0] in TOTALLED and "j" not in self.plan.axes(home)]
-        unroll = "int(L)" if totals else "4"
+        unroll = "Lanes::together" if totals else "4"
         for n in p.sums:
             lines.append(f"V sum{n.number}[SPLIT<N>][{_count(n)}] = {{}};")
         lines += [f"V total{home[1]}[L] = {{}};" for _, home in totals]
@@ -121,12 +116,12 @@ class _Direction:
             lines.append(f"  for (int n = 0; n < {_count(n)}; ++n) sum{n.number}[u % SPLIT<N>][n] += {value};")
         for n, home in p.targets:
             if (n, home) in totals:
-                lines.append(f"  total{home[1]}[u] = {self._name(n)};")
+                lines.append(f"  Lanes::note({self._name(n)}, total{home[1]}, u, {self._outside(home)}, tile.column);")
             else:
                 lines += [f"  {x}" for x in self._stored(n, home)]
         lines.append("}, [&](int64_t i, int64_t count) __attribute__((always_inline)) {")
         for _, home in totals:
-            lines.append(f"  gather(totals(total{home[1]}), drive_gradient{home[1]} + i, count, tile.column);")
+            lines.append(f"  Lanes::sum_rows(total{home[1]}, {self._outside(home)}, count, tile.column);")
         lines.append("});")
         for n in p.sums:
             count, total = _count(n), f"whole<SPLIT<N>, {_count(n)}>(sum{n.number}, n)"
@@ -139,7 +134,7 @@ class _Direction:
         name = f"v{n.number}"
         if n.op == "part_j":
             value = self._name(n.args[0])
-            return f"V {name}{{}}; for (int n = 0; n < N; ++n) {name} += part<Ragged>({value}, tile.left);"
+            return f"V {name}{{}}; for (int n = 0; n < N; ++n) {name} += Lanes::part({value}, tile.left);"
         text = self._loaded(self.program.inputs[n]) if n in self.program.inputs else self._operation(n)
         if "j" in n.kind:
             return f"V {name}[N]; for (int n = 0; n < N; ++n) {name}[n] = {text};"
@@ -161,16 +156,18 @@ class _Direction:
         return name + {"ij": " + (i * N + n) * L", "i": " + i * L", "j": " + n * L", "": ""}[kind]
 
     def _outside(self, home: Home) -> str:
-        """Return the address in a tensor, whose columns are contiguous."""
+        """Return the address in a tensor, or in a unit's copy of it."""
         name, kind = f"{home[0]}{home[1]}", self.plan.axes(home)
-        return name + {"ij": " + i * c.J + n * L", "i": " + i", "j": " + n * L", "": ""}[kind]
+        row = " + i * Lanes::one"
+        return name + {"ij": f"{row} * c.J + n * L", "i": row, "j": " + n * L", "": ""}[kind]
 
     def _loaded(self, home: Home) -> str:
         kind = self.plan.axes(home)
         if home[0] in ("drive", "output_adjoint"):
             address = self._outside(home)
             form = "c.output_adjoint ? {} : V{{}}" if home[0] == "output_adjoint" else "{}"
-            return form.format(f"take<Ragged>({address}, tile.left)" if "j" in kind else f"all(*({address}))")
+            columns = f"Lanes::all_columns({address}, tile.left)"
+            return form.format(columns if "j" in kind else f"Lanes::each_column({address})")
         if home == ("before", self.matrix) and self.in_registers:
             return f"I > 0 ? held[I ? i * N + n : 0] : load({self._address(home)})"
         return f"load({self._address(home)})"
@@ -179,9 +176,9 @@ class _Direction:
         value, kind, (name, k) = self._name(n), self.plan.axes(home), home
         each = "for (int n = 0; n < N; ++n) " if "j" in kind else ""
         if name in ("output", "drive_gradient") and "j" in kind:
-            return [f"{each}give<Ragged>({value}, {self._outside(home)}, tile.left);"]
+            return [f"{each}Lanes::give({value}, {self._outside(home)}, tile.left);"]
         if name == "drive_gradient":
-            return [f"gather(total({value}), {self._outside(home)}, tile.column);"]
+            return [f"Lanes::sum({value}, {self._outside(home)}, tile.column);"]
         if name == "constant_gradient":
             return [f"{each}add({value}, {self._address(home)});"]
         if name == "after" and k == self.matrix and self.in_registers:

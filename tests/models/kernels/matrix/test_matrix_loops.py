@@ -44,12 +44,19 @@ def threads() -> Iterator[Callable[[int], None]]:
     torch.set_num_threads(before)
 
 
+TASKS = {"columns": 13, "heads": 1}
+"""Sizes for which the lanes of vectors are tasks, if there are at least 16 sequences."""
+
+
 @pytest.mark.integration
 @pytest.mark.parametrize("name", STEPS)
 @pytest.mark.parametrize("read", [slice(None), slice(0, 1), slice(1, None)], ids=["all", "outputs", "states"])
-def test_outputs_states_and_gradients_are_those_of_the_plain_loop_in_float64(name: str, read: slice) -> None:
-    step, form, made = compile_step(name)
-    tensors = draw_tensors(form, T=37, B=3, M=2)
+@pytest.mark.parametrize(("sizes", "B"), [({}, 3), (TASKS, 19)], ids=["lanes are columns", "lanes are tasks"])
+def test_outputs_states_and_gradients_are_those_of_the_plain_loop_in_float64(
+    name: str, read: slice, sizes: dict[str, int], B: int
+) -> None:
+    step, form, made = compile_step(name, **sizes)
+    tensors = draw_tensors(form, T=37, B=B, M=2)
     truth, slopes = with_gradients(lambda t: run_plain(step, t), tensors, torch.float64, read)
     ours, ours_slopes = with_gradients(advanced(made), tensors, torch.float32, read)
     assert error(ours, truth) <= 1e-5
@@ -64,7 +71,7 @@ def test_outputs_states_and_gradients_are_those_of_the_plain_loop_in_float64(nam
     st.integers(1, 35),
     st.integers(1, 100),
     st.integers(1, 50),
-    st.integers(1, 3),
+    st.integers(1, 24),
 )
 def test_whatever_the_sizes(name: str, heads: int, rows: int, columns: int, T: int, B: int) -> None:
     step, form, made = compile_step(name, heads=heads, rows=rows, columns=columns)
@@ -91,9 +98,10 @@ def test_a_sequence_in_pieces_gives_the_same_numbers_as_a_whole_one() -> None:
 
 
 @pytest.mark.integration
-def test_threads_share_the_heads_and_change_no_bit(threads: Callable[[int], None]) -> None:
+@pytest.mark.parametrize("B", [3, 19])
+def test_threads_share_the_heads_and_change_no_bit(threads: Callable[[int], None], B: int) -> None:
     _, form, made = compile_step("selective", heads=2)
-    tensors = draw_tensors(form, T=30, B=3, M=2)
+    tensors = draw_tensors(form, T=30, B=B, M=2)
     results = []
     for count in (1, 2, 3):
         threads(count)
@@ -101,6 +109,22 @@ def test_threads_share_the_heads_and_change_no_bit(threads: Callable[[int], None
     for outputs, slopes in results[1:]:
         assert all(map(torch.equal, outputs, results[0][0]))
         assert all(map(torch.equal, slopes, results[0][1]))
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("B", [8, 19])
+def test_a_member_alone_gives_the_same_bits_as_in_a_pack(B: int) -> None:
+    _, form, made = compile_step("exponential gates", **TASKS)
+    tensors = [[t.float() for t in part] for part in draw_tensors(form, T=30, B=B, M=3)]
+
+    def results(members: slice) -> list[Tensor]:
+        leaves = [[t[members].clone().requires_grad_() for t in part] for part in tensors]
+        values = advanced(made)(leaves)
+        slopes = torch.autograd.grad(sum(v.sum() for v in values), [t for part in leaves for t in part])  # type: ignore[arg-type]
+        return [*(v.detach() for v in values), *slopes]
+
+    pack = results(slice(None))
+    assert all(torch.equal(alone, t[1:2]) for alone, t in zip(results(slice(1, 2)), pack, strict=True))
 
 
 @pytest.mark.integration

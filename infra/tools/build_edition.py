@@ -23,61 +23,20 @@ machine can continue.
 
 from __future__ import annotations
 
-import hashlib
-import re
-import shutil
 import sys
-import tempfile
 import time
 import tomllib
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 
-from edition_draws import list_draws
-from edition_folders import SHOWN, EditionFolders, longwave, query, read_state, trust_bundle
-from edition_lags import draw_lags
-from edition_report import Findings, write_report
-from edition_searches import list_choices
-from edition_steps import steps_to_learn
-from edition_successor import describe_successor
+from edition_bundles import import_missing, keep, keep_finished, keep_unfinished
+from edition_folders import EXPECTED, SHOWN, EditionFolders, expected, longwave, query, read_state
+from edition_pages import publish
 from rechosen import list_rechosen, write_files
 
-from longwave.files import atomic_file
-from longwave.platform.about import write_catalogue
-from longwave.platform.boards.row import Row
-from longwave.platform.editions.folder import FOLDER
-from longwave.platform.editions.publish import publish as write_edition
-from longwave.platform.editions.results import pack_part
-from longwave.platform.editions.shipped import ship
-from longwave.platform.errors import ConfigError
-from longwave.platform.exchange import bundle
-from longwave.platform.exchange.collect import collect
-from longwave.platform.exchange.parts import split
-from longwave.platform.plugins.known import add_plugin
-from longwave.platform.records.group import Pool
-from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.reading import read_sweep
-from longwave.platform.sweeps.plan.cells import Sweep
-from longwave.platform.sweeps.plan.range_edges import find_edges
-from longwave.platform.sweeps.plan.stored import read_searched
-from longwave.platform.training.environment import describe
-
-EXPECTED = re.compile(r"^# Expected: ([\d.]+) hours", re.MULTILINE)
-TITLE = "Longwave, edition {}"
-LARGEST_FILE = 1_000_000
-"""Largest file of an unfinished sweep, in bytes: it is rewritten at every interruption."""
-
-
-def import_missing(folders: EditionFolders) -> None:
-    """Import the bundles that are not in the store yet, all at once: a second search continues a first."""
-    paths = [*folders.results, *folders.unfinished]
-    if missing := {path: name for path in paths if (name := bundle.read(path).name) not in folders.known_bundles()}:
-        longwave(folders, "import", *paths, *folders.plugins)
-        for path, name in missing.items():
-            folders.note_bundle(name, path.name)
 
 
 def train(folders: EditionFolders, file: Path, workers: int | None = None) -> None:
@@ -104,65 +63,11 @@ def train(folders: EditionFolders, file: Path, workers: int | None = None) -> No
     keep_finished(folders, settings.name)
 
 
-def keep_unfinished(folders: EditionFolders, sweep: str) -> None:
-    """Save the finished part of a sweep: searches, and the retrainings of complete rows.
-
-    Nothing is written if bundles contain all of it already, or if it has more than ``LARGEST_FILE`` bytes.
-    """
-    for name, packed in pack_new(folders, sweep, over=True).items():
-        if len(packed) > LARGEST_FILE:
-            print(f"{sweep}: its finished part has {len(packed):,} bytes, the limit is {LARGEST_FILE:,}: not saved")
-        else:
-            write_bundle(folders, folders.unfinished_at(sweep), packed)
-            print(f"{sweep}: its finished part is saved in {folders.unfinished_at(sweep).parent.name}, {name}")
-
-
 def pause(folders: EditionFolders, file: Path) -> None:
     """Stop the drivers of a sweep cleanly, if it is being trained."""
     name = read_sweep(file).name
     if any(driver["alive"] for driver in read_state(folders, name).get("drivers", ())):
         longwave(folders, "sweep", "stop", name)
-
-
-def keep(folders: EditionFolders, file: Path) -> None:
-    """Save the finished part of a sweep that has begun and is not over."""
-    name = read_sweep(file).name
-    if read_state(folders, name).get("state", "over") != "over":
-        keep_unfinished(folders, name)
-
-
-def keep_finished(folders: EditionFolders, sweep: str) -> None:
-    """Save a sweep as a trusted bundle, unless earlier bundles contain all of it."""
-    for name, packed in pack_new(folders, sweep).items():
-        trusted = write_bundle(folders, folders.edition / FOLDER / name, packed)
-        trust_bundle(folders.trust, trusted, hashlib.sha256(packed).hexdigest(), f"edition {folders.number}, {sweep}")
-    folders.unfinished_at(sweep).unlink(missing_ok=True)
-
-
-def pack_new(folders: EditionFolders, sweep: str, over: bool = False) -> dict[str, bytes]:
-    """Return the part of a sweep that is in no bundle of the edition, packed, by file name; empty if there is none.
-
-    Args:
-        folders: Where it was trained.
-        sweep: Its name.
-        over: Leave out unfinished searches and rows.
-    """
-    try:
-        with Store(folders.store, create=False, read_only=True) as store:
-            whole_sweep = collect(store, sweep=sweep, over=over)
-    except ConfigError:  # nothing of it is over
-        return {}
-    return dict(map(pack_part, split(whole_sweep, [bundle.read(path).content for path in folders.results])))
-
-
-def write_bundle(folders: EditionFolders, path: Path, packed: bytes) -> str:
-    """Write a bundle, note that the store contains it, and return its name."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_file(path) as written:
-        written.write_bytes(packed)
-    name = bundle.read(path).name
-    folders.note_bundle(name, path.name)
-    return name
 
 
 def widen(folders: EditionFolders, file: Path) -> None:
@@ -187,65 +92,6 @@ def second_search(file: Path, ranges: str) -> str:
     head = f"# {file.name} with a second search of {many} trials, since winners lay at an edge of their range.\n"
     text = EXPECTED.sub(f"# Expected: {expected(file) * share:.2g} hours", text)
     return head + text.replace(name, f"{name}-widened", 1) + ranges
-
-
-def publish(folders: EditionFolders) -> None:
-    """Publish the pages of the edition from its bundles and those of trusted submissions, which do not change.
-
-    They are computed in a fresh store, so that whoever imports the edition gets the same.
-    """
-    with tempfile.TemporaryDirectory(dir=folders.home) as folder:
-        fresh = replace(folders, home=Path(tempfile.mkdtemp(dir=folder)))
-        pages = Path(folder) / "edition"
-        trust = [file.name for path in folders.carried if (file := bundle.read(path)).content.rows]
-        longwave(fresh, "import", *folders.carried, *folders.plugins)
-        for path in folders.submitted:
-            add_plugin(path.parent)
-        with Store(fresh.store) as store:
-            write_catalogue(store)
-            commit = describe()["commit"]
-            rows = read_board(store, pool=Pool(trust=trust))
-            successor, title = describe_successor(rows, folders), TITLE.format(folders.number)
-            made = write_edition(
-                pages, store, title, commit, None, True, print, trust, folders.carried, "MIT", note=successor
-            )
-            searches = [*last_searches(store)]
-            findings = Findings(
-                [edge for name, sweep in searches for edge in find_edges(sweep, store, name)[0]],
-                [choice for name, sweep in searches for choice in list_choices(sweep, store, name)],
-                remaining_hours(folders, rows),
-                draw_lags(rows, store.trials_by_id([trial for row in rows for trial in row.trials]), folders),
-                steps_to_learn(rows, store),
-                successor,
-                draws=[draw for name, sweep in searches for draw in list_draws(sweep, store, name)],
-            )
-            write_report(rows, findings, made, pages, folders)
-        if folders.is_shown:
-            ship(made, folders.shipped)
-        shutil.rmtree(folders.edition)
-        shutil.move(pages, folders.edition)
-    size = sum(file.stat().st_size for file in folders.edition.rglob("*") if file.is_file())
-    print(f"{folders.edition}: {size / 1e6:.1f} MB")
-
-
-def remaining_hours(folders: EditionFolders, rows: Sequence[Row]) -> dict[str, float]:
-    """Return the expected hours of each sweep without a row yet, by the stem of its file."""
-    here = {name.partition("@")[0] for row in rows for name in row.sweeps}
-    return {file.stem: expected(file) for file in folders.sweep_files() if read_sweep(file).name not in here}
-
-
-def last_searches(store: Store) -> Iterator[tuple[str, Sweep]]:
-    """Yield name and plan of each sweep of a store whose search no other one continues."""
-    trials = {name: {a.id for a in store.planned(name) if a.phase == "search"} for name in store.sweeps()}
-    for name, own_trials in trials.items():
-        if not any(own_trials < others for others in trials.values()):
-            yield name, read_searched(store, name)
-
-
-def expected(file: Path) -> float:
-    """Return the expected hours that a sweep file states, or 0."""
-    hours = EXPECTED.search(file.read_text(encoding="utf-8"))
-    return float(hours[1]) if hours else 0.0
 
 
 def main(arguments: Sequence[str], folders: EditionFolders | None = None) -> None:

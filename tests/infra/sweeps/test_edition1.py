@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from build_edition import expected
-from edition_folders import EditionFolders
+from edition_folders import EditionFolders, expected
 
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.sweeps.file.reading import read_sweep

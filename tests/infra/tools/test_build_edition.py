@@ -14,21 +14,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import build_edition
+import edition_bundles
 import pytest
 from boards import retrained
-from build_edition import (
-    expected,
-    keep_finished,
-    keep_unfinished,
-    last_searches,
-    main,
-    remaining_hours,
-    second_search,
-    widen,
-)
+from build_edition import main, second_search, widen
 from drawn_rows import draw_rows
-from edition_folders import EditionFolders, trust_bundle
+from edition_bundles import keep_finished, keep_unfinished
+from edition_folders import EditionFolders, expected, trust_bundle
+from edition_pages import last_searches, remaining_hours
 from rich.console import Console
 from small_sweeps import small
 from tree import PROGRAMS, ROOT
@@ -215,7 +208,7 @@ def test_what_is_unfinished_and_too_large_is_not_written_and_says_so(
     folders.home.mkdir()
     with Store(folders.store) as store:
         driver.start_sweep(small(epochs=1, trials=1), store, here, None, Console(file=io.StringIO()))
-    monkeypatch.setattr(build_edition, "LARGEST_FILE", 100)
+    monkeypatch.setattr(edition_bundles, "LARGEST_FILE", 100)
     keep_unfinished(folders, "tiny")
     assert not folders.unfinished and "bytes, the limit is 100: not saved" in capsys.readouterr().out
 

@@ -6,9 +6,9 @@ import re
 
 import pytest
 from boards import retrained
-from build_edition import last_searches
 from edition_draws import RungDraw, describe_draws, list_draws
 from edition_folders import EditionFolders
+from edition_pages import last_searches
 from edition_report import Findings, format_report
 
 from longwave.platform.boards.board import rows

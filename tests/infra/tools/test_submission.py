@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import build_edition
+import edition_pages
 import pytest
 from bundles import Content, forge, of
 from edition_folders import EditionFolders
@@ -159,7 +159,7 @@ def test_the_next_edition_carries_a_submission_once_it_is_trusted(
     assert folders.submitted == [submitted / "leaky.json.xz"] and folders.plugins == ["--plugins", str(submitted)]
     folders.home.mkdir()
     try:
-        build_edition.publish(folders)
+        edition_pages.publish(folders)
     finally:
         forget_plugins()
     made = read_edition(folders.edition)

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from longwave.dashboard import board_table
 from longwave.dashboard.board_table import BoardView
+from longwave.platform.boards.printed import published
 from longwave.platform.boards.row import Row
-from longwave.platform.boards.texts import plain, published
+from longwave.platform.boards.texts import plain
 from longwave.platform.records.group import EVERYBODY, Pool
 from longwave.platform.render import board as as_text
 from longwave.platform.render.export import Table, of_texts

@@ -9,8 +9,9 @@ from typing import Any
 import pandas as pd
 
 from longwave.platform.boards import columns
+from longwave.platform.boards.printed import in_print, ratio
 from longwave.platform.boards.row import Row
-from longwave.platform.boards.texts import DASH, in_print, measured, protocol, ratio
+from longwave.platform.boards.texts import DASH, measured, protocol
 from longwave.platform.literature.pairing import NOT_RUN
 from longwave.platform.records.identity import digest
 from longwave.platform.records.stored import Trial

@@ -10,9 +10,9 @@ import streamlit as st
 from longwave.dashboard import cached_reads, page_frame, state
 from longwave.dashboard.filters import VERDICTS
 from longwave.dashboard.link_table import Link, draw_link_table
+from longwave.platform.boards.printed import judged, quoted, ratio
 from longwave.platform.boards.printed_share import verdict_share
 from longwave.platform.boards.row import SHORT, Row
-from longwave.platform.boards.texts import judged, quoted, ratio
 from longwave.platform.errors import ConfigError
 from longwave.platform.figures.palette import family_colour
 from longwave.platform.figures.ratios import Ratio, ratios

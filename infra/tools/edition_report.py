@@ -33,10 +33,11 @@ from tree import ROOT
 from longwave.platform.boards.answer import answer, over_all
 from longwave.platform.boards.overview import overviews
 from longwave.platform.boards.pairs import ranked
+from longwave.platform.boards.printed import quoted, ratio
 from longwave.platform.boards.printed_share import verdict_share
 from longwave.platform.boards.row import REJECTED, SHORT, WENT_ON, Row, distinct_boards
 from longwave.platform.boards.separation import separation
-from longwave.platform.boards.texts import DASH, duration, median, plain, quoted, ratio, result, searched
+from longwave.platform.boards.texts import DASH, duration, median, plain, result, searched
 from longwave.platform.editions.edition import Edition
 from longwave.platform.figures.heat_map import heat_map
 from longwave.platform.statistics.ranking import chain_length

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from longwave.platform.boards.printed import published
 from longwave.platform.boards.row import Row
-from longwave.platform.boards.texts import published
 
 KNOWN = ("hidden", "width", "epochs", "batch", "steps", "schedule", "optimiser", "precision")
 """Settings familiar to a reader, the most informative first."""

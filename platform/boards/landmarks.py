@@ -8,8 +8,9 @@ from typing import Any
 
 from longwave.platform.boards.answer import answer
 from longwave.platform.boards.overview import best_on_validation
+from longwave.platform.boards.printed import quoted
 from longwave.platform.boards.row import Row
-from longwave.platform.boards.texts import DASH, median, plain, quoted, rank, searched
+from longwave.platform.boards.texts import DASH, median, plain, rank, searched
 from longwave.platform.statistics.stats import direction
 
 BASELINES = ("lstm", "gru")

@@ -60,6 +60,13 @@ def score_text(value: float, perfect: float | None, power: int = 0) -> str:
     return three_digits(math.floor(value / unit) * unit, power)
 
 
+def factor_text(value: float) -> str:
+    """Return a factor with three digits; with two below 0.1, and without decimals from 100 on."""
+    if value < 0.1:
+        return f"{value:.2g}"
+    return f"{value:,.{2 if value < 10 else 1 if value < 100 else 0}f}"
+
+
 def _power(value: float, smallest: float) -> int:
     """Return the power of ten that a value is written with: none from `smallest` to `LARGEST`."""
     rounded = abs(float(f"{value:.2e}"))

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from longwave.platform.boards.printed import judged
 from longwave.platform.boards.row import Row
-from longwave.platform.boards.texts import judged
 from longwave.platform.literature.pairing import NOT_RUN, OTHER_PROTOCOL
 
 NEAREST = ("reproduced", "consistent")

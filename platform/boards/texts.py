@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from longwave.platform.boards.numbers import TINY, column_power, number_text, power_text, score_text, three_digits
+from longwave.platform.boards.numbers import (
+    TINY,
+    column_power,
+    factor_text,
+    number_text,
+    power_text,
+    score_text,
+    three_digits,
+)
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.verification import UNTRUSTED
 from longwave.platform.statistics.stats import Estimate, arrow
-from longwave.platform.statistics.verdict import UNSETTLED
 
 DASH = "—"
 """Text for a missing value, which is not zero."""
@@ -179,7 +186,7 @@ def searched(row: Row) -> str:
 
 def optimism(row: Row) -> str:
     """Return the error of the median retraining over that of the search score: ``× 1.31``, or a dash."""
-    return DASH if row.optimism is None else f"× {_factor(row.optimism)}"
+    return DASH if row.optimism is None else f"× {factor_text(row.optimism)}"
 
 
 def at_edge(row: Row) -> str:
@@ -225,71 +232,9 @@ def _recipe(source: str) -> str:
     )
 
 
-def published(row: Row) -> str:
-    """Return the published numbers; see ``quoted``."""
-    return "; ".join(quoted(number) for number in row.published) or DASH
-
-
-def verdicts(row: Row) -> str:
-    """Return the verdict on each published number, in short: ``better (0.22)``; see ``judged`` for more."""
-    numbers = row.published if row.kind == "reproduced" else ()
-    short = [f"{n['verdict']}" + (f" ({_factor(n['ratio'])})" if n["ratio"] is not None else "") for n in numbers]
-    return "; ".join(short) or DASH
-
-
 def lost(row: Row) -> list[str]:
     """Return ``loses to ridge(32)`` if a trivial predictor is better than the row's median, else nothing."""
     return [f"loses to {row.loses_to}"] if row.loses_to else []
-
-
-def quoted(number: Mapping[str, Any]) -> str:
-    """Return a published number with its digits in print, statistic and sources."""
-    count = f" of {number['n']}" if number["n"] else ""
-    sources = dict.fromkeys(source.partition(" (")[0].replace(", ", " ", 1) for source in number["sources"])
-    return f"{in_print(number)} ({number['statistic']}{count}, {', '.join(sources)})"
-
-
-def in_print(number: Mapping[str, Any]) -> str:
-    """Return a published number with its digits in print and its standard deviation."""
-    return f"{number['printed']}" + (f" ± {plain(number['std'])}" if number["std"] else "")
-
-
-def judged(number: Mapping[str, Any]) -> str:
-    """Return the verdict on a published number: ``reproduced: error ratio 1.09 (1.06–1.12)``.
-
-    The ratio is our error over the published one, with its 90 % interval. If undecided, it adds what would settle it.
-    """
-    return ": ".join(filter(None, (number["verdict"], weighed(number))))
-
-
-def weighed(number: Mapping[str, Any]) -> str:
-    """Return the evidence for a verdict: ``error ratio 1.09 (1.06–1.12)``."""
-    return "; ".join(
-        filter(None, (f"error ratio {error_ratio}" if (error_ratio := ratio(number)) else "", hint(number)))
-    )
-
-
-def hint(number: Mapping[str, Any]) -> str:
-    """Return what would settle an undecided verdict, or that nothing would; empty for the others."""
-    if number["verdict"] != "undecided":
-        return ""
-    why = str(number["why"]).rstrip(".")
-    return UNSETTLED if number["limit"] else why[:1].lower() + why[1:]
-
-
-def ratio(number: Mapping[str, Any]) -> str:
-    """Return our error over the published one with its 90 % interval: ``1.09 (1.06–1.12)``; empty without a ratio."""
-    if number["ratio"] is None:
-        return ""
-    ends = [number["ratio_low"], number["ratio_high"]]
-    return _factor(number["ratio"]) + ("" if None in ends else f" ({'–'.join(map(_factor, ends))})")
-
-
-def _factor(value: float) -> str:
-    """Return a factor with three digits; with two below 0.1, and without decimals from 100 on."""
-    if value < 0.1:
-        return f"{value:.2g}"
-    return f"{value:,.{2 if value < 10 else 1 if value < 100 else 0}f}"
 
 
 def listed(names: Sequence[str], limit: int = 4) -> str:

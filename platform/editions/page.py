@@ -14,9 +14,10 @@ from longwave.platform.boards.diff import OF_PROTOCOL, values
 from longwave.platform.boards.entry import OF_BOARD
 from longwave.platform.boards.methods import methods
 from longwave.platform.boards.overview import Overview
+from longwave.platform.boards.printed import quoted, weighed
 from longwave.platform.boards.printed_share import verdict_share
 from longwave.platform.boards.row import Row, distinct_boards, group_by_board
-from longwave.platform.boards.texts import DASH, duration, estimate, lost, metric_words, quoted, weighed
+from longwave.platform.boards.texts import DASH, duration, estimate, lost, metric_words
 from longwave.platform.editions.changes import REASONS, Change
 from longwave.platform.editions.edition import Edition
 from longwave.platform.editions.figures import Drawing

@@ -8,8 +8,9 @@ from typing import Any
 
 import altair as alt
 
+from longwave.platform.boards.printed import quoted
 from longwave.platform.boards.row import Row
-from longwave.platform.boards.texts import measured, median, plain, quoted, seeds
+from longwave.platform.boards.texts import measured, median, plain, seeds
 from longwave.platform.figures.frame import AXIS, LINE, Figure, Mark, as_data, frame_chart, list_names, number_axis
 from longwave.platform.figures.palette import NEUTRAL, family_colour
 

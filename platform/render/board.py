@@ -10,10 +10,11 @@ from longwave.platform.boards import columns
 from longwave.platform.boards.answer import answer
 from longwave.platform.boards.numbers import column_power, power_text
 from longwave.platform.boards.overview import state
+from longwave.platform.boards.printed import judged, quoted
 from longwave.platform.boards.printed_share import verdict_share
 from longwave.platform.boards.row import Row, group_by_board
 from longwave.platform.boards.separation import separation
-from longwave.platform.boards.texts import WORSE, judged, marked_median, protocol_parts, quoted, result
+from longwave.platform.boards.texts import WORSE, marked_median, protocol_parts, result
 from longwave.platform.boards.verification import HERE, MEANING
 from longwave.platform.records.group import EVERYBODY, Pool
 from longwave.platform.render.export import Format, Table

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from longwave.platform.boards.compare import Comparison, Contest
+from longwave.platform.boards.printed import ratio
 from longwave.platform.boards.row import Row
-from longwave.platform.boards.texts import DASH, counted, estimate, metric_words, ratio
+from longwave.platform.boards.texts import DASH, counted, estimate, metric_words
 from longwave.platform.render.board import median_cell
 from longwave.platform.render.export import Format, Table
 from longwave.platform.render.terminal import print_tables

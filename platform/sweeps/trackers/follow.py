@@ -13,7 +13,8 @@ from contextlib import ExitStack, contextmanager
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from longwave.platform.boards.texts import DASH, lost, verdicts
+from longwave.platform.boards.printed import verdicts
+from longwave.platform.boards.texts import DASH, lost
 from longwave.platform.errors import LongwaveError
 from longwave.platform.paths import weights_file
 from longwave.platform.records.identity import digest

@@ -12,7 +12,8 @@ from pages import Page, page_data, published, table
 
 from longwave.platform.boards.board import rows
 from longwave.platform.boards.columns import of
-from longwave.platform.boards.texts import marked_median, quoted, share, weighed
+from longwave.platform.boards.printed import quoted, weighed
+from longwave.platform.boards.texts import marked_median, share
 from longwave.platform.records.group import SearchedRange, SearchedTrial, Tally
 from longwave.platform.statistics.advice import advice
 

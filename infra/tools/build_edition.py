@@ -138,7 +138,8 @@ def main(arguments: Sequence[str], folders: EditionFolders | None = None) -> Non
             for path in write_files(list_rechosen(store.groups()), folders.sweeps):
                 print(f"{path.name}: run it with: {folders.command}")
         return
-    print(f"{len(files)} sweeps, expected {sum(map(expected, files)):.1f} h on two cores", flush=True)
+    many = f"{len(files)} sweep{'s' * (len(files) > 1)}"
+    print(f"{many}, expected {sum(map(expected, files)):.1f} h on two cores", flush=True)
     for file in files:
         train(folders, file, options.workers)
     publish(folders)

@@ -126,9 +126,9 @@ def _import_shipped(store: Store, files: Sequence[Path]) -> int:
 
         with show_stages() as report:
             new_count = intake.import_shipped(store, files, trials, report)
-    print_line(
-        f"{len(files)} bundles of Longwave: {new_count} trials imported, {len(trials) - new_count} already known."
-    )
+    bundles = f"{len(files)} bundle{'s' * (len(files) > 1)}"
+    known_count = len(trials) - new_count
+    print_line(f"{bundles} of Longwave: {new_count} trials imported, {known_count} already known.")
     return 0
 
 

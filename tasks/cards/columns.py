@@ -7,7 +7,7 @@ import csv
 import gzip
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
@@ -190,6 +190,18 @@ def read_header(path: Path, delimiter: str = ",") -> list[str]:
 def write_number(value: float) -> str:
     """Return a number as a string, whole ones without a decimal point."""
     return str(int(value)) if value.is_integer() else repr(value)
+
+
+def are_numbers(words: Collection[str]) -> bool:
+    """Return whether there are values and all of them are numbers."""
+    present = [word for word in words if word]
+    return bool(present) and all(NUMBER.fullmatch(word) for word in present)
+
+
+def mostly_numbers(words: Collection[str]) -> bool:
+    """Return whether more than half of the values are numbers; the others of a column of numbers are mistakes."""
+    present = [word for word in words if word]
+    return 2 * sum(NUMBER.fullmatch(word) is not None for word in present) > len(present)
 
 
 def _read_csv(path: Path, delimiter: str) -> pa.Table:

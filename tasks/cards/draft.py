@@ -10,7 +10,8 @@ from typing import Any, Protocol
 from longwave.tasks.base.raw import DataError
 from longwave.tasks.cards.card import ENDINGS
 from longwave.tasks.cards.columns import Columns, read_columns, read_header
-from longwave.tasks.cards.guess import Open, card_content, guess_roles
+from longwave.tasks.cards.content import card_content
+from longwave.tasks.cards.guess import Open, guess_roles
 from longwave.tasks.cards.guess_arrays import ArraysDraft, SeriesDraft
 
 

@@ -1,21 +1,16 @@
-"""From a table and a few answers to the content of a card: only what cannot be inferred from it is asked."""
+"""From a table and a few answers to the roles of its columns: only what cannot be inferred from it is asked."""
 
 from __future__ import annotations
 
-import os.path
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from longwave.tasks.base.raw import DataError
-from longwave.tasks.cards.card import default_stride
-from longwave.tasks.cards.columns import NUMBER, Columns
-from longwave.tasks.cards.examples import MISSING_CLASSES
+from longwave.tasks.cards.columns import NUMBER, Columns, are_numbers, mostly_numbers
+from longwave.tasks.cards.content import MAX_CLASSES
 
 SERIES = ("id", "series", "series_id", "sample", "sample_id", "case", "example", "sequence", "sequence_id", "trial")
 TIME = ("t", "time", "date", "datetime", "ds", "timestamp", "step", "day", "month", "year")
@@ -26,9 +21,8 @@ ID = re.compile(r"(?:^|[ _.-])(?:id|uid|uuid|key|no|nr|number|code)$|[a-z](?:Id|
 """Endings of names of identifier columns."""
 CLASSES = ("label", "class", "category")
 """Names of targets whose values are classes even if they are numbers."""
-FEW, MAX_CLASSES = 20, 1000
-"""Largest number of distinct numbers taken as classes, and of classes."""
-SPLITS = {"train", "valid", "test"}
+FEW = 20
+"""Largest number of distinct numbers taken as classes."""
 ROLES = ("layout", "series", "time", "task", "target", "group", "horizon", "window", "stride")
 """Roles in a table besides its channels."""
 CHOICES = {
@@ -98,76 +92,6 @@ def check_choices(path: Path, answers: Mapping[str, str], roles: Sequence[str]) 
             raise DataError(f"{name} must be one of {', '.join(CHOICES[name])}, got {value!r}.")
 
 
-def card_content(table: Columns, roles: Mapping[str, str], channels: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the content of a card, from what ``guess_roles`` returned with nothing open.
-
-    Raises:
-        DataError: No numeric input column is found, or a requested one does not exist.
-    """
-    layout, task = roles["layout"], roles["task"]
-    card: dict[str, Any] = {"files": [table.path.name], "layout": layout}
-    named = ["series", "time", "group"] if layout == "long" else ["time"] if layout == "series" else ["series", "group"]
-    card |= {name: roles[name] for name in named if name in roles}
-    used = {roles[name] for name in named if name in roles}
-    target = roles.get("target", "")
-    split = next((name for name in table.names if name.lower() == "split" and set(table.words(name)) <= SPLITS), "")
-    free = [name for name in table.names if name not in {*used, split} and (name != target or task == "forecasting")]
-    numeric = [name for name in free if _mostly_numbers(table.words(name))]
-    if channels:
-        table.check([name for name in channels if "*" not in name])
-        card["channels"] = [*channels]
-    elif not numeric:
-        raise DataError(f"{table.path}: no input column contains numbers{_example_of(table, free)}.")
-    else:
-        card["channels"] = numeric if layout != "wide" else [_name_pattern(numeric, free)]
-    card["task"] = task
-    if task == "forecasting":
-        card |= {"target": [target]} if target and layout != "wide" else {}
-        card["horizon"] = int(roles["horizon"])
-    else:
-        card["target"] = [target]
-        if layout == "series" or (layout == "long" and _target_varies(table, roles["series"], target)):
-            card["every_step"] = True
-    if not channels:
-        _check_numbers(table, numeric)
-    if target and task != "classification":
-        table.numbers(target)
-    if task == "classification":
-        card["classes"] = sort_classes(table.path, target, table.words(target))
-    if layout == "series":
-        window = int(roles["window"])
-        card |= {"window": window, "stride": int(roles.get("stride", default_stride(window)))}
-        gap = _find_gap(table, roles.get("time", ""), numeric, window + card.get("horizon", 0))
-        card |= {"gap": gap} if gap else {}
-    if any("" in table.words(name) for name in numeric):
-        card["missing"] = "hold"
-    by = {"by": "column", "column": split} if split else {"by": "group"} if "group" in card else {}
-    return {**card, **({"split": by} if by else {})}
-
-
-def _example_of(table: Columns, names: Sequence[str]) -> str:
-    """Return the first value of the first of some columns, with what is wrong with it; empty without columns."""
-    for name in names:
-        for row, word in enumerate(table.words(name)):
-            if word:
-                comma = ". Write decimals with a point" * (NUMBER.fullmatch(word.replace(",", ".")) is not None)
-                return f"; row {row + 1} of {name} is {word!r:.80}{comma}"
-    return ""
-
-
-def _check_numbers(table: Columns, names: Sequence[str]) -> None:
-    """Check that columns, of which most values are numbers, contain nothing else.
-
-    Raises:
-        DataError: They do.
-    """
-    for name in names:
-        try:
-            table.numbers(name)
-        except DataError as error:
-            raise DataError(f"{error} Or name the input columns with --channels.") from None
-
-
 def _find_series(table: Columns, time: str, named: str, used: set[str]) -> str:
     """Return the column that identifies the example of a row, or an empty string.
 
@@ -185,7 +109,7 @@ def _find_series(table: Columns, time: str, named: str, used: set[str]) -> str:
     for name in named_so + others:
         words = table.words(name)
         apart = len({*zip(words, times, strict=True)}) == len(words) if repeated else _come_in_runs(words)
-        if apart and _repeats(words) and "" not in words and (name in named_so or not _are_numbers(words)):
+        if apart and _repeats(words) and "" not in words and (name in named_so or not are_numbers(words)):
             return name
     return named
 
@@ -213,29 +137,15 @@ def _guess_layout(table: Columns, roles: Mapping[str, str]) -> str:
     return "wide" if _looks_wide(table) else "series" if "time" in roles else ""
 
 
-def _find_gap(table: Columns, time: str, channels: Sequence[str], steps: int) -> float:
-    """Return the longest time between rows of a window, 1.5 times the median; 0 if no gap is longer, or if it would cut
-    most windows, as with rows only on working days.
-    """
-    present = np.array([any(words) for words in zip(*(table.words(name) for name in channels), strict=True)])
-    times = (table.times(time) if time else np.arange(len(table)))[present]
-    if len(times) < 2:
-        return 0.0
-    intervals = np.diff(times)
-    longest = 1.5 * float(np.median(intervals))
-    breaks = int((intervals > longest).sum())
-    return longest if breaks and len(times) >= steps * (breaks + 1) else 0.0
-
-
 def _guess_task(table: Columns, roles: Mapping[str, str]) -> str:
     if "horizon" in roles or (roles["layout"] == "series" and "target" not in roles):
         return "forecasting"
     if "target" not in roles:
         return ""
     words = set(table.words(roles["target"])) - {""}
-    if _mostly_numbers(words) and (len(words) > MAX_CLASSES or any("." in w for w in words if NUMBER.fullmatch(w))):
+    if mostly_numbers(words) and (len(words) > MAX_CLASSES or any("." in w for w in words if NUMBER.fullmatch(w))):
         return "regression"  # of which a value that is no number is a mistake
-    if not _are_numbers(words) or (roles["target"].lower() in CLASSES and len(words) <= FEW):
+    if not are_numbers(words) or (roles["target"].lower() in CLASSES and len(words) <= FEW):
         return "classification"
     return "regression" if len(words) > FEW or any("." in word for word in words) else ""
 
@@ -258,47 +168,3 @@ def _open_questions(roles: Mapping[str, str]) -> list[Open]:
     if roles.get("layout") == "series" and "window" not in roles:
         questions.append(Open("window", "How many steps long is each example cut from the series?"))
     return questions
-
-
-def sort_classes(path: Path, name: str, words: Sequence[str]) -> list[str]:
-    """Return the classes among words, numbers first.
-
-    Raises:
-        DataError: There are too few or too many.
-    """
-    classes = set(words) - {""}
-    if len(classes) < 2:
-        rule = f"a classification needs two classes or more, got {', '.join(classes) or 'none'}"
-        raise DataError(f"{path}: {name}: {rule}. {MISSING_CLASSES}")
-    if len(classes) > MAX_CLASSES:
-        raise DataError(
-            f"{path}: {name} has {len(classes)} different values, too many for classes. Is it a regression?"
-        )
-    return sorted(classes, key=lambda word: (0, float(word), word) if NUMBER.fullmatch(word) else (1, 0.0, word))
-
-
-def _are_numbers(words: Sequence[str] | set[str]) -> bool:
-    present = [word for word in words if word]
-    return bool(present) and all(NUMBER.fullmatch(word) for word in present)
-
-
-def _mostly_numbers(words: Sequence[str] | set[str]) -> bool:
-    """Return whether more than half of the values are numbers; the others of a column of numbers are mistakes."""
-    present = [word for word in words if word]
-    return 2 * sum(NUMBER.fullmatch(word) is not None for word in present) > len(present)
-
-
-def _name_pattern(channels: Sequence[str], free: Sequence[str]) -> str:
-    """Return the pattern that matches the input columns, and no other free ones."""
-    start = re.sub(r"[\[\]?*]", "", os.path.commonprefix([*channels]))
-    if {name for name in free if name.startswith(start)} == {*channels}:
-        return f"{start}*"
-    other = next(name for name in free if name not in channels and name.startswith(start))
-    raise DataError(
-        f"{other!r} is not a number, and no pattern can select the input columns without it: --channels 't*'."
-    )
-
-
-def _target_varies(table: Columns, series: str, target: str) -> bool:
-    first: dict[str, str] = {}
-    return any(first.setdefault(s, t) != t for s, t in zip(table.words(series), table.words(target), strict=True))

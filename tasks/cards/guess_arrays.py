@@ -10,8 +10,9 @@ import numpy as np
 
 from longwave.tasks.base.raw import DataError, open_bytes
 from longwave.tasks.cards.arrays import load_arrays, to_words
+from longwave.tasks.cards.content import SPLITS, sort_classes
 from longwave.tasks.cards.examples import count_steps
-from longwave.tasks.cards.guess import CHOICES, FEW, GROUP, SPLITS, TARGET, Open, check_choices, sort_classes
+from longwave.tasks.cards.guess import CHOICES, FEW, GROUP, TARGET, Open, check_choices
 from longwave.tasks.formats.ts_files import read_ts_header
 
 INPUTS = ("inputs", "x", "data", "values", "series", "x_train")

@@ -22,12 +22,22 @@ LARGEST_FILE = 1_000_000
 
 
 def import_missing(folders: EditionFolders) -> None:
-    """Import the bundles that are not in the store yet, all at once: a second search continues a first."""
-    paths = [*folders.results, *folders.unfinished]
-    if missing := {path: name for path in paths if (name := bundle.read(path).name) not in folders.known_bundles()}:
-        longwave(folders, "import", *paths, *folders.plugins)
-        for path, name in missing.items():
-            folders.note_bundle(name, path.name)
+    """Import the bundles that are not in the store yet.
+
+    The finished ones come first: they ship with the package, so their data need no check. An unfinished one comes with
+    those that it continues, as a second search continues a first.
+    """
+    for paths in (folders.results, *([*continued_by(folders, path), path] for path in folders.unfinished)):
+        known = folders.known_bundles()
+        if missing := {path: name for path in paths if (name := bundle.read(path).name) not in known}:
+            longwave(folders, "import", *paths, *folders.plugins)
+            for path, name in missing.items():
+                folders.note_bundle(name, path.name)
+
+
+def continued_by(folders: EditionFolders, unfinished: Path) -> list[Path]:
+    """Return the finished bundles of the sweeps that an unfinished one continues: its name starts with theirs."""
+    return [path for path in folders.results if unfinished.name.startswith(f"{path.name.rpartition('-')[0]}-")]
 
 
 def keep(folders: EditionFolders, file: Path) -> None:

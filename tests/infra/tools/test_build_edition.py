@@ -12,6 +12,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import edition_bundles
@@ -19,7 +20,7 @@ import pytest
 from boards import retrained
 from build_edition import main, second_search, widen
 from drawn_rows import draw_rows
-from edition_bundles import keep_finished, keep_unfinished
+from edition_bundles import continued_by, import_missing, keep_finished, keep_unfinished
 from edition_folders import EditionFolders, expected, trust_bundle
 from edition_pages import last_searches, remaining_hours
 from rich.console import Console
@@ -199,6 +200,28 @@ def test_what_lies_in_a_finished_bundle_is_not_kept_as_unfinished_once_more(
     keep_unfinished(folders, "tiny")
     keep_finished(folders, "tiny")
     assert folders.results == [finished] and not folders.unfinished
+
+
+def test_an_unfinished_sweep_is_imported_after_all_finished_ones_and_with_those_that_it_continues(
+    folders: EditionFolders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("tiny-a-0123456789ab", "tiny-ab-0123456789ab", "tiny-b-0123456789ab")
+    finished = [folders.edition / "results" / f"{name}.json.xz" for name in names]
+    unfinished = [folders.unfinished_at(name) for name in ("tiny-a-widened", "tiny-c")]
+    for path in finished + unfinished:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(path.name)
+    folders.home.mkdir()
+    imported = list[list[str]]()
+    monkeypatch.setattr(
+        edition_bundles, "longwave", lambda folders, *words: imported.append([p.name for p in words[1:]])
+    )
+    monkeypatch.setattr(edition_bundles.bundle, "read", lambda path: SimpleNamespace(name=path.name))
+    import_missing(folders)
+    import_missing(folders)
+    a, ab, b = (path.name for path in finished)
+    assert imported == [[a, ab, b], [a, "tiny-a-widened.json.xz"], ["tiny-c.json.xz"]]
+    assert continued_by(folders, unfinished[1]) == []
 
 
 @pytest.mark.integration

@@ -30,7 +30,7 @@ LAYERS = [
     LipschitzRNN(1, 4, epsilon=0.1, beta=0.7, gamma=0.1),
     LSTM(1, 4),
 ]
-CASES = ["lem", "cornn", "lipschitz_rnn, scheme rk2", "tau_gru", "lstm"]
+CASES = ["lem", "cornn", "lipschitz_rnn, scheme rk2", "tau_gru", "lstm", "deltanet", "mamba"]
 NUMBERS = """
 from every_model import build, distances, too_far
 from longwave.models.kernels.cpu.build import level

@@ -105,7 +105,7 @@ class _Direction:
         if not p.rows and not p.targets:
             return lines
         totals = [(n, home) for n, home in p.targets if home[0] in TOTALLED and "j" not in self.plan.axes(home)]
-        unroll = "Lanes::together" if totals else "4"
+        unroll = "Lanes::rows_together" if totals else "4"
         for n in p.sums:
             lines.append(f"V sum{n.number}[SPLIT<N>][{_count(n)}] = {{}};")
         lines += [f"V total{home[1]}[L] = {{}};" for _, home in totals]
@@ -116,12 +116,13 @@ class _Direction:
             lines.append(f"  for (int n = 0; n < {_count(n)}; ++n) sum{n.number}[u % SPLIT<N>][n] += {value};")
         for n, home in p.targets:
             if (n, home) in totals:
-                lines.append(f"  Lanes::note({self._name(n)}, total{home[1]}, u, {self._outside(home)}, tile.column);")
+                value, address = self._name(n), self._outside(home)
+                lines.append(f"  Lanes::keep_row({value}, total{home[1]}, u, {address}, tile.column);")
             else:
                 lines += [f"  {x}" for x in self._stored(n, home)]
         lines.append("}, [&](int64_t i, int64_t count) __attribute__((always_inline)) {")
         for _, home in totals:
-            lines.append(f"  Lanes::sum_rows(total{home[1]}, {self._outside(home)}, count, tile.column);")
+            lines.append(f"  Lanes::store_sums(total{home[1]}, {self._outside(home)}, count, tile.column);")
         lines.append("});")
         for n in p.sums:
             count, total = _count(n), f"whole<SPLIT<N>, {_count(n)}>(sum{n.number}, n)"
@@ -158,7 +159,7 @@ class _Direction:
     def _outside(self, home: Home) -> str:
         """Return the address in a tensor, or in a unit's copy of it."""
         name, kind = f"{home[0]}{home[1]}", self.plan.axes(home)
-        row = " + i * Lanes::one"
+        row = " + i * Lanes::stride"
         return name + {"ij": f"{row} * c.J + n * L", "i": row, "j": " + n * L", "": ""}[kind]
 
     def _loaded(self, home: Home) -> str:
@@ -166,8 +167,8 @@ class _Direction:
         if home[0] in ("drive", "output_adjoint"):
             address = self._outside(home)
             form = "c.output_adjoint ? {} : V{{}}" if home[0] == "output_adjoint" else "{}"
-            columns = f"Lanes::all_columns({address}, tile.left)"
-            return form.format(columns if "j" in kind else f"Lanes::each_column({address})")
+            columns = f"Lanes::with_columns({address}, tile.left)"
+            return form.format(columns if "j" in kind else f"Lanes::without_columns({address})")
         if home == ("before", self.matrix) and self.in_registers:
             return f"I > 0 ? held[I ? i * N + n : 0] : load({self._address(home)})"
         return f"load({self._address(home)})"
@@ -176,9 +177,9 @@ class _Direction:
         value, kind, (name, k) = self._name(n), self.plan.axes(home), home
         each = "for (int n = 0; n < N; ++n) " if "j" in kind else ""
         if name in ("output", "drive_gradient") and "j" in kind:
-            return [f"{each}Lanes::give({value}, {self._outside(home)}, tile.left);"]
+            return [f"{each}Lanes::store_columns({value}, {self._outside(home)}, tile.left);"]
         if name == "drive_gradient":
-            return [f"Lanes::sum({value}, {self._outside(home)}, tile.column);"]
+            return [f"Lanes::store_sum({value}, {self._outside(home)}, tile.column);"]
         if name == "constant_gradient":
             return [f"{each}add({value}, {self._address(home)});"]
         if name == "after" and k == self.matrix and self.in_registers:

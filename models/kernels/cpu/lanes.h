@@ -49,13 +49,13 @@ template <bool Ragged>
 struct ColumnLanes {
   using Last = ColumnLanes<true>;
   static constexpr int64_t columns = L, tasks = 1;  // of one vector
-  static constexpr int64_t one = 1;                 // memory of one number of a drive
-  static constexpr int together = L;                // rows whose sums over columns are computed together
+  static constexpr int64_t stride = 1;              // memory of one number of a drive
+  static constexpr int rows_together = L;           // rows whose sums over columns are computed together
 
-  static V all_columns(const float* from, int64_t left) { return Ragged ? first(from, left) : load(from); }
-  static V each_column(const float* from) { return all(*from); }
+  static V with_columns(const float* from, int64_t left) { return Ragged ? first(from, left) : load(from); }
+  static V without_columns(const float* from) { return all(*from); }
 
-  static void give(V v, float* to, int64_t left) {
+  static void store_columns(V v, float* to, int64_t left) {
     if (Ragged) store(v, to, std::min(left, L));
     else store(v, to);
   }
@@ -63,10 +63,10 @@ struct ColumnLanes {
   // A vector's part of a sum over columns, without lanes beyond the last column.
   static V part(V v, int64_t left) { return Ragged ? inside(v, 0, left) : v; }
 
-  // Sums over columns: one; and those of several rows, of which row u is noted by note().
-  static void sum(V v, float* to, int64_t column) { gather(total(v), to, column); }
-  static void note(V v, V* parts, int u, float*, int64_t) { parts[u] = v; }
-  static void sum_rows(V* parts, float* to, int64_t count, int64_t column) {
+  // Sums over columns: one; and those of several rows, of which keep_row() keeps row u.
+  static void store_sum(V v, float* to, int64_t column) { gather(total(v), to, column); }
+  static void keep_row(V v, V* parts, int u, float*, int64_t) { parts[u] = v; }
+  static void store_sums(V* parts, float* to, int64_t count, int64_t column) {
     const V v = totals(parts), sum = column ? v + (count < L ? first(to, count) : load(to)) : v;
     if (count < L) store(sum, to, count);
     else store(sum, to);
@@ -127,8 +127,8 @@ struct ColumnLanes {
 
   // There is nothing to copy.
   template <class Cell>
-  struct Copied : Copies {
-    Copied(const Call<Cell>&, bool) : Copies{} {}
+  struct ChunkCopies : Copies {
+    ChunkCopies(const Call<Cell>&, bool) : Copies{} {}
     void read(const Call<Cell>&, int64_t, int64_t, int64_t) {}
     void write(const Call<Cell>&, int64_t, int64_t, int64_t) {}
   };
@@ -137,16 +137,16 @@ struct ColumnLanes {
 // Lanes are tasks; a vector is one column. Spare lanes of the last unit repeat its last task, and are written nowhere.
 struct TaskLanes {
   using Last = TaskLanes;
-  static constexpr int64_t columns = 1, tasks = L, one = L;
-  static constexpr int together = 4;
+  static constexpr int64_t columns = 1, tasks = L, stride = L;
+  static constexpr int rows_together = 4;
 
-  static V all_columns(const float* from, int64_t) { return load(from); }
-  static V each_column(const float* from) { return load(from); }
-  static void give(V v, float* to, int64_t) { store(v, to); }
+  static V with_columns(const float* from, int64_t) { return load(from); }
+  static V without_columns(const float* from) { return load(from); }
+  static void store_columns(V v, float* to, int64_t) { store(v, to); }
   static V part(V v, int64_t) { return v; }
-  static void sum(V v, float* to, int64_t column) { store(column ? load(to) + v : v, to); }
-  static void note(V v, V*, int, float* to, int64_t column) { sum(v, to, column); }
-  static void sum_rows(V*, float*, int64_t, int64_t) {}
+  static void store_sum(V v, float* to, int64_t column) { store(column ? load(to) + v : v, to); }
+  static void keep_row(V v, V*, int, float* to, int64_t column) { store_sum(v, to, column); }
+  static void store_sums(V*, float*, int64_t, int64_t) {}
 
   template <class Cell>
   static float* place(const Call<Cell>& c, const Tile<Cell>& tile, float* copies, int k, int64_t t) {
@@ -205,9 +205,9 @@ struct TaskLanes {
   }
 
   template <class Cell>
-  struct Copied : Copies {
+  struct ChunkCopies : Copies {
     Scratch memory;
-    Copied(const Call<Cell>& c, bool backward) : memory(c.chunk * (backward ? 2 : 1) * (driven(c) + c.J * L)) {
+    ChunkCopies(const Call<Cell>& c, bool backward) : memory(c.chunk * (backward ? 2 : 1) * (driven(c) + c.J * L)) {
       drives = memory, output = drives + c.chunk * driven(c);
       drive_gradients = output + c.chunk * c.J * L, output_adjoint = drive_gradients + c.chunk * driven(c);
     }

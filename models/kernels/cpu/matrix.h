@@ -114,7 +114,7 @@ inline void forward(const Call<Cell>& c, int64_t from, int64_t to) {
   const auto head = [&](int64_t task) { return task / c.step() * c.H + task % c.H; };
   const int64_t states = all_tiles<Cell, Lanes>(Cell::states, c.I, c.J), constants = all_tiles<Cell, Lanes>(Cell::constants, c.I, c.J);
   Scratch state(c.H * states), constant(c.H * constants);
-  typename Lanes::template Copied<Cell> copied(c, false);
+  typename Lanes::template ChunkCopies<Cell> copies(c, false);
   side_by_side<Cell, Lanes>(c, from, to, [&](int64_t begin, int64_t units) {
     for (int64_t g = 0; g < units; ++g) {
       read<Cell, Lanes>(c, Cell::states, c.start, begin + g, task, state + g * states, true);
@@ -125,13 +125,13 @@ inline void forward(const Call<Cell>& c, int64_t from, int64_t to) {
         const int64_t first = k * c.chunk, steps = std::min(c.chunk, c.T - first);
         float *s = state + g * states, *k_constant = constant + g * constants;
         if (c.chunks) std::memcpy(c.chunks + ((begin + g) * c.count() + k) * states, s, states * sizeof(float));
-        copied.read(c, begin + g, first, steps);
+        copies.read(c, begin + g, first, steps);
         tiles<Cell, Lanes>(c.I, c.J, [&](auto N, auto lanes, int64_t column) {
-          const Tile<Cell> tile{begin + g, first, steps, column, c.J - column, s, 0, nullptr, 0, nullptr, k_constant, nullptr, copied};
+          const Tile<Cell> tile{begin + g, first, steps, column, c.J - column, s, 0, nullptr, 0, nullptr, k_constant, nullptr, copies};
           with_rows<Lanes, N>(c.I, [&](auto I) { Cell::template forward<I, N, decltype(lanes)>(c, tile); });
           s += size(Cell::states, c.I, N), k_constant += size(Cell::constants, c.I, N);
         });
-        copied.write(c, begin + g, first, steps);
+        copies.write(c, begin + g, first, steps);
       }
     for (int64_t g = 0; g < units; ++g) write<Cell, Lanes>(c, Cell::states, c.last, begin + g, state + g * states, true);
   });
@@ -145,7 +145,7 @@ inline void backward(const Call<Cell>& c, int64_t from, int64_t to) {
   const int64_t most = size(Cell::states, c.I, 4), kept = size(Cell::kept, c.I, 4), part = size(Cell::constants, c.I, 4);
   Scratch adjoint(c.H * states), constant(c.H * constants), sums(c.H * constants);
   Scratch again((c.chunk + 1) * most), values(c.chunk * kept), parts(part);
-  typename Lanes::template Copied<Cell> copied(c, true);
+  typename Lanes::template ChunkCopies<Cell> copies(c, true);
   side_by_side<Cell, Lanes>(c, from, to, [&](int64_t begin, int64_t units) {
     for (int64_t g = 0; g < units; ++g) {
       read<Cell, Lanes>(c, Cell::states, c.last_adjoint, begin + g, task, adjoint + g * states, false);
@@ -157,11 +157,11 @@ inline void backward(const Call<Cell>& c, int64_t from, int64_t to) {
         const int64_t first = k * c.chunk, steps = std::min(c.chunk, c.T - first);
         const float* before = c.chunks + ((begin + g) * c.count() + k) * states;
         float *a = adjoint + g * states, *k_constant = constant + g * constants, *sum = sums + g * constants;
-        copied.read(c, begin + g, first, steps);
+        copies.read(c, begin + g, first, steps);
         tiles<Cell, Lanes>(c.I, c.J, [&](auto N, auto lanes, int64_t column) {
           const int64_t own = size(Cell::states, c.I, N), numbers = size(Cell::constants, c.I, N);
           const Tile<Cell> tile{begin + g, first, steps, column, c.J - column, again, own, values, size(Cell::kept, c.I, N), a,
-                                k_constant, parts, copied};
+                                k_constant, parts, copies};
           std::memcpy(again, before, own * sizeof(float));
           std::fill_n(static_cast<float*>(parts), numbers, 0.0f);
           with_rows<Lanes, N>(c.I, [&](auto I) { Cell::template again<I, N, decltype(lanes)>(c, tile); });
@@ -169,7 +169,7 @@ inline void backward(const Call<Cell>& c, int64_t from, int64_t to) {
           for (int64_t n = 0; n < numbers; ++n) sum[n] += parts[n];  // sums of a chunk are added to sums of their size
           before += own, a += own, k_constant += numbers, sum += numbers;
         });
-        copied.write(c, begin + g, first, steps);
+        copies.write(c, begin + g, first, steps);
       }
     for (int64_t g = 0; g < units; ++g) {
       write<Cell, Lanes>(c, Cell::states, c.start_adjoint, begin + g, adjoint + g * states, false);

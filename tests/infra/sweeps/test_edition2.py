@@ -25,6 +25,10 @@ MODELS_BY_END = {
     "-tanh_rnn": ["tanh_rnn"],
     "-unicornn": ["unicornn"],
     "-mingru": ["mingru"],
+    "-lipschitz_rnn": ["lipschitz_rnn"],
+    "-tau_gru": ["tau_gru"],
+    "-mamba": ["mamba"],
+    "-deltanet": ["deltanet"],
     "-unprinted": "gru tanh_rnn unicornn tau_gru lru linoss mingru".split(),
 }
 """Models with files of their own, by the end of their names: the rest of the first tier, and what is trained first."""

@@ -110,8 +110,9 @@ def retry_trials(name: NameArgument, store: StoreOption = None) -> None:
 
 
 def _send_state(name: str, store: str | None, state: str, next_step: str) -> None:
-    """Write the state that a sweep's drivers must enter, and print how many of them are running."""
+    """Write the state that a sweep's drivers must enter, and print how many of them read it."""
     with Store(store_url(store), create=False) as open_store:
         open_store.set_state(name, state)
         alive = sum(d.alive for d in read_drivers(open_store, name))
-    typer.echo(f"{name}: sent to {alive} running {'driver' if alive == 1 else 'drivers'}. {next_step}")
+    drivers = f"told {alive} running driver{'s' * (alive > 1)}" if alive else "there is no running driver"
+    typer.echo(f"{name}: {drivers} to {state or 'continue'}. {next_step}")

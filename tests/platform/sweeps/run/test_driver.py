@@ -216,7 +216,7 @@ def test_a_sweep_is_paused_goes_on_and_is_stopped_from_another_process(
         actual = status()
         assert (actual["state"], actual["running"], actual["drivers"][0]["process"]) == ("running", 1, process.pid)
         assert main(["sweep", "pause", "tiny", "--store", url]) == 0
-        assert "sent to 1 running driver. Continue it with: longwave sweep continue" in capsys.readouterr().out
+        assert "told 1 running driver to pause. Continue it with: longwave sweep continue" in capsys.readouterr().out
         until(lambda: (s := status())["running"] == 0 and s["state"] == "paused")
         rest = status()["epochs"]
         time.sleep(0.3)

@@ -157,7 +157,7 @@ class _Direction:
         return name + {"ij": " + (i * N + n) * L", "i": " + i * L", "j": " + n * L", "": ""}[kind]
 
     def _outside(self, home: Home) -> str:
-        """Return the address in a tensor, or in a unit's copy of it."""
+        """Return the address in a tensor, or in a group's copy of it."""
         name, kind = f"{home[0]}{home[1]}", self.plan.axes(home)
         row = " + i * Lanes::stride"
         return name + {"ij": f"{row} * c.J + n * L", "i": row, "j": " + n * L", "": ""}[kind]

@@ -75,7 +75,7 @@ struct ColumnLanes {
   // Where a step's part of a tensor lies.
   template <class Cell, class P>
   static P* place(const Call<Cell>& c, const Tile<Cell>& tile, P* tensor, Axes a, int64_t t, int64_t ahead) {
-    P* here = tensor + c.at(tile.unit, tile.first + t) * c.width(a) + (a.j ? tile.column : 0);
+    P* here = tensor + c.at(tile.group, tile.first + t) * c.width(a) + (a.j ? tile.column : 0);
     fetch(here + ahead * c.step() * c.width(a));
     return here;
   }
@@ -99,8 +99,8 @@ struct ColumnLanes {
   // A value of one task into memory of a tile. `spread`: a value without columns is equal in all lanes; else it is an
   // adjoint, held in the first lane of the first tile.
   template <int N, class Cell, class Where>
-  static void to_tile(const Call<Cell>& c, Axes a, const float* tensor, int64_t unit, Where where, float* to, int64_t column, bool spread) {
-    const float* from = tensor ? tensor + where(unit) * c.width(a) : nullptr;
+  static void to_tile(const Call<Cell>& c, Axes a, const float* tensor, int64_t group, Where where, float* to, int64_t column, bool spread) {
+    const float* from = tensor ? tensor + where(group) * c.width(a) : nullptr;
     for (int64_t i = 0; i < (a.i ? c.I : 1); ++i)
       for (int n = 0; n < (a.j ? N : 1); ++n, to += L) {
         const int64_t j = column + n * L;
@@ -113,8 +113,8 @@ struct ColumnLanes {
 
   // And back; a value without columns is the first lane, or for an adjoint the sum over all lanes of all tiles.
   template <int N, class Cell>
-  static void from_tile(const Call<Cell>& c, Axes a, const float* from, float* tensor, int64_t unit, int64_t column, bool spread) {
-    float* to = tensor + unit * c.width(a);
+  static void from_tile(const Call<Cell>& c, Axes a, const float* from, float* tensor, int64_t group, int64_t column, bool spread) {
+    float* to = tensor + group * c.width(a);
     for (int64_t i = 0; i < (a.i ? c.I : 1); ++i)
       for (int n = 0; n < (a.j ? N : 1); ++n, from += L) {
         const int64_t j = column + n * L;
@@ -134,7 +134,7 @@ struct ColumnLanes {
   };
 };
 
-// Lanes are tasks; a vector is one column. Spare lanes of the last unit repeat its last task, and are written nowhere.
+// Lanes are tasks; a vector is one column. Spare lanes of the last group repeat its last task, and are written nowhere.
 struct TaskLanes {
   using Last = TaskLanes;
   static constexpr int64_t columns = 1, tasks = L, stride = L;
@@ -170,20 +170,20 @@ struct TaskLanes {
     return tile.copies.output_adjoint + (t * c.J + tile.column) * L;
   }
 
-  // Calls f(lane, task) for the lanes of a unit; without `spare` only for those that have a task of their own.
+  // Calls f(lane, task) for the lanes of a group; without `spare` only for those that have a task of their own.
   template <class Cell, class F>
-  static void lanes(const Call<Cell>& c, int64_t unit, bool spare, F f) {
+  static void lanes(const Call<Cell>& c, int64_t group, bool spare, F f) {
     for (int64_t lane = 0; lane < L; ++lane) {
-      const int64_t task = unit * L + lane, last = c.tasks() - 1;
+      const int64_t task = group * L + lane, last = c.tasks() - 1;
       if (spare || task <= last) f(lane, std::min(task, last));
     }
   }
 
   template <int N, class Cell, class Where>
-  static void to_tile(const Call<Cell>& c, Axes a, const float* tensor, int64_t unit, Where where, float* to, int64_t column, bool spread) {
+  static void to_tile(const Call<Cell>& c, Axes a, const float* tensor, int64_t group, Where where, float* to, int64_t column, bool spread) {
     if (!tensor || (!a.j && !spread && column)) std::fill_n(to, numbers(a, c.I, N), 0.0f);
     else
-      lanes(c, unit, true, [&](int64_t lane, int64_t task) {
+      lanes(c, group, true, [&](int64_t lane, int64_t task) {
         const float* from = tensor + where(task) * c.width(a);
         float* number = to + lane;
         for (int64_t i = 0; i < (a.i ? c.I : 1); ++i)
@@ -192,8 +192,8 @@ struct TaskLanes {
   }
 
   template <int N, class Cell>
-  static void from_tile(const Call<Cell>& c, Axes a, const float* from, float* tensor, int64_t unit, int64_t column, bool spread) {
-    lanes(c, unit, false, [&](int64_t lane, int64_t task) {
+  static void from_tile(const Call<Cell>& c, Axes a, const float* from, float* tensor, int64_t group, int64_t column, bool spread) {
+    lanes(c, group, false, [&](int64_t lane, int64_t task) {
       float* to = tensor + task * c.width(a);
       const float* number = from + lane;
       for (int64_t i = 0; i < (a.i ? c.I : 1); ++i)
@@ -214,23 +214,23 @@ struct TaskLanes {
     static int64_t driven(const Call<Cell>& c) { return size(Cell::drives, c.I, c.J); }
 
     // Copies the drives of some steps, and in the backward pass the adjoints of the outputs.
-    void read(const Call<Cell>& c, int64_t unit, int64_t first, int64_t steps) {
+    void read(const Call<Cell>& c, int64_t group, int64_t first, int64_t steps) {
       for (size_t k = 0; k < Call<Cell>::D; ++k)
-        copy<true>(c, unit, first, steps, c.drive[k], c.width(Cell::drives[k]), drives + offset<Cell>(Cell::drives, k, c.I, c.J), driven(c));
-      if (c.output_adjoint) copy<true>(c, unit, first, steps, c.output_adjoint, c.J, output_adjoint, c.J * L);
+        copy<true>(c, group, first, steps, c.drive[k], c.width(Cell::drives[k]), drives + offset<Cell>(Cell::drives, k, c.I, c.J), driven(c));
+      if (c.output_adjoint) copy<true>(c, group, first, steps, c.output_adjoint, c.J, output_adjoint, c.J * L);
     }
 
     // Copies the outputs of some steps to the caller's tensor, or in the backward pass the gradients of their drives.
-    void write(const Call<Cell>& c, int64_t unit, int64_t first, int64_t steps) {
-      if (c.output) copy<false>(c, unit, first, steps, c.output, c.J, output, c.J * L);
+    void write(const Call<Cell>& c, int64_t group, int64_t first, int64_t steps) {
+      if (c.output) copy<false>(c, group, first, steps, c.output, c.J, output, c.J * L);
       for (size_t k = 0; k < Call<Cell>::D; ++k)
         if (c.drive_gradient[k])
-          copy<false>(c, unit, first, steps, c.drive_gradient[k], c.width(Cell::drives[k]), drive_gradients + offset<Cell>(Cell::drives, k, c.I, c.J), driven(c));
+          copy<false>(c, group, first, steps, c.drive_gradient[k], c.width(Cell::drives[k]), drive_gradients + offset<Cell>(Cell::drives, k, c.I, c.J), driven(c));
     }
 
     template <bool In, class P>
-    static void copy(const Call<Cell>& c, int64_t unit, int64_t first, int64_t steps, P* tensor, int64_t width, float* copies, int64_t step) {
-      lanes(c, unit, In, [&](int64_t lane, int64_t task) {
+    static void copy(const Call<Cell>& c, int64_t group, int64_t first, int64_t steps, P* tensor, int64_t width, float* copies, int64_t step) {
+      lanes(c, group, In, [&](int64_t lane, int64_t task) {
         P* row = tensor + c.at(task, first) * width;
         float* copy = copies + lane;
         for (int64_t t = 0; t < steps; ++t, row += c.step() * width, copy += step)

@@ -1,4 +1,4 @@
-// The time loop of a step on matrix states (I, J). A task is one head of one sequence. The loop takes a unit, one task
+// The time loop of a step on matrix states (I, J). A task is one head of one sequence. The loop takes a group, one task
 // or L of them (see lanes.h), through a chunk of steps; its columns are split into tiles, each of which runs through the
 // chunk on its own. The forward pass saves the states before each chunk; the backward pass recomputes the states of a
 // chunk, and then runs through it backward.
@@ -79,12 +79,12 @@ inline int64_t all_tiles(const std::array<Axes, K>& axes, int64_t I, int64_t J) 
   return sum;
 }
 
-// Moves all values of a list for one unit, tile after tile, into memory of tiles; where(task) is a task's place.
+// Moves all values of a list for one group, tile after tile, into memory of tiles; where(task) is a task's place.
 template <class Cell, class Lanes, size_t K, class Where>
-inline void read(const Call<Cell>& c, const std::array<Axes, K>& axes, const float* const* tensors, int64_t unit, Where where, float* tile, bool spread) {
+inline void read(const Call<Cell>& c, const std::array<Axes, K>& axes, const float* const* tensors, int64_t group, Where where, float* tile, bool spread) {
   tiles<Cell, Lanes>(c.I, c.J, [&](auto N, auto, int64_t column) {
     for (size_t k = 0; k < K; ++k) {
-      Lanes::template to_tile<N>(c, axes[k], tensors[k], unit, where, tile, column, spread);
+      Lanes::template to_tile<N>(c, axes[k], tensors[k], group, where, tile, column, spread);
       tile += numbers(axes[k], c.I, N);
     }
   });
@@ -92,16 +92,16 @@ inline void read(const Call<Cell>& c, const std::array<Axes, K>& axes, const flo
 
 // And back.
 template <class Cell, class Lanes, size_t K>
-inline void write(const Call<Cell>& c, const std::array<Axes, K>& axes, float* const* tensors, int64_t unit, const float* tile, bool spread) {
+inline void write(const Call<Cell>& c, const std::array<Axes, K>& axes, float* const* tensors, int64_t group, const float* tile, bool spread) {
   tiles<Cell, Lanes>(c.I, c.J, [&](auto N, auto, int64_t column) {
     for (size_t k = 0; k < K; ++k) {
-      if (tensors[k]) Lanes::template from_tile<N>(c, axes[k], tile, tensors[k], unit, column, spread);
+      if (tensors[k]) Lanes::template from_tile<N>(c, axes[k], tile, tensors[k], group, column, spread);
       tile += numbers(axes[k], c.I, N);
     }
   });
 }
 
-// Calls f(first unit, how many) for units whose chunks alternate: the heads of one sequence, which lie side by side.
+// Calls f(first group, how many) for groups whose chunks alternate: the heads of one sequence, which lie side by side.
 template <class Cell, class Lanes, class F>
 inline void side_by_side(const Call<Cell>& c, int64_t from, int64_t to, F f) {
   const int64_t most = Lanes::tasks == 1 ? c.H : 1;
@@ -115,13 +115,13 @@ inline void forward(const Call<Cell>& c, int64_t from, int64_t to) {
   const int64_t states = all_tiles<Cell, Lanes>(Cell::states, c.I, c.J), constants = all_tiles<Cell, Lanes>(Cell::constants, c.I, c.J);
   Scratch state(c.H * states), constant(c.H * constants);
   typename Lanes::template ChunkCopies<Cell> copies(c, false);
-  side_by_side<Cell, Lanes>(c, from, to, [&](int64_t begin, int64_t units) {
-    for (int64_t g = 0; g < units; ++g) {
+  side_by_side<Cell, Lanes>(c, from, to, [&](int64_t begin, int64_t groups) {
+    for (int64_t g = 0; g < groups; ++g) {
       read<Cell, Lanes>(c, Cell::states, c.start, begin + g, task, state + g * states, true);
       read<Cell, Lanes>(c, Cell::constants, c.constant, begin + g, head, constant + g * constants, true);
     }
     for (int64_t k = 0; k < c.count(); ++k)
-      for (int64_t g = 0; g < units; ++g) {
+      for (int64_t g = 0; g < groups; ++g) {
         const int64_t first = k * c.chunk, steps = std::min(c.chunk, c.T - first);
         float *s = state + g * states, *k_constant = constant + g * constants;
         if (c.chunks) std::memcpy(c.chunks + ((begin + g) * c.count() + k) * states, s, states * sizeof(float));
@@ -133,7 +133,7 @@ inline void forward(const Call<Cell>& c, int64_t from, int64_t to) {
         });
         copies.write(c, begin + g, first, steps);
       }
-    for (int64_t g = 0; g < units; ++g) write<Cell, Lanes>(c, Cell::states, c.last, begin + g, state + g * states, true);
+    for (int64_t g = 0; g < groups; ++g) write<Cell, Lanes>(c, Cell::states, c.last, begin + g, state + g * states, true);
   });
 }
 
@@ -146,14 +146,14 @@ inline void backward(const Call<Cell>& c, int64_t from, int64_t to) {
   Scratch adjoint(c.H * states), constant(c.H * constants), sums(c.H * constants);
   Scratch again((c.chunk + 1) * most), values(c.chunk * kept), parts(part);
   typename Lanes::template ChunkCopies<Cell> copies(c, true);
-  side_by_side<Cell, Lanes>(c, from, to, [&](int64_t begin, int64_t units) {
-    for (int64_t g = 0; g < units; ++g) {
+  side_by_side<Cell, Lanes>(c, from, to, [&](int64_t begin, int64_t groups) {
+    for (int64_t g = 0; g < groups; ++g) {
       read<Cell, Lanes>(c, Cell::states, c.last_adjoint, begin + g, task, adjoint + g * states, false);
       read<Cell, Lanes>(c, Cell::constants, c.constant, begin + g, head, constant + g * constants, true);
     }
-    std::fill_n(static_cast<float*>(sums), units * constants, 0.0f);
+    std::fill_n(static_cast<float*>(sums), groups * constants, 0.0f);
     for (int64_t k = c.count() - 1; k >= 0; --k)
-      for (int64_t g = 0; g < units; ++g) {
+      for (int64_t g = 0; g < groups; ++g) {
         const int64_t first = k * c.chunk, steps = std::min(c.chunk, c.T - first);
         const float* before = c.chunks + ((begin + g) * c.count() + k) * states;
         float *a = adjoint + g * states, *k_constant = constant + g * constants, *sum = sums + g * constants;
@@ -171,7 +171,7 @@ inline void backward(const Call<Cell>& c, int64_t from, int64_t to) {
         });
         copies.write(c, begin + g, first, steps);
       }
-    for (int64_t g = 0; g < units; ++g) {
+    for (int64_t g = 0; g < groups; ++g) {
       write<Cell, Lanes>(c, Cell::states, c.start_adjoint, begin + g, adjoint + g * states, false);
       write<Cell, Lanes>(c, Cell::constants, c.constant_gradient, begin + g, sums + g * constants, false);
     }
@@ -201,10 +201,10 @@ int run(const Call<Cell>& c, F f) {
 
 #define ENTRY(CELL)                                                                                                      \
   using namespace longwave::matrix;                                                                                      \
-  extern "C" int64_t unit_tasks(int64_t J, int64_t member_tasks) {                                                       \
+  extern "C" int64_t group_tasks(int64_t J, int64_t member_tasks) {                                                       \
     return with_lanes(J, member_tasks, [](auto lanes) { return decltype(lanes)::tasks; });                               \
   }                                                                                                                      \
-  extern "C" int64_t unit_numbers(int64_t I, int64_t J, int64_t member_tasks) {                                          \
+  extern "C" int64_t group_numbers(int64_t I, int64_t J, int64_t member_tasks) {                                          \
     return with_lanes(J, member_tasks, [&](auto lanes) { return all_tiles<CELL, decltype(lanes)>(CELL::states, I, J); }); \
   }                                                                                                                      \
   extern "C" int forward(const void* call, int64_t from, int64_t to) {                                                   \

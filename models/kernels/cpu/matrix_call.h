@@ -60,16 +60,16 @@ struct Call {
   int64_t width(Axes a) const { return (a.i ? I : 1) * (a.j ? J : 1); }
 };
 
-// Inputs and outputs of the steps of one chunk, copied from tensors for a unit of several tasks: the lanes of a number
+// Inputs and outputs of the steps of one chunk, copied from tensors for a group of several tasks: the lanes of a number
 // are its values in these tasks.
 struct Copies {
   float *drives, *drive_gradients, *output, *output_adjoint;
 };
 
-// A tile of one unit in one chunk. State of step t lies at `before` + t · state_step, after it one state_step further.
+// A tile of one group in one chunk. State of step t lies at `before` + t · state_step, after it one state_step further.
 template <class Cell>
 struct Tile {
-  int64_t unit, first, steps, column, left;  // left: columns from `column` to the last
+  int64_t group, first, steps, column, left;  // left: columns from `column` to the last
   float* before;
   int64_t state_step;
   float* kept;

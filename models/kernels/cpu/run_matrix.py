@@ -57,8 +57,8 @@ def _library(plan: MatrixPlan) -> ctypes.CDLL | None:
     loaded = library(emit(plan))
     if loaded is not None:
         number = ctypes.c_int64
-        loaded.unit_tasks.restype, loaded.unit_tasks.argtypes = number, (number, number)
-        loaded.unit_numbers.restype, loaded.unit_numbers.argtypes = number, (number,) * 3
+        loaded.group_tasks.restype, loaded.group_tasks.argtypes = number, (number, number)
+        loaded.group_numbers.restype, loaded.group_numbers.argtypes = number, (number,) * 3
         loaded.forward.argtypes = loaded.backward.argtypes = (ctypes.c_char_p, number, number)
     return loaded
 
@@ -69,9 +69,9 @@ def _compiled(plan: MatrixPlan) -> ctypes.CDLL:
     return loaded
 
 
-def _units(plan: MatrixPlan, sizes: CallSizes) -> int:
-    """Return the number of units of a call: one task each, or as many as a vector has lanes."""
-    tasks: int = _compiled(plan).unit_tasks(sizes.J, sizes.B * sizes.H)
+def _groups(plan: MatrixPlan, sizes: CallSizes) -> int:
+    """Return the number of groups of a call: one task each, or as many as a vector has lanes."""
+    tasks: int = _compiled(plan).group_tasks(sizes.J, sizes.B * sizes.H)
     return -(-sizes.tasks // tasks)
 
 
@@ -85,8 +85,8 @@ class _Loop(torch.autograd.Function):
         output = empty(*sizes.lead, sizes.J)
         last = [t.new_empty(t.shape) for t in states]
         needed = any(ctx.needs_input_grad)
-        numbers = _compiled(plan).unit_numbers(sizes.I, sizes.J, sizes.B * sizes.H)
-        chunks = empty(_units(plan, sizes), sizes.chunks, numbers) if needed else None
+        numbers = _compiled(plan).group_numbers(sizes.I, sizes.J, sizes.B * sizes.H)
+        chunks = empty(_groups(plan, sizes), sizes.chunks, numbers) if needed else None
         tensors_by_name = {"drive": drives, "start": states, "constant": constants, "output": [output], "last": last}
         _launch(plan, "forward", sizes, tensors_by_name | {"chunks": [chunks]})
         ctx.plan, ctx.sizes, ctx.chunks = plan, sizes, chunks
@@ -116,7 +116,7 @@ class _Loop(torch.autograd.Function):
 
 
 def _launch(plan: MatrixPlan, direction: str, sizes: CallSizes, tensors: Mapping[str, Sequence[Tensor | None]]) -> None:
-    """Run a direction on the tensors of ``Call`` in matrix_call.h, by name, None if absent; threads share units.
+    """Run a direction on the tensors of ``Call`` in matrix_call.h, by name, None if absent; threads share groups.
 
     Raises:
         MemoryError: There is not enough memory for scratch space.
@@ -128,9 +128,9 @@ def _launch(plan: MatrixPlan, direction: str, sizes: CallSizes, tensors: Mapping
     numbers = [sizes.M, sizes.T, sizes.B, sizes.H, sizes.I, sizes.J, sizes.chunk, flushes(), *map(address, addressed)]
     call = struct.pack(f"{len(numbers)}q", *numbers)
     run = getattr(_compiled(plan), direction)
-    units = _units(plan, sizes)
-    parts = min(torch.get_num_threads(), units)
-    edges = [units * k // parts for k in range(parts + 1)]
+    groups = _groups(plan, sizes)
+    parts = min(torch.get_num_threads(), groups)
+    edges = [groups * k // parts for k in range(parts + 1)]
     work = [*zip(edges, edges[1:], strict=False)]
     done = [run(call, *work[0])] if parts == 1 else threads(os.getpid()).map(lambda part: run(call, *part), work)
     if any(done):

@@ -27,6 +27,7 @@ MODELS_BY_END = {
     "-mingru": ["mingru"],
     "-lipschitz_rnn": ["lipschitz_rnn"],
     "-tau_gru": ["tau_gru"],
+    "-linoss": ["linoss"],
     "-mamba": ["mamba"],
     "-deltanet": ["deltanet"],
     "-unprinted": "gru tanh_rnn unicornn tau_gru lru linoss mingru".split(),

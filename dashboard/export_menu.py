@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from longwave.dashboard import board_table
 from longwave.dashboard.board_table import BoardView
-from longwave.platform.boards.printed import published
+from longwave.platform.boards.printed import quote_numbers
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import plain
 from longwave.platform.records.group import EVERYBODY, Pool
@@ -31,5 +31,5 @@ def board_as_table(view: BoardView, pool: Pool = EVERYBODY) -> Table:
 
 def references_as_table(rows: Sequence[Row]) -> Table:
     """Return one line per number that was not trained here: kind, name, the number, its size."""
-    lines = [(r.kind, r.title, plain(r.mean) if r.trivial else published(r), plain(r.parameters)) for r in rows]
+    lines = [(r.kind, r.title, plain(r.mean) if r.trivial else quote_numbers(r), plain(r.parameters)) for r in rows]
     return of_texts(f"{rows[0].board}: not trained here", REFERENCES, lines)

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from longwave.platform.boards import columns
-from longwave.platform.boards.printed import in_print, ratio
+from longwave.platform.boards.printed import in_print, write_ratio
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import DASH, measured, protocol
 from longwave.platform.literature.pairing import NOT_RUN
@@ -99,7 +99,7 @@ def _published_line(number: Mapping[str, Any]) -> dict[str, str]:
         "hidden": number["units"] or DASH,
         "form": number["model_variant"] or DASH,
         "ours is": number["verdict"],
-        "our error over it": ratio(number) or DASH if retrained else DASH,
+        "our error over it": write_ratio(number) or DASH if retrained else DASH,
         "n": counts if retrained else DASH,
         "differs in": "; ".join(number["departures"]) or DASH if retrained else DASH,
     }

@@ -10,7 +10,7 @@ import streamlit as st
 from longwave.dashboard import cached_reads, page_frame, state
 from longwave.dashboard.filters import VERDICTS
 from longwave.dashboard.link_table import Link, draw_link_table
-from longwave.platform.boards.printed import judged, quoted, ratio
+from longwave.platform.boards.printed import quote_number, write_ratio, write_verdict
 from longwave.platform.boards.printed_share import verdict_share
 from longwave.platform.boards.row import SHORT, Row
 from longwave.platform.errors import ConfigError
@@ -46,7 +46,7 @@ def draw(url: str) -> None:
     st.markdown(in_streamlit(verdict_share(row for row, _ in pairs)))
     shown_ratios = [
         Ratio(f"{row.label}, {row.board}", float(n["ratio"]), n["ratio_low"], n["ratio_high"],
-              family_colour(row.family), f"{row.label} on {row.board}: {judged(n)}")
+              family_colour(row.family), f"{row.label} on {row.board}: {write_verdict(n)}")
         for row, n in shown if n["ratio"]
     ]  # fmt: skip
     figure = None
@@ -63,7 +63,7 @@ def draw(url: str) -> None:
 def table_line(row: Row, number: Mapping[str, Any]) -> tuple[str, ...]:
     """Return one line: the published number, the verdict, and its reason in a sentence."""
     why = "; ".join(number["departures"]) or str(number["why"])
-    return (row.board, row.label, quoted(number), str(number["verdict"]), ratio(number), why)
+    return (row.board, row.label, quote_number(number), str(number["verdict"]), write_ratio(number), why)
 
 
 def _linked(row: Row, line: Sequence[str]) -> list[str | Link]:

@@ -30,8 +30,8 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from pathlib import Path
 
-from edition_bundles import import_missing, keep, keep_finished, keep_unfinished
-from edition_folders import EXPECTED, SHOWN, EditionFolders, expected, longwave, query, read_state
+from edition_bundles import import_missing, keep_begun, keep_finished, keep_unfinished
+from edition_folders import EXPECTED, SHOWN, EditionFolders, expected_hours, longwave, query, read_state
 from edition_pages import publish
 from rechosen import list_rechosen, write_files
 
@@ -46,7 +46,7 @@ def train(folders: EditionFolders, file: Path, workers: int | None = None) -> No
         SystemExit: It was interrupted or failed; the part from which others can continue is saved.
     """
     settings = read_sweep(file)
-    hours = expected(file)
+    hours = expected_hours(file)
     print(f"{file.stem}: expected {hours:.1f} h", flush=True)
     try:
         if read_state(folders, settings.name).get("state") != "over":
@@ -90,7 +90,7 @@ def second_search(file: Path, ranges: str) -> str:
     name, share = f'name = "{sweep.name}', tomllib.loads(ranges)["wider"]["trials"] / sweep.trials
     many = "as many" if share == 1 else "half as many" if share == 0.5 else f"{share:.2g} times as many"
     head = f"# {file.name} with a second search of {many} trials, since winners lay at an edge of their range.\n"
-    text = EXPECTED.sub(f"# Expected: {expected(file) * share:.2g} hours", text)
+    text = EXPECTED.sub(f"# Expected: {expected_hours(file) * share:.2g} hours", text)
     return head + text.replace(name, f"{name}-widened", 1) + ranges
 
 
@@ -126,7 +126,7 @@ def main(arguments: Sequence[str], folders: EditionFolders | None = None) -> Non
         parser.error(f"no sweep file of edition {folders.number} has {unknown[0]!r} in its name; see {folders.sweeps}")
     if options.pause or options.keep:
         for file in files:
-            pause(folders, file) if options.pause else keep(folders, file)
+            pause(folders, file) if options.pause else keep_begun(folders, file)
         return
     import_missing(folders)
     if options.widen:
@@ -139,7 +139,7 @@ def main(arguments: Sequence[str], folders: EditionFolders | None = None) -> Non
                 print(f"{path.name}: run it with: {folders.command}")
         return
     many = f"{len(files)} sweep{'s' * (len(files) > 1)}"
-    print(f"{many}, expected {sum(map(expected, files)):.1f} h on two cores", flush=True)
+    print(f"{many}, expected {sum(map(expected_hours, files)):.1f} h on two cores", flush=True)
     for file in files:
         train(folders, file, options.workers)
     publish(folders)

@@ -40,7 +40,7 @@ def continued_by(folders: EditionFolders, unfinished: Path) -> list[Path]:
     return [path for path in folders.results if unfinished.name.startswith(f"{path.name.rpartition('-')[0]}-")]
 
 
-def keep(folders: EditionFolders, file: Path) -> None:
+def keep_begun(folders: EditionFolders, file: Path) -> None:
     """Save the finished part of a sweep that has begun and is not over."""
     name = read_sweep(file).name
     if read_state(folders, name).get("state", "over") != "over":

@@ -184,7 +184,7 @@ def query(folders: EditionFolders, *arguments: str) -> subprocess.CompletedProce
     return subprocess.run([*LONGWAVE, *arguments, "--store", folders.store], capture_output=True, text=True)
 
 
-def expected(file: Path) -> float:
+def expected_hours(file: Path) -> float:
     """Return the expected hours that a sweep file states, or 0."""
     hours = EXPECTED.search(file.read_text(encoding="utf-8"))
     return float(hours[1]) if hours else 0.0

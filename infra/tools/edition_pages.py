@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from edition_draws import list_draws
-from edition_folders import EditionFolders, expected, longwave
+from edition_folders import EditionFolders, expected_hours, longwave
 from edition_lags import draw_lags
 from edition_report import Findings, write_report
 from edition_searches import list_choices
@@ -76,7 +76,7 @@ def publish(folders: EditionFolders) -> None:
 def remaining_hours(folders: EditionFolders, rows: Sequence[Row]) -> dict[str, float]:
     """Return the expected hours of each sweep without a row yet, by the stem of its file."""
     here = {name.partition("@")[0] for row in rows for name in row.sweeps}
-    return {file.stem: expected(file) for file in folders.sweep_files() if read_sweep(file).name not in here}
+    return {file.stem: expected_hours(file) for file in folders.sweep_files() if read_sweep(file).name not in here}
 
 
 def last_searches(store: Store) -> Iterator[tuple[str, Sweep]]:

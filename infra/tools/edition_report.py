@@ -33,7 +33,7 @@ from tree import ROOT
 from longwave.platform.boards.answer import answer, over_all
 from longwave.platform.boards.overview import overviews
 from longwave.platform.boards.pairs import ranked
-from longwave.platform.boards.printed import quoted, ratio
+from longwave.platform.boards.printed import quote_number, write_ratio
 from longwave.platform.boards.printed_share import verdict_share
 from longwave.platform.boards.row import REJECTED, SHORT, WENT_ON, Row, distinct_boards
 from longwave.platform.boards.separation import separation
@@ -193,7 +193,7 @@ def _verdicts(boards: Iterable[Board]) -> list[str]:
         whys = [_why(row, number) for row, number in _printed(rows)]
         shared = [why for why in dict.fromkeys(chain(*whys)) if len(whys) > 1 and all(why in of for of in whys)]
         cells = [
-            [links[r.key], result(r), median(r), quoted(number), number["verdict"], ratio(number)]
+            [links[r.key], result(r), median(r), quote_number(number), number["verdict"], write_ratio(number)]
             + ["; ".join(why for why in of if why not in shared) or (DASH if shared else "no known difference")]
             for (r, number), of in zip(_printed(rows), whys, strict=True)
         ]

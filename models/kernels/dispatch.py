@@ -19,7 +19,7 @@ from longwave.models.kernels.compiler.loop import Loop, Operands
 from longwave.models.kernels.compiler.recorder import Unsupported
 from longwave.models.kernels.matrix.form import Form
 from longwave.models.kernels.matrix.plan import MatrixPlan
-from longwave.models.kernels.op import backend, differentiated, direct, gatherer, matrix_backend, scan, traced
+from longwave.models.kernels.op import backend, differentiated, direct, matrix_backend, operand_gatherer, scan, traced
 
 PATHS = ("reference", "cpu", "triton")
 STORED = {"float32": "triton", "bfloat16": "triton-bfloat16"}
@@ -179,7 +179,7 @@ def advance_from(
     if path == "cpu" and not traced():
         result: tuple[Tensor, tuple[Tensor, ...]] = direct().advance(find(cell), loop, weights, lags, x, state)
         return result
-    operands = None if traced() else gatherer().gather_operands(loop, weights)
+    operands = None if traced() else operand_gatherer().gather_operands(loop, weights)
     if operands is None:
         operands = join_operands(loop.operands(weights), len(x), loop.d)
     return _advance(path, cell, operands, lags, x, state)

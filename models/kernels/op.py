@@ -57,7 +57,7 @@ def direct() -> ModuleType:
 
 
 @cache
-def gatherer() -> ModuleType:
+def operand_gatherer() -> ModuleType:
     """Return the module that gathers operands from stored weights for the other paths."""
     from longwave.models.kernels.triton import gathered as module
 

@@ -107,7 +107,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("low", "95 % interval", "Student's t-interval of the mean over the retrainings that ended ok, descriptive"
            " only; for programs its lower end.", "number", DATA, PAGE, METRIC, write=texts.interval, left=True),
     Column("published", "published", "Numbers that papers print for this model here: value, statistic, n and source.",
-           "json", ALL, unit=METRIC, write=printed.published, leaves=3, prose=True),
+           "json", ALL, unit=METRIC, write=printed.quote_numbers, leaves=3, prose=True),
     Column("verdict", "verdict", "Our scores against each published number, for programs that of the first: the word,"
            " our error over the printed one with its 90 % interval (above 1: ours is worse), and the seeds on both"
            " sides. Reproduced: within × 1.25 or the task's margin, noise of both sides counted; consistent: our"
@@ -115,7 +115,7 @@ COLUMNS: tuple[Column, ...] = (
            " column says what differs, and the ratio decides"
            " nothing. A row whose median is worse than a trivial predictor says so.", "number",
            ("terminal", "page", "dashboard"), left=True,
-           read=lambda row: next((number.get("ratio") for number in row.published), None), write=printed.verdicts,
+           read=lambda row: next((number.get("ratio") for number in row.published), None), write=printed.write_verdicts,
            leaves=7, prose=True),
     Column("n", "seeds", "How the retrainings ended; for programs, how many ended ok. Diverged ones count as worst"
            " in the median and in ranks, and are left out of means; failed and missing ones are counted only here.",

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from longwave.platform.boards.printed import published
+from longwave.platform.boards.printed import quote_numbers
 from longwave.platform.boards.row import Row
 
 KNOWN = ("hidden", "width", "epochs", "batch", "steps", "schedule", "optimiser", "precision")
@@ -21,7 +21,7 @@ def labelled(rows: Sequence[Row]) -> list[Row]:
     marks: dict[str, str] = {}
     for same_title in by_title.values():
         if len(same_title) > 1:
-            marks |= {row.key: f"in {published(row)}" for row in same_title if row.kind == "published"}
+            marks |= {row.key: f"in {quote_numbers(row)}" for row in same_title if row.kind == "published"}
             marks |= _marks([row for row in same_title if row.kind == "reproduced"])
     return [replace(row, mark=marks[row.key]) if marks.get(row.key) else row for row in rows]
 

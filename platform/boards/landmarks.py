@@ -8,7 +8,7 @@ from typing import Any
 
 from longwave.platform.boards.answer import answer
 from longwave.platform.boards.overview import best_on_validation
-from longwave.platform.boards.printed import quoted
+from longwave.platform.boards.printed import quote_number
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import DASH, median, plain, rank, searched
 from longwave.platform.statistics.stats import direction
@@ -50,7 +50,7 @@ def landmarks(rows: Sequence[Row]) -> list[Landmark]:
     numbers = [(row, number) for row in rows if row.trivial is False for number in row.published]
     if numbers:
         row, number = max(numbers, key=lambda pair: sign * float(pair[1]["value"]))
-        marks.append(Landmark("best published", _printed(row), quoted(number), parameters=_size(row, number)))
+        marks.append(Landmark("best published", _printed(row), quote_number(number), parameters=_size(row, number)))
     if simple := [row for row in rows if row.trivial and row.mean is not None]:
         best = max(simple, key=lambda row: sign * (row.mean or 0.0))
         marks.append(Landmark("best trivial", best.title, plain(best.mean)))

@@ -11,19 +11,19 @@ from longwave.platform.boards.texts import DASH, plain
 from longwave.platform.statistics.verdict import UNSETTLED
 
 
-def published(row: Row) -> str:
-    """Return the published numbers; see ``quoted``."""
-    return "; ".join(quoted(number) for number in row.published) or DASH
+def quote_numbers(row: Row) -> str:
+    """Return the published numbers; see ``quote_number``."""
+    return "; ".join(quote_number(number) for number in row.published) or DASH
 
 
-def verdicts(row: Row) -> str:
-    """Return the verdict on each published number, in short: ``better (0.22)``; see ``judged`` for more."""
+def write_verdicts(row: Row) -> str:
+    """Return the verdict on each published number, in short: ``better (0.22)``; see ``write_verdict`` for more."""
     numbers = row.published if row.kind == "reproduced" else ()
     short = [f"{n['verdict']}" + (f" ({factor_text(n['ratio'])})" if n["ratio"] is not None else "") for n in numbers]
     return "; ".join(short) or DASH
 
 
-def quoted(number: Mapping[str, Any]) -> str:
+def quote_number(number: Mapping[str, Any]) -> str:
     """Return a published number with its digits in print, statistic and sources."""
     count = f" of {number['n']}" if number["n"] else ""
     sources = dict.fromkeys(source.partition(" (")[0].replace(", ", " ", 1) for source in number["sources"])
@@ -35,22 +35,21 @@ def in_print(number: Mapping[str, Any]) -> str:
     return f"{number['printed']}" + (f" ± {plain(number['std'])}" if number["std"] else "")
 
 
-def judged(number: Mapping[str, Any]) -> str:
+def write_verdict(number: Mapping[str, Any]) -> str:
     """Return the verdict on a published number: ``reproduced: error ratio 1.09 (1.06–1.12)``.
 
     The ratio is our error over the published one, with its 90 % interval. If undecided, it adds what would settle it.
     """
-    return ": ".join(filter(None, (number["verdict"], weighed(number))))
+    return ": ".join(filter(None, (number["verdict"], write_evidence(number))))
 
 
-def weighed(number: Mapping[str, Any]) -> str:
+def write_evidence(number: Mapping[str, Any]) -> str:
     """Return the evidence for a verdict: ``error ratio 1.09 (1.06–1.12)``."""
-    return "; ".join(
-        filter(None, (f"error ratio {error_ratio}" if (error_ratio := ratio(number)) else "", hint(number)))
-    )
+    ratio = write_ratio(number)
+    return "; ".join(filter(None, (f"error ratio {ratio}" if ratio else "", write_what_settles(number))))
 
 
-def hint(number: Mapping[str, Any]) -> str:
+def write_what_settles(number: Mapping[str, Any]) -> str:
     """Return what would settle an undecided verdict, or that nothing would; empty for the others."""
     if number["verdict"] != "undecided":
         return ""
@@ -58,7 +57,7 @@ def hint(number: Mapping[str, Any]) -> str:
     return UNSETTLED if number["limit"] else why[:1].lower() + why[1:]
 
 
-def ratio(number: Mapping[str, Any]) -> str:
+def write_ratio(number: Mapping[str, Any]) -> str:
     """Return our error over the published one with its 90 % interval: ``1.09 (1.06–1.12)``; empty without a ratio."""
     if number["ratio"] is None:
         return ""

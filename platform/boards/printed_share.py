@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from longwave.platform.boards.printed import judged
+from longwave.platform.boards.printed import write_verdict
 from longwave.platform.boards.row import Row
 from longwave.platform.literature.pairing import NOT_RUN, OTHER_PROTOCOL
 
@@ -34,7 +34,7 @@ def verdict_share(rows: Iterable[Row]) -> str:
             "is no verdict)",
         )
     row, number = min(numbers, key=lambda pair: _distance(pair[1]))
-    nearest = f"{row.label} on {row.board} against {number['printed']}, {judged(number)}"
+    nearest = f"{row.label} on {row.board} against {number['printed']}, {write_verdict(number)}"
     verdicts = f"Verdict{'s' * (total > 1)} of current rows on {total} printed number{'s' * (total > 1)}"
     return f"{verdicts}: {', '.join(parts)}. Nearest to a reproduction: {nearest}."
 

@@ -14,7 +14,7 @@ from longwave.platform.boards.diff import OF_PROTOCOL, values
 from longwave.platform.boards.entry import OF_BOARD
 from longwave.platform.boards.methods import methods
 from longwave.platform.boards.overview import Overview
-from longwave.platform.boards.printed import quoted, weighed
+from longwave.platform.boards.printed import quote_number, write_evidence
 from longwave.platform.boards.printed_share import verdict_share
 from longwave.platform.boards.row import Row, distinct_boards, group_by_board
 from longwave.platform.boards.texts import DASH, duration, estimate, lost, metric_words
@@ -206,7 +206,11 @@ def _line(row: Row, entry: Mapping[str, Any], board: int) -> dict[str, Any]:
 def _number(row: Row, number: Mapping[str, Any]) -> dict[str, Any]:
     """Return a published number's data for the page, with the verdict on it."""
     fields = {name: number[name] for name in ("value", "verdict", "why", "departures", "note", "sources")}
-    return {**fields, "text": quoted(number), "weighed": weighed(number) if row.kind == "reproduced" else ""}
+    return {
+        **fields,
+        "text": quote_number(number),
+        "weighed": write_evidence(number) if row.kind == "reproduced" else "",
+    }
 
 
 def _facts(row: Row) -> dict[str, str]:

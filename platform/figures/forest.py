@@ -8,7 +8,7 @@ from typing import Any
 
 import altair as alt
 
-from longwave.platform.boards.printed import quoted
+from longwave.platform.boards.printed import quote_number
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import measured, median, plain, seeds
 from longwave.platform.figures.frame import AXIS, LINE, Figure, Mark, as_data, frame_chart, list_names, number_axis
@@ -111,7 +111,7 @@ def _row_marks(name: str, row: Row) -> Iterator[Mark]:
     for score in row.scores:
         yield {**common, "kind": "seed", "value": score, "tip": f"{row.label}, one retraining: {plain(score)}"}
     for number in row.published:
-        tip = f"{row.label}, published: {quoted(number)}"
+        tip = f"{row.label}, published: {quote_number(number)}"
         yield {**common, "kind": "printed", "value": float(number["value"]), "tip": tip}
     if row.kind == "published":
         return

@@ -10,7 +10,7 @@ from longwave.platform.boards import columns
 from longwave.platform.boards.answer import answer
 from longwave.platform.boards.numbers import column_power, power_text
 from longwave.platform.boards.overview import state
-from longwave.platform.boards.printed import judged, quoted
+from longwave.platform.boards.printed import quote_number, write_verdict
 from longwave.platform.boards.printed_share import verdict_share
 from longwave.platform.boards.row import Row, group_by_board
 from longwave.platform.boards.separation import separation
@@ -151,7 +151,9 @@ def _board_notes(rows: Sequence[Row], shown: Sequence[Row], options: BoardOption
     if options.notes:
         yield from (f"{label}: {'; '.join(remaining_parts)}." for label, remaining_parts in _by_text(remaining))
         for row in trained:
-            yield from (f"{row.label} beside {quoted(number)}: {judged(number)}." for number in row.published)
+            yield from (
+                f"{row.label} beside {quote_number(number)}: {write_verdict(number)}." for number in row.published
+            )
         yield from (f"{row.label}: {row.superseded}." for row in shown if row.superseded)
         yield from filter(None, (advise(rows), verdict_share(rows)))
         if any(row.verification not in ("", HERE) for row in shown):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from longwave.platform.boards.compare import Comparison, Contest
-from longwave.platform.boards.printed import ratio
+from longwave.platform.boards.printed import write_ratio
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import DASH, counted, estimate, metric_words
 from longwave.platform.render.board import median_cell
@@ -43,7 +43,7 @@ def _contest_line(line: Contest, board: str) -> tuple[str, ...]:
         _seeds_cell(line.a),
         _seeds_cell(line.b),
         estimate(result.improvement if result else None),
-        ratio(line.to_dict()) or DASH,
+        write_ratio(line.to_dict()) or DASH,
         decision,
         "; ".join(f"{name} {_short_value(a)} against {_short_value(b)}" for name, (a, b) in line.differs.items())
         or "nothing",

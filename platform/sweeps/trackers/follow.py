@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from longwave.platform.boards.printed import verdicts
+from longwave.platform.boards.printed import write_verdicts
 from longwave.platform.boards.texts import DASH, lost
 from longwave.platform.errors import LongwaveError
 from longwave.platform.paths import weights_file
@@ -176,7 +176,7 @@ class _Follower:
         if trials:
             config = trials[0].record.config
             rows = [row for row in read_board(self.store, config.task) if row.config == config.row]
-            words = [word for row in rows for word in (*lost(row), verdicts(row)) if word != DASH]
+            words = [word for row in rows for word in (*lost(row), write_verdicts(row)) if word != DASH]
             verdict = "; ".join(words) or NO_NUMBER
         name = self.cell_name(number)
         self.tracker.end_cell(TrackedCell(number, name, trials, measures, verdict, max(ended)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from edition_folders import EditionFolders, expected
+from edition_folders import EditionFolders, expected_hours
 from tree import ROOT
 
 from longwave.platform.registry import get_model, get_task
@@ -71,7 +71,7 @@ def models_of_part(path: Path) -> list[str]:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_every_model_of_a_board_has_the_same_search_and_the_same_budget(path: Path) -> None:
     sweep, more = read_sweep(path), {"layers", "grid"} if path.stem[0] == "g" else set()
-    assert sweep.name == f"edition2-{path.stem}" and expected(path) > 0
+    assert sweep.name == f"edition2-{path.stem}" and expected_hours(path) > 0
     assert (sweep.trials, sweep.retrain, sweep.sampler, sweep.warm, sweep.rule) == (32, 10, "random", [], 2)
     assert sweep.race_settings and sweep.halving and sweep.halving.gate and sweep.wider is None
     assert sweep.epochs and (sweep.halving.eta, sweep.halving.first) == (2, sweep.epochs * 7 // 100)

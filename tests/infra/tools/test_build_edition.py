@@ -21,7 +21,7 @@ from boards import retrained
 from build_edition import main, second_search, widen
 from drawn_rows import draw_rows
 from edition_bundles import continued_by, import_missing, keep_finished, keep_unfinished
-from edition_folders import EditionFolders, expected, trust_bundle
+from edition_folders import EditionFolders, expected_hours, trust_bundle
 from edition_pages import last_searches, remaining_hours
 from rich.console import Console
 from small_sweeps import small
@@ -295,7 +295,7 @@ def test_a_second_search_is_the_first_file_with_a_name_of_its_own_and_wider_rang
     wide = file.with_stem("a-widened")
     wide.write_text(second_search(file, WIDER))
     before, after = read_sweep(file), read_sweep(wide)
-    assert (after.name, after.wider and after.wider.trials, expected(wide)) == ("tiny-a-widened", 2, 0.05)
+    assert (after.name, after.wider and after.wider.trials, expected_hours(wide)) == ("tiny-a-widened", 2, 0.05)
     assert after.model_copy(update={"name": before.name, "wider": None}) == before
     assert wide.read_text().startswith("# a.toml with a second search")
 
@@ -323,7 +323,7 @@ def test_edges_are_told_of_the_widest_search_alone(store: Store, here: Workers) 
 
 def test_ahead_are_the_sweeps_that_no_row_comes_from_here_or_from_a_bundle(folders: EditionFolders) -> None:
     board = board_rows([retrained("gru", [1.0], sweeps=("tiny-a@01ab", "other")), retrained("lem", [1.0])], [])
-    assert remaining_hours(folders, board) == {"b": expected(folders.sweeps / "b.toml")}
+    assert remaining_hours(folders, board) == {"b": expected_hours(folders.sweeps / "b.toml")}
     assert remaining_hours(folders, board_rows([retrained("gru", [1.0], sweeps=("tiny-a", "tiny-b"))], [])) == {}
 
 

@@ -36,7 +36,7 @@ def judged(word: str, **changes: Any) -> str:
     """Return the text of a verdict on a printed number."""
     ratio = {"ratio": 1.09, "ratio_low": 1.06, "ratio_high": 1.12}
     counts = {"n": 1, "n_ours": 5, "diverged_ours": 0, "more": None, "limit": False, "why": "", "departures": []}
-    return printed.judged({"verdict": word, **ratio, **counts, **changes})
+    return printed.write_verdict({"verdict": word, **ratio, **counts, **changes})
 
 
 def test_a_median_stands_with_its_interval_with_three_digits_each() -> None:
@@ -152,7 +152,7 @@ def test_another_protocol_keeps_its_ratio_and_its_differences_stand_once_in_the_
     }
     number |= {"ratio": 1.24, "ratio_low": 1.1, "ratio_high": 1.4, "n_ours": 5, "diverged_ours": 0}
     actual = row(published=[number], recipe="LEM, Table 4", departures=["epochs 30 (published 400)"])
-    assert printed.verdicts(actual) == "other protocol (1.24)"
+    assert printed.write_verdicts(actual) == "other protocol (1.24)"
     assert texts.protocol(actual) == (
         "recipe of LEM, Table 4; epochs 30 (published 400); beside 0.5: hidden 8 (printed 16)"
     )
@@ -179,8 +179,8 @@ def test_a_recipe_is_named_by_its_source_and_never_as_published(recipe: str, out
 
 def test_a_row_without_a_printed_number_has_no_verdict() -> None:
     number = {**SOURCE, "verdict": "worse", "ratio": None, "n_ours": 5, "diverged_ours": 0, "departures": []}
-    assert printed.verdicts(row(published=[number, {**number, "ratio": 2.0}])) == "worse; worse (2.00)"
-    assert printed.verdicts(row(loses_to="ridge(32)")) == printed.verdicts(row()) == "—"
+    assert printed.write_verdicts(row(published=[number, {**number, "ratio": 2.0}])) == "worse; worse (2.00)"
+    assert printed.write_verdicts(row(loses_to="ridge(32)")) == printed.write_verdicts(row()) == "—"
 
 
 @pytest.mark.parametrize(

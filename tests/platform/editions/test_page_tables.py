@@ -12,7 +12,7 @@ from pages import Page, page_data, published, table
 
 from longwave.platform.boards.board import rows
 from longwave.platform.boards.columns import of
-from longwave.platform.boards.printed import quoted, weighed
+from longwave.platform.boards.printed import quote_number, write_evidence
 from longwave.platform.boards.texts import marked_median, share
 from longwave.platform.records.group import SearchedRange, SearchedTrial, Tally
 from longwave.platform.statistics.advice import advice
@@ -130,7 +130,9 @@ def test_a_verdict_has_a_sign_of_its_own_and_its_ratio_and_a_lost_row_says_to_wh
     by_model = {row.model: row for row in rows(JUDGED, NUMBERS) if row.config}
     cells = {line["model"].partition("lr")[0]: line["verdict"] for line in table(Page.drawn(judged, view="t"))}
     words = {"lem": "= reproduced", "gru": "≠ other protocol", "lstm": "? undecided"}
-    wanted = {m.upper(): f"! loses to mean{word}{weighed(by_model[m].published[0])}" for m, word in words.items()}
+    wanted = {
+        m.upper(): f"! loses to mean{word}{write_evidence(by_model[m].published[0])}" for m, word in words.items()
+    }
     assert wanted.items() <= cells.items()
 
 
@@ -147,7 +149,7 @@ def test_a_row_tells_its_numbers_and_of_each_printed_one_why_it_has_its_word(jud
         text = Page.drawn(judged, row=row.key)('elements["row-part"].text')
         [number] = row.published
         assert f"median [95 %]{marked_median(row)}" in text and f"diverged [95 %]{share(row)}" in text
-        assert weighed(number) in text and number["why"] in text and quoted(number) in text
+        assert write_evidence(number) in text and number["why"] in text and quote_number(number) in text
         assert "another protocol" + "".join(number["departures"]) in text or not number["departures"]
         assert (f"note{number['note']}" in text) == bool(number["note"])
 

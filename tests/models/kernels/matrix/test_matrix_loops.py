@@ -117,14 +117,14 @@ def test_a_member_alone_gives_the_same_bits_as_in_a_pack(B: int) -> None:
     _, form, made = compile_step("exponential gates", **TASKS)
     tensors = [[t.float() for t in part] for part in draw_tensors(form, T=30, B=B, M=3)]
 
-    def results(members: slice) -> list[Tensor]:
+    def compute_results(members: slice) -> list[Tensor]:
         leaves = [[t[members].clone().requires_grad_() for t in part] for part in tensors]
         values = advanced(made)(leaves)
         slopes = torch.autograd.grad(sum(v.sum() for v in values), [t for part in leaves for t in part])  # type: ignore[arg-type]
         return [*(v.detach() for v in values), *slopes]
 
-    pack = results(slice(None))
-    assert all(torch.equal(alone, t[1:2]) for alone, t in zip(results(slice(1, 2)), pack, strict=True))
+    pack = compute_results(slice(None))
+    assert all(torch.equal(alone, t[1:2]) for alone, t in zip(compute_results(slice(1, 2)), pack, strict=True))
 
 
 @pytest.mark.integration

@@ -98,9 +98,9 @@ struct ColumnLanes {
 
   // A value of one task into memory of a tile. `spread`: a value without columns is equal in all lanes; else it is an
   // adjoint, held in the first lane of the first tile.
-  template <int N, class Cell, class Where>
-  static void to_tile(const Call<Cell>& c, Axes a, const float* tensor, int64_t group, Where where, float* to, int64_t column, bool spread) {
-    const float* from = tensor ? tensor + where(group) * c.width(a) : nullptr;
+  template <int N, class Cell>
+  static void to_tile(const Call<Cell>& c, Axes a, const float* tensor, int64_t group, bool shared, float* to, int64_t column, bool spread) {
+    const float* from = tensor ? tensor + c.index(group, shared) * c.width(a) : nullptr;
     for (int64_t i = 0; i < (a.i ? c.I : 1); ++i)
       for (int n = 0; n < (a.j ? N : 1); ++n, to += L) {
         const int64_t j = column + n * L;
@@ -179,12 +179,12 @@ struct TaskLanes {
     }
   }
 
-  template <int N, class Cell, class Where>
-  static void to_tile(const Call<Cell>& c, Axes a, const float* tensor, int64_t group, Where where, float* to, int64_t column, bool spread) {
+  template <int N, class Cell>
+  static void to_tile(const Call<Cell>& c, Axes a, const float* tensor, int64_t group, bool shared, float* to, int64_t column, bool spread) {
     if (!tensor || (!a.j && !spread && column)) std::fill_n(to, numbers(a, c.I, N), 0.0f);
     else
       lanes(c, group, true, [&](int64_t lane, int64_t task) {
-        const float* from = tensor + where(task) * c.width(a);
+        const float* from = tensor + c.index(task, shared) * c.width(a);
         float* number = to + lane;
         for (int64_t i = 0; i < (a.i ? c.I : 1); ++i)
           for (int n = 0; n < (a.j ? N : 1); ++n, number += L) *number = a.j ? from[i * c.J + column + n] : from[i];

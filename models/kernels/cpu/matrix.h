@@ -79,12 +79,12 @@ inline int64_t all_tiles(const std::array<Axes, K>& axes, int64_t I, int64_t J) 
   return sum;
 }
 
-// Moves all values of a list for one group, tile after tile, into memory of tiles; where(task) is a task's place.
-template <class Cell, class Lanes, size_t K, class Where>
-inline void read(const Call<Cell>& c, const std::array<Axes, K>& axes, const float* const* tensors, int64_t group, Where where, float* tile, bool spread) {
+// Moves all values of a list for one group, tile after tile, into memory of tiles; see Call::index for `shared`.
+template <class Cell, class Lanes, size_t K>
+inline void read(const Call<Cell>& c, const std::array<Axes, K>& axes, const float* const* tensors, int64_t group, bool shared, float* tile, bool spread) {
   tiles<Cell, Lanes>(c.I, c.J, [&](auto N, auto, int64_t column) {
     for (size_t k = 0; k < K; ++k) {
-      Lanes::template to_tile<N>(c, axes[k], tensors[k], group, where, tile, column, spread);
+      Lanes::template to_tile<N>(c, axes[k], tensors[k], group, shared, tile, column, spread);
       tile += numbers(axes[k], c.I, N);
     }
   });
@@ -110,15 +110,13 @@ inline void side_by_side(const Call<Cell>& c, int64_t from, int64_t to, F f) {
 
 template <class Cell, class Lanes>
 inline void forward(const Call<Cell>& c, int64_t from, int64_t to) {
-  const auto task = [](int64_t task) { return task; };
-  const auto head = [&](int64_t task) { return task / c.step() * c.H + task % c.H; };
   const int64_t states = all_tiles<Cell, Lanes>(Cell::states, c.I, c.J), constants = all_tiles<Cell, Lanes>(Cell::constants, c.I, c.J);
   Scratch state(c.H * states), constant(c.H * constants);
   typename Lanes::template ChunkCopies<Cell> copies(c, false);
   side_by_side<Cell, Lanes>(c, from, to, [&](int64_t begin, int64_t groups) {
     for (int64_t g = 0; g < groups; ++g) {
-      read<Cell, Lanes>(c, Cell::states, c.start, begin + g, task, state + g * states, true);
-      read<Cell, Lanes>(c, Cell::constants, c.constant, begin + g, head, constant + g * constants, true);
+      read<Cell, Lanes>(c, Cell::states, c.start, begin + g, false, state + g * states, true);
+      read<Cell, Lanes>(c, Cell::constants, c.constant, begin + g, true, constant + g * constants, true);
     }
     for (int64_t k = 0; k < c.count(); ++k)
       for (int64_t g = 0; g < groups; ++g) {
@@ -139,8 +137,6 @@ inline void forward(const Call<Cell>& c, int64_t from, int64_t to) {
 
 template <class Cell, class Lanes>
 inline void backward(const Call<Cell>& c, int64_t from, int64_t to) {
-  const auto task = [](int64_t task) { return task; };
-  const auto head = [&](int64_t task) { return task / c.step() * c.H + task % c.H; };
   const int64_t states = all_tiles<Cell, Lanes>(Cell::states, c.I, c.J), constants = all_tiles<Cell, Lanes>(Cell::constants, c.I, c.J);
   const int64_t most = size(Cell::states, c.I, 4), kept = size(Cell::kept, c.I, 4), part = size(Cell::constants, c.I, 4);
   Scratch adjoint(c.H * states), constant(c.H * constants), sums(c.H * constants);
@@ -148,8 +144,8 @@ inline void backward(const Call<Cell>& c, int64_t from, int64_t to) {
   typename Lanes::template ChunkCopies<Cell> copies(c, true);
   side_by_side<Cell, Lanes>(c, from, to, [&](int64_t begin, int64_t groups) {
     for (int64_t g = 0; g < groups; ++g) {
-      read<Cell, Lanes>(c, Cell::states, c.last_adjoint, begin + g, task, adjoint + g * states, false);
-      read<Cell, Lanes>(c, Cell::constants, c.constant, begin + g, head, constant + g * constants, true);
+      read<Cell, Lanes>(c, Cell::states, c.last_adjoint, begin + g, false, adjoint + g * states, false);
+      read<Cell, Lanes>(c, Cell::constants, c.constant, begin + g, true, constant + g * constants, true);
     }
     std::fill_n(static_cast<float*>(sums), groups * constants, 0.0f);
     for (int64_t k = c.count() - 1; k >= 0; --k)

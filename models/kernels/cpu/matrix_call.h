@@ -56,6 +56,8 @@ struct Call {
   int64_t tasks() const { return M * step(); }
   int64_t step() const { return B * H; }
   int64_t at(int64_t task, int64_t t) const { return ((task / step()) * T + t) * step() + task % step(); }
+  // Where a task's value lies in a tensor; all sequences of a member share its constants.
+  int64_t index(int64_t task, bool shared) const { return shared ? task / step() * H + task % H : task; }
   int64_t count() const { return (T + chunk - 1) / chunk; }
   int64_t width(Axes a) const { return (a.i ? I : 1) * (a.j ? J : 1); }
 };

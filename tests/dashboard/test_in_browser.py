@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import PAGES, Come, lines
+from browser import GRID, PAGES, Come, lines
 from chromium import FILTERS, PHONE
 from lab import about, ok, trial
 from playwright.sync_api import Page, expect
@@ -78,10 +78,11 @@ def test_a_search_leaves_the_rows_it_names_stands_in_the_address_and_back_undoes
     page.get_by_label("Search", exact=True).fill("lst")
     page.keyboard.press("Enter")
     page.wait_for_url("**q=lst**")
-    page.wait_for_function("document.querySelectorAll('table[role=grid] tbody tr').length === 1")
+    ranked = page.locator(GRID).first.locator("tbody tr")  # the table after it, of published rows, appears later
+    expect(ranked).to_have_count(1)
     assert titles(page) == ["LSTM"]
     page.go_back()
-    page.wait_for_function("document.querySelectorAll('table[role=grid] tbody tr').length === 3")
+    expect(ranked).to_have_count(3)
     assert "q=" not in page.url and page.get_by_label("Search", exact=True).input_value() == ""
 
 

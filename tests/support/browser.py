@@ -10,7 +10,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from chromium import DESKTOP, QUIET, find_chromium
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect, sync_playwright
 
 from longwave.platform.errors import ConfigError
 
@@ -20,6 +20,10 @@ GRID = "table[role=grid]"
 """The copy of a table for screen readers; the table itself is a canvas, painted shortly before."""
 UNREAD = f"[data-testid=stDataFrame]:not(:has({GRID}))"
 """A table whose copy is still missing; a page's second table may be complete before its first."""
+
+LONGEST_WAIT = 60_000
+"""Longest wait for anything on a page, in milliseconds: a loaded machine draws slowly."""
+expect.set_options(timeout=LONGEST_WAIT)
 
 
 @contextmanager
@@ -50,7 +54,7 @@ class Visitor:
         self.requests: set[str] = set()
         self.context: BrowserContext = browser.new_context(**{"viewport": DESKTOP, "accept_downloads": True, **look})
         self.page: Page = self.context.new_page()
-        self.page.set_default_timeout(60_000)
+        self.page.set_default_timeout(LONGEST_WAIT)
         self.page.on("console", self._note_error)
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
         self.page.on("request", lambda request: self.requests.add(request.url))

@@ -79,7 +79,7 @@ def describe_best(search_progress: SearchProgress, rows: Sequence[Row], metric: 
     value, ended_count = search_progress.winner.run.valid, len(search_progress.ended)
     trained_count = sum(trial.status == "ok" for trial in search_progress.ended)
     parts = [
-        f"Best of {ended_count} drawn, {trained_count} trained whole: **validation {metric} {plain(value)}** "
+        f"Best of {ended_count} drawn, {trained_count} completed: **validation {metric} {plain(value)}** "
         f"(trial {search_progress.winner.config.id[:8]})"
     ]
     if search_progress.half and ended_count > 1:

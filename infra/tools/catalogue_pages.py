@@ -83,7 +83,7 @@ def model_page(spec: ModelSpec) -> str:
 
 
 def _parameter(p: Param) -> tuple[str, ...]:
-    draw = ("log" if p.log else "linear") + (", whole" if p.whole else "") + ("" if p.searched else ", on request")
+    draw = ("log" if p.log else "linear") + (", integer" if p.whole else "") + ("" if p.searched else ", on request")
     ends = code(f"[{p.low:g}, {p.high:g}]")
     return (code(p.name), escape(p.symbol), ends, draw, escape(p.unit), escape(p.meaning), escape(p.published or "—"))
 

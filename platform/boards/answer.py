@@ -81,7 +81,8 @@ def answer(rows: Sequence[Row]) -> Leading:
     ranked = [row for row in rows if row.rank_low is not None]
     with_few_seeds = [row for row in ranked if row.provisional]
     leaders = sorted((row for row in ranked if row.leads), key=lambda row: row.provisional)
-    why, separated = [], separation(rows)
+    separated = separation(rows)
+    why = [separated.why] if separated.word == "separates" and separated.why else []
     if separated.word != "saturated" and any(row.loses_to for row in leaders[:1]):
         why.append(f"It loses to a trivial predictor, {leaders[0].loses_to}.")
     if with_few_seeds:

@@ -193,7 +193,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("search_diverged", "search diverged", "Search trials that diverged.", "whole"),
     Column("search_stopped", "search stopped", "Search trials that successive halving stopped early.", "whole", DATA,
            PAGE, write=retrained(lambda row: texts.plain(row.search_stopped))),
-    Column("search_whole", "search trained whole", "Search trials that were trained to their last epoch.", "whole",
+    Column("search_whole", "search completed", "Search trials that were trained to their last epoch.", "whole",
            DATA, PAGE, write=retrained(lambda row: texts.plain(row.search_whole))),
     Column("search_score", "search score", "Best validation metric of the row's setting in the search; none if"
            " halving stopped it and a race chose it nevertheless.", "number", DATA, PAGE, METRIC),

@@ -40,7 +40,7 @@ def of_row(trials: Sequence[Trial], row: Row) -> list[Fact]:
         Fact("cost", "seconds of the retrainings", sum(run.seconds for run in runs)),
         Fact("cost", "search trials drawn", row.searched),
         Fact("cost", "search trials stopped early", row.search_stopped),
-        Fact("cost", "search trials trained whole", row.search_whole),
+        Fact("cost", "search trials completed", row.search_whole),
         Fact("cost", "seconds of search and race", row.find_seconds),
         Fact("commands", "train it once more", f"longwave reproduce {row.config[:SHORT]}"),
         Fact("commands", "beside another row", f"longwave diff {row.config[:SHORT]} ROW"),

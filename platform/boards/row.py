@@ -18,6 +18,8 @@ SHORT = 12
 REJECTED = "replaced by {}, whose retrainings validate better"
 WENT_ON = "replaced by {} after a longer search"
 """Why a row is superseded by another of its model, with that row's name."""
+IN_WORDS = {"test=": "test set ", "noise=per_sample": "noise per sample", "noise=uniform": "uniform noise"}
+"""Options of a variant that are printed in words, each from the start of an option on."""
 
 
 @dataclass(frozen=True)
@@ -209,7 +211,9 @@ class Row:
     @property
     def board(self) -> str:
         """Name of its board in print: ``El Niño delay model, h=25, test set 2`` for the variant ``h=25,test=2``."""
-        variant = re.sub(r"\btest=", "test set ", self.variant.replace(",", ", ").replace("_", " "))
+        options = "|".join(IN_WORDS)
+        in_words = re.sub(rf"\b(?:{options})", lambda match: IN_WORDS[match[0]], self.variant)
+        variant = in_words.replace(",", ", ").replace("_", " ")
         return ", ".join(filter(None, (self.task_title or self.task, variant)))
 
     @property

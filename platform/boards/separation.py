@@ -35,7 +35,8 @@ class Separation:
         word: One of the three.
         predictor: Row of the best trivial predictor; None if none was scored.
         better: Networks that are significantly better, in the order of the board.
-        why: Why an open board is undecided, a sentence; empty for the others.
+        why: Why the network with the best median is not significantly better though that median is, or why else an
+            open board is undecided, a sentence; else empty.
     """
 
     word: TaskWord
@@ -67,25 +68,27 @@ def separation(rows: Iterable[Row]) -> Separation:
     predictor_score = predictor.mean or 0.0
     if not networks:
         return Separation("open", predictor, why=f"no network has {ENOUGH} seeds yet.")
-    significant = surely_better([row.seeds for row in networks], predictor_score, scale)
-    if any(significant):
-        better = [row for row, is_better in zip(networks, significant, strict=True) if is_better]
-        return Separation("separates", predictor, better)
     ahead = [row for row in networks if beats(row.median, predictor_score, scale)]
     if not ahead:
         return Separation("saturated", predictor)
-    return Separation("open", predictor, why=_why_undecided(ahead[0], predictor, len(networks)))
+    significant = surely_better([row.seeds for row in networks], predictor_score, scale)
+    better = [row for row, is_better in zip(networks, significant, strict=True) if is_better]
+    why = "" if ahead[0] in better else _why_undecided(ahead[0], predictor, len(networks))
+    return Separation("separates" if better else "open", predictor, better, why)
 
 
 def _why_undecided(row: Row, predictor: Row, networks: int) -> str:
     """Return why a row whose median beats a predictor's score is not significantly better."""
     wins = seeds_better(row.seeds, predictor.mean or 0.0, row.scale)
     needed = fewest_seeds(networks)
-    requirement = f"; with {networks} networks on the board that takes {needed} seeds or more"
-    needed_text = requirement if row.seed_count < needed else ""
+    condition = ""
+    if row.seed_count < needed:
+        condition = f"; with {networks} networks on the board that takes {needed} seeds or more"
+    elif networks > 1:
+        condition = f", with {networks} networks tested at once"
     return (
         f"{wins} of {row.seed_count} seeds of {row.label} beat the best trivial predictor, {predictor.title} at "
-        f"{plain(predictor.mean)}: too few to say that most seeds would{needed_text}."
+        f"{plain(predictor.mean)}: too few to say that most seeds would{condition}."
     )
 
 

@@ -176,12 +176,12 @@ def seeds(row: Row) -> str:
 def searched(row: Row) -> str:
     """Return how many trials the search drew, trained to the last epoch, and lost to divergence.
 
-    ``32 drawn, 2 whole, 1 diverged``; ``none`` without a search.
+    ``32 drawn, 2 completed, 1 diverged``; ``none`` without a search.
     """
     if row.kind != "reproduced":
         return DASH
     diverged = f", {row.search_diverged:,} diverged" if row.search_diverged else ""
-    return f"{row.searched:,} drawn, {row.search_whole:,} whole{diverged}" if row.searched else "none"
+    return f"{row.searched:,} drawn, {row.search_whole:,} completed{diverged}" if row.searched else "none"
 
 
 def optimism(row: Row) -> str:

@@ -16,7 +16,8 @@ THEME = (
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 does not allow."""
 TAG = re.compile(r"<[^>]*>")
-NUMBER = re.compile(r"-?\d+\.\d{2,}")
+NUMBER = re.compile(r'((?:offset|opacity)=")?(-?\d+\.\d{2,})')
+"""A number with more than one decimal; the name of its attribute before it, if its values lie between 0 and 1."""
 IDLE = re.compile(
     r' (?:class|aria-[a-z]+|role|pointer-events|xmlns:xlink|version|text-anchor="start"|opacity="1"|stroke-width="0")'
     r'(?:(?<=")|="[^"]*")'
@@ -31,7 +32,7 @@ OFTEN = 3
 
 
 def compact_svg(svg: str) -> str:
-    """Return an SVG without invisible parts, with one decimal per number, and repeated marks defined once."""
+    """Return an SVG without invisible parts, with one decimal per coordinate, and repeated marks defined once."""
     svg = EMPTY.sub("", TAG.sub(_shorten_tag, svg))
     changes = 1
     while changes:
@@ -66,4 +67,10 @@ def to_json(content: Any) -> Any:
 
 def _shorten_tag(match: re.Match[str]) -> str:
     """Return a tag with short numbers and without unused attributes; text between tags is unchanged."""
-    return NUMBER.sub(lambda number: f"{float(number[0]):.1f}".removesuffix(".0"), IDLE.sub("", match[0]))
+    return NUMBER.sub(_shorten_number, IDLE.sub("", match[0]))
+
+
+def _shorten_number(match: re.Match[str]) -> str:
+    """Return a number with one decimal; with three if it is a share, of a colour bar's length or of full opacity."""
+    name, number = match.groups(default="")
+    return name + f"{float(number):.{3 if name else 1}f}".rstrip("0").removesuffix(".")

@@ -125,7 +125,7 @@ class Cohort:
         members: The ids of all its trials.
         gone: Trials that ended, with their trained epochs.
         rungs: Recorded scores and decisions.
-        scores: Validation scores of the trials that ended normally: trained whole, solved, or out of patience.
+        scores: Validation scores of the trials that ended normally: completed, solved, or out of patience.
     """
 
     cohort: str

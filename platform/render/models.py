@@ -151,7 +151,7 @@ def _model_record(spec: ModelSpec) -> dict[str, Any]:
 def _parameter_record(p: Param) -> tuple[str, ...]:
     absent = "drawn" if p.searched else "absent" if p.default is None else f"as {p.default}"
     default = f"{p.default:g}" if isinstance(p.default, float) and not p.searched else absent
-    draw = ("log" if p.log else "linear") + (", whole" if p.whole else "")
+    draw = ("log" if p.log else "linear") + (", integer" if p.whole else "")
     return (p.name, p.symbol, f"[{p.low:g}, {p.high:g}]", draw, p.unit, p.meaning, default, p.published or "—")
 
 

@@ -151,9 +151,7 @@ def rate_parameters(search: CellSearch, evaluator: str = "fanova") -> dict[str, 
     if evaluator not in EVALUATORS:
         raise ConfigError(did_you_mean("evaluator", evaluator, EVALUATORS))
     if (complete := sum(trial.status == "ok" for trial in search.trials)) < 2:
-        raise ConfigError(
-            f"{search.name}: importance takes two trials that were trained whole, and there are {complete}."
-        )
+        raise ConfigError(f"{search.name}: importance takes two completed trials, and there are {complete}.")
     kind, optuna = EVALUATORS[evaluator], import_optuna()
     with warnings.catch_warnings(action="ignore"):
         importance_evaluator = getattr(optuna.importance, kind)(**({} if evaluator == "pedanova" else {"seed": 0}))

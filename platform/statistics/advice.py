@@ -98,8 +98,8 @@ def luck_note(rows: Sequence[Sequence[Score]], scale: Scale) -> str:
         return ""
     differing = f"{pairs} pair{'s differ' if pairs > 1 else ' differs'}"
     return (
-        f"{differing} in every seed, yet by no more than seeds of other rows differ among each other: so few may show "
-        f"one side of a row by luck. Nothing is claimed of them; {seeds} seeds a row would do."
+        f"{differing} in every seed, but by no more than the seeds of other rows differ among each other. With so few "
+        f"seeds that happens by luck, so no difference is claimed; {seeds} seeds a row would be enough."
     )
 
 
@@ -116,7 +116,6 @@ def split_note(accuracy: float, items: int) -> str:
     share = diverged_share(round(accuracy * items / 100), items)
     assert share.low is not None and share.high is not None
     return (
-        f"All seeds share one split of {items:,} test items: an accuracy of {accuracy:.1f} on it stands for "
-        f"{100 * share.low:.1f} to {100 * share.high:.1f} on other splits, as far as items are independent (95 %). No "
-        "rank here speaks of those."
+        f"All seeds share the same {items:,} test items: if these are independent, an accuracy of {accuracy:.1f} on "
+        f"them means {100 * share.low:.1f} to {100 * share.high:.1f} in general (95 %). Ranks ignore this uncertainty."
     )

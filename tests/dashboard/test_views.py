@@ -160,7 +160,7 @@ def test_a_sweep_tells_of_its_packs_its_best_and_what_half_of_it_would_find(sear
     assert packs.loc[0, ["pack", "model", "epochs", "trials"]].tolist() == ["packet01", "lem", "1 of 3", "1 running"]
     assert packs.loc[0, "progress"] == pytest.approx(1 / 3)
     text = notes(page)
-    assert "Best of 4 drawn, 3 trained whole: **validation L2 error 1**" in text
+    assert "Best of 4 drawn, 3 completed: **validation L2 error 1**" in text
     assert "with half as many trials a search is expected to find 1.667 [1, 3], 80 % of such searches" in text
     assert "retrained: **test L2 error 0.120 [0.100, 0.140]**, 5 seeds." in text
     failures = next(frame.value for frame in page.dataframe if "why" in frame.value)

@@ -124,9 +124,9 @@ function build() {
     + " an error ended it; “missing”: asked for and not ended; “not run”: nobody asked for it. None of them is a zero."));
   const { counts } = EDITION;
   const beside = EDITION.rows.filter((row) => row.kind === "reproduced" && row.published.length).length;
+  const without = counts.published ? `, ${many(counts.published, "printed number")} without a row` : "";
   $("about").textContent = `${many(counts.reproduced, "row")} of ${many(counts.retrainings, "retraining")}, ${count(beside)} of `
-    + `them beside printed numbers, ${many(counts.published, "printed number")} without a row and `
-    + `${many(counts.trivial, "trivial predictor")}, on ${many(counts.boards, "board")}.`;
+    + `them beside printed numbers${without} and ${many(counts.trivial, "trivial predictor")}, on ${many(counts.boards, "board")}.`;
   $("foot").append("Edition ", make("code", {}, EDITION.id), `, ${EDITION.created.slice(0, 10)}, written by commit `,
     make("code", {}, EDITION.commit.slice(0, 12)), `. It never changes; its name is a hash of its rows.`);
 }

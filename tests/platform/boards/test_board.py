@@ -188,8 +188,8 @@ def test_ranks_are_those_of_the_pool() -> None:
 def test_a_row_says_what_its_search_cost() -> None:
     [row] = rows([retrained("lem", [1.0], search=Tally(1200, 1, 40.0, 2), sweeps=("s",))], [])
     assert (row.searched, row.search_diverged, row.find_seconds, row.sweeps) == (1200, 1, 40.0, ("s",))
-    assert row.search_whole == 2 and searched(row) == "1,200 drawn, 2 whole, 1 diverged"
-    assert searched(replace(row, search_diverged=0)) == "1,200 drawn, 2 whole"
+    assert row.search_whole == 2 and searched(row) == "1,200 drawn, 2 completed, 1 diverged"
+    assert searched(replace(row, search_diverged=0)) == "1,200 drawn, 2 completed"
     assert searched(replace(row, searched=0)) == "none" and searched(replace(row, kind="trivial")) == "—"
 
 

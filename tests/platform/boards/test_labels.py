@@ -79,7 +79,8 @@ def test_no_two_rows_of_a_board_have_the_same_label(settings: set[tuple[int, int
     [
         ("", "Parity"),
         ("test=2", "Parity, test set 2"),
-        ("noise=per_sample", "Parity, noise=per sample"),
+        ("noise=per_sample", "Parity, noise per sample"),
+        ("noise=uniform", "Parity, uniform noise"),
         ("h=25,test=2", "Parity, h=25, test set 2"),
         ("latest=2", "Parity, latest=2"),
     ],

@@ -51,7 +51,8 @@ def test_five_seeds_of_one_network_among_several_leave_a_board_open_and_it_says_
     assert separation(board(a=[*BETTER, 0.1], b=WORSE, c=WORSE)).word == "separates"
     lost = separation(board(a=[*BETTER, 0.9], b=WORSE, c=WORSE)).sentence
     assert lost.endswith(
-        "5 of 6 seeds of A beat the best trivial predictor, last value at 0.4: too few to say that most seeds would."
+        "5 of 6 seeds of A beat the best trivial predictor, last value at 0.4: too few to say that most seeds would, "
+        "with 3 networks tested at once."
     )
 
 
@@ -91,6 +92,19 @@ def test_a_board_says_first_whether_it_separates_and_a_saturated_one_says_so_onc
     assert lost.startswith("No model beats") and "Best median of 2 ranked rows: A" in lost
     assert "loses to" not in lost
     assert answer([]).sentence == "No row is ranked here yet."
+
+
+def test_where_others_beat_the_predictor_and_the_best_median_does_not_it_says_why() -> None:
+    best, sure = [*[0.1] * 8, 0.9, 0.9], [0.3] * 10
+    says = answer(board(a=best, b=sure, c=sure, d=WORSE * 2)).sentence
+    assert says.startswith(
+        "B and C beat the best trivial predictor (last value, 0.400). Best median of 4 ranked rows: A"
+    )
+    assert says.endswith(
+        " 8 of 10 seeds of A beat the best trivial predictor, last value at 0.4: too few to say that most seeds would, "
+        "with 4 networks tested at once."
+    )
+    assert "tested at once" not in answer(board(a=[0.1] * 10, b=best)).sentence, "the best row does"
 
 
 def test_the_first_line_counts_the_tasks_of_each_word_and_ranks_over_those_that_separate() -> None:

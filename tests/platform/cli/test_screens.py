@@ -120,7 +120,7 @@ def test_a_row_and_a_trial_are_shown_in_full(capsys: pytest.CaptureFixture[str])
     assert row["row"]["name"] == best.config.row and row["scores"]["n"] == 6
     assert len(row["seeds"]) == 6 and best.runs[2].id in str(row["seeds"]["seed 2"])
     assert (row["cost"]["seconds of the retrainings"], row["cost"]["search trials drawn"]) == (12.0, 8)
-    assert row["cost"]["search trials trained whole"] == 7, "one diverged"
+    assert row["cost"]["search trials completed"] == 7, "one diverged"
     assert row["commands"]["train it once more"] == f"longwave reproduce {best.config.row[:12]}"
     assert trial["trial"] == {
         "name": best.runs[2].id, "of the row": best.config.row, "phase": "retrain", "seed": 2, "sweeps": ["demo"],

@@ -163,7 +163,7 @@ def test_a_row_tells_how_its_setting_was_chosen_as_its_columns_say_it(tmp_path: 
     [made] = published(tmp_path, [group]).rows
     text = Page.drawn(tmp_path, row=row)('elements["row-part"].text')
     assert (
-        f"search stopped6search trained whole3search score0.1optimism× 3.00runner-upotherP(better){made['better']:.4g}"
+        f"search stopped6search completed3search score0.1optimism× 3.00runner-upotherP(better){made['better']:.4g}"
         in text
     )
     assert "winner at the edgelr at the high end of 0.001 to 0.1" in text and made["optimism"] == pytest.approx(3.0)

@@ -41,6 +41,13 @@ def test_numbers_in_texts_keep_their_digits_and_those_of_lines_lose_theirs() -> 
     assert "row M3 0.123456" in FOREST.svg()
 
 
+def test_a_colour_bar_keeps_its_colours_and_a_mark_its_opacity() -> None:
+    stops = "".join(f'<stop offset="{k / 12}" stop-color="#{k:06x}"></stop>' for k in range(13))
+    small = compact_svg(f'<svg><linearGradient>{stops}</linearGradient><path d="M0,0h9" fill-opacity="0.25"/></svg>')
+    offsets = [float(offset) for offset in re.findall(r'offset="([^"]*)"', small)]
+    assert offsets == [round(k / 12, 3) for k in range(13)] and 'fill-opacity="0.25"' in small
+
+
 def test_a_mark_that_stands_often_is_defined_once_and_stands_where_it_stood() -> None:
     dots = "".join(f'<path transform="translate({x},{2 * x})" d="M0,0h1" fill="red"/>' for x in range(3))
     picture = ET.fromstring(compact_svg(f'<svg xmlns="http://www.w3.org/2000/svg">{dots}</svg>'))

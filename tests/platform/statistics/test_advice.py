@@ -52,8 +52,8 @@ def test_where_rows_learn_or_do_not_a_board_says_how_many_seeds_would_do() -> No
         return [[level + 0.001 * k for k in range(seeds)] for level in (*[1.0] * 12, 4.0)] + [learning] * 2
 
     assert luck_note(board(5), Scale()) == (
-        "12 pairs differ in every seed, yet by no more than seeds of other rows differ among each other: so few may "
-        "show one side of a row by luck. Nothing is claimed of them; 7 seeds a row would do."
+        "12 pairs differ in every seed, but by no more than the seeds of other rows differ among each other. With so "
+        "few seeds that happens by luck, so no difference is claimed; 7 seeds a row would be enough."
     )
     assert not apart(board(6), Scale())[0, 12] and luck_note(board(6), Scale())
     assert apart(board(7), Scale())[0, 12] and luck_note(board(7), Scale()) == ""
@@ -71,8 +71,8 @@ def test_what_another_split_would_change_is_clopper_and_pearsons_interval_by_sci
     hits, items = 353, 360
     interval = scipy_stats.binomtest(hits, items).proportion_ci(0.95, "exact")
     assert split_note(100 * hits / items, items) == (
-        f"All seeds share one split of 360 test items: an accuracy of {100 * hits / items:.1f} on it stands for "
-        f"{100 * interval.low:.1f} to {100 * interval.high:.1f} on other splits, as far as items are independent (95 "
-        "%). No rank here speaks of those."
+        f"All seeds share the same 360 test items: if these are independent, an accuracy of {100 * hits / items:.1f} "
+        f"on them means {100 * interval.low:.1f} to {100 * interval.high:.1f} in general (95 %). Ranks ignore this "
+        "uncertainty."
     )
     assert split_note(50.0, 2001) == "" and split_note(50.0, 2000)

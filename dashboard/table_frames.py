@@ -49,6 +49,28 @@ def row_labels(rows: Sequence[Row]) -> list[str]:
     return [escape_invisible(row.label) for row in rows]
 
 
+def parameter_frame(params: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return a table of a model's hyper-parameters with their search ranges.
+
+    Args:
+        params: As ``Param.to_dict`` returns them.
+    """
+    return pd.DataFrame(
+        {
+            "key": p["name"],
+            "symbol": p["symbol"],
+            "range": f"{p['low']:g} to {p['high']:g}",
+            "drawn": ("log" if p["log"] else "linear")
+            + ", integer" * p["whole"]
+            + ", on request" * (not p["searched"]),
+            "unit": p["unit"],
+            "meaning": escape_invisible(p["meaning"]),
+            "range published in": escape_invisible(p["published"] or DASH),
+        }
+        for p in params
+    )
+
+
 def short_text(row: Row) -> str:
     """Return the line under the row's name: metric, rank, mean, seeds, size, cost, level, identity."""
     shown_columns = {

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-import pandas as pd
 import streamlit as st
 
-from longwave.dashboard import cached_reads, page_frame, state
+from longwave.dashboard import cached_reads, page_frame, state, table_frames
 from longwave.dashboard.link_table import Link, draw_link_table
 from longwave.platform.boards.compare import Comparison, compare
 from longwave.platform.boards.landmarks import BASELINES
@@ -121,9 +120,9 @@ def draw_description(entry: CatalogueEntry) -> None:
     facts = entry.facts
     st.subheader("What it is", anchor=False)
     st.caption(in_streamlit(str(facts.get("source", ""))))
-    st.code(str(facts.get("equation", "")), language=None, wrap_lines=True)
+    st.code(str(facts.get("equation", "")).replace("``", ""), language=None, wrap_lines=True)
     if params := facts.get("params"):
-        st.dataframe(pd.DataFrame(params).astype(str), hide_index=True, height="content", key="params")
+        st.dataframe(table_frames.parameter_frame(params), hide_index=True, height="content", key="params")
 
 
 page_frame.draw_page("Model", draw)

@@ -87,6 +87,17 @@ def test_a_board_is_sorted_as_the_link_says_and_taken_along_in_that_order(url: s
     assert format_tables([table], Format.markdown).count("\n| ") >= 4
 
 
+def test_a_model_lists_its_parameters_with_their_search_ranges(url: str, visit: Visit) -> None:
+    page = visit(url, "model", model="lem")
+    [table] = [element.value for element in page.dataframe if "symbol" in element.value]
+    assert table.to_dict("records") == [
+        {
+            "key": "dt", "symbol": "Δt", "range": "0.1 to 2", "drawn": "linear", "unit": "steps",
+            "meaning": "Time step.", "range published in": "—",
+        },
+    ]  # fmt: skip
+
+
 @pytest.mark.integration
 def test_rows_of_equal_size_or_search_are_those_within_a_quarter(url: str, visit: Visit, searched: str) -> None:
     near = visit(searched, "task", size=trial("lem", 0).row)

@@ -71,8 +71,8 @@ class Overview:
         lines: Models by mean rank, best first; then those without one, by tasks with a result.
         separations: For each task, whether it separates networks from trivial predictors.
         left_out: Reasons why separating tasks do not count in scores, by task.
-        too_few_models: How many models ran on separating tasks that count neither in scores nor in ranks, as fewer than
-            half of them did: ``2 of 13 models ran there``, by task.
+        too_few_models: Separating tasks that count neither in scores nor in ranks: fewer than half of the models ran
+            there.
         tops: Best median on tasks without a perfect score, by task: it counts as a gain of 1.
     """
 
@@ -81,7 +81,7 @@ class Overview:
     separations: Sequence[Separation] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
     tops: Mapping[str, float] = field(default_factory=dict)
-    too_few_models: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    too_few_models: Sequence[tuple[str, str]] = ()
 
     def of_word(self, *words: TaskWord) -> list[tuple[str, str]]:
         """Return the tasks with one of these words, in order."""
@@ -195,8 +195,8 @@ def overview(rows: Iterable[Row]) -> Overview:
 
 def _with_too_few_models(
     rows_by_model: Mapping[str, Mapping[tuple[str, str], Sequence[Row]]], separating: Sequence[tuple[str, str]]
-) -> dict[tuple[str, str], str]:
-    """Return how many models ran on each separating task that fewer than half of them ran on; none if all are such."""
+) -> list[tuple[str, str]]:
+    """Return the separating tasks that fewer than half of the models ran on; none if all are such."""
     ran = {
         board: {
             m for m, model_rows in rows_by_model.items() if any(row.seed_count for row in model_rows.get(board, ()))
@@ -204,10 +204,8 @@ def _with_too_few_models(
         for board in separating
     }
     count = len({*chain(*ran.values())})
-    few = {
-        board: f"{len(models)} of {count} models ran there" for board, models in ran.items() if 2 * len(models) < count
-    }
-    return few if len(few) < len(separating) else {}
+    few = [board for board, models in ran.items() if 2 * len(models) < count]
+    return few if len(few) < len(separating) else []
 
 
 def _standing(line: ModelLine) -> tuple[float, float, str]:

@@ -11,7 +11,7 @@ from longwave.platform.boards.numbers import column_power, power_text
 from longwave.platform.boards.overview import ModelLine, Overview, overviews
 from longwave.platform.boards.row import Row, group_by_board
 from longwave.platform.boards.separation import TaskWord, count_words
-from longwave.platform.boards.texts import DASH, WORSE, estimate
+from longwave.platform.boards.texts import DASH, WORSE, estimate, listed
 from longwave.platform.records.group import EVERYBODY, Pool
 from longwave.platform.render.board import PASTED_FORMATS, median_cell
 from longwave.platform.render.export import Format, Table
@@ -63,12 +63,12 @@ def print_overviews(
     board_numbers = {board: k for k, board in enumerate(chain(*(part.tasks for part in parts)), 1)}
     print_line(f"{count_words([word for part in parts for word in part.separations])}\n")
     print_beside(boards_table(rows, board_numbers), [matrix_table(part, board_numbers, saturated) for part in parts])
-    few = [
-        f"Board {board_numbers[board]} does not count in the mean: {why}."
-        for part in parts
-        for board, why in part.too_few_models.items()
-    ]
-    print_line(" ".join(filter(None, (MATRIX, *few, str(pool)))))
+    few = [str(board_numbers[board]) for part in parts for board in part.too_few_models]
+    uncounted = (
+        f"Board{'s' * (len(few) > 1)} {listed(few, len(few))} {'do' if len(few) > 1 else 'does'} not count in the "
+    )
+    uncounted += "mean: fewer than half of the models ran there."
+    print_line(" ".join(filter(None, (MATRIX, uncounted if few else "", str(pool)))))
 
 
 def boards_table(rows: Sequence[Row], board_numbers: Mapping[tuple[str, str], int]) -> Table:

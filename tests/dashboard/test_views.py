@@ -87,6 +87,7 @@ def test_a_board_is_sorted_as_the_link_says_and_taken_along_in_that_order(url: s
     assert format_tables([table], Format.markdown).count("\n| ") >= 4
 
 
+@pytest.mark.integration
 def test_a_model_lists_its_parameters_with_their_search_ranges(url: str, visit: Visit) -> None:
     page = visit(url, "model", model="lem")
     [table] = [element.value for element in page.dataframe if "symbol" in element.value]

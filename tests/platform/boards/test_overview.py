@@ -64,14 +64,16 @@ def test_a_task_that_fewer_than_half_of_the_models_ran_counts_neither_in_scores_
     few = [on("a", "lem", LEM), on("a", "gru", GRU)]
     alone, actual = overview(rows(everywhere, [])), overview(rows([*everywhere, *few], []))
     assert actual.counted_tasks == [("u", ""), ("v", "")] and actual.tasks == [*actual.counted_tasks, ("a", "")]
-    assert actual.too_few_models == {("a", ""): "2 of 5 models ran there"} and not alone.too_few_models
+    assert actual.too_few_models == [("a", "")] and not alone.too_few_models
     assert [(line.model, line.rank, line.score) for line in actual.lines] == [
         (line.model, line.rank, line.score) for line in alone.lines
     ]
     assert "of 5 models on 2 of the 3 separating boards: " in over_all(actual)
     assert "Ranks and scores leave out boards on which fewer than half of the models ran: a." in over_all(actual)
     print_overviews(rows([*everywhere, *few], []), EVERYBODY, Format.table)
-    assert "Board 3 does not count in the mean: 2 of 5 models ran there." in " ".join(capsys.readouterr().out.split())
+    assert "Board 3 does not count in the mean: fewer than half of" in " ".join(capsys.readouterr().out.split())
+    print_overviews(rows([*everywhere, *few, on("b", "lem", LEM)], []), EVERYBODY, Format.table)
+    assert "Boards 3 and 4 do not count in the mean: fewer than" in " ".join(capsys.readouterr().out.split())
     without_lru = [group for group in everywhere if group.config.model != "lru"]
     half = overview(rows([*without_lru, *few], []))
     assert half.counted_tasks == half.of_word("separates") and [line.why for line in half.lines].count("") == 2

@@ -9,10 +9,11 @@ from typing import Any
 import pandas as pd
 
 from longwave.platform.boards import columns
-from longwave.platform.boards.printed import in_print, write_ratio
+from longwave.platform.boards.printed import write_ratio
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import DASH, measured, protocol
 from longwave.platform.literature.pairing import NOT_RUN
+from longwave.platform.literature.published import with_spread
 from longwave.platform.records.identity import digest
 from longwave.platform.records.stored import Trial
 from longwave.platform.render.harmless import escape_invisible, in_streamlit
@@ -115,7 +116,7 @@ def _published_line(number: Mapping[str, Any]) -> dict[str, str]:
     retrained = number["verdict"] != NOT_RUN
     counts = f"{number['n_ours'] if retrained else 0} and {number['n'] or '?'}"
     return {
-        "number": in_print(number),
+        "number": with_spread(number["printed"], number["std"]),
         "source": "; ".join(number["sources"]),
         "statistic": number["statistic"] + (f" of {number['n']}" if number["n"] else ""),
         "hidden": number["units"] or DASH,

@@ -7,7 +7,8 @@ from typing import Any
 
 from longwave.platform.boards.numbers import factor_text
 from longwave.platform.boards.row import Row
-from longwave.platform.boards.texts import DASH, plain
+from longwave.platform.boards.texts import DASH
+from longwave.platform.literature.published import with_spread
 from longwave.platform.statistics.verdict import UNSETTLED
 
 
@@ -27,12 +28,7 @@ def quote_number(number: Mapping[str, Any]) -> str:
     """Return a published number with its digits in print, statistic and sources."""
     count = f" of {number['n']}" if number["n"] else ""
     sources = dict.fromkeys(source.partition(" (")[0].replace(", ", " ", 1) for source in number["sources"])
-    return f"{in_print(number)} ({number['statistic']}{count}, {', '.join(sources)})"
-
-
-def in_print(number: Mapping[str, Any]) -> str:
-    """Return a published number with its digits in print and its standard deviation."""
-    return f"{number['printed']}" + (f" ± {plain(number['std'])}" if number["std"] else "")
+    return f"{with_spread(number['printed'], number['std'])} ({number['statistic']}{count}, {', '.join(sources)})"
 
 
 def write_verdict(number: Mapping[str, Any]) -> str:

@@ -27,6 +27,7 @@ NOWHERE = "-"
 SECOND_HAND = "second hand"
 """Beginning of the note of a number that is known only from other texts than the one that prints it."""
 EXPONENTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+FROM_EXPONENTS = {raised: chr(plain) for plain, raised in EXPONENTS.items()}
 
 
 def published_rows() -> list[dict[str, Any]]:
@@ -62,6 +63,17 @@ def as_printed(printed: str) -> str:
     """Return a number for display: ``0.20 × 10⁻²`` for ``0.20e-2``."""
     digits, _, exponent = printed.partition("e")
     return f"{digits} × 10{exponent.translate(EXPONENTS)}" if exponent else digits
+
+
+def with_spread(printed: str, std: float | None) -> str:
+    """Return a number from ``as_printed`` with its standard deviation in the same unit: ``(10.89 ± 0.96) × 10⁻²``."""
+    if std is None:
+        return printed
+    digits, _, power = printed.partition(" × 10")
+    scaled = std / 10.0 ** int(power.translate(FROM_EXPONENTS) or 0)
+    decimals = max(len(text.partition(".")[2]) for text in (digits, f"{scaled:g}"))
+    both = f"{digits} ± {scaled:.{decimals}f}"
+    return f"({both}) × 10{power}" if power else both
 
 
 @cache

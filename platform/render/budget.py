@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from longwave.platform.boards.budget import SearchCurve
-from longwave.platform.boards.numbers import column_power, power_text, score_text
+from longwave.platform.boards.numbers import column_power, number_text, power_text, score_text
 from longwave.platform.boards.texts import DASH, estimate, listed, metric_words
 from longwave.platform.render.export import Format, Table
 from longwave.platform.render.terminal import print_line, print_tables
@@ -86,13 +86,14 @@ def _budget_table(curves: Sequence[SearchCurve]) -> Table:
         lines,
         answer=_budget_answer(curves),
         records=[record for budget in curves for record in budget.to_dict()],
-        prose=frozenset({0, 1}),
+        prose=frozenset({0, 1, *range(4, 4 + len(sizes))}),
         drop=(3, 2, *range(5, 3 + len(sizes)), 1),
     )
 
 
 def _expected_best(best: Estimate, lost: float, perfect: float | None) -> str:
     """Return the expected best of searches of one size: ``0.3 [0.2, 0.5]``, and the share that find nothing."""
-    nothing = f", {lost:.2g} find nothing" if lost else ""
-    value, low, high = (score_text(end, perfect) for end in (best.value, best.low or 0.0, best.high or 0.0))
+    nothing = f" ({100 * lost:.3g} % find nothing)" if lost else ""
+    ends = (best.value, best.low or 0.0, best.high or 0.0)
+    value, low, high = (number_text(end) if perfect is None else score_text(end, perfect) for end in ends)
     return f"{value} [{low}, {high}]{nothing}"

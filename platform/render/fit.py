@@ -17,8 +17,10 @@ LEAST = 16
 """Minimal width of a column of prose, although its words may be longer."""
 WORD, SCORE = 20, 32
 """Longest word, and longest number with its interval, that is not broken."""
-PIECE = re.compile(r"\S+ \[[^\]]*\](?!\S)|\(\S+ [^\s()]+\)(?!\S)|\S+")
+PIECE = re.compile(r"\S+(?: × \S+)? \[[^\]]*\](?!\S)|\(\S+ [^\s()]+\)(?!\S)|\S+ × \S+|\S+")
 """Parts that stay on one line if they fit: a word, two words in brackets, or a number with its interval."""
+PART = re.compile(r"\[[^\]]*\](?!\S)|\S+ × \S+|\S+")
+"""Parts that do so where the others do not: an interval stands below its number."""
 
 
 def fitting_columns(table: Table, width: int | None) -> list[int]:
@@ -40,14 +42,14 @@ def fitting_columns(table: Table, width: int | None) -> list[int]:
     return sorted(fitting)
 
 
-def width_needed(table: Table, column: int) -> int:
-    """Return the minimal width of a column: of its widest cell, or for prose of its longest word, within bounds."""
+def width_needed(table: Table, column: int, unbroken: re.Pattern[str] = PIECE, least: int = LEAST) -> int:
+    """Return the minimal width of a column: of its widest cell, or for prose of its longest part, within bounds."""
     if column not in table.prose:
         return _widest_cell(table, column)
     longest = max(
-        (_unbroken_width(piece) for cell in _column_cells(table, column) for piece in PIECE.findall(cell)), default=0
+        (_unbroken_width(piece) for cell in _column_cells(table, column) for piece in unbroken.findall(cell)), default=0
     )
-    return min(max(LEAST, longest), _widest_cell(table, column))
+    return min(max(least, longest), _widest_cell(table, column))
 
 
 def _unbroken_width(piece: str) -> int:
@@ -60,6 +62,8 @@ def column_widths(table: Table, shown: Sequence[int], width: int | None) -> list
     if width is None:
         return [_widest_cell(table, k) for k in shown]
     widths = {k: width_needed(table, k) for k in shown}
+    if total_width(list(widths.values())) > width:
+        widths = {k: width_needed(table, k, PART, least=0) for k in shown}
     spare = width - total_width(list(widths.values()))
     growing = sorted((k for k in shown if k in table.prose), key=lambda k: _widest_cell(table, k) - widths[k])
     for done, k in enumerate(growing):
@@ -80,11 +84,18 @@ def wrap_text(text: str, width: int) -> str:
     for part in text.split("\n"):
         lines.append("")
         for piece in PIECE.findall(part):
-            for word in [piece] if cell_len(piece) <= width else piece.split():
+            for word in _broken(piece, width):
                 if lines[-1] and cell_len(f"{lines[-1]} {word}") > width:
                     lines.append("")
                 lines[-1] += f" {word}" if lines[-1] else word
     return "\n".join(lines)
+
+
+def _broken(piece: str, width: int) -> list[str]:
+    """Return the parts of a piece that fit a width: the piece, else its number and its interval, else its words."""
+    if cell_len(piece) <= width:
+        return [piece]
+    return [word for part in PART.findall(piece) for word in ([part] if cell_len(part) <= width else part.split())]
 
 
 def _column_cells(table: Table, column: int) -> list[str]:

@@ -7,12 +7,12 @@ from typing import Any
 
 from longwave.platform.boards.texts import DASH, metric_words
 from longwave.platform.literature.pairing import credited, unpaired
-from longwave.platform.literature.published import SECOND_HAND, as_printed, title
+from longwave.platform.literature.published import SECOND_HAND, as_printed, title, with_spread
 from longwave.platform.render.export import Format, Table
 from longwave.platform.render.terminal import print_tables
 
 COLUMNS = ("task", "variant", "model", "metric", "number", "what it is", "units", "printed in", "run of", "belongs to")
-RIGHT, PROSE = {"number", "units"}, {"task", "model", "what it is", "printed in", "run of", "belongs to"}
+RIGHT, PROSE = {"number", "units"}, {"number", "task", "model", "what it is", "printed in", "run of", "belongs to"}
 DROP = ("units", "run of", "printed in", "what it is", "metric", "variant")
 
 
@@ -63,7 +63,6 @@ def print_numbers(
 
 def number_line(number: Mapping[str, Any], why: str) -> list[str]:
     """Return the cells of ``COLUMNS`` for a published number and why no row of ours can be compared with it, if so."""
-    spread = "" if number["std"] is None else f" ± {_decimals(number['std'], number['printed'])}"
     sources = dict.fromkeys(source.partition(" (")[0] for source in number["sources"].split("\n"))
     count = f" of {number['n']}" if number["n"] else ""
     return [
@@ -71,16 +70,10 @@ def number_line(number: Mapping[str, Any], why: str) -> list[str]:
         number["variant"] or DASH,
         title(number),
         metric_words(number["metric"]),
-        as_printed(number["printed"]) + spread,
+        with_spread(as_printed(number["printed"]), number["std"]),
         number["statistic"] + count,
         number["units"] or DASH,
         "; ".join(sources) + (", second hand" if number["note"].startswith(SECOND_HAND) else ""),
         credited(number),
         f"none: {why}" if why else f"{number['task']} {number['ours']}".rstrip(),
     ]
-
-
-def _decimals(std: float, printed: str) -> str:
-    """Return a standard deviation with at least as many decimals as its number."""
-    digits = max(len(text.partition(".")[2]) for text in (printed, f"{std:g}"))
-    return f"{std:.{digits}f}"

@@ -165,12 +165,15 @@ def print_tables(tables: Sequence[export.Table], format: export.Format, content:
 
 
 def print_beside(left: export.Table, right: Sequence[export.Table]) -> None:
-    """Print a table with others stacked at its right if they fit, else in a row below it. Tables have their full width,
-    and no titles, captions or notes.
+    """Print a table with others stacked at its right if they fit, else in a row below it. Tables have their full width
+    if the terminal has, and no titles, captions or notes.
     """
-    widths = [total_width(column_widths(table, range(len(table.columns)), None)) for table in (left, *right)]
-    first, *others = (_draw_table(table, range(len(table.columns)), None, rule=False) for table in (left, *right))
     width = table_width()
+    widths = [total_width(column_widths(table, range(len(table.columns)), None)) for table in (left, *right)]
+    first, *others = (
+        _draw_table(table, range(len(table.columns)), width if width and own > width else None, rule=False)
+        for table, own in zip((left, *right), widths, strict=True)
+    )
     rows: list[list[RenderableType]]
     if width is not None and widths[0] + BESIDE + max(widths[1:]) <= width:
         rows = [[first, Group(*(Padding(table, (k > 0, 0, 0, 0)) for k, table in enumerate(others)))]]

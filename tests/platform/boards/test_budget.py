@@ -115,7 +115,7 @@ def test_the_command_prints_curves(
     assert lines[2].startswith("With half of the trials LEM is expected to be best (MSE 0.4")
     assert lines[2].endswith("on validation), with all of them LEM (0.300).")
     assert lines[4] == "| model | trials | share diverged [95 %] | seconds a trial | k = 1 | k = 2 | k = 4 |"
-    assert lines[6].startswith("| LEM | 4 | 0.25 [0.01, 0.81] | 4 | 0.567 [0.300, 0.900], 0.25 find nothing | 0.4")
+    assert lines[6].startswith("| LEM | 4 | 0.25 [0.01, 0.81] | 4 | 0.567 [0.300, 0.900] (25 % find nothing) | 0.4")
     assert lines[6].endswith("| 0.300 [0.300, 0.300] |")
     assert main(["budget", "adding", "--store", url]) == 0
     assert "which is no confidence interval" in " ".join(capsys.readouterr().out.split())

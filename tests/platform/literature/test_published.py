@@ -22,6 +22,7 @@ from longwave.platform.literature.published import (
     published_rows,
     rounding,
     tables,
+    with_spread,
 )
 from longwave.platform.registry import all_models, all_tasks, get_model, get_task
 
@@ -305,3 +306,19 @@ def test_notes_on_protocols_are_of_papers_that_are_known() -> None:
         assert {paper for message in spec.protocols for paper in message.papers} <= known
     [last] = get_task("fitzhugh_nagumo").protocols
     assert (last.papers, last.minor) == (("lem",), True)
+
+
+@pytest.mark.parametrize(
+    ("printed", "std", "text"),
+    [
+        ("10.89e-2", 0.0096, "(10.89 ± 0.96) × 10⁻²"),
+        ("0.2e-2", 0.00012, "(0.2 ± 0.012) × 10⁻²"),
+        ("1.5e3", 20.0, "(1.5 ± 0.02) × 10³"),
+        ("99.0", 1.9, "99.0 ± 1.9"),
+        ("81.1", 16.65, "81.1 ± 16.65"),
+        ("100", 0.0, "100 ± 0"),
+        ("1.2e-2", None, "1.2 × 10⁻²"),
+    ],
+)
+def test_a_printed_number_and_its_spread_have_one_power_of_ten(printed: str, std: float | None, text: str) -> None:
+    assert with_spread(as_printed(printed), std) == text

@@ -24,6 +24,9 @@ from longwave.platform.render.fit import (
 
 CELL = st.text("abc 0123456789[].,±", min_size=1, max_size=24).map(str.strip).filter(bool)
 
+WHOLE = ("0.0123 [0.0117, 0.0128]", "1.5 × 10⁻⁵")
+"""Numbers that stay on one line."""
+
 
 @st.composite
 def tables(draw: st.DrawFn) -> Table:
@@ -59,11 +62,25 @@ def test_without_a_width_all_stands_on_one_line(made: Table) -> None:
         assert all(wrap_text(line[k], columns) == " ".join(line[k].split()) for line in made.lines)
 
 
-@given(st.lists(st.sampled_from(["0.0123 [0.0117, 0.0128]", "(75 %)", "loses", "to"]), min_size=1), st.integers(23, 60))
+@given(
+    st.lists(st.sampled_from(["0.0123 [0.0117, 0.0128]", "1.5 × 10⁻⁵", "(75 %)", "loses", "to"]), min_size=1),
+    st.integers(23, 60),
+)
 def test_a_number_and_its_interval_stay_on_one_line(parts: list[str], width: int) -> None:
     lines = wrap_text(" ".join(parts), width).split("\n")
     assert max(map(len, lines)) <= width and " ".join(lines) == " ".join(parts)
-    assert sum(line.count("0.0123 [0.0117, 0.0128]") for line in lines) == parts.count("0.0123 [0.0117, 0.0128]")
+    for whole in WHOLE:
+        assert sum(line.count(whole) for line in lines) == parts.count(whole)
+
+
+def test_where_numbers_with_intervals_are_too_wide_the_intervals_stand_below() -> None:
+    made = Table("", ("a", "b"), [("0.000283 [0.000250, 0.000311] (10)",) * 2], prose=frozenset({0, 1}))
+    for width, first in ((70, "0.000283 [0.000250, 0.000311]"), (46, "0.000283")):
+        widths = column_widths(made, [0, 1], width)
+        lines = wrap_text(made.lines[0][0], widths[0]).split("\n")
+        assert (
+            lines[0].startswith(first) and "[0.000250, 0.000311]" in " / ".join(lines) and total_width(widths) <= width
+        )
 
 
 def test_a_column_of_dashes_goes_unsaid_and_what_is_left_out_is_named(

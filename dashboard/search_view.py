@@ -99,7 +99,7 @@ def draw_settings(
     """Draw range filters, parallel coordinates with hyper-parameter importance, a surface over two settings, and
     trials.
     """
-    goal, metric = trials[0].about.goal, trials[0].about.metric
+    goal, metric = trials[0].about.goal, metric_words(trials[0].about.metric)
     names = varied_settings(trials)
     ended = [t for t in trials if t.status in TOLD]
     if len(ended) < 2 or not names:

@@ -31,6 +31,14 @@ HOW = (
     "test of this pair at 5 %; the ranks of a board are stricter, adjusted for all its pairs. More seeds: number that "
     "each row needs for 80 % power."
 )
+ON_ONE_BOARD = {
+    "better": "{0} beats {1} on {2}",
+    "worse": "{0} loses to {1} on {2}",
+    "equivalent": "{0} and {1} are equivalent on {2}",
+    "undecided": "{0} and {1} are not significantly different on {2}",
+    "no seed": "{0} and {1} have no seeds to compare on {2}",
+}
+"""Verdicts of a comparison on a single board, by the word of its contest."""
 EQUIVALENT = "Equivalent: no seed diverged, and the 90 % interval of the ratio lies in 1/{0:g} to {0:g}."
 
 
@@ -112,9 +120,12 @@ class Comparison:
     @property
     def verdict(self) -> str:
         """One sentence: ``LEM beats coRNN on 4 of 6 tasks; 2 undecided; about 7 more seeds would decide psmnist.``"""
+        if len(self.contests) == 1:
+            [contest], [board] = self.contests, self.boards
+            hint = f": {contest.hint} would decide it" if contest.hint else ""
+            return f"{ON_ONE_BOARD[contest.word].format(self.a, self.b, board)}{hint}."
         tally = Counter(contest.word for contest in self.contests)
-        n = len(self.contests)
-        parts = [f"{self.a} beats {self.b} on {tally['better']} of {n} task{'s' if n > 1 else ''}"]
+        parts = [f"{self.a} beats {self.b} on {tally['better']} of {len(self.contests)} tasks"]
         parts += [f"loses on {tally['worse']}"] if tally["worse"] else []
         parts += [f"{tally[word]} {word}" for word in ("equivalent", "undecided") if tally[word]]
         parts += [f"{tally['no seed']} without a seed of both"] if tally["no seed"] else []

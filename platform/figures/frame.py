@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import median
 from typing import Any
 
 import altair as alt
@@ -23,6 +24,8 @@ AXIS, LEGEND = 60, 30
 """Height of an axis with its title, and of a legend, in pixels."""
 POINTS = 64
 """Maximal points of a line: more cannot be distinguished on a page."""
+FAR = 100.0
+"""Largest ratio of a scale's end to the median of its values, where a figure cuts outliers off."""
 TOLD = 8
 """Names in the text alternative of a figure; it counts the others."""
 ROOM = 36
@@ -131,6 +134,13 @@ def number_axis(title: str | list[str], values: Iterable[float], log: bool, **ax
         "scale": alt.Scale(type="log", nice=False, padding=10),
         "axis": alt.Axis(title=title, format="~g", labelOverlap=True, labelBound=8, **tick_options, **axis_options),
     }
+
+
+def ends_without_outliers(values: Sequence[float]) -> list[float]:
+    """Return the smallest and the largest value of a scale, the largest at most ``FAR`` times the median: the error of
+    a trial that nearly diverged would leave no room for the others.
+    """
+    return [min(values), max(min(values), min(max(values), FAR * median(values)))]
 
 
 def thin_points(count: int, limit: int = POINTS, always: Sequence[int] = ()) -> list[int]:

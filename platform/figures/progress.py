@@ -5,7 +5,16 @@ from __future__ import annotations
 import altair as alt
 
 from longwave.platform.boards.progress import SearchProgress
-from longwave.platform.figures.frame import FAINT, Figure, Mark, as_data, frame_chart, number_axis, thin_points
+from longwave.platform.figures.frame import (
+    FAINT,
+    Figure,
+    Mark,
+    as_data,
+    ends_without_outliers,
+    frame_chart,
+    number_axis,
+    thin_points,
+)
 from longwave.platform.figures.palette import family_colour
 
 HEIGHT = 260
@@ -41,14 +50,18 @@ def best_so_far(progress: SearchProgress, family: str, metric: str, log: bool) -
     steps, curve = ([marks[k] for k in thin_points(len(marks))] for marks in (steps, curve))
     numbers = [float(m[end]) for m in curve for end in ("low", "high")] + [float(m["value"]) for m in steps]
     y_axis = number_axis(f"best validation {metric}", numbers, log)
+    ends = ends_without_outliers(numbers)
+    if ends[0] < ends[1]:
+        y_axis["scale"].domain = ends
     x = alt.X("k:Q", scale=alt.Scale(nice=False), axis=alt.Axis(title="search trials that ended", tickMinStep=1))
     tip = alt.Tooltip("tip:N", title=" ")
     base, colour = alt.Chart(as_data(curve)), family_colour(family)
+    y, low = (alt.Y(f"{name}:Q", **y_axis) for name in ("value", "low"))
     chart = alt.layer(
-        base.mark_area(opacity=0.18, color=FAINT).encode(x=x, y=alt.Y("low:Q", **y_axis), y2="high:Q"),
-        base.mark_line(color=FAINT, strokeDash=[5, 4]).encode(x=x, y=alt.Y("value:Q", **y_axis), tooltip=tip),
-        alt.Chart(as_data(steps)).mark_line(interpolate="step-after", color=colour, point={"color": colour}).encode(
-            x=x, y=alt.Y("value:Q", **y_axis), tooltip=tip),
+        base.mark_area(opacity=0.18, color=FAINT, clip=True).encode(x=x, y=low, y2="high:Q"),
+        base.mark_line(color=FAINT, strokeDash=[5, 4], clip=True).encode(x=x, y=y, tooltip=tip),
+        alt.Chart(as_data(steps)).mark_line(
+            interpolate="step-after", color=colour, point={"color": colour}, clip=True).encode(x=x, y=y, tooltip=tip),
     )  # fmt: skip
     summary = f"Best validation {metric} so far by trials that ended; dashed, with the band of 80 %: what is expected"
     return frame_chart(chart, summary, HEIGHT)

@@ -11,7 +11,15 @@ from typing import Any
 import altair as alt
 
 from longwave.platform.boards.progress import scored
-from longwave.platform.figures.frame import FAINT, Figure, Mark, as_data, frame_chart, number_axis
+from longwave.platform.figures.frame import (
+    FAINT,
+    Figure,
+    Mark,
+    as_data,
+    ends_without_outliers,
+    frame_chart,
+    number_axis,
+)
 from longwave.platform.figures.palette import DIVERGED
 from longwave.platform.figures.search import SCHEME, spans_decades, trial_settings
 from longwave.platform.records.stored import Trial
@@ -85,7 +93,16 @@ def _layers(
     x_axis, y_axis = (number_axis(name, [b.low, b.high], b.log) for name, b in zip(names, bins, strict=True))
     x, y = alt.X("x:Q", **x_axis), alt.Y("y:Q", **y_axis)
     medians = [mark["valid"] for mark in squares if mark["valid"] is not None]
-    scale = alt.Scale(scheme=SCHEME, reverse=goal == "min", type="log" if spans_decades(medians) else "linear")
+    scale = alt.Scale(scheme=SCHEME, reverse=goal == "min", type="linear")
+    if spans_decades(medians):
+        scale = alt.Scale(
+            scheme=SCHEME,
+            reverse=goal == "min",
+            type="log",
+            domain=ends_without_outliers(medians),
+            clamp=True,
+            nice=False,
+        )
     colour = alt.Color("valid:Q", scale=scale, legend=alt.Legend(title=f"validation {metric}", orient="right"))
     tip = alt.Tooltip("tip:N", title=" ")
     good, bad = ([dot for dot in dots if dot["lost"] is is_diverged] for is_diverged in (False, True))

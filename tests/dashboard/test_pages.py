@@ -254,7 +254,7 @@ def test_an_empty_store_says_which_sweep_is_running(tmp_path: Path, visit: Visit
 
 def test_two_rows_are_compared_with_a_verdict_in_a_sentence(url: str, visit: Visit) -> None:
     page = visit(url, "compare", rows=f"{trial('lem', 0).row[:8]},{trial('lstm', 0).row[:8]}")
-    assert "beats LSTM" in notes(page) and "would decide FitzHugh–Nagumo" in notes(page)
+    assert "LEM and LSTM are not significantly different on FitzHugh–Nagumo: about 2 more seeds" in notes(page)
     [[_, line]] = link_tables(page)
     assert line[0] == "FitzHugh–Nagumo: L2 error ↓"
     [ratio] = [m for m in marks(page) if m.get("name")]

@@ -59,6 +59,18 @@ def test_a_surface_has_the_median_of_each_cell_and_is_hatched_where_half_diverge
     assert surface(drawn((1, 1, 2.0)), "dt", "lr", "min", "mse") is None
 
 
+def test_a_trial_that_nearly_diverged_leaves_room_for_the_others() -> None:
+    trials = drawn((1, 1, 0.2), (1, 2, 0.4), (2, 1, 0.1), (2, 2, 1e22))
+    made = surface(trials, "dt", "lr", "min", "mse")
+    assert made
+    scale = made.spec()["layer"][0]["encoding"]["color"]["scale"]
+    assert scale["domain"] == [0.1, pytest.approx(30.0)] and scale["clamp"] is True
+    so_far = best_so_far(progress(trials, "min", False), "gated", "mse", log=True)
+    assert so_far
+    for layer in so_far.spec()["layer"]:
+        assert layer["mark"]["clip"] and layer["encoding"]["y"]["scale"]["domain"] == [0.1, pytest.approx(10.0)]
+
+
 @given(some.lists(some.floats(1e-6, 1e6), min_size=1, max_size=12), some.integers(2, 8))
 def test_each_number_lies_in_the_part_of_the_axis_that_holds_it(numbers: list[float], count: int) -> None:
     bins = Bins.of(numbers, count)

@@ -24,8 +24,8 @@ from longwave.platform.figures.frame import (
 )
 from longwave.platform.statistics.scale import LEAST as NO_ERROR
 
-NAMES = 150
-"""Height of the slanted names of boards above their columns, in pixels."""
+NAMES, LONGEST_NAME = 175, 320
+"""Height of the slanted names of boards above their columns, and the length from which a name is cut, in pixels."""
 TINTS = ["#2F7FB8", "#A9CBE4", "#F2F2F2", "#EBC3A8", "#C9713D"]
 """From much better than the best trivial predictor to much worse, distinguishable by colour-blind readers."""
 DARK, LIGHT = "#10161C", "#FFFFFF"
@@ -73,7 +73,13 @@ def _draw(marks: list[Mark]) -> Figure:
     x = alt.X(
         "board:N",
         sort=by_column,
-        axis=alt.Axis(title=None, orient="top", labelAngle=width_condition(len(boards), SLANT, -90), **axis_options),
+        axis=alt.Axis(
+            title=None,
+            orient="top",
+            labelAngle=width_condition(len(boards), SLANT, -90),
+            labelLimit=LONGEST_NAME,
+            **axis_options,
+        ),
     )
     y = alt.Y("model:N", sort=by_line, axis=alt.Axis(title=None, **axis_options))
     ticks = [-3, -2, -1, 0, 1, 2, 3]

@@ -126,7 +126,7 @@ function build() {
   const beside = EDITION.rows.filter((row) => row.kind === "reproduced" && row.published.length).length;
   const without = counts.published ? `, ${many(counts.published, "printed number")} without a row` : "";
   $("about").textContent = `${many(counts.reproduced, "row")} of ${many(counts.retrainings, "retraining")}, ${count(beside)} of `
-    + `them beside printed numbers${without} and ${many(counts.trivial, "trivial predictor")}, on ${many(counts.boards, "board")}.`;
+    + `them beside printed numbers${without}, and ${many(counts.trivial, "trivial predictor")}, on ${many(counts.boards, "board")}.`;
   $("foot").append("Edition ", make("code", {}, EDITION.id), `, ${EDITION.created.slice(0, 10)}, written by commit `,
     make("code", {}, EDITION.commit.slice(0, 12)), `. It never changes; its name is a hash of its rows.`);
 }

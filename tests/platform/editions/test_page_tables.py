@@ -54,7 +54,7 @@ def test_a_board_has_the_columns_of_the_edition_in_order(folder: Path) -> None:
 def test_the_head_counts_rows_retrainings_and_what_they_stand_beside(folder: Path) -> None:
     page = Page.drawn(folder)
     assert page("elements.about.textContent") == (
-        "4 rows of 10 retrainings, 1 of them beside printed numbers, 1 printed number without a row and "
+        "4 rows of 10 retrainings, 1 of them beside printed numbers, 1 printed number without a row, and "
         "1 trivial predictor, on 2 boards."
     )
     assert page("elements.caption.text").startswith("Verdict of current rows on 1 printed number: 1 ")

@@ -93,16 +93,10 @@ def _layers(
     x_axis, y_axis = (number_axis(name, [b.low, b.high], b.log) for name, b in zip(names, bins, strict=True))
     x, y = alt.X("x:Q", **x_axis), alt.Y("y:Q", **y_axis)
     medians = [mark["valid"] for mark in squares if mark["valid"] is not None]
-    scale = alt.Scale(scheme=SCHEME, reverse=goal == "min", type="linear")
+    reach: dict[str, Any] = {"type": "linear"}
     if spans_decades(medians):
-        scale = alt.Scale(
-            scheme=SCHEME,
-            reverse=goal == "min",
-            type="log",
-            domain=ends_without_outliers(medians),
-            clamp=True,
-            nice=False,
-        )
+        reach = {"type": "log", "domain": ends_without_outliers(medians), "clamp": True, "nice": False}
+    scale = alt.Scale(scheme=SCHEME, reverse=goal == "min", **reach)
     colour = alt.Color("valid:Q", scale=scale, legend=alt.Legend(title=f"validation {metric}", orient="right"))
     tip = alt.Tooltip("tip:N", title=" ")
     good, bad = ([dot for dot in dots if dot["lost"] is is_diverged] for is_diverged in (False, True))

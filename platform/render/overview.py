@@ -64,11 +64,9 @@ def print_overviews(
     print_line(f"{count_words([word for part in parts for word in part.separations])}\n")
     print_beside(boards_table(rows, board_numbers), [matrix_table(part, board_numbers, saturated) for part in parts])
     few = [str(board_numbers[board]) for part in parts for board in part.too_few_models]
-    uncounted = (
-        f"Board{'s' * (len(few) > 1)} {listed(few, len(few))} {'do' if len(few) > 1 else 'does'} not count in the "
-    )
-    uncounted += "mean: fewer than half of the models ran there."
-    print_line(" ".join(filter(None, (MATRIX, uncounted if few else "", str(pool)))))
+    boards = f"Boards {listed(few, len(few))} do" if len(few) > 1 else f"Board {listed(few)} does"
+    uncounted = f"{boards} not count in the mean: fewer than half of the models ran there." if few else ""
+    print_line(" ".join(filter(None, (MATRIX, uncounted, str(pool)))))
 
 
 def boards_table(rows: Sequence[Row], board_numbers: Mapping[tuple[str, str], int]) -> Table:

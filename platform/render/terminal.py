@@ -170,10 +170,7 @@ def print_beside(left: export.Table, right: Sequence[export.Table]) -> None:
     """
     width = table_width()
     widths = [total_width(column_widths(table, range(len(table.columns)), None)) for table in (left, *right)]
-    first, *others = (
-        _draw_table(table, range(len(table.columns)), width if width and own > width else None, rule=False)
-        for table, own in zip((left, *right), widths, strict=True)
-    )
+    first, *others = (_draw_table(table, range(len(table.columns)), width, rule=False) for table in (left, *right))
     rows: list[list[RenderableType]]
     if width is not None and widths[0] + BESIDE + max(widths[1:]) <= width:
         rows = [[first, Group(*(Padding(table, (k > 0, 0, 0, 0)) for k, table in enumerate(others)))]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from boards import retrained
@@ -62,3 +63,10 @@ def test_errors_of_zero_are_compared_as_the_smallest_that_counts() -> None:
     marks = cells({"u": {"a": [0.0] * 3, "b": [2.0] * 3}}, trivial={"persistence": 0.0})
     assert {name: mark["text"] for name, mark in marks.items()} == {"T A": "1", "T B": ">99"}
     assert cells({"u": {"a": [0.0] * 3}}, trivial={"mean": 1.0})["T A"]["text"] == "<0.01"
+
+
+def test_a_long_name_of_a_board_is_whole() -> None:
+    name = "Noise-padded digits, T=500, noise per sample"
+    made = rows([retrained("a", [1.0] * 5, trivial={"mean": 2.0})], [])
+    figure = heat_map(overview([replace(row, task_title=name) for row in made]))
+    assert figure and f">{name}<" in figure.svg(720)

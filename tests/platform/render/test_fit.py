@@ -83,6 +83,18 @@ def test_where_numbers_with_intervals_are_too_wide_the_intervals_stand_below() -
         )
 
 
+def test_a_table_beside_others_is_no_wider_than_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wide = Table("", ("board", "n"), [("Noise-padded digits, T=500, noise per sample", "1")], prose=frozenset({0}))
+    narrow = Table("", ("model", "mean"), [("LEM", "1.0")])
+    for width, first in ((40, "Noise-padded digits, T=500, noise per"), (60, f"{wide.lines[0][0]} 1")):
+        monkeypatch.setenv("COLUMNS", str(width))
+        terminal.print_beside(wide, [narrow])
+        lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+        assert lines[1].startswith(first) and max(map(len, lines)) <= width
+
+
 def test_a_column_of_dashes_goes_unsaid_and_what_is_left_out_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,7 +6,7 @@
 # make honesty     error rates of ranks, intervals and verdicts, claimed and simulated: 20 minutes
 # make mutants     breaks lines, one at a time; fails if no test notices: most of an hour; continues where it stopped
 # make chaos       sweeps whose drivers, workers, nodes, checkpoints, database and disks fail: hours; continues too
-# make edition     trains the missing trials of an edition at low priority, then publishes it; hours. EDITION=2: edition 2
+# make edition     trains the missing models of an edition at low priority, then publishes it; hours. EDITION=2: edition 2
 # make drawn       trains eight rows of the edition, drawn at random, again
 # make gpu         checks correctness and speed on this GPU, and writes infra/benchmarks/<gpu>.json
 # make submission  checks the submission in FOLDER: code, results, replays; and lists its changes of the board
@@ -72,9 +72,9 @@ mutants: install
 chaos: install
 	$(TOOL)/chaos.py $(WORDS)
 
-# Intermediate results are in .edition-1 and infra/board/unfinished-1. WORDS="b1 b2" runs only these, WORDS=--publish
-# none; WORDS=--pause stops it cleanly from another terminal, and the same command continues; WORDS=--keep saves the
-# finished part; WORDS=--widen writes second searches for those whose winners are at the edge of a range.
+# Intermediate results are in .edition-1 and infra/board/unfinished-1. WORDS="b1 b2 --models lem,gru" trains only these;
+# WORDS=--publish none; WORDS=--pause stops it cleanly from another terminal, and the same command continues; WORDS=--keep
+# saves the finished part.
 edition: install
 	nice -n 19 env $(TOOL)/build_edition.py $(EDITION:%=--edition %) $(WORDS)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from edition_folders import EditionFolders, longwave, read_state, trust_bundle
+from edition_folders import EditionFolders, longwave, trust_bundle
 
 from longwave.files import atomic_file
 from longwave.platform.editions.folder import FOLDER
@@ -15,7 +15,6 @@ from longwave.platform.exchange import bundle
 from longwave.platform.exchange.collect import collect
 from longwave.platform.exchange.parts import split
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.reading import read_sweep
 
 LARGEST_FILE = 1_000_000
 """Largest file of an unfinished sweep, in bytes: it is rewritten at every interruption."""
@@ -40,13 +39,6 @@ def continued_by(folders: EditionFolders, unfinished: Path) -> list[Path]:
     return [path for path in folders.results if unfinished.name.startswith(f"{path.name.rpartition('-')[0]}-")]
 
 
-def keep_begun(folders: EditionFolders, file: Path) -> None:
-    """Save the finished part of a sweep that has begun and is not over."""
-    name = read_sweep(file).name
-    if read_state(folders, name).get("state", "over") != "over":
-        keep_unfinished(folders, name)
-
-
 def keep_unfinished(folders: EditionFolders, sweep: str) -> None:
     """Save the finished part of a sweep: searches, and the retrainings of complete rows.
 
@@ -61,11 +53,17 @@ def keep_unfinished(folders: EditionFolders, sweep: str) -> None:
 
 
 def keep_finished(folders: EditionFolders, sweep: str) -> None:
-    """Save a sweep as a trusted bundle, unless earlier bundles contain all of it."""
+    """Save a sweep as a trusted bundle, unless earlier bundles contain all of it.
+
+    Bundles of unfinished sweeps of which nothing is missing in the finished ones are removed.
+    """
     for name, packed in pack_new(folders, sweep).items():
         trusted = write_bundle(folders, folders.edition / FOLDER / name, packed)
         trust_bundle(folders.trust, trusted, hashlib.sha256(packed).hexdigest(), f"edition {folders.number}, {sweep}")
-    folders.unfinished_at(sweep).unlink(missing_ok=True)
+    finished = [bundle.read(path).content for path in folders.results]
+    for path in folders.unfinished:
+        if not split(bundle.read(path).content, finished):
+            path.unlink()
 
 
 def pack_new(folders: EditionFolders, sweep: str, over: bool = False) -> dict[str, bytes]:

@@ -1,11 +1,10 @@
-"""Paths of an edition, the expected hours of its sweeps, and Longwave's commands for its store."""
+"""Paths of an edition, and Longwave's commands for its store."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -24,8 +23,6 @@ from longwave.platform.exchange.bundle import ENDING
 
 LONGWAVE = [sys.executable, "-m", "longwave.platform.cli.main"]
 """The command, in this Python."""
-EXPECTED = re.compile(r"^# Expected: ([\d.]+) hours", re.MULTILINE)
-"""The hours that a sweep file states."""
 SHOWN = 1
 """Number of the edition that the package shows where there is no store yet."""
 
@@ -182,9 +179,3 @@ def read_state(folders: EditionFolders, name: str) -> dict[str, Any]:
 def query(folders: EditionFolders, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Return the output of a command that only reads the store."""
     return subprocess.run([*LONGWAVE, *arguments, "--store", folders.store], capture_output=True, text=True)
-
-
-def expected_hours(file: Path) -> float:
-    """Return the expected hours that a sweep file states, or 0."""
-    hours = EXPECTED.search(file.read_text(encoding="utf-8"))
-    return float(hours[1]) if hours else 0.0

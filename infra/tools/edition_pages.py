@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from edition_draws import list_draws
-from edition_folders import EditionFolders, expected_hours, longwave
+from edition_folders import EditionFolders, longwave
 from edition_lags import draw_lags
 from edition_report import Findings, write_report
 from edition_searches import list_choices
 from edition_steps import steps_to_learn
 from edition_successor import describe_successor
+from edition_sweeps import list_missing, list_sweeps
 
 from longwave.platform.about import write_catalogue
-from longwave.platform.boards.row import Row
 from longwave.platform.editions.publish import publish as write_edition
 from longwave.platform.editions.shipped import ship
 from longwave.platform.exchange import bundle
@@ -25,7 +25,6 @@ from longwave.platform.plugins.known import add_plugin
 from longwave.platform.records.group import Pool
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.reading import read_sweep
 from longwave.platform.sweeps.plan.cells import Sweep
 from longwave.platform.sweeps.plan.range_edges import find_edges
 from longwave.platform.sweeps.plan.stored import read_searched
@@ -58,7 +57,7 @@ def publish(folders: EditionFolders) -> None:
             findings = Findings(
                 [edge for name, sweep in searches for edge in find_edges(sweep, store, name)[0]],
                 [choice for name, sweep in searches for choice in list_choices(sweep, store, name)],
-                remaining_hours(folders, rows),
+                list_missing(folders, list_sweeps(folders.sweep_files())),
                 draw_lags(rows, store.trials_by_id([trial for row in rows for trial in row.trials]), folders),
                 steps_to_learn(rows, store),
                 successor,
@@ -71,12 +70,6 @@ def publish(folders: EditionFolders) -> None:
         shutil.move(pages, folders.edition)
     size = sum(file.stat().st_size for file in folders.edition.rglob("*") if file.is_file())
     print(f"{folders.edition}: {size / 1e6:.1f} MB")
-
-
-def remaining_hours(folders: EditionFolders, rows: Sequence[Row]) -> dict[str, float]:
-    """Return the expected hours of each sweep without a row yet, by the stem of its file."""
-    here = {name.partition("@")[0] for row in rows for name in row.sweeps}
-    return {file.stem: expected_hours(file) for file in folders.sweep_files() if read_sweep(file).name not in here}
 
 
 def last_searches(store: Store) -> Iterator[tuple[str, Sweep]]:

@@ -26,6 +26,7 @@ from edition_searches import (
     describe_replaced,
 )
 from edition_steps import describe_steps
+from edition_sweeps import ModelSweep
 from edition_unpaired import describe_unpaired
 from markdown_parts import table
 from tree import ROOT
@@ -56,7 +57,7 @@ class Findings:
     Attributes:
         edges: Hyper-parameters of winners at an edge of their range.
         races: What each race chose.
-        remaining: Expected hours of each sweep that is not published yet, by the stem of its file.
+        missing: The sweeps that are not published yet.
         lags: Lines on how far models remember, as of ``draw_lags``.
         steps: After how many steps each retraining learned, by row, as of ``steps_to_learn``.
         successor: Which boards the next edition trains again; empty if none.
@@ -66,7 +67,7 @@ class Findings:
 
     edges: Sequence[AtEdge] = ()
     races: Sequence[RaceChoice] = ()
-    remaining: Mapping[str, float] = field(default_factory=dict)
+    missing: Sequence[ModelSweep] = ()
     lags: Sequence[str] = ()
     steps: Mapping[str, Sequence[float]] = field(default_factory=dict)
     successor: str = ""
@@ -149,7 +150,7 @@ def format_report(rows: Sequence[Row], findings: Findings, title: str, edition: 
         ("What a second search changed", describe_replaced(boards, WENT_ON, OF_A_SECOND_SEARCH)),
         ("What the retrainings changed", describe_replaced(boards, REJECTED, OF_RETRAININGS)),
         ("Cost", _cost(boards)),
-        ("Sweeps not published yet", _remaining(findings.remaining, number)),
+        ("Models not trained yet", _missing(findings.missing, number)),
         ("Surprises", findings.surprises.strip().splitlines() or ["None written yet."]),
     ]
     body = [line for part, lines in parts for line in ("", f"## {part}", "", *(lines or ["None."]))]
@@ -260,14 +261,18 @@ def _cost(boards: Iterable[Board]) -> list[str]:
     return lines[1:]
 
 
-def _remaining(sweeps: Mapping[str, float], number: int) -> list[str]:
-    """Return which sweeps are still to be trained, and their expected hours."""
+def _missing(sweeps: Sequence[ModelSweep], number: int) -> list[str]:
+    """Return how many models of each board are still to be trained, and their expected hours."""
     folders = EditionFolders.of_edition(number)
     files = f"`{folders.sweeps.relative_to(ROOT)}`"
     if not sweeps:
-        return [f"All sweeps of {files} are published."]
-    named = ", ".join(f"`{stem}` ({hours:g} h)" for stem, hours in sweeps.items())
+        return [f"All models of {files} are trained and published."]
+    by_board = {file: [sweep.hours for sweep in of] for file, of in groupby(sweeps, lambda sweep: sweep.file)}
+    boards = ", ".join(
+        f"`{file.stem}` ({len(hours)} model{'s' * (len(hours) > 1)}, {round(sum(hours), 1):g} h)"
+        for file, hours in by_board.items()
+    )
     return [
-        f"{len(sweeps)} sweeps of {files} are ready to run and not published yet, with their expected hours on two "
-        f"cores: {named}. `{folders.command}` trains them."
+        f"Sweep files in {files} are ready to run for {len(sweeps)} more models of {len(by_board)} boards, with their "
+        f"expected hours on two cores: {boards}. `{folders.command}` trains them."
     ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from edition_folders import EditionFolders, expected_hours
+from edition_folders import EditionFolders
+from edition_sweeps import list_sweeps
 
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.sweeps.file.reading import read_sweep
@@ -74,8 +75,9 @@ def test_28_settings_that_their_retrainings_chose_are_trained_with_ten_other_see
 
 
 def test_the_tables_of_the_papers_take_at_most_ten_hours_of_two_cores() -> None:
-    assert all(expected_hours(path) for path in FILES)
-    assert sum(expected_hours(path) for path in FILES if path.stem[0] in "abcd") <= 10
+    sweeps = list_sweeps(FILES)
+    assert all(sweep.hours for sweep in sweeps)
+    assert sum(sweep.hours for sweep in sweeps if sweep.file.stem[0] in "abcd") <= 10
 
 
 def test_fitzhugh_nagumo_has_the_printed_units_and_lems_parameters_for_every_model() -> None:

@@ -17,30 +17,28 @@ from typing import Any
 
 import edition_bundles
 import pytest
-from boards import retrained
-from build_edition import main, second_search, widen
+from build_edition import main
 from drawn_rows import draw_rows
 from edition_bundles import continued_by, import_missing, keep_finished, keep_unfinished
-from edition_folders import EditionFolders, expected_hours, trust_bundle
-from edition_pages import last_searches, remaining_hours
+from edition_folders import EditionFolders, trust_bundle
+from edition_pages import last_searches
+from edition_sweeps import list_missing, list_sweeps
 from rich.console import Console
 from small_sweeps import small
 from tree import PROGRAMS, ROOT
 
-from longwave.platform.boards.board import rows as board_rows
 from longwave.platform.boards.trust import shipped
 from longwave.platform.editions.folder import find_results
 from longwave.platform.editions.publish import read as read_edition
 from longwave.platform.exchange import bundle
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.reading import read_sweep
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.plan.range_edges import find_edges
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.trials import first_trials
 from longwave.platform.sweeps.run import driver
 
-SWEEP = """# Expected: 0.1 hours of two cores.
+SWEEP = """# Expected: 0.5 hours of two cores, 0.4 for gru.
 name = "tiny-{name}"
 task = "{task}"
 {more}
@@ -57,13 +55,6 @@ first = 4
 
 [space.gru]
 lr = {{ low = 0.0100, high = 0.0101 }}
-"""
-WIDER = """
-[wider]
-trials = 2
-
-[wider.space.gru]
-lr = { low = 0.001, high = 0.1 }
 """
 COMMAND = """
 import sys; from pathlib import Path; from build_edition import main; from edition_folders import EditionFolders
@@ -131,19 +122,6 @@ def rows(folders: EditionFolders) -> list[dict[str, Any]]:
     return list(json.loads((folders.edition / "board.json").read_text())["rows"])
 
 
-def searched_again(folders: EditionFolders) -> None:
-    """Run a second search behind a sweep that is over, and see that it alone is trained."""
-    (folders.sweeps / "b-widened.toml").write_text(second_search(folders.sweeps / "b.toml", WIDER))
-    output = made(folders, "b-widened")
-    # a trial that moves from the first worker to Ray leaves an attempt, and continues from its checkpoint
-    assert "b-widened: took" in output and len(trained(folders)) == count(folders, "attempts WHERE status <> 'left'"), (
-        "nothing is trained twice"
-    )
-    assert 28 <= count(folders, "trials") <= 32, "two models' second searches, and retrainings of those who won in it"
-    wide = [row for row in rows(folders) if any(name.startswith("tiny-b-widened") for name in row["sweeps"])]
-    assert len(wide) == 2 and all("then 2 trials over wider ranges for lr" in str(row["ways"]) for row in wide)
-
-
 @pytest.mark.slow  # trains two sweeps on Ray and publishes twice, from processes of their own: minutes
 def test_an_interrupted_edition_goes_on_and_a_fresh_checkout_trains_nothing_twice(
     folders: EditionFolders, tmp_path: Path
@@ -152,15 +130,16 @@ def test_an_interrupted_edition_goes_on_and_a_fresh_checkout_trains_nothing_twic
     assert not folders.unfinished, "no search is over"
     interrupted(folders, "trials WHERE phase = 'retrain'", 1)
     [unfinished] = folders.unfinished
-    assert unfinished.name == "tiny-a.json.xz", "one file a sweep, to be replaced"
+    assert unfinished.name == "tiny-a-lem.json.xz", "one file a sweep, to be replaced"
     bundled = {e.config.id for e in bundle.read(unfinished).content.trials}
     assert len(bundled) >= 4, "a search that is over"
     folders = replace(folders, home=tmp_path / "another machine")
 
     output = made(folders)
-    assert "2 sweeps, expected 0.2 h" in output and "a: took" in output and "b: took" in output
+    assert "4 models of 2 boards are missing, expected 1.0 h" in output
+    assert all(f"tiny-{board}-{model}: took" in output for board in "ab" for model in ("lem", "gru"))
     results = {file.name: file.read_bytes() for file in folders.results}
-    assert [name.rpartition("-")[0] for name in results] == ["tiny-a", "tiny-b"]
+    assert [name.rpartition("-")[0] for name in results] == ["tiny-a-gru", "tiny-a-lem", "tiny-b-gru", "tiny-b-lem"]
     assert count(folders, "trials") == 24, "each trial once, whatever was interrupted"
     assert not bundled & trained(folders) and not folders.unfinished
     assert {row["task"] for row in read_edition(folders.edition).rows} == {"adding", "digits"}
@@ -171,18 +150,15 @@ def test_an_interrupted_edition_goes_on_and_a_fresh_checkout_trains_nothing_twic
     before = rows(folders)
     folders.surprises.write_text("what people wrote\n")
     output = made(other)
-    assert "trials imported" in output and count(other, "attempts") == 0, "nothing was trained"
+    assert (
+        "0 models of 0 boards are missing" in output and "trials imported" in output and count(other, "attempts") == 0
+    ), "nothing was trained"
     assert rows(folders) == before and {file.name: file.read_bytes() for file in folders.results} == results
     assert (folders.edition / "REPORT.md").read_text().endswith("## Surprises\n\nwhat people wrote\n")
     shown = folders.readme.read_text()
     assert shown.startswith("Ours:\n<!-- edition 1 -->\n") and shown.endswith("<!-- /edition 1 -->\nThat is all.\n")
     assert "of 2 boards" in shown and "<svg" in folders.heat_map.read_text()
     assert not [row for row in before if row["kind"] == "reproduced" and row["untrusted"]]
-
-    made(folders, "--widen")
-    assert {file.stem for file in folders.sweep_files()} <= {"a", "a-widened", "b", "b-widened"}
-    searched_again(folders)
-    assert results.items() < {file.name: file.read_bytes() for file in folders.results}.items(), "none is written anew"
 
 
 @pytest.mark.integration
@@ -250,17 +226,18 @@ def test_what_is_done_is_kept_while_the_sweep_goes_on_and_pausing_ends_it_in_ord
 ) -> None:
     second, file = replace(folders, number=2, board=folders.board / "other"), folders.sweeps / "b.toml"
     file.write_text(file.read_text().replace("retrain = 2", "retrain = 200"))  # goes on until it is paused
-    process = started(second, "b", "--workers", "1")
+    process = started(second, "b", "--models", "gru", "--workers", "1")
     while count(second, "trials WHERE phase = 'retrain'") < 2:
         assert process.poll() is None
         time.sleep(0.1)
     made(second, "--keep")
     [unfinished] = second.unfinished
-    assert unfinished.parent.name == "unfinished-2" and bundle.read(unfinished).content.trials
+    assert unfinished.parent.name == "unfinished-2" and unfinished.name == "tiny-b-gru.json.xz"
+    assert bundle.read(unfinished).content.trials
     assert process.poll() is None
     made(second, "--pause")
     process.communicate()
-    assert "b is interrupted. Continue with: make edition EDITION=2" in capfd.readouterr().err
+    assert "tiny-b-gru is interrupted. Continue with: make edition EDITION=2" in capfd.readouterr().err
 
 
 def test_an_edition_has_sweeps_a_store_and_a_folder_of_its_own() -> None:
@@ -281,30 +258,18 @@ def test_sweeps_run_in_the_order_of_their_names_a_second_search_behind_its_first
     assert [file.stem for file in folders.sweep_files(["a-", "b"])] == ["a-widened", "b"]
 
 
-def test_a_word_that_no_sweep_file_has_is_refused_before_anything_runs(
+def test_a_board_or_model_that_the_edition_has_not_is_refused_before_anything_runs(
     folders: EditionFolders, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["a", "b.toml"], folders)
     assert "no sweep file of edition 1 has 'b.toml' in its name; see " in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        main(["a", "--models", "gru,LEM"], folders)
+    assert "none of these boards has a model 'LEM'; see " in capsys.readouterr().err
+    main(["a", "--pause"], folders)
+    assert capsys.readouterr().out.startswith("None of these sweeps of edition 1 is unfinished in ")
     assert not list(folders.home.iterdir())
-
-
-def test_a_second_search_is_the_first_file_with_a_name_of_its_own_and_wider_ranges(folders: EditionFolders) -> None:
-    file = folders.sweeps / "a.toml"
-    wide = file.with_stem("a-widened")
-    wide.write_text(second_search(file, WIDER))
-    before, after = read_sweep(file), read_sweep(wide)
-    assert (after.name, after.wider and after.wider.trials, expected_hours(wide)) == ("tiny-a-widened", 2, 0.05)
-    assert after.model_copy(update={"name": before.name, "wider": None}) == before
-    assert wide.read_text().startswith("# a.toml with a second search")
-
-
-def test_what_a_second_search_waits_for_is_said(folders: EditionFolders, capsys: pytest.CaptureFixture[str]) -> None:
-    widen(folders, folders.sweeps / "a.toml")
-    assert capsys.readouterr().out.startswith("a is not finished in this store.")
-    widen(folders, folders.sweeps / "a-widened.toml")
-    assert not capsys.readouterr().out and not (folders.sweeps / "a-widened.toml").exists()
 
 
 @pytest.mark.integration
@@ -321,17 +286,36 @@ def test_edges_are_told_of_the_widest_search_alone(store: Store, here: Workers) 
     assert run(seed, name="second", wider={"trials": 1, "space": ranges}) <= {1.0}
 
 
-def test_ahead_are_the_sweeps_that_no_row_comes_from_here_or_from_a_bundle(folders: EditionFolders) -> None:
-    board = board_rows([retrained("gru", [1.0], sweeps=("tiny-a@01ab", "other")), retrained("lem", [1.0])], [])
-    assert remaining_hours(folders, board) == {"b": expected_hours(folders.sweeps / "b.toml")}
-    assert remaining_hours(folders, board_rows([retrained("gru", [1.0], sweeps=("tiny-a", "tiny-b"))], [])) == {}
+def test_hours_are_those_that_a_board_names_and_an_equal_share_of_the_rest(folders: EditionFolders) -> None:
+    sweeps = list_sweeps(folders.sweep_files())
+    assert [(s.name, round(s.hours, 6)) for s in sweeps] == [
+        (f"tiny-{board}-{model}", hours) for board in "ab" for model, hours in (("lem", 0.1), ("gru", 0.4))
+    ]
+    assert [s.name for s in list_sweeps(folders.sweep_files(["b"]), ["gru"])] == ["tiny-b-gru"]
 
 
 @pytest.mark.integration
-def test_nothing_is_widened_that_is_not_over(folders: EditionFolders) -> None:
-    for file in folders.sweep_files():
-        widen(folders, file)
-    assert [file.stem for file in folders.sweep_files()] == ["a", "b"]
+@pytest.mark.parametrize(
+    ("name", "models", "missing"),
+    [
+        ("tiny-a", ["lem", "gru"], []),
+        ("tiny-a-parts", ["gru"], ["lem"]),
+        ("tiny-a-lem", ["lem"], ["gru"]),
+        ("tiny-ab", ["lem", "gru"], ["lem", "gru"]),
+    ],
+)
+def test_models_are_missing_that_no_bundle_of_their_board_has(
+    folders: EditionFolders, here: Workers, name: str, models: list[str], missing: list[str]
+) -> None:
+    folders.home.mkdir()
+    with Store(folders.store) as store:
+        file = small(name=name, models=models, epochs=1, trials=1, retrain=1)
+        driver.start_sweep(file, store, here, None, Console(file=io.StringIO()))
+    keep_unfinished(folders, name)
+    every = list_sweeps(folders.sweep_files(["a"]))
+    assert list_missing(folders, every) == every, "what is unfinished is not in the results"
+    keep_finished(folders, name)
+    assert [sweep.model for sweep in list_missing(folders, every)] == missing
 
 
 def test_rows_are_drawn_by_the_seed_alone_each_once_among_those_that_can_be_compared() -> None:

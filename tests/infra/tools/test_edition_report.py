@@ -10,6 +10,7 @@ from boards import printed, retrained, trials
 from edition_folders import EditionFolders
 from edition_lags import draw_lags
 from edition_report import Findings, format_report
+from edition_sweeps import ModelSweep
 
 from longwave.platform.boards.answer import over_all
 from longwave.platform.boards.board import rows
@@ -100,19 +101,14 @@ def test_what_the_retrainings_changed_is_told_and_no_search_is_counted_twice() -
     assert only.index(longer.row) < only.index(kept.row) and only.endswith("| 0.75 | 0.5 |")
 
 
-def test_what_is_not_published_yet_is_told_with_the_hours_it_takes() -> None:
-    [summary] = lines(
-        "Sweeps not published yet",
-        format_report(rows([retrained("a", [1.0])], []), Findings(remaining={"e": 0.5, "f": 2.0}), "T", "0"),
-    )
-    assert (
-        summary.startswith("2 sweeps")
-        and "expected hours on two cores: `e` (0.5 h), `f` (2 h). `make edition`" in summary
-    )
-    [summary] = lines(
-        "Sweeps not published yet", format_report(rows([retrained("a", [1.0])], []), Findings(), "T", "0")
-    )
-    assert summary == "All sweeps of `infra/sweeps/edition1` are published."
+def test_models_not_trained_yet_are_told_with_the_hours_they_take() -> None:
+    ahead = [ModelSweep(Path(f"{file}.toml"), file, model, 0.25) for file, model in ("ea", "eb", "fa")]
+    text = format_report(rows([retrained("a", [1.0])], []), Findings(missing=ahead), "T", "0")
+    [summary] = lines("Models not trained yet", text)
+    assert "for 3 more models of 2 boards" in summary
+    assert "expected hours on two cores: `e` (2 models, 0.5 h), `f` (1 model, 0.2 h). `make edition` trains" in summary
+    [summary] = lines("Models not trained yet", format_report(rows([retrained("a", [1.0])], []), Findings(), "T", "0"))
+    assert summary == "All models of `infra/sweeps/edition1` are trained and published."
 
 
 def test_tasks_that_are_saturated_for_every_model_are_proposed_for_removal() -> None:

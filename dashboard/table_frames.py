@@ -19,6 +19,7 @@ from longwave.platform.records.stored import Trial
 from longwave.platform.render.harmless import escape_invisible, in_streamlit
 from longwave.platform.statistics.stats import arrow
 from longwave.platform.statistics.verdict import ENOUGH
+from longwave.platform.storage.search_ranges import list_params
 
 
 def ranked_how(row: Row, selections: Iterable[str]) -> str:
@@ -50,25 +51,20 @@ def row_labels(rows: Sequence[Row]) -> list[str]:
     return [escape_invisible(row.label) for row in rows]
 
 
-def parameter_frame(params: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return a table of a model's hyper-parameters with their search ranges.
-
-    Args:
-        params: As ``Param.to_dict`` returns them.
-    """
+def parameter_frame(model_facts: Mapping[str, Any]) -> pd.DataFrame:
+    """Return a table of the hyper-parameters of a model in the catalogue, with their search ranges."""
     return pd.DataFrame(
         {
-            "key": p["name"],
-            "symbol": p["symbol"],
-            "range": f"{p['low']:g} to {p['high']:g}",
-            "drawn": ("log" if p["log"] else "linear")
-            + ", integer" * p["whole"]
-            + ", on request" * (not p["searched"]),
-            "unit": p["unit"],
-            "meaning": escape_invisible(p["meaning"]),
-            "range published in": escape_invisible(p["published"] or DASH),
+            "key": p.name,
+            "symbol": p.symbol,
+            "range": f"{p.low:g} to {p.high:g}",
+            "draw": p.draw,
+            "unit": p.unit,
+            "meaning": escape_invisible(p.meaning),
+            "if not given": p.if_not_given,
+            "range published in": escape_invisible(p.published or DASH),
         }
-        for p in params
+        for p in list_params(model_facts)
     )
 
 

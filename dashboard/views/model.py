@@ -121,8 +121,8 @@ def draw_description(entry: CatalogueEntry) -> None:
     st.subheader("What it is", anchor=False)
     st.caption(in_streamlit(str(facts.get("source", ""))))
     st.code(str(facts.get("equation", "")).replace("``", ""), language=None, wrap_lines=True)
-    if params := facts.get("params"):
-        st.dataframe(table_frames.parameter_frame(params), hide_index=True, height="content", key="params")
+    if facts.get("params"):
+        st.dataframe(table_frames.parameter_frame(facts), hide_index=True, height="content", key="params")
 
 
 page_frame.draw_page("Model", draw)

@@ -69,7 +69,7 @@ def model_page(spec: ModelSpec) -> str:
         "## Equation",
         flow(describe(spec)),
         "## Parameters",
-        table(("key", "symbol", "range", "draw", "unit", "meaning", "range published in"),
+        table(("key", "symbol", "range", "draw", "unit", "meaning", "if not given", "range published in"),
               map(_parameter, (spec.lr, *spec.params))),
         "\n".join(f"- {line}" for line in ranges),
         *(["Options, the default first:", "\n".join(f"- {line}" for line in options)] if options else []),
@@ -83,9 +83,9 @@ def model_page(spec: ModelSpec) -> str:
 
 
 def _parameter(p: Param) -> tuple[str, ...]:
-    draw = ("log" if p.log else "linear") + (", integer" if p.whole else "") + ("" if p.searched else ", on request")
     ends = code(f"[{p.low:g}, {p.high:g}]")
-    return (code(p.name), escape(p.symbol), ends, draw, escape(p.unit), escape(p.meaning), escape(p.published or "—"))
+    texts = (p.draw, p.unit, p.meaning, p.if_not_given, p.published or "—")
+    return (code(p.name), escape(p.symbol), ends, *map(escape, texts))
 
 
 def task_page(spec: TaskSpec) -> str:

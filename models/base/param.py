@@ -76,6 +76,20 @@ class Param:
             f" and ≤ {self.most:g}" if self.most < math.inf else ""
         )
 
+    @property
+    def draw(self) -> str:
+        """The scale on which a search draws it, in words: ``log, integer``."""
+        return ("log" if self.log else "linear") + (", integer" if self.whole else "")
+
+    @property
+    def if_not_given(self) -> str:
+        """What happens if a sweep does not name it, in words: ``drawn``, ``absent``, ``as dt``, or its value."""
+        if self.searched:
+            return "drawn"
+        if isinstance(self.default, str):
+            return f"as {self.default}"
+        return "absent" if self.default is None else f"{self.default:g}"
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data, with None for a missing upper bound; ``from_dict`` restores it."""
         return {**asdict(self), "most": self.most if self.most < math.inf else None}

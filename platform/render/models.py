@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import re
+import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from longwave.platform.literature.published import published_rows
 from longwave.platform.registry import all_tasks
 from longwave.platform.render.export import Format, Table
-from longwave.platform.render.terminal import WIDER, print_line, print_table, print_tables
+from longwave.platform.render.terminal import WIDER, print_line, print_table, print_tables, wide_console
 
 if TYPE_CHECKING:
     from longwave.models.base.matrix_recurrence import MatrixRecurrence
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     from longwave.models.base.spec import Best, ModelSpec
     from longwave.models.kernels.compiler.plan import Plan
     from longwave.tasks.base.spec import TaskSpec
+
+NO_BREAK = "\u00a0"
+"""A space at which no line is broken."""
 
 
 def print_models(specs: Sequence[ModelSpec], format: Format) -> None:
@@ -48,7 +53,7 @@ def print_model(spec: ModelSpec, format: Format, kernel: bool = False, task: Tas
         print_models([spec], format)
         return
     print_line(f"{spec.title} ({spec.name}), {spec.family}\n")
-    print_line(f"{flow_paragraphs(describe(spec))}\n")
+    print_line(f"{fit_text(describe(spec), wide_console().width)}\n")
     print_table(
         ["key", "symbol", "range", "draw", "unit", "meaning", "if not given", "range published in"],
         [_parameter_record(p) for p in (spec.lr, *spec.params)],
@@ -115,10 +120,36 @@ def _print_sizes(spec: ModelSpec) -> None:
     )
 
 
-def flow_paragraphs(text: str) -> str:
-    """Return a docstring with each paragraph on one line; indented parts, such as equations, are unchanged."""
+def fit_text(text: str, width: int) -> str:
+    """Return a docstring with each paragraph on one line, and the equations, which are indented, in so many columns."""
     parts = text.split("\n\n")
-    return "\n\n".join(part if part.startswith(" ") else " ".join(part.split("\n")) for part in parts)
+    return "\n\n".join(
+        "\n".join(line for long in part.split("\n") for line in _fit_equations(long, width))
+        if part.startswith(" ")
+        else " ".join(part.split("\n"))
+        for part in parts
+    )
+
+
+def _fit_equations(line: str, width: int) -> list[str]:
+    """Return a line of equations, if it is too long with a line for each; longer ones break at a sign or a comma.
+
+    A remark after an equation, such as a scheme's name, stays on its line if there is room.
+    """
+    if len(line) <= width:
+        return [line]
+    indent = " " * (len(line) - len(line.lstrip()))
+    fitted: list[str] = []
+    for part in re.split(" {3,}", line.strip()):
+        is_remark = fitted and not re.search("[=←]", part)
+        if is_remark and len(fitted[-1]) + len(indent) + len(part) <= width:
+            fitted[-1] += indent + part
+            continue
+        joined = re.sub(" +", " ", part) if is_remark else re.sub(r"(?<!,) +(?![−+=] )", NO_BREAK, part)
+        first = indent * 2 if is_remark else indent
+        lines = textwrap.wrap(joined, width, initial_indent=first, subsequent_indent=indent * 2, break_long_words=False)
+        fitted += [equation.replace(NO_BREAK, " ") for equation in lines]
+    return fitted
 
 
 def describe(spec: ModelSpec) -> str:
@@ -149,10 +180,7 @@ def _model_record(spec: ModelSpec) -> dict[str, Any]:
 
 
 def _parameter_record(p: Param) -> tuple[str, ...]:
-    absent = "drawn" if p.searched else "absent" if p.default is None else f"as {p.default}"
-    default = f"{p.default:g}" if isinstance(p.default, float) and not p.searched else absent
-    draw = ("log" if p.log else "linear") + (", integer" if p.whole else "")
-    return (p.name, p.symbol, f"[{p.low:g}, {p.high:g}]", draw, p.unit, p.meaning, default, p.published or "—")
+    return (p.name, p.symbol, f"[{p.low:g}, {p.high:g}]", p.draw, p.unit, p.meaning, p.if_not_given, p.published or "—")
 
 
 def _range_text(p: Param) -> str:

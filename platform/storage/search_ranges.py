@@ -33,6 +33,11 @@ def list_ranges(
     return list(ranges.values())
 
 
+def list_params(model_facts: Mapping[str, Any]) -> list[Param]:
+    """Return the hyper-parameters of a model in the catalogue, with their ranges."""
+    return [Param.from_dict(param) for param in model_facts.get("params", ())]
+
+
 def describe_time_scales(ranges: Sequence[SearchedRange]) -> list[str]:
     """Return which ranges follow from the task's time scale: ``range of dt from the task's time scale, 12 steps``."""
     names = [searched.name for searched in ranges if searched.time_scale]
@@ -47,7 +52,7 @@ def _ranges_of_sweep(
     """Yield the ranges of a sweep, then those of its second search."""
     uses_time_scale = content.get("rule") == 2 and task not in model_facts.get("papers_tasks", ())
     time_scale = task_facts.get("time_scale") if uses_time_scale else None
-    params = [Param.from_dict(param) for param in model_facts.get("params", ())]
+    params = list_params(model_facts)
     published = {name: tuple(ends) for name, ends in model_facts.get("ranges", {}).get(task, {}).items()}
     param_by_name = {p.name: p for p in ranges_on_task(params, published, "", time_scale)}
     file_space = content.get("space", {}).get(model, {})

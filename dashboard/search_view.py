@@ -121,10 +121,7 @@ def draw_settings(
         bar = st.container(horizontal=True, vertical_alignment="bottom")
         x_name = state.draw_choice("Across", "across", names, container=bar)
         y_name = state.draw_choice("Up", "up", [n for n in names if n != x_name], container=bar)
-        st.caption("Cells: median of the validation metric. Hatched: half or more of the trials there diverged.")
-        figures[f"{y_name} over {x_name}"] = page_frame.draw_figure(
-            lambda: surface(ended, x_name, y_name, goal, metric), "surface", "Too few trials have ended."
-        )
+        figures[f"{y_name} over {x_name}"] = draw_surface(ended, x_name, y_name, goal, metric)
     draw_retraining(sorted(selected, key=lambda t: rank_key(t, goal)), names)
     with right:  # the slowest part; pedanova, the default, is the fastest evaluator
         evaluator = state.draw_buttons("Importance by", "importance", sorted(EVALUATORS, reverse=True))
@@ -135,6 +132,17 @@ def draw_settings(
             "Fewer than two trials were trained to the end.",
         )
     return figures
+
+
+def draw_surface(trials: Sequence[Trial], across: str, up: str, goal: str, metric: str) -> Figure | None:
+    """Draw the validation metric over two settings with its legend; a sentence if too few trials have ended."""
+    st.caption(
+        "Cells: median of the validation metric; hatched: half or more of the trials there diverged. "
+        "Dots: trials; crosses: those that diverged."
+    )
+    return page_frame.draw_figure(
+        lambda: surface(trials, across, up, goal, metric), "surface", "Too few trials have ended."
+    )
 
 
 def draw_range_sliders(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:

@@ -71,12 +71,18 @@ def model_title(model: ModelSpec, options: Mapping[str, OptionValue]) -> str:
     return f"{model.title} ({', '.join(changed)})" if changed else model.title
 
 
+def describe_model(spec: ModelSpec) -> str:
+    """Return the layer's docstring up to its arguments: source, equation, initialisation, read-out, size."""
+    text = inspect.getdoc(spec.layer) or ""
+    return text.partition("\nArgs:")[0].replace("::\n", ":\n").replace("``", "").rstrip()
+
+
 def known_model(spec: ModelSpec) -> CatalogueEntry:
     """Return what pages need of a model: title, source, equation, parameters with their ranges, options."""
     facts = {
         "title": spec.title,
         "source": spec.source,
-        "equation": inspect.getdoc(spec.layer) or "",
+        "equation": describe_model(spec),
         "options": {name: list(choices) for name, choices in spec.options.items()},
         "params": [param.to_dict() for param in (spec.lr, *spec.params)],
         "ranges": {task: {name: list(ends) for name, ends in bounds.items()} for task, bounds in spec.ranges.items()},

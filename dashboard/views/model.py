@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
+from textwrap import dedent
 
 import streamlit as st
 
-from longwave.dashboard import cached_reads, page_frame, state, table_frames
+from longwave.dashboard import cached_reads, page_frame, search_view, state, table_frames
 from longwave.dashboard.link_table import Link, draw_link_table
 from longwave.platform.boards.compare import Comparison, compare
 from longwave.platform.boards.landmarks import BASELINES
@@ -18,7 +19,6 @@ from longwave.platform.figures.frame import Figure
 from longwave.platform.figures.palette import family_colour
 from longwave.platform.figures.ratios import Ratio, ratios
 from longwave.platform.figures.search import varied_settings
-from longwave.platform.figures.surface import surface
 from longwave.platform.records.stored import CatalogueEntry
 from longwave.platform.render.comparison import comparison_table
 from longwave.platform.render.harmless import in_streamlit
@@ -108,11 +108,7 @@ def draw_searches(url: str, model: str, tasks: list[str]) -> Figure | None:
         return None
     pair = state.draw_choice("Settings", "pair", pairs, container=bar)
     across, up = pair.split(" × ")
-    return page_frame.draw_figure(
-        lambda: surface(trials, across, up, row.goal, metric_words(row.metric)),
-        "surface",
-        "Too few search trials have ended.",
-    )
+    return search_view.draw_surface(trials, across, up, row.goal, metric_words(row.metric))
 
 
 def draw_description(entry: CatalogueEntry) -> None:
@@ -120,7 +116,11 @@ def draw_description(entry: CatalogueEntry) -> None:
     facts = entry.facts
     st.subheader("What it is", anchor=False)
     st.caption(in_streamlit(str(facts.get("source", ""))))
-    st.code(str(facts.get("equation", "")).replace("``", ""), language=None, wrap_lines=True)
+    for part in str(facts.get("equation", "")).split("\n\n"):
+        if part.startswith(" "):
+            st.code(dedent(part), language=None, wrap_lines=True)
+        else:
+            st.markdown(in_streamlit(part.replace("\n", " ")))
     if facts.get("params"):
         st.dataframe(table_frames.parameter_frame(facts), hide_index=True, height="content", key="params")
 

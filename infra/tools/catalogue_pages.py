@@ -11,6 +11,7 @@ from markdown_parts import code, contents, escape, flow, join, table
 
 from longwave.models.base.param import Param
 from longwave.models.base.spec import ModelSpec
+from longwave.platform.about import describe_model
 from longwave.platform.api.modules import modules
 from longwave.platform.boards import answer
 from longwave.platform.boards.columns import named_columns
@@ -18,7 +19,6 @@ from longwave.platform.boards.row import Row
 from longwave.platform.editions.shipped import read_shipped, rows_of
 from longwave.platform.literature.published import as_printed, published_rows, title
 from longwave.platform.registry import shipped_models, shipped_tasks
-from longwave.platform.render.models import describe
 from longwave.tasks.base.spec import TaskSpec
 
 RESULT_COLUMNS = ("rank_low", "title", "median", "mean", "searched", "config")
@@ -67,7 +67,7 @@ def model_page(spec: ModelSpec) -> str:
         f"# {escape(spec.title)}",
         f"{called}; family: {escape(spec.family)}; version {spec.version}. Source: {escape(spec.source)}.",
         "## Equation",
-        flow(describe(spec)),
+        flow(describe_model(spec)),
         "## Parameters",
         table(("key", "symbol", "range", "draw", "unit", "meaning", "if not given", "range published in"),
               map(_parameter, (spec.lr, *spec.params))),

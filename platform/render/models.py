@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import re
 import textwrap
@@ -11,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from longwave.platform.about import describe_model
 from longwave.platform.literature.published import published_rows
 from longwave.platform.registry import all_tasks
 from longwave.platform.render.export import Format, Table
@@ -53,7 +53,7 @@ def print_model(spec: ModelSpec, format: Format, kernel: bool = False, task: Tas
         print_models([spec], format)
         return
     print_line(f"{spec.title} ({spec.name}), {spec.family}\n")
-    print_line(f"{fit_text(describe(spec), wide_console().width)}\n")
+    print_line(f"{fit_text(describe_model(spec), wide_console().width)}\n")
     print_table(
         ["key", "symbol", "range", "draw", "unit", "meaning", "if not given", "range published in"],
         [_parameter_record(p) for p in (spec.lr, *spec.params)],
@@ -152,12 +152,6 @@ def _fit_equations(line: str, width: int) -> list[str]:
     return fitted
 
 
-def describe(spec: ModelSpec) -> str:
-    """Return the layer's docstring up to its arguments: source, equation, initialisation, read-out, size."""
-    text = inspect.getdoc(spec.layer) or ""
-    return text.partition("\nArgs:")[0].replace("::\n", ":\n").replace("``", "").rstrip()
-
-
 def count_published(spec: ModelSpec) -> Mapping[str, int]:
     """Return the number of published results of the model, by task."""
     return dict(Counter(row["task"] for row in published_rows() if row["model"] == spec.name).most_common())
@@ -170,7 +164,7 @@ def _model_record(spec: ModelSpec) -> dict[str, Any]:
         "title": spec.title,
         "family": spec.family,
         "source": spec.source,
-        "about": describe(spec),
+        "about": describe_model(spec),
         "params": [{**p, "most": None if p["most"] == float("inf") else p["most"]} for p in params],
         "options": {name: list(choices) for name, choices in spec.options.items()},
         "ranges": {task: dict(ranges) for task, ranges in spec.ranges.items()},

@@ -40,7 +40,8 @@ def closed() -> Iterator[None]:
 
 
 DT = Param("dt", "Δt", 0.1, 2.0, False, "steps", "Time step.")
-FACTS_OF_MODEL = {"source": "a paper", "equation": "y = f(x)", "params": [DT.to_dict()]}
+EQUATION = "An oscillator,\nfrom a paper:\n\n    y = f(x)\n    f(x) = 2x"
+FACTS_OF_MODEL = {"source": "a paper", "equation": EQUATION, "params": [DT.to_dict()]}
 
 
 @pytest.fixture(scope="package")

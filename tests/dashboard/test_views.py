@@ -88,13 +88,15 @@ def test_a_board_is_sorted_as_the_link_says_and_taken_along_in_that_order(url: s
 
 
 @pytest.mark.integration
-def test_a_model_lists_its_parameters_with_their_search_ranges(url: str, visit: Visit) -> None:
+def test_a_model_shows_its_equations_and_its_parameters_with_their_search_ranges(url: str, visit: Visit) -> None:
     page = visit(url, "model", model="lem")
+    assert [code.value for code in page.code][-1] == "y = f(x)\nf(x) = 2x", "without its indent"
+    assert "An oscillator, from a paper:" in [text.value for text in page.markdown]
     [table] = [element.value for element in page.dataframe if "symbol" in element.value]
     assert table.to_dict("records") == [
         {
-            "key": "dt", "symbol": "Δt", "range": "0.1 to 2", "drawn": "linear", "unit": "steps",
-            "meaning": "Time step.", "range published in": "—",
+            "key": "dt", "symbol": "Δt", "range": "0.1 to 2", "draw": "linear", "unit": "steps",
+            "meaning": "Time step.", "if not given": "drawn", "range published in": "—",
         },
     ]  # fmt: skip
 

@@ -7,13 +7,14 @@ import re
 import pytest
 
 from longwave.models.base.param import Param
+from longwave.platform.about import describe_model
 from longwave.platform.registry import all_models
-from longwave.platform.render.models import describe, fit_text
+from longwave.platform.render.models import fit_text
 
 
 @pytest.mark.parametrize("name", all_models())
 def test_the_equations_of_every_model_fit_eighty_columns_and_lose_no_symbol(name: str) -> None:
-    text = describe(all_models()[name])
+    text = describe_model(all_models()[name])
     fitted = fit_text(text, 80)
     assert re.sub(r"\s", "", fitted) == re.sub(r"\s", "", text)
     equations = [line for line in fitted.splitlines() if line.startswith(" ")]

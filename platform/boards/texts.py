@@ -71,7 +71,7 @@ def shown(mean: float | None, std: float | None, power: int = 0) -> str:
     if not std:
         return three_digits(mean) if power else f"{mean:.4g}"
     decimals = max(0, 1 - int(f"{std:.1e}".partition("e")[2]))
-    return f"{mean:.{decimals}f} ± {std:.{decimals}f}"
+    return f"{mean:,.{decimals}f} ± {std:,.{decimals}f}"
 
 
 def span(low: int | None, high: int | None) -> str:

@@ -204,6 +204,7 @@ def test_a_row_says_what_its_search_cost() -> None:
         (0.5, 0.0, "0.5"),
         (None, None, "—"),
         (2.4e-5, 3.1e-6, "0.0000240 ± 0.0000031"),
+        (14585.3, 29543.2, "14,585 ± 29,543"),
     ],
 )
 def test_means_are_shown_with_the_digits_their_deviation_supports(mean: float, std: float, expected: str) -> None:

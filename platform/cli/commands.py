@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 GROUPS = {
-    "tasks": "List the tasks, or show one in full; data of your own are added.\n\nExample: longwave tasks adding",
+    "tasks": "List the tasks, show one in full, or add data of your own.\n\nExample: longwave tasks adding",
     "sweep": "Plan, run, watch and steer sweeps.",
     "data": "Download data sets, and see where they are.",
     "new": "Write the first file of a model or task of your own.",

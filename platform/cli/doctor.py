@@ -28,8 +28,9 @@ def examine_installation(
 
     It ends within ten seconds: a check that has not finished by then is slow.
 
-    With --repair, overwrite possible passwords in the store with ***. If a SQLite store has none, or is damaged,
-    its intact records are saved in a new store, and the old file is not changed. Exits with 1 if any rows were lost.
+    With --repair, what may be a password in the store is overwritten with ***. If a SQLite store has none, or is
+    damaged, its intact records are saved in a new store instead, and the old file is not changed. Exits with 1 if any
+    rows were lost.
 
     Example: longwave doctor
     """

@@ -39,7 +39,9 @@ class PlaceOptions:
         typer.Option(help="Share of a GPU per pack, at most 1. Default: as measured, else 1."),
     ] = None
     cpu: Annotated[bool, typer.Option("--cpu", help="Train on CPU cores even where there are GPUs.")] = False
-    cpus: Annotated[float, typer.Option(help="CPUs a pack, from 0.1, fractions allowed; on a GPU at most.")] = 1.0
+    cpus: Annotated[
+        float, typer.Option(help="Cores per pack, 0.1 or more; for a pack on a GPU, the most it may take.")
+    ] = 1.0
     label: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="Label that nodes must have, gpu=H200; may be repeated."),
@@ -123,7 +125,7 @@ class RunOptions(PlaceOptions):
             min=1,
             max=1e7,
             metavar="SECONDS",
-            help="Report a pack as stalled after so long, or 20 of its longest steps, without a step.",
+            help="Report a pack as stalled after so long without a step; never before 20 times its longest one.",
         ),
     ] = STALL_SECONDS
     stall_kill: Annotated[

@@ -60,7 +60,7 @@ def start_task(
     seeds: Annotated[int, typer.Option(min=1, help="Retrainings of each winner.")] = 5,
     store: StoreOption = None,
 ) -> None:
-    """Begin with data of your own. A data card and a sweep file are written beside them, and its cost is printed.
+    """Begin with data of your own. Writes a data card and a sweep file beside the data, and prints the sweep's cost.
 
     What cannot be inferred from the columns is asked for on a terminal, or can be given as options.
 
@@ -122,7 +122,7 @@ def _ask_content(file: Path, draft: Draft, arguments: Mapping[str, str], channel
             return draft.card_content(roles, channels)
         if not sys.stdin.isatty():
             options = ", ".join(f"--{q.name} {'|'.join(q.choices) or q.name.upper()}" for q in open_)
-            raise ConfigError(f"{file}: cannot infer all from its content. Pass {options}.")
+            raise ConfigError(f"{file}: its content does not say everything that the task needs. Pass {options}.")
         question = open_[0]
         names = () if question.name in ("horizon", "window") else draft.names
         answers[question.name] = _ask(question.text, question.choices or names)

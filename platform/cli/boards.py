@@ -106,14 +106,11 @@ def _shipped_rows(tasks: Sequence[str]) -> list[Row]:
     rows = rows_of(edition)
     tasks_with_rows = {row.task for row in rows}
     if unknown := [task for task in tasks if task not in tasks_with_rows]:
-        raise ConfigError(
-            did_you_mean(
-                "board", unknown[0], tasks_with_rows, f"{edition.title} is included: make your own with a sweep."
-            )
-        )
+        advice = "They ship with the package; a sweep adds others: longwave sweep run FILE"
+        raise ConfigError(did_you_mean("board", unknown[0], tasks_with_rows, advice))
     typer.echo(
-        f"There is no store yet. This is {edition.title}, which ships with Longwave. Make a board of your own with: "
-        "longwave demo",
+        f"There is no store yet; below is {edition.title}, which ships with the package. "
+        "Make a board of your own with: longwave demo",
         err=True,
     )
     return [row for row in rows if not tasks or row.task in tasks]

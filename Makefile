@@ -79,7 +79,7 @@ edition: install
 	nice -n 19 env $(TOOL)/build_edition.py $(EDITION:%=--edition %) $(WORDS)
 
 drawn: install
-	nice -n 19 env $(TOOL)/drawn_rows.py $(WORDS)
+	nice -n 19 env $(TOOL)/drawn_rows.py $(EDITION:%=--edition %) $(WORDS)
 
 submission: install
 	$(TOOL)/submission.py "$(FOLDER)" $(COMMENT:%=--comment %) $(WORDS)

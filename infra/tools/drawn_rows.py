@@ -1,9 +1,10 @@
 """Draws rows of an edition at random and trains each again: how many fall inside their 95 % prediction intervals?
 
-``make drawn`` draws eight of ``infra/board/edition-1`` and prints the seed. The same seed draws the same rows of the
-same edition. Rows are drawn among those with at least two scores; none is redrawn because of its result.
+``make drawn EDITION=2`` draws eight rows of edition 2, without a number of the edition that the README shows, and
+prints the seed. The same seed draws the same rows of the same edition. Rows are drawn among those with at least two
+scores; none is redrawn because of its result.
 
-    drawn_rows.py [--seed N] [--rows 8] [--edition FOLDER] [--list]
+    drawn_rows.py [--seed N] [--rows 8] [--edition N] [--list]
 """
 
 from __future__ import annotations
@@ -16,10 +17,9 @@ import tempfile
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from edition_folders import LONGWAVE, EditionFolders
+from edition_folders import LONGWAVE, SHOWN, EditionFolders
 
 from longwave.platform.boards.columns import record
 from longwave.platform.storage.boards import read_board
@@ -51,12 +51,13 @@ def main(arguments: Sequence[str]) -> None:
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**31), help="default: a fresh one")
     parser.add_argument("--rows", type=int, default=8)
-    parser.add_argument("--edition", type=Path, default=EditionFolders().edition)
+    parser.add_argument("--edition", type=int, default=SHOWN, help="number of the edition")
     parser.add_argument("--list", action="store_true", help="train nothing")
     options = parser.parse_args(arguments)
+    edition = EditionFolders.of_edition(options.edition).edition
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{folder}/longwave.db"
-        subprocess.run([*LONGWAVE, "import", str(options.edition), "--store", url], check=True)
+        subprocess.run([*LONGWAVE, "import", str(edition), "--store", url], check=True)
         with Store(url) as store:
             rows = draw_rows([record(row) for row in read_board(store)], options.rows, options.seed)
         print(f"seed {options.seed}")

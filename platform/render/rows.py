@@ -30,14 +30,13 @@ def print_expected(plan: RerunPlan) -> None:
     print_line(f"  {metric}: {shown(plan.expected.mean, plan.expected.std)} over {n} retrainings{diverged_text}")
     if plan.interval:
         ends = f"[{plan.interval[0]:.6g}, {plan.interval[1]:.6g}]"
-        print_line(
-            f"  one more retraining is expected in {ends} (95 %, t·std·√(1 + 1/n) on logs of errors if there are any)"
-        )
+        of = "" if plan.reach is None else " of log errors"
+        print_line(f"  one more retraining is expected in {ends} (95 %: t·std·√(1 + 1/n){of})")
         if plan.reach is not None and plan.power is not None:
             warning = "" if plan.can_fail else "; a score inside would verify nothing"
             print_line(
-                f"  that is within × {plan.reach:.2g} of the row's typical error; errors {WRONG:g} times as large "
-                f"would fall outside in {plan.power:.0%} of cases{warning}"
+                f"  its ends are a factor of {plan.reach:.3g} from the row's typical error; an error {WRONG:g} times "
+                f"as large would fall outside in {100 * plan.power:.0f} % of cases{warning}"
             )
     else:
         why = "one score" if n == 1 else f"{n} equal scores"
@@ -49,7 +48,7 @@ def print_rerun(rerun: Rerun, stored: bool) -> None:
     plan, run = rerun.plan, rerun.run
     result = f"{run.test:.6g}" if run.test is not None else f"{run.status}: {run.reason}"
     against = f": × {rerun.ratio:.3g} the row's error" if rerun.ratio is not None else ""
-    against += f", better than {rerun.improvement:.0%} of its seeds" if rerun.improvement is not None else ""
+    against += f", better than {100 * rerun.improvement:.0f} % of its seeds" if rerun.improvement is not None else ""
     print_line(f"  seed {plan.config.seed} gave {result} in {run.seconds:.1f} s{against}")
     if plan.before is not None:
         change = "" if run.test is None else f"; the difference is {run.test - plan.before:.3g}"
@@ -65,8 +64,9 @@ def _verdict(rerun: Rerun) -> str:
     n = plan.expected.n + plan.diverged
     if rerun.outcome == "undecided" and run.test is not None and not plan.can_fail:
         return (
-            f"Undecided: inside the interval, but errors {WRONG:g} times as large would be inside, too, in "
-            f"{1 - (plan.power or 0.0):.0%} of cases. The row's seeds vary too much for one score to verify it."
+            f"Undecided: inside the interval, but errors {WRONG:g} times as large would be inside, too, "
+            f"in {100 * (1 - (plan.power or 0.0)):.0f} % of cases. "
+            "The row's seeds vary too much for one score to verify it."
         )
     if run.status == "diverged" and plan.diverged:
         return f"Undecided: it diverged, and so did {plan.diverged} of the row's {n} seeds."

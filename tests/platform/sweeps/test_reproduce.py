@@ -106,7 +106,7 @@ def test_a_row_is_reproduced_with_a_fresh_seed_by_the_command_it_names(known: St
     printed = output(0, *arguments)
     mean = summary([t.run.test for t in before if t.run and t.run.test is not None]).mean
     assert f"Row {row[:12]}: LEM on adding N=20" in printed and f"{mean:.2f}" in printed
-    assert "that is within × " in printed and "errors 1.5 times as large would fall outside in " in printed
+    assert "its ends are a factor of " in printed and "an error 1.5 times as large would fall outside in " in printed
     assert (
         "one more retraining is expected in [" in printed
         and "Fits the row: inside the interval of one more seed." in printed
@@ -117,17 +117,18 @@ def test_a_row_is_reproduced_with_a_fresh_seed_by_the_command_it_names(known: St
     errors = [t.run.test for t in before if t.run and t.run.test is not None]
     assert actual["ratio"] == pytest.approx(actual["value"] / scipy_stats.gmean(errors)) and actual["diverged"] == 0
     assert actual["improvement"] == np.mean([actual["value"] < error for error in errors])
-    assert f"× {actual['ratio']:.3g} the row's error, better than {actual['improvement']:.0%} of its seeds" in printed
+    better = f"better than {100 * actual['improvement']:.0f} % of its seeds"
+    assert f"× {actual['ratio']:.3g} the row's error, {better}" in printed
     assert of(known, "lem") == before, "the row was changed"
 
 
 def test_a_re_run_inside_an_interval_that_nothing_misses_verifies_nothing(known: Store, output: Printed) -> None:
     row = claimed(known, [0.001, 0.3, 0.004, 90.0])
     printed = output(3, "reproduce", row, "--keep")
-    assert "of the row's typical error; errors 1.5 times as large would fall outside in 5% of cases" in printed
+    assert "from the row's typical error; an error 1.5 times as large would fall outside in 5 % of cases" in printed
     assert "a score inside would verify nothing" in printed
     assert (
-        "Undecided: inside the interval, but errors 1.5 times as large would be inside, too, in 95% of cases."
+        "Undecided: inside the interval, but errors 1.5 times as large would be inside, too, in 95 % of cases."
         in printed
     )
     assert [t.rerun for t in of(known, "gru") if t.config.row == row and t.rerun] == ["undecided"]
@@ -177,7 +178,7 @@ def test_a_re_run_that_diverges_is_undecided_where_a_seed_of_the_row_did(known: 
     row = claimed(known, [0.1, None, 0.3, None, 0.4], params={"lr": 1e30})
     printed = output(3, "reproduce", row)
     assert "over 3 retrainings; 2 more diverged" in printed
-    assert "Undecided: it diverged, and so did 2 of the row's 5 seeds." in printed and "better than 20% of" in printed
+    assert "Undecided: it diverged, and so did 2 of the row's 5 seeds." in printed and "better than 20 % of" in printed
     actual = json.loads(output(3, "reproduce", row, "--format", "json"))
     assert (actual["outcome"], actual["diverged"], actual["ratio"], actual["improvement"]) == (
         "undecided",

@@ -32,8 +32,8 @@ NAMES = {
     "search": "Search budgets",
 }
 ABOUT = {
-    "medians": "Medians with their intervals, each retraining as a dash, printed numbers as diamonds; dashed: the best "
-    "trivial predictor.",
+    "medians": "Medians with their intervals, each retraining as a short stroke, printed numbers as diamonds. Lines "
+    "through all rows: the best trivial predictor, dashed, and the worst, dotted.",
     "seeds": "Each retraining as a dot, a line at the median, a cross for one that diverged; dashed: the best trivial "
     "predictor.",
     "pairs": "Error of each row over that of each column, geometric means. Better and worse: significant at 5 % by the "

@@ -146,11 +146,22 @@ def config_frame(row: Row, trial: Trial) -> pd.DataFrame:
     return pd.DataFrame({"setting": list(map(in_streamlit, settings)), "value": texts})
 
 
+def choice_columns(row: Row) -> dict[columns.Column, str]:
+    """Return the board columns on how the row's setting was chosen, with their texts; unknown ones are left out."""
+    of_choice = (column for column in columns.COLUMNS if column.key in columns.OF_CHOICE)
+    return {column: text for column in of_choice if (text := column.text(row)) != DASH}
+
+
 def choice_frame(row: Row) -> pd.DataFrame:
-    """Return how the row's setting was chosen, one board column per line; unknown ones are left out."""
-    choice_columns = [column for column in columns.COLUMNS if column.key in columns.OF_CHOICE]
-    texts = {column.heading: text for column in choice_columns if (text := column.text(row)) != DASH}
-    return pd.DataFrame({"column": list(texts), "value": list(map(in_streamlit, texts.values()))})
+    """Return how the row's setting was chosen, one board column per line."""
+    texts = choice_columns(row)
+    headings = [column.heading for column in texts]
+    return pd.DataFrame({"column": headings, "value": list(map(in_streamlit, texts.values()))})
+
+
+def choice_meanings(row: Row) -> str:
+    """Return what the lines of ``choice_frame`` mean, as a list in Markdown."""
+    return "\n".join(f"- **{column.heading}**: {in_streamlit(column.meaning)}" for column in choice_columns(row))
 
 
 def provenance_frame(environments: Sequence[Mapping[str, str]]) -> pd.DataFrame:

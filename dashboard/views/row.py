@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from longwave.dashboard import cached_reads, page_frame, stars, state, table_frames
+from longwave.dashboard.board_figures import ABOUT
 from longwave.dashboard.link_table import Link, draw_link_table
 from longwave.platform.boards.answer import answer
 from longwave.platform.boards.row import SHORT, Row
@@ -56,13 +57,15 @@ def draw(url: str) -> None:
         figures = {"learning curves": seed_curves(url, row, trials)}
         draw_retrainings(trials)
         draw_published(row)
+        st.markdown("**All rows of its board**")
+        st.caption(ABOUT["medians"])
         figures["medians"] = page_frame.draw_figure(
             lambda: forest(board_rows, table_frames.row_labels(board_rows), row.goal == "min"), "forest"
         )
     with right:
         st.markdown("**Configuration**")
         st.table(table_frames.config_frame(row, trials[0]), border="horizontal", hide_index=True, hide_header=True)
-        st.markdown("**How the setting was chosen**")
+        st.markdown("**How the setting was chosen**", help=table_frames.choice_meanings(row))
         st.table(table_frames.choice_frame(row), border="horizontal", hide_index=True, hide_header=True)
         draw_provenance(row)
     with corner:

@@ -180,6 +180,8 @@ def test_a_row_has_its_seeds_curves_settings_and_command(url: str, visit: Visit)
     assert f"longwave reproduce {row[:SHORT]}" in [code.value for code in page.code]
     chosen = dict(page.table[2].value.itertuples(index=False))
     assert chosen["search stopped"] == "0" and "winner at the edge" not in chosen, "it had no search"
+    [meanings] = [text.help for text in page.markdown if text.value == "**How the setting was chosen**"]
+    assert [line.partition("**: ")[0] for line in meanings.splitlines()] == [f"- **{heading}" for heading in chosen]
     facts = dict(page.table[3].value.itertuples(index=False))
     assert (facts["commit"], facts["uncommitted changes"], facts["kernel"]) == ("abc1234", "false", "fused")
     settings = dict(page.table[1].value.itertuples(index=False))

@@ -54,7 +54,8 @@ def draw(url: str) -> None:
     figures[f"{chosen_board} against {COSTS[cost][0].partition(' [')[0]}"] = page_frame.draw_figure(
         lambda: against_cost(shown, table_frames.row_labels(shown), cost, log), "scatter", lacking
     )
-    column_types = {"model": st.column_config.Column(width=text_width(table_frames.row_labels(rows)))}
+    texts = {"board": [row.board for row in rows], "model": table_frames.row_labels(rows)}
+    column_types = {name: st.column_config.Column(width=text_width(of)) for name, of in texts.items()}
     frame = pd.DataFrame(lines, columns=list(HEAD))
     st.dataframe(frame, hide_index=True, height=TABLE, key="costs", column_config=column_types)
     with corner:

@@ -103,14 +103,14 @@ class Comparison:
         a, b: Their names.
         contests: One per task and variant.
         margin: Ratio of errors that makes no difference; None: every difference counts.
-        alone: Tasks on which only one of them has a row.
+        alone: The row of one of them on each task and variant where the other has none.
     """
 
     a: str
     b: str
     contests: Sequence[Contest]
     margin: float | None = None
-    alone: Sequence[Place] = ()
+    alone: Sequence[Row] = ()
 
     @property
     def boards(self) -> list[str]:
@@ -138,7 +138,7 @@ class Comparison:
     def how(self) -> str:
         """How to read the table."""
         margin = f" {EQUIVALENT.format(self.margin)}" if self.margin else ""
-        unpaired = f" Without a row of both: {', '.join(map(named, self.alone))}." if self.alone else ""
+        unpaired = f" Only one of them has a row on: {'; '.join(distinct_boards(self.alone))}." if self.alone else ""
         return f"{HOW}{margin}{unpaired}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class Comparison:
             "margin": self.margin,
             "verdict": self.verdict,
             "tasks": [contest.to_dict() for contest in self.contests],
-            "alone": [named(board) for board in self.alone],
+            "alone": [row.place for row in self.alone],
         }
 
 
@@ -206,7 +206,8 @@ def compare(rows: Sequence[Row], a: str, b: str, margin: float | None = None) ->
             f"{a} and {b} are the same row. Compare two rows, or two models; see them with: longwave board"
         )
     contests = [_contest(x, y, margin) for x, y in pairs]
-    alone = sorted(sides[0].keys() ^ sides[1].keys())
+    either = sides[0] | sides[1]
+    alone = [either[board] for board in sorted(sides[0].keys() ^ sides[1].keys())]
     return Comparison(_called(sides[0], a), _called(sides[1], b), contests, margin, alone)
 
 

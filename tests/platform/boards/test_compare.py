@@ -69,6 +69,14 @@ def test_how_a_comparison_is_to_be_read_is_said() -> None:
     assert "a diverged seed counted as worst" in how and "the ranks of a board are stricter" in how
 
 
+def test_boards_on_which_one_model_has_no_row_are_named_as_in_print() -> None:
+    groups = [retrained(m, LOW, variant=f"N={n}") for m, sizes in (("a", "12"), ("b", "13")) for n in sizes]
+    actual = compare(rows(groups, []), "a", "b")
+    assert actual.how.endswith(" Only one of them has a row on: T, N=2; T, N=3.")
+    assert actual.to_dict()["alone"] == ["t N=2", "t N=3"]
+    assert "Only one" not in compare(seven_tasks(), "lem", "cornn").how
+
+
 def test_a_model_stands_for_its_row_that_is_best_on_validation() -> None:
     groups = [
         retrained("a", [1.0, 1.1], valid=9.0, hidden=1),

@@ -9,8 +9,10 @@ from typing import Any
 import pandas as pd
 
 from longwave.platform.boards import columns
+from longwave.platform.boards.diff import OF_PROTOCOL
 from longwave.platform.boards.printed import write_ratio
 from longwave.platform.boards.row import Row
+from longwave.platform.boards.settings import fact_words, setting_words
 from longwave.platform.boards.texts import DASH, measured, protocol
 from longwave.platform.literature.pairing import NOT_RUN
 from longwave.platform.literature.published import with_spread
@@ -126,23 +128,11 @@ def _published_line(number: Mapping[str, Any]) -> dict[str, str]:
 
 def config_frame(row: Row, trial: Trial) -> pd.DataFrame:
     """Return the row's settings, one per line: parameters, options, sizes, recipe, versions."""
-    config = trial.config
-    settings: dict[str, Any] = {name: f"{value:.4g}" for name, value in row.params.items()}
-    settings |= row.options
-    settings |= {"hidden": row.hidden, "batch": config.batch, "epochs": config.epochs}
-    settings |= {} if config.steps is None else {"steps per epoch": config.steps}
-    settings |= {
-        "schedule": config.schedule,
-        "lr drops after epochs": ", ".join(map(str, config.drops)) or "never",
-        "gradient clip": "none" if config.clip is None else f"{config.clip:g}",
-        "optimiser": config.optimiser,
-        "precision": config.precision,
-        "scored at": f"{config.selection} epoch",
-        "data": config.data,
-        "versions": f"task {config.task_version}, model {config.model_version}, protocol {config.protocol}",
-        "protocol": protocol(row),
-    }
-    texts = [in_streamlit(str(value)) for value in settings.values()]
+    settings = {name: f"{value:.4g}" for name, value in row.params.items()}
+    settings |= {name: str(value) for name, value in row.options.items()} | {"hidden": str(row.hidden)}
+    settings |= setting_words({name: getattr(trial.config, name) for name in ("data", *OF_PROTOCOL)})
+    settings |= {"recipe": protocol(row)}
+    texts = list(map(in_streamlit, settings.values()))
     return pd.DataFrame({"setting": list(map(in_streamlit, settings)), "value": texts})
 
 
@@ -169,14 +159,12 @@ def provenance_frame(environments: Sequence[Mapping[str, str]]) -> pd.DataFrame:
     order = ("commit", "dirty", "device", "kernel", "tf32", "threads", "system", "python")
     leading = [name for name in order if any(name in facts for facts in environments)]
     names = leading + sorted({name for facts in environments for name in facts} - set(leading))
+    in_words = [fact_words({name: facts.get(name, DASH) for name in names}) for facts in environments]
     columns = {
-        "value" if len(environments) == 1 else f"environment {k}": [
-            in_streamlit(facts.get(name, DASH)) for name in names
-        ]
-        for k, facts in enumerate(environments, 1)
+        "value" if len(environments) == 1 else f"environment {k}": list(map(in_streamlit, facts.values()))
+        for k, facts in enumerate(in_words, 1)
     }
-    display_names = {"dirty": "uncommitted changes"}
-    return pd.DataFrame({"fact": [in_streamlit(display_names.get(name, name)) for name in names], **columns})
+    return pd.DataFrame({"fact": list(map(in_streamlit, in_words[0])), **columns})
 
 
 def board_key(rows: Sequence[Row]) -> str:

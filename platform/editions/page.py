@@ -17,6 +17,7 @@ from longwave.platform.boards.overview import Overview
 from longwave.platform.boards.printed import quote_number, write_evidence
 from longwave.platform.boards.printed_share import verdict_share
 from longwave.platform.boards.row import Row, distinct_boards, group_by_board
+from longwave.platform.boards.settings import fact_words, setting_words
 from longwave.platform.boards.texts import DASH, duration, estimate, lost, metric_words
 from longwave.platform.editions.changes import REASONS, Change
 from longwave.platform.editions.edition import Edition
@@ -196,7 +197,7 @@ def _line(row: Row, entry: Mapping[str, Any], board: int) -> dict[str, Any]:
         "family": row.family or ("" if row.trivial else "other"),
         "texts": {column.key: column.text(row) for column in shown},
         "settings": {**row.options, **row.params},
-        "protocol": {name: settings[name] for name in ("data", *OF_PROTOCOL) if settings.get(name) is not None},
+        "protocol": setting_words({name: settings.get(name) for name in ("data", *OF_PROTOCOL)}),
         "published": [_number(row, number) for number in row.published],
         "seeds": [{**seed, "time": duration(seed["seconds"])} for seed in entry["seeds"]],
         "facts": _facts(row),
@@ -217,7 +218,7 @@ def _facts(row: Row) -> dict[str, str]:
     """Return the distinct values of each environment fact of a row's retrainings, and their mean energy."""
     names = sorted({name for facts in row.environments for name in facts})
     energy = {} if row.joules is None else {"joules a retraining": f"{row.joules:.4g}"}
-    return {**{name: " or ".join(values(row.environments, name)) for name in names}, **energy}
+    return {**fact_words({name: " or ".join(values(row.environments, name)) for name in names}), **energy}
 
 
 def _overview(overview: Overview, board_keys: Sequence[tuple[str, str]]) -> dict[str, Any]:

@@ -183,9 +183,9 @@ def test_a_row_has_its_seeds_curves_settings_and_command(url: str, visit: Visit)
     [meanings] = [text.help for text in page.markdown if text.value == "**How the setting was chosen**"]
     assert [line.partition("**: ")[0] for line in meanings.splitlines()] == [f"- **{heading}" for heading in chosen]
     facts = dict(page.table[3].value.itertuples(index=False))
-    assert (facts["commit"], facts["uncommitted changes"], facts["kernel"]) == ("abc1234", "false", "fused")
+    assert (facts["commit"], facts["uncommitted changes"], facts["kernel"]) == ("abc1234", "no", "fused")
     settings = dict(page.table[1].value.itertuples(index=False))
-    assert (settings["precision"], settings["versions"]) == ("float32", "task 1, model 2, protocol 1")
+    assert (settings["precision"], settings["model version"], settings["scored at"]) == ("float32", "2", "best epoch")
     loss = visit(url, "row", row=row, curve="loss", logy="no")
     lines = [v for v in marks(loss) if v.get("mark") == ""]
     assert [v["value"] for v in lines if v["name"] == "seed 0"] == pytest.approx([3.0, 1.0, 2.0])

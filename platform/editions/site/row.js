@@ -7,6 +7,7 @@ const number = (value) => (value === null ? "—" : String(Number(value.toPrecis
 
 const FIRST = ["rank_low", "ties", "median", "share", "mean", "low", "n", "parameters", "searched"];
 const CHOSEN = ["ways", "search_stopped", "search_whole", "search_score", "optimism", "runner_up", "better", "at_edge"];
+const named = ({ heading, meaning }) => make("span", { title: meaning }, heading);
 const items = (texts) => (texts.length ? make("ul", {}, texts.map((text) => make("li", {}, text))) : "");
 
 /** Return a published number and its comparison with the row. */
@@ -32,17 +33,17 @@ function drawOwnFigures(row) {
 }
 
 function drawConfiguration(row) {
-  const named = (values) => Object.entries(values).map(([name, v]) => [name, typeof v === "object" ? JSON.stringify(v) : short(v)]);
+  const values = (settings) => Object.entries(settings).map(([name, value]) => [name, short(value)]);
   return make("div", { class: "two" },
     make("div", {}, make("h3", {}, "Configuration and protocol"), facts([["row", make("code", {}, row.key)],
-      ...named(row.settings), ["hidden", count(row.hidden)], ["parameters", count(row.parameters)], ...named(row.protocol),
+      ...values(row.settings), ["hidden", count(row.hidden)], ["parameters", count(row.parameters)], ...values(row.protocol),
       ["recipe", row.texts.departures]])),
     make("div", {}, make("h3", {}, "Provenance"), facts([["verified", row.verification],
       ["sweeps", row.sweeps.join(", ") || "—"],
       ["searched", row.texts.searched], ["time to find", row.texts.find_seconds],
       ["time to train", row.texts.train_seconds], ...Object.entries(row.facts)]),
     make("h3", {}, "How the setting was chosen"), facts(CHOSEN.filter((name) => row.texts[name] !== "—")
-      .map((name) => [COLUMNS.get(name).heading, row.texts[name]]))));
+      .map((name) => [named(COLUMNS.get(name)), row.texts[name]]))));
 }
 
 function drawRow(row) {
@@ -54,7 +55,7 @@ function drawRow(row) {
     make("h2", { id: "row-title", tabindex: "-1" }, dot(row.family), `${row.texts.title} on ${board.title}`),
     make("p", {}, `${measured(board)}, ${arrow(board)}; ${KINDS[row.kind]}${row.rank_low === null ? ", not ranked" : ""}`
       + `${row.provisional ? ", provisional" : ""}. `, alikes, " ", methodsLink()),
-    facts(told.map(({ heading: name, cell }) => [name, cell(row)])),
+    facts(told.map((column) => [named(column), column.cell(row)])),
   ];
   if (row.lost) found.push(lost(row));
   if (row.superseded) found.push(make("p", { class: "doubt" }, `Superseded: ${row.superseded}.`));

@@ -124,7 +124,8 @@ function drawSelected() {
 
 /** Return a figure of a board, or one view of it. Its file is loaded when it becomes visible. */
 function drawFigure(figure, view = "") {
-  const size = view ? { width: 480, height: 260 } : { width: figure.width, height: figure.height };
+  // A panel of a figure has the figure's own width and height, so its class sets its shape.
+  const size = view ? { class: "panel" } : { width: figure.width, height: figure.height };
   return make("figure", {}, make("figcaption", {}, make("strong", {}, figure.title), ". ", figure.note, " ",
     make("a", { href: figure.file }, "SVG")), make("img", { src: figure.file + (view && `#${view}`), alt: `${figure.title}. ${figure.note}`,
     loading: "lazy", decoding: "async", ...size }));

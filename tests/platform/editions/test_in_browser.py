@@ -19,6 +19,8 @@ from pages import page_data, published
 from playwright.sync_api import Browser
 from playwright.sync_api import Page as Tab
 
+from longwave.platform.figures.panels import HEIGHT, WIDTH
+
 pytestmark = pytest.mark.integration
 
 NAMES = ["LSTM", "GRU", "LEM", "A long name " * 25, "\u202ertl \u05d0\u05d1", *MARKUP[:6], *FORMULAS[:2]]
@@ -143,6 +145,15 @@ def test_a_link_opened_again_gives_the_same_view_and_back_undoes_a_click(reader:
     assert (reader.models(), tab.url) == (seen, link)
     reader.open(link.partition("#")[2])
     assert reader.models() == seen and tab.get_by_label("Select LEM").is_checked()
+
+
+def test_a_row_shows_its_own_learning_curves_alone(reader: Reader, folder: Path) -> None:
+    row = next(row for row in page_data(folder)["rows"] if row["kind"] == "reproduced")
+    panel = reader.open(f"row={row['key']}").locator("img.panel")
+    panel.scroll_into_view_if_needed()
+    panel.evaluate("(i) => i.decode()")
+    box = panel.bounding_box()
+    assert box and box["width"] / box["height"] == pytest.approx(WIDTH / HEIGHT, rel=0.01), "as large as one panel"
 
 
 def test_a_file_that_is_downloaded_holds_what_is_on_screen(reader: Reader) -> None:

@@ -31,13 +31,15 @@ NAMES = {
     "depth": "Against depth",
     "search": "Search budgets",
 }
+MOST = 10
+"""Number of best rows in the pairwise matrix, which also has the baselines."""
 ABOUT = {
     "medians": "Medians with their intervals, each retraining as a short stroke, printed numbers as diamonds. Lines "
     "through all rows: the best trivial predictor, dashed, and the worst, dotted.",
     "seeds": "Each retraining as a dot, a line at the median, a cross for one that diverged; dashed: the best trivial "
     "predictor.",
-    "pairs": "Error of each row over that of each column, geometric means. Better and worse: significant at 5 % by the "
-    "guarded rank tests of all pairs that the ranks rest on.",
+    "pairs": f"Error of each row over that of each column, geometric means, of the {MOST} best ranked rows and the "
+    "baselines. Better and worse: significant at 5 % by the guarded rank tests of all pairs that the ranks rest on.",
     "length": "The median of each model's best row on validation, by the length of its sequences or the steps ahead of "
     "its forecasts.",
     "depth": "Score by number of layers: each retraining is a dot, a line joins the medians.",
@@ -53,8 +55,6 @@ LACKING = {
     "search": "No curve: no search behind these rows has finished, or their trials are not independent draws (TPE, "
     "warm start).",
 }
-MOST = 10
-"""Number of best rows in the pairwise matrix, which also has the baselines."""
 
 
 def board_figures(url: str, rows: Sequence[Row], task_rows: Sequence[Row], printed: bool) -> dict[str, Figure | None]:

@@ -62,8 +62,10 @@ def draw(url: str) -> None:
 
 def table_line(row: Row, number: Mapping[str, Any]) -> tuple[str, ...]:
     """Return one line: the published number, the verdict, and its reason in a sentence."""
-    why = "; ".join(number["departures"]) or str(number["why"])
-    return (row.board, row.label, quote_number(number), str(number["verdict"]), write_ratio(number), why)
+    why = str(number["why"]).rstrip(".")
+    sentence = f"{why[:1].upper()}{why[1:]}." if why else ""
+    reason = "; ".join(number["departures"]) or sentence
+    return (row.board, row.label, quote_number(number), str(number["verdict"]), write_ratio(number), reason)
 
 
 def _linked(row: Row, line: Sequence[str]) -> list[str | Link]:

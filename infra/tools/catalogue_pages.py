@@ -76,6 +76,7 @@ def model_page(spec: ModelSpec) -> str:
         *([f"Published best settings, {escape(spec.best_source)}:",
            table(("task", "hidden", "setting", "note"), best)] if best else []),
         "## Our results",
+        _which_editions("board"),
         _our_results(rows, by_board=False) or "Edition 1 has none.",
         "## Published results",
         _published(printed, "task") or "No paper here prints one.",
@@ -90,7 +91,9 @@ def _parameter(p: Param) -> tuple[str, ...]:
 
 def task_page(spec: TaskSpec) -> str:
     """Return the page of a task."""
-    metric = f"{spec.metric.name} in {spec.metric.unit}, {'large' if spec.metric.goal == 'max' else 'small'} is good: "
+    metric = (
+        f"{spec.metric.name} in {spec.metric.unit}, {'larger' if spec.metric.goal == 'max' else 'smaller'} is better: "
+    )
     facts = {
         "metric": metric + spec.metric.definition,
         "steps": spec.length,
@@ -117,6 +120,7 @@ def task_page(spec: TaskSpec) -> str:
         "\n".join(f"- {escape(note.text)}{' (minor)' if note.minor else ''}" for note in spec.protocols),
         table(("recipe for", "says"), recipes),
         "## Our results",
+        _which_editions(f"board {spec.name}"),
         _our_results(rows, by_board=True) or "Edition 1 has none.",
         "## Published results",
         _published(printed, "model") or "No paper here prints one.",
@@ -138,17 +142,23 @@ def _our_results(rows: Sequence[Row], by_board: bool) -> str:
     columns = named_columns(RESULT_COLUMNS)
     if by_board:
         parts = []
-        for board_key, group in groupby(rows, key=lambda row: row.place):
+        for _, group in groupby(rows, key=lambda row: row.place):
             board = list(group)
             lines = ([escape(column.text(row)) for column in columns] for row in board)
             sentence = escape(answer.answer(board).sentence)
-            parts += [f"### {escape(board_key)}", sentence, table([escape(c.heading) for c in columns], lines)]
+            parts += [f"### {escape(board[0].board)}", sentence, table([escape(c.heading) for c in columns], lines)]
         return join(*parts).rstrip()
     head = ("board", *(c.heading for c in columns))
     lines = (
-        [f"[{escape(row.place)}](../tasks/{row.task}.md)", *(escape(c.text(row)) for c in columns)] for row in rows
+        [f"[{escape(row.board)}](../tasks/{row.task}.md)", *(escape(c.text(row)) for c in columns)] for row in rows
     )
     return table([escape(text) for text in head], lines)
+
+
+def _which_editions(command: str) -> str:
+    """Return of which edition the results on a page are, and how to see those of the next."""
+    shown = code(f"longwave import infra/board/edition-2 && longwave {command}")
+    return f"Rows of edition 1, which ships with the package; {shown} shows those of edition 2 too."
 
 
 def _published(rows: Sequence[Mapping[str, Any]], other: str) -> str:

@@ -113,9 +113,8 @@ def main(arguments: Sequence[str], folders: EditionFolders | None = None) -> Non
         return
     import_missing(folders)
     missing = list_missing(folders, sweeps)
-    boards = len({sweep.file for sweep in missing})
-    many = f"{len(missing)} models of {boards} boards are missing"
-    print(f"{many}, expected {sum(sweep.hours for sweep in missing):.1f} h on two cores", flush=True)
+    hours = sum(sweep.hours for sweep in missing)
+    print(f"models to train: {len(missing)} of {len(sweeps)}, expected {hours:.1f} h on two cores", flush=True)
     for sweep in missing:
         train(folders, sweep, options.workers)
     publish(folders)

@@ -20,6 +20,8 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: its waiting threads would fight other test processes
 os.environ.setdefault("RAY_worker_niceness", "0")  # Ray gives its workers 15: beside other tests they would starve
 os.environ.setdefault("RAY_AUTH_MODE", "token")  # read once, by whichever test imports Ray first
+# Nowhere, so that tests are not collected for tasks and models of this user's own; each test has a home of its own.
+os.environ["LONGWAVE_HOME"] = os.path.join(tempfile.gettempdir(), f"no-longwave-home-{os.getpid()}")
 
 from hypothesis import Phase, settings
 from small_sweeps import small

@@ -34,7 +34,7 @@ from longwave.platform.errors import NoStoreError
 from longwave.platform.storage.store import Store
 
 
-def train(folders: EditionFolders, sweep: ModelSweep, workers: int | None = None) -> None:
+def train_model(folders: EditionFolders, sweep: ModelSweep, workers: int | None = None) -> None:
     """Run the sweep of one model to its end, and save its results.
 
     Raises:
@@ -69,7 +69,7 @@ def list_begun(folders: EditionFolders, sweeps: Sequence[ModelSweep]) -> list[st
     return [name for name in names if read_state(folders, name)["state"] != "over"]
 
 
-def pause(folders: EditionFolders, name: str) -> None:
+def pause_sweep(folders: EditionFolders, name: str) -> None:
     """Stop the drivers of a sweep cleanly, if it is being trained."""
     if any(driver["alive"] for driver in read_state(folders, name)["drivers"]):
         longwave(folders, "sweep", "stop", name)
@@ -107,7 +107,7 @@ def main(arguments: Sequence[str], folders: EditionFolders | None = None) -> Non
     if options.pause or options.keep:
         begun = list_begun(folders, sweeps)
         for name in begun:
-            pause(folders, name) if options.pause else keep_unfinished(folders, name)
+            pause_sweep(folders, name) if options.pause else keep_unfinished(folders, name)
         if not begun:
             print(f"None of these sweeps of edition {folders.number} is unfinished in {folders.home}.")
         return
@@ -116,7 +116,7 @@ def main(arguments: Sequence[str], folders: EditionFolders | None = None) -> Non
     hours = sum(sweep.hours for sweep in missing)
     print(f"models to train: {len(missing)} of {len(sweeps)}, expected {hours:.1f} h on two cores", flush=True)
     for sweep in missing:
-        train(folders, sweep, options.workers)
+        train_model(folders, sweep, options.workers)
     publish(folders)
     print(f"took {(time.monotonic() - started) / 3600:.2f} h")
 

@@ -60,10 +60,11 @@ def keep_finished(folders: EditionFolders, sweep: str) -> None:
     for name, packed in pack_new(folders, sweep).items():
         trusted = write_bundle(folders, folders.edition / FOLDER / name, packed)
         trust_bundle(folders.trust, trusted, hashlib.sha256(packed).hexdigest(), f"edition {folders.number}, {sweep}")
-    finished = [bundle.read(path).content for path in folders.results]
-    for path in folders.unfinished:
-        if not split(bundle.read(path).content, finished):
-            path.unlink()
+    if unfinished := folders.unfinished:
+        finished = [bundle.read(path).content for path in folders.results]
+        for path in unfinished:
+            if not split(bundle.read(path).content, finished):
+                path.unlink()
 
 
 def pack_new(folders: EditionFolders, sweep: str, over: bool = False) -> dict[str, bytes]:

@@ -56,10 +56,10 @@ class ModelSweep:
 def list_sweeps(files: Sequence[Path], models: Collection[str] = ()) -> list[ModelSweep]:
     """Return the sweeps of some boards, in order, of all their models or of some."""
     return [
-        ModelSweep(file, sweep.name, model, expected_hours(file, sweep.models)[model])
+        ModelSweep(file, sweep.name, model, hours)
         for file in files
         for sweep in [read_sweep(file)]
-        for model in sweep.models
+        for model, hours in expected_hours(file, sweep.models).items()
         if not models or model in models
     ]
 
@@ -92,4 +92,4 @@ def expected_hours(file: Path, models: Sequence[str]) -> dict[str, float]:
         return dict.fromkeys(models, 0.0)
     named = {model: float(hours) for hours, model in re.findall(r"([\d.]+) for (\w+)", line[2])}
     rest = (float(line[1]) - sum(named.values())) / max(len(models) - len(named), 1)
-    return dict.fromkeys(models, rest) | named
+    return {model: named.get(model, rest) for model in models}

@@ -225,7 +225,8 @@ def test_what_is_done_is_kept_while_the_sweep_goes_on_and_pausing_ends_it_in_ord
     folders: EditionFolders, capfd: pytest.CaptureFixture[str]
 ) -> None:
     second, file = replace(folders, number=2, board=folders.board / "other"), folders.sweeps / "b.toml"
-    file.write_text(file.read_text().replace("retrain = 2", "retrain = 200"))  # goes on until it is paused
+    text = file.read_text().replace("retrain = 2", "retrain = 400").replace("epochs = 8", "epochs = 80")
+    file.write_text(text)  # goes on until it is paused
     process = started(second, "b", "--models", "gru", "--workers", "1")
     while count(second, "trials WHERE phase = 'retrain'") < 2:
         assert process.poll() is None

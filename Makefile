@@ -24,7 +24,7 @@ VENV ?= .venv
 UV := .tools/bin/uv
 BIN := $(VENV)/bin
 # Our programs, which share a few files with the tests.
-TOOL := PYTHONPATH=tests/support:infra/benchmarks $(BIN)/python infra/tools
+TOOL := PYTHONPATH=infra/tools:tests/support:infra/benchmarks $(BIN)/python -m
 
 .PHONY: install demo test test-all test-changed honesty mutants chaos edition drawn submission gpu docs check lengths audit shots screens freeze lock
 .DEFAULT_GOAL := install
@@ -58,34 +58,34 @@ test-changed: install
 	$(PYTEST) --dist loadfile --no-loadscope-reorder --changed -m "$(or $(TIER),not slow)" $(STOP_AFTER:%=--stop-after %)
 
 honesty: install
-	$(TOOL)/honesty.py $(WORDS)
+	$(TOOL) honesty $(WORDS)
 
 # All of it takes about 15 minutes on an H200 with 16 cores. WORDS="speeds kernels" runs only these of correctness, halves,
 # speeds, kernels and sweeps.
 gpu: install
-	$(TOOL)/gpu.py $(WORDS)
+	$(TOOL) gpu $(WORDS)
 
 # WORDS="platform/boards tasks" runs only these folders; --survivors only survivors, --all also those with a result.
 mutants: install
-	nice -n 19 env $(TOOL)/mutants.py $(WORDS)
+	nice -n 19 env $(TOOL) mutants $(WORDS)
 
 chaos: install
-	$(TOOL)/chaos.py $(WORDS)
+	$(TOOL) chaos $(WORDS)
 
 # Intermediate results are in .edition-1 and infra/board/unfinished-1. WORDS="b1 b2 --models lem,gru" trains only these;
 # WORDS=--publish none; WORDS=--pause stops it cleanly from another terminal, and the same command continues; WORDS=--keep
 # saves the finished part.
 edition: install
-	nice -n 19 env $(TOOL)/build_edition.py $(EDITION:%=--edition %) $(WORDS)
+	nice -n 19 env $(TOOL) edition $(EDITION:%=--edition %) $(WORDS)
 
 drawn: install
-	nice -n 19 env $(TOOL)/drawn_rows.py $(EDITION:%=--edition %) $(WORDS)
+	nice -n 19 env $(TOOL) edition.drawn_rows $(EDITION:%=--edition %) $(WORDS)
 
 submission: install
-	$(TOOL)/submission.py "$(FOLDER)" $(COMMENT:%=--comment %) $(WORDS)
+	$(TOOL) submission "$(FOLDER)" $(COMMENT:%=--comment %) $(WORDS)
 
 docs: install
-	$(TOOL)/docs.py
+	$(TOOL) docs
 
 check: install
 	$(BIN)/ruff check .
@@ -93,7 +93,7 @@ check: install
 	$(BIN)/mypy
 	$(BIN)/mypy infra/benchmarks
 	$(BIN)/bandit -q -c pyproject.toml -r platform models tasks dashboard infra/package infra/benchmarks
-	$(TOOL)/licences.py
+	$(TOOL) licences
 
 # Advice, not a rule: functions with many arguments, statements or branches.
 lengths: install
@@ -103,13 +103,13 @@ audit: | $(UV)
 	$(UV) tool run pip-audit --requirement requirements.lock --require-hashes --disable-pip
 
 shots: install
-	$(TOOL)/shots.py "$(STORE)" "$(SHOTS)"
+	$(TOOL) shots "$(STORE)" "$(SHOTS)"
 
 screens: install
-	$(TOOL)/screens.py
+	$(TOOL) screens
 
 freeze: install
-	$(TOOL)/frozen.py
+	$(TOOL) frozen
 
 lock: | $(UV)
 	$(UV) pip compile -q --universal -p 3.11 --generate-hashes --no-header --group dev --group docs --extra all --extra graphs --extra s3 pyproject.toml -o requirements.lock

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tree import FOLDERS, PROGRAMS, ROOT, imports, modules, python_files
+from tree import FOLDERS, PROGRAMS, ROOT, imports, modules, programs, python_files
 
 BELOW = ("conftest.py", "requirements.lock")
 """Files that all tests below them use."""
@@ -34,7 +34,8 @@ def changed_files() -> set[Path]:
 
 def used_files(changed: set[Path]) -> Mapping[Path, set[Path]]:
     """Return which files each Python file of the package and of the tests imports, names or is named after."""
-    files_by_name = modules() | {path.stem: path for path in python_files(*PROGRAMS)}
+    files_by_name = modules() | programs()
+    packages = {name for name, path in modules().items() if path.stem == "__init__"}
     users: dict[Path, set[Path]] = {}
     for path in python_files(*FOLDERS, *PROGRAMS, "infra/package", "tests"):
         words = set(re.findall(r"[\"']([^\"'\s]+)[\"']", path.read_text()))
@@ -42,7 +43,7 @@ def used_files(changed: set[Path]) -> Mapping[Path, set[Path]]:
         used = {
             files_by_name[name] for name in names | {name.rpartition(".")[0] for name in names} if name in files_by_name
         }
-        for package in words & {name for name in files_by_name if files_by_name[name].stem == "__init__"}:
+        for package in words & packages:
             used |= set(files_by_name[package].parent.glob("*.py"))  # the registry imports all of them
         if path.name.startswith("test_"):
             used.add(ROOT / path.relative_to(ROOT / "tests").with_name(path.name.removeprefix("test_")))

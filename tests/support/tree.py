@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -11,6 +12,8 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("platform", "models", "tasks", "dashboard")
 PROGRAMS = ("tests/support", "infra/tools", "infra/benchmarks")
 """Folders whose files tests and programs import by their bare names."""
+PROGRAMS_PATH = os.pathsep.join(str(ROOT / folder) for folder in PROGRAMS)
+"""PYTHONPATH of these folders."""
 
 
 def python_files(*folders: str) -> Iterator[Path]:
@@ -20,8 +23,16 @@ def python_files(*folders: str) -> Iterator[Path]:
 
 def modules() -> dict[str, Path]:
     """Return every file of the package by its module name."""
-    parts = {path: ("longwave", *path.relative_to(ROOT).with_suffix("").parts) for path in python_files(*FOLDERS)}
-    return {".".join(names).removesuffix(".__init__"): path for path, names in parts.items()}
+    return {f"longwave.{_module_name(path, ROOT)}": path for path in python_files(*FOLDERS)}
+
+
+def programs() -> dict[str, Path]:
+    """Return every file of ``PROGRAMS`` by its module name."""
+    return {_module_name(path, ROOT / folder): path for folder in PROGRAMS for path in python_files(folder)}
+
+
+def _module_name(path: Path, root: Path) -> str:
+    return ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
 
 
 @cache

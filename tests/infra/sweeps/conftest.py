@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 
 import pytest
-from edition_folders import EditionFolders
+from edition.folders import EditionFolders
 
 from longwave.platform.cli.main import main
 from longwave.platform.editions.edition import Edition, edition

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from edition_folders import EditionFolders
-from edition_sweeps import list_sweeps
+from edition.folders import EditionFolders
+from edition.sweeps import list_sweeps
 
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.sweeps.file.reading import read_sweep

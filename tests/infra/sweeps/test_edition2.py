@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from edition_folders import EditionFolders
-from edition_sweeps import list_missing, list_sweeps
+from edition.folders import EditionFolders
+from edition.sweeps import list_missing, list_sweeps
 from tree import ROOT
 
 from longwave.platform.exchange.bundle import read

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 
 import pytest
-from edition_folders import EditionFolders
-from edition_report import ANSWER, WIDTH
+from edition.folders import EditionFolders
+from edition.report import ANSWER, WIDTH
 from tree import ROOT
 
 from longwave.platform.boards.answer import over_all

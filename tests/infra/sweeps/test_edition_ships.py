@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable
 
 import pytest
-from edition_folders import EditionFolders
+from edition.folders import EditionFolders
 from tree import ROOT
 
 from longwave.platform.boards.trust import shipped

@@ -8,7 +8,7 @@ from itertools import permutations
 from typing import Any
 
 import pytest
-from edition_folders import EditionFolders
+from edition.folders import EditionFolders
 
 from longwave.platform.editions.edition import Edition
 from longwave.platform.statistics.prediction import WRONG, caught, prediction_interval

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import chaos
 import pytest
-from chaos_audit import Scene, TrialRecord, audit, record_of_log
+from chaos import __main__ as chaos
+from chaos.audit import Scene, TrialRecord, audit, record_of_log
 
 TRIALS = ("a", "b", "c")
 CURVE = {1: (0.5, 0.6), 2: (0.4, 0.5), 3: (0.3, 0.4)}

@@ -10,12 +10,12 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-import docs
 import pytest
-from catalogue_pages import model_page, task_page
-from docs import SOURCE, build_site, list_dead_links, write_reference
+from docs import __main__ as docs
+from docs.__main__ import SOURCE, build_site, list_dead_links, write_reference
+from docs.catalogue_pages import model_page, task_page
+from docs.reference import TABLES, card_page, column_page, command_page, list_commands, sweep_page
 from markdown_parts import attributes, escape, table
-from reference import TABLES, card_page, column_page, command_page, list_commands, sweep_page
 from tree import ROOT
 
 from longwave.platform.boards.columns import COLUMNS

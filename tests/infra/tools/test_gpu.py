@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import gpu
-import gpu_scale
 import pytest
 import torch
-from tree import ROOT
+from gpu import __main__ as gpu
+from gpu import scale
+from tree import PROGRAMS_PATH, ROOT
 
 from longwave.platform.bench.report import Target
 
@@ -22,8 +22,8 @@ pytest.importorskip("triton", reason="Triton has no wheel for this platform")
 
 @pytest.mark.integration
 def test_all_of_it_runs_in_the_interpreter_and_misses_nothing(tmp_path: Path) -> None:
-    command = [sys.executable, "-W", "ignore", "infra/tools/gpu.py", str(tmp_path / "found.json")]
-    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(ROOT / "tests/support")}
+    command = [sys.executable, "-W", "ignore", "-m", "gpu", str(tmp_path / "found.json")]
+    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": PROGRAMS_PATH}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads((tmp_path / "found.json").read_text())
@@ -58,7 +58,7 @@ def test_a_miss_and_a_failure_are_told_and_end_with_one(
     monkeypatch.setattr(gpu, "far_model", lambda *_: {"outputs": (1e-7, 1e-7)})
     for part in ("check_halves", "check_speeds", "check_kernels", "check_sweeps"):
         monkeypatch.setattr(gpu, part, lambda *_: [])
-    assert gpu.examine_device(gpu_scale.small_scale(), "cpu", tmp_path / "found.json") == 1
+    assert gpu.examine_device(scale.small_scale(), "cpu", tmp_path / "found.json") == 1
     misses = json.loads((tmp_path / "found.json").read_text())["misses"]
     assert misses.pop("correctness") == [
         "lem, row, d=3: {'dx': (2e-05, 1e-06)}",
@@ -95,7 +95,7 @@ def test_a_named_part_is_measured_again_and_the_results_of_others_stay(
     path = tmp_path / "found.json"
     path.write_text(json.dumps({"halves": 1, "speeds": 2, "misses": {"halves": ["old"], "speeds": ["old"]}}))
     monkeypatch.setattr(gpu, "check_speeds", lambda *_: [3])
-    assert gpu.examine_device(gpu_scale.small_scale(), "cpu", path, ["speeds"]) == 0
+    assert gpu.examine_device(scale.small_scale(), "cpu", path, ["speeds"]) == 0
     report = json.loads(path.read_text())
     assert (report["halves"], report["speeds"], report["misses"]) == (1, [3], {"halves": ["old"], "speeds": []})
     assert capsys.readouterr().out == "found.json: 0 misses.\n"
@@ -109,15 +109,15 @@ def test_loops_by_another_way_and_missed_targets_are_misses(monkeypatch: pytest.
     """Without Triton's interpreter the small agenda runs by the C++ loop, which is not what was asked."""
     findings = gpu.Findings()
     monkeypatch.setattr(gpu, "judge_targets", lambda report: [Target("a ratio", 1.0, 2.0)])
-    gpu.check_kernels(gpu_scale.small_scale(), findings)
+    gpu.check_kernels(scale.small_scale(), findings)
     assert findings.misses[-1] == "a ratio: 1.00, the bound is 2"
     assert findings.misses[0].startswith("lem, T=2 B=1 p=1 d=3: cpu, ") and len(findings.misses) == 2
 
 
 def test_what_a_gpu_is_asked_has_every_model_and_packs_of_1_to_64(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    scale = gpu_scale.whole_scale()
-    assert set(scale.cases) == set(gpu_scale.CASES) and set(scale.matrices) == set(gpu_scale.MATRIX_CASES)
-    assert {pack.members for pack in scale.agenda.packs} == {1, 2, 4, 8, 16, 32, 64}
-    assert scale.agenda.sizes == gpu_scale.plan_benchmark("cuda").sizes
-    assert set(scale.hidden) == set(gpu_scale.SCHEDULES)
+    whole = scale.whole_scale()
+    assert set(whole.cases) == set(scale.CASES) and set(whole.matrices) == set(scale.MATRIX_CASES)
+    assert {pack.members for pack in whole.agenda.packs} == {1, 2, 4, 8, 16, 32, 64}
+    assert whole.agenda.sizes == scale.plan_benchmark("cuda").sizes
+    assert set(whole.hidden) == set(scale.SCHEDULES)

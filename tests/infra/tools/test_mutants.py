@@ -6,17 +6,15 @@ import subprocess
 import tomllib
 from pathlib import Path
 
-import broken_lines
 import changed
-import forked_tests
-import mutant_tests
-import mutants
 import pytest
 import tree
-from broken_lines import Mutant, draw_mutants, list_mutants
-from forked_tests import Copy
-from mutant_tests import OwnTests
-from mutants import check_excuses
+from mutants import __main__ as mutants
+from mutants import broken_lines, forked_tests, mutant_tests
+from mutants.__main__ import check_excuses
+from mutants.broken_lines import Mutant, draw_mutants, list_mutants
+from mutants.forked_tests import Copy
+from mutants.mutant_tests import OwnTests
 
 TREE = {
     "tasks/adding.py": "LENGTH: int | None = 5\n",

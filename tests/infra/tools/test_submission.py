@@ -13,16 +13,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import edition_pages
 import pytest
 from bundles import Content, forge, of
-from edition_folders import EditionFolders
-from limited import LimitError, Limits, run_limited
+from edition import pages
+from edition.folders import EditionFolders
 from plugin_files import LEAKY, written
 from rich.console import Console
-from submission import check_submission, main
-from submission_checks import check_code, read_licence, read_submission
-from submission_replays import Outcome, Replay, choose_label, draw_trials, judge, read_trained
+from submission.__main__ import check_submission, main
+from submission.checks import check_code, read_licence, read_submission
+from submission.limited import LimitError, Limits, run_limited
+from submission.replays import Outcome, Replay, choose_label, draw_trials, judge, read_trained
 from tree import ROOT
 
 from longwave.platform.editions.publish import publish
@@ -159,7 +159,7 @@ def test_the_next_edition_carries_a_submission_once_it_is_trusted(
     assert folders.submitted == [submitted / "leaky.json.xz"] and folders.plugins == ["--plugins", str(submitted)]
     folders.home.mkdir()
     try:
-        edition_pages.publish(folders)
+        pages.publish(folders)
     finally:
         forget_plugins()
     made = read_edition(folders.edition)

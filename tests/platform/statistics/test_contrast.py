@@ -7,10 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy import stats as scipy_stats
-from simulated_pairs import (
+from honesty.simulated_pairs import (
     COVERAGE,
     PROMISES,
     PairLaw,
@@ -19,6 +16,9 @@ from simulated_pairs import (
     draw_exactly,
     ratio_covered,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
 
 from longwave.platform.statistics.contrast import (
     chance,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from claims import Line
-from honesty import markdown_table, read_sections
-from seed_laws import FEW_SEEDS, HONEST, UNEQUAL, UNSEEN, SeedLaw
-from simulated_boards import (
+from honesty.__main__ import markdown_table, read_sections
+from honesty.claims import Line
+from honesty.seed_laws import FEW_SEEDS, HONEST, UNEQUAL, UNSEEN, SeedLaw
+from honesty.simulated_boards import (
     EFFECTS,
     MEDIANS,
     MIXED,

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from honesty.simulated_verdicts import BOUNDS, WORDS, Repetition, agrees, claimed_cells, count_verdicts, verdict_cases
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
-from simulated_verdicts import BOUNDS, WORDS, Repetition, agrees, claimed_cells, count_verdicts, verdict_cases
 
 from longwave.platform.statistics.gap import Word
 from longwave.platform.statistics.printed import Printed, expected_extreme

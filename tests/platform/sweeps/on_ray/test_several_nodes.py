@@ -14,8 +14,8 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from chaos_audit import TrialRecord, audit
-from chaos_sweep import ENV, Running, read_logs, read_store
+from chaos.audit import TrialRecord, audit
+from chaos.sweep import ENV, Running, read_logs, read_store
 from cluster_speed import measure_scaling
 from hypothesis import given
 from hypothesis import strategies as st

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from edition_folders import EditionFolders
+from edition.folders import EditionFolders
 
 from longwave.platform.exchange.bundle import read as read_bundle
 from longwave.platform.exchange.intake import import_bundle

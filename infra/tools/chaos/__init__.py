@@ -1,0 +1,1 @@
+"""Fault injection: sweeps in which something fails, and the audit of what they stored."""

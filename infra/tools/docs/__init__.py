@@ -1,0 +1,1 @@
+"""The documentation site, and its pages that are written from the code."""

@@ -1,0 +1,1 @@
+"""An edition of the board: its training, its bundles, its pages and its report."""

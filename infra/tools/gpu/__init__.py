@@ -1,0 +1,1 @@
+"""Correctness, known faults and speed on this machine's GPU."""

@@ -1,0 +1,1 @@
+"""Simulations of how often the platform's statistical claims are wrong."""

@@ -1,0 +1,1 @@
+"""Mutation testing: broken lines, and the tests that should notice them."""

@@ -1,0 +1,1 @@
+"""The checks of a submitted model: its code, its results and its replays."""

@@ -159,7 +159,7 @@ def provenance_frame(environments: Sequence[Mapping[str, str]]) -> pd.DataFrame:
     order = ("commit", "dirty", "device", "kernel", "tf32", "threads", "system", "python")
     leading = [name for name in order if any(name in facts for facts in environments)]
     names = leading + sorted({name for facts in environments for name in facts} - set(leading))
-    in_words = [fact_words({name: facts.get(name, DASH) for name in names}) for facts in environments]
+    in_words = [fact_words({name: [facts.get(name, DASH)] for name in names}) for facts in environments]
     columns = {
         "value" if len(environments) == 1 else f"environment {k}": list(map(in_streamlit, facts.values()))
         for k, facts in enumerate(in_words, 1)

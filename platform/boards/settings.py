@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 NAMES = {
@@ -25,12 +25,9 @@ def setting_words(settings: Mapping[str, Any]) -> dict[str, str]:
     return {NAMES.get(name, name): _value_words(name, value) for name, value in given.items()}
 
 
-def fact_words(facts: Mapping[str, str]) -> dict[str, str]:
-    """Return facts of environments by their names in words, with values in words; ``or`` joins several."""
-    return {
-        NAMES.get(name, name): " or ".join(YES_NO.get(part, part) for part in value.split(" or "))
-        for name, value in facts.items()
-    }
+def fact_words(facts: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return the values of each fact, in words and joined by "or", by the fact's name in words."""
+    return {NAMES.get(name, name): " or ".join(YES_NO.get(v, v) for v in values) for name, values in facts.items()}
 
 
 def _value_words(name: str, value: Any) -> str:

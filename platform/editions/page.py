@@ -218,7 +218,7 @@ def _facts(row: Row) -> dict[str, str]:
     """Return the distinct values of each environment fact of a row's retrainings, and their mean energy."""
     names = sorted({name for facts in row.environments for name in facts})
     energy = {} if row.joules is None else {"joules a retraining": f"{row.joules:.4g}"}
-    return {**fact_words({name: " or ".join(values(row.environments, name)) for name in names}), **energy}
+    return {**fact_words({name: values(row.environments, name) for name in names}), **energy}
 
 
 def _overview(overview: Overview, board_keys: Sequence[tuple[str, str]]) -> dict[str, Any]:

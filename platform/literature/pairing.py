@@ -133,7 +133,7 @@ def pair_number(
         word = NOT_TUNED
         why = (
             f"doubling the number of trials would improve the best validation error by {FACTOR:g} "
-            f"with a chance of {chance:.0%}"
+            f"with a chance of {100 * chance:.0f} %"
         )
     return {
         **quoted(number),

@@ -25,5 +25,5 @@ def test_settings_are_named_in_words_and_those_without_a_value_are_left_out() ->
 
 
 def test_facts_are_named_in_words_and_say_yes_or_no() -> None:
-    facts = {"dirty": "false", "tf32": "false or true", "torch": "2.15.0"}
+    facts = {"dirty": ["false"], "tf32": ["false", "true"], "torch": ["2.15.0"]}
     assert fact_words(facts) == {"uncommitted changes": "no", "tf32": "no or yes", "torch": "2.15.0"}

@@ -351,7 +351,7 @@ def test_worse_is_said_only_where_a_longer_search_would_hardly_help() -> None:
     )
     assert word([*steep]) == (
         "not tuned", "doubling the number of trials would improve the best validation error by 1.25 with a chance of "
-        f"{chance_to_improve(steep):.0%}",
+        f"{100 * chance_to_improve(steep):.0f} %",
     )  # fmt: skip
     better = pair_number(number, [0.0001] * 5 + [0.00011], scale, about, config, steep)
     assert better["verdict"] != "not tuned", "only what is worse may be for want of a search"

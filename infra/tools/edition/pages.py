@@ -17,6 +17,7 @@ from edition.steps import steps_to_learn
 from edition.successor import describe_successor
 from edition.sweeps import list_missing, list_sweeps
 from longwave.platform.about import write_catalogue
+from longwave.platform.editions.folder import FOLDER
 from longwave.platform.editions.publish import publish as write_edition
 from longwave.platform.editions.shipped import ship
 from longwave.platform.exchange import bundle
@@ -65,10 +66,25 @@ def publish(folders: EditionFolders) -> None:
             write_report(rows, findings, made, pages, folders)
         if folders.is_shown:
             ship(made, folders.shipped)
-        shutil.rmtree(folders.edition)
-        shutil.move(pages, folders.edition)
+        replace_pages(pages, folders.edition)
     size = sum(file.stat().st_size for file in folders.edition.rglob("*") if file.is_file())
     print(f"{folders.edition}: {size / 1e6:.1f} MB")
+
+
+def replace_pages(pages: Path, edition: Path) -> None:
+    """Move new pages into an edition's folder, file by file, and remove those that are gone; never a bundle.
+
+    A bundle that was finished meanwhile stays, and all of them do if this is interrupted. The manifest comes last, so
+    that readers refuse a mixture of old and new pages.
+    """
+    new = [path.relative_to(pages) for path in pages.rglob("*") if path.is_file()]
+    for name in sorted(new, key=lambda name: (name.name == "manifest.json", name)):
+        (edition / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(pages / name, edition / name)
+    for path in [path for path in edition.rglob("*") if path.is_file()]:
+        name = path.relative_to(edition)
+        if name not in new and name.parts[0] != FOLDER:
+            path.unlink()
 
 
 def last_searches(store: Store) -> Iterator[tuple[str, Sweep]]:

@@ -176,7 +176,9 @@ def test_autocast_takes_and_gives_what_torch_s_lstm_does_and_computes_in_the_wei
     with torch.autocast("cpu", dtype=torch.bfloat16):
         for given in (x, x.bfloat16()):
             outputs, state = mine(given)
-            assert outputs.dtype == other(given)[0].dtype == torch.bfloat16 and state[0].dtype == torch.float32
+            assert outputs.dtype == torch.bfloat16 and state[0].dtype == torch.float32
+            if torch.ops.mkldnn._is_mkldnn_bf16_supported():  # without AVX-512, torch's LSTM fails under autocast
+                assert outputs.dtype == other(given)[0].dtype
         assert torch.equal(mine(x)[0], whole.bfloat16()) and torch.equal(mine(x)[1][0], whole[:, -1])
         torch.autograd.backward(nn.Linear(4, 1)(mine(nn.Linear(3, 3)(x))[0]).sum())
     assert all(p.grad is not None and p.grad.dtype == torch.float32 for p in mine.parameters())

@@ -165,8 +165,9 @@ def _frame_of(data: Any, answers: Any) -> tuple[pandas.DataFrame, Mapping[str, s
     if isinstance(data, pandas.DataFrame):
         if answers is not None:
             raise ConfigError("Of a data frame, a column holds the answers: target=...")
-        with_index = data if isinstance(data.index, pandas.RangeIndex) else data.reset_index()
-        return with_index.rename(columns=str), {}
+        index = data.index
+        are_row_numbers = index.name is None and pandas.api.types.is_numeric_dtype(index)
+        return data.reset_index(drop=are_row_numbers).rename(columns=str), {}
     x, y = np.asarray(data), np.asarray(answers)
     x = x[:, :, None] if x.ndim == 2 else x
     if x.ndim != 3 or 0 in x.shape or y.shape != x.shape[:1]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,7 @@ def load_arrays(path: Path, needed: Sequence[str] = ()) -> dict[str, np.ndarray]
                     has = ", ".join(sorted(names)) or "none"
                     raise DataError(f"{path}: there is no array {name!r}. It has {has}.")
             return {name: stored[name] for name in needed or names}
-    except (OSError, EOFError, ValueError, zipfile.BadZipFile, TypeError, AttributeError) as error:
+    except (OSError, EOFError, ValueError, zipfile.BadZipFile, zlib.error, TypeError, AttributeError) as error:
         raise DataError(
             f"{path}: it is not an NPZ file of numbers and words: {' '.join(str(error).split()):.160}."
         ) from None
@@ -126,7 +127,8 @@ def _read_lengths(card: Card, path: Path, arrays: dict[str, np.ndarray], x: np.n
     if not card.lengths:
         return [count_steps(row) for row in x]
     lengths = _check_shape(path, card.lengths, arrays[card.lengths], len(x))
-    if lengths.dtype.kind not in "iu" or lengths.min() < 1 or lengths.max() > x.shape[1]:
+    whole = lengths.dtype.kind in "iuf" and (lengths == np.floor(lengths)).all()
+    if not whole or lengths.min() < 1 or lengths.max() > x.shape[1]:
         raise DataError(f"{path}: {card.lengths}: lengths must be whole numbers from 1 to {x.shape[1]}.")
     return [int(n) for n in lengths]
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import gzip
 import io
 import re
+import zlib
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +27,13 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 LARGEST = float(np.finfo(np.float32).max)
 """Largest value: inputs are in single precision."""
 PIECE = 2**16
-"""Longest header."""
+"""Bytes of a file that are searched for NUL bytes."""
+LONGEST_ROW = 2**26
+"""Largest row of a CSV in bytes; pyarrow reads this many at a time."""
+UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
+"""Names of columns of a Parquet file that pandas made of an index without a name."""
+DAY = re.compile(r"(19|20)\d{6}", re.ASCII)
+"""Matches a date like 20240531."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +72,8 @@ class Columns:
         Raises:
             DataError: One does not, or there are no rows.
         """
-        if absent := [name for name in dict.fromkeys(names) if name not in self.names]:
+        own = set(self.names)
+        if absent := [name for name in dict.fromkeys(names) if name not in own]:
             none = f"there is no column {', '.join(map(repr, absent))}"
             raise DataError(f"{self.path}: {none}. It has {_shorten(self.names)}.")
         if not len(self):
@@ -99,7 +107,7 @@ class Columns:
         """
         column = self.table.column(name)
         if pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_boolean(column.type):
-            values = pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False).copy()
+            values = pc.cast(column, pa.float64(), safe=False).to_numpy(zero_copy_only=False).copy()
             missing = np.isnan(values)
         else:
             words = self.words(name)
@@ -114,17 +122,22 @@ class Columns:
     def times(self, name: str) -> np.ndarray:
         """Return a column of numbers, or of dates and times by ISO 8601, as (rows,) float64: numbers, or seconds.
 
+        Numbers like 20240531 in every row are dates.
+
         Raises:
             DataError: A time is missing or invalid.
         """
         import pandas as pd
 
         words = self.words(name)
-        if all(NUMBER.fullmatch(word) for word in words):
+        days = all(DAY.fullmatch(word) for word in words)
+        dates = pd.to_datetime(
+            pd.Series(words, dtype=object), format="%Y%m%d" if days else "ISO8601", utc=True, errors="coerce"
+        )
+        if all(NUMBER.fullmatch(word) for word in words) and not (days and dates.notna().all()):
             return np.array(words, np.float64)
-        dates = pd.to_datetime(pd.Series(words, dtype=object), format="ISO8601", utc=True, errors="coerce")
         numbers = [NUMBER.fullmatch(word) is not None for word in words]
-        wrong = dates.isna().to_numpy() if not numbers[0] else ~np.array(numbers)
+        wrong = dates.isna().to_numpy() if days or not numbers[0] else ~np.array(numbers)
         for row in np.flatnonzero(wrong).tolist():
             rule = "a time must be a number, or a date and time like 2024-05-31T12:00"
             raise DataError(f"{self.at(row, name)}: {rule}, got {words[row]!r}.")
@@ -139,8 +152,9 @@ class Columns:
             pass
         for row in np.flatnonzero(~missing).tolist():
             if not NUMBER.fullmatch(words[row]):
-                rule = f"it must be a number, got {words[row]!r:.80}"
-                raise DataError(f"{self.at(row, name)}: {rule}. Correct it, or leave it empty if it is missing.")
+                comma = "Write decimals with a point."
+                step = comma if has_decimal_comma(words[row]) else "Correct it, or leave it empty if it is missing."
+                raise DataError(f"{self.at(row, name)}: it must be a number, got {words[row]!r:.80}. {step}")
         return np.array([float(word) for word in words if word])
 
 
@@ -152,15 +166,14 @@ def read_columns(path: Path, kind: str, delimiter: str = ",") -> Columns:
     """
     open_bytes(path).close()
     try:
-        table = pa.parquet.read_table(path) if kind == "parquet" else _read_csv(path, delimiter)
-    except (pa.ArrowException, OSError, EOFError, ValueError, csv.Error) as error:
+        table = _read_parquet(path) if kind == "parquet" else _read_csv(path, delimiter)
+    except (pa.ArrowException, OSError, EOFError, ValueError, csv.Error, zlib.error) as error:
         reason = " ".join(str(error).split()).rstrip(".")
         raise DataError(
             f"{path}: it is not a {'Parquet' if kind == 'parquet' else 'CSV'} file: {reason:.160}."
         ) from None
-    names = table.column_names
-    for name in names:
-        if names.count(name) > 1 or not name:
+    for name, times in Counter(table.column_names).items():
+        if times > 1 or not name:
             rule = "each column needs its own name in the first line"
             raise DataError(f"{path}: {rule}, got {name!r}{' twice' if name else ''}.")
     return Columns(path, table)
@@ -176,13 +189,14 @@ def read_header(path: Path, delimiter: str = ",") -> list[str]:
     try:
         with _open_csv(path) as file:
             head: bytes = file.read(PIECE)
-        if not head.strip():
-            raise DataError(f"{path}: it is empty, but must have a header and rows.")
-        if b"\0" in head:
-            raise ValueError("it contains NUL bytes, which UTF-8 text does not")
-        text = codecs.getincrementaldecoder("utf-8-sig")().decode(head)  # which may end within a character
-        first = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
-    except (OSError, EOFError, ValueError, csv.Error) as error:
+            if not head.strip():
+                raise DataError(f"{path}: it is empty, but must have a header and rows.")
+            if b"\0" in head:
+                raise ValueError("it contains NUL bytes, which UTF-8 text does not")
+            file.seek(0)
+            text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+            first = next(csv.reader(text, delimiter=delimiter, strict=True))
+    except (OSError, EOFError, ValueError, csv.Error, zlib.error) as error:
         raise DataError(f"{path}: it is not a CSV file: {' '.join(str(error).split()).rstrip('.'):.160}.") from None
     return [name.strip() for name in first or [""]]
 
@@ -204,19 +218,37 @@ def mostly_numbers(words: Collection[str]) -> bool:
     return 2 * sum(NUMBER.fullmatch(word) is not None for word in present) > len(present)
 
 
+def has_decimal_comma(word: str) -> bool:
+    """Return whether a string is a number, but for its decimal comma."""
+    return word.count(",") == 1 and NUMBER.fullmatch(word.replace(",", ".")) is not None
+
+
+def _read_parquet(path: Path) -> pa.Table:
+    """Return a table without the row numbers that pandas stores of a filtered or sorted data frame."""
+    table = pa.parquet.read_table(path)
+    indices = [field for field in table.schema if UNNAMED_INDEX.fullmatch(field.name)]
+    return table.drop_columns(
+        [index.name for index in indices if pa.types.is_integer(index.type) or pa.types.is_floating(index.type)]
+    )
+
+
 def _read_csv(path: Path, delimiter: str) -> pa.Table:
     """Return a table of strings."""
     names = read_header(path, delimiter)
     if len(set(names)) < len(names) or "" in names:
         return pa.table([pa.array([], pa.string())] * len(names), names=names)
-    types = dict.fromkeys(names, pa.large_string())
+    types, several = dict.fromkeys(names, pa.large_string()), len(names) > 1
     with _open_csv(path) as file:
-        return pa.csv.read_csv(
+        table = pa.csv.read_csv(
             file,
-            read_options=pa.csv.ReadOptions(use_threads=False, column_names=names, skip_rows=1),
-            parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            read_options=pa.csv.ReadOptions(use_threads=False, column_names=names, skip_rows=1, block_size=LONGEST_ROW),
+            parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=several),
             convert_options=pa.csv.ConvertOptions(column_types=types, strings_can_be_null=False),
         )
+    if several:
+        return table
+    words = table.column(0).to_pylist()  # an empty line is a missing value, but for those at the end
+    return table.slice(0, max((k + 1 for k, word in enumerate(words) if word.strip()), default=0))
 
 
 def _open_csv(path: Path) -> IO[bytes]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os.path
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +15,14 @@ import numpy as np
 
 from longwave.tasks.base.raw import DataError
 from longwave.tasks.cards.card import default_stride
-from longwave.tasks.cards.columns import NUMBER, Columns, mostly_numbers
+from longwave.tasks.cards.columns import NUMBER, Columns, are_numbers, has_decimal_comma, mostly_numbers
 from longwave.tasks.cards.examples import MISSING_CLASSES
 
 MAX_CLASSES = 1000
 """Largest number of classes."""
 SPLITS = {"train", "valid", "test"}
+DESCRIBING = ("series", "time", "group")
+"""Roles of columns that describe a row, and are not inputs."""
 
 
 def card_content(table: Columns, roles: Mapping[str, str], channels: Sequence[str] = ()) -> dict[str, Any]:
@@ -28,20 +33,20 @@ def card_content(table: Columns, roles: Mapping[str, str], channels: Sequence[st
     """
     layout, task = roles["layout"], roles["task"]
     card: dict[str, Any] = {"files": [table.path.name], "layout": layout}
-    named = ["series", "time", "group"] if layout == "long" else ["time"] if layout == "series" else ["series", "group"]
-    card |= {name: roles[name] for name in named if name in roles}
-    used = {roles[name] for name in named if name in roles}
+    card |= {name: roles[name] for name in _named_roles(table, roles) if name in roles}
     target = roles.get("target", "")
     split = next((name for name in table.names if name.lower() == "split" and set(table.words(name)) <= SPLITS), "")
-    free = [name for name in table.names if name not in {*used, split} and (name != target or task == "forecasting")]
-    numeric = [name for name in free if mostly_numbers(table.words(name))]
+    used = {split, *(card.get(name) for name in DESCRIBING)}
+    free = [name for name in table.names if name not in used and (name != target or task == "forecasting")]
+    described = {roles.get("series")} if layout == "series" else {roles.get(name) for name in DESCRIBING}
+    numeric = [name for name in free if name not in described and mostly_numbers(table.words(name))]
     if channels:
         table.check([name for name in channels if "*" not in name])
         card["channels"] = [*channels]
     elif not numeric:
         raise DataError(f"{table.path}: no input column contains numbers{_example_of(table, free)}.")
     else:
-        card["channels"] = numeric if layout != "wide" else [_name_pattern(numeric, free)]
+        card["channels"] = numeric if layout != "wide" else [_name_pattern(table.path, numeric, free)]
     card["task"] = task
     if task == "forecasting":
         card |= {"target": [target]} if target and layout != "wide" else {}
@@ -59,12 +64,25 @@ def card_content(table: Columns, roles: Mapping[str, str], channels: Sequence[st
     if layout == "series":
         window = int(roles["window"])
         card |= {"window": window, "stride": int(roles.get("stride", default_stride(window)))}
-        gap = _find_gap(table, roles.get("time", ""), numeric, window + card.get("horizon", 0))
+        gap = _find_gap(table, roles.get("time", ""), channels or numeric, window + card.get("horizon", 0))
         card |= {"gap": gap} if gap else {}
     if any("" in table.words(name) for name in numeric):
         card["missing"] = "hold"
     by = {"by": "column", "column": split} if split else {"by": "group"} if "group" in card else {}
     return {**card, **({"split": by} if by else {})}
+
+
+def _named_roles(table: Columns, roles: Mapping[str, str]) -> Sequence[str]:
+    """Return which of ``DESCRIBING`` a card of this layout names.
+
+    In a wide table, groups must suffice for a split and contain several rows; a time must be a number in every row.
+    """
+    if roles["layout"] != "wide":
+        return DESCRIBING if roles["layout"] == "long" else ("time",)
+    groups = table.words(roles["group"]) if "group" in roles else []
+    times = table.words(roles["time"]) if "time" in roles else []
+    splits = "" not in groups and 3 <= len(set(groups)) < len(groups)
+    return ["series", *["time"] * ("" not in times and are_numbers(times)), *["group"] * splits]
 
 
 def sort_classes(path: Path, name: str, words: Sequence[str]) -> list[str]:
@@ -89,7 +107,7 @@ def _example_of(table: Columns, names: Sequence[str]) -> str:
     for name in names:
         for row, word in enumerate(table.words(name)):
             if word:
-                comma = ". Write decimals with a point" * (NUMBER.fullmatch(word.replace(",", ".")) is not None)
+                comma = ". Write decimals with a point" * has_decimal_comma(word)
                 return f"; row {row + 1} of {name} is {word!r:.80}{comma}"
     return ""
 
@@ -111,7 +129,8 @@ def _find_gap(table: Columns, time: str, channels: Sequence[str], steps: int) ->
     """Return the longest time between rows of a window, 1.5 times the median; 0 if no gap is longer, or if it would cut
     most windows, as with rows only on working days.
     """
-    present = np.array([any(words) for words in zip(*(table.words(name) for name in channels), strict=True)])
+    words = [table.words(name) for name in channels if name in table.names]
+    present = np.array([any(row) for row in zip(*words, strict=True)], bool) if words else np.ones(len(table), bool)
     times = (table.times(time) if time else np.arange(len(table)))[present]
     if len(times) < 2:
         return 0.0
@@ -121,14 +140,26 @@ def _find_gap(table: Columns, time: str, channels: Sequence[str], steps: int) ->
     return longest if breaks and len(times) >= steps * (breaks + 1) else 0.0
 
 
-def _name_pattern(channels: Sequence[str], free: Sequence[str]) -> str:
-    """Return the pattern that matches the input columns, and no other free ones."""
-    start = re.sub(r"[\[\]?*]", "", os.path.commonprefix([*channels]))
-    if {name for name in free if name.startswith(start)} == {*channels}:
-        return f"{start}*"
-    other = next(name for name in free if name not in channels and name.startswith(start))
+def _name_pattern(path: Path, steps: Sequence[str], free: Sequence[str]) -> str:
+    """Return the pattern that matches the columns of the steps, and no other free ones.
+
+    Raises:
+        DataError: There is none, or most of the columns share a name with different numbers at its end, but not all.
+    """
+    stems = [re.sub(r"\d+$", "", name) for name in steps]
+    stem, most = Counter(stems).most_common(1)[0]
+    numbered = f"{escape(stem)}[0-9]*"
+    if len(steps) / 2 < most < len(steps):
+        other = next(name for name, its_stem in zip(steps, stems, strict=True) if its_stem != stem)
+        rule = f"{other!r} is not named like the other inputs, such as {steps[stems.index(stem)]!r}"
+        raise DataError(f"{path}: {rule}. If it is not a step, leave it out: --channels '{numbered}'.")
+    for pattern in (f"{escape(os.path.commonprefix([*steps]))}*", numbered):
+        if {name for name in free if fnmatchcase(name, pattern)} == {*steps}:
+            return pattern
+    start = os.path.commonprefix([*steps])
+    other = next(name for name in free if name not in steps and name.startswith(start))
     raise DataError(
-        f"{other!r} is not a number, and no pattern can select the input columns without it: --channels 't*'."
+        f"{path}: no pattern selects the input columns without {other!r}. Name them: --channels '{numbered}'."
     )
 
 

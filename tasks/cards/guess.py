@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -71,7 +72,7 @@ def guess_roles(table: Columns, answers: Mapping[str, str]) -> tuple[dict[str, s
             roles[name] = column
             used.add(column)
     roles.setdefault("layout", _guess_layout(table, roles))
-    if roles["layout"] != "long" and roles.get("group") and "group" not in answers:
+    if roles["layout"] == "series" and roles.get("group") and "group" not in answers:
         del roles["group"]
     if "task" not in roles and (task := _guess_task(table, roles)):
         roles["task"] = task
@@ -126,8 +127,8 @@ def _come_in_runs(words: Sequence[str]) -> bool:
 
 def _looks_wide(table: Columns) -> bool:
     """Return whether most columns share a name with different numbers at its end."""
-    stems = [re.sub(r"\d+$", "", name) for name in table.names]
-    return len(table.names) > 3 and max(map(stems.count, stems)) > len(stems) / 2
+    stems = Counter(re.sub(r"\d+$", "", name) for name in table.names)
+    return len(table.names) > 3 and max(stems.values()) > len(table.names) / 2
 
 
 def _guess_layout(table: Columns, roles: Mapping[str, str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,7 @@ class ArraysDraft:
             flat = [name for name, array in self.arrays.items() if array.ndim == 2]
             lone = (blocks if len(blocks) == 1 else flat if len(flat) == 1 and not blocks else [""])[0]
             roles["inputs"] = self._find(INPUTS, (2, 3), set(answers.values())) or lone
+            self._check_test(roles["inputs"])
         if not roles["inputs"]:
             return {name: value for name, value in roles.items() if value}, [
                 Open("inputs", "Which array has the inputs, (N, T, p) or (N, T)?")
@@ -74,7 +76,7 @@ class ArraysDraft:
         features = x.shape[2] if x.ndim == 3 else 1
         content: dict[str, Any] = {"files": [self.file.name], "inputs": roles["inputs"]}
         lengths = self._find(LENGTHS, (1,), {*roles.values()})
-        content |= {"lengths": lengths} if lengths and self.arrays[lengths].dtype.kind in "iu" else {}
+        content |= {"lengths": lengths} if lengths and self.arrays[lengths].dtype.kind in "iuf" else {}
         content |= {name: roles[name] for name in ("time", "group") if name in roles}
         content["channels"] = [*channels] or [f"x{k}" for k in range(features)]
         content["task"] = roles["task"]
@@ -89,6 +91,18 @@ class ArraysDraft:
         if x.dtype.kind == "f" and any(np.isnan(row[: count_steps(row)]).any() for row in x.reshape(*x.shape[:2], -1)):
             content["missing"] = "hold"
         return content | self._split(roles)
+
+    def _check_test(self, inputs: str) -> None:
+        """Check that inputs for training have no others for testing beside them.
+
+        Raises:
+            DataError: They do.
+        """
+        test = re.sub("train", "test", inputs, flags=re.IGNORECASE)
+        if test != inputs and any(name.lower() == test.lower() for name in self.arrays):
+            rule = f"an NPZ has one array of inputs, got {inputs} and {test}"
+            steps = "Join them, and say in an array split, of the words train, valid and test, which is which"
+            raise DataError(f"{self.file}: {rule}. {steps}; or leave {test} out with --inputs {inputs}.")
 
     def _split(self, roles: Mapping[str, str]) -> dict[str, Any]:
         split = self._find(("split",), (1,), {*roles.values()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,16 @@ def test_a_data_frame_is_a_task_with_a_sweep_file(own_home: Path) -> None:
     started = lw.start(frame(), name="gestures", models=["lem"], trials=1, seeds=1)
     assert started.name == "my-gestures" and started.sweep_file.parent.parent.parent == own_home
     check_batches("my-gestures")
+
+
+def test_the_row_numbers_of_a_filtered_and_shuffled_frame_are_no_input(own_home: Path) -> None:
+    rows = frame().assign(label=lambda table: table.label.sort_values().to_numpy())
+    chosen = rows[rows.id != 3].sample(frac=1, random_state=0).sort_values("t", kind="stable")
+    started = lw.start(chosen, name="filtered", models=["lem"], trials=1, seeds=1, target="a", task="regression")
+    assert tomllib.loads(started.card.read_text())["channels"] == ["b"]
+    wide = pd.DataFrame(X[..., 0], columns=[f"v{k}" for k in range(5)]).assign(label=np.sort(Y)).sample(frac=1)
+    started = lw.start(wide, name="shuffled", models=["lem"], trials=1, seeds=1)
+    assert tomllib.loads(started.card.read_text())["channels"] == ["v*"]
 
 
 def test_arrays_are_a_task_whose_sweep_runs(tmp_path: Path) -> None:

@@ -165,6 +165,11 @@ def test_weights_of_another_time_step_are_refused_and_those_of_the_same_are_load
             nn.Sequential(lw.LEM(3, 8, dt=0.1, num_layers=2)).state_dict()
         )
     lw.LEM(3, 8, dt=0.1).double().load_state_dict(saved)
+    lw.LEM(3, 8, dt=0.1).bfloat16().load_state_dict(saved)
+    lw.LEM(3, 8, dt=0.1).load_state_dict(lw.LEM(3, 8, dt=0.1).bfloat16().state_dict())
+    with pytest.raises(RuntimeError, match=r"dt is 0.1\d*, and 0.11 in the weights"):
+        lw.LEM(3, 8, dt=0.1).bfloat16().load_state_dict(lw.LEM(3, 8, dt=0.11).state_dict())
+    lw.LEM(3, 8, dt=0.5).to("meta").load_state_dict(saved, assign=True)
     trained = lw.LEM(3, 8, dt=nn.Parameter(torch.tensor(0.5)))
     trained.load_state_dict(lw.LEM(3, 8, dt=nn.Parameter(torch.tensor(0.1))).state_dict())
     assert trained.dt == pytest.approx(0.1)
@@ -182,6 +187,15 @@ def test_autocast_takes_and_gives_what_torch_s_lstm_does_and_computes_in_the_wei
         assert torch.equal(mine(x)[0], whole.bfloat16()) and torch.equal(mine(x)[1][0], whole[:, -1])
         torch.autograd.backward(nn.Linear(4, 1)(mine(nn.Linear(3, 3)(x))[0]).sum())
     assert all(p.grad is not None and p.grad.dtype == torch.float32 for p in mine.parameters())
+
+
+@pytest.mark.parametrize("x", [X, X[0]], ids=["batched", "one sequence"])
+def test_torch_s_bare_tensor_as_a_state_is_refused_by_name(x: torch.Tensor) -> None:
+    layer, state = lw.GRU(3, 4), torch.zeros(*x.shape[:-2], 4)
+    with pytest.raises(ValueError, match=r"^GRU: state must be a tuple of tensors, got Tensor"):
+        layer(x.float(), state)
+    with torch.autocast("cpu"), pytest.raises(ValueError, match=r"^GRU: state must be a tuple of tensors, got Tensor"):
+        layer(x.float(), state)
 
 
 class Outputs(nn.Module):

@@ -104,6 +104,16 @@ NPZS: dict[str, tuple[dict[str, np.ndarray], list[str], dict[str, Any]]] = {
         {"inputs": "x", "lengths": "lengths", "group": "subject", "channels": ["left", "right"],
          "task": "classification", "target": ["label"], "classes": ["high", "low"], "split": {"by": "group"}},
     ),
+    "lengths with a decimal point": (
+        {"x": X, "y": LABELS, "lengths": np.arange(40) % 3 + 4.0}, [],
+        {"inputs": "x", "lengths": "lengths", "channels": ["x0", "x1"], "task": "classification", "target": ["y"],
+         "classes": ["high", "low"]},
+    ),
+    "a training set alone": (
+        {"x_train": X, "y_train": LABELS, "x_test": X[:5]}, ["--inputs", "x_train"],
+        {"inputs": "x_train", "channels": ["x0", "x1"], "task": "classification", "target": ["y_train"],
+         "classes": ["high", "low"]},
+    ),
     "a split and a gap": (
         {"x": np.where(np.arange(480).reshape(40, 6, 2) == 2, np.nan, X), "label": LABELS,
          "split": np.array(["train"] * 30 + ["valid"] * 5 + ["test"] * 5)}, [],
@@ -125,7 +135,7 @@ def test_an_npz_is_started_and_feeds_its_arrays(case: str, tmp_path: Path) -> No
     content = start(tmp_path / "toy.npz", *options)
     assert content == {"files": ["toy.npz"], **card}
     x = arrays[card["inputs"]].reshape(40, 6, -1)
-    lengths = arrays.get("lengths", np.full(40, 6)) - card.get("horizon", 0)
+    lengths = arrays.get("lengths", np.full(40, 6)).astype(int) - card.get("horizon", 0)
     if "missing" not in card:
         check_same_up_to_scale(fed_examples("my-toy"), [row[:n] for row, n in zip(x, lengths, strict=True)])
 
@@ -139,6 +149,14 @@ NOT_NPZS: dict[str, tuple[dict[str, np.ndarray], list[str], str]] = {
     "a window": ({"x": X, "y": LABELS}, ["--window", "3"], "window does not apply to this kind of file. Possible:"),
     "another task": ({"x": X, "y": LABELS}, ["--task", "sorting"], "task must be one of classification, regression, f"),
     "a channel too few": ({"x": X, "y": LABELS}, ["--channels", "a"], "it must be (examples, steps, 1)"),
+    "a test set of its own": (
+        {"X_train": X[:30], "y_train": LABELS[:30], "X_test": X[30:], "y_test": LABELS[30:]}, [],
+        "an NPZ has one array of inputs, got X_train and X_test. Join them, and say in an array split, of the words "
+        "train, valid and test, which is which; or leave X_test out with --inputs X_train.",
+    ),
+    "lengths that are no whole numbers": (
+        {"x": X, "y": LABELS, "lengths": np.full(40, 2.5)}, [], "lengths must be whole numbers from 1 to 6"
+    ),
     "too many classes": (
         {"x": np.zeros((1200, 2)), "y": np.arange(1200)}, ["--task", "classification"], "too many for classes"
     ),
@@ -365,6 +383,38 @@ def test_what_does_not_repeat_by_row_is_no_series(case: str, tmp_path: Path) -> 
     assert card["layout"] == layout and "series" not in card
 
 
+def steps_of(*names: str, **columns: Any) -> pd.DataFrame:
+    """Return one row an example, with its steps under these names, labels, and other columns before them."""
+    return pd.DataFrame({**columns, **{name: X[:, k, 0] for k, name in enumerate(names)}, "label": LABELS})
+
+
+V = [f"v{k}" for k in range(6)]
+WIDE: dict[str, tuple[pd.DataFrame, str, dict[str, str]]] = {
+    "a number for each subject": (steps_of(*V, subject=np.arange(40) // 2), "v*", {"group": "subject"}),
+    "two sites, too few to split": (steps_of(*V, site=np.arange(40) % 2), "v*", {}),
+    "a year": (steps_of(*V, year=2000 + np.arange(40)), "v*", {"time": "year"}),
+    "a year that is not always known": (steps_of(*V, year=["", *map(str, range(39))]), "v*", {}),
+    "an id and a subject": (
+        steps_of(*V, id=range(40), subject=[f"p{k // 4}" for k in range(40)]), "v*",
+        {"series": "id", "group": "subject"},
+    ),
+    "brackets": (steps_of(*(f"acc[g]_{k}" for k in range(6))), "acc[[]g]_*", {}),
+    "a word that begins like the steps": (steps_of(*V, version=["v1"] * 40), "v[0-9]*", {}),
+    "months": (steps_of(*"jan feb mar apr may jun".split()), "*", {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WIDE)
+def test_what_describes_an_example_in_a_row_is_no_step_of_it(case: str, tmp_path: Path) -> None:
+    frame, pattern, roles = WIDE[case]
+    frame.to_csv(tmp_path / "toy.csv", index=False)
+    card = start(tmp_path / "toy.csv", "--layout", "wide")
+    assert card["channels"] == [pattern]
+    assert {name: card[name] for name in ("series", "time", "group") if name in card} == roles
+    assert card.get("split") == ({"by": "group"} if "group" in roles else None)
+    check_same_up_to_scale(fed_examples("my-toy"), [*X[..., :1]])
+
+
 def table(**columns: Any) -> pd.DataFrame:
     """Return 60 rows of one long series, with other columns."""
     return pd.DataFrame({"time": range(60), "a": RANDOM.normal(size=60), **columns})
@@ -405,6 +455,15 @@ BAD_TABLES: dict[str, tuple[pd.DataFrame, tuple[str, ...], str]] = {
     "decimal commas": (
         pd.DataFrame({"time": range(60), "a": [f"{k},5" for k in range(60)]}), FORECAST,
         "no input column contains numbers; row 1 of a is '0,5'. Write decimals with a point.",
+    ),
+    "decimal commas in a named input": (
+        pd.DataFrame({"time": range(60), "a": [f"{k},5" for k in range(60)]}), (*FORECAST, "--channels", "a"),
+        "row 1, column a: it must be a number, got '0,5'. Write decimals with a point.",
+    ),
+    "an age before the steps": (
+        pd.DataFrame(X[..., 0], columns=[f"v{k}" for k in range(6)]).assign(label=LABELS, age=np.arange(40) % 7), (),
+        "'age' is not named like the other inputs, such as 'v0'. If it is not a step, leave it out: "
+        "--channels 'v[0-9]*'.",
     ),
     "infinity": (table(b=[np.inf, *range(59)]), FORECAST, "row 1, column b: a value must be finite"),
     "one class besides what is missing": (

@@ -8,6 +8,7 @@ import io
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet  # type: ignore[import-untyped]
 import pytest
@@ -96,3 +97,50 @@ def test_times_are_numbers_or_seconds_between_dates(tmp_path: Path) -> None:
     columns = read_columns(tmp_path / "a.csv", "csv")
     assert columns.times("n").tolist() == [-1.5, 2.0, 3.0]
     assert np.diff(columns.times("d")).tolist() == [2 * 86400 + 0.5, -0.5]
+
+
+def test_numbers_like_20240531_in_every_row_are_dates(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("d,n,m\n20240228,20240228,20240228\n20240301,20241399,7\n")
+    columns = read_columns(tmp_path / "a.csv", "csv")
+    assert np.diff(columns.times("d")).tolist() == [2 * 86400]
+    assert (columns.times("n").tolist(), columns.times("m").tolist()) == ([20240228, 20241399], [20240228, 7])
+
+
+def test_rows_and_headers_of_any_length_are_read(tmp_path: Path) -> None:
+    values = np.random.default_rng(0).normal(size=(2, 60_000))
+    lines = [",".join(f"step{k}" for k in range(60_000)), *(",".join(map(repr, row)) for row in values.tolist())]
+    (tmp_path / "a.csv").write_text("\n".join(lines))
+    assert min(map(len, lines)) > 2**18 and len(lines[1]) > 2**20
+    columns = read_columns(tmp_path / "a.csv", "csv")
+    assert columns.names[-1] == "step59999"
+    assert columns.numbers("step0").tolist() == values[:, 0].tolist()
+    assert columns.numbers("step59999").tolist() == values[:, -1].tolist()
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\n\n\n"])
+def test_an_empty_line_of_one_column_is_a_missing_value_but_at_the_end(end: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(f"value\n1\n\n3{end}")
+    numbers = read_columns(tmp_path / "a.csv", "csv").numbers("value")
+    assert np.array_equal(numbers, [1, np.nan, 3], equal_nan=True)
+
+
+def test_row_numbers_that_pandas_stores_of_a_filtered_frame_are_left_out(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0]}).iloc[[0, 2, 1]]
+    frame.to_parquet(tmp_path / "a.parquet")
+    frame.rename_axis("step").to_parquet(tmp_path / "b.parquet")
+    assert "__index_level_0__" in pa.parquet.read_schema(tmp_path / "a.parquet").names
+    assert read_columns(tmp_path / "a.parquet", "parquet").names == ["x"]
+    assert read_columns(tmp_path / "b.parquet", "parquet").names == ["x", "step"]
+
+
+def test_whole_numbers_beyond_float64_are_rounded(tmp_path: Path) -> None:
+    pa.parquet.write_table(pa.table({"x": [1_700_000_000_000_000_007]}), tmp_path / "a.parquet")
+    assert read_columns(tmp_path / "a.parquet", "parquet").numbers("x").tolist() == [1.7e18]
+
+
+def test_a_damaged_gz_is_refused_in_one_line(tmp_path: Path) -> None:
+    content = bytearray(gzip.compress(("x,y\n" + "1.25,2.5\n" * 50_000).encode()))
+    content[len(content) // 2 : len(content) // 2 + 8] = b"\xff" * 8
+    (tmp_path / "a.csv.gz").write_bytes(content)
+    with pytest.raises(DataError, match=r"a\.csv\.gz: it is not a CSV file: [^\n]+$"):
+        read_columns(tmp_path / "a.csv.gz", "csv")

@@ -1,4 +1,4 @@
-"""Pool, filters and order: which rows are ranked together, which are shown, and how sorted, from the URL."""
+"""Ranked rows, filters and order: which rows are ranked together, which are shown, and how sorted, from the URL."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def draw_pool_filter(rows: Sequence[Row]) -> Pool:
     return Pool(
         models=tuple(state.draw_choices("Models", "models", models, container=left)),
         families=tuple(state.draw_choices("Families", "families", families, container=middle)),
-        min_seeds=state.draw_number_field("Seeds at least", "seeds", 0, max(ENOUGH, 20), container=right),
+        min_seeds=state.draw_number_field("Minimum seeds", "seeds", 0, max(ENOUGH, 20), container=right),
     )
 
 
@@ -68,8 +68,10 @@ def draw_row_filters(rows: Sequence[Row]) -> list[Row]:
     paper_protocol = state.draw_switch("Paper's protocol only", "protocol", container=third)
     ours = [row for row in rows if row.kind == "reproduced"]
     names = dict(zip((row.key for row in ours), table_frames.row_labels(ours), strict=True))
-    sizes = draw_similarity_filter("Equal size to", "size", ours, names, lambda row: row.parameters, first)
-    budgets = draw_similarity_filter("Equal search to", "budget", ours, names, lambda row: row.searched or None, second)
+    sizes = draw_similarity_filter("Same size as", "size", ours, names, lambda row: row.parameters, first)
+    budgets = draw_similarity_filter(
+        "Same search budget as", "budget", ours, names, lambda row: row.searched or None, second
+    )
 
     def passes(row: Row) -> bool:
         searched_text = f"{row.label} {row.model} {row.family} {row.config} {'; '.join(row.departures)}".lower()

@@ -134,7 +134,9 @@ def make_ready(folder: AnyPath) -> None:
     except OSError as error:
         raise ConfigError(f"Checkpoints cannot be kept at {redacted(str(folder))}: {error}") from None
     if content != probe.name.encode():
-        raise ConfigError(f"Checkpoints cannot be kept at {redacted(str(folder))}: what is read is not what was put.")
+        raise ConfigError(
+            f"Checkpoints cannot be kept at {redacted(str(folder))}: what is read there differs from what was written."
+        )
 
 
 @contextmanager

@@ -56,7 +56,7 @@ TASK = TaskSpec(
     load=_load,
     recipes={"": Recipe(hidden=16, batch=1, epochs=200, source="ours")},
     source="Zachary 1977; classes and known members of Kipf and Welling 2017, arXiv:1609.02907, Appendix A",
-    licence="published facts; the numbers are in this file",
+    licence="published facts; the data are in tasks/karate.py",
     length="34 nodes, 78 undirected edges",
     lag="one edge and more",
     protocols=(

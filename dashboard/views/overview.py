@@ -24,7 +24,7 @@ from longwave.platform.render.overview import AHEAD, OVERALL, SEPARATES, overvie
 ABOUT = (
     "Longwave compares models of long sequences and graphs under one protocol. On each board every model gets a search "
     "of its settings; the best setting is retrained with fresh seeds, and ranks and verdicts come from tests over "
-    "these seeds. A board is informative if a network beats the best trivial predictor."
+    "these seeds. A board separates if some network is significantly better than the best trivial predictor."
 )
 HEAT = (
     "Error of each model over that of the best trivial predictor of the board: blue is better, orange worse. Pale "

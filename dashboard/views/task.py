@@ -44,7 +44,7 @@ def draw(url: str) -> None:
     variant = variants[0]
     if len(variants) > 1:
         variant = state.draw_choice("Variant", "variant", variants, container=pickers)
-    with st.expander("Pool, filters and order"):
+    with st.expander("Ranked rows, filters and order"):
         pool = filters.draw_pool_filter([row for row in task_rows if row.variant == variant])
         rows = [row for row in cached_reads.read_board_rows(url, task, pool) if row.variant == variant]
         filtered = filters.draw_row_filters(rows)

@@ -261,7 +261,7 @@ class BoardTable(PrintedTables):
             "time": lambda: against_cost(rows, names, "train", log),
         }
         if (figure := kinds[kind]()) is None:
-            raise ConfigError(f"There is nothing to draw yet: no row of {self.rows[0].place} has an end.")
+            raise ConfigError(f"There is nothing to draw yet: no retraining on {self.rows[0].place} has ended.")
         return figure.sized(WIDTH)
 
     def _print(self) -> None:

@@ -25,7 +25,7 @@ def make_module(layer: type[Layer[Any]]) -> type[LoneModule]:
     kind = SequenceModule if issubclass(layer, SequenceLayer) else GraphModule
     names = [*(p.name for p in layer.PARAMS), *layer.OPTIONS]
     if clashing := set(names) & set(dir(kind)):
-        raise TypeError(f"{layer.__name__}: a module has a {min(clashing)} of its own; call the parameter otherwise.")
+        raise TypeError(f"{layer.__name__}: torch.nn.Module has a {min(clashing)} already; rename the parameter.")
     properties: dict[str, Any] = {name: _chosen_property(name) for name in names}
     attributes = {
         "__module__": "longwave",

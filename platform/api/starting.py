@@ -68,7 +68,9 @@ def start(
     settings = {"models": [*models], "trials": trials, "rule": 2, "retrain": seeds}
     if isinstance(data, str | Path):
         if answers is not None or name:
-            raise ConfigError("Of a file, its name names the task, and a column of it holds the answers: target=...")
+            raise ConfigError(
+                'For a file, leave out name, which is the file\'s, and give the column of the target: target="COLUMN".'
+            )
         return _start_file(Path(data), roles, channels, settings)
     folder = _choose_folder(name)
     with TemporaryDirectory() as temporary:
@@ -164,7 +166,7 @@ def _frame_of(data: Any, answers: Any) -> tuple[pandas.DataFrame, Mapping[str, s
 
     if isinstance(data, pandas.DataFrame):
         if answers is not None:
-            raise ConfigError("Of a data frame, a column holds the answers: target=...")
+            raise ConfigError('For a data frame, give the column of the target: target="COLUMN".')
         index = data.index
         are_row_numbers = index.name is None and pandas.api.types.is_numeric_dtype(index)
         return data.reset_index(drop=are_row_numbers).rename(columns=str), {}

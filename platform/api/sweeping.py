@@ -121,7 +121,9 @@ def _read_settings(what: Mapping[str, Any] | str | Path | None, settings: Mappin
     if unknown := [name for name in settings if name not in keywords]:
         raise ConfigError(did_you_mean("argument of lw.sweep", unknown[0], keywords))
     if (what is None) != bool(settings):
-        raise ConfigError("lw.sweep takes a file, what stands in one, or its keys: task=..., models=[...].")
+        raise ConfigError(
+            "Give lw.sweep either a sweep file, its content as a dict, or its keys: task=..., models=[...]."
+        )
     if isinstance(what, str | Path):
         return read_sweep(Path(what))
     content = name_objects(settings if what is None else what)

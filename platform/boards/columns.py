@@ -111,8 +111,8 @@ COLUMNS: tuple[Column, ...] = (
     Column("verdict", "verdict", "Our scores against each published number, for programs that of the first: the word,"
            " our error over the printed one with its 90 % interval (above 1: ours is worse), and the seeds on both"
            " sides. Reproduced: within × 1.25 or the task's margin, noise of both sides counted; consistent: our"
-           " typical error is within it; not tuned: worse, and a longer search would help; other protocol: the protocol"
-           " column says what differs, and the ratio decides"
+           " typical error is within it; not tuned: worse, and a longer or wider search may help; other protocol: the"
+           " protocol column says what differs, and the ratio decides"
            " nothing. A row whose median is worse than a trivial predictor says so.", "number",
            ("terminal", "page", "dashboard"), left=True,
            read=lambda row: next((number.get("ratio") for number in row.published), None), write=printed.write_verdicts,

@@ -122,7 +122,8 @@ class Comparison:
         """One sentence: ``LEM beats coRNN on 4 of 6 tasks; 2 undecided; about 7 more seeds would decide psmnist.``"""
         if len(self.contests) == 1:
             [contest], [board] = self.contests, self.boards
-            hint = f": {contest.hint} would decide it" if contest.hint else ""
+            more_decide = bool(contest.contrast and contest.contrast.more)
+            hint = f": {contest.hint}{' would decide it' * more_decide}" if contest.hint else ""
             return f"{ON_ONE_BOARD[contest.word].format(self.a, self.b, board)}{hint}."
         tally = Counter(contest.word for contest in self.contests)
         parts = [f"{self.a} beats {self.b} on {tally['better']} of {len(self.contests)} tasks"]

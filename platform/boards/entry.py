@@ -35,8 +35,8 @@ def trained(
 ) -> Row:
     """Return a group's row from its ``seeds_of``, its published numbers, and its standing if it is ranked."""
     group = trust.group
-    config, about, runs = group.config, group.about, group.runs
-    ends = Counter(run.status for run in runs)
+    config, about, runs, scale = group.config, group.about, group.runs, scale_about(group.about)
+    ends, edges = Counter(run.status for run in runs), list_edges(config, group.ranges)
     return Row(
         **_same(group),
         **_middle(seeds, about),
@@ -58,11 +58,12 @@ def trained(
         search_stopped=group.search.stopped,
         search_whole=group.search.whole,
         **_selected(group),
+        at_edge=edges if group.ranges else None,
         provisional=len(seeds) < ENOUGH,
         parameters=next((run.parameters for run in runs if run.parameters), None),
         train_seconds=sum(run.seconds for run in runs),
         find_seconds=group.search.seconds,
-        published=[pair_number(number, seeds, scale_about(about), about, config, group.drawn) for number in numbers],
+        published=[pair_number(number, seeds, scale, about, config, group.drawn, edges) for number in numbers],
         trials=list(dict.fromkeys([*(run.id for run in runs), *trust.untrusted_runs])),
         untrusted=trust.untrusted,
         untrusted_runs=trust.untrusted_runs,
@@ -100,7 +101,6 @@ def _selected(group: Group) -> dict[str, Any]:
         "optimism": chosen.optimism,
         "runner_up": chosen.runner_up,
         "better": chosen.better,
-        "at_edge": list_edges(group.config, group.ranges) if group.ranges else None,
     }
 
 

@@ -17,14 +17,17 @@ NEAREST = ("reproduced", "consistent")
 
 def verdict_share(rows: Iterable[Row]) -> str:
     """Return the number of rows with each verdict, and the one nearest to a reproduction. Numbers that were met come
-    first, then those under the paper's protocol by ratio of errors, then all others. Empty if no row has a published
-    number to compare with.
+    first, then those under the paper's protocol by ratio of errors, then all others. Several rows can stand beside one
+    number. Empty if no row has a published number to compare with.
     """
     numbers = [(row, n) for row in rows if row.current for n in row.published if n["verdict"] != NOT_RUN]
     if not numbers:
         return ""
     counts = Counter(number["verdict"] for _, number in numbers)
     others, total = counts.pop(OTHER_PROTOCOL, 0), len(numbers)
+    printed = len(
+        {(row.task, row.model, n["model_variant"], n["printed"], n["units"], *n["sources"]) for row, n in numbers}
+    )
     parts = [f"{count} {word}" for word, count in counts.most_common()]
     parts += [f"0 {word}" for word in NEAREST[:1] if not counts[word]]
     if others:
@@ -35,7 +38,7 @@ def verdict_share(rows: Iterable[Row]) -> str:
         )
     row, number = min(numbers, key=lambda pair: _distance(pair[1]))
     nearest = f"{row.label} on {row.board} against {number['printed']}, {write_verdict(number)}"
-    verdicts = f"Verdict{'s' * (total > 1)} of current rows on {total} printed number{'s' * (total > 1)}"
+    verdicts = f"{total} verdict{'s' * (total > 1)} of current rows on {printed} printed number{'s' * (printed > 1)}"
     return f"{verdicts}: {', '.join(parts)}. Nearest to a reproduction: {nearest}."
 
 

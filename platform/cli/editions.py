@@ -30,7 +30,10 @@ def publish_edition(
     ] = None,
     hub: Annotated[
         str | None,
-        typer.Option(metavar="USER/NAME", help="Dataset on the Hugging Face Hub that it is to be; for scores."),
+        typer.Option(
+            metavar="USER/NAME",
+            help="Dataset on the Hugging Face Hub in which the edition will be; adds files of scores for model cards.",
+        ),
     ] = None,
     note: Annotated[
         str | None, typer.Option(metavar="TEXT", help="A sentence above the boards: what replaces them, say.")

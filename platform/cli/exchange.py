@@ -62,8 +62,8 @@ def submit_rows(
     with show_stages() as report:
         findings = audit(sealed, report=report)
     if _print_findings(findings):
-        step = "Finish the sweeps with: longwave sweep resume NAME. Or submit only what has finished: submit --over"
-        typer.echo(f"longwave: No bundle was written. {step}", err=True)
+        steps = "Finish the sweeps with: longwave sweep resume NAME. Or leave out what has not finished, with --over."
+        typer.echo(f"longwave: No bundle was written. {steps}", err=True)
         return 2
     bundle.write(sealed, file)
     print_line(
@@ -86,8 +86,8 @@ def import_rows(
     A bundle that contradicts itself is rejected, with exit status 2. What cannot be checked here is flagged, and its
     rows are marked as claimed. Rows of Longwave's own editions are trusted. All others are untrusted: they have no
     rank until a re-run here falls inside their interval, by `longwave reproduce ROW --keep`, or you trust the bundle
-    with `--trust BUNDLE`. Bundles that belong together, as those of a search and of a second one that continues it,
-    are named together.
+    with `--trust BUNDLE`. Name bundles that depend on each other, such as those of a search and of a second one that
+    continues it, in one command.
 
     Example: longwave import lem.json.xz --dry-run
     """

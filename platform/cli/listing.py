@@ -65,4 +65,4 @@ def show_tasks(
 def _one_or_family(name: str | None, family: str | None) -> None:
     """Raise ConfigError if both a name and a family are given."""
     if name and family:
-        raise ConfigError(f"--family lists a family and {name} shows one. Give either.")
+        raise ConfigError(f"--family lists a family and {name} shows one. Give one of them.")

@@ -139,7 +139,7 @@ class RunOptions(PlaceOptions):
             ConfigError: Two options exclude each other, or one is not valid.
         """
         if self.here and self.ray is not None:
-            raise ConfigError("--here trains in this process and --ray on a cluster. Give either.")
+            raise ConfigError("--here trains in this process and --ray on a cluster. Give one of them.")
         if self.storage and self.storage.startswith("memory:") and not self.here:
             raise ConfigError(
                 "memory:// exists within one process only, so it needs --here. Workers need a folder or s3://... ."

@@ -47,7 +47,8 @@ def list_sweeps(format: ListFormatOption = ListFormat.table, store: StoreOption 
 
 
 def watch_sweep(name: NameArgument, store: StoreOption = None) -> None:
-    """Show a sweep's progress until it is over or interrupted. Off a terminal, it prints a line at each change.
+    """Show a sweep's progress until it is over or interrupted. If the output is not a terminal, it
+    prints a line at each change.
 
     It waits a little for a process that runs the sweep.
 
@@ -95,7 +96,7 @@ def stop_sweep(name: NameArgument, store: StoreOption = None) -> None:
 def retry_trials(name: NameArgument, store: StoreOption = None) -> None:
     """Queue the failed trials of a sweep again. The reasons of earlier failures are kept.
 
-    Where a winner has been chosen and its retrainings are planned, failed search trials stay as they are.
+    Those stay as they are from whose outcome the race or the winner followed already.
 
     Example: longwave sweep retry demo
     """
@@ -104,7 +105,7 @@ def retry_trials(name: NameArgument, store: StoreOption = None) -> None:
         count = open_store.reopen_failed(name)
         kept = sum(trials for (_, status), trials in open_store.counts(name).items() if status == "failed")
     queued = f"{count} failed trial{' is' if count == 1 else 's are'} queued again"
-    left = f"; not queued, because a winner has been chosen already: {kept}" if kept else ""
+    left = f"; not queued, because later trials followed from them: {kept}" if kept else ""
     step = f" Train with: longwave sweep resume {name}" if count else ""
     typer.echo(f"{name}: {queued}{left}.{step}")
 

@@ -49,7 +49,7 @@ def show_importance(
 ) -> None:
     """Print the importance of each parameter that a sweep searched, by one of Optuna's evaluators.
 
-    Only trials trained to the end count. The importances of a cell add up to 1, but for pedanova's.
+    Only trials trained to the end count. The importances of a cell add up to 1, except with pedanova.
 
     Example: longwave sweep importance demo
     """
@@ -63,4 +63,4 @@ def show_importance(
     if format is ListFormat.json:
         terminal.print_json([{"cell": cell, "name": parameter, "importance": v} for cell, parameter, v in lines])
     else:
-        terminal.print_table(["cell", "number", "importance"], [(c, n, f"{v:.3f}") for c, n, v in lines], right=(2,))
+        terminal.print_table(["cell", "parameter", "importance"], [(c, n, f"{v:.3f}") for c, n, v in lines], right=(2,))

@@ -104,6 +104,8 @@ def _board(old: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping[str, 
         [row for row in removed if _ranked(row)],
         [row for was, row in both if row["superseded"] and _ranked(was)],
         [row for was, row in both if was["superseded"] and _ranked(row)],
+        [row for was, row in both if was["untrusted"] and _ranked(row)],
+        [row for was, row in both if row["untrusted"] and _ranked(was)],
     )
     for key, row in new.items():
         if key not in old:
@@ -112,7 +114,8 @@ def _board(old: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping[str, 
         if _rank(was) != _rank(row):
             others = [other for name, other in moved.items() if name != key and (_ranked(other) or _ranked(old[name]))]
             pool_changes = [*pool, *([f"other rows moved: {_names(others)}"] if others else [])]
-            causes = own_changes if was["superseded"] != row["superseded"] else [*own_changes, *pool_changes]
+            entered_or_left = any(was[name] != row[name] for name in ("superseded", "untrusted"))
+            causes = own_changes if entered_or_left else [*own_changes, *pool_changes]
             reasons = causes or ["no number on this board changed, but ranks are now computed differently"]
             changes.append(_change("rank", row, describe_row(was), describe_row(row), reasons))
         elif own_changes:
@@ -132,6 +135,8 @@ def _own(was: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
     reasons = []
     if was["superseded"] != row["superseded"]:
         reasons.append(f"superseded: {row['superseded']}" if row["superseded"] else "no longer superseded")
+    if was["untrusted"] != row["untrusted"]:
+        reasons.append("no longer trusted" if row["untrusted"] else "now trusted")
     if was["n"] != row["n"]:
         reasons.append(f"{'new' if row['n'] > was['n'] else 'fewer'} seeds: n {was['n']} → {row['n']}")
     if was["diverged"] != row["diverged"]:
@@ -146,7 +151,7 @@ def _own(was: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
 
 
 def _pool(*moved: Sequence[Mapping[str, Any]]) -> list[str]:
-    words = ("new", "gone", "superseded", "current again")
+    words = ("new", "gone", "superseded", "current again", "now trusted", "no longer trusted")
     parts = [f"{_names(rows)} {word}" for rows, word in zip(moved, words, strict=True) if rows]
     return [f"pool changed: {', '.join(parts)}"] if parts else []
 

@@ -130,7 +130,9 @@ def _curves(
     n, svg = next(((n, svg) for n, svg in tried if len(svg.encode()) <= size), (0, ""))
     if not n:  # too many retrainings for a figure
         return []
-    note = f"Validation {metric}, one line per retraining: a dot marks its best epoch, a cross where it broke."
+    note = (
+        f"Validation {metric}, one line per retraining: a dot at its best epoch, a cross where it diverged or failed."
+    )
     views = {row.key: f"p{k}" for k, row in enumerate(with_curves[:n])}
     return [Drawing(f"board-{number}{CURVES}", svg, "Learning curves", note + _few(n, with_curves), views)]
 
@@ -170,7 +172,9 @@ def _forest_note(rows: Sequence[Row], trivials: Sequence[Row]) -> str:
 
 
 def _cost_note(trivials: Sequence[Row]) -> str:
-    return " ".join(["The step joins rows that none is both cheaper and better than.", *_limit(trivials)])
+    return " ".join(
+        ["The stepped line joins the rows to which no other row is both cheaper and better.", *_limit(trivials)]
+    )
 
 
 def _limit(trivials: Sequence[Row]) -> list[str]:

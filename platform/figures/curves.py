@@ -57,7 +57,9 @@ def curves(trials: Sequence[Trial], points: Sequence[Point], family: str, what: 
             tooltip=tip),
     )  # fmt: skip
     middle_half = "; thick the median, the band the middle half" if median_marks else ""
-    summary = f"{title} by epoch, one line per retraining, a dot at its best epoch, a cross where it broke{middle_half}"
+    summary = (
+        f"{title} by epoch, one line per retraining, a dot at its best epoch, a cross where it diverged{middle_half}"
+    )
     return frame_chart(chart, summary, HEIGHT)
 
 

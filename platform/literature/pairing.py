@@ -19,7 +19,8 @@ NOT_RUN = "not run"
 OTHER_PROTOCOL = "other protocol"
 """In place of a verdict if the two protocols differ: the ratio is shown, but does not judge the paper."""
 NOT_TUNED = "not tuned"
-"""Replaces ``worse`` if doubling the search would improve the error by 1.25 in more than ``TUNED`` of cases."""
+"""Replaces ``worse`` if the winner lies at an edge of its search range, or doubling the search would improve the error
+by 1.25 in more than ``TUNED`` of cases, or the search is too short to say."""
 TUNED = 0.05
 PAPERS = {"cornn": "coRNN", "lem": "LEM", "lipschitz": "Lipschitz RNN", "lra": "Long Range Arena", "mamba": "Mamba",
           "taugru": "τ-GRU", "thesis": "the thesis", "xlstm": "xLSTM"}  # fmt: skip
@@ -106,6 +107,24 @@ def quoted(number: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _why_not_tuned(errors: Sequence[float], edges: Sequence[str]) -> str:
+    """Return why another search may find a better setting; empty if it would hardly, or if there was no search.
+
+    Args:
+        errors: Validation errors of all trials of the search.
+        edges: Parameters of the winner that lie at an edge of their range.
+    """
+    if edges:
+        return f"a better setting may lie outside what was searched: {'; '.join(edges)}"
+    if not errors:
+        return ""
+    chance = chance_to_improve(errors)
+    if chance is None:
+        return "too few trials of the search have a score to say whether a longer one would be better"
+    improves = f"doubling the number of trials would improve the best validation error by {FACTOR:g}"
+    return f"{improves} with a chance of {100 * chance:.0f} %" if chance > TUNED else ""
+
+
 def pair_number(
     number: Mapping[str, Any],
     scores: Sequence[Score],
@@ -113,9 +132,11 @@ def pair_number(
     about: About,
     config: TrialConfig,
     drawn: Sequence[Score] = (),
+    edges: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return a published number with the verdict on the ``scores``, (n,), of a row. The verdict also depends on the
-    search: ``drawn`` are the validation scores of all its trials, None for trials without.
+    search: ``drawn`` are the validation scores of all its trials, None for trials without, and ``edges`` say which
+    parameters of the winner lie at an edge of their range. Without a search the setting is the paper's.
 
     Its keys: ``value``, ``std``, ``statistic``, ``n`` (None where not printed), ``units``, ``parameters``,
     ``model_variant``, ``note``, ``printed`` with all its digits; ``source`` and ``table`` of the first source,
@@ -129,12 +150,8 @@ def pair_number(
     printed = _printed(number, "reported" if _worst(number, scale) else number["statistic"])
     judged = verdict(scores, printed, scale, about.margin, trivial)
     ratio, word, why = judged.ratio, str(judged.word), judged.why
-    if word == "worse" and (chance := chance_to_improve(scale.errors(drawn)) or 0.0) > TUNED:
-        word = NOT_TUNED
-        why = (
-            f"doubling the number of trials would improve the best validation error by {FACTOR:g} "
-            f"with a chance of {100 * chance:.0f} %"
-        )
+    if word == "worse" and (untuned := _why_not_tuned(scale.errors(drawn), edges)):
+        word, why = NOT_TUNED, untuned
     return {
         **quoted(number),
         "verdict": OTHER_PROTOCOL if differs else word,

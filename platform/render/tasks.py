@@ -106,7 +106,8 @@ def _task_facts(spec: TaskSpec) -> dict[str, str]:
         "chance": _chance_text(spec),
         "steps": spec.length,
         "lag": spec.lag,
-        "inputs": f"{spec.inputs} features" + (f" of {spec.tokens} tokens" if spec.tokens else ""),
+        "inputs": f"{spec.inputs} feature{'s' * (spec.inputs > 1)}"
+        + (f" of {spec.tokens} tokens" if spec.tokens else ""),
         "outputs": f"{spec.outputs}, {spec.targets}",
         "source": spec.source,
         "licence": spec.licence,
@@ -173,7 +174,7 @@ def _chance_text(spec: TaskSpec) -> str:
 
 def _where_text(spec: TaskSpec) -> str:
     if spec.files is None:
-        return "generated"
+        return "need no download"
     return "here" if not spec.files.missing() else spec.files.command(spec.name)
 
 

@@ -96,8 +96,11 @@ def write_study(search: CellSearch, storage: str | None = None) -> tuple[Any, in
         direction = "maximize" if search.goal == "max" else "minimize"
         study = optuna.create_study(storage=storage, study_name=search.name, direction=direction, load_if_exists=True)
         if study.direction.name.lower() != direction:
-            problem = f"it is to {study.direction.name.lower()}, and {search.metric} is to {direction}"
-            raise ConfigError(f"The study {search.name!r} of {redacted(str(storage))} is another: {problem}.")
+            place, other = redacted(str(storage)), study.direction.name.lower()
+            raise ConfigError(
+                f"{place} has a study {search.name!r} already, which is to {other}; {search.metric} is to {direction}. "
+                "Name another storage."
+            )
         if not study.metric_names and search.metric:
             study.set_metric_names([search.metric])
         for name, fact in search.facts.items():
@@ -146,12 +149,17 @@ def rate_parameters(search: CellSearch, evaluator: str = "fanova") -> dict[str, 
     trained to the last epoch count, and parameters that all of them have.
 
     Raises:
-        ConfigError: No such evaluator, or fewer than two such trials.
+        ConfigError: No such evaluator, fewer than two such trials, or all of them have the same score.
     """
     if evaluator not in EVALUATORS:
         raise ConfigError(did_you_mean("evaluator", evaluator, EVALUATORS))
-    if (complete := sum(trial.status == "ok" for trial in search.trials)) < 2:
-        raise ConfigError(f"{search.name}: importance takes two completed trials, and there are {complete}.")
+    scores = [trial.value for trial in search.trials if trial.status == "ok"]
+    if len(scores) < 2:
+        raise ConfigError(f"{search.name}: importance takes two completed trials, and there are {len(scores)}.")
+    if len(set(scores)) == 1:
+        raise ConfigError(
+            f"{search.name}: all {len(scores)} completed trials have the same score, so no parameter is important."
+        )
     kind, optuna = EVALUATORS[evaluator], import_optuna()
     with warnings.catch_warnings(action="ignore"):
         importance_evaluator = getattr(optuna.importance, kind)(**({} if evaluator == "pedanova" else {"seed": 0}))

@@ -98,7 +98,7 @@ def luck_note(rows: Sequence[Sequence[Score]], scale: Scale) -> str:
         return ""
     differing = f"{pairs} pair{'s differ' if pairs > 1 else ' differs'}"
     return (
-        f"{differing} in every seed, but by no more than the seeds of other rows differ among each other. With so few "
+        f"{differing} consistently, but by no more than the seeds of other rows differ among each other. With so few "
         f"seeds that happens by luck, so no difference is claimed; {seeds} seeds a row would be enough."
     )
 
@@ -115,7 +115,9 @@ def split_note(accuracy: float, items: int) -> str:
         return ""
     share = diverged_share(round(accuracy * items / 100), items)
     assert share.low is not None and share.high is not None
+    digits = 1 if accuracy < 99 or accuracy == 100 else 2  # only a perfect accuracy is written as 100.0
+    here, low, high = (f"{number:.{digits}f}" for number in (accuracy, 100 * share.low, 100 * share.high))
     return (
-        f"All seeds share the same {items:,} test items: if these are independent, an accuracy of {accuracy:.1f} on "
-        f"them means {100 * share.low:.1f} to {100 * share.high:.1f} in general (95 %). Ranks ignore this uncertainty."
+        f"All seeds share the same {items:,} test items: if these are independent, an accuracy of {here} on them means "
+        f"{low} to {high} in general (95 %). Ranks ignore this uncertainty."
     )

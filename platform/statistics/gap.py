@@ -116,7 +116,7 @@ class Gap:
     def _means_apart(self, n: int) -> tuple[bool, bool]:
         """Return whether our mean is significantly below the printed one, and above: by logs and without logs."""
         has_std = self.noise.relative is not None
-        if self.noise.spread > CARRIED:
+        if self.noise.observed > CARRIED:
             return False, False
         largest = max(self.noise.spread, self.noise.theirs)
         level = 0.95 if has_std else 0.99
@@ -159,12 +159,12 @@ def compare_with_printed(
     mean, std = mean_std(errors)
     error, half, runs = scale.error(printed.value), printed.rounding or 0.0, printed.n or 1
     relative = None if printed.std is None else printed.std / error
-    noise = Noise(printed.kind, runs, relative, max(spread or 0.0, scale.floor / math.exp(middle)))
+    noise = Noise(printed.kind, runs, relative, spread or 0.0, scale.floor / math.exp(middle))
     lowest, highest = sorted(scale.error(printed.value + side) for side in (-half, half))
     low, high = (math.log(end) if end > 0 else -math.inf for end in (lowest, highest))
     ours = max(std or 0.0, scale.floor)
     # Without a printed std, ours is used.
-    theirs = ours if printed.std is None else max(printed.std, ours / mean * error)
+    theirs = ours if printed.std is None else max(printed.std, (std or 0.0) / mean * error)
     plain = PlainGap(mean, ours, lowest, highest, theirs, runs)
     full_margin = width = math.log(margin)
     if trivial is not None and (beaten := scale.error(trivial)) > 0:

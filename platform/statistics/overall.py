@@ -65,7 +65,7 @@ class TaskScores:
         stds = [mean_std(scores)[1] for scores in ended if len(scores) > 1]
         noise = middle([std for std in stds if std is not None]) if stds else 0.0
         if gap <= noise:
-            return f"the best median gains {gap:.3g}, seeds scatter by {noise:.3g}"
+            return f"the best median gains {gap:.3g} on the trivial predictor, less than the seeds' std, {noise:.3g}"
         return ""
 
     def gains(self, scores: Sequence[Score]) -> list[float]:

@@ -75,18 +75,25 @@ class Noise:
         kind: Kind of the printed number.
         runs: Runs of the paper, for the kinds that state them.
         relative: Printed std over the printed error; None if not printed.
-        spread: Standard deviation of the logs of our errors, also assumed for the paper's unless printed.
+        observed: Standard deviation of the logs of our errors.
+        floor: The metric's smallest error over ours, below which no interval assumes that standard deviation to be.
     """
 
     kind: PrintedKind
     runs: int
     relative: float | None
-    spread: float
+    observed: float
+    floor: float = 0.0
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of logs that intervals assume for our errors, and for the paper's unless printed."""
+        return max(self.observed, self.floor)
 
     @property
     def shift(self) -> float:
         """Log of our error compared with the printed one, minus the mean of our logs."""
-        return self.spread**2 / 2 if self.kind in MEANS else 0.0
+        return self.observed**2 / 2 if self.kind in MEANS else 0.0
 
     @property
     def theirs(self) -> float:

@@ -127,8 +127,8 @@ def _outlook(word: Word, gap: Gap, n: int) -> tuple[int | None, bool, str]:
         return 0, False, ""
     if more := gap.seeds_to_decide(n):
         return more, False, f"{more} of our seeds would settle it."
-    if gap.noise.kind in MEANS and gap.noise.spread > CARRIED:
-        return None, False, f"Our seeds vary too much for a mean to be compared (SD of logs {gap.noise.spread:.2g})."
+    if gap.noise.kind in MEANS and gap.noise.observed > CARRIED:
+        return None, False, f"Our seeds vary too much for a mean to be compared (SD of logs {gap.noise.observed:.2g})."
     reason = f"is {_called(gap.noise)}"
     if replace(gap, low=gap.log_ratio, high=gap.log_ratio).seeds_to_decide(n - 1):
         reason = "has too few digits"

@@ -19,7 +19,7 @@ from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage import rows, trial_writes
 from longwave.platform.storage.base import utc_now
 from longwave.platform.storage.checksums import write_checksums, write_row_checksums
-from longwave.platform.storage.database import insert_new, upsert_rows
+from longwave.platform.storage.database import insert_new, insert_row, upsert_rows
 from longwave.platform.storage.in_clause import select_in
 from longwave.platform.storage.lease_tables import CohortRow
 from longwave.platform.storage.liveness import trials_in_training
@@ -116,18 +116,30 @@ class Store(Sweeps):
         with self.reading() as connection:
             return {line.trial: line.cohort for line in select_in(connection, query, CohortRow.trial, trials)}
 
-    def write(self, points: Sequence[Point], runs: Sequence[Run], rerun: str = "") -> None:
-        """Write epochs and ends of trials that no driver trains, in one transaction; ended trials are not changed.
-
-        Args:
-            points: Epochs.
-            runs: Ends.
-            rerun: For a re-run that is kept, whether it agreed with its row.
-        """
+    def write(self, points: Sequence[Point], runs: Sequence[Run]) -> None:
+        """Write epochs and ends of trials that no driver trains, in one transaction; ended trials are not changed."""
         with self.transaction() as connection:
             still_open = trial_writes.open_trials(connection, {p.trial for p in points})
             trial_writes.write_epochs(connection, [p for p in points if p.trial in still_open])
-            trial_writes.write_ends(connection, runs, rerun)
+            trial_writes.write_ends(connection, runs)
+
+    def add_rerun(self, config: TrialConfig, about: About, points: Sequence[Point], run: Run, outcome: str) -> bool:
+        """Write a re-run as a trial of no sweep, in one transaction; return False if the store has it already.
+
+        Args:
+            config: Its configuration.
+            about: Its description.
+            points: Its epochs.
+            run: Its end.
+            outcome: Whether it agreed with its row.
+        """
+        with self.transaction() as connection:
+            [planned] = rows.planned_trials([(config, about)])
+            if not insert_row(connection, TrialRow, planned):
+                return False
+            trial_writes.write_epochs(connection, points)
+            trial_writes.write_ends(connection, [run], outcome)
+        return True
 
     def cohort(self, name: str) -> Cohort:
         """Return a cohort: its trials, their scores at rungs, and which of them have ended."""

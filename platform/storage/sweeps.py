@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -99,15 +100,19 @@ class Sweeps(Queries):
     def reopen_failed(self, sweep: str) -> int:
         """Reopen the failed trials of a sweep, and return their number.
 
-        Their attempts still record how they ended. A failed retraining of a winner is planned as before. Where a winner
-        has been chosen, failed trials of its search and race stay as they are: they could change who wins.
+        Their attempts still record how they ended. Those stay as they are that decided what was planned next: of a
+        search whose race has begun, of a first heat whose second one has, and of both once a winner has been chosen.
         """
-        s, cell = SweepTrialRow, sa.func.coalesce(SweepTrialRow.cell, 0)
-        of_sweep = sa.select(s.trial).join(TrialRow, TrialRow.id == s.trial).where(s.sweep == sweep)
-        chosen = of_sweep.with_only_columns(cell).where(TrialRow.phase == "retrain")
-        is_open = sa.or_(TrialRow.phase == "retrain", cell.not_in(chosen))
+        t, s = TrialRow, SweepTrialRow
+        seed, cell = t.config["seed"].as_integer().label("seed"), sa.func.coalesce(s.cell, 0).label("cell")
+        columns = (t.id, t.phase, t.row, seed, cell)
+        query = sa.select(*columns).join(s, s.trial == t.id).where(s.sweep == sweep, t.phase != "search")
+        failed = sa.select(*columns).join(s, s.trial == t.id).where(s.sweep == sweep, t.status == "failed")
         with self.transaction() as connection:
-            trials = connection.scalars(of_sweep.where(TrialRow.status == "failed", is_open)).all()
+            later = defaultdict[int, list[sa.Row[Any]]](list)
+            for trial in connection.execute(query):
+                later[trial.cell].append(trial)
+            trials = [trial.id for trial in connection.execute(failed) if not _has_decided(trial, later[trial.cell])]
             trial_writes.reopen_trials(connection, trials)
         return len(trials)
 
@@ -201,3 +206,21 @@ class Sweeps(Queries):
         with self.reading() as connection:
             costs = [SweepCost(ran, used or {}, expected or {}) for ran, used, expected in connection.execute(query)]
         return sum(costs, SweepCost())
+
+
+def _has_decided(failed: sa.Row[Any], later: Sequence[sa.Row[Any]]) -> bool:
+    """Return whether what was planned next of a cell followed from a failed trial.
+
+    Args:
+        failed: Its id, phase, row, seed and cell.
+        later: The same of all trials of the cell's race and retrainings.
+    """
+    if failed.phase == "retrain":
+        return False
+    if failed.phase == "search" or any(trial.phase == "retrain" for trial in later):
+        return bool(later)
+    seeds: dict[str, set[int]] = {}
+    for trial in later:
+        seeds.setdefault(trial.row, set()).add(trial.seed)
+    first_heat = min(seeds.values(), key=len)  # that of a setting which the second one left out, if there is one
+    return failed.seed in first_heat and len({len(each) for each in seeds.values()}) > 1

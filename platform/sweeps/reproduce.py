@@ -231,13 +231,15 @@ def store_rerun(store: Store, rerun: Rerun) -> bool:
     It belongs to no sweep, and is marked as a re-run with its outcome.
 
     Raises:
-        ConfigError: As ``check_seed_is_new``.
+        ConfigError: As ``check_seed_is_new``, or another process stored one with that seed meanwhile.
     """
     if rerun.run.status == "failed":
         return False
     check_seed_is_new(rerun.plan)
-    store.add_trials(None, [rerun.plan.config], [rerun.plan.row[0].about])
-    store.write(rerun.points, [rerun.run], rerun=rerun.outcome)
+    config, about = rerun.plan.config, rerun.plan.row[0].about
+    if not store.add_rerun(config, about, rerun.points, rerun.run, rerun.outcome):
+        rule = f"Seed {config.seed} was added to the row by another process meanwhile"
+        raise ConfigError(f"{rule}. Run the command again: it takes the next seed.")
     return True
 
 

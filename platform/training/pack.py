@@ -191,7 +191,8 @@ class Pack:
         """Add to the report."""
         self.report += report
         for point in report.points:
-            self.valids[point.trial].append(point.valid)
+            if point.epoch > len(self.valids[point.trial]):  # two copies of a trial, as in a replay, report it twice
+                self.valids[point.trial].append(point.valid)
 
     def read_meter(self) -> None:
         """Divide the energy since the last reading among the members."""

@@ -91,18 +91,18 @@ def _parameter(p: Param) -> tuple[str, ...]:
 
 def task_page(spec: TaskSpec) -> str:
     """Return the page of a task."""
-    metric = (
-        f"{spec.metric.name} in {spec.metric.unit}, {'larger' if spec.metric.goal == 'max' else 'smaller'} is better: "
-    )
+    unit = f" in {spec.metric.unit}" * (spec.metric.unit != "1")
+    metric = f"{spec.metric.name}{unit}, {'larger' if spec.metric.goal == 'max' else 'smaller'} is better: "
     facts = {
         "metric": metric + spec.metric.definition,
         "steps": spec.length,
         "lag": spec.lag,
-        "inputs": f"{spec.inputs} features" + (f" of {spec.tokens} tokens" if spec.tokens else ""),
+        "inputs": f"{spec.inputs} feature{'s' * (spec.inputs > 1)}"
+        + (f" of {spec.tokens} tokens" if spec.tokens else ""),
         "outputs": f"{spec.outputs}, {spec.targets}",
         "source": spec.source,
         "licence of the data": spec.licence,
-        "data": "fetched, `longwave data fetch`" if spec.files else "generated",
+        "data": "fetched, `longwave data fetch`" if spec.files else "need no download",
         "variants": f"{spec.variants}; default {spec.variant or 'the plain one'}" if spec.variants else "",
         "trivial predictors": ", ".join(spec.baselines),
     }
@@ -157,8 +157,8 @@ def _our_results(rows: Sequence[Row], by_board: bool) -> str:
 
 def _which_editions(command: str) -> str:
     """Return of which edition the results on a page are, and how to see those of the next."""
-    shown = code(f"longwave import infra/board/edition-2 && longwave {command}")
-    return f"Rows of edition 1, which ships with the package; {shown} shows those of edition 2 too."
+    shown = code(f"longwave import infra/board/edition-1 infra/board/edition-2 && longwave {command}")
+    return f"Rows of edition 1, which ships with the package; in a checkout, {shown} shows both editions."
 
 
 def _published(rows: Sequence[Mapping[str, Any]], other: str) -> str:

@@ -187,8 +187,8 @@ def python_page() -> str:
 def licence_page() -> str:
     """Return the page of the licences of all data that tasks use."""
     lines = (
-        (f"[{escape(spec.title)}](tasks/{name}.md)", "fetched" if spec.files else "generated", escape(spec.licence),
-         escape(spec.source))
+        (f"[{escape(spec.title)}](tasks/{name}.md)", "fetched" if spec.files else "need no download",
+         escape(spec.licence), escape(spec.source))
         for name, spec in sorted(shipped_tasks().items())
     )  # fmt: skip
     return join(

@@ -99,7 +99,7 @@ def describe_draws(boards: Iterable[Board], draws: Sequence[RungDraw]) -> list[s
         "rung of successive halving, scores decide nothing: the trials that go on are drawn at random. At "
         f"{len(shown)} such rungs some trials did beat it, {sum(d.learned for d in shown)} in all, and "
         f"{sum(d.stopped for d in shown)} of them were stopped. In {len(best)} of the {len(kept)} searches in which "
-        f"at least one of them went on, one became the best of the search or ties with it; "
-        f"{chance:.1f} would if each trial that went on were as likely to."
+        f"at least one of them went on, one became the best of the search or ties with it; if "
+        f"every trial that went on were equally likely to become the best, {chance:.1f} searches would be expected."
     )
     return [intro, *lines] if lines else []

@@ -182,8 +182,8 @@ def _groups(boards: Iterable[Board]) -> list[str]:
     many = sum(count > 2 for count in counts.values())
     by_count = "; ".join(f"{count} on {name}" for name, count in sorted(counts.items(), key=lambda one: -one[1]))
     return [
-        "Models part into three groups or more, each with a model that is significantly better than one of the next "
-        f"group, on {many} of {len(counts)} separating board{'s' * (len(counts) > 1)}: {by_count}.",
+        f"On {many} of {len(counts)} separating board{'s' * (len(counts) > 1)} the models form three or more groups, "
+        f"each with a model that is significantly better than one of the next. Groups per board: {by_count}.",
         "",
     ]
 
@@ -236,9 +236,10 @@ def _retired(rows: Sequence[Row]) -> list[str]:
         if board in one.to_retire
     ]
     single = len(lines) == 1
+    these = "this saturated task" if single else f"these {len(lines)} saturated tasks"
     intro = (
-        f"For every model with a score, {'this task is' if single else f'these {len(lines)} tasks are'} saturated: no "
-        "model beats the best trivial predictor. The next edition should make "
+        f"On {these} every ranked model has been trained, and none beats the best trivial predictor. The next edition "
+        "should make "
         f"{'it harder or leave it' if single else 'them harder or leave them'} out."
     )
     return [intro, "", *lines] if lines else []
@@ -272,7 +273,8 @@ def _missing(sweeps: Sequence[ModelSweep], number: int) -> list[str]:
         f"`{file.stem}` ({len(hours)} model{'s' * (len(hours) > 1)}, {round(sum(hours), 1):g} h)"
         for file, hours in by_board.items()
     )
+    cells = f"{len(sweeps)} cell{'s' * (len(sweeps) > 1)}, each a model on a board,"
     return [
-        f"Sweep files in {files} are ready to run for {len(sweeps)} more models of {len(by_board)} boards, with their "
+        f"In {files}, {cells} of {len(by_board)} sweep file{'s' * (len(by_board) > 1)} are still to be trained. Their "
         f"expected hours on two cores: {boards}. `{folders.command}` trains them."
     ]

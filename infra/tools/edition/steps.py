@@ -15,7 +15,7 @@ LEARNED = {"mse": 0.01, "accuracy": 95.0}
 """Validation score that counts as learned, by metric; for errors the one that the papers of the adding problem use."""
 HEAD = ("row", "retrainings that learn", "steps, median", "fewest", "most")
 INTRO = (
-    "Steps of training until the validation score is first as good as the one in the title, checked after each epoch. "
+    "Steps of training until the validation score first reaches that in the table's heading, checked after each epoch. "
     "In the median a retraining that never learns counts as the slowest."
 )
 

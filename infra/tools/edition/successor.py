@@ -22,7 +22,7 @@ def describe_successor(rows: Sequence[Row], folders: EditionFolders) -> str:
     return (
         f"Edition {two} replaces {len(again)} of these boards: {listed(titles, len(titles))}. Edition {one} has shown "
         "results on their test data, so generated ones are drawn again there; winners come from a race with fresh "
-        "seeds; and models of 2024 to 2026 are added."
+        "seeds; and models of 2023 to 2025 are added."
     )
 
 

@@ -121,7 +121,7 @@ function build() {
     cols: [...COLUMNS.keys()].filter((one) => (one === name ? input.checked : columns().includes(one))).join(" ") }))));
   $("how").append(...[...COLUMNS.values()].flatMap(({ heading: text, meaning: how }) => [make("dt", {}, text), make("dd", {}, how)]),
     make("dt", {}, "Without a number"), make("dd", {}, "“diverged”: every retraining met a loss that is not finite; “failed”:"
-    + " an error ended it; “missing”: asked for and not ended; “not run”: nobody asked for it. None of them is a zero."));
+    + " an error ended it; “missing”: planned, but not finished; “not run”: never planned. None of them is a zero."));
   const { counts } = EDITION;
   const beside = EDITION.rows.filter((row) => row.kind === "reproduced" && row.published.length).length;
   const without = counts.published ? `, ${many(counts.published, "printed number")} without a row` : "";

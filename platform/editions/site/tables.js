@@ -35,7 +35,7 @@ function heading(name, goal) {
 const GROUPS = {
   published: ["Published numbers that nobody retrained here", (row) => row.kind === "published"],
   trivial: ["Trivial predictors", (row) => row.kind === "trivial"],
-  untrusted: ["Untrusted: imported, and ranked with nobody", (row) => row.untrusted && !row.superseded],
+  untrusted: ["Untrusted: imported, and without a rank", (row) => row.untrusted && !row.superseded],
   superseded: ["Superseded: by a newer version, or a search that went on", (row) => Boolean(row.superseded)],
 };
 const groupOf = (row) => Object.keys(GROUPS).find((name) => GROUPS[name][1](row)) ?? "";

@@ -75,8 +75,8 @@ class SweepFile(RecipeChanges):
             a race with fresh seeds chooses the winner. 1, as in edition 1: a model has the same draws on every task,
             and the best score of the search wins.
         sampler: One of Optuna's by its class, ``CmaEsSampler``, or a short name in ``space.SAMPLERS``. One that learns,
-            such as ``tpe``, fits the results of earlier ``rounds``, and draws only what has an effect under the words
-            that it drew.
+            such as ``tpe``, fits the results of earlier ``rounds``, and draws only parameters that have an effect with
+            the optimiser, schedule and options that it drew.
         rounds: Rounds of a search, each drawn by a sampler that knows the results of those before.
         sampler_arguments: Arguments of the sampler, ``{"popsize": 8}``. An argument that is itself a class of Optuna's
             is given by name, or as a table with ``class``: ``{"class": "TPESampler", "n_startup_trials": 5}``.

@@ -149,8 +149,9 @@ class Halving(Strict):
         first: Epochs to the first rung; each further one is ``eta`` times as far.
         cohort: Number of trials that compete; by default those of a round, or under rule 1 of a pack. Under rule 2,
             or with a number, they may train in several packs, which wait for each other at each rung and free their
-            workers meanwhile; trials of different words and sizes compete too. Which trials continue does not depend on
-            packs and workers. The last cohort of a round is smaller if the number does not divide the round.
+            workers meanwhile; trials with different optimisers, schedules, options and sizes compete too. Which trials
+            continue does not depend on packs and workers. The last cohort of a round is smaller if the number does not
+            divide the round.
         gate: Under rule 2: a rung stops trials only if at least a quarter of those that compete beat the constant
             predictor on validation by a tenth of its error; otherwise all continue, but at most ``gate_most`` of them,
             drawn with a seed from the cohort's name and the epoch.

@@ -174,7 +174,7 @@ def _check_nothing_drawn(file: SweepFile, model: ModelSpec, resolved: ResolvedCe
     """Raise ConfigError if a sweep without a search leaves something to be drawn."""
     if resolved.space and not file.trials:
         reason = f"with 0 no search chooses {resolved.space[0].name} of {model.name}"
-        raise ConfigError(f"{file.name}: trials: {reason}. Fix it in [space.{model.name}], or give search trials.")
+        raise ConfigError(f"{file.name}: trials: {reason}. Set it in [space.{model.name}], or give search trials.")
 
 
 def _check_halving(file: SweepFile, resolved: ResolvedCell) -> None:
@@ -184,7 +184,8 @@ def _check_halving(file: SweepFile, resolved: ResolvedCell) -> None:
     key = "halving" if file.halving else "pruner"
     if any(d.name == "epochs" for d in resolved.space):
         raise ConfigError(
-            f"{file.name}: {key}: epochs is searched, but trials that compete must have the same length. Fix it."
+            f"{file.name}: {key}: epochs is searched, but trials that compete must have the same length. Set epochs to "
+            "one value."
         )
     for d in resolved.space if not file.joint_packs else ():
         defaults = resolved.numbers.get(d.name, {}).values()

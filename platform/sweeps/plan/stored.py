@@ -100,13 +100,13 @@ def stored_settings(file: SweepFile) -> dict[str, Any]:
 
 
 def read_sweep_plan(store: Store, name: str) -> Sweep:
-    """Return the sweep ``name`` with its stored plan.
+    """Return the sweep ``name`` with its stored plan. An imported one keeps the name that it has in this store.
 
     Raises:
         ConfigError: There is no such sweep.
     """
     stored = store.sweep(name)
-    file = check_sweep(stored.content, name)
+    file = check_sweep(stored.content, name).model_copy(update={"name": name})
     if stored.plan is not None:
         return Sweep.from_dict(file, stored.plan)
     return _plan_from_trials(file, store, name)

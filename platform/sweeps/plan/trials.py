@@ -136,6 +136,19 @@ def _list_rounds(
     return rounds
 
 
+def _in_complete_rounds(file: SweepFile, cell: CellPlan, search: Sequence[TrialConfig]) -> list[TrialConfig]:
+    """Return the search trials of the rounds before the first one of which a trial is not planned.
+
+    A repaired store can have lost one; the round is then drawn again, which gives the same trials.
+    """
+    sized, seeds, known = file.of_cell(len(cell.space)), search_seeds(file, cell.base), {c.seed for c in search}
+    done = 0
+    while (size := _round_size(sized, done)[1]) and known.issuperset(seeds[done : done + size]):
+        done += size
+    complete = {*seeds[:done]}
+    return [config for config in search if config.seed in complete]
+
+
 def _assign_cohorts(file: SweepFile, trials: list[TrialConfig], gate: float | None) -> list[TrialConfig]:
     """Return the trials with the names of their cohorts, which are consecutive trials.
 
@@ -243,7 +256,10 @@ def following_trials(
             runs = list(read([a.id for a in trials]).values())
             ends = {c.id: run for c, run in runs}
             search, raced = ([c for c, _ in runs if (c.phase == "race") == race] for race in (False, True))
-            new_trials = next_round(file, cell, search, ends) or next_heat(file, cell.scale, search, raced, ends)
+            round_trials = next_round(file, cell, _in_complete_rounds(file, cell, search), ends)
+            new_trials = [config for config in round_trials if config.id not in ends]
+            if not new_trials:
+                new_trials = next_heat(file, cell.scale, search, raced, ends)
             if not new_trials and len(search) >= searched and (winner := _choose(file, cell, search, raced, ends)):
                 new_trials = plan_retrainings(file, winner)
         elif not file.trials:

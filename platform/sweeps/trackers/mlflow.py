@@ -54,6 +54,8 @@ SWEEP = "sweep"
 STATUSES = {"ok": "FINISHED", "stopped": "FINISHED", "diverged": "FAILED", "failed": "FAILED"}
 """MLflow's statuses of trials that have ended."""
 ENDS = ("FINISHED", "FAILED", "KILLED")
+EPOCHS = 100
+"""Epochs in a request. MLflow would send more than 1,000 values in several requests, and the tag ``epoch`` first."""
 PARTS = ("", "-journal", "-wal", "-shm")
 """Suffixes of the files of a SQLite database."""
 
@@ -97,13 +99,15 @@ class MLflowTracker(Tracker):
         first, run = not points or points[0].epoch == 1, self.runs[trial.id]
         if first:
             self._log_data(run, trial)
-        metrics = [
-            (name, value, int(point.at * 1000), point.epoch)
-            for point in points
-            for name, value in trial.measures_of(point).items()
-        ]
-        reached = {"epoch": str(points[-1].epoch)} if points else {}
-        self._log(run, metrics, trial.params if first else {}, reached)
+        for start in range(0, max(len(points), 1), EPOCHS):
+            sent = points[start : start + EPOCHS]
+            metrics = [
+                (name, value, int(point.at * 1000), point.epoch)
+                for point in sent
+                for name, value in trial.measures_of(point).items()
+            ]
+            reached = {"epoch": str(sent[-1].epoch)} if sent else {}
+            self._log(run, metrics, trial.params if first and not start else {}, reached)
 
     def end_trial(self, trial: TrackedTrial) -> None:
         """Log the model, the test metric and the end."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ class WandbTracker(Tracker):
         self.folder, self.notes = str(folder), folder / "wandb" / f"longwave-{sweep.id}.jsonl"
         self.notes.parent.mkdir(parents=True, exist_ok=True)
         lines = self.notes.read_text().splitlines() if self.notes.exists() else []
-        self.noted = {part: LoggedTrial(count, status) for part, count, status in map(json.loads, lines)}
+        self.noted = {part: LoggedTrial(count, status) for line in lines for part, count, status in _read_note(line)}
         return self.noted
 
     def log_epochs(self, trial: TrackedTrial, points: Sequence[Point]) -> None:
@@ -97,7 +98,15 @@ class WandbTracker(Tracker):
     def _note(self, part: str, count: int, status: str) -> None:
         """Note how far a trial, or a cell, was sent."""
         with self.notes.open("a") as file:
-            file.write(json.dumps([part, count, status]) + "\n")
+            file.write("\n" + json.dumps([part, count, status]))  # a line that was cut short spoils no other
+
+
+def _read_note(line: str) -> list[tuple[str, int, str]]:
+    """Return the note of a line; none if it is empty, or was cut short by a full disk or a crash."""
+    with suppress(ValueError):
+        part, count, status = json.loads(line)
+        return [(part, count, status)]
+    return []
 
 
 TRACKER = WandbTracker

@@ -100,8 +100,8 @@ def test_a_file_is_started_as_on_the_command_line(tmp_path: Path) -> None:
             {"name": "a"},
             r"The names t, a, b do not determine the layout. Give \w+=",
         ),
-        (("none.csv",), {"name": "a"}, "Of a file, its name names the task"),
-        ((frame(), Y), {"name": "a"}, "Of a data frame, a column holds the answers"),
+        (("none.csv",), {"name": "a"}, "For a file, leave out name"),
+        ((frame(), Y), {"name": "a"}, "For a data frame, give the column of the target: target="),
     ],
 )
 def test_what_is_missing_or_wrong_is_one_line(arguments: tuple[Any, ...], roles: dict[str, Any], message: str) -> None:

@@ -57,6 +57,21 @@ def test_one_sentence_counts_the_tasks_and_says_how_many_seeds_would_decide() ->
     assert back.startswith("CORNN beats LEM on 2 of 7 tasks; loses on 2; 2 undecided;")
 
 
+@pytest.mark.parametrize(
+    ("a", "b", "end"),
+    [
+        ([1.0], [2.0, 2.1], ": one seed cannot decide."),
+        ([1.0, 1.1, 1.2, 1.3, 1.4], [1.0, 1.1, 1.2, 1.3, 1.4], ": even 100 more seeds would not decide."),
+        (NEAR, LOW, " more seeds would decide it."),
+    ],
+)
+def test_on_one_board_the_sentence_says_what_would_decide_it_or_that_nothing_would(
+    a: list[float], b: list[float], end: str
+) -> None:
+    verdict = compare(rows([retrained("a", a), retrained("b", b)], []), "a", "b").verdict
+    assert verdict.endswith(end) and verdict.count("decide") == 1
+
+
 def test_a_ratio_within_the_margin_is_no_difference() -> None:
     pair = rows([retrained("a", [1.00, 1.01, 1.02, 1.03]), retrained("b", [1.005, 1.015, 1.025, 1.035])], [])
     assert compare(pair, "a", "b", margin=1.05).verdict == "A and B are equivalent on T."

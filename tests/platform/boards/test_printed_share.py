@@ -30,7 +30,7 @@ def test_other_protocols_are_counted_and_explained_and_none_reproduced_is_said(r
         [beside(row, "A", ("other protocol", 1.0), ("worse", 2.0)), beside(row, "B", ("undecided", 0.8))]
     )
     assert text.startswith(
-        "Verdicts of current rows on 3 printed numbers: 1 other protocol (the recipe, data, model form or statistic "
+        "3 verdicts of current rows on 1 printed number: 1 other protocol (the recipe, data, model form or statistic "
         "differs from the paper's, so there is no verdict), 1 worse, 1 undecided, 0 reproduced."
     )
     assert "Nearest to a reproduction: B on T against 1.2, undecided: error ratio 0.80" in text
@@ -55,6 +55,6 @@ def test_the_nearest_is_met_then_of_the_papers_protocol_then_nearest_to_ratio_1(
 
 def test_without_another_protocol_nothing_is_explained_and_without_a_number_nothing_said(row: Row) -> None:
     alone = verdict_share([beside(row, "A", ("reproduced", 1.0))])
-    assert alone.startswith("Verdict of current rows on 1 printed number: 1 reproduced. Nearest")
+    assert alone.startswith("1 verdict of current rows on 1 printed number: 1 reproduced. Nearest")
     assert verdict_share([beside(row, "A", ("not run", None)), replace(row, published=[])]) == ""
     assert verdict_share([beside(row, "A", ("worse", 2.0), superseded="a newer version")]) == ""

@@ -137,7 +137,7 @@ FILES: dict[str, tuple[bytes, dict[str, object], str]] = {
     "a comma for a point": (
         changed(7, 2, '"1,5"'),
         {},
-        "row 7, column x: it must be a number, got '1,5'. Correct it, or",
+        "row 7, column x: it must be a number, got '1,5'. Write decimals with a point.",
     ),
     "a missing number": (changed(9, 3, ""), {}, 'row 9, column y: a value is missing. Set missing to "hold"'),
     "infinity": (changed(9, 3, "inf"), {}, "row 9, column y: a value must be finite and fit single precision"),

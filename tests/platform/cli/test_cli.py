@@ -279,7 +279,7 @@ def test_a_family_is_found_by_another_spelling_and_state_space_models_by_ssm(
 def test_an_unknown_family_or_a_family_beside_a_name_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert "No family 'dely'. Did you mean delay?" in failed(capsys, "models", "--family", "dely")
     assert "No family 'oscillator'. Known: arithmetic, dynamics," in failed(capsys, "tasks", "--family", "oscillator")
-    assert "Give either." in failed(capsys, "tasks", "digits", "--family", "images")
+    assert "Give one of them." in failed(capsys, "tasks", "digits", "--family", "images")
 
 
 def test_families_of_tasks_are_few_have_several_tasks_and_are_none_of_models() -> None:

@@ -199,6 +199,19 @@ def test_a_row_that_was_superseded_says_why_and_leaves_the_pool() -> None:
     assert back["B"] == ("rank", [f"pool changed: {short(before, 'A')} current again"])
 
 
+def test_a_row_that_is_trusted_now_enters_the_pool_and_one_that_is_not_leaves_it() -> None:
+    trusted = made([retrained("a", LOW), retrained("b", HIGH)])
+    [a, b] = trusted.rows
+    alone = [{**a, "untrusted": True, "rank_low": None, "rank_high": None}, {**b, "rank_low": 1, "rank_high": 1}]
+    untrusted, name = replace(trusted, rows=alone), short(trusted, "A")
+    assert changes(untrusted, trusted) == {
+        "A": ("rank", ["now trusted"]), "B": ("rank", [f"pool changed: {name} now trusted"])
+    }  # fmt: skip
+    assert changes(trusted, untrusted) == {
+        "A": ("rank", ["no longer trusted"]), "B": ("rank", [f"pool changed: {name} no longer trusted"])
+    }  # fmt: skip
+
+
 def test_what_is_superseded_moves_nobody() -> None:
     old = retrained("a", LOW, superseded="old", hidden=9)
     before = made([old, retrained("b", HIGH)])

@@ -57,7 +57,7 @@ def test_the_head_counts_rows_retrainings_and_what_they_stand_beside(folder: Pat
         "4 rows of 10 retrainings, 1 of them beside printed numbers, 1 printed number without a row, and "
         "1 trivial predictor, on 2 boards."
     )
-    assert page("elements.caption.text").startswith("Verdict of current rows on 1 printed number: 1 ")
+    assert page("elements.caption.text").startswith("1 verdict of current rows on 1 printed number: 1 ")
 
 
 def test_why_rows_are_superseded_stands_only_where_they_are_unfolded(folder: Path) -> None:

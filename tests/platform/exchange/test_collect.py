@@ -97,7 +97,9 @@ def test_what_is_over_is_submitted_where_the_rest_would_be_refused(
     submit = ["submit", str(tmp_path / "out.json.xz"), "--store", store.url]
     assert main(submit) == 2
     errors = capsys.readouterr().err
-    assert "lem 6: 1 of 2 search trials are missing" in errors and "submit --over" in errors
+    assert (
+        "lem 6: 1 of 2 search trials are missing" in errors and "leave out what has not finished, with --over" in errors
+    )
     assert main([*submit, "--over"]) == 0
     sent = read(tmp_path / "out.json.xz").content.trials
     assert {e.config.id for e in sent} == {e.config.id for e in genuine.content.trials} - {e.config.id for e in cell}

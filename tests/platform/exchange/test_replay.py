@@ -138,6 +138,23 @@ def test_a_trial_of_a_pack_is_replayed_in_company_as_one_member_alone_rounds_oth
     assert alone.valid != entry.points[0].valid == train_again(entry.config, 1, packed=True).points[0].valid
 
 
+@pytest.mark.integration
+def test_a_trial_of_a_pack_that_ended_early_ends_in_the_same_epoch_again(tmp_path: Path, store: Store) -> None:
+    sweep = {
+        "name": "early", "task": "mackey_glass_free", "models": ["gru"], "trials": 0, "retrain": 3, "hidden": 8,
+        "epochs": 12, "pack": 3, "recipe": {"patience": 2, "schedule": "plateau", "plateau_patience": 0},
+        "space": {"gru": {"lr": 0.05}},
+    }  # fmt: skip
+    workers = Workers(1, tmp_path, here=True)
+    driver.start_sweep(check_sweep(sweep, "early.toml"), store, workers, None, Console(file=io.StringIO()))
+    trials = seal(collect(store)).content.trials
+    assert any(entry.run.epochs < 12 for entry in trials)
+    for entry in trials:
+        again = train_again(entry.config, 12, packed=entry.run.members > 1)
+        assert again.run and (again.run.epochs, again.run.best_epoch) == (entry.run.epochs, entry.run.best_epoch)
+        assert [p.valid for p in again.points] == pytest.approx([p.valid for p in entry.points], rel=1e-5)
+
+
 @pytest.mark.parametrize("what", ["loss", "valid"])
 def test_a_replay_finds_an_epoch_that_never_was(genuine: File, what: str) -> None:
     def other(changed: Content) -> None:

@@ -341,14 +341,21 @@ def test_worse_is_said_only_where_a_longer_search_would_hardly_help() -> None:
     about, scale = About(**derived_facts(config)), scale_of("min", "1")
     scores = [0.02, 0.021, 0.022, 0.023, 0.024, 0.025]
 
-    def word(drawn: list[float | None]) -> tuple[str, str]:
-        actual = pair_number(number, scores, scale, about, config, drawn)
+    def word(drawn: list[float | None], *edges: str) -> tuple[str, str]:
+        actual = pair_number(number, scores, scale, about, config, drawn, edges)
         return actual["verdict"], actual["why"]
 
     flat, steep = [0.02 + 1e-4 * k for k in range(32)], [0.02 * 1.4**k for k in range(32)]
     assert word([]) == word([*flat, None]) == ("worse", word([])[1]), (
-        "a flat search is near its best; unknown ones pass"
+        "a flat search is near its best; without one the setting is the paper's"
     )
+    assert word([*flat], "lr at the high end of 0.0001 to 0.1") == (
+        "not tuned", "a better setting may lie outside what was searched: lr at the high end of 0.0001 to 0.1"
+    )  # fmt: skip
+    assert word([*flat[:8]])[0] == "worse"
+    assert word([*flat[:7]]) == word([*flat[:7], None, None]) == (
+        "not tuned", "too few trials of the search have a score to say whether a longer one would be better"
+    )  # fmt: skip
     assert word([*steep]) == (
         "not tuned", "doubling the number of trials would improve the best validation error by 1.25 with a chance of "
         f"{100 * chance_to_improve(steep):.0f} %",

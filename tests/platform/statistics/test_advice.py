@@ -52,7 +52,7 @@ def test_where_rows_learn_or_do_not_a_board_says_how_many_seeds_would_do() -> No
         return [[level + 0.001 * k for k in range(seeds)] for level in (*[1.0] * 12, 4.0)] + [learning] * 2
 
     assert luck_note(board(5), Scale()) == (
-        "12 pairs differ in every seed, but by no more than the seeds of other rows differ among each other. With so "
+        "12 pairs differ consistently, but by no more than the seeds of other rows differ among each other. With so "
         "few seeds that happens by luck, so no difference is claimed; 7 seeds a row would be enough."
     )
     assert not apart(board(6), Scale())[0, 12] and luck_note(board(6), Scale())
@@ -76,3 +76,5 @@ def test_what_another_split_would_change_is_clopper_and_pearsons_interval_by_sci
         "uncertainty."
     )
     assert split_note(50.0, 2001) == "" and split_note(50.0, 2000)
+    assert "an accuracy of 99.95 on them means 99.72 to 100.00 in" in split_note(99.95, 2000)
+    assert "an accuracy of 100.0 on them means 99.8 to 100.0 in" in split_note(100.0, 2000)

@@ -406,3 +406,19 @@ def test_every_claim_of_methods_has_a_simulation_that_runs() -> None:
     assert len(lines) == len(TABLE) + len(BOUNDS)
     # In 25 draws one false word breaks a bound of a few in a thousand.
     assert sum(line.holds for line in lines) > 0.95 * len(lines)
+
+
+PERFECT: dict[str, tuple[list[float], Printed, str]] = {
+    "all perfect, far above a mean ± std": ([100.0] * 10, Printed(50.0, std=1.0, statistic="mean", n=5), "better"),
+    "all perfect, far above a mean": ([100.0] * 10, Printed(50.0, statistic="mean", n=5), "better"),
+    "all but one": ([100.0] * 9 + [99.9], Printed(50.0, std=1.0, statistic="mean", n=5), "better"),
+    "none perfect": ([99.9] * 10, Printed(85.0, std=1.0, statistic="mean", n=5), "better"),
+}
+
+
+@pytest.mark.parametrize("case", PERFECT)
+def test_perfect_accuracies_without_any_spread_are_better_than_a_mean_far_below(case: str) -> None:
+    scores, printed, word = PERFECT[case]
+    judged = verdict(scores, printed, Scale("max", 100.0, floor=0.05), 1.25, 10.0)
+    assert judged.word == word and judged.ratio and judged.ratio.value < 0.01
+    assert "vary too much" not in judged.why

@@ -284,7 +284,23 @@ def test_a_failed_search_trial_stays_as_it_is_once_a_winner_has_been_chosen(
     store.write([], [Run(c.id, "failed", "the disk is full") for c in failed])
     assert main(["sweep", "retry", "tiny", "--store", store.url]) == 0
     assert capsys.readouterr().out == (
-        "tiny: 3 failed trials are queued again; not queued, because a winner has been chosen already: 1. "
+        "tiny: 2 failed trials are queued again; not queued, because later trials followed from them: 2. "
         "Train with: longwave sweep resume tiny\n"
     )
-    assert {t.config.id for t in store.trials("tiny") if t.status == "failed"} == {first.id}
+    assert {t.config.id for t in store.trials("tiny") if t.status == "failed"} == {first.id, other.id}
+
+
+@pytest.mark.parametrize("second_heat", [False, True])
+def test_a_failed_trial_of_a_race_is_tried_again_unless_the_second_heat_followed_from_it(
+    store: Store, tiny: Tiny, second_heat: bool
+) -> None:
+    finalists = all_trials(resolve(tiny(models=["lem"], trials=3)), {})[:3]
+    first = [replace(config, phase="race", seed=7) for config in finalists]
+    second = [replace(config, phase="race", seed=seed) for config in finalists[:2] for seed in (8, 9)] * second_heat
+    failed = [first[0], first[2], *second[:1]]
+    store.add_sweep("tiny", {})
+    store.add_trials("tiny", [*first, *second], [about(c) for c in [*first, *second]], [0] * len([*first, *second]))
+    store.write([], [Run(c.id, "failed", "the disk is full") for c in failed])
+    assert store.reopen_failed("tiny") == (1 if second_heat else 2)
+    kept = {first[0].id, first[2].id} if second_heat else set()
+    assert {t.config.id for t in store.trials("tiny") if t.status == "failed"} == kept

@@ -20,6 +20,7 @@ from scipy import stats as scipy_stats
 from longwave.platform.boards.diff import compared
 from longwave.platform.boards.row import command
 from longwave.platform.cli.main import main
+from longwave.platform.errors import ConfigError
 from longwave.platform.records.about import About
 from longwave.platform.records.identity import digest
 from longwave.platform.records.run import Run
@@ -31,6 +32,7 @@ from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import reproduce
 from longwave.platform.sweeps.file.reading import check_sweep
 from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.reproduce import Rerun, plan_rerun, store_rerun
 from longwave.platform.sweeps.run import driver
 from longwave.platform.training import train as train_module
 
@@ -157,6 +159,17 @@ def test_a_kept_re_run_is_one_more_retraining_that_no_sweep_asked_for_and_the_ne
     assert {t.config.id for t in known.trials("tiny")}.isdisjoint({t.config.id for t in fresh})
     line = output(2, "reproduce", row, "--keep", "--seed", first["seed"])
     assert f"Seed {first['seed']} is already in the row" in line
+
+
+def test_of_two_processes_that_keep_a_re_run_of_one_seed_the_second_is_told(known: Store) -> None:
+    [gru, *_] = of(known, "gru")
+    plan = plan_rerun(known, gru.config.row)
+    first, second = (Rerun(plan, Run(plan.config.id, "ok", epochs=1, valid=v, test=v), []) for v in (0.1, 0.5))
+    assert store_rerun(known, first)
+    with pytest.raises(ConfigError, match=r"was added to the row by another process meanwhile\. Run the command again"):
+        store_rerun(known, second)
+    [kept] = known.trials_by_id([plan.config.id])
+    assert kept.run and kept.run.test == 0.1
 
 
 def test_a_row_whose_numbers_are_false_is_outside(known: Store, output: Printed) -> None:

@@ -29,7 +29,9 @@ def test_the_report_counts_those_that_had_learned_and_the_searches_in_which_one_
     sentences, _, heading, _, _, _, *table = describe_draws([("Board", board, keys_to_labels(keys))], draws)
     assert "At 3 such rungs some trials did beat it, 9 in all, and 4 of them were stopped." in sentences
     assert "In 1 of the 1 searches in which at least one of them went on, one became the best" in sentences
-    assert "0.5 would if each" in sentences, "3 of the 6 that went on at the last rung had learned"
+    assert "equally likely to become the best, 0.5 searches would" in sentences, (
+        "3 of the 6 that went on at the last rung had learned"
+    )
     assert heading == "### Board"
     assert table == ["| A | 7 | 3 | 1 | no |", "| A | 14 | 4 | 1 | yes |", "| B | 7 | 2 | 2 | no |"]
     assert "## What the draws of halving stopped\n" in format_report(board, Findings(draws=draws), "T", "0")

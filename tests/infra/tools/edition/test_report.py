@@ -105,7 +105,7 @@ def test_models_not_trained_yet_are_told_with_the_hours_they_take() -> None:
     ahead = [ModelSweep(Path(f"{file}.toml"), file, model, 0.25) for file, model in ("ea", "eb", "fa")]
     text = format_report(rows([retrained("a", [1.0])], []), Findings(missing=ahead), "T", "0")
     [summary] = lines("Models not trained yet", text)
-    assert "for 3 more models of 2 boards" in summary
+    assert "3 cells, each a model on a board, of 2 sweep files are still to be trained" in summary
     assert "expected hours on two cores: `e` (2 models, 0.5 h), `f` (1 model, 0.2 h). `make edition` trains" in summary
     [summary] = lines("Models not trained yet", format_report(rows([retrained("a", [1.0])], []), Findings(), "T", "0"))
     assert summary == "All models of `infra/sweeps/edition1` are trained and published."
@@ -118,11 +118,11 @@ def test_tasks_that_are_saturated_for_every_model_are_proposed_for_removal() -> 
     board = rows([*groups, *saturated], [])
     text = format_report(board, Findings(), "T", "0")
     intro, only = lines("Tasks proposed for removal", text)
-    assert intro.startswith("For every model with a score, this task is saturated: no model beats")
+    assert intro.startswith("On this saturated task every ranked model has been trained, and none beats")
     assert only == "- **v**: No model beats the best trivial predictor (mean, 1.00)."
     first, groups_sentence, *answers = lines("Which model is best", text)
     assert first == over_all(overviews(board)[0]) and first.startswith("1 of 2 boards separates")
-    assert groups_sentence.endswith("on 0 of 1 separating board: 1 on u.")
+    assert groups_sentence.startswith("On 0 of 1 separating board the") and groups_sentence.endswith(": 1 on u.")
     assert answers[0].startswith("- **u**: A and B beat the best trivial predictor")
     assert lines("Tasks proposed for removal", format_report(rows(groups, []), Findings(), "T", "0")) == ["None."]
 
@@ -159,4 +159,4 @@ def test_the_groups_of_separating_boards_are_counted_the_most_first() -> None:
         for name, scores in zip("abc", boards_scores, strict=False)
     ]
     _, sentence, *_ = lines("Which model is best", format_report(rows(groups, []), Findings(), "T", "0"))
-    assert sentence.endswith("on 1 of 2 separating boards: 3 on v; 2 on u.")
+    assert sentence.startswith("On 1 of 2 separating boards the") and sentence.endswith(": 3 on v; 2 on u.")

@@ -19,6 +19,7 @@ def test_ranges_and_scales_of_an_imported_race_are_those_of_its_file_and_need_no
     [path] = (p for p in EditionFolders.of_edition(2).results if p.name.startswith("edition2-b5-parity-1-block-gated-"))
     import_bundle(store, read_bundle(path), [])
     [name] = store.sweeps()
+    assert "@" in name and read_sweep_plan(store, name).file.name == name, "trials are never planned for another sweep"
     expected = with_search_spaces(read_sweep_plan(store, name))
 
     def load(*_: object) -> None:

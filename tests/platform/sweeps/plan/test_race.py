@@ -220,3 +220,17 @@ def test_a_setting_that_ends_its_search_late_does_not_enter_a_race_that_has_begu
     expected = next_heat(sweep.file, cell.scale, search, first, ends)
     ends[search[7].id] = ended(search[7], 0.01)  # tried again, and the best by far
     assert next_heat(sweep.file, cell.scale, search, first, ends) == expected and len(expected) == 4
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+@pytest.mark.parametrize("position", [0, 3, 7])
+def test_a_search_trial_that_a_repaired_store_lost_is_drawn_again_before_anything_else_follows(
+    rounds: int, position: int
+) -> None:
+    sweep, ends = raced(rounds=rounds, sampler="tpe" if rounds > 1 else "random"), dict[str, Run]()
+    while len(search := of_phase(all_trials(sweep, ends), "search")) < 8 or not ends:
+        ends |= {c.id: ended(c, 1 / (1 + c.seed)) for c in search}
+    known = {c.id: (c, ended(c, 1 / (1 + c.seed))) for k, c in enumerate(search) if k != position}
+    planned = [PlannedTrial(c.id, c.model, c.phase, "ok", None, run.valid, 0, 1) for c, run in known.values()]
+    follow = following_trials(sweep, planned, lambda ids: {i: known[i] for i in ids})
+    assert [config for _, config in follow] == [search[position]]

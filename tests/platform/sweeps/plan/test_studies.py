@@ -16,6 +16,8 @@ from small_sweeps import small
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.search import searched_by
+from longwave.platform.search.space import Dimension
+from longwave.platform.search.studies import CellSearch, StudyTrial, rate_parameters
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.searches import read_searches
@@ -92,7 +94,7 @@ def test_what_ended_since_is_added_to_a_study_that_is_there(store: Store, tmp_pa
     [
         ("nowhere://x", "Cannot use the studies of nowhere://x: .*A storage of Optuna's is sqlite:///"),
         ("store", "--storage is the results store, whose table names clash with Optuna's"),
-        ("other", "The study 'tiny' of sqlite:.* is another: it is to maximize, and .* is to minimize"),
+        ("other", "has a study 'tiny' already, which is to maximize; .* is to minimize. Name another storage"),
     ],
 )
 def test_a_storage_that_cannot_be_used_is_one_line(
@@ -187,3 +189,12 @@ def test_a_study_that_is_not_there_is_one_line(study: dict[str, Any], message: s
     with pytest.raises(ConfigError, match=message) as caught:
         with_settings_of_studies(resolve(small(**SIZES, models=["lem"], study=study)))
     assert "\n" not in str(caught.value) and "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("score", [0.1, 99.9, 100.0])
+def test_where_all_trials_have_one_score_no_parameter_is_important_and_the_command_says_so(score: float) -> None:
+    space = (Dimension("lr", low=1e-3, high=1e-2),)
+    trials = [StudyTrial(str(k), {"lr": 0.002 + 0.001 * k}, "ok", score, (), None, None, {}) for k in range(3)]
+    search = CellSearch("tiny: lem", "max", "accuracy", space, {}, trials)
+    with pytest.raises(ConfigError, match="all 3 completed trials have the same score, so no parameter is important"):
+        rate_parameters(search)

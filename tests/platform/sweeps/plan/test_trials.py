@@ -266,7 +266,7 @@ BAD = {
     "a near miss of a key": ({"trails": 3}, r"No key 'trails'. Did you mean trials"),
     "a wrong type": ({"epochs": "many"}, r"epochs: Input should be a valid integer, got 'many'"),
     "fewer trials than none": ({"trials": -1}, r"trials: Input should be greater than or equal to 0, got -1"),
-    "no search of what is drawn": ({"trials": 0}, r"trials: with 0 no search chooses lr of lem\. Fix it in \["),
+    "no search of what is drawn": ({"trials": 0}, r"trials: with 0 no search chooses lr of lem\. Set it in \["),
     "nothing at all": (
         {"trials": 0, "retrain": 0},
         r"trials: trials and retrain are both 0, so nothing would be trained",

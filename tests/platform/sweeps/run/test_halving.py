@@ -185,7 +185,7 @@ def test_words_and_sizes_compete_where_a_cohort_is_asked_for_and_lengths_never_d
     trials = all_trials(resolve(halved(batch=None, space=space, trials=12, halving={"cohort": 12})), {})
     assert len({c.shape for c in trials}) > 1 and len({cohort_name(c) for c in trials}) == 1
     with pytest.raises(
-        ConfigError, match=r"halving: epochs is searched, but trials that compete must have the same length\. Fix it"
+        ConfigError, match=r"epochs is searched, but trials that compete must have the same length\. Set epochs to one"
     ):
         resolve(halved(epochs=None, space={"lem": {"epochs": [2, 4]}}))
 

@@ -392,3 +392,27 @@ def test_an_experiment_of_another_name_is_used_where_mlflow_names_one(
     fill(store, 1, 2)
     send(store, f"sqlite:///{file}")
     assert [e.name for e in mlflow.connect(f"sqlite:///{file}").search_experiments()] == ["mine", "Default"]
+
+
+@pytest.mark.integration
+def test_a_request_that_fails_among_those_of_a_long_trial_leaves_the_rest_to_be_sent(
+    store: Store, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mlflow import MlflowClient
+
+    fill(store, 1, 2 * mlflow.EPOCHS + 3)
+    sent, real = list[int](), MlflowClient.log_batch
+
+    def log_batch(client: MlflowClient, run: str, metrics: Any = (), params: Any = (), tags: Any = ()) -> None:
+        sent.append(len(metrics) + len(params) + len(tags))
+        if len(sent) == 2:
+            raise ConnectionError("the server is gone")
+        real(client, run, metrics, params, tags)
+
+    monkeypatch.setattr(MlflowClient, "log_batch", log_batch)
+    url = f"sqlite:///{file}"
+    with pytest.raises(TrackerError, match="did not accept results"):
+        send(store, url, "filled")
+    assert send(store, url, "filled") == 1
+    assert max(sent) < 1000, "MLflow sends more in several requests, and the tag that says how far with the first one"
+    assert_copied(store, url, "filled")

@@ -127,3 +127,19 @@ def test_what_a_sweep_leaves_in_the_offline_files_is_what_the_store_has(
         assert (run.run_group, run.job_type, run.project) == ("filled lem", "retrain", "longwave")
         summary = {u.key: json.loads(u.value_json) for r in found for u in r.summary.update if u.key}
         assert summary["test/mse"] == 1.0 and summary["status"] == "ok"
+
+
+@pytest.mark.parametrize("kept", range(1, 30, 4))
+def test_a_note_that_was_cut_short_spoils_no_other_and_its_epochs_are_sent_again(
+    store: Store, tmp_path: Path, begun: list[FakeRun], kept: int
+) -> None:
+    configs = fill(store, 1, 3)
+    send_sweep(store, "filled", tmp_path, WANDB)
+    [notes] = tmp_path.rglob("longwave-*.jsonl")
+    notes.write_text(notes.read_text()[:kept])
+    begun.clear()
+    send_sweep(store, "filled", tmp_path, WANDB)
+    [run] = [run for run in begun if configs[0].id in run.options["id"]]
+    assert max(run.steps) == 3 and run.exit_code == 0
+    begun.clear()
+    assert send_sweep(store, "filled", tmp_path, WANDB) == 0

@@ -19,7 +19,7 @@ from longwave.platform.boards.verification import HERE, MEANING
 from longwave.platform.records.group import EVERYBODY, Pool
 from longwave.platform.render.export import Format, Table
 from longwave.platform.render.terminal import metric_label, print_tables
-from longwave.platform.statistics.advice import advice, luck_note, split_note
+from longwave.platform.statistics.advice import advice, luck_note, parting_note, split_note
 
 PASTED_FORMATS = (Format.markdown, Format.latex)
 PASTED = ("title", "median", "mean", "rank_low")
@@ -55,7 +55,7 @@ def print_boards(rows: Sequence[Row], pool: Pool, format: Format, options: Board
 def advise(rows: Sequence[Row]) -> str:
     """Return whether a board has enough seeds to rank its rows, the role of luck, and the effect of another split.
 
-    See ``advice``, ``luck_note`` and ``split_note``.
+    See ``advice``, ``parting_note``, ``luck_note`` and ``split_note``.
     """
     family = [row.seeds for row in rows if row.rank_low is not None and row.seed_count > 1]
     ranking_advice = advice(len(family), min(map(len, family), default=1))
@@ -63,7 +63,8 @@ def advise(rows: Sequence[Row]) -> str:
     split = ""
     if best and best.median is not None and best.unit == "%" and best.floor:
         split = split_note(best.median, round(50 / best.floor))
-    return " ".join(filter(None, (ranking_advice, luck_note(family, rows[0].scale) if family else "", split)))
+    notes = [note(family, rows[0].scale) for note in (parting_note, luck_note)] if family else []
+    return " ".join(filter(None, (ranking_advice, *notes, split)))
 
 
 def board_table(

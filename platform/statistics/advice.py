@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import count
 
-from longwave.platform.statistics.few_seeds import ALONE, QUARTILE
+from longwave.platform.statistics.few_seeds import ALONE, JUMP, QUARTILE, jumps
 from longwave.platform.statistics.ranking import FEW, GUARD, ROOM, hidden_by_luck
 from longwave.platform.statistics.ranktest import STEADIER
 from longwave.platform.statistics.scale import Scale, Score
@@ -100,6 +100,32 @@ def luck_note(rows: Sequence[Sequence[Score]], scale: Scale) -> str:
     return (
         f"{differing} consistently, but by no more than the seeds of other rows differ among each other. With so few "
         f"seeds that happens by luck, so no difference is claimed; {seeds} seeds a row would be enough."
+    )
+
+
+def parting_note(rows: Sequence[Sequence[Score]], scale: Scale) -> str:
+    """Return a sentence on power if the seeds of some rows of ``FEW`` or more fall into two groups; else empty.
+
+    They do if the largest distance of neighbouring seeds, in logs, is at least ``JUMP`` of the row's range, with a
+    quarter of the seeds on either side: of ten normal seeds in 0.4 % of rows, of uniform ones in 2 %.
+
+    Args:
+        rows: Test metrics of the seeds of each row of one board, None for a diverged one.
+        scale: Of the metric.
+    """
+    import numpy as np
+
+    logs = [np.array([scale.log_errors(row)]) for row in rows if len(row) >= FEW] if scale.perfect is not None else []
+    parted = 0
+    for seeds in logs:
+        [jump], ended = jumps(seeds), seeds[np.isfinite(seeds)]
+        parted += bool(jump > 0 and (np.isinf(jump) or jump >= JUMP * np.ptp(ended)))
+    if not parted:
+        return ""
+    return (
+        f"The seeds of {parted} row{'s' * (parted > 1)} fall into two groups, as where some learn and others do not. A "
+        "row of which 6 of 10 seeds learn is told from one of which none does on 15 % of such boards, with 20 seeds on "
+        "56 %."
     )
 
 

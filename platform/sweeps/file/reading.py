@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,6 +23,8 @@ NAMED = {"longwave.tasks": ("task", "tasks", "variants"), "longwave.models": ("m
 """Fields of a sweep file with names of tasks and models, by their package."""
 UNION_TAGS = ("a race", "no race", "a range", "a number", "choices", "constrained-int", "literal['auto']")
 """Parts of pydantic's error locations that name a form of value it tried, not a key of the file."""
+LARGEST_NUMBER = 2**63 - 1
+"""Greatest whole number of TOML."""
 MAX_TRIALS = 2_000_000
 """Greatest number of trials of a sweep, retrainings included: planning a million takes minutes."""
 SEARCHES = {"halving", "pruner", "race", "rounds", "sampler", "study", "warm", "wider"}
@@ -81,6 +83,8 @@ def check_sweep(content: Mapping[str, Any], origin: str) -> SweepFile:
     Raises:
         ConfigError: As ``read_sweep``.
     """
+    if large := next(_list_large(content), None):
+        raise ConfigError(f"{origin}: {large}: a whole number must lie within ±{LARGEST_NUMBER:,}.")
     file = _check(SweepFile, with_keys(content), origin)
     if (file.task is None) == (not file.tasks):
         raise ConfigError(f"{origin}: give either task or tasks.")
@@ -105,6 +109,18 @@ def check_sweep(content: Mapping[str, Any], origin: str) -> SweepFile:
     return file
 
 
+def _list_large(content: Any, key: str = "") -> Iterator[str]:
+    """Yield the keys of whole numbers beyond those of TOML, 64 bits, which Python reads nevertheless."""
+    if isinstance(content, Mapping):
+        for name, value in content.items():
+            yield from _list_large(value, f"{key}.{name}".lstrip("."))
+    elif isinstance(content, list | tuple):
+        for value in content:
+            yield from _list_large(value, key)
+    elif isinstance(content, int) and abs(content) > LARGEST_NUMBER:
+        yield key
+
+
 def _check_search(file: SweepFile, origin: str) -> None:
     """Raise ConfigError if the sampler, the pruner or a study cannot be used as the file says."""
     try:
@@ -118,6 +134,8 @@ def _check_search(file: SweepFile, origin: str) -> None:
     if file.sampler not in SAMPLERS and learns(file.sampler) and file.rounds == 1 and file.trials:
         reason = f"{file.sampler} learns from earlier rounds, and with rounds = 1 all trials are drawn at once"
         raise ConfigError(f"{origin}: rounds: {reason}. Set more rounds, such as rounds = 4.")
+    if file.trials and file.rounds > file.trials:
+        raise ConfigError(f"{origin}: rounds: at most one for each of {file.trials} trials, got {file.rounds:,}.")
     for model, study in file.study.items():
         if redacted(study.storage) != study.storage:
             advice = "The store would keep it. Leave it out, and set PGPASSWORD or ~/.pgpass"

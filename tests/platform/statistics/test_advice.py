@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from longwave.platform.statistics.advice import advice, detectable, enough_seeds, luck_note, power, split_note
+from longwave.platform.statistics.advice import (
+    advice,
+    detectable,
+    enough_seeds,
+    luck_note,
+    parting_note,
+    power,
+    split_note,
+)
 from longwave.platform.statistics.ranking import apart
 from longwave.platform.statistics.scale import Scale, Score
 
@@ -78,3 +87,27 @@ def test_what_another_split_would_change_is_clopper_and_pearsons_interval_by_sci
     assert split_note(50.0, 2001) == "" and split_note(50.0, 2000)
     assert "an accuracy of 99.95 on them means 99.72 to 100.00 in" in split_note(99.95, 2000)
     assert "an accuracy of 100.0 on them means 99.8 to 100.0 in" in split_note(100.0, 2000)
+
+
+LEARN_OR_NOT = [99.8] * 3 + [99.9] * 3 + [50.0, 50.1, 50.2, 50.3]
+
+
+@pytest.mark.parametrize(
+    ("rows", "count"),
+    [
+        ([LEARN_OR_NOT, [50.0 + 0.1 * k for k in range(10)]], "1 row"),
+        ([LEARN_OR_NOT, [*LEARN_OR_NOT[:6], *[None] * 4], [99.0] * 10], "2 rows"),
+        ([[99.9] * 8 + [50.0] * 2, [60.0] * 10], ""),  # two of ten may be chance
+        ([LEARN_OR_NOT[2:9], [99.9] * 10], ""),  # seven seeds show no groups
+    ],
+)
+def test_where_seeds_fall_into_two_groups_the_power_for_learning_or_not_is_said(
+    rows: list[list[float | None]], count: str
+) -> None:
+    note = parting_note(rows, Scale("max", 100.0, floor=0.05))
+    assert note.startswith(f"The seeds of {count} fall into two groups") if count else note == ""
+
+
+def test_normal_seeds_are_rarely_taken_for_two_groups() -> None:
+    drawn = np.exp(np.random.default_rng(0).normal(size=(4000, 10)))
+    assert sum(bool(parting_note([row], Scale())) for row in drawn.tolist()) < 0.01 * len(drawn)

@@ -279,6 +279,15 @@ BAD = {
         r"instead_of: .*with trials = 0; got a grid",
     ),
     "a sampler of no search": ({"trials": 0, "sampler": "qmc"}, r"sampler: has no effect with trials = 0"),
+    "more rounds than trials": (
+        {"trials": 4, "sampler": "tpe", "rounds": 2**31 - 1},
+        r"rounds: at most one for each of 4 trials, got 2,147,483,647",
+    ),
+    "a whole number of many digits": (
+        {"recipe": {"clip": 10**400}},
+        r"recipe\.clip: a whole number must lie within ±9,223,372,036,854,775,807",
+    ),
+    "one among choices": ({"space": {"lem": {"dt": [1, 10**400]}}}, r"space\.lem\.dt: a whole number must lie within"),
     "no models": ({"models": []}, r"models: List should have at least 1 item"),
     "a model twice": ({"models": ["lem", "lem"]}, r"models: each model once, got lem, lem"),
     "a range upside down": (

@@ -179,7 +179,8 @@ def insert_new(connection: sa.Connection, table: type[Base], rows: Sequence[dict
 
 def insert_row(connection: sa.Connection, table: type[Base], row: dict[str, Any]) -> bool:
     """Insert a row as ``insert_new`` does; return whether it is new, which PostgreSQL does not report for several."""
-    return connection.execute(_insert_statement(connection, table).on_conflict_do_nothing(), row).rowcount == 1
+    statement = _insert_statement(connection, table).on_conflict_do_nothing()
+    return connection.execute(statement, row, execution_options={"preserve_rowcount": True}).rowcount == 1
 
 
 def insert_lines(connection: sa.Connection, table: type[Base], lines: Sequence[tuple[Any, ...]]) -> None:

@@ -87,6 +87,11 @@ def test_asking_again_keeps_rows_and_packs(filled: tuple[Store, list[TrialConfig
     assert [t.pack for t in store.trials("tiny")] == ["p1"] * 3 + ["p2"] * 5
 
 
+def test_a_sweep_is_new_once(any_store_url: str, open_store: OpenStore) -> None:
+    store = open_store(any_store_url)
+    assert [store.add_sweep("tiny", {"seed": 1}) for _ in range(2)] == [True, False]
+
+
 def test_a_sweep_name_stands_for_one_sweep_alone(filled: tuple[Store, list[TrialConfig]]) -> None:
     store, _ = filled
     store.add_sweep("tiny", {"trials": 4})

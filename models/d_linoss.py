@@ -73,10 +73,12 @@ class DLinOSS(LinearOscillators[DLinOSSWeights]):
         """Draw all weights again; G and A from modulus and argument of the eigenvalues."""
         super().reset_parameters(generators)
         A, G = self.get_parameter("A"), self.get_parameter("G")
-        dt, square, angle = sigmoid(self.get_parameter("s")), G.clone(), A.clone()
+        # Sigmoid and cos in float64: in float32 torch can round them differently by an element's place in a pack.
+        dt, cosine = sigmoid(self.get_parameter("s").double()).to(A), cos(A.double()).to(A)
+        square = G.clone()
         G.copy_((1 / square - 1) / dt)
         # The trace of a step, 2 |λ| cos(arg λ), is (2 + ΔG − Δ²A) |λ|².
-        A.copy_((1 + 1 / square - 2 * cos(angle) / sqrt(square)) / (dt * dt))
+        A.copy_((1 + 1 / square - 2 * cosine / sqrt(square)) / (dt * dt))
 
     def drive(self, x: Tensor, w: DLinOSSWeights) -> tuple[Tensor, ...]:
         """Return Re and Im of B u."""

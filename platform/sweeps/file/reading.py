@@ -83,9 +83,9 @@ def check_sweep(content: Mapping[str, Any], origin: str) -> SweepFile:
     Raises:
         ConfigError: As ``read_sweep``.
     """
+    file = _check(SweepFile, with_keys(content), origin)
     if large := next(_list_large(content), None):
         raise ConfigError(f"{origin}: {large}: a whole number must lie within ±{LARGEST_NUMBER:,}.")
-    file = _check(SweepFile, with_keys(content), origin)
     if (file.task is None) == (not file.tasks):
         raise ConfigError(f"{origin}: give either task or tasks.")
     if len(set(file.tasks)) < len(file.tasks):

@@ -93,7 +93,7 @@ class LoneModule(nn.Module):
             name, saved = key.rpartition(".")[2], state_dict.get(prefix + key)
             if name not in numbers or not isinstance(saved, Tensor) or current.shape != saved.shape:
                 continue
-            if current.is_meta or saved.is_meta:
+            if current.is_meta or saved.is_meta:  # there is no number to compare
                 continue
             rounding = max(torch.finfo(number.dtype).eps for number in (current, saved))
             if not torch.allclose(current.double(), saved.double(), rtol=max(rounding, 1e-6), atol=0):

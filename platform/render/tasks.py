@@ -100,15 +100,22 @@ def _print_further(spec: TaskSpec, predictors: Mapping[str, Measured]) -> None:
         )
 
 
+def shape_facts(spec: TaskSpec) -> dict[str, str]:
+    """Return length, lag, inputs and outputs of a task's examples in words."""
+    tokens = f" of {spec.tokens} tokens" if spec.tokens else ""
+    return {
+        "steps": spec.length,
+        "lag": spec.lag,
+        "inputs": f"{spec.inputs} feature{'s' * (spec.inputs > 1)}{tokens}",
+        "outputs": f"{spec.outputs}, {spec.targets}",
+    }
+
+
 def _task_facts(spec: TaskSpec) -> dict[str, str]:
     facts = {
         "metric": f"{_metric_text(spec)}: {spec.metric.definition}",
         "chance": _chance_text(spec),
-        "steps": spec.length,
-        "lag": spec.lag,
-        "inputs": f"{spec.inputs} feature{'s' * (spec.inputs > 1)}"
-        + (f" of {spec.tokens} tokens" if spec.tokens else ""),
-        "outputs": f"{spec.outputs}, {spec.targets}",
+        **shape_facts(spec),
         "source": spec.source,
         "licence": spec.licence,
         "data": _where_text(spec),

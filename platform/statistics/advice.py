@@ -124,8 +124,8 @@ def parting_note(rows: Sequence[Sequence[Score]], scale: Scale) -> str:
         return ""
     return (
         f"The seeds of {parted} row{'s' * (parted > 1)} fall into two groups, as where some learn and others do not. A "
-        "row of which 6 of 10 seeds learn is told from one of which none does on 15 % of such boards, with 20 seeds on "
-        "56 %."
+        "row of which 6 of 10 seeds learn differs significantly from one of which none does on 15 % of such boards, "
+        "with 20 seeds on 56 %."
     )
 
 

@@ -105,14 +105,15 @@ class Sweeps(Queries):
         """
         t, s = TrialRow, SweepTrialRow
         seed, cell = t.config["seed"].as_integer().label("seed"), sa.func.coalesce(s.cell, 0).label("cell")
-        columns = (t.id, t.phase, t.row, seed, cell)
-        query = sa.select(*columns).join(s, s.trial == t.id).where(s.sweep == sweep, t.phase != "search")
-        failed = sa.select(*columns).join(s, s.trial == t.id).where(s.sweep == sweep, t.status == "failed")
+        query = sa.select(t.id, t.phase, t.status, t.row, seed, cell).join(s, s.trial == t.id).where(s.sweep == sweep)
         with self.transaction() as connection:
+            lines = connection.execute(query.where(sa.or_(t.status == "failed", t.phase != "search"))).all()
             later = defaultdict[int, list[sa.Row[Any]]](list)
-            for trial in connection.execute(query):
-                later[trial.cell].append(trial)
-            trials = [trial.id for trial in connection.execute(failed) if not _has_decided(trial, later[trial.cell])]
+            for line in lines:
+                if line.phase != "search":
+                    later[line.cell].append(line)
+            failed = (line for line in lines if line.status == "failed")
+            trials = [line.id for line in failed if not _has_decided(line, later[line.cell])]
             trial_writes.reopen_trials(connection, trials)
         return len(trials)
 
@@ -212,7 +213,7 @@ def _has_decided(failed: sa.Row[Any], later: Sequence[sa.Row[Any]]) -> bool:
     """Return whether what was planned next of a cell followed from a failed trial.
 
     Args:
-        failed: Its id, phase, row, seed and cell.
+        failed: Its phase, row and seed.
         later: The same of all trials of the cell's race and retrainings.
     """
     if failed.phase == "retrain":

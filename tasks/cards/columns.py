@@ -130,13 +130,14 @@ class Columns:
         import pandas as pd
 
         words = self.words(name)
-        days = all(DAY.fullmatch(word) for word in words)
-        dates = pd.to_datetime(
-            pd.Series(words, dtype=object), format="%Y%m%d" if days else "ISO8601", utc=True, errors="coerce"
-        )
-        if all(NUMBER.fullmatch(word) for word in words) and not (days and dates.notna().all()):
-            return np.array(words, np.float64)
         numbers = [NUMBER.fullmatch(word) is not None for word in words]
+        days = all(DAY.fullmatch(word) for word in words)
+        if all(numbers) and not days:
+            return np.array(words, np.float64)
+        form = "%Y%m%d" if days else "ISO8601"
+        dates = pd.to_datetime(pd.Series(words, dtype=object), format=form, utc=True, errors="coerce")
+        if days and dates.isna().any():
+            return np.array(words, np.float64)
         wrong = dates.isna().to_numpy() if days or not numbers[0] else ~np.array(numbers)
         for row in np.flatnonzero(wrong).tolist():
             rule = "a time must be a number, or a date and time like 2024-05-31T12:00"
@@ -216,6 +217,11 @@ def mostly_numbers(words: Collection[str]) -> bool:
     """Return whether more than half of the values are numbers; the others of a column of numbers are mistakes."""
     present = [word for word in words if word]
     return 2 * sum(NUMBER.fullmatch(word) is not None for word in present) > len(present)
+
+
+def cut_number(name: str) -> str:
+    """Return a name without the number at its end: that of the steps of a wide table."""
+    return re.sub(r"\d+$", "", name)
 
 
 def has_decimal_comma(word: str) -> bool:

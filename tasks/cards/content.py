@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os.path
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -15,7 +14,7 @@ import numpy as np
 
 from longwave.tasks.base.raw import DataError
 from longwave.tasks.cards.card import default_stride
-from longwave.tasks.cards.columns import NUMBER, Columns, are_numbers, has_decimal_comma, mostly_numbers
+from longwave.tasks.cards.columns import NUMBER, Columns, are_numbers, cut_number, has_decimal_comma, mostly_numbers
 from longwave.tasks.cards.examples import MISSING_CLASSES
 
 MAX_CLASSES = 1000
@@ -146,17 +145,16 @@ def _name_pattern(path: Path, steps: Sequence[str], free: Sequence[str]) -> str:
     Raises:
         DataError: There is none, or most of the columns share a name with different numbers at its end, but not all.
     """
-    stems = [re.sub(r"\d+$", "", name) for name in steps]
+    stems = [*map(cut_number, steps)]
     stem, most = Counter(stems).most_common(1)[0]
-    numbered = f"{escape(stem)}[0-9]*"
+    start, numbered = os.path.commonprefix([*steps]), f"{escape(stem)}[0-9]*"
     if len(steps) / 2 < most < len(steps):
         other = next(name for name, its_stem in zip(steps, stems, strict=True) if its_stem != stem)
         rule = f"{other!r} is not named like the other inputs, such as {steps[stems.index(stem)]!r}"
         raise DataError(f"{path}: {rule}. If it is not a step, leave it out: --channels '{numbered}'.")
-    for pattern in (f"{escape(os.path.commonprefix([*steps]))}*", numbered):
+    for pattern in (f"{escape(start)}*", numbered):
         if {name for name in free if fnmatchcase(name, pattern)} == {*steps}:
             return pattern
-    start = os.path.commonprefix([*steps])
     other = next(name for name in free if name not in steps and name.startswith(start))
     raise DataError(
         f"{path}: no pattern selects the input columns without {other!r}. Name them: --channels '{numbered}'."

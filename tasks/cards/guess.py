@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from longwave.tasks.base.raw import DataError
-from longwave.tasks.cards.columns import NUMBER, Columns, are_numbers, mostly_numbers
+from longwave.tasks.cards.columns import NUMBER, Columns, are_numbers, cut_number, mostly_numbers
 from longwave.tasks.cards.content import MAX_CLASSES
 
 SERIES = ("id", "series", "series_id", "sample", "sample_id", "case", "example", "sequence", "sequence_id", "trial")
@@ -127,7 +127,7 @@ def _come_in_runs(words: Sequence[str]) -> bool:
 
 def _looks_wide(table: Columns) -> bool:
     """Return whether most columns share a name with different numbers at its end."""
-    stems = Counter(re.sub(r"\d+$", "", name) for name in table.names)
+    stems = Counter(map(cut_number, table.names))
     return len(table.names) > 3 and max(stems.values()) > len(table.names) / 2
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tree import FOLDERS, PROGRAMS, ROOT, imports, modules, programs, python_files
+from tree import FOLDERS, PROGRAMS, ROOT, imports, list_programs, modules, python_files
 
 BELOW = ("conftest.py", "requirements.lock")
 """Files that all tests below them use."""
@@ -34,7 +34,7 @@ def changed_files() -> set[Path]:
 
 def used_files(changed: set[Path]) -> Mapping[Path, set[Path]]:
     """Return which files each Python file of the package and of the tests imports, names or is named after."""
-    files_by_name = modules() | programs()
+    files_by_name = modules() | list_programs()
     packages = {name for name, path in modules().items() if path.stem == "__init__"}
     users: dict[Path, set[Path]] = {}
     for path in python_files(*FOLDERS, *PROGRAMS, "infra/package", "tests"):

@@ -26,7 +26,7 @@ def modules() -> dict[str, Path]:
     return {f"longwave.{_module_name(path, ROOT)}": path for path in python_files(*FOLDERS)}
 
 
-def programs() -> dict[str, Path]:
+def list_programs() -> dict[str, Path]:
     """Return every file of ``PROGRAMS`` by its module name."""
     return {_module_name(path, ROOT / folder): path for folder in PROGRAMS for path in python_files(folder)}
 

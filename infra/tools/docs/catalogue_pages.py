@@ -19,6 +19,7 @@ from longwave.platform.boards.row import Row
 from longwave.platform.editions.shipped import read_shipped, rows_of
 from longwave.platform.literature.published import as_printed, published_rows, title
 from longwave.platform.registry import shipped_models, shipped_tasks
+from longwave.platform.render.tasks import shape_facts
 from longwave.tasks.base.spec import TaskSpec
 
 RESULT_COLUMNS = ("rank_low", "title", "median", "mean", "searched", "config")
@@ -95,11 +96,7 @@ def task_page(spec: TaskSpec) -> str:
     metric = f"{spec.metric.name}{unit}, {'larger' if spec.metric.goal == 'max' else 'smaller'} is better: "
     facts = {
         "metric": metric + spec.metric.definition,
-        "steps": spec.length,
-        "lag": spec.lag,
-        "inputs": f"{spec.inputs} feature{'s' * (spec.inputs > 1)}"
-        + (f" of {spec.tokens} tokens" if spec.tokens else ""),
-        "outputs": f"{spec.outputs}, {spec.targets}",
+        **shape_facts(spec),
         "source": spec.source,
         "licence of the data": spec.licence,
         "data": "fetched, `longwave data fetch`" if spec.files else "need no download",

@@ -16,7 +16,8 @@ from longwave.platform.statistics.edges import edge_of
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.values import Range
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
-from longwave.platform.sweeps.plan.trials import drawn_values, group_by_cell
+from longwave.platform.sweeps.plan.rounds import drawn_values
+from longwave.platform.sweeps.plan.trials import group_by_cell
 
 DECADE = 10.0
 """Factor by which a logarithmic range is widened at each end."""

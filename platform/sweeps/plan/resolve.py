@@ -18,7 +18,7 @@ from longwave.platform.sweeps.file.cell import ResolvedCell, resolve_cell
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.file.settings import CellSettings, read_cells
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep, recipe_to_dict
-from longwave.platform.sweeps.plan.trials import without_defaults
+from longwave.platform.sweeps.plan.rounds import without_defaults
 from longwave.platform.sweeps.plan.validation import gate_score
 from longwave.platform.sweeps.plan.warm_start import choose_starts, published_settings
 from longwave.tasks.base.batch import Batch

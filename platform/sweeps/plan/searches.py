@@ -11,8 +11,9 @@ from longwave.platform.search.space import join_dimensions
 from longwave.platform.search.studies import CellSearch, StudyTrial
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.plan.cells import CellPlan
+from longwave.platform.sweeps.plan.rounds import drawn_values
 from longwave.platform.sweeps.plan.stored import read_searched
-from longwave.platform.sweeps.plan.trials import drawn_values, group_by_cell
+from longwave.platform.sweeps.plan.trials import group_by_cell
 
 
 def read_searches(store: Store, name: str, model: str = "") -> list[CellSearch]:

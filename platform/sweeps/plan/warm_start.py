@@ -18,7 +18,7 @@ from longwave.platform.search.space import Dimension, Drawn
 from longwave.platform.search.studies import read_study
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep, WarmStart, training_words
-from longwave.platform.sweeps.plan.trials import drawn_values
+from longwave.platform.sweeps.plan.rounds import drawn_values
 
 if TYPE_CHECKING:
     from longwave.models.base.spec import ModelSpec

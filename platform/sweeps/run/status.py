@@ -18,8 +18,8 @@ from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.file.values import Halving
 from longwave.platform.sweeps.place.stalls import STALLED
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
+from longwave.platform.sweeps.plan.rounds import round_sizes
 from longwave.platform.sweeps.plan.stored import is_over, read_sweep_plan
-from longwave.platform.sweeps.plan.trials import round_sizes
 from longwave.platform.sweeps.run.time_left import read_seconds_left, read_time_left
 from longwave.platform.training.stopping import rungs
 

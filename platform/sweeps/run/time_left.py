@@ -32,7 +32,7 @@ from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.place.packing import largest_pack
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
-from longwave.platform.sweeps.plan.trials import round_sizes
+from longwave.platform.sweeps.plan.rounds import round_sizes
 from longwave.platform.sweeps.run.epoch_costs import EpochCosts
 from longwave.platform.training.stopping import rungs
 

@@ -9,7 +9,7 @@ import pytest
 from edition.pages import replace_pages
 
 
-def written(folder: Path, files: dict[str, str]) -> Path:
+def write_files(folder: Path, files: dict[str, str]) -> Path:
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
@@ -17,7 +17,7 @@ def written(folder: Path, files: dict[str, str]) -> Path:
     return folder
 
 
-def contents(folder: Path) -> dict[str, str]:
+def read_files(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
 
 
@@ -26,27 +26,27 @@ NEW = {"index.html": "new", "manifest.json": "new", "a/deep.svg": "new", "result
 
 
 def test_old_pages_go_and_a_bundle_that_was_finished_meanwhile_stays(tmp_path: Path) -> None:
-    edition = written(tmp_path / "edition", {**OLD, "results/b.xz": "B"})
-    replace_pages(written(tmp_path / "new", NEW), edition)
-    assert contents(edition) == {**NEW, "results/b.xz": "B"}
+    edition = write_files(tmp_path / "edition", {**OLD, "results/b.xz": "B"})
+    replace_pages(write_files(tmp_path / "new", NEW), edition)
+    assert read_files(edition) == {**NEW, "results/b.xz": "B"}
 
 
 @pytest.mark.parametrize("moves", range(len(NEW)))
 def test_if_it_is_interrupted_no_bundle_is_lost_the_manifest_is_old_and_the_next_one_completes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moves: int
 ) -> None:
-    edition = written(tmp_path / "edition", OLD)
+    edition = write_files(tmp_path / "edition", OLD)
     left = iter(range(moves))
 
-    def move(source: Path, target: Path) -> None:
+    def move_or_stop(source: Path, target: Path) -> None:
         if next(left, None) is None:
             raise KeyboardInterrupt("by a signal")
         source.replace(target)
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt, match="by a signal"):
-        patched.setattr(shutil, "move", move)
-        replace_pages(written(tmp_path / "new", NEW), edition)
-    interrupted = contents(edition)
+        patched.setattr(shutil, "move", move_or_stop)
+        replace_pages(write_files(tmp_path / "new", NEW), edition)
+    interrupted = read_files(edition)
     assert interrupted["results/a.xz"] == "A" and interrupted["manifest.json"] == "old"
-    replace_pages(written(tmp_path / "again", NEW), edition)
-    assert contents(edition) == NEW
+    replace_pages(write_files(tmp_path / "again", NEW), edition)
+    assert read_files(edition) == NEW

@@ -23,7 +23,8 @@ from longwave.platform.sweeps.file.reading import check_sweep
 from longwave.platform.sweeps.file.settings import read_cells
 from longwave.platform.sweeps.plan.cells import Sweep
 from longwave.platform.sweeps.plan.resolve import resolve
-from longwave.platform.sweeps.plan.trials import all_trials, drawn_values
+from longwave.platform.sweeps.plan.rounds import drawn_values
+from longwave.platform.sweeps.plan.trials import all_trials
 from longwave.platform.training.rules import check_training
 
 EVERYTHING: dict[str, Any] = {

@@ -19,7 +19,8 @@ from longwave.platform.search.space import Dimension, Drawn, draw
 from longwave.platform.sweeps.file.reading import read_sweep
 from longwave.platform.sweeps.plan.cells import Sweep
 from longwave.platform.sweeps.plan.resolve import resolve
-from longwave.platform.sweeps.plan.trials import all_trials, drawn_values
+from longwave.platform.sweeps.plan.rounds import drawn_values
+from longwave.platform.sweeps.plan.trials import all_trials
 
 SPACE: dict[str, Any] = {
     "momentum": {"low": 0.01, "high": 0.99},  # before its word: the order in the file does not matter

@@ -12,7 +12,7 @@ from longwave.platform.records.run import Run
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.sweeps.plan.cells import CellPlan
 from longwave.platform.sweeps.plan.resolve import resolve
-from longwave.platform.sweeps.plan.trials import next_round
+from longwave.platform.sweeps.plan.rounds import next_round
 
 
 def cell(**changes: Any) -> tuple[Any, CellPlan]:

@@ -28,13 +28,8 @@ from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.place.packing import divide_into_packs, member_bytes, pack_key
 from longwave.platform.sweeps.plan.cell_numbers import number_cells
 from longwave.platform.sweeps.plan.resolve import resolve
-from longwave.platform.sweeps.plan.trials import (
-    all_trials,
-    choose_winner,
-    first_trials,
-    following_trials,
-    next_round,
-)
+from longwave.platform.sweeps.plan.rounds import next_round
+from longwave.platform.sweeps.plan.trials import all_trials, choose_winner, first_trials, following_trials
 
 DT = Dimension("dt", 0.01, 0.1, True)
 GAMMA = Dimension("gamma", 1.0, 3.0)

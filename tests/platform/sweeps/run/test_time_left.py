@@ -19,8 +19,8 @@ from longwave.platform.records.stored import PackAttempt, PackPart
 from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.rounds import round_sizes
 from longwave.platform.sweeps.plan.stored import plan_trials, store_plan
-from longwave.platform.sweeps.plan.trials import round_sizes
 from longwave.platform.sweeps.run.epoch_costs import EpochCosts
 from longwave.platform.sweeps.run.progress import Progress
 from longwave.platform.sweeps.run.status import running_packs, sweep_status

@@ -10,7 +10,7 @@ from boards import printed, retrained
 from longwave.platform.boards.board import rows
 from longwave.platform.boards.columns import of
 from longwave.platform.boards.row import Row
-from longwave.platform.records.group import Pool
+from longwave.platform.records.group import Pool, SearchedRange
 from longwave.platform.statistics.scale import Scale
 from longwave.platform.statistics.verdict import Printed, verdict
 
@@ -18,6 +18,15 @@ from longwave.platform.statistics.verdict import Printed, verdict
 def written(row: Row) -> dict[str, str]:
     """Return a row's cells in a terminal and on a page by heading."""
     return {column.heading: column.text(row) for column in (*of("terminal"), *of("page"))}
+
+
+@pytest.mark.parametrize(("high", "word"), [(0.1, "not tuned"), (1.0, "worse")])
+def test_a_row_whose_winner_lies_at_an_edge_is_not_tuned_where_it_would_be_worse(high: float, word: str) -> None:
+    searched = [SearchedRange("lr", 1e-4, high, True)]
+    [row] = rows([retrained("lem", [1.0, 1.1, 1.2, 1.3, 1.4], ranges=searched)], [printed("lem", 0.01, n=5)])
+    [number] = row.published
+    assert number["verdict"] == word and bool(row.at_edge) == (word == "not tuned")
+    assert all(edge in number["why"] for edge in row.at_edge or ())
 
 
 def test_a_published_number_stands_beside_the_row_of_its_form_and_else_alone_without_a_rank() -> None:

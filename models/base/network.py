@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from longwave.models.base.algebra import affine
+from longwave.models.base.algebra import affine_readout
 from longwave.models.base.dropout import dropped
 from longwave.models.base.layer import Generators, Layer, State
 from longwave.models.base.param import OptionValue
@@ -98,7 +98,7 @@ class Network(nn.Module):
         embedded = batch.map_inputs(lambda x: self._dropped("input_dropout", self._embedded(x), generators))
         features, last = self.layer.features(embedded, tuple(state) if state else None, generators)
         features = self._dropped("output_dropout", features, generators)
-        return affine(self.weight, features, self.bias.unsqueeze(1)), last
+        return affine_readout(self.weight, features, self.bias.unsqueeze(1)), last
 
     @property
     def members(self) -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from longwave.platform.boards.diff import facts_of_row
+from longwave.platform.boards.diff import counted, facts_of_row
 from longwave.platform.boards.row import SHORT, Row
 from longwave.platform.boards.texts import NONE, metric_words
 from longwave.platform.boards.verification import HERE
@@ -29,13 +29,22 @@ class Fact:
     value: Any
 
 
-def of_row(trials: Sequence[Trial], row: Row) -> list[Fact]:
-    """Return all facts about a row, given its retrainings."""
+def of_row(trials: Sequence[Trial], row: Row, left_out: Collection[str] = ()) -> list[Fact]:
+    """Return all facts about a row.
+
+    Args:
+        trials: Its retrainings.
+        row: The row on its board.
+        left_out: Ids of retrainings that do not count; see ``trust.left_out``.
+    """
     facts = [Fact("row", "name", row.config)]
-    facts += [Fact(section, what, value) for (section, what), value in facts_of_row(trials, row.sweeps)]
-    facts += [Fact("seeds", f"seed {t.config.seed}", _ended(t)) for t in sorted(trials, key=lambda t: t.config.seed)]
+    facts += [Fact(section, what, value) for (section, what), value in facts_of_row(trials, row.sweeps, left_out)]
+    facts += [
+        Fact("seeds", f"seed {t.config.seed}", _ended(t) + (_why_left_out(t) if t.config.id in left_out else ""))
+        for t in sorted(trials, key=lambda t: t.config.seed)
+    ]
     facts += [Fact("selection", *fact) for fact in _selection_facts(row)]
-    runs = [t.run for t in trials if t.run]
+    runs = [t.run for t in counted(trials, left_out) if t.run]
     facts += [
         Fact("cost", "seconds of the retrainings", sum(run.seconds for run in runs)),
         Fact("cost", "search trials drawn", row.searched),
@@ -106,6 +115,10 @@ def _ran(trial: Trial, run: Run) -> Iterator[tuple[str, str, Any]]:
     yield "provenance", "origin", trial.origin or HERE
     yield "provenance", "flags", list(trial.flags)
     yield from (("provenance", name, value) for name, value in sorted(run.environment.items()))
+
+
+def _why_left_out(trial: Trial) -> str:
+    return f", not counted: {'imported and untrusted' if trial.origin else 'it was used to choose the row'}"
 
 
 def _ended(trial: Trial) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -75,24 +75,36 @@ def scale(trials: Sequence[Trial]) -> Scale:
 
 
 def compared(
-    a: Sequence[Trial], b: Sequence[Trial], sweeps: tuple[Sequence[str], Sequence[str]] = ((), ())
+    a: Sequence[Trial],
+    b: Sequence[Trial],
+    sweeps: tuple[Sequence[str], Sequence[str]] = ((), ()),
+    left_out: Collection[str] = (),
 ) -> list[DiffLine]:
     """Return all facts about two rows, equal or not.
 
     Args:
         a, b: Their retrainings.
         sweeps: Names of the sweeps that contain each.
+        left_out: Ids of retrainings that do not count; see ``trust.left_out``.
     """
-    pages = [dict(facts_of_row(trials, names)) for trials, names in zip((a, b), sweeps, strict=True)]
+    pages = [dict(facts_of_row(trials, names, left_out)) for trials, names in zip((a, b), sweeps, strict=True)]
     keys = list(dict.fromkeys(key for section in SECTIONS for page in pages for key in page if key[0] == section))
     lines = [DiffLine(*key, pages[0].get(key), pages[1].get(key)) for key in keys]
-    return lines + [DiffLine("scores", what, value, None) for what, value in _contrast(a, b)]
+    return lines + [DiffLine("scores", what, value, None) for what, value in _contrast(a, b, left_out)]
 
 
-def facts_of_row(trials: Sequence[Trial], sweeps: Sequence[str]) -> Iterator[tuple[tuple[str, str], Any]]:
+def counted(trials: Sequence[Trial], left_out: Collection[str]) -> list[Trial]:
+    """Return the retrainings that count."""
+    return [trial for trial in trials if trial.config.id not in left_out]
+
+
+def facts_of_row(
+    trials: Sequence[Trial], sweeps: Sequence[str], left_out: Collection[str] = ()
+) -> Iterator[tuple[tuple[str, str], Any]]:
     """Yield the facts about a row by section and name, in the order of ``SECTIONS``."""
-    config, about, facts = trials[0].config, trials[0].about, environments(trials)
-    settings, runs = config.in_full(), [t.run for t in trials if t.run]
+    config, about, metric_scale = trials[0].config, trials[0].about, scale(trials)
+    trials = counted(trials, left_out)
+    settings, facts, runs = config.in_full(), environments(trials), [t.run for t in trials if t.run]
     for name in ("task", "variant", "model", "hidden"):
         yield ("configuration", name), settings[name]
     for name, value in {**config.options, **config.params}.items():
@@ -107,7 +119,7 @@ def facts_of_row(trials: Sequence[Trial], sweeps: Sequence[str]) -> Iterator[tup
         yield ("code" if name in CODE else "environment", name), " or ".join(values(facts, name))
     spread = summary(ended(trials)) if ended(trials) else None
     seeds = list(scores(trials).values())
-    middle = median(seeds, scale(trials)).value if seeds else None
+    middle = median(seeds, metric_scale).value if seeds else None
     yield ("scores", "metric"), f"{metric_words(about.metric)} [{about.unit}]"
     yield ("scores", "median"), "diverged" if seeds and middle is None else middle
     yield ("scores", "mean"), spread and spread.mean
@@ -122,11 +134,11 @@ def facts_of_row(trials: Sequence[Trial], sweeps: Sequence[str]) -> Iterator[tup
     yield ("scores", "flags"), sorted({flag for t in trials for flag in t.flags})
 
 
-def _contrast(a: Sequence[Trial], b: Sequence[Trial]) -> Iterator[tuple[str, Any]]:
+def _contrast(a: Sequence[Trial], b: Sequence[Trial], left_out: Collection[str]) -> Iterator[tuple[str, Any]]:
     """Yield the comparison of two rows as in ``compare``; nothing if tasks or metrics differ. If they share at least
     two seeds, the paired comparison follows.
     """
-    ours, theirs = scores(a), scores(b)
+    ours, theirs = (scores(counted(trials, left_out)) for trials in (a, b))
     subjects = [(t.config.task, t.config.variant, t.about.metric) for t in (a[0], b[0])]
     if subjects[0] != subjects[1] or a[0].config.row == b[0].config.row or not ours or not theirs:
         return

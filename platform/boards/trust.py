@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -101,6 +101,17 @@ def trust_in(group: Group, trust: Sequence[str]) -> RowTrust:
         return RowTrust(group, sorted(untrusted), True)
     checks = [passed for run, passed in zip(group.came, group.checks, strict=True) if run not in untrusted]
     return RowTrust(replace(group, runs=counted, checks=checks), sorted(untrusted))
+
+
+def left_out(group: Group, trials: Iterable[str]) -> set[str]:
+    """Return which retrainings of a row count in no number of its board: imported ones that nobody trusts, in a row
+    that was trained here, and those that were used to choose the row.
+
+    Args:
+        group: The row's group.
+        trials: Ids of all its retrainings.
+    """
+    return {*trials} - {run.id for run in trust_in(group, ()).group.runs}
 
 
 def _is_trusted(bundle: str, trust: Sequence[str]) -> bool:

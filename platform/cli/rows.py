@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from longwave.platform.boards.detail import of_row, of_trial
 from longwave.platform.boards.diff import compared
+from longwave.platform.boards.trust import left_out
 from longwave.platform.cli.app import StoreOption
 from longwave.platform.paths import store_url
+from longwave.platform.records.stored import Trial
 from longwave.platform.render import rows
 from longwave.platform.render.export import Format
 from longwave.platform.storage.boards import read_board
@@ -32,7 +35,7 @@ def show_row(
         config = trials[0].config
         if config.row.startswith(name.lower()) or not config.id.startswith(name.lower()):
             [row] = [row for row in read_board(open_store, config.task) if row.config == config.row]
-            facts = of_row(trials, row)
+            facts = of_row(trials, row, _left_out(open_store, trials))
         else:
             facts = of_trial(
                 trials[0], open_store.sweeps_of_trial(config.id), open_store.attempts([config.id]).get(config.id, ())
@@ -53,7 +56,13 @@ def diff_rows(
     """
     with Store(store_url(store), create=False) as open_store:
         a, b = (open_store.rows(name) for name in (first, second))
-        lines = compared(
-            a, b, (open_store.sweeps_of_rows([a[0].config.row]), open_store.sweeps_of_rows([b[0].config.row]))
-        )
+        sweeps = open_store.sweeps_of_rows([a[0].config.row]), open_store.sweeps_of_rows([b[0].config.row])
+        lines = compared(a, b, sweeps, _left_out(open_store, a) | _left_out(open_store, b))
     rows.print_diff(a[0].config, b[0].config, [line for line in lines if all or line.differs], format)
+
+
+def _left_out(store: Store, trials: Sequence[Trial]) -> set[str]:
+    """Return the ids of a row's retrainings that its board does not count."""
+    config = trials[0].config
+    [group] = [group for group in store.groups(config.task) if group.row == config.row]
+    return left_out(group, [trial.config.id for trial in trials])

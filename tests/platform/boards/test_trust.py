@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from boards import printed, retrained, trials
+from boards import keep, printed, retrained, trials
 from hypothesis import given
 from hypothesis import strategies as some
 
@@ -17,6 +18,7 @@ from longwave.platform.boards.compare import compare
 from longwave.platform.boards.overview import overview
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import counted, rank
+from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.group import Group, Pool
 from longwave.platform.storage.boards import read_board
@@ -159,3 +161,26 @@ def test_a_beginning_must_be_unique_in_the_store_and_not_on_the_board_alone(tmp_
             read_board(store, "u", Pool(trust=(A[:63],)))
         assert [row.untrusted for row in read_board(store, "u", Pool(trust=(twin,)))] == [False]
         assert [row.untrusted for row in read_board(store, "t", Pool(trust=(twin,)))] == [True]
+
+
+def test_numbers_that_a_board_does_not_count_count_neither_in_a_row_in_full_nor_between_two(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = f"sqlite:///{tmp_path}/s.db"
+    own, other = retrained("lem", [0.1, 0.2, 0.3], task="adding"), retrained("gru", [0.2, 0.2, 0.4], task="adding")
+    guests = [replace(trial, origin=A) for trial in trials(retrained("lem", [0.001] * 6, task="adding"))][3:]
+    with Store(url) as store:
+        store.add_sweep("demo", {"task": "adding"})
+        keep(store, own, other)
+        store.import_trials([A], [(trial, ()) for trial in guests], [])
+        assert one(read_board(store), "lem").median == 0.2
+    assert main(["show", own.row, "--format", "json", "--store", url]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    scores, cost = facts["scores"], facts["cost"]
+    assert (scores["median"], scores["n"], cost["seconds of the retrainings"]) == (0.2, 3, 6.0)
+    texts = [facts["seeds"][f"seed {k}"] for k in range(6)]
+    assert [", not counted: imported and untrusted" in text for text in texts] == [False] * 3 + [True] * 3
+    assert main(["diff", own.row, other.row, "--all", "--format", "json", "--store", url]) == 0
+    lines = {line["what"]: (line["a"], line["b"]) for line in json.loads(capsys.readouterr().out)["lines"]}
+    assert (lines["median"], lines["n"], lines["origin"]) == ((0.2, 0.2), (3, 3), (["trained here"],) * 2)
+    assert lines["P(better)"][0]["value"] == pytest.approx(6 / 9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable
 
 from longwave.platform.boards.row import Row
@@ -11,6 +12,8 @@ SMALLEST, LARGEST = 0.01, 100_000.0
 """Columns whose smallest median is between these have no power of ten."""
 TINY = 1e-4
 """In sentences, smaller numbers have a power of ten."""
+MOST_PLACES = 12
+"""Most places before or after the point that are written in full; other numbers have a power of ten of their own."""
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MINUS = str.maketrans("-", "−")
 
@@ -36,13 +39,15 @@ def number_text(value: float) -> str:
 def three_digits(value: float, power: int = 0) -> str:
     """Return a value in units of ``10 ** power`` with three digits: ``1.36``, ``0.0123``.
 
-    From 1000 on all digits are written, ``1,480``; the sign is U+2212, and zero is ``0``.
+    From 1000 on all digits are written, ``1,480``, but of more than ``MOST_PLACES`` only three, ``1.48 × 10²⁰``; the
+    sign is U+2212, and zero is ``0``.
     """
-    scaled = value / 10.0**power
-    if not scaled:
+    if not value:
         return "0"
-    decimals = max(0, 2 - _exponent(scaled))
-    return f"{scaled:,.{decimals}f}".translate(MINUS)
+    if abs(exponent := _exponent(value) - power) >= MOST_PLACES:
+        return f"{f'{value:.2e}'.partition('e')[0].translate(MINUS)} × {power_text(exponent)}"
+    scaled = value / 10.0**power
+    return f"{scaled:,.{max(0, 2 - _exponent(scaled))}f}".translate(MINUS)
 
 
 def score_text(value: float, perfect: float | None, power: int = 0) -> str:
@@ -64,13 +69,13 @@ def factor_text(value: float) -> str:
     """Return a factor with three digits; with two below 0.1, and without decimals from 100 on."""
     if value < 0.1:
         return f"{value:.2g}"
-    return f"{value:,.{2 if value < 10 else 1 if value < 100 else 0}f}"
+    return three_digits(value) if value >= 100 else f"{value:,.{2 if value < 10 else 1}f}"
 
 
 def _power(value: float, smallest: float) -> int:
     """Return the power of ten that a value is written with: none from `smallest` to `LARGEST`."""
     rounded = abs(float(f"{value:.2e}"))
-    return 0 if smallest <= rounded < LARGEST else _exponent(value)
+    return 0 if smallest <= rounded < LARGEST else max(_exponent(value), sys.float_info.min_10_exp)
 
 
 def _exponent(value: float) -> int:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from longwave.platform.boards.numbers import (
+    MINUS,
+    MOST_PLACES,
     TINY,
     column_power,
     factor_text,
@@ -28,7 +30,6 @@ NONE = "none"
 DIVERGED = "diverged"
 WORSE = "†"
 """Mark after a number if a trivial predictor is better."""
-MINUS = str.maketrans("-", "−")
 ACRONYMS = {"mse", "rmse", "nrmse", "mae", "bpc", "l2"}
 """Parts of metrics' names that are written in capitals."""
 
@@ -67,11 +68,14 @@ def shown(mean: float | None, std: float | None, power: int = 0) -> str:
     """
     if mean is None:
         return DASH
-    mean, std = mean / 10.0**power, std and std / 10.0**power
     if not std:
-        return three_digits(mean) if power else f"{mean:.4g}"
+        return three_digits(mean, power) if power else f"{mean:.4g}".translate(MINUS)
+    of_both = f"{three_digits(mean, power)} ± {three_digits(std, power)}"
+    mean, std = mean / 10.0**power, std / 10.0**power
+    if std < 10.0**-MOST_PLACES or max(abs(mean), std) >= 10.0**MOST_PLACES:
+        return of_both
     decimals = max(0, 1 - int(f"{std:.1e}".partition("e")[2]))
-    return f"{mean:,.{decimals}f} ± {std:,.{decimals}f}"
+    return f"{mean:,.{decimals}f} ± {std:,.{decimals}f}".translate(MINUS)
 
 
 def span(low: int | None, high: int | None) -> str:

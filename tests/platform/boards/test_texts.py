@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longwave.platform.boards import printed, texts
-from longwave.platform.boards.numbers import column_power, number_text, score_text
+from longwave.platform.boards.numbers import column_power, factor_text, number_text, score_text
 from longwave.platform.boards.row import Row
 from longwave.platform.statistics.stats import diverged_share
 
@@ -71,6 +71,30 @@ def test_only_a_perfect_score_is_written_as_one() -> None:
     assert texts.median(below) == "99.9 [94.4, 99.9]"
     assert texts.median(replace(accuracy, median=100.0, median_best=100.0, median_worst=99.2)) == "100 [99.2, 100]"
     assert (score_text(0.9996, 1.0), score_text(1.0, 1.0), score_text(99.97, None)) == ("0.999", "1.00", "100")
+
+
+def test_a_number_of_many_places_has_a_power_of_ten_instead_of_digits_that_mean_nothing() -> None:
+    far = row(median=1.5e20, median_best=1e20, median_worst=2.004e20, mean=1.44e20, std=4.04e19)
+    assert texts.median(far) == "1.50 × 10²⁰ [1.00 × 10²⁰, 2.00 × 10²⁰]"
+    assert texts.median(far, power=-7) == "1.50 × 10²⁷ [1.00 × 10²⁷, 2.00 × 10²⁷]"
+    assert texts.result(far, power=-7) == "1.44 × 10²⁷ ± 4.04 × 10²⁶ (5)"
+    assert texts.result(row(mean=-4e8, std=9e11)) == "−400,000,000 ± 900,000,000,000 (5)"
+    assert (factor_text(123456.7), factor_text(1e27), number_text(-2e20)) == ("123,457", "1.00 × 10²⁷", "−2.00 × 10²⁰")
+
+
+@given(*[st.floats(allow_nan=False, allow_infinity=False)] * 4)
+def test_every_finite_number_can_be_written(smallest: float, median: float, mean: float, std: float) -> None:
+    power = column_power([row(median=smallest)])
+    table_row = row(median=median, median_best=median, median_worst=median, mean=mean, std=abs(std))
+    for written in (texts.median(table_row, power), texts.median(table_row), texts.result(table_row, power)):
+        assert len(written) < 80, written
+    assert len(factor_text(abs(std))) < 20
+
+
+def test_a_mean_below_zero_has_the_same_sign_as_the_median() -> None:
+    below = row(median=-1.8, median_best=-1.5, median_worst=-2.0, mean=-1.78, std=0.19)
+    assert (texts.median(below), texts.result(below)) == ("−1.80 [−1.50, −2.00]", "−1.78 ± 0.19 (5)")
+    assert texts.result(replace(below, std=None, n=1)) == "−1.78 (1)"
 
 
 def test_a_level_stands_after_the_power_of_ten() -> None:

@@ -427,3 +427,12 @@ def test_a_narrow_terminal_leaves_out_what_matters_least_and_says_so_and_protoco
     assert "2.0 ± 1.4" in wide and "2.00 [1.00, 3.00]" in narrow and max(map(len, narrow.splitlines())) <= 80
     assert narrow.startswith("Open: no trivial predictor was scored. Best median of 2 ranked rows: LEM,")
     assert output(80, Format.markdown) == output(250, Format.markdown)
+
+
+def test_rows_of_the_best_group_stand_out_only_if_they_are_less_than_half_of_the_ranked_ones() -> None:
+    best, worse = [1.0, 1.01, 1.02, 1.03, 1.04, 1.05], [9.0, 9.1, 9.2, 9.3, 9.4, 9.5]
+    alike = [retrained("a", best), retrained("b", best), retrained("c", worse), retrained("d", worse)]
+    for groups, expected in ((alike, []), ([*alike, retrained("e", worse)], ["a", "b"])):
+        board = rows(groups, [])
+        assert [row.model for row in board if row.leads] == ["a", "b"]
+        assert [row.model for row in board if row.stands_out] == expected

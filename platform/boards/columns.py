@@ -12,7 +12,8 @@ from typing import Any, Literal
 from longwave.platform.boards import printed, texts
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.verification import HERE, MEANING
-from longwave.platform.errors import ConfigError, did_you_mean
+from longwave.platform.errors import ConfigError
+from longwave.platform.names import nearest_names
 from longwave.platform.statistics.verdict import ENOUGH
 
 View = Literal["terminal", "page", "dashboard", "record", "parquet"]
@@ -245,7 +246,9 @@ def named_columns(keys: Sequence[str]) -> list[Column]:
     by_key = {column.key: column for column in COLUMNS}
     for key in keys:
         if key not in by_key:
-            raise ConfigError(did_you_mean("column", key, by_key, f"Known: {', '.join(by_key)}."))
+            similar = nearest_names(key, by_key)
+            guess = f" Did you mean {' or '.join(similar)}?" if similar else ""
+            raise ConfigError(f"No column {key!r}.{guess} Known: {', '.join(by_key)}.")
     return [by_key[key] for key in keys]
 
 

@@ -96,7 +96,7 @@ def count_words(separations: Iterable[Separation]) -> str:
     """Return how many boards have each word: ``3 of 15 tasks separate networks from trivial predictors, ...``."""
     counts = Counter(part.word for part in separations)
     tasks = counts.total()
-    verb = "separates" if counts["separates"] == 1 else "separate"
+    verb = "separates" if 1 in (counts["separates"], tasks) else "separate"
     others = ", ".join(f"{counts[word]} {word}" for word in WORDS[1:])
     boards = f"{counts['separates']} of {tasks} board{'s' * (tasks != 1)}"
     return f"{boards} {verb} networks from trivial predictors ({others})."

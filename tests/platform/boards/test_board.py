@@ -281,6 +281,9 @@ def test_the_columns_that_are_asked_for_stand_in_their_order_and_others_are_refu
         assert head.strip("| ").replace("|", "").split() == ["parameters", "model"]
     with pytest.raises(ConfigError, match="^No column 'titel'. Did you mean title"):
         render_board.board_table(two_rows, options=render_board.BoardOptions(columns=("titel",)))
+    with pytest.raises(ConfigError, match="^No column 'zzzz'. Known: place, rank_low, .*, rank_high.$") as refused:
+        render_board.board_table(two_rows, options=render_board.BoardOptions(columns=("zzzz",)))
+    assert str(refused.value).count("Known") == 1
 
 
 def test_a_board_says_once_what_all_rows_share_and_the_rest_in_its_notes(

@@ -121,7 +121,8 @@ def test_the_first_line_counts_the_tasks_of_each_word_and_ranks_over_those_that_
     assert "Best mean rank of 2 models on the 2 separating boards" in over_all(two) and not saturated_tasks(two)
     none = over_all(overview(board("v", a=WORSE, b=WORSE)))
     assert (
-        none.startswith("0 of 1 board separate") and "No model is ranked over all boards: none of these boards" in none
+        none.startswith("0 of 1 board separates networks")
+        and "No model is ranked over all boards: none of these boards" in none
     )
     assert count_words([]).startswith("0 of 0 boards separate")
 

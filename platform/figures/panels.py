@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from longwave.platform.boards.texts import MINUS, plain
+from longwave.platform.boards.numbers import MINUS
+from longwave.platform.boards.texts import plain
 from longwave.platform.figures.frame import FONT, list_names, thin_points
 from longwave.platform.figures.palette import NEUTRAL
 from longwave.platform.figures.svg import THEME, escape_text

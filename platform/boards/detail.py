@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from longwave.platform.boards.diff import counted, facts_of_row
+from longwave.platform.boards.diff import counted_trials, facts_of_row
 from longwave.platform.boards.row import SHORT, Row
 from longwave.platform.boards.texts import NONE, metric_words
 from longwave.platform.boards.verification import HERE
@@ -44,7 +44,7 @@ def of_row(trials: Sequence[Trial], row: Row, left_out: Collection[str] = ()) ->
         for t in sorted(trials, key=lambda t: t.config.seed)
     ]
     facts += [Fact("selection", *fact) for fact in _selection_facts(row)]
-    runs = [t.run for t in counted(trials, left_out) if t.run]
+    runs = [t.run for t in counted_trials(trials, left_out) if t.run]
     facts += [
         Fact("cost", "seconds of the retrainings", sum(run.seconds for run in runs)),
         Fact("cost", "search trials drawn", row.searched),

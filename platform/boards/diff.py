@@ -93,7 +93,7 @@ def compared(
     return lines + [DiffLine("scores", what, value, None) for what, value in _contrast(a, b, left_out)]
 
 
-def counted(trials: Sequence[Trial], left_out: Collection[str]) -> list[Trial]:
+def counted_trials(trials: Sequence[Trial], left_out: Collection[str]) -> list[Trial]:
     """Return the retrainings that count."""
     return [trial for trial in trials if trial.config.id not in left_out]
 
@@ -103,7 +103,7 @@ def facts_of_row(
 ) -> Iterator[tuple[tuple[str, str], Any]]:
     """Yield the facts about a row by section and name, in the order of ``SECTIONS``."""
     config, about, metric_scale = trials[0].config, trials[0].about, scale(trials)
-    trials = counted(trials, left_out)
+    trials = counted_trials(trials, left_out)
     settings, facts, runs = config.in_full(), environments(trials), [t.run for t in trials if t.run]
     for name in ("task", "variant", "model", "hidden"):
         yield ("configuration", name), settings[name]
@@ -138,7 +138,7 @@ def _contrast(a: Sequence[Trial], b: Sequence[Trial], left_out: Collection[str])
     """Yield the comparison of two rows as in ``compare``; nothing if tasks or metrics differ. If they share at least
     two seeds, the paired comparison follows.
     """
-    ours, theirs = (scores(counted(trials, left_out)) for trials in (a, b))
+    ours, theirs = (scores(counted_trials(trials, left_out)) for trials in (a, b))
     subjects = [(t.config.task, t.config.variant, t.about.metric) for t in (a[0], b[0])]
     if subjects[0] != subjects[1] or a[0].config.row == b[0].config.row or not ours or not theirs:
         return

@@ -88,7 +88,7 @@ TASK = TaskSpec(
     source="Arora et al. 2024 (Zoology), arXiv:2312.04927; generated, fresh batches at every step",
     licence="generated, none",
     length="T",
-    lag="2 kv to T steps; most queries soon after the pairs",
+    lag="1 to T − 3 steps; most queries soon after the pairs",
     tokens=VOCABULARY,
     protocols=(
         note(

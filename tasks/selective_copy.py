@@ -70,7 +70,7 @@ TASK = TaskSpec(
     source="Gu and Dao 2023 (Mamba), arXiv:2312.00752, in the form of S4's repository; generated, fresh batches",
     licence="generated, none",
     length="T + 16",
-    lag="16 to T + 15 steps",
+    lag="16 to T steps",
     tokens=MARKER + 1,
     protocols=(
         note(

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from longwave.tasks import listops
+from longwave.tasks import listops, mqar, selective_copy
 from longwave.tasks.base.batch import NO_TARGET
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Sequences
@@ -98,6 +98,21 @@ def test_mqar_shows_pairs_and_asks_each_key_once_for_its_value(
             assert sorted(tokens[t] for t in queries) == sorted(keys)
             shown = dict(zip(keys, answers, strict=True))
             assert [targets[t] for t in queries] == [shown[tokens[t]] for t in queries]
+
+
+def test_mqar_and_selective_copy_have_the_lags_that_they_state() -> None:
+    lags = set()
+    made = mqar.sequences(12, 2, 0, 300, values=8)
+    for row, targets in zip(made.inputs.tolist(), made.targets.tolist(), strict=True):
+        lags |= {step - row.index(value) for step, value in enumerate(targets) if value != NO_TARGET}
+    assert (min(lags), max(lags)) == (1, 12 - 3)
+    assert get_task("mqar").lag == "1 to T − 3 steps; most queries soon after the pairs"
+    lags = set()
+    for row in selective_copy.sequences(18, 0, 300).inputs.tolist():
+        places = [step for step in range(18) if row[step]]
+        lags |= {18 + k - place for k, place in enumerate(places)}
+    assert (min(lags), max(lags)) == (16, 18)
+    assert get_task("selective_copy").lag == "16 to T steps"
 
 
 def test_between_the_queries_of_the_small_mqar_all_tokens_are_zero() -> None:

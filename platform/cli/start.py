@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -78,6 +79,8 @@ def start_task(
         added = add_files(card, to_toml(content), sweep, sweep_text(card.stem, settings, sweep))
     print_added(added)
     typer.echo(one_line(f"Inputs: {listed(content['channels'], 12)}."))
+    if unused := _list_unused(draft.names, content):
+        typer.echo(one_line(f"Not used: {listed(unused, 12)}."))
     typer.echo(f"Wrote {card} and {sweep}. After editing the card, update the task with: longwave tasks add {card}")
     _print_cost(sweep, store)
     typer.echo(f"Run it with: longwave sweep run {sweep}")
@@ -103,6 +106,15 @@ def choose_files(file: Path) -> tuple[Path, Path]:
                 f"{path} already exists and was not changed. Remove it, or add it with: longwave tasks add {card}"
             )
     return card, sweep
+
+
+def _list_unused(names: Sequence[str], content: Mapping[str, Any]) -> list[str]:
+    """Return which columns or arrays have no role in a card."""
+    roles = ("series", "time", "group", "inputs", "lengths")
+    used = {*content["channels"], *content.get("target", []), *(content.get(role) for role in roles)}
+    used |= {content.get("split", {}).get("column")}
+    patterns = content["channels"] if content.get("layout") == "wide" else []
+    return [name for name in names if name not in used and not any(fnmatchcase(name, each) for each in patterns)]
 
 
 def _split_list(text: str) -> list[str]:

@@ -51,7 +51,7 @@ def read_npz(card: Card, path: Path) -> Examples:
 def read_series(card: Card, path: Path) -> Examples:
     """Return the series of a .ts file."""
     open_bytes(path).close()
-    classes = card.classes or read_ts_header(path).get("@classlabel", ["true"])[1:]
+    classes = card.classes or read_ts_header(path).get("@classlabel", ["true"])[1:] * (card.task != "regression")
     series = read_ts(path, card.steps or 0, len(card.channels), len(classes))
     indices = [card.channels.index(name) for name in card.input_channels]
     x = [row[:n, indices] for row, n in zip(series.values.astype(np.float64), series.lengths.tolist(), strict=True)]
@@ -110,9 +110,11 @@ def _to_numbers(path: Path, name: str, array: np.ndarray) -> np.ndarray:
 
 
 def to_words(array: np.ndarray) -> list[str]:
-    """Return entries (n,) as strings; whole numbers have no decimal point, and missing ones are empty."""
+    """Return entries (n,) as strings; whole numbers have no decimal point, missing ones are empty, bytes are UTF-8."""
     if array.dtype.kind == "f":
         return ["" if v != v else write_number(v) for v in array.tolist()]
+    if array.dtype.kind == "S":
+        array = np.char.decode(array, "utf-8", "backslashreplace")
     return [str(word).strip() for word in array.astype(str).tolist()]
 
 

@@ -140,13 +140,15 @@ class SeriesDraft:
     def __init__(self, file: Path) -> None:
         open_bytes(file).close()
         self.file, self.header = file, read_ts_header(file)
+        if not self.header["@data"]:
+            raise DataError(f"{file}: there must be series after the line @data, found none.")
         test = file.with_name(file.name.replace("_TRAIN.", "_TEST."))
         self.files = [file, test] if test != file and test.exists() else [file]
 
     @property
     def names(self) -> Sequence[str]:
-        """Content of the header."""
-        return [*self.header]
+        """None: the target of a .ts file has no name."""
+        return ()
 
     def guess_roles(self, answers: Mapping[str, str]) -> tuple[dict[str, str], list[Open]]:
         """Return what is known from the header, and what is open."""
@@ -159,11 +161,10 @@ class SeriesDraft:
 
     def card_content(self, roles: Mapping[str, str], channels: Sequence[str]) -> dict[str, Any]:
         """Return the content of a card."""
-        first = self.header["@data"][0] if self.header["@data"] else ""
-        *parts, _ = first.split(":")
+        *parts, _ = self.header["@data"][0].split(":")
         equal = self.header.get("@equallength", ["true" if "@serieslength" in self.header else "false"])[0]
         content: dict[str, Any] = {"files": [file.name for file in self.files]}
-        content["channels"] = [*channels] or [f"x{k}" for k in range(len(parts))]
+        content["channels"] = [*channels] or [f"x{k}" for k in range(max(1, len(parts)))]
         if equal.lower() == "true" and parts:
             content["steps"] = len(parts[0].split(","))
         content["task"] = roles["task"]

@@ -125,7 +125,8 @@ def _check_header(header: dict[str, list[str]], path: Path, steps: int, features
     flag, *names = header.get(tag, ["nothing"])
     if flag.lower() != "true" or (classes and len(set(names)) != classes):
         expected = f"true and {classes} classes" if classes else "true"
-        raise DataError(f"{path}: {tag} must be {expected}, got {' '.join([flag, *names])}.")
+        other = "" if classes or "@classlabel" not in header else " Series with classes need task classification."
+        raise DataError(f"{path}: {tag} must be {expected}, got {' '.join([flag, *names])}.{other}")
     return tuple(sorted(names)) if classes else ()
 
 

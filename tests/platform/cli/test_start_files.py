@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import tomllib
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 import longwave as lw
 from longwave.platform.cli.main import main
@@ -163,6 +165,33 @@ NOT_NPZS: dict[str, tuple[dict[str, np.ndarray], list[str], str]] = {
 }  # fmt: skip
 
 
+def test_classes_in_bytes_are_read_as_utf8_and_other_bytes_are_escaped(tmp_path: Path) -> None:
+    words = np.array(["é".encode(), b"\xe9"])[np.arange(40) % 2]
+    np.savez(tmp_path / "toy.npz", x=X, y=words)
+    assert sorted(start(tmp_path / "toy.npz")["classes"]) == ["\\xe9", "é"]
+    data = get_task("my-toy").load("")
+    labels = torch.cat([split.targets for split in (data.training(0), data.valid, data.test)])
+    assert sorted(Counter(labels.tolist()).values()) == [20, 20]
+
+
+def test_columns_and_arrays_without_a_role_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [f"{k},{t},{100 * k + t * t},'0,{t}',{'ab'[k % 2]},val" for k in range(30) for t in range(4)]
+    (tmp_path / "long.csv").write_text("\n".join(["id,t,x,y,label,split", *rows]).replace("'", '"'))
+    wide = pd.DataFrame(RANDOM.normal(size=(30, 5)), columns=[f"t{k}" for k in range(5)])
+    wide.assign(label=np.arange(30) % 2, remark="none yet").to_csv(tmp_path / "wide.csv", index=False)
+    np.savez(tmp_path / "arrays.npz", x=X, y=LABELS, lengths=np.full(40, 6), extra=np.zeros(3))
+    for name, unused in {"long.csv": "y and split", "wide.csv": "remark", "arrays.npz": "extra"}.items():
+        capsys.readouterr()
+        assert main(["start", str(tmp_path / name)]) == 0
+        assert f"\nNot used: {unused}.\n" in capsys.readouterr().out
+
+
+def test_nothing_is_said_of_unused_columns_if_all_are_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.savez(tmp_path / "toy.npz", x=X, y=LABELS)
+    start(tmp_path / "toy.npz")
+    assert "Not used" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("case", NOT_NPZS)
 def test_an_npz_that_does_not_tell_all_ends_in_one_line(
     case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -206,6 +235,34 @@ def test_a_ts_file_whose_series_have_classes_can_be_forecast(tmp_path: Path) -> 
     card = start(tmp_path / "toy.ts", "--horizon", "2")
     assert card["task"] == "forecasting" and "classes" not in card
     check_same_up_to_scale(fed_examples("my-toy"), [x[:-2] for x in X])
+
+
+WRONG_TS: dict[str, tuple[list[str], int, list[str], str]] = {
+    "values asked of classes": (
+        CLASSES, 40, ["--task", "regression"],
+        "@targetlabel must be true, got nothing. Series with classes need task classification.",
+    ),
+    "no series": (CLASSES, 0, [], "toy.ts: there must be series after the line @data, found none."),
+    "no label": (["@classLabel false"], 40, ["--horizon", "2"], "@targetlabel must be true, got nothing. Series with "),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG_TS)
+def test_a_ts_file_that_lacks_what_is_asked_ends_in_one_line(
+    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    header, many, options, message = WRONG_TS[case]
+    write_ts(tmp_path / "toy.ts", [*EQUAL, *header], [*X[:many]], [*LABELS[:many]])
+    assert message in refusal(capsys, "start", tmp_path / "toy.ts", *options)
+    assert [path.name for path in tmp_path.glob("toy*")] == ["toy.ts"]
+
+
+def test_an_unlabelled_series_of_one_dimension_is_named_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "toy.ts").write_text("@classLabel true low high\n@data\n1,2,3\n4,5,6\n")
+    message = "toy.ts, line 3: a series must have 1 dimensions and a label, got 0 dimensions."
+    assert message in refusal(capsys, "start", tmp_path / "toy.ts")
 
 
 def test_a_train_file_is_tested_on_the_test_file_beside_it(tmp_path: Path) -> None:

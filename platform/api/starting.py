@@ -193,7 +193,7 @@ def _choose_folder(name: str) -> Path:
     if not name:
         raise ConfigError('A data frame and an array need a name: lw.start(data, name="gestures", ...).')
     if not re.fullmatch("[a-z][a-z0-9_]{0,49}", name):
-        raise ConfigError(f"A name is small letters, digits and _, and begins with a letter; got {name!r}.")
+        raise ConfigError(f"A name is small letters, digits and _, 50 at most, and begins with a letter; got {name!r}.")
     return home() / "own" / name
 
 

@@ -47,7 +47,7 @@ def fetch_data(
             fetch(spec, spec.files, report)
         else:
             link(spec, spec.files, path, report)
-    where = f"{spec.files.folder} -> {spec.files.folder.resolve()}" if path else spec.files.folder
+    where = f"{spec.files.folder} -> {spec.files.folder.resolve()}" if path else spec.files.root
     typer.echo(f"{task}: {spec.files.title} is in {where}. Licence: {spec.files.licence}")
 
 
@@ -68,7 +68,7 @@ def _task_line(task: TaskSpec) -> dict[str, str]:
         return {"task": task.name, "data": "no files needed", "state": "ready", "licence": task.licence, "place": ""}
     absent = task.files.missing()
     state = f"missing {absent[0]}" if absent else "present"
-    facts = {"state": state, "licence": task.files.licence, "place": str(task.files.folder)}
+    facts = {"state": state, "licence": task.files.licence, "place": str(task.files.root)}
     return {"task": task.name, "data": task.files.title, **facts}
 
 

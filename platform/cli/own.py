@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longwave.platform.plugins import cards
+from longwave.platform.plugins.plugin import OWN
 from longwave.platform.render.harmless import one_line
 from longwave.platform.render.terminal import show_waiting
 from longwave.tasks.cards.keys import list_keys
@@ -48,7 +49,7 @@ def remove_task(name: Annotated[str, typer.Argument(help="A task that was added.
 
     Example: longwave tasks remove my-mydata
     """
-    typer.echo(f"Removed the task {cards.remove(name).stem}. Its data and results are kept.")
+    typer.echo(f"Removed the task {OWN}-{cards.remove(name).stem}. Its data and results are kept.")
 
 
 def print_added(added: AddedCard) -> None:

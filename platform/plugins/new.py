@@ -17,10 +17,9 @@ def write_new(kind: PluginKind, name: str, folder: Path) -> Path:
     Raises:
         ConfigError: The name is not valid for a plugin, or the file exists already.
     """
-    if not WORD.fullmatch(name) or not name.isidentifier():
-        raise ConfigError(
-            f"The name of a {kind} has lowercase letters, digits and _, and begins with a letter: {name!r}."
-        )
+    if not WORD.fullmatch(name):
+        rule = "has lowercase letters, digits and _, 60 at most, and begins with a letter"
+        raise ConfigError(f"The name of a {kind} {rule}, got {name!r}.")
     path = folder / f"{name}.py"
     if path.exists() or path.is_symlink():
         raise ConfigError(f"{path} already exists. Choose another name, or another folder: --to FOLDER")

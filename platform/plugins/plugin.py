@@ -194,7 +194,7 @@ def _python_files(folder: Path) -> Iterator[Path]:
 
 def _check_word(word: str, path: Path) -> None:
     if not WORD.fullmatch(word):
-        rule = "a plugin's name has lowercase letters, digits and _, and begins with a letter"
+        rule = "a plugin's name has lowercase letters, digits and _, 60 at most, and begins with a letter"
         raise ConfigError(f"{path}: {rule}, got {word!r}. Rename it.")
     if word == CELLS and path.is_dir():
         raise ConfigError(f"{path}: {CELLS}- begins the names of that package's cells. Rename it.")

@@ -70,7 +70,7 @@ def task_of(card: Path) -> TaskSpec:
     try:
         return card_task(card)
     except DataError as error:
-        raise ConfigError(str(error)) from None
+        raise ConfigError(" ".join(getattr(error, "lines", [str(error)]))) from None
 
 
 def _guarded(plugin: Plugin, file: str, load: Callable[[str], Data[Any]]) -> Callable[[str], Data[Any]]:

@@ -74,6 +74,11 @@ class CardFiles(Source):
         """Paths from which to read the files."""
         return [self.folder / name for name in self.needs] if self.folder.exists() else [*self.paths]
 
+    @property
+    def root(self) -> Path:
+        """The folder of the first file."""
+        return self.locations[0].parent
+
     def locate(self, task: str) -> Path:
         """Return the folder of the first file.
 
@@ -84,7 +89,7 @@ class CardFiles(Source):
             if not path.exists():
                 advice = f"If it was moved: longwave data fetch {self.name} --path FOLDER"
                 raise DataError(f"{self.name} reads {path}, which does not exist. {advice}")
-        return self.locations[0].parent
+        return self.root
 
     def write_sums(self) -> None:
         """Do nothing: the files belong to the user and may change, which gives another version of the data."""

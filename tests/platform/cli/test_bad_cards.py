@@ -329,7 +329,7 @@ PLACES: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "a name that is none": (
         _named,
         "My toy.toml",
-        "a plugin's name has lowercase letters, digits and _, and begins with",
+        "a plugin's name has lowercase letters, digits and _, 60 at most, and begins with a letter, got 'My toy'.",
     ),
 }
 """What is done to good files, the card that is given, and the message."""

@@ -54,12 +54,30 @@ def test_a_card_that_is_added_is_a_task_and_once_more_changes_nothing(
     assert "my-toy" in say(capsys, "data", "list")
 
 
+def test_the_place_of_ones_own_data_is_the_folder_of_its_files(
+    tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    say(capsys, "tasks", "add", written(tmp_path, csv(ROWS), LONG))
+    assert f" is in {tmp_path}. Licence: " in say(capsys, "data", "fetch", "my-toy")
+    listed = json.loads(say(capsys, "data", "list", "--format", "json"))
+    assert [line["place"] for line in listed if line["task"] == "my-toy"] == [str(tmp_path)]
+
+
+def test_check_names_all_that_is_wrong_with_a_card_without_signs_for_line_breaks(
+    tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    card = tmp_path / "toy.toml"
+    card.write_text("files = 'data.csv'\n")
+    line = refused(capsys, "check", card)
+    assert line == f"longwave: {card}: channels: Field required. {card}: task: Field required.\n"
+
+
 def test_a_task_that_is_removed_is_none_any_more_and_its_files_stay(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     card = written(tmp_path, csv(ROWS), LONG)
     say(capsys, "tasks", "add", card)
-    assert "Removed the task toy." in say(capsys, "tasks", "remove", "my-toy")
+    assert "Removed the task my-toy." in say(capsys, "tasks", "remove", "my-toy")
     assert "No task 'my-toy'." in refused(capsys, "tasks", "my-toy")
     assert "No task that was added 'toy'" in refused(capsys, "tasks", "remove", "toy")
     assert card.exists() and (tmp_path / "data.csv").exists()

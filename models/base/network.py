@@ -96,7 +96,7 @@ class Network(nn.Module):
         if step is not None:
             generators = [torch.Generator().manual_seed((seed * 1_000_003 + step + 1) % 2**32) for seed in self.seeds]
         embedded = batch.map_inputs(lambda x: self._dropped("input_dropout", self._embedded(x), generators))
-        features, last = self.layer.features(embedded, tuple(state) if state else None, generators)
+        features, last = self.layer.features(embedded, None if state is None else tuple(state) or None, generators)
         features = self._dropped("output_dropout", features, generators)
         return affine_readout(self.weight, features, self.bias.unsqueeze(1)), last
 

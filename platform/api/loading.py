@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from longwave.models.base.layer import State
+from longwave.models.base.ragged import checked_lengths, ends_of
+from longwave.platform.api.sequence_module import change_state
 from longwave.platform.boards.row import Row
 from longwave.platform.errors import ConfigError
 from longwave.platform.paths import store_url
@@ -92,8 +94,8 @@ class TrainedNetwork(nn.Module):
         Raises:
             ValueError: Another shape, no sequences, or a token outside the vocabulary.
         """
-        batch = self._batch(x)
-        outputs, last = self.network.run(batch, state and tuple(s.unsqueeze(0) for s in state))
+        batch = self._batch(self._checked(x))
+        outputs, last = self.network.run(batch, change_state(state, lambda s: s.unsqueeze(0)))
         return outputs[0].transpose(0, 1), tuple(s.squeeze(0) for s in last)
 
     @torch.no_grad()
@@ -119,13 +121,17 @@ class TrainedNetwork(nn.Module):
             x: As for ``forward``; or a batch of the task, such as a graph, whose outputs are in the order of its
             targets.
             lengths: (B,) steps of each sequence, if they are ragged and padded at the end.
+
+        Raises:
+            ValueError: As for ``forward``; or the lengths are not one whole number per sequence, from 1 to T.
         """
         if isinstance(x, Batch):
             bias = self.network.bias
             fed = x.to(bias.device, bias.dtype).take(torch.arange(len(x), device=bias.device)).shared(1)
             outputs = fed.answers(self.network.run)[0][0]
             return outputs.transpose(0, 1) if isinstance(x, Sequences) and x.every_step else outputs
-        return torch.cat(list(self._predicted(torch.as_tensor(x), lengths)))
+        x = self._checked(x)
+        return torch.cat(list(self._predicted(x, None if lengths is None else checked_lengths(lengths, x))))
 
     def score(self) -> float:
         """Return the task's metric on its test split, recomputed.
@@ -145,26 +151,29 @@ class TrainedNetwork(nn.Module):
 
     def _predicted(self, x: Tensor, lengths: Tensor | None) -> Iterator[Tensor]:
         for start in range(0, len(x), CHUNK):
-            outputs, _ = self(x[start : start + CHUNK])
-            if self.every_step:
-                yield outputs
-            elif lengths is None:
-                yield outputs[:, -1]
-            else:
-                ends = torch.as_tensor(lengths)[start : start + CHUNK] - 1
-                yield outputs[torch.arange(len(outputs)), ends]
+            part = slice(start, start + CHUNK)
+            outputs, _ = self(x[part])
+            yield outputs if self.every_step else ends_of(outputs, None if lengths is None else lengths[part])
 
-    def _batch(self, x: Any) -> Sequences:
-        """Return sequences as inputs of the network, with every step read out."""
-        x, task = torch.as_tensor(x).to(self.network.bias.device), self.task
+    def _checked(self, x: Any) -> Tensor:
+        """Return x as a tensor.
+
+        Raises:
+            ValueError: It has another shape than the task's inputs, no sequences, or a token outside the vocabulary.
+        """
+        x, task = torch.as_tensor(x), self.task
         kind = "tokens (B, T)" if task.tokens else f"numbers (B, T, {task.inputs})"
         wrong = x.ndim != 2 or x.is_floating_point() if task.tokens else x.ndim != 3 or x.shape[-1] != task.inputs
         if wrong or 0 in x.shape:
             raise ValueError(f"{task.name}: x must be {kind} and not empty, got {x.dtype} {tuple(x.shape)}.")
         if task.tokens and not 0 <= int(x.min()) <= int(x.max()) < task.tokens:
             raise ValueError(f"{task.name}: tokens are 0 to {task.tokens - 1}, got {int(x.min())} to {int(x.max())}.")
-        if x.is_floating_point() or not (task.tokens or x.dtype == torch.uint8):
-            x = x.to(self.network.bias)
+        return x
+
+    def _batch(self, x: Tensor) -> Sequences:
+        """Return sequences as inputs of the network, with every step read out."""
+        bias = self.network.bias
+        x = x.to(bias.device) if self.task.tokens or x.dtype == torch.uint8 else x.to(bias)
         unscored = torch.full(x.shape[:2], NO_TARGET, device=x.device)
-        batch = Sequences(x, unscored, dtype=self.network.bias.dtype)
+        batch = Sequences(x, unscored, dtype=bias.dtype)
         return batch.take(torch.arange(len(x), device=x.device)).shared(1)

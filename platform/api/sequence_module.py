@@ -149,7 +149,7 @@ class SequenceModule(LoneModule):
             packed = outputs if self.only == "last" else packed_as(outputs, x)
             return packed if self.only else (packed, last)
         if unbatched := isinstance(x, Tensor) and x.ndim == 2 and lengths is None:
-            x, state = x.unsqueeze(0), _change_state(state, lambda s: s.unsqueeze(0))
+            x, state = x.unsqueeze(0), change_state(state, lambda s: s.unsqueeze(0))
         outputs, last = self._run(x, state, None if lengths is None else checked_lengths(lengths, x))
         if unbatched:
             outputs, last = outputs.squeeze(0), tuple(s.squeeze(0) for s in last)
@@ -187,7 +187,7 @@ class SequenceModule(LoneModule):
         if not (torch.is_autocast_enabled(device_type) and self.layer.dtype == torch.float32):
             return self._through_layers(x, state, lengths)
         with torch.autocast(device_type, enabled=False):
-            outputs, last = self._through_layers(x.float(), _change_state(state, Tensor.float), lengths)
+            outputs, last = self._through_layers(x.float(), change_state(state, Tensor.float), lengths)
         return outputs.to(torch.get_autocast_dtype(device_type)), last
 
     def _through_layers(self, x: Tensor, state: State | None, lengths: Tensor | None) -> tuple[Tensor, State]:
@@ -233,7 +233,7 @@ class SequenceModule(LoneModule):
             raise ValueError(f"{name}: its dropout has one mask a sequence, which lengths cut. Leave either out.")
 
 
-def _change_state(state: State | None, change: Callable[[Tensor], Tensor]) -> State | None:
+def change_state(state: State | None, change: Callable[[Tensor], Tensor]) -> State | None:
     """Return a state with each of its tensors changed; anything else unchanged, which the layer refuses."""
     return tuple(map(change, state)) if isinstance(state, (tuple, list)) else state
 

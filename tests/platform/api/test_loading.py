@@ -126,12 +126,27 @@ def test_a_stream_read_step_by_step_gives_what_the_whole_sequence_gives(url: str
         (torch.zeros(3, 4), r"adding: x must be numbers \(B, T, 2\) and not empty, got torch.float32 \(3, 4\)"),
         (torch.zeros(3, 0, 2), "must be numbers .* and not empty"),
         (torch.zeros(3, 4, 1), r"got torch.float32 \(3, 4, 1\)"),
+        (torch.zeros(0, 4, 2), r"got torch.float32 \(0, 4, 2\)"),
     ],
 )
 def test_inputs_of_another_shape_are_refused(x: torch.Tensor, message: str, url: str, storage: str, row: Any) -> None:
     network = lw.load(row[0].config.id, store=url, storage=storage, check=False)
-    with pytest.raises(ValueError, match=message):
-        network(x)
+    for read in (network, network.predict):
+        with pytest.raises(ValueError, match=message):
+            read(x)
+
+
+@pytest.mark.parametrize("lengths", [[0, 4, 2], [1, 5, 2], [1, 2], torch.tensor([1.0, 2.0, 3.0])])
+def test_lengths_that_do_not_fit_the_sequences_are_refused(lengths: Any, url: str, storage: str, row: Any) -> None:
+    network = lw.load(row[0].config.id, store=url, storage=storage, check=False)
+    with pytest.raises(ValueError, match=r"^lengths must be 3 whole numbers from 1 to 4, got"):
+        network.predict(torch.zeros(3, 4, 2), lengths)
+
+
+def test_a_bare_tensor_as_the_state_of_a_trained_network_is_refused(url: str, storage: str, row: Any) -> None:
+    network = lw.load(row[0].config.id, store=url, storage=storage, check=False)
+    with pytest.raises(ValueError, match=r"^LEM: state must be the tensors y \(1, 3, 6\), z \(1, 3, 6\), got"):
+        network.step(torch.zeros(3, 2), torch.zeros(3, 6))
 
 
 @pytest.mark.integration

@@ -11,7 +11,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from longwave.models.base.owned import Owned
-from longwave.models.base.param import OptionValue, Param
+from longwave.models.base.param import OptionValue, Param, whole_number
 from longwave.models.base.weights import NoWeights, W, WeightGroup, held_shape, hyper_tensor, lifted, typed
 from longwave.models.kernels import Route
 from longwave.tasks.base.batch import Batch
@@ -37,7 +37,7 @@ class Layer(nn.Module, Generic[W]):
         ``nn.Parameter`` is trained).
 
     Raises:
-        ValueError: A size below 1, an unknown option or hyper-parameter, or one that is missing or not valid; the
+        ValueError: A size that is not a whole number of at least 1, an unknown option or hyper-parameter, or one that is missing or not valid; the
             message names layer, rule and value.
     """
 
@@ -58,20 +58,20 @@ class Layer(nn.Module, Generic[W]):
         self, input_size: int, hidden_size: int, *, members: int | None = None, t_max: int = 1, **settings: Any
     ) -> None:
         super().__init__()
-        counts = {"input_size": input_size, "hidden_size": hidden_size, "members": members, "t_max": t_max}
-        for name, size in counts.items():
-            if size is not None and size < 1:
-                raise ValueError(f"{type(self).__name__}: {name} must be at least 1, got {size}.")
-        self.input_size, self.hidden_size, self.members, self.t_max = input_size, hidden_size, members, t_max
+        kind = type(self).__name__
+        self.input_size = whole_number(f"{kind}: input_size", input_size)
+        self.hidden_size = whole_number(f"{kind}: hidden_size", hidden_size)
+        self.members = None if members is None else whole_number(f"{kind}: members", members)
+        self.t_max = whole_number(f"{kind}: t_max", t_max)
         for name, choices in self.OPTIONS.items():
             setattr(self, name, self._chosen(name, choices, settings.pop(name, choices[0])))
-        lead = () if members is None else (members,)
+        lead = () if self.members is None else (self.members,)
         for name, shape in self.shapes().items():
             weight = nn.Parameter(torch.empty(lead + held_shape(shape)), requires_grad=name not in self.untrained())
             self.register_parameter(name, weight) if weight.requires_grad else self.register_buffer(name, weight.data)
         self._register_hyper(settings, lead)
         for name, make in self.parts().items():
-            self.add_module(name, Owned(make, members, name in self.looped()))
+            self.add_module(name, Owned(make, self.members, name in self.looped()))
         self.reset_parameters()
 
     @classmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -134,6 +135,21 @@ def ranges_on_task(
     if time_scale is not None:
         return tuple(p.in_time(time_scale) for p in params)
     return tuple(p.between(*ranges[p.name], published=source) if p.name in ranges else p for p in params)
+
+
+def whole_number(name: str, value: Any) -> int:
+    """Return a size as an int.
+
+    Raises:
+        ValueError: It is not a whole number of at least 1; ``name`` begins the message.
+    """
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ValueError(f"{name} must be a whole number, got {value!r}.") from None
+    if number < 1:
+        raise ValueError(f"{name} must be at least 1, got {number}.")
+    return number
 
 
 def learning_rate(low: float, high: float, published: str = "") -> Param:

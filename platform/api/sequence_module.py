@@ -13,6 +13,7 @@ from torch.nn.utils.rnn import PackedSequence
 from longwave.models.base.block import KEEP, Blocks, unshared
 from longwave.models.base.block_options import OPTIONS, check_block
 from longwave.models.base.layer import Layer, State
+from longwave.models.base.param import whole_number
 from longwave.models.base.ragged import checked_lengths, ends_of, packed_as, reversed_in_time, run_ragged, unpacked
 from longwave.platform.api.plain_module import LoneModule
 
@@ -67,12 +68,13 @@ class SequenceModule(LoneModule):
             ValueError: Two of the arguments are incompatible.
         """
         name, stacks = type(self).__name__, "layers" in self.LAYER.OPTIONS
-        self.num_layers, self.bidirectional = arguments.pop("num_layers", 1), arguments.pop("bidirectional", False)
+        self.num_layers = whole_number(f"{name}: num_layers", arguments.pop("num_layers", 1))
+        self.bidirectional = arguments.pop("bidirectional", False)
         self.only, in_blocks = arguments.pop("only", None), arguments.get("block", "none") != "none"
         if self.only not in (None, *get_args(Only)):
             raise ValueError(f"{name}: only must be outputs or last, got {self.only!r}.")
-        if self.num_layers < 1:
-            raise ValueError(f"{name}: num_layers must be at least 1, got {self.num_layers}.")
+        if self.bidirectional not in (False, True):
+            raise ValueError(f"{name}: bidirectional must be True or False, got {self.bidirectional!r}.")
         if stacks and self.num_layers > 1:
             raise ValueError(f"{name} stacks layers itself: give layers={self.num_layers}, not num_layers.")
         if in_blocks:

@@ -69,12 +69,12 @@ def seeded(*seeds: int) -> list[Generator]:
 
 
 @all_cases
-def test_a_size_below_one_is_refused(spec: ModelSpec, options: Options) -> None:
+def test_a_size_that_is_not_a_whole_number_of_at_least_one_is_refused(spec: ModelSpec, options: Options) -> None:
     good = {"input_size": 2, "hidden_size": 4, "members": 2, "t_max": 7}
     for size in good:
-        for value in (0, -3):
+        for value, rule in ((0, "at least 1, got 0"), (-3, "at least 1, got -3"), (2.5, "a whole number, got 2.5")):
             p, d, members, length = {**good, size: value}.values()
-            rule = rf"^{spec.layer.__name__}: {size} must be at least 1, got {value}\.$"
+            rule = rf"^{spec.layer.__name__}: {size} must be {re.escape(rule)}\.$"
             with pytest.raises(ValueError, match=rule):
                 layer_of(spec, options, members, Sizes(p, d, 3, length))
 

@@ -20,6 +20,8 @@ SHARPNESS = 8.0
 """c, the exponent of a at an open gate."""
 LEAST, MOST = 0.9, 0.999
 """Range of the initial a."""
+SMALLEST = 1e-37
+"""Smallest 1 − α² whose root has a gradient: that of a gate that rounds to 0 would be 0/0."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +48,9 @@ class RGLRU(Recurrence[RGLRUWeights]):
     1 − α² is 2t/(1 + t) with t = tanh(8 r softplus(Λ)), which stays accurate where α is near 1. As a bare cell has p
     inputs, Wx and bx replace the linear map before it, and the gates are full matrices on x, not block-diagonal on its
     d features. The code's first step has 1 in place of the root; here it is like all others, and the root's derivative
-    is not clipped. Matrices start as N(0, 1/p), biases as 0, Λ so that a = exp(−softplus(Λ)) has a² of U(0.9², 0.999²):
-    at an open gate α = a⁸. Λ and the biases have no weight decay. The read-out sees h. Trainable parameters: 3 (dp + d)
-    + d.
+    is not clipped, but 0 where the gate r rounds to 0. Matrices start as N(0, 1/p), biases as 0, Λ so that
+    a = exp(−softplus(Λ)) has a² of U(0.9², 0.999²): at an open gate α = a⁸. Λ and the biases have no weight decay. The
+    read-out sees h. Trainable parameters: 3 (dp + d) + d.
 
     No published result of it is available here: Griffin's are of networks that alternate it with attention.
 
@@ -82,7 +84,7 @@ class RGLRU(Recurrence[RGLRUWeights]):
         r, i, x = u
         rate = SHARPNESS * softplus(w.Lambda) * sigmoid(r)
         t = tanh(rate)
-        return ((-rate).exp() * state[0] + (2 * t / (1 + t)).sqrt() * (sigmoid(i) * x),)
+        return ((-rate).exp() * state[0] + (2 * t / (1 + t)).clamp_min(SMALLEST).sqrt() * (sigmoid(i) * x),)
 
 
 MODEL = ModelSpec(

@@ -156,6 +156,21 @@ def test_rg_lrus_input_keeps_its_digits_where_the_decay_is_near_1(r: float) -> N
 
 
 @pytest.mark.parametrize("way", ["reference", "cpu"])
+@pytest.mark.parametrize("r", [-80.0, -100.0, -1e4])
+def test_rg_lrus_gradient_is_a_number_where_its_gate_rounds_to_0(way: str, r: float) -> None:
+    layer = RGLRU(1, 1)
+    fill(layer, {"br": [r], "bi": [40.0], "bx": [3.0], "Lambda": [-6.0]})
+    layer.float()
+    with using(way):
+        if way == "cpu" and layer.why().path != "cpu":
+            pytest.skip(layer.why().reason)
+        outputs, _ = layer(torch.ones(1, 1, 1), (torch.ones(1, 1),))
+        gradients = torch.autograd.grad(outputs.sum(), list(layer.parameters()))
+    assert outputs.item() == pytest.approx(1.0)
+    assert all(g.isfinite().all() and g.abs().max() < 1e-10 for g in gradients)
+
+
+@pytest.mark.parametrize("way", ["reference", "cpu"])
 @pytest.mark.parametrize("f, i", [(-100.0, -100.0), (-100.0, -95.0), (-200.0, -190.0), (300.0, -300.0), (0.0, 0.0)])
 def test_minlstms_ratio_of_gates_is_a_number_where_both_are_closed(way: str, f: float, i: float) -> None:
     layer = MinLSTM(1, 1)

@@ -63,7 +63,9 @@ class ExpRNN(Recurrence[ExpWeights]):
 
     def weights(self, tensors: Mapping[str, Tensor]) -> ExpWeights:
         """Return the weights, exp(A) among them."""
-        return super().weights({**tensors, "B": torch.matrix_exp(skew(tensors["M"], self.hidden_size))})
+        A = skew(tensors["M"], self.hidden_size)
+        exact = torch.promote_types(A.dtype, torch.float32)  # torch's matrix_exp returns NaN in 16 bits
+        return super().weights({**tensors, "B": torch.matrix_exp(A.to(exact)).to(A.dtype)})
 
     def drive(self, x: Tensor, w: ExpWeights) -> tuple[Tensor, ...]:
         """Return V x."""

@@ -189,6 +189,15 @@ def test_autocast_takes_and_gives_what_torch_s_lstm_does_and_computes_in_the_wei
     assert all(p.grad is not None and p.grad.dtype == torch.float32 for p in mine.parameters())
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_an_orthogonal_layer_of_16_bits_is_that_of_32_up_to_rounding(dtype: torch.dtype) -> None:
+    """Although torch's matrix exponential of 16 bits is NaN."""
+    layer = lw.ExpRNN(3, 8)
+    expected = layer(X.float())[0]
+    error = copy.deepcopy(layer).to(dtype)(X.to(dtype))[0].float() - expected
+    assert error.abs().max() < 32 * torch.finfo(dtype).eps * expected.abs().max()
+
+
 @pytest.mark.parametrize("x", [X, X[0]], ids=["batched", "one sequence"])
 def test_torch_s_bare_tensor_as_a_state_is_refused_by_name(x: torch.Tensor) -> None:
     layer, state = lw.GRU(3, 4), torch.zeros(*x.shape[:-2], 4)

@@ -20,6 +20,8 @@ class GraphModule(LoneModule):
         g2 = lw.G2(8, 64)
         outputs = g2(x, edges)                 # x (V, 8), edges (2, E), outputs (V, 64)
 
+    Under ``torch.autocast`` a layer computes in its weights' dtype, and returns outputs in autocast's.
+
     Args: See ``LoneModule``.
     """
 
@@ -38,8 +40,27 @@ class GraphModule(LoneModule):
         Raises:
             ValueError: Another shape or dtype, or an edge without a node.
         """
+        self._check(x, edges)
+        if not (torch.is_autocast_enabled(x.device.type) and self.layer.dtype == torch.float32):
+            return self._through_layer(x, edges)
+        with torch.autocast(x.device.type, enabled=False):
+            outputs = self._through_layer(x.float(), edges)
+        return outputs.to(torch.get_autocast_dtype(x.device.type))
+
+    def _through_layer(self, x: Tensor, edges: Tensor) -> Tensor:
         nodes = x.unsqueeze(0)
         real = torch.ones(nodes.shape[:2], dtype=torch.bool, device=x.device)
         unscored = torch.full(nodes.shape[:2], NO_TARGET, device=x.device)
         outputs, _ = self.layer.features(Graphs(nodes, real, edges.mT.unsqueeze(0), unscored))
         return outputs.squeeze(0)
+
+    def _check(self, x: Tensor, edges: Tensor) -> None:
+        """Raise ValueError where nodes or edges have another shape, or edges another dtype, than the layer needs."""
+        name = type(self).__name__
+        if not isinstance(x, Tensor) or x.ndim != 2 or x.shape[-1] != self.inputs or 0 in x.shape:
+            got = tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__
+            raise ValueError(f"{name}: x must be nodes (V, {self.inputs}) and not empty, got {got}.")
+        whole = isinstance(edges, Tensor) and edges.dtype in (torch.int64, torch.int32)
+        if not whole or edges.ndim != 2 or edges.shape[0] != 2:
+            got = f"{edges.dtype} {tuple(edges.shape)}" if isinstance(edges, Tensor) else type(edges).__name__
+            raise ValueError(f"{name}: edges must be (2, E), of torch.int64, got {got}.")

@@ -141,6 +141,33 @@ def test_graphs_are_given_as_nodes_and_edges() -> None:
     assert not torch.allclose(apart[:2], joined[:2])
 
 
+EDGES = torch.tensor([[0, 1, 2, 1], [1, 0, 1, 2]])
+
+
+@pytest.mark.parametrize("kind", GRAPHS, ids=lambda kind: kind.__name__)
+def test_under_autocast_a_graphs_layer_computes_in_its_weights_precision(kind: type[LoneModule]) -> None:
+    module, x = made(kind, 2, 8).float().eval(), torch.randn(4, 2).bfloat16()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        outputs = [module(x, EDGES), module(x.float(), EDGES)]
+    assert all(torch.equal(each, module(x.float(), EDGES).bfloat16()) for each in outputs)
+
+
+@pytest.mark.parametrize(
+    ("x", "edges", "message"),
+    [
+        (torch.zeros(1, 4, 2), EDGES, r"^GCN: x must be nodes \(V, 2\) and not empty, got \(1, 4, 2\)\.$"),
+        (torch.zeros(0, 2), EDGES[:, :0], r"^GCN: x must be nodes \(V, 2\) and not empty, got \(0, 2\)\.$"),
+        ([[0.0, 1.0]], EDGES, r"^GCN: x must be nodes \(V, 2\) and not empty, got list\.$"),
+        (torch.zeros(4, 2), EDGES.mT, r"^GCN: edges must be \(2, E\), of torch.int64, got torch.int64 \(4, 2\)\.$"),
+        (torch.zeros(4, 2), EDGES.float(), r"^GCN: edges must be .* got torch.float32 \(2, 4\)\.$"),
+        (torch.zeros(4, 2), EDGES.tolist(), r"^GCN: edges must be \(2, E\), of torch.int64, got list\.$"),
+    ],
+)
+def test_nodes_and_edges_of_another_form_are_refused(x: Any, edges: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        lw.GCN(2, 8)(x, edges)
+
+
 def test_what_was_chosen_is_shown_and_makes_the_same_module_again() -> None:
     lem = lw.LEM(1, 64, dt=0.5, start="chrono", t_max=100)
     text = "LEM(1, 64, dt=0.5, start='chrono', multiscale=True, biases=8, t_max=100)"

@@ -37,8 +37,8 @@ class Layer(nn.Module, Generic[W]):
         ``nn.Parameter`` is trained).
 
     Raises:
-        ValueError: A size that is not a whole number of at least 1, an unknown option or hyper-parameter, or one that is missing or not valid; the
-            message names layer, rule and value.
+        ValueError: A size that is not a whole number of at least 1, an unknown option or hyper-parameter, or one that
+            is missing or not valid; the message names layer, rule and value.
     """
 
     WEIGHTS: ClassVar[type[Any]] = NoWeights

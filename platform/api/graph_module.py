@@ -58,7 +58,7 @@ class GraphModule(LoneModule):
         """Raise ValueError where nodes or edges have another shape, or edges another dtype, than the layer needs."""
         name = type(self).__name__
         if not isinstance(x, Tensor) or x.ndim != 2 or x.shape[-1] != self.inputs or 0 in x.shape:
-            got = tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__
+            got = f"{tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
             raise ValueError(f"{name}: x must be nodes (V, {self.inputs}) and not empty, got {got}.")
         whole = isinstance(edges, Tensor) and edges.dtype in (torch.int64, torch.int32)
         if not whole or edges.ndim != 2 or edges.shape[0] != 2:

@@ -155,13 +155,13 @@ class TrainedNetwork(nn.Module):
             outputs, _ = self(x[part])
             yield outputs if self.every_step else ends_of(outputs, None if lengths is None else lengths[part])
 
-    def _checked(self, x: Any) -> Tensor:
+    def _checked(self, given: Any) -> Tensor:
         """Return x as a tensor.
 
         Raises:
             ValueError: It has another shape than the task's inputs, no sequences, or a token outside the vocabulary.
         """
-        x, task = torch.as_tensor(x), self.task
+        task, x = self.task, torch.as_tensor(given)
         kind = "tokens (B, T)" if task.tokens else f"numbers (B, T, {task.inputs})"
         wrong = x.ndim != 2 or x.is_floating_point() if task.tokens else x.ndim != 3 or x.shape[-1] != task.inputs
         if wrong or 0 in x.shape:

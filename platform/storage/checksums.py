@@ -73,8 +73,13 @@ def find_damaged_rows(connection: sa.Connection) -> Iterator[tuple[sa.Table, sa.
     """Yield the rows of sweeps and of the catalogue that do not match their checksums."""
     for table in CHECKED.values():
         for row in connection.execute(sa.select(table).where(table.c.checksum != "")):
-            if row.checksum != row_checksum(_used_columns(table, row._mapping)):
+            if not is_row_intact(table, row):
                 yield table, row
+
+
+def is_row_intact(table: sa.Table, row: sa.Row[Any]) -> bool:
+    """Return whether a row of ``CHECKED``, with all its columns, matches its checksum, if it has one."""
+    return row.checksum in ("", row_checksum(_used_columns(table, row._mapping)))
 
 
 def delete_damaged_rows(connection: sa.Connection) -> None:
@@ -123,6 +128,12 @@ def find_mismatches(connection: sa.Connection) -> dict[str, bool]:
     for part in _split_ids(connection.scalars(sa.select(TRIALS.c.id).order_by(TRIALS.c.id)).all()):
         mismatches |= _compare_part(connection, part)
     return mismatches
+
+
+def find_damaged_plans(connection: sa.Connection, trials: Sequence[str]) -> list[str]:
+    """Return those of ``trials`` whose plans do not match their checksums or cannot be read."""
+    compared = [_compare_part(connection, part).items() for part in _split_ids(trials)]
+    return [trial for part in compared for trial, plan_is_intact in part if not plan_is_intact]
 
 
 def _compare_part(connection: sa.Connection, part: Sequence[str]) -> dict[str, bool]:

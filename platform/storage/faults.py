@@ -70,16 +70,21 @@ def describe_refusal(error: Exception, url: str | sa.URL, wrote: bool = True) ->
     full_url = url if isinstance(url, str) else url.render_as_string(hide_password=False)
     store, reason = without_password(url), redacted(short_cause(error), full_url)
     if _error_code(error).startswith(DAMAGED):
-        return StoreError(
-            f"The store {store} is damaged: {reason}. "
-            f"Save what is readable with: longwave doctor --repair --store {store}"
-        )
+        return describe_damaged_store(url, reason)
     if fault := fault_of(error, wrote):
         return StoreUnavailable(f"The store {store} cannot be used, {fault.why}: {reason}", fault.seconds)
     if "no such table" in reason or _error_code(error) == UNDEFINED_TABLE:
         advice = "Put back a copy of it, or name another one: --store URL"
         return StoreError(f"The store {store} lost its tables while it was in use: {reason}. {advice}")
     return StoreError(f"The store {store} cannot be used: {reason}")
+
+
+def describe_damaged_store(url: str | sa.URL, damage: str) -> StoreError:
+    """Return the exception to raise for a damaged store: one line that says what is damaged and what to do."""
+    store = without_password(url)
+    return StoreError(
+        f"The store {store} is damaged: {damage}. Save what is readable with: longwave doctor --repair --store {store}"
+    )
 
 
 def fault_of(error: Exception, wrote: bool = True) -> Fault | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import sqlalchemy as sa
 
-from longwave.platform.errors import StoreError, StoreUnavailable
+from longwave.platform.errors import StoreUnavailable
 from longwave.platform.literature.published import SAME, published_rows
 from longwave.platform.records.identity import digest
 from longwave.platform.storage.base import Base, UTCTime
@@ -17,8 +17,8 @@ from longwave.platform.storage.checksums import (
     find_mismatches,
     find_wrong_rows,
 )
-from longwave.platform.storage.engine import REFUSED, make_engine, short_cause, without_password
-from longwave.platform.storage.faults import describe_refusal
+from longwave.platform.storage.engine import REFUSED, make_engine, short_cause
+from longwave.platform.storage.faults import describe_damaged_store, describe_refusal
 from longwave.platform.storage.schema import PatchRow, PublishedRow, SweepRow, TrialRow
 from longwave.platform.storage.versions import HEAD, read_version
 
@@ -100,11 +100,7 @@ def check_board(connection: sa.Connection, where: sa.ColumnElement[bool]) -> Non
     except DAMAGED as error:
         raise describe_refusal(error, connection.engine.url) from error
     if damage:
-        store = without_password(connection.engine.url)
-        raise StoreError(
-            f"The store {store} is damaged: {damage}. "
-            f"Save what is readable with: longwave doctor --repair --store {store}"
-        )
+        raise describe_damaged_store(connection.engine.url, damage)
 
 
 def _board_damage(connection: sa.Connection, where: sa.ColumnElement[bool]) -> Iterator[str]:

@@ -15,8 +15,9 @@ from longwave.platform.records.stored import EpochCounts, PackAttempt, PackPart,
 from longwave.platform.records.trial import Phase
 from longwave.platform.storage import trial_writes
 from longwave.platform.storage.base import utc_now
-from longwave.platform.storage.checksums import write_row_checksums
+from longwave.platform.storage.checksums import CHECKED, find_damaged_plans, is_row_intact, write_row_checksums
 from longwave.platform.storage.database import insert_row
+from longwave.platform.storage.faults import describe_damaged_store
 from longwave.platform.storage.in_clause import select_in
 from longwave.platform.storage.lease_tables import AttemptRow, DriverRow
 from longwave.platform.storage.liveness import trials_in_training
@@ -69,13 +70,23 @@ class Sweeps(Queries):
 
         Raises:
             ConfigError: There is no such sweep; the message names the nearest ones.
+            StoreError: It does not match its checksum.
         """
-        query = sa.select(SweepRow.name, SweepRow.content, SweepRow.plan, SweepRow.state)
+        table = CHECKED[SweepRow]
         with self.reading() as connection:
-            line = connection.execute(query.where(SweepRow.name == name)).one_or_none()
+            line = connection.execute(sa.select(table).where(table.c.name == name)).one_or_none()
         if line is None:
             raise ConfigError(did_you_mean("sweep", name, self.sweeps(), "Start one with: longwave sweep run FILE"))
-        return StoredSweep(*line)
+        if not is_row_intact(table, line):
+            raise describe_damaged_store(self.url, f"the sweep {name!r} does not match its checksum")
+        return StoredSweep(line.name, line.content, line.plan, line.state)
+
+    def check_plans(self, trials: Sequence[str]) -> None:
+        """Raise StoreError if the plan of one of these trials does not match its checksum: it would be trained so."""
+        with self.reading() as connection:
+            damaged = find_damaged_plans(connection, trials)
+        if damaged:
+            raise describe_damaged_store(self.url, f"the plan of trial {damaged[0]} does not match its checksum")
 
     def created(self, sweep: str) -> datetime:
         """Return when a sweep of the store was planned."""

@@ -186,6 +186,7 @@ class PackQueue:
         if split_cohorts:
             self.leases.release([i for i in leased if cohort_name(configs[i]) in split_cohorts])
             leased = {i for i in leased if cohort_name(configs[i]) not in split_cohorts}
+        self.store.check_plans([*leased])
         packs, before = self._cut_packs({i: pack_of_trial[i] for i in chunk if i in leased}, configs)
         cohorts = decide_rungs(self.sweep, self.store, self.leases, [pack[0] for pack in packs.values()])
         parents = {key: before.get(key, ()) + self.parents.get(key, ()) for key in packs}

@@ -11,16 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from recorded import recorded_store
 from rich.console import Console
 
 from longwave.platform import registry
 from longwave.platform.about import about, write_catalogue
-from longwave.platform.errors import ConfigError, WorkerError
+from longwave.platform.errors import ConfigError, StoreError, WorkerError
 from longwave.platform.records.run import Run
 from longwave.platform.records.seeds import seed_key
 from longwave.platform.records.stored import PlannedTrial
 from longwave.platform.storage.boards import read_board
+from longwave.platform.storage.integrity import find_damage
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.place.workers import Workers
@@ -64,6 +66,30 @@ def test_of_two_that_start_a_sweep_at_once_the_second_is_held_to_the_plan_of_the
     newer(monkeypatch, "model", "lem")
     with pytest.raises(ConfigError, match="was planned with model version .* of lem on adding, which is now 9"):
         stored.store_plan(resolve(file), store)
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ("UPDATE sweeps SET plan = json_set(plan, '$.entries[0].space[0].low', 0.5)", "the sweep 'tiny'"),
+        ("UPDATE sweeps SET plan = '{}'", "the sweep 'tiny'"),
+        ("UPDATE sweeps SET content = '[]'", "the sweep 'tiny'"),
+        ("UPDATE trials SET config = json_set(config, '$.seed', 77)", "the plan of trial [0-9a-f]{16}"),
+        ("UPDATE trials SET about = json_set(about, '$.goal', 'max')", "the plan of trial [0-9a-f]{16}"),
+    ],
+)
+def test_a_plan_that_was_damaged_in_the_store_is_not_trained_and_stays_found(
+    store: Store, tiny: Tiny, run: Callable[[SweepFile], object], change: str, what: str
+) -> None:
+    stored.missing_trials(stored.store_plan(resolve(tiny(models=["lem"])), store), store)
+    with store.transaction() as connection:
+        connection.execute(sa.text(change))
+    with pytest.raises(
+        StoreError, match=f"is damaged: {what} does not match its checksum. Save what is readable with: .* --repair"
+    ):
+        run(tiny(models=["lem"]))
+    assert {planned.status for planned in store.planned("tiny")} == {"planned"}
+    assert find_damage(store.engine)
 
 
 @pytest.mark.integration

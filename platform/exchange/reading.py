@@ -66,6 +66,8 @@ def unpack(packed: bytes, path: Path) -> Iterator[bytes]:
             text = b"" if reader.eof else reader.decompress(b"", CHUNK)
         if not reader.eof:
             raise EOFError("it ends too early")
+        if extra := len(reader.unused_data):
+            raise EOFError(f"{extra:,} bytes follow its end")
     except (EOFError, lzma.LZMAError) as error:
         raise ConfigError(f"{path} is not a complete xz file: {str(error).rstrip('.')}. Ask for it again.") from None
 

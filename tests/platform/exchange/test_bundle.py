@@ -208,6 +208,7 @@ def test_what_is_no_whole_packed_json_is_refused(genuine: File, tmp_path: Path) 
     packed = file.read_bytes()
     cases = {
         "is not a complete xz file: it ends too early": packed[: len(packed) // 2],
+        "is not a complete xz file: 7 bytes follow its end": packed + b"garbage",
         "is not a complete xz file: Input format not supported": b"PK\x03\x04" * 9,
         "is a gzip file. Bundles from before 0.2.0 are not read. .*: longwave submit NAME": gzip.compress(b"{}"),
         "is not a complete xz file: Memory usage limit": lzma.compress(b"{}", preset=9),

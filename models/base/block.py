@@ -82,8 +82,9 @@ class Blocks(SequenceLayer[NoWeights]):
     ) -> None:
         if not fits(cell):
             raise ValueError(f"{cell.__name__} cannot be used in a block: it is not a recurrence of one layer.")
-        self._given_width = None if width is None else whole_number("Blocks: width", width)
-        self._states_read = cell.OUTPUTS
+        hidden_size = whole_number("Blocks: hidden_size", hidden_size)
+        self._width = hidden_size if width is None else whole_number("Blocks: width", width)
+        self._cell_outputs = cell.OUTPUTS * hidden_size
         block_settings = {name: settings.pop(name) for name in ("dropout", *OPTIONS) if name in settings}
         super().__init__(
             input_size, hidden_size, batch_first=batch_first, members=members, t_max=t_max, **block_settings
@@ -99,10 +100,6 @@ class Blocks(SequenceLayer[NoWeights]):
         """Features between blocks."""
         return self._width
 
-    @property
-    def _width(self) -> int:
-        return self.hidden_size if self._given_width is None else self._given_width
-
     def state_shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shapes of all cells' states, y1, z1, y2, z2, ..., then of the convolutions' last inputs."""
         cells = {f"{name}{k}": shape for k, cell in self._numbered() for name, shape in cell.state_shapes().items()}
@@ -112,7 +109,7 @@ class Blocks(SequenceLayer[NoWeights]):
         """Return the shapes of encoder, output maps, norms and gates; those of block k end in k."""
         width, gate = self._width, GATES[self.glu] * self._width
         shapes: dict[str, tuple[int, ...]] = {"E": (width, self.input_size), "e": (width,)}
-        block: dict[str, tuple[int, ...]] = {"C": (width, self._states_read * self.hidden_size), "D": (width,)}
+        block: dict[str, tuple[int, ...]] = {"C": (width, self._cell_outputs), "D": (width,)}
         if gate:
             block |= {"W": (gate, width), "b": (gate,)}
         if self.conv:

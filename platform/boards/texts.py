@@ -69,7 +69,8 @@ def shown(mean: float | None, std: float | None, power: int = 0) -> str:
     if mean is None:
         return DASH
     if not std:
-        return three_digits(mean, power) if power else f"{mean:.4g}".translate(MINUS)
+        alone = three_digits(mean, power) if power else f"{mean:.4g}".translate(MINUS)
+        return alone if std is None else f"{alone} ± 0"
     of_both = f"{three_digits(mean, power)} ± {three_digits(std, power)}"
     mean, std = mean / 10.0**power, std / 10.0**power
     if std < 10.0**-MOST_PLACES or max(abs(mean), std) >= 10.0**MOST_PLACES:

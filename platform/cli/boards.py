@@ -198,8 +198,11 @@ def _of_family(store: Store, family: str | None, tasks: Sequence[str]) -> tuple[
 
 
 def check_task_names(store: Store, requested: Sequence[str]) -> None:
-    """Raise ConfigError for a task that does not exist or has no retrainings."""
-    for name in set(requested) - set(trained := store.tasks()):
+    """Raise ConfigError for a task that does not exist or has no retrainings, and for a store without any."""
+    trained = store.tasks()
+    if not requested and not trained:
+        raise ConfigError("No retrainings are stored yet. Run a sweep with: longwave sweep run FILE")
+    for name in set(requested) - set(trained):
         if name not in (names := {*list_names(TASKS), *trained}):
             raise ConfigError(did_you_mean("task", name, names, "List all with: longwave tasks", trained))
         raise ConfigError(f"No retrainings of {name} are stored yet. Run a sweep with: longwave sweep run FILE")

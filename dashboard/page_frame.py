@@ -47,12 +47,13 @@ hr { margin: 0.25rem 0 !important; }
 .link-table :is(th, td) { padding: 0.25rem 0.6rem; text-align: left; }
 .link-table tr { border-bottom: 1px solid rgba(134, 142, 151, 0.3); }
 .link-table th { font-weight: 400; opacity: 0.75; }
-.st-key-printed td:last-child { min-width: 18rem; }
+.st-key-printed td:last-child, .st-key-answers td:last-child { min-width: 18rem; }
 .link-table td.best { font-weight: 600; background: BEST_COLOUR; }
 @media (max-width: 640px) {
   .stMainBlockContainer { padding-left: 0.75rem; padding-right: 0.75rem; padding-top: 3.9rem; }
   .phone-pages { display: flex; flex-wrap: wrap; gap: 0.2rem 1rem; }
   .link-table :is(th, td) { padding: 0.25rem 0.3rem; }
+  .link-table td:nth-child(-n+2) { white-space: normal; }
   .stElementContainer:has(> .stSelectbox) { min-width: 14rem; }
   .stButtonGroup [role="radiogroup"] { flex-wrap: wrap; }
   .st-key-landmarks td:nth-child(n+5), .st-key-landmarks th:nth-child(n+5) { display: none; }

@@ -76,7 +76,8 @@ def draw_boards(boards: Sequence[Sequence[Row]]) -> None:
             marked_median(board_answer.leaders[0]) if board_answer.leaders else DASH,
             board_answer.sure,
         ])  # fmt: skip
-    draw_link_table(BOARDS, lines, "The best network of each board")
+    with st.container(key="answers"):
+        draw_link_table(BOARDS, lines, "The best network of each board")
 
 
 def draw_models(url: str, part: Overview, k: int) -> None:

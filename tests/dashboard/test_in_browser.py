@@ -169,3 +169,5 @@ def test_a_name_of_markup_is_shown_letter_by_letter(odd: str, come: Come) -> Non
 def test_a_page_fits_a_phone(url: str, come: Come, name: str) -> None:
     page = come(url, name, look={"viewport": PHONE}, row=LEM).page
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    heights = page.locator(".st-key-answers tr").evaluate_all("rows => rows.map(row => row.offsetHeight)")
+    assert all(height <= 100 for height in heights), f"a column is so narrow that rows are {heights} pixels tall"

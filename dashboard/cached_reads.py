@@ -90,7 +90,7 @@ def read_growing_curves(url: str, ids: tuple[str, ...]) -> Sequence[Point]:
 def read_importance(
     url: str, sweep: str, cell: tuple[str, str, str], evaluator: str, ended: int
 ) -> Mapping[str, float]:
-    """Return Optuna's importance of each hyper-parameter that a sweep searched; empty if few trials ended.
+    """Return Optuna's importance of each hyper-parameter that a sweep searched; empty if the cell had no search.
 
     Args:
         url: URL of the store.
@@ -98,13 +98,13 @@ def read_importance(
         cell: Model, task and variant.
         evaluator: One of ``EVALUATORS``.
         ended: Number of search trials that have ended, part of the cache key.
+
+    Raises:
+        ConfigError: Fewer than two trials were trained to the end, or all of them have the same score.
     """
-    try:
-        searches = read_searches(open_store(url), sweep, cell[0])
-        cell_searches = [s for s in searches if (s.facts["model"], s.facts["task"], s.facts["variant"]) == cell]
-        return rate_parameters(cell_searches[0], evaluator) if cell_searches else {}
-    except ConfigError:
-        return {}
+    searches = read_searches(open_store(url), sweep, cell[0])
+    cell_searches = [s for s in searches if (s.facts["model"], s.facts["task"], s.facts["variant"]) == cell]
+    return rate_parameters(cell_searches[0], evaluator) if cell_searches else {}
 
 
 @st.cache_resource(ttl=SECONDS_SHARED, refresh_mode="background", show_spinner=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import pandas as pd
 import streamlit as st
@@ -12,6 +13,7 @@ from longwave.dashboard.sweep_files import retraining_file
 from longwave.platform.boards.progress import TOLD, SearchProgress, progress
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import median, metric_words, plain
+from longwave.platform.errors import ConfigError
 from longwave.platform.figures.frame import Figure, thin_points
 from longwave.platform.figures.progress import best_so_far
 from longwave.platform.figures.search import (
@@ -29,6 +31,8 @@ from longwave.platform.statistics.verdict import ENOUGH
 
 SLIDER_STOPS = 60
 """Number of stops of a slider."""
+OF_CELL: state.Dependents = dict.fromkeys(("cell", "across", "up"), lambda _: ())
+"""Pickers below that of the sweep, which another sweep resets."""
 
 
 def draw_search(url: str, sweep: str, trials: Sequence[Trial]) -> dict[str, Figure | None]:
@@ -48,7 +52,8 @@ def draw_search(url: str, sweep: str, trials: Sequence[Trial]) -> dict[str, Figu
         title, board = titles[model, task]
         return f"{title} on {', '.join(filter(None, (board, variant)))}"
 
-    chosen = options[state.draw_choice("Cell", "cell", list(options), cell_label, bar)]
+    dependents = {key: of for key, of in OF_CELL.items() if key != "cell"}
+    chosen = options[state.draw_choice("Cell", "cell", list(options), cell_label, bar, dependents)]
     cell_trials = [t for t in trials if (t.config.model, t.config.task, t.config.variant) == chosen]
     search_trials = [t for t in cell_trials if t.config.phase == "search"]
     rows = [
@@ -119,18 +124,20 @@ def draw_settings(
     figures = {"settings": parallel_figure}
     if len(names) > 1:
         bar = st.container(horizontal=True, vertical_alignment="bottom")
-        x_name = state.draw_choice("Across", "across", names, container=bar)
+        dependents = {"up": lambda chosen: [n for n in names if n != chosen]}
+        x_name = state.draw_choice("Across", "across", names, container=bar, dependents=dependents)
         y_name = state.draw_choice("Up", "up", [n for n in names if n != x_name], container=bar)
         figures[f"{y_name} over {x_name}"] = draw_surface(ended, x_name, y_name, goal, metric)
     draw_retraining(sorted(selected, key=lambda t: rank_key(t, goal)), names)
     with right:  # the slowest part; pedanova, the default, is the fastest evaluator
         evaluator = state.draw_buttons("Importance by", "importance", sorted(EVALUATORS, reverse=True))
-        importance = cached_reads.read_importance(url, sweep, cell, evaluator, len(ended))
-        figures["importance"] = page_frame.draw_figure(
-            lambda: importance_bars(importance, evaluator),
-            "importance",
-            "Fewer than two trials were trained to the end.",
-        )
+        try:
+            importance = cached_reads.read_importance(url, sweep, cell, evaluator, len(ended))
+        except ConfigError as error:
+            st.caption(in_streamlit(f"No importance: {error}"))
+        else:
+            make = partial(importance_bars, importance, evaluator)
+            figures["importance"] = page_frame.draw_figure(make, "importance")
     return figures
 
 

@@ -6,7 +6,7 @@ Streamlit can also bind widgets to the URL, but it replaces the last history ent
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
@@ -16,6 +16,8 @@ from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.render.harmless import in_streamlit
 
 Writer = Callable[[str], str]
+Dependents = Mapping[str, Callable[[str], Collection[str]]]
+"""Keys of pickers whose options depend on another one, each with a function from its choice to their options."""
 
 
 def address_value(key: str) -> str:
@@ -42,8 +44,17 @@ def _join(parts: Iterable[str]) -> str:
     return ",".join(part.replace("%", "%25").replace(",", "%2C") for part in parts)
 
 
-def draw_choice(label: str, key: str, options: Sequence[str], format_option: Writer = str, container: Any = st) -> str:
+def draw_choice(
+    label: str,
+    key: str,
+    options: Sequence[str],
+    format_option: Writer = str,
+    container: Any = st,
+    dependents: Dependents | None = None,
+) -> str:
     """Draw a picker of one of ``options`` and return the choice: from the URL, else the first.
+
+    A new choice resets those ``dependents`` that do not have their present value among their new options.
 
     Raises:
         ConfigError: The URL has another value. The picker is drawn anyway.
@@ -51,8 +62,9 @@ def draw_choice(label: str, key: str, options: Sequence[str], format_option: Wri
     current = address_value(key) or options[0]
     st.session_state[_widget_key(key)] = current if current in options else None
     container.selectbox(
-        label, options, key=_widget_key(key), format_func=format_option, on_change=_write_choice, args=(key, options[0])
-    )
+        label, options, key=_widget_key(key), format_func=format_option, on_change=_write_choice,
+        args=(key, options[0], dependents),
+    )  # fmt: skip
     if current not in options:
         raise ConfigError(did_you_mean(label.lower(), current, options))
     return current
@@ -147,10 +159,16 @@ def _format_span(low: float, high: float) -> str:
     return f"{low:.9g}..{high:.9g}"
 
 
-def _write_choice(key: str, usual: str = "") -> None:
-    """Write a picker's new value into the URL."""
+def _write_choice(key: str, usual: str = "", dependents: Dependents | None = None) -> None:
+    """Write a picker's new value into the URL, after removing the values that do not fit it."""
     value = st.session_state[_widget_key(key)]
     text = "yes" if value is True else "no" if value is False else value
+    address = st.query_params.to_dict()
+    unfit = [other for other, of in (dependents or {}).items() if other in address and address[other] not in of(text)]
+    if unfit:  # in one step, which is one entry of the history
+        value = {} if text == usual else {key: text}
+        st.query_params.from_dict({k: v for k, v in address.items() if k not in (*unfit, key)} | value)
+        return
     write_address(key, text if isinstance(text, list) else str("" if text is None else text), usual)
 
 

@@ -54,8 +54,10 @@ def draw(url: str) -> None:
         page_frame.draw_share_menu("Coverage", tables, figures)
     st.subheader("Fill a cell", anchor=False)
     pick, _ = page_frame.draw_head()
-    model = state.draw_choice("Model", "model", list(titles), titles.__getitem__, pick)
-    board_of = {named(p): p for models, places in parts if model in models for p in places}
+    boards_of = {m: {named(p): p for p in places} for models, places in parts for m in models}
+    dependents: state.Dependents = {"board": boards_of.__getitem__}
+    model = state.draw_choice("Model", "model", list(titles), titles.__getitem__, pick, dependents)
+    board_of = boards_of[model]
     board = state.draw_choice("Board", "board", list(board_of), lambda name: names[board_of[name]], pick)
     page_frame.draw_command(
         "A sweep file for it, to be run with longwave sweep run FILE:",

@@ -32,7 +32,12 @@ def draw(url: str) -> None:
         raise ConfigError("The store holds no retrainings yet. Models appear once a sweep has retrained its winners.")
     titles = {row.model: row.model_title for row in rows}
     pickers, corner = page_frame.draw_head()
-    model = state.draw_choice("Model", "model", models, titles.__getitem__, pickers)
+    dependents: state.Dependents = {
+        "against": lambda chosen: [name for name in models if name != chosen],
+        "task": lambda chosen: {row.task for row in rows if row.model == chosen},
+        "pair": lambda _: (),
+    }
+    model = state.draw_choice("Model", "model", models, titles.__getitem__, pickers, dependents)
     others = [name for name in (*BASELINES, *models) if name in models and name != model]
     model_rows = [row for row in rows if row.model == model]
     entry = next((k for k in cached_reads.read_catalogue(url) if (k.kind, k.name) == ("model", model)), None)
@@ -97,7 +102,7 @@ def draw_searches(url: str, model: str, tasks: list[str]) -> Figure | None:
     """Draw the effect of the settings of its search trials, two at a time, and return it."""
     st.subheader("Effect of its settings", anchor=False)
     bar, _ = page_frame.draw_head()
-    task = state.draw_choice("Task", "task", tasks, cached_reads.task_title(url), bar)
+    task = state.draw_choice("Task", "task", tasks, cached_reads.task_title(url), bar, {"pair": lambda _: ()})
     row = next(r for r in cached_reads.read_board_rows(url, task) if r.model == model and r.kind == "reproduced")
     ids = tuple(run.id for run in cached_reads.open_store(url).search_runs(row.config))
     trials = cached_reads.read_trials(url, ids)

@@ -38,7 +38,10 @@ def draw(url: str) -> None:
     if not (tasks := cached_reads.read_tasks(url)):
         raise ConfigError("The store holds no retrainings yet. They appear once a sweep has retrained its winners.")
     pickers, corner = page_frame.draw_head()
-    task = state.draw_choice("Task", "task", tasks, cached_reads.task_title(url), pickers)
+    dependents: state.Dependents = {
+        "variant": lambda chosen: table_frames.list_variants(cached_reads.read_board_rows(url, chosen))
+    }
+    task = state.draw_choice("Task", "task", tasks, cached_reads.task_title(url), pickers, dependents)
     task_rows = cached_reads.read_board_rows(url, task)
     variants = table_frames.list_variants(task_rows)
     variant = variants[0]

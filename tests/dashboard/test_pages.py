@@ -150,6 +150,31 @@ def test_a_picker_writes_the_address_and_the_address_moves_the_picker(url: str, 
     assert page.query_params["task"] in ("fitzhugh_nagumo", ["fitzhugh_nagumo"])
 
 
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("page", "query", "picked", "kept"),
+    [
+        ("model", {"model": "lem", "against": "lstm", "pair": "dt × lr"}, ("model", "lstm"), {"model": "lstm"}),
+        (
+            "model",
+            {"model": "lem", "against": "gru", "task": "fitzhugh_nagumo"},
+            ("model", "cornn"),
+            {"against": "gru", "task": "fitzhugh_nagumo"},
+        ),
+        ("model", {"model": "lem", "task": "fitzhugh_nagumo"}, ("model", "gru"), {"model": "gru"}),
+        ("task", {"task": "adding", "variant": "N=2000"}, ("task", "fitzhugh_nagumo"), {"task": "fitzhugh_nagumo"}),
+        ("coverage", {"model": "lem", "board": "fitzhugh_nagumo"}, ("model", "gru"), {}),
+    ],
+)
+def test_another_choice_drops_the_choices_that_do_not_fit_it_and_keeps_the_others(
+    url: str, visit: Visit, page: str, query: dict[str, str], picked: tuple[str, str], kept: dict[str, str]
+) -> None:
+    shown = visit(url, page, **query)
+    shown.selectbox(key=f"pick {picked[0]}").set_value(picked[1]).run()
+    assert not [info.value for info in shown.info if info.value.startswith("No ")]
+    assert {key: "".join(value) for key, value in shown.query_params.items()} == kept
+
+
 @pytest.mark.parametrize(
     ("page", "query", "message"),
     [

@@ -188,7 +188,7 @@ def test_a_sweep_draws_the_curves_of_trials_in_training_and_how_much_each_settin
     page = visit(searched, "sweep", sweep="s")
     [point] = marks(page)
     assert (point["model"], point["epoch"], point["value"]) == ("LEM", 1, 1.0)
-    assert "Fewer than two trials were trained to the end." in notes(page), "no plan of the sweep is stored"
+    assert "No importance: s: name: Field required." in notes(page), "the reason why there is none"
 
 
 @pytest.mark.integration

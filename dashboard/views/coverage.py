@@ -74,7 +74,7 @@ def make_square(title: str, board: str, row: Row | None) -> Square:
         return Square(
             title,
             board,
-            "running",
+            "unfinished",
             f"{row.seed_count}/{row.seed_count + row.missing}",
             f"{cell}: {row.missing} not yet trained",
         )

@@ -21,7 +21,7 @@ from longwave.platform.figures.frame import (
 from longwave.platform.figures.legend import names_abreast
 from longwave.platform.figures.palette import DIVERGED
 
-STATES = {"done": "#4AA578", "few seeds": "#A5C9B6", "running": "#086AA5", "diverged": DIVERGED, "failed": "#8C5723",
+STATES = {"done": "#4AA578", "few seeds": "#A5C9B6", "unfinished": "#086AA5", "diverged": DIVERGED, "failed": "#8C5723",
           "not run": "#D5D9DD"}  # fmt: skip
 """Colours by state of a cell; each cell also has its state as a word."""
 

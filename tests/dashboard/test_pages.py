@@ -355,7 +355,7 @@ def test_coverage_says_what_was_run_and_how_a_hole_is_filled(url: str, visit: Vi
     assert cells["GRU", "Adding problem, N=500"] == "few seeds"
     others = {(v["line"], v["column"]): v["state"] for v in marks(page, 1)}
     assert others == {("LEM", "FitzHugh–Nagumo"): "few seeds", ("LSTM", "FitzHugh–Nagumo"): "done",
-                      ("coRNN", "FitzHugh–Nagumo"): "running"}  # fmt: skip
+                      ("coRNN", "FitzHugh–Nagumo"): "unfinished"}  # fmt: skip
     assert 'task = "adding"\nvariant = "N=500"\nmodels = ["gru"]' in notes(page)
 
 

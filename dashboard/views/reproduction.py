@@ -41,6 +41,9 @@ def draw(url: str) -> None:
         for row, number in pairs
         if (not chosen or row.board in chosen) and (not words or number["verdict"] in words)
     ]
+    if not shown:
+        st.info("No printed number matches these filters. Remove one of them.")
+        return
     lines = [table_line(row, number) for row, number in shown]
     table = of_texts("Published numbers and ours", HEAD, lines)
     st.markdown(in_streamlit(verdict_share(row for row, _ in pairs)))

@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from boards import keep, retrained
 from lab import about, marks, notes, printed, trial
 from streamlit.testing.v1 import AppTest
 
+from longwave.dashboard import cached_reads
 from longwave.platform.boards import columns
 from longwave.platform.boards.answer import over_all
 from longwave.platform.boards.overview import overviews
@@ -338,6 +340,16 @@ def test_published_numbers_stand_beside_ours_with_their_reason(url: str, visit: 
     assert verdict == "other protocol" and over.startswith("0.99 (")
     assert "hidden 16 (printed" in why or "epochs 3" in why
     assert len(re.findall(r"\d other protocol", notes(page))) == 1, "verdicts are counted once"
+
+
+def test_filters_that_no_printed_number_passes_say_so(url: str, visit: Visit, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Store(url, read_only=True) as store:
+        lem, lstm = [next(row for row in read_board(store) if row.model == model) for model in ("lem", "lstm")]
+    worse = replace(lstm, variant="N=2", published=[{**number, "verdict": "worse"} for number in lstm.published])
+    monkeypatch.setattr(cached_reads, "read_board_rows", lambda *_: [lem, worse])
+    page = visit(url, "reproduction", boards=lem.board, verdict="worse")
+    assert page.info[0].value == "No printed number matches these filters. Remove one of them."
+    assert link_tables(page) == []
 
 
 def test_costs_are_those_of_the_runs(url: str, visit: Visit) -> None:

@@ -96,6 +96,10 @@ def train_sweep(
     from longwave.platform.render.terminal import Terminal
     from longwave.platform.sweeps.run import driver
 
-    console, board = Terminal(), f"longwave board {sweep.file.task or ''}".strip()
+    console, name = Terminal(), sweep.file.name
     view = driver.resume_sweep(sweep, store, workers, trackers, console, numbers)
-    console.print(f"{sweep.file.name}: {view.counts()}. See it with: {board}", highlight=False)
+    if any(trial.phase == "retrain" for trial in store.planned(name)):
+        advice = f"See it with: longwave board {sweep.file.task or ''}".strip()
+    else:
+        advice = f"No board shows it, as nothing was retrained. See it with: longwave sweep status {name}"
+    console.print(f"{name}: {view.counts()}. {advice}", highlight=False)

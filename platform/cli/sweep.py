@@ -108,6 +108,8 @@ def plan_race(name: NameArgument, store: StoreOption = None) -> None:
         searched = check_sweep(dict(open_store.sweep(name).content), name)
         if searched.race_settings or not searched.trials:
             raise ConfigError(f"{name} has {'a race already' if searched.race_settings else 'no search'}.")
+        if searched.trials < 2:
+            raise ConfigError(f"{name} has one trial a search, and a race takes two or more. Search again with more.")
         file = searched.model_copy(update={"name": f"{searched.name[:75]}-race", "race": Race()})
         missing = missing_trials(store_plan(resolve(file), open_store), open_store)
     of_search = sum(trial.phase == "search" for trial in missing)

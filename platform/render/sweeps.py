@@ -118,7 +118,7 @@ def print_edges(name: str, at_edges: Sequence[AtEdge], without_winner: Sequence[
     values_lie = "winning value lies" if len(lines) == 1 else "winning values lie"
     terminal.print_line(f"{name}: {len(lines)} {values_lie} at an edge of the search range.")
     if without_winner:
-        terminal.print_line(f"  No winner yet for: {', '.join(without_winner)}.")
+        terminal.print_line(f"  Without a winner: {', '.join(without_winner)}.")
 
 
 @contextmanager

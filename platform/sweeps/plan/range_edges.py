@@ -49,7 +49,7 @@ class AtEdge:
 
 
 def find_edges(sweep: Sweep, store: Store, name: str) -> tuple[list[AtEdge], list[str]]:
-    """Return the numbers of a sweep's winners that lie at an edge, and the labels of the cells without a winner yet.
+    """Return the numbers of a sweep's winners that lie at an edge, and the labels of the cells without a winner.
 
     Args:
         sweep: With its spaces.

@@ -138,6 +138,18 @@ def test_a_sweep_from_plan_to_board(
 
 
 @pytest.mark.integration
+def test_a_sweep_without_retrainings_names_no_board_and_that_of_its_store_says_what_is_missing(
+    longwave: Command, file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(SWEEP.replace("retrain = 2", "retrain = 0"))
+    said = " ".join(longwave("sweep", "run", file, "--here", "--mlflow", "off").stdout.split())
+    assert "(2 ok). No board shows it, as nothing was retrained. See it with: longwave sweep status tiny" in said
+    for task in ([], ["adding"]):
+        missing = "No retrainings of adding are stored yet" if task else "No retrainings are stored yet"
+        assert failed(capsys, "board", *task) == f"longwave: {missing}. Run a sweep with: longwave sweep run FILE\n"
+
+
+@pytest.mark.integration
 def test_ctrl_c_says_how_to_go_on_and_resume_does(
     longwave: Command, file: Path, open_store: Callable[[str], Store]
 ) -> None:

@@ -117,6 +117,16 @@ def test_an_old_search_is_raced_without_training_any_of_it_again(
 
 
 @pytest.mark.integration
+def test_a_search_of_one_trial_cannot_be_raced(
+    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(with_race(rule=1, race=None, trials=1, halving=None), store, tmp_path)
+    assert main(["sweep", "race", "tiny", "--store", store.url]) == 2
+    assert "tiny has one trial a search, and a race takes two or more." in capsys.readouterr().err
+    assert store.sweeps() == ["tiny"]
+
+
+@pytest.mark.integration
 @pytest.mark.parametrize("seed", range(3))
 def test_a_race_whose_drivers_die_by_chance_has_the_same_winner(
     seed: int, whole: Store, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -121,7 +121,7 @@ def test_a_row_of_5_ended_and_45_diverged_seeds_stands_behind_all_that_mostly_en
     last = actual[-1]
     assert (last.mean, last.median, last.median_best, last.seed_count, last.rank_high) == (0.1, None, None, 50, 3)
     assert (written(last)["median [95 %]"], written(last)["mean ± std (n)"]) == (
-        "diverged", "0.1 (5 of 50)",
+        "diverged", "0.1 ± 0 (5 of 50)",
     )  # fmt: skip
     assert written(last)["diverged [95 %]"] == "90 % [78, 97]"
 

@@ -29,7 +29,7 @@ PHONE: ViewportSize = {"width": 390, "height": 844}
 """Window sizes for the Lab, in pixels."""
 PATIENCE = 10.0
 """Seconds within which a server must end."""
-FILTERS = "Pool, filters and order"
+FILTERS = "Ranked rows, filters and order"
 """Heading of a board's filters."""
 FIRST_LINE = """
 () => {

@@ -31,7 +31,9 @@ from longwave.platform.statistics.verdict import ENOUGH
 
 SLIDER_STOPS = 60
 """Number of stops of a slider."""
-OF_CELL: state.Dependents = dict.fromkeys(("cell", "across", "up"), lambda _: ())
+OF_CELL: state.Dependents = dict.fromkeys(("across", "up"), lambda _: ())
+"""Pickers below that of the cell, which another cell resets."""
+OF_SWEEP: state.Dependents = {"cell": lambda _: (), **OF_CELL}
 """Pickers below that of the sweep, which another sweep resets."""
 
 
@@ -52,8 +54,7 @@ def draw_search(url: str, sweep: str, trials: Sequence[Trial]) -> dict[str, Figu
         title, board = titles[model, task]
         return f"{title} on {', '.join(filter(None, (board, variant)))}"
 
-    dependents = {key: of for key, of in OF_CELL.items() if key != "cell"}
-    chosen = options[state.draw_choice("Cell", "cell", list(options), cell_label, bar, dependents)]
+    chosen = options[state.draw_choice("Cell", "cell", list(options), cell_label, bar, OF_CELL)]
     cell_trials = [t for t in trials if (t.config.model, t.config.task, t.config.variant) == chosen]
     search_trials = [t for t in cell_trials if t.config.phase == "search"]
     rows = [

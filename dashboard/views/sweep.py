@@ -49,7 +49,7 @@ def draw(url: str) -> None:
     if not names:
         raise ConfigError("The store holds no sweep yet.")
     pickers, corner = page_frame.draw_head()
-    name = state.draw_choice("Sweep", "sweep", names, container=pickers, dependents=search_view.OF_CELL)
+    name = state.draw_choice("Sweep", "sweep", names, container=pickers, dependents=search_view.OF_SWEEP)
     status = cached_reads.read_sweep_status(url, name)
     st.markdown(f"**{in_streamlit(status_line(status))}**")
     if status.expected:

@@ -97,7 +97,7 @@ def test_a_board_without_a_store_is_that_of_the_edition_that_ships(
     monkeypatch.delenv("LONGWAVE_STORE", raising=False)
     assert main(["board"]) == 0
     shown = capsys.readouterr()
-    assert "of 18 boards separate networks" in shown.out and "This is Longwave, edition 1, which ships" in shown.err
+    assert "of 18 boards separate networks" in shown.out and "below is Longwave, edition 1, which ships" in shown.err
     assert main(["board", "parity"]) == 0 and "Parity: accuracy [%] ↑" in capsys.readouterr().out
     assert main(["board", "adding"]) == 2 and "No board 'adding'" in capsys.readouterr().err
     assert main(["board", "--store", f"sqlite:///{tmp_path}/none.db"]) == 2

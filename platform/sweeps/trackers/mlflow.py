@@ -72,7 +72,7 @@ class MLflowTracker(Tracker):
         self.client, self.sweep, self.commit = connect(self.name.address), sweep, ""
         self.runs, self.ended, self.with_params = dict[str, str](), set[str](), set[str]()
         self.experiment, logged = self._experiment(), {}
-        for run in self._search(f"tags.sweep_id = '{sweep.id}'"):
+        for run in self._runs_of_sweep():
             part, tags = run.data.tags["part"], run.data.tags
             self.runs[part] = run.info.run_id
             self.ended |= {part} if run.info.status in ENDS else set()
@@ -138,6 +138,7 @@ class MLflowTracker(Tracker):
 
     def end_sweep(self, over: bool) -> None:
         """End all open runs; if the sweep is not over, they are KILLED until it continues."""
+        self._runs_of_sweep()
         settings = {name: value for name, value in self.sweep.settings.items() if name not in MAY_CHANGE}
         plain = {name: value for name, value in settings.items() if not isinstance(value, dict)}
         self._log(self.runs[SWEEP], [], plain, {"commit": self.commit, COMMIT: self.commit})
@@ -152,6 +153,23 @@ class MLflowTracker(Tracker):
         file = _sqlite_file(self.name.address)
         artifacts = file.absolute().with_suffix(".artifacts").as_uri() if file else None  # by default in the cwd
         return str(self.client.create_experiment(name, artifacts))
+
+    def _runs_of_sweep(self) -> list[Any]:
+        """Return the runs of the sweep, one for each part of it; further runs of a part are deleted.
+
+        There may be two: a request that creates a run and is not answered in time is repeated, or its process is
+        killed, and the server may carry it out later. The run in use is kept, else one that has others below it or
+        more epochs.
+        """
+        found, kept = [*self._search(f"tags.sweep_id = '{self.sweep.id}'")], dict[str, Any]()
+        used, parents = {*self.runs.values()}, {run.data.tags.get("mlflow.parentRunId") for run in found}
+        for run in sorted(
+            found, key=lambda r: (r.info.run_id in used, r.info.run_id in parents, int(r.data.tags.get("epoch", 0)))
+        ):
+            if second := kept.get(part := run.data.tags["part"]):
+                self.client.delete_run(second.info.run_id)
+            kept[part] = run
+        return [*kept.values()]
 
     def _search(self, query: str) -> Iterator[Any]:
         token = None

@@ -297,6 +297,33 @@ def test_copies_killed_at_any_moment_leave_no_doubles_and_brick_nothing(
 
 
 @pytest.mark.integration
+def test_a_run_that_a_slow_server_created_twice_is_deleted(
+    store: Store, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mlflow import MlflowClient
+
+    fill(store, 3, 2)
+    url, real = f"sqlite:///{file}", MlflowClient.create_run
+
+    def create_run(client: MlflowClient, *arguments: Any) -> Any:
+        """Answer late, so that the request is repeated."""
+        real(client, *arguments)
+        return real(client, *arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(MlflowClient, "create_run", create_run)
+        assert send(store, url) == 3
+    sent = assert_copied(store, url, "filled")
+    client = mlflow.connect(url)
+    for run in (sent["top"], *sent["cells"], *sent["trials"].values()):  # created once more, after the last search
+        tags = {name: text for name, text in run.data.tags.items() if name not in ("epoch", "status")}
+        client.create_run(run.info.experiment_id, run.info.start_time, tags, run.info.run_name)
+    assert send(store, url) == 0
+    assert_copied(store, url, "filled")
+    assert there(file) == here(store)
+
+
+@pytest.mark.integration
 def test_two_copies_at_once_send_every_trial_once(store: Store, file: Path, tmp_path: Path) -> None:
     fill(store, 6, 2)
     both = [forked(tmp_path / "store.db", file) for _ in range(2)]

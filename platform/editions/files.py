@@ -63,6 +63,7 @@ def _drawings(edition: Edition, rows: Sequence[Row], curves: Curves) -> list[lis
 def _figure(overview: Overview) -> tuple[str, str]:
     """Return the critical-difference figure as SVG, or an empty text and why there is none."""
     try:
-        return svg(diagram(overview)), ""
+        drawing = diagram(overview)
     except ConfigError as reason:
         return "", str(reason)
+    return ("", f"No critical-difference figure: {' '.join(drawing.limits)}") if drawing.limits else (svg(drawing), "")

@@ -184,10 +184,14 @@ class Layer(nn.Module, Generic[W]):
         return out
 
     def raw(self) -> dict[str, Tensor]:
-        """Return weights and hyper-parameters by name, as stored, without those of parts."""
+        """Return weights and hyper-parameters by name, as stored, without those of parts.
+
+        Weights under torch.nn.utils.parametrize, such as ``weight_norm``, are what that computes.
+        """
         # Not by named_parameters(), which visits all modules: this runs at every training step.
         tensors = chain(self._parameters.items(), self._buffers.items())
-        return {name: tensor for name, tensor in tensors if tensor is not None}
+        stored = {name: tensor for name, tensor in tensors if tensor is not None}
+        return stored | {name: getattr(self, name) for name in self._modules.get("parametrizations") or ()}
 
     def reset_parameters(self, generators: Generators = None) -> None:
         """Draw all weights again; member k from its own generator, so it starts like the same trial alone."""

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils.parametrizations import weight_norm
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 import longwave as lw
@@ -266,3 +267,19 @@ def test_what_does_not_go_together_is_one_line(call: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", SEQUENCES, ids=lambda kind: kind.__name__)
+def test_a_weight_that_torch_parametrizes_is_the_one_computed_with(kind: type[SequenceModule]) -> None:
+    module, plain = made(kind), made(kind)
+    [name, *_] = [name for name, weight in module.layer.named_parameters(recurse=False) if weight.dim() == 2]
+    weight_norm(module.layer, name)
+    assert torch.allclose(module(X)[0], plain(X)[0], atol=1e-12)
+    length, direction = module.layer.parametrizations[name].parameters()
+    length.data *= 2
+    getattr(plain.layer, name).data *= 2
+    assert torch.allclose(module(X)[0], plain(X)[0], atol=1e-12)
+    module(X)[0].square().sum().backward()
+    plain(X)[0].square().sum().backward()
+    along = (getattr(plain.layer, name).grad * direction).sum(1, keepdim=True) / direction.norm(dim=1, keepdim=True)
+    assert torch.allclose(length.grad, along, atol=1e-9)

@@ -58,7 +58,8 @@ class SplitRule(CardPart):
     them for validation, else that is drawn from the first. One long series is split by time unless a column is
     given."""
     column: str = ""
-    """Column that contains train, valid or test."""
+    """Column that contains train, valid or test, or training, val, validation, dev or testing, in upper or lower
+    case."""
     valid: Share = 0.15
     """Share of all examples for validation, unless a column or file gives it."""
     test: Share = 0.15

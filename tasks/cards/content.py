@@ -16,10 +16,10 @@ from longwave.tasks.base.raw import DataError
 from longwave.tasks.cards.card import default_stride
 from longwave.tasks.cards.columns import NUMBER, Columns, are_numbers, cut_number, has_decimal_comma, mostly_numbers
 from longwave.tasks.cards.examples import MISSING_CLASSES
+from longwave.tasks.cards.split import are_splits
 
 MAX_CLASSES = 1000
 """Largest number of classes."""
-SPLITS = {"train", "valid", "test"}
 DESCRIBING = ("series", "time", "group")
 """Roles of columns that describe a row, and are not inputs."""
 
@@ -34,7 +34,7 @@ def card_content(table: Columns, roles: Mapping[str, str], channels: Sequence[st
     card: dict[str, Any] = {"files": [table.path.name], "layout": layout}
     card |= {name: roles[name] for name in _named_roles(table, roles) if name in roles}
     target = roles.get("target", "")
-    split = next((name for name in table.names if name.lower() == "split" and set(table.words(name)) <= SPLITS), "")
+    split = next((name for name in table.names if name.lower() == "split" and are_splits(table.words(name))), "")
     used = {split, *(card.get(name) for name in DESCRIBING)}
     free = [name for name in table.names if name not in used and (name != target or task == "forecasting")]
     described = {roles.get("series")} if layout == "series" else {roles.get(name) for name in DESCRIBING}

@@ -11,9 +11,10 @@ import numpy as np
 
 from longwave.tasks.base.raw import DataError, open_bytes
 from longwave.tasks.cards.arrays import load_arrays, to_words
-from longwave.tasks.cards.content import SPLITS, sort_classes
+from longwave.tasks.cards.content import sort_classes
 from longwave.tasks.cards.examples import count_steps
 from longwave.tasks.cards.guess import CHOICES, FEW, GROUP, TARGET, Open, check_choices
+from longwave.tasks.cards.split import are_splits
 from longwave.tasks.formats.ts_files import read_ts_header
 
 INPUTS = ("inputs", "x", "data", "values", "series", "x_train")
@@ -106,7 +107,7 @@ class ArraysDraft:
 
     def _split(self, roles: Mapping[str, str]) -> dict[str, Any]:
         split = self._find(("split",), (1,), {*roles.values()})
-        if split and set(to_words(self.arrays[split])) <= SPLITS:
+        if split and are_splits(to_words(self.arrays[split])):
             return {"split": {"by": "column", "column": split}}
         return {"split": {"by": "group"}} if "group" in roles else {}
 

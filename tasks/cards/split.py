@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from longwave.tasks.base.raw import DataError
@@ -9,6 +11,7 @@ from longwave.tasks.cards.card import Card
 from longwave.tasks.cards.examples import Examples
 
 SPLITS = ("train", "valid", "test")
+OTHER_SPELLINGS = {"training": "train", "val": "valid", "validation": "valid", "dev": "valid", "testing": "test"}
 Parts = dict[str, np.ndarray]
 """The indices of the examples of each of SPLITS, ascending."""
 
@@ -38,13 +41,29 @@ def split_examples(card: Card, examples: Examples, origin: str) -> Parts:
     return {name: np.sort(splits[name]) for name in SPLITS}
 
 
+def name_split(mark: str) -> str:
+    """Return the split that an entry of a split column names, also by another spelling: valid for ``Val``.
+
+    An entry that names none is returned as it is.
+    """
+    word = mark.strip().lower()
+    return word if word in SPLITS else OTHER_SPELLINGS.get(word, mark)
+
+
+def are_splits(marks: Iterable[str]) -> bool:
+    """Return whether the entries of a column are names of splits, training and test among them."""
+    return {"train", "test"} <= {*map(name_split, marks)} <= {*SPLITS}
+
+
 def _split_by_column(card: Card, examples: Examples, origin: str) -> Parts:
-    for k, mark in enumerate(examples.marks):
+    marks = np.array([*map(name_split, examples.marks)])
+    for k, mark in enumerate(marks.tolist()):
         if mark not in SPLITS:
             rule = f"column {card.split.column} must contain {', '.join(SPLITS)}"
             raise DataError(f"{examples.at(k, 0, 0).rpartition(', column')[0] or origin}: {rule}, got {mark!r}.")
-    marks = np.array(examples.marks)
-    return {name: np.flatnonzero(marks == name) for name in SPLITS}
+    splits = {name: np.flatnonzero(marks == name) for name in SPLITS}
+    # Windows of one series overlap, so that none can be held out at random.
+    return splits if card.one_series or len(splits["valid"]) else _with_validation(card, examples, splits)
 
 
 def _split_by_file(card: Card, examples: Examples) -> Parts:
@@ -52,8 +71,13 @@ def _split_by_file(card: Card, examples: Examples) -> Parts:
     first, last = np.flatnonzero(files == 0), np.flatnonzero(files == files.max())
     if len(card.files) == 3:
         return {"train": first, "valid": np.flatnonzero(files == 1), "test": last}
-    splits = _split_at_random(card, examples, first, card.split.valid, 0.0)
-    return {"train": splits["train"], "valid": splits["valid"], "test": last}
+    return _with_validation(card, examples, {"train": first, "test": last})
+
+
+def _with_validation(card: Card, examples: Examples, splits: Parts) -> Parts:
+    """Return splits of which a random share of the training examples is for validation."""
+    learn = _split_at_random(card, examples, splits["train"], card.split.valid, 0.0)
+    return {"train": learn["train"], "valid": learn["valid"], "test": splits["test"]}
 
 
 def _split_by_order(order: np.ndarray, card: Card) -> Parts:

@@ -12,6 +12,7 @@ from longwave.tasks.base.raw import DataError
 from longwave.tasks.cards.card import Card
 from longwave.tasks.cards.columns import Columns, read_columns
 from longwave.tasks.cards.examples import Examples, count_steps, number_classes
+from longwave.tasks.cards.split import SPLITS, name_split
 
 
 def read_long(card: Card, path: Path) -> Examples:
@@ -70,7 +71,7 @@ def cut_windows(card: Card, path: Path) -> Examples:
     every = [np.arange(len(table))]
     times = _checked_times(card, table, every) if card.time else np.arange(len(table), dtype=np.float64)
     if card.by == "column":
-        words = table.words(card.split.column)
+        words = [*map(name_split, table.words(card.split.column))]
     else:
         last = round(len(table) * (1 - card.split.test))
         first = round(len(table) * (1 - card.split.test - card.split.valid))
@@ -82,7 +83,7 @@ def cut_windows(card: Card, path: Path) -> Examples:
     window = card.window or 1
     steps = window + (card.horizon or 0)
     rows = [np.arange(k, k + steps) for a, b in spans for k in range(a, b - steps + 1, card.stride or window)]
-    if short := {"train", "valid", "test"} & set(words) - {words[each[0]] for each in rows}:
+    if short := {*SPLITS} & set(words) - {words[each[0]] for each in rows}:
         split = min(short)
         longest = max([b - a for a, b in spans if words[a] == split], default=0)
         rule = f"the {split} split needs {steps} steps in a row for one window"

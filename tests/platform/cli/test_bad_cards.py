@@ -184,6 +184,11 @@ FILES: dict[str, tuple[bytes, dict[str, object], str]] = {
         {"split": {"by": "column", "column": "who"}},
         "who must contain train, valid, test, got",
     ),
+    "a series without validation": (
+        csv([[*ROWS[0], "split"], *([*row, "test" if k % 80 < 40 else "train"] for k, row in enumerate(ROWS[1:]))]),
+        {**SERIES, "time": None, "horizon": 1, "window": 3, "split": {"by": "column", "column": "split"}},
+        "the valid split has none of",
+    ),
     "wide columns by no name": (GOOD, {**WIDE, "channels": ["q*"]}, "data.csv: no column matches 'q*'."),
     "a series too short": (
         csv(ROWS[:9]),

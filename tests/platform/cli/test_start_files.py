@@ -118,7 +118,7 @@ NPZS: dict[str, tuple[dict[str, np.ndarray], list[str], dict[str, Any]]] = {
     ),
     "a split and a gap": (
         {"x": np.where(np.arange(480).reshape(40, 6, 2) == 2, np.nan, X), "label": LABELS,
-         "split": np.array(["train"] * 30 + ["valid"] * 5 + ["test"] * 5)}, [],
+         "split": np.array(["train"] * 30 + ["Val"] * 5 + ["test"] * 5)}, [],
         {"inputs": "x", "channels": ["x0", "x1"], "task": "classification", "target": ["label"],
          "classes": ["high", "low"], "missing": "hold", "split": {"by": "column", "column": "split"}},
     ),

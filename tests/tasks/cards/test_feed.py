@@ -61,6 +61,39 @@ def test_test_and_validation_do_not_touch_what_training_is_fed(tmp_path: Path) -
     assert not torch.equal(first.test.inputs, other.test.inputs)
 
 
+def with_split(words: dict[str, str], other: str) -> list[list[str]]:
+    """Return the long table with a column of splits: a word by example, else ``other``."""
+    first, *rows = long_table()
+    return [[*first, "split"], *([*row, words.get(row[0], other)] for row in rows)]
+
+
+@pytest.mark.parametrize(
+    "spelled", [("Training", "VAL", " Testing "), ("TRAIN", "dev", "Test"), ("train", "Validation", "test")]
+)
+def test_a_split_column_is_read_in_other_spellings_too(tmp_path: Path, spelled: tuple[str, str, str]) -> None:
+    card = {**LONG, "split": {"by": "column", "column": "split"}}
+    learn, valid, test = spelled
+    ours = with_split({"s0": "test", "s1": "test", "s2": "valid", "s3": "valid"}, "train")
+    other = with_split({"s0": test, "s1": test, "s2": valid, "s3": valid}, learn)
+    (one, _), (two, _) = (load_with_remarks(written(tmp_path, csv(rows), card)) for rows in (ours, other))
+    for split in ("valid", "test"):
+        assert torch.equal(getattr(one, split).inputs, getattr(two, split).inputs)
+    assert torch.equal(one.training(0).inputs, two.training(0).inputs)
+
+
+def test_a_split_column_without_validation_leaves_a_share_of_training_for_it(tmp_path: Path) -> None:
+    rows = with_split({"s0": "test", "s1": "test", "s2": "test"}, "train")
+    path = written(tmp_path, csv(rows), LONG, split={"by": "column", "column": "split", "valid": 0.25})
+    card = read_card(path)
+    examples = read_examples(card, [tmp_path / "data.csv"])
+    parts = split_examples(card, examples, "toy")
+    learned = [k for k, mark in enumerate(examples.marks) if mark == "train"]
+    assert sorted([*parts["train"], *parts["valid"]]) == learned and {*parts["test"]} == {*range(len(examples))} - {
+        *learned
+    }
+    assert abs(len(parts["valid"]) - len(learned) / 4) <= 1
+
+
 def test_ragged_examples_are_padded_with_nought_and_say_their_lengths(tmp_path: Path) -> None:
     rows = ragged(long_table())
     data, remarks = load_with_remarks(written(tmp_path, csv(rows), LONG, normalise="none"))

@@ -191,7 +191,9 @@ class Layer(nn.Module, Generic[W]):
         # Not by named_parameters(), which visits all modules: this runs at every training step.
         tensors = chain(self._parameters.items(), self._buffers.items())
         stored = {name: tensor for name, tensor in tensors if tensor is not None}
-        return stored | {name: getattr(self, name) for name in self._modules.get("parametrizations") or ()}
+        if "parametrizations" in self._modules:
+            stored |= {name: getattr(self, name) for name in self.get_submodule("parametrizations")._modules}
+        return stored
 
     def reset_parameters(self, generators: Generators = None) -> None:
         """Draw all weights again; member k from its own generator, so it starts like the same trial alone."""

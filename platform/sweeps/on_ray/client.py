@@ -31,13 +31,16 @@ RAY_SWITCHES = {
     "RAY_enable_metrics_collection": "0",
     "RAY_idle_worker_killing_time_threshold_ms": "600000",
     "RAY_timeout_ms_task_wait_for_death_info": "60000",
+    "RAY_worker_register_timeout_seconds": "600",
     "RAY_preload_python_modules": "longwave.platform.sweeps.on_ray.worker,longwave.platform.training.train",
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
     "TUNE_DISABLE_SIGINT_HANDLER": "1",
     "TUNE_GLOBAL_CHECKPOINT_S": "86400",
     "TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "0",
 }
-"""Workers are started ahead of their first pack, preload what they need, and wait ten minutes for the pack.
+"""Workers are started ahead of their first pack, preload what they need, and wait ten minutes for the pack. They also
+have ten minutes to start, as on a busy machine: had the first not started in time, by default a minute, Ray would never
+answer the driver.
 
 After a lost connection Ray waits a minute to find out whether a worker or its node has died: after a second, its
 default, a node's death is not known yet, and would count against the pack.

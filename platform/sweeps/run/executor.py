@@ -22,6 +22,8 @@ SINGLE = "longwave.platform.sweeps.on_ray.single_process"
 """The module of the process in which a sweep begins if it needs nothing that only Ray provides."""
 SECONDS = 5.0
 """CPU seconds that it trains before Ray is started: about as long as Ray takes to start and end."""
+START_SECONDS = 900.0
+"""How long Ray may take to start; on a busy machine it is minutes."""
 HAS_RAY = find_spec("ray") is not None
 """Whether Ray is installed. Without it a sweep trains in the single process that it begins in."""
 INSTALL_RAY = "Install it with: pip install 'longwave[cluster]'"
@@ -156,8 +158,12 @@ def find_nodes(workers: Workers) -> list[ClusterNode]:
 
 
 def _ask_for_nodes(workers: Workers) -> list[ClusterNode]:
-    with closing(_clients[-1].run({"ask": "nodes", "labels": dict(workers.labels)})) as event_batches:
-        return [ClusterNode(**node) for events in event_batches for event in events for node in event["nodes"]]
+    request = {"ask": "nodes", "labels": dict(workers.labels)}
+    with closing(_clients[-1].run(request, START_SECONDS)) as event_batches:
+        answers = [event["nodes"] for events in event_batches for event in events]
+    if not answers:
+        raise WorkersLostError(f"Ray did not start within {START_SECONDS:g} seconds")
+    return [ClusterNode(**node) for node in answers[0]]
 
 
 def _starts_single() -> bool:

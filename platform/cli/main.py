@@ -15,7 +15,7 @@ import typer
 
 from longwave.platform.cli.app import CommandGroup, LazyCommand
 from longwave.platform.cli.commands import COMMANDS, DEFAULTS, GROUPS
-from longwave.platform.errors import ConfigError, Interrupted, LongwaveError
+from longwave.platform.errors import ConfigError, Interrupted, LongwaveError, StoreUnavailable
 from longwave.platform.redaction import redacted
 from longwave.platform.render.harmless import one_line
 from longwave.platform.variables import check_variables
@@ -130,6 +130,8 @@ def main(arguments: list[str] | None = None, command: Callable[..., Any] | None 
     except Interrupted as error:
         typer.echo(str(error), err=True)
         return error.status
+    except StoreUnavailable as error:
+        lines = [f"{error}. Run the command again once that has changed."]
     except (LongwaveError, _data_error()) as error:
         lines = getattr(error, "lines", [str(error)])
     except ModuleNotFoundError as error:

@@ -21,6 +21,7 @@ import sqlalchemy as sa
 from recorded import points_of, recorded_store
 from stoppable_postgres import stoppable_postgres
 
+from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError, StoreError, StoreUnavailable
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage import engine
@@ -91,6 +92,20 @@ def test_after_the_limit_it_is_one_line_and_the_store_is_as_it_was(
     assert "\n" not in str(caught.value) and not isinstance(caught.value, StoreUnavailable)
     assert messages[1:] == [""] and store.curves([trial.id]) == []
     store.write(points_of(trial, 5), [])
+
+
+def test_a_command_on_a_locked_store_is_one_line_that_says_to_run_it_again(
+    store: Store, trial: TrialConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with locked(tmp_path / "store.db", 60.0) as holder:
+        [sweep] = store.sweeps()
+        assert main(["sweep", "retry", sweep, "--store", store.url]) == 2
+        holder.kill()
+    assert re.fullmatch(
+        r"longwave: The store \S+ cannot be used, another process has locked it: database is locked\. "
+        r"Run the command again once that has changed\.\n",
+        capsys.readouterr().err,
+    )
 
 
 def test_the_longest_wait_is_set_by_one_variable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -100,6 +100,7 @@ class _Follower:
         self.store, self.name, self.storage = store, sweep, storage
         self.check_lock = stack.enter_context(exclusively(store, f"sends {sweep} to {name.title}", wait_seconds))
         self.tracker, plan = load_tracker(name), read_sweep_plan(store, sweep)
+        stack.callback(self.tracker.close)
         self.cells, created = plan.cells, store.created(sweep)
         settings = redact_document(dict(store.sweep(sweep).content))
         sweep_id = digest({"name": sweep, "created": created.isoformat()})

@@ -203,7 +203,10 @@ class Tracker:
         """Receive the end of a cell, once all its trials have ended; further trials may still follow."""
 
     def end_sweep(self, over: bool) -> None:
-        """Receive the end of a driver: the sweep is over, or will continue later. This is the last call."""
+        """Receive the end of a driver: the sweep is over, or will continue later."""
+
+    def close(self) -> None:
+        """Release what it holds: the last call, also after an exception. It must raise none itself."""
 
 
 def load_tracker(tracker: TrackerName) -> Tracker:

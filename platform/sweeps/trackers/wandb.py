@@ -1,8 +1,8 @@
 """Weights & Biases: a trial is a run, in the group of its cell, whose results are a run too. Only this file knows W&B.
 
 W&B is configured by its own variables, ``WANDB_PROJECT``, ``WANDB_MODE=offline``, ``WANDB_DIR``. The id of a run is
-derived from sweep and trial, so that W&B resumes it, and it accepts no step twice. What was sent is noted beside W&B's
-own files, since those of the offline mode cannot be queried.
+derived from sweep and trial, so that W&B resumes it, and it accepts no step twice. What a run had when it was closed,
+which waits for W&B's server, is noted beside W&B's own files, since those of the offline mode cannot be queried.
 """
 
 from __future__ import annotations
@@ -16,11 +16,22 @@ from typing import Any
 
 from longwave.platform.paths import home
 from longwave.platform.records.run import Point
-from longwave.platform.sweeps.trackers.tracker import LoggedTrial, TrackedCell, TrackedSweep, TrackedTrial, Tracker
+from longwave.platform.sweeps.trackers.tracker import (
+    LoggedTrial,
+    TrackedCell,
+    TrackedSweep,
+    TrackedTrial,
+    Tracker,
+    TrackerName,
+)
 
 
 class WandbTracker(Tracker):
     """Sends a sweep to W&B, or to its files of the offline mode."""
+
+    def __init__(self, name: TrackerName) -> None:
+        super().__init__(name)
+        self.runs, self.reached = dict[str, Any](), dict[str, int]()
 
     def load(self) -> None:
         """Load W&B."""
@@ -28,7 +39,7 @@ class WandbTracker(Tracker):
 
     def begin_sweep(self, sweep: TrackedSweep) -> Mapping[str, LoggedTrial]:
         """Read what was sent of a sweep."""
-        self.sweep, self.runs = sweep, dict[str, Any]()
+        self.sweep = sweep
         folder = Path(os.environ.get("WANDB_DIR") or home())
         self.folder, self.notes = str(folder), folder / "wandb" / f"longwave-{sweep.id}.jsonl"
         self.notes.parent.mkdir(parents=True, exist_ok=True)
@@ -41,7 +52,7 @@ class WandbTracker(Tracker):
         run = self._open(trial)
         for point in points:
             run.log(trial.measures_of(point), step=point.epoch)
-            self._note(trial.id, point.epoch, "")
+            self.reached[trial.id] = point.epoch
 
     def end_trial(self, trial: TrackedTrial) -> None:
         """Write the test metric and the end."""
@@ -67,9 +78,17 @@ class WandbTracker(Tracker):
 
     def end_sweep(self, over: bool) -> None:
         """Close the open runs, which can be resumed later."""
-        for run in self.runs.values():
+        while self.runs:
+            part, run = self.runs.popitem()
             run.finish()
-        self.runs.clear()
+            if part in self.reached:
+                self._note(part, self.reached[part], "")
+
+    def close(self) -> None:
+        """Close the runs that an exception left open: W&B opens none a second time in one process."""
+        while self.runs:
+            with suppress(Exception):
+                self.end_sweep(over=False)
 
     def _open(self, trial: TrackedTrial) -> Any:
         """Return the run of a trial, which is created or resumed."""

@@ -15,7 +15,7 @@ from tracked import attempt, fill, points
 
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.trackers.follow import send_sweep
-from longwave.platform.sweeps.trackers.tracker import TrackerName, load_tracker
+from longwave.platform.sweeps.trackers.tracker import TrackerError, TrackerName, load_tracker
 
 WANDB = TrackerName("wandb")
 BLOCK = 32768
@@ -23,16 +23,22 @@ BLOCK = 32768
 
 
 class FakeRun:
-    """A run as W&B has it: a step is taken once."""
+    """A run as W&B has it: a step is taken once, and ``fails`` names a method that raises."""
 
     def __init__(self, **options: Any) -> None:
         self.options, self.steps, self.summary, self.exit_code = options, dict[int, Any](), dict[str, Any](), None
+        self.fails, self.is_open = "", True
 
     def log(self, measures: dict[str, float], step: int) -> None:
         assert step not in self.steps
+        if self.fails == "log" and step == 3:
+            raise OSError("no answer")
         self.steps[step] = measures
 
     def finish(self, exit_code: int = 0) -> None:
+        self.is_open = False
+        if self.fails == "finish":
+            raise OSError("no answer")
         self.exit_code = exit_code  # type: ignore[assignment]
 
 
@@ -42,6 +48,8 @@ def begun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[FakeRun]:
     runs: list[FakeRun] = []
 
     def init(**options: Any) -> FakeRun:
+        if any(run.is_open and run.options["id"] == options["id"] for run in runs):
+            raise RuntimeError(f"run ID {options['id']} is in use")
         runs.append(FakeRun(**options))
         return runs[-1]
 
@@ -79,6 +87,33 @@ def test_a_trial_that_goes_on_is_the_same_run_and_takes_each_epoch_once(
     first, second, _ = begun
     assert first.options["id"] == second.options["id"] and second.options["resume"] == "allow"
     assert [*first.steps] == [1, 2, 3] and [*second.steps] == [4]
+
+
+@pytest.mark.parametrize(("fails", "sent_again"), [("log", [3]), ("finish", [1, 2, 3])])
+def test_a_run_that_failed_is_opened_again_and_gets_every_epoch_that_w_and_b_did_not_confirm(
+    store: Store,
+    tmp_path: Path,
+    begun: list[FakeRun],
+    monkeypatch: pytest.MonkeyPatch,
+    fails: str,
+    sent_again: list[int],
+) -> None:
+    fill(store, 1, 3)
+    init = sys.modules["wandb"].init
+
+    def init_failing(**options: Any) -> FakeRun:
+        run: FakeRun = init(**options)
+        run.fails = fails
+        return run
+
+    monkeypatch.setattr(sys.modules["wandb"], "init", init_failing)
+    with pytest.raises(TrackerError, match="W&B did not accept results: no answer"):
+        send_sweep(store, "filled", tmp_path, WANDB)
+    monkeypatch.setattr(sys.modules["wandb"], "init", init)
+    assert send_sweep(store, "filled", tmp_path, WANDB) == 1
+    failed, again, _ = begun
+    assert not failed.is_open and again.options["id"] == failed.options["id"]
+    assert [*again.steps] == sent_again and again.exit_code == 0 and again.summary["test/mse"] == 1.0
 
 
 def records(file: Path) -> Iterator[Any]:

@@ -72,7 +72,7 @@ class Background:
     def following(self, store: Store, sweep: str, storage: AnyPath) -> Iterator[None]:
         """Send everything that is new of a sweep inside the block, at the latest when the block ends."""
         self._send({"store": store.url, "sweep": sweep, "storage": str(storage)})
-        before = store.planned(sweep)
+        before = _read_progress(store, sweep)
         try:
             yield
         finally:
@@ -85,10 +85,10 @@ class Background:
         self._process.kill()
         self._process.communicate()
 
-    def _has_news(self, store: Store, sweep: str, before: Sequence[object]) -> bool:
+    def _has_news(self, store: Store, sweep: str, before: object) -> bool:
         """Return whether anything was trained. If not, nobody should wait for MLflow, which loads for seconds."""
         try:
-            return store.planned(sweep) != before
+            return _read_progress(store, sweep) != before
         except LongwaveError:
             return True
 
@@ -113,6 +113,11 @@ class Background:
         with suppress(BrokenPipeError):  # it died; that is noticed at the end
             self._process.stdin.write(json.dumps(message) + "\n")
             self._process.stdin.flush()
+
+
+def _read_progress(store: Store, sweep: str) -> object:
+    """Return what changes whenever a sweep is planned or trained."""
+    return store.planned(sweep), store.epoch_counts(sweep)
 
 
 def main() -> None:

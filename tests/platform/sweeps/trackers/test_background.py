@@ -96,13 +96,18 @@ def test_trackers_of_one_file_get_a_sweep_that_is_over_and_may_print(
     ]
 
 
-def test_a_tracker_that_died_is_said_with_what_to_do(store: Store, tmp_path: Path) -> None:
-    fill(store, 2, 1)
+@pytest.mark.parametrize("before", [False, True])
+def test_a_tracker_that_died_is_said_with_what_to_do_even_if_no_trial_ended(
+    store: Store, tmp_path: Path, before: bool
+) -> None:
+    [config, _] = fill(store, 2, 3)
+    if before:
+        attempt(store, config, 1, 0, 1, 0.5, over=False)
     tracker = Background(SERVER)
     with tracker.following(store, "filled", tmp_path):
         tracker._process.kill()
         tracker._process.wait()
-        train_again(store)
+        attempt(store, config, 2, 1, 2, 0.5, over=False)
     assert tracker.problem == (
         "The process that sends results to MLflow at http://***@127.0.0.1:9 died. Nothing is lost; send it later with: "
         "longwave mlflow sync filled"

@@ -120,8 +120,9 @@ class Client:
         life, self._life = os.pipe()
         devices = {"cores": self.workers.cores, "gpus": 0 if self.workers.cpu else None}
         options = {**devices, "address": self.workers.address, "folder": str(self.folder)}
-        scheduler = [sys.executable, "-m", self.scheduler, json.dumps(options)]
-        supervisor = [sys.executable, "-m", "longwave.platform.sweeps.on_ray.supervisor"]
+        module = [sys.executable, "-P", "-m"]  # -P: files of the working directory hide no library
+        scheduler = [*module, self.scheduler, json.dumps(options)]
+        supervisor = [*module, "longwave.platform.sweeps.on_ray.supervisor"]
         self._supervisor = subprocess.Popen(
             [*supervisor, str(life), str(os.getpid()), str(self.folder), *scheduler],
             stdin=subprocess.PIPE,

@@ -60,7 +60,7 @@ class Background:
     def __init__(self, tracker: TrackerName) -> None:
         self.tracker, self.problem = tracker, ""
         self._process = subprocess.Popen(
-            [sys.executable, "-m", PROCESS],
+            [sys.executable, "-P", "-m", PROCESS],  # -P: files of the working directory hide no library
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -130,6 +130,19 @@ def test_a_server_that_hangs_is_left_behind_at_the_end(
 
 
 @pytest.mark.integration
+def test_a_file_of_the_working_directory_hides_no_library_from_a_tracker(
+    store: Store, tmp_path: Path, own: TrackerName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [config] = fill(store, 1, 1)
+    (tmp_path / "statistics.py").write_text("raise SystemExit('not the standard library')")
+    monkeypatch.chdir(tmp_path)
+    tracker = Background(own)
+    with tracker.following(store, "filled", tmp_path):
+        pass
+    assert (tracker.problem, (tmp_path / "lines.txt").read_text()) == ("", f"lem retrain {config.id[:6]}\n")
+
+
+@pytest.mark.integration
 def test_another_tracker_than_mlflow_is_sent_the_rest_by_resuming(store: Store, tmp_path: Path) -> None:
     fill(store, 1, 1)
     tracker = Background(TrackerName("gone.py"))

@@ -7,6 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from longwave.platform.boards.trust import shipped
 from longwave.platform.records.group import Group
 from longwave.platform.storage.schema import SweepRow, SweepTrialRow, TrialRow
 
@@ -23,14 +24,23 @@ def list_instead_of(contents: Mapping[str, Mapping[str, Any]]) -> dict[str, list
 
 
 def read_uncounted(connection: sa.Connection, sweeps: Sequence[str]) -> set[str]:
-    """Return the retrainings that were used to choose a row and no longer count: ``sweeps`` retrained that row."""
+    """Return the retrainings that were used to choose a row and no longer count: ``sweeps`` retrained that row.
+
+    Retrainings from bundles that nobody trusts replace only others of such bundles.
+    """
     if not sweeps:
         return set()
     t, s = TrialRow, SweepTrialRow
     planned = sa.select(s.trial).where(s.sweep.in_(sweeps))
     rows = sa.select(t.row).where(t.phase == "retrain", t.id.in_(planned))
-    query = sa.select(t.id).join(s, s.trial == t.id).where(t.phase == "retrain", t.row.in_(rows), t.id.not_in(planned))
+    is_replaced = sa.or_(t.row.in_(rows.where(is_trusted())), sa.and_(t.row.in_(rows), sa.not_(is_trusted())))
+    query = sa.select(t.id).join(s, s.trial == t.id).where(t.phase == "retrain", is_replaced, t.id.not_in(planned))
     return set(connection.scalars(query))
+
+
+def is_trusted() -> sa.ColumnElement[bool]:
+    """Return the condition that a trial was trained here, or came with a bundle that the package trusts."""
+    return sa.or_(TrialRow.origin.is_(None), TrialRow.origin.in_(shipped()))
 
 
 def list_rejected(groups: Sequence[Group], instead_of: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:

@@ -15,7 +15,13 @@ from longwave.platform.records.group import Group, RunSummary, SearchedRange, Se
 from longwave.platform.records.search import distinct_ways, searched_by
 from longwave.platform.records.stored import CatalogueEntry
 from longwave.platform.records.trial import FIELDS, PROTOCOL, TrialConfig
-from longwave.platform.storage.choices import list_instead_of, list_rejected, read_sweep_contents, read_uncounted
+from longwave.platform.storage.choices import (
+    is_trusted,
+    list_instead_of,
+    list_rejected,
+    read_sweep_contents,
+    read_uncounted,
+)
 from longwave.platform.storage.extended_searches import Search, read_successors
 from longwave.platform.storage.integrity import check_board
 from longwave.platform.storage.schema import (
@@ -216,13 +222,17 @@ def _read_contents(connection: sa.Connection, where: sa.ColumnElement[bool]) -> 
 
 
 def _read_cells(connection: sa.Connection, where: sa.ColumnElement[bool]) -> dict[str, CellNames]:
-    """Return the cells that planned a retraining of each group, by its row."""
+    """Return the cells that planned a retraining of each group, by its row: if any is trusted, only those of trusted
+    ones, so that no imported sweep says how another row was searched or which one replaces it.
+    """
     s = SweepTrialRow
-    query = sa.select(TrialRow.row, s.sweep, s.cell).join(s, s.trial == TrialRow.id).where(where)
-    by_row: dict[str, set[tuple[str, int | None]]] = {}
-    for row, sweep, cell in connection.execute(query).all():  # DISTINCT would make SQLite scan all trials by row
-        by_row.setdefault(row, set()).add((sweep, cell))
-    return {row: tuple(sorted(cells, key=str)) for row, cells in by_row.items()}
+    query = sa.select(TrialRow.row, s.sweep, s.cell, is_trusted()).join(s, s.trial == TrialRow.id).where(where)
+    all_cells: dict[str, set[tuple[str, int | None]]] = {}
+    trusted_cells: dict[str, set[tuple[str, int | None]]] = {}
+    for row, sweep, cell, trusted in connection.execute(query).all():  # DISTINCT would make SQLite scan all by row
+        for by_row in (all_cells, trusted_cells) if trusted else (all_cells,):
+            by_row.setdefault(row, set()).add((sweep, cell))
+    return {row: tuple(sorted(cells, key=str)) for row, cells in (all_cells | trusted_cells).items()}
 
 
 def _with_successors(

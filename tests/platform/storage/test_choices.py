@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from boards import retrained, trials
 
 from longwave.platform.records.group import Group
@@ -13,13 +14,13 @@ from longwave.platform.records.stored import StoredSweep, Trial
 from longwave.platform.storage.store import Store
 
 
-def with_seeds(group: Group, first: int) -> list[Trial]:
-    """Return the retrainings of a group with seeds from ``first`` on."""
+def with_seeds(group: Group, first: int, origin: str = "") -> list[Trial]:
+    """Return the retrainings of a group with seeds from ``first`` on, as made here or imported from a bundle."""
     made = []
     for trial in trials(group):
         config = replace(trial.config, seed=trial.config.seed + first)
         assert trial.run
-        made.append(replace(trial, config=config, run=replace(trial.run, trial=config.id)))
+        made.append(replace(trial, config=config, run=replace(trial.run, trial=config.id), origin=origin))
     return made
 
 
@@ -58,6 +59,25 @@ def test_the_others_alone_count_and_the_row_they_were_trained_instead_of_gives_w
         larger.row: [],  # of another model
     }
     assert len(groups[other.row].runs) == 3 and "retrained with other seeds" not in groups[other.row].ways
+
+
+@pytest.mark.parametrize("others", ["", "bundle"])
+def test_a_sweep_of_a_bundle_that_nobody_trusts_takes_nothing_from_what_was_trained_here(
+    any_store_url: str, open_store: Callable[[str], Store], others: str
+) -> None:
+    kept, other = retrained("a", [5.0, 6.0]), retrained("a", [1.0, 1.1], params={"lr": 0.5})
+    content = {"trials": 0, "instead_of": [other.row]}
+    again = with_seeds(retrained("a", [3.0, 4.0]), 100, "bundle")
+    sweeps = [("first", {}, with_seeds(kept, 0, others) + with_seeds(other, 0, others)), ("again@1", content, again)]
+    store = open_store(any_store_url)
+    groups = hold(store, sweeps, [])
+    from_here = others == ""
+    assert store.uncounted() == (set() if from_here else {t.config.id for t in with_seeds(kept, 0)})
+    assert (
+        sorted(run.test for run in groups[kept.row].runs if run.test) == [3.0, 4.0, 5.0, 6.0][: 4 if from_here else 2]
+    )
+    assert groups[kept.row].sweeps == (("first",) if from_here else ("again@1", "first"))
+    assert list(groups[other.row].rejected_for) == ([] if from_here else [kept.row])
 
 
 def test_without_such_a_sweep_every_retraining_counts(store: Store) -> None:

@@ -36,7 +36,7 @@ from longwave.platform.sweeps.run.progress import Progress
 from longwave.platform.sweeps.run.queue import PackQueue
 from longwave.platform.sweeps.run.recorder import BudgetMeter, ResultRecorder
 from longwave.platform.sweeps.run.time_left import read_seconds_left
-from longwave.platform.sweeps.trackers.background import tracking
+from longwave.platform.sweeps.trackers.background import Background, tracking
 from longwave.platform.sweeps.trackers.tracker import TrackerName
 
 
@@ -125,6 +125,7 @@ class _Driver:
         with ExitStack() as stack:
             trackers = stack.enter_context(tracking(self.trackers))
             for tracker in trackers:
+                stack.callback(self._print_problem, tracker)
                 stack.enter_context(tracker.following(self.store, name, self.workers.storage))
             stack.enter_context(self.view)
             stack.enter_context(self.heartbeat)
@@ -141,8 +142,6 @@ class _Driver:
             self.view.over = not open_trials
             for pack in self.cut if not open_trials else ():
                 self.workers.checkpoint(pack).remove()
-        for problem in filter(None, (tracker.problem for tracker in trackers)):
-            self.console.print(problem, style="yellow", markup=False, highlight=False)
         if open_trials and self.heartbeat.signal:
             raise Interrupted(self.heartbeat.signal, name)
         if open_trials:
@@ -150,6 +149,10 @@ class _Driver:
                 f"{name}: {self.heartbeat.reason_to_end}. Resume it with: longwave sweep resume {name}", highlight=False
             )
         return self.view
+
+    def _print_problem(self, tracker: Background) -> None:
+        if tracker.problem:
+            self.console.print(tracker.problem, style="yellow", markup=False, highlight=False)
 
     def _open_trials(self) -> list[PlannedTrial]:
         """Return the trials that have not ended, and show the status of all."""

@@ -11,7 +11,7 @@ import threading
 import time
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from rich.console import Console
 
 from longwave.platform.cli import steer
 from longwave.platform.cli.main import main
-from longwave.platform.errors import ConfigError
+from longwave.platform.errors import ConfigError, Interrupted
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Run
 from longwave.platform.storage.lease_tables import AttemptRow, DriverRow
@@ -272,6 +272,30 @@ def test_a_sweep_waits_while_one_of_higher_priority_is_run(tiny: Tiny, store: St
     view = driver.start_sweep(tiny(models=["lem"], priority=1), store, here, None, screen)
     assert view.counts() == "6 of 6 trials done (6 ok)"
     assert "tiny: waits for the sweep urgent, which has priority 2" in screen.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_what_a_tracker_lacks_is_said_even_if_ctrl_c_ends_the_driver_at_once(
+    tiny: Tiny, store: Store, here: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Slow:
+        problem = ""
+
+        @contextmanager
+        def following(self, *_: object) -> Iterator[None]:
+            try:
+                yield
+            finally:
+                self.problem = "MLflow was too slow"
+
+    def end_at_once(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(driver, "tracking", lambda _: nullcontext([Slow()]))
+    monkeypatch.setattr(driver._Driver, "_open_trials", end_at_once)
+    console = quiet()
+    with pytest.raises(Interrupted, match="sweep resume tiny"):
+        driver.start_sweep(tiny(models=["lem"], trials=1), store, here, None, console)
+    assert isinstance(console.file, io.StringIO) and console.file.getvalue() == "MLflow was too slow\n"
 
 
 def test_a_watch_waits_for_a_driver_says_so_and_ends_once_it_has_gone(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
+from longwave.platform.errors import StoreError
 from longwave.platform.records.probe import CPU
 from longwave.platform.records.report import Ending, Report
 from longwave.platform.records.run import Run
@@ -14,6 +15,7 @@ from longwave.platform.records.stored import SweepCost
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.leases import LeaseLostError, Leases
 from longwave.platform.storage.probes import write_probes
+from longwave.platform.storage.retrying_store import RetryingStore
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.place.cluster import ProbeTable
@@ -188,13 +190,13 @@ class BudgetMeter:
     """The costs of a sweep against its budget, as one driver counts them.
 
     Args:
-        store: Holds what earlier drivers spent.
+        store: Holds what other drivers spent.
         file: The sweep.
     """
 
-    def __init__(self, store: Store, file: SweepFile) -> None:
+    def __init__(self, store: RetryingStore, file: SweepFile) -> None:
         self.store, self.file = store, file
-        self.before = store.cost(file.name)
+        self.before = self._of_all = store.cost(file.name)
         self._start, self._closed = time.monotonic(), False
         self._finished = SweepCost()
         self._recorder: ResultRecorder | None = None
@@ -212,8 +214,13 @@ class BudgetMeter:
     def spent(self) -> str:
         """Return a message that names the part of the budget that is used up; empty while none is."""
         budget = self.file.budget
-        hours = (self.before.ran + time.monotonic() - self._start) / 3600
-        gpu_hours = sum(s for kind, s in (self.before + self.driver_cost()).used.items() if kind != CPU) / 3600
+        if budget.hours is not None or budget.gpu_hours is not None:
+            with suppress(StoreError):  # while the store cannot be read, its last state counts
+                self._of_all = self.store.once.cost(self.file.name)
+        own = self.before + self.driver_cost() + SweepCost(time.monotonic() - self._start)
+        costs = own, self._of_all  # the second has other drivers' newest heartbeats, but not the latest of this one
+        hours = max(cost.ran for cost in costs) / 3600
+        gpu_hours = max(sum(s for kind, s in cost.used.items() if kind != CPU) for cost in costs) / 3600
         if budget.hours is not None and hours >= budget.hours:
             return f"its budget of {budget.hours:g} hours is used up"
         if budget.gpu_hours is not None and gpu_hours >= budget.gpu_hours:

@@ -27,6 +27,7 @@ from longwave.platform.records.report import Report
 from longwave.platform.records.run import Run
 from longwave.platform.storage.lease_tables import AttemptRow, DriverRow
 from longwave.platform.storage.leases import Leases, read_drivers
+from longwave.platform.storage.retrying_store import RetryingStore
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.reading import check_sweep
 from longwave.platform.sweeps.file.schema import SweepFile
@@ -35,6 +36,7 @@ from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.stored import missing_trials, store_plan
 from longwave.platform.sweeps.run import driver
+from longwave.platform.sweeps.run.recorder import BudgetMeter
 
 Tiny = Callable[..., SweepFile]
 Opener = Callable[[str], Store]
@@ -261,6 +263,22 @@ def test_a_budget_of_hours_counts_what_earlier_drivers_took(tiny: Tiny, store: S
     assert "GPU hours is used up" not in screen.file.getvalue()  # type: ignore[attr-defined]
     driver.start_sweep(tiny(models=["lem"], budget={"gpu_hours": 1}), store, here, None, screen)
     assert "its budget of 1 GPU hours is used up" in screen.file.getvalue()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("budget", [{"hours": 1.0}, {"gpu_hours": 1.0}])
+def test_a_budget_covers_what_other_drivers_use_meanwhile(tiny: Tiny, store: Store, budget: dict[str, float]) -> None:
+    file = tiny(models=["lem"], budget=budget)
+    store.add_sweep("tiny", {})
+    with Leases(store, "tiny"):
+        meter = BudgetMeter(RetryingStore(store), file)
+        assert meter.spent() == ""
+        with Leases(store, "tiny") as other:
+            other.spent = lambda: {"used": {"A100": 3601.0, "cpu": 9.0}}
+            other.beat("")
+            with store.transaction() as connection:
+                own = sa.update(DriverRow).where(DriverRow.owner == other.owner)
+                connection.execute(own.values(started=DriverRow.heartbeat - 3601))
+            assert meter.spent() == f"its budget of 1 {'hours' if 'hours' in budget else 'GPU hours'} is used up"
 
 
 @pytest.mark.integration

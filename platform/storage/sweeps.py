@@ -212,11 +212,14 @@ class Sweeps(Queries):
             ]
 
     def cost(self, sweep: str) -> SweepCost:
-        """Return the cost of a sweep so far, summed over its drivers."""
+        """Return the cost of a sweep so far, summed over its drivers; if a clock was set back, one may count 0 s."""
         d = DriverRow
         query = sa.select(d.heartbeat - d.started, d.used, d.expected).where(d.sweep == sweep)
         with self.reading() as connection:
-            costs = [SweepCost(ran, used or {}, expected or {}) for ran, used, expected in connection.execute(query)]
+            costs = [
+                SweepCost(max(ran, 0.0), used or {}, expected or {})
+                for ran, used, expected in connection.execute(query)
+            ]
         return sum(costs, SweepCost())
 
 

@@ -21,7 +21,7 @@ from longwave.platform.records.run import Point, Run
 from longwave.platform.records.stored import SweepCost
 from longwave.platform.storage import leases as leasing
 from longwave.platform.storage.checksums import find_mismatches
-from longwave.platform.storage.lease_tables import ArchiveRow, AttemptRow, CohortRow
+from longwave.platform.storage.lease_tables import ArchiveRow, AttemptRow, CohortRow, DriverRow
 from longwave.platform.storage.leases import LeaseLostError, Leases, read_drivers
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile
@@ -255,6 +255,10 @@ def test_a_sweep_tells_what_it_has_cost_over_all_its_drivers(filled: tuple[Store
     cost = store.cost("tiny")
     assert 0.05 <= cost.ran < 30 and cost.used == {"A100": 2.0, "cpu": 2.0}
     assert cost.expected == {"A100": 1.75, "": 3.0} and store.cost("nobody") == SweepCost()
+    with store.transaction() as connection:  # the database's clock is set back an hour while the first one runs
+        first_one = sa.update(DriverRow).where(DriverRow.owner == first.owner)
+        connection.execute(first_one.values(started=DriverRow.heartbeat + 3600))
+    assert 0 <= store.cost("tiny").ran < 30
 
 
 def test_a_training_that_went_back_behind_a_trials_end_changes_nothing_of_it(filled: tuple[Store, list[str]]) -> None:

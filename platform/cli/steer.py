@@ -14,6 +14,7 @@ from longwave.platform.render import sweeps
 from longwave.platform.storage.leases import read_drivers
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.place.cluster import parse_prices
+from longwave.platform.sweeps.plan.stored import reopen_failed
 from longwave.platform.sweeps.run.status import sweep_status
 
 SECONDS = 1.0
@@ -96,13 +97,12 @@ def stop_sweep(name: NameArgument, store: StoreOption = None) -> None:
 def retry_trials(name: NameArgument, store: StoreOption = None) -> None:
     """Queue the failed trials of a sweep again. The reasons of earlier failures are kept.
 
-    Those stay as they are from whose outcome the race or the winner followed already.
+    Those stay as they are from whose outcome a later round, the race or the winner followed already.
 
     Example: longwave sweep retry demo
     """
     with Store(store_url(store), create=False) as open_store:
-        open_store.sweep(name)
-        count = open_store.reopen_failed(name)
+        count = reopen_failed(open_store, name)
         kept = sum(trials for (_, status), trials in open_store.counts(name).items() if status == "failed")
     queued = f"{count} failed trial{' is' if count == 1 else 's are'} queued again"
     left = f"; not queued, because later trials followed from them: {kept}" if kept else ""

@@ -108,8 +108,8 @@ class Sweeps(Queries):
         with self.transaction() as connection:
             _update_sweep(connection, sweep, state=state)
 
-    def reopen_failed(self, sweep: str) -> int:
-        """Reopen the failed trials of a sweep, and return their number.
+    def reopen_failed(self, sweep: str, but: Collection[str] = ()) -> int:
+        """Reopen the failed trials of a sweep, except those in ``but``, and return their number.
 
         Their attempts still record how they ended. Those stay as they are that decided what was planned next: of a
         search whose race has begun, of a first heat whose second one has, and of both once a winner has been chosen.
@@ -124,7 +124,7 @@ class Sweeps(Queries):
                 if line.phase != "search":
                     later[line.cell].append(line)
             failed = (line for line in lines if line.status == "failed")
-            trials = [line.id for line in failed if not _has_decided(line, later[line.cell])]
+            trials = [line.id for line in failed if line.id not in but and not _has_decided(line, later[line.cell])]
             trial_writes.reopen_trials(connection, trials)
         return len(trials)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
 from longwave.platform.boards.budget import SearchCurve, budgets
@@ -24,6 +25,7 @@ from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.reading import check_sweep
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
+from longwave.platform.sweeps.plan.rounds import round_sizes
 from longwave.platform.sweeps.plan.trials import following_trials, group_by_cell
 from longwave.platform.sweeps.plan.warm_start import with_settings_of_rows, with_settings_of_studies
 
@@ -135,6 +137,22 @@ def plan_trials(sweep: Sweep, store: Store) -> list[PlannedTrial]:
 def is_over(sweep: Sweep, store: Store, planned: Sequence[PlannedTrial]) -> bool:
     """Return whether all trials of the sweep have ended and no further one follows from them. Writes nothing."""
     return not any(a.open for a in planned) and next(_following_trials(sweep, store, planned), None) is None
+
+
+def reopen_failed(store: Store, name: str) -> int:
+    """Reopen the failed trials of the sweep ``name`` from which no later one followed, and return their number.
+
+    Raises:
+        ConfigError: There is no such sweep.
+    """
+    if not learns(store.sweep(name).content.get("sampler", SAMPLER)):
+        return store.reopen_failed(name)
+    sweep, in_earlier_rounds = read_sweep_plan(store, name), list[str]()
+    for cell, trials in zip(sweep.cells, group_by_cell(sweep, store.planned(name)), strict=True):
+        search = [a.id for a in trials if a.phase == "search"]
+        ends_of_rounds = accumulate(round_sizes(sweep.file.of_cell(len(cell.space))))
+        in_earlier_rounds += search[: max((end for end in ends_of_rounds if end < len(search)), default=0)]
+    return store.reopen_failed(name, but=in_earlier_rounds)
 
 
 def _following_trials(sweep: Sweep, store: Store, planned: Sequence[PlannedTrial]) -> Iterator[tuple[int, TrialConfig]]:

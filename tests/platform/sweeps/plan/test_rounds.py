@@ -10,9 +10,14 @@ from small_sweeps import small
 
 from longwave.platform.records.run import Run
 from longwave.platform.records.trial import TrialConfig
+from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.plan.cells import CellPlan
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.rounds import next_round
+from longwave.platform.sweeps.plan.stored import plan_trials, reopen_failed, store_plan
+
+WIDE = {"lr": {"low": 1e-6, "high": 10.0, "log": True}}
+"""A range of a second search."""
 
 
 def cell(**changes: Any) -> tuple[Any, CellPlan]:
@@ -57,3 +62,20 @@ def test_a_search_that_learns_is_told_nothing_of_trials_that_diverged() -> None:
     }
     unknown = next_round(file, entry, first, {**ended(first), first[5].id: Run(first[5].id, "failed", "it did")})
     assert second["diverged"] == unknown != second["ok"]
+
+
+@pytest.mark.parametrize(("sampler", "queued"), [("tpe", [3]), ("random", [0, 3])])
+def test_a_failed_trial_is_tried_again_unless_a_later_round_was_drawn_from_it(
+    store: Store, sampler: str, queued: list[int]
+) -> None:
+    rounds = {"rounds": 2} if sampler == "tpe" else {"wider": {"trials": 2, "space": {"lem": WIDE}}}
+    file = small(models=["lem"], trials=4 if sampler == "tpe" else 2, sampler=sampler, **rounds)
+    sweep = store_plan(resolve(file), store)
+    first = plan_trials(sweep, store)
+    store.write([], [Run(first[0].id, "failed", "the disk is full"), Run(first[1].id, "ok", valid=1.0)])
+    planned = plan_trials(sweep, store)
+    assert len(first) == 2 and len(planned) == 4
+    store.write([], [Run(planned[3].id, "failed", "the disk is full")])
+    assert reopen_failed(store, file.name) == len(queued)
+    status = [trial.status for trial in store.planned(file.name)]
+    assert [k for k in (0, 3) if status[k] == "planned"] == queued

@@ -172,11 +172,14 @@ class MLflowTracker(Tracker):
         return [*kept.values()]
 
     def _search(self, query: str) -> Iterator[Any]:
-        token = None
+        """Yield the runs that a query finds, each once: a page begins with some of the last one if a run is added."""
+        token, known = None, set[str]()
         while True:
             page = self.client.search_runs([self.experiment], query, max_results=1000, page_token=token)
-            yield from page
-            if not (token := page.token):
+            new_runs = {run.info.run_id: run for run in page if run.info.run_id not in known}
+            yield from new_runs.values()
+            known |= new_runs.keys()
+            if not new_runs or not (token := page.token):
                 return
 
     def _create(self, part: str, name: str, began: float, tags: Mapping[str, str], parent: str = "") -> str:

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.run import driver
 from longwave.platform.sweeps.trackers import background, mlflow
 from longwave.platform.sweeps.trackers.follow import send_sweep
-from longwave.platform.sweeps.trackers.tracker import TrackerError, TrackerName
+from longwave.platform.sweeps.trackers.tracker import TrackedSweep, TrackerError, TrackerName
 
 Tiny = Callable[..., SweepFile]
 pytestmark = [
@@ -321,6 +322,22 @@ def test_a_run_that_a_slow_server_created_twice_is_deleted(
     assert send(store, url) == 0
     assert_copied(store, url, "filled")
     assert there(file) == here(store)
+
+
+@pytest.mark.parametrize("pages", [["ab", "bc", "c"], ["abc"] * 9])
+def test_a_run_that_a_server_gives_on_two_pages_or_without_end_is_found_once_and_not_deleted(pages: list[str]) -> None:
+    class Page(list[Any]):
+        token = "next"
+
+    def search_runs(*_: object, **__: object) -> Page:
+        info = {name: SimpleNamespace(run_id=name) for name in "abc"}
+        return Page(SimpleNamespace(info=info[k], data=SimpleNamespace(tags={"part": k})) for k in remaining.pop(0))
+
+    deleted, remaining = list[str](), [*pages]
+    tracker = mlflow.MLflowTracker(TrackerName("mlflow", "http://127.0.0.1:9"))
+    tracker.client = SimpleNamespace(search_runs=search_runs, delete_run=deleted.append)
+    tracker.sweep, tracker.runs, tracker.experiment = TrackedSweep("demo", "1", {}, 0.0, []), {}, "1"
+    assert [run.info.run_id for run in tracker._runs_of_sweep()] == ["a", "b", "c"] and deleted == []
 
 
 @pytest.mark.integration

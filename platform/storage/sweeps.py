@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.orm import aliased
 
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.records.run import ENDED
@@ -112,19 +113,21 @@ class Sweeps(Queries):
         """Reopen the failed trials of a sweep, except those in ``but``, and return their number.
 
         Their attempts still record how they ended. Those stay as they are that decided what was planned next: of a
-        search whose race has begun, of a first heat whose second one has, and of both once a winner has been chosen.
+        search whose race has begun, of a first heat whose second one has, and of both once a winner has been chosen,
+        in this sweep or in another that shares the trial.
         """
-        t, s = TrialRow, SweepTrialRow
+        t, s, own = TrialRow, SweepTrialRow, aliased(SweepTrialRow)
         seed, cell = t.config["seed"].as_integer().label("seed"), sa.func.coalesce(s.cell, 0).label("cell")
-        query = sa.select(t.id, t.phase, t.status, t.row, seed, cell).join(s, s.trial == t.id).where(s.sweep == sweep)
+        query = sa.select(t.id, t.phase, t.status, t.row, seed, s.sweep, cell).join(s, s.trial == t.id)
+        failed = sa.select(t.id).join(own, own.trial == t.id).where(own.sweep == sweep, t.status == "failed")
+        sweeps = sa.select(s.sweep).where(s.trial.in_(failed))
         with self.transaction() as connection:
-            lines = connection.execute(query.where(sa.or_(t.status == "failed", t.phase != "search"))).all()
-            later = defaultdict[int, list[sa.Row[Any]]](list)
-            for line in lines:
-                if line.phase != "search":
-                    later[line.cell].append(line)
-            failed = (line for line in lines if line.status == "failed")
-            trials = [line.id for line in failed if line.id not in but and not _has_decided(line, later[line.cell])]
+            later = defaultdict[tuple[str, int], list[sa.Row[Any]]](list)
+            for line in connection.execute(query.where(t.phase != "search", s.sweep.in_(sweeps))):
+                later[line.sweep, line.cell].append(line)
+            lines = connection.execute(query.where(t.id.in_(failed))).all()
+            decided = {line.id for line in lines if _has_decided(line, later[line.sweep, line.cell])}
+            trials = list({line.id for line in lines} - decided - {*but})
             trial_writes.reopen_trials(connection, trials)
         return len(trials)
 

@@ -294,6 +294,20 @@ def test_a_failed_search_trial_stays_as_it_is_once_a_winner_has_been_chosen(
     assert {t.config.id for t in store.trials("tiny") if t.status == "failed"} == {first.id, other.id}
 
 
+@pytest.mark.parametrize("chosen", [False, True])
+def test_a_failed_trial_is_not_tried_again_if_another_sweep_that_shares_it_has_chosen_a_winner(
+    store: Store, tiny: Tiny, chosen: bool
+) -> None:
+    bad, good, extra = all_trials(resolve(tiny(models=["lem"], trials=3)), {})[:3]
+    won = [replace(good, phase="retrain", seed=7)] * chosen
+    for name, shared in (("short", [bad, good]), ("long", [bad, good, extra, *won])):
+        store.add_sweep(name, {})
+        store.add_trials(name, shared, [about(c) for c in shared], [0] * len(shared))
+    store.write([], [Run(c.id, "failed", "the disk is full") for c in (bad, extra)])
+    assert store.reopen_failed("short") == (0 if chosen else 1)
+    assert [t.status for t in store.trials_by_id([extra.id])] == ["failed"]
+
+
 @pytest.mark.parametrize("second_heat", [False, True])
 def test_a_failed_trial_of_a_race_is_tried_again_unless_the_second_heat_followed_from_it(
     store: Store, tiny: Tiny, second_heat: bool

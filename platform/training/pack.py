@@ -200,7 +200,9 @@ class Pack:
 
     def _select(self, valid: Tensor) -> None:
         """Store best score, epoch and weights of the members for which this epoch is selected so far."""
-        better = valid.isfinite() if self.configs[0].selection == "last" else valid > self.best
+        better = valid.isfinite()
+        if self.configs[0].selection == "best":
+            better &= valid > self.best
         self.best = torch.where(better, valid, self.best)
         self.best_epoch = torch.where(better, self.epoch, self.best_epoch)
         self.best_values = torch.where(better.unsqueeze(1), self.parameters.values, self.best_values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -148,6 +149,16 @@ def test_a_validation_that_is_not_finite_ends_a_member_though_its_loss_is() -> N
     [end] = output.runs
     assert (output.points, end.status, end.valid) == ([], "diverged", None)
     assert end.reason.endswith(", validation nan at epoch 1") and "loss nan" not in end.reason
+
+
+@pytest.mark.parametrize("selection", ["best", "last"])
+def test_a_validation_that_is_infinitely_good_diverged_too_and_is_no_best_one(selection: str) -> None:
+    pack = Pack([trial(selection=selection)], get_task("adding").load("N=20"))
+    metric = replace(pack.task.metric, finish=lambda ratio: -math.inf * ratio)
+    pack.task = replace(pack.task, metric=metric)
+    pack.train_epoch()
+    [end] = pack.close_epoch().runs
+    assert (metric.goal, end.status, end.valid) == ("min", "diverged", None)
 
 
 def test_a_retraining_is_tested_at_its_best_validation_epoch_and_a_search_trial_never() -> None:

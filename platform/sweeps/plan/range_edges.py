@@ -136,6 +136,7 @@ def _box_round(d: Dimension, value: float, param: Param, ends: Collection[str]) 
         low = max(low, 0.0 if param.zero else d.low / DECADE)
     low = low if "low" in ends else max(low, d.low)
     high = min(high, param.most) if "high" in ends else min(high, d.high)
+    low, high = _round_ends(d, param, low, high)
     return Range(low=low, high=high, log=d.log)
 
 
@@ -167,7 +168,18 @@ def format_tables(space: Mapping[str, Mapping[str, Range]], trials: int) -> str:
 def _widen(d: Dimension, param: Param) -> Dimension:
     """Return a range widened at both ends, as far as the parameter's values are valid."""
     if d.log:
-        return replace(d, low=d.low / DECADE, high=min(d.high * DECADE, param.most))
-    least = 0.0 if param.zero else d.low / DECADE  # a parameter that must be positive stays positive
-    width = d.high - d.low
-    return replace(d, low=max(d.low - width, min(least, d.low)), high=min(d.high + width, param.most))
+        low, high = d.low / DECADE, d.high * DECADE
+    else:
+        least = 0.0 if param.zero else d.low / DECADE  # a parameter that must be positive stays positive
+        width = d.high - d.low
+        low, high = max(d.low - width, min(least, d.low)), d.high + width
+    low, high = _round_ends(d, param, low, min(high, param.most))
+    return replace(d, low=low, high=high)
+
+
+def _round_ends(d: Dimension, param: Param, low: float, high: float) -> tuple[float, float]:
+    """Return the ends of a range, rounded outwards to valid values if only whole numbers are drawn."""
+    if not d.whole:
+        return low, high
+    least = 0.0 if param.zero and not d.log else 1.0
+    return max(least, float(math.floor(low))), float(math.ceil(high))

@@ -142,6 +142,29 @@ def test_the_box_round_a_number_that_is_not_on_a_log_scale_is_half_its_range(sto
     assert (beta.low, beta.high) == (pytest.approx(0.72 - 0.15 / 4), pytest.approx(0.72 + 0.15 / 4))
 
 
+@pytest.mark.parametrize(
+    ("first", "wider", "box"),
+    [
+        ({"low": 1, "high": 80, "log": True}, (1.0, 800.0), (2.0, 23.0)),  # 7 times √10 is 22.1, and over it 2.2
+        ({"low": 5, "high": 98, "log": False}, (0.0, 191.0), (0.0, 31.0)),  # at its low end; and 7 + 93 / 4 is 30.25
+    ],
+)
+def test_a_second_search_over_whole_numbers_has_whole_ends(
+    store: Store, first: dict[str, Any], wider: tuple[float, float], box: tuple[float, float]
+) -> None:
+    file = small(models=["tau_gru"], trials=1, retrain=1, rule=2, space={"tau_gru": {"tau": first}})
+    sweep = store_plan(resolve(file), store)
+    [search] = first_trials(sweep)[0]
+    winner = replace(search, phase="retrain", params={**search.params, "tau": 7.0})
+    store.add_trials("tiny", [winner], [about(winner)], [0])
+    edge = AtEdge("tau_gru", winner.row, "tau", 7.0, first["low"], first["high"], "low")
+    for space, ends in ((widen_ranges(sweep, [edge]), wider), (boxes_of_winners(sweep, store, "tiny"), box)):
+        text = format_tables(space, 1)
+        again = check_sweep({**file.model_dump(exclude_defaults=True), **tomllib.loads(text), "name": "again"}, "again")
+        [tau] = [d for d in resolve(again).cells[0].wider if d.name == "tau"]
+        assert (tau.low, tau.high) == ends
+
+
 def test_a_search_over_other_ranges_says_so_on_its_rows() -> None:
     assert "ranges" not in searched_by(small().model_dump(exclude_defaults=True))
     other = small(space={"lem": {"lr": {"low": 1e-5, "high": 1.0}}, "gru": {"lr": 0.1}})

@@ -23,7 +23,8 @@ class Selection:
             lucky. None if the metric has no perfect score.
         runner_up: Row of the runner-up in the race; empty without a race.
         better: Probability that the setting is better than the runner-up, by Student's t on the logs of the errors in
-            the race, with the standard deviation pooled over its finalists; None if the race does not determine it.
+            the race, or on the scores if the metric has no perfect one, with the standard deviation pooled over its
+            finalists; None if the race does not determine it.
     """
 
     score: float | None
@@ -57,7 +58,13 @@ def describe_selection(
     others = {name: values for name, values in logs.items() if name != row and len(values) == longest}
     if not others:
         return Selection(score, optimism)
-    second = min(others, key=lambda name: (fmean(others[name]), name))
+
+    def order(name: str) -> tuple[int, float, str]:
+        """As the race does: by diverged trainings, then by the mean of the others."""
+        ended = [*filter(math.isfinite, others[name])]
+        return len(others[name]) - len(ended), fmean(ended) if ended else math.inf, name
+
+    second = min(others, key=order)
     return Selection(score, optimism, second, _probability(logs[row], logs[second], [*logs.values()]))
 
 
@@ -78,9 +85,9 @@ def list_edges(config: TrialConfig, ranges: Sequence[SearchedRange]) -> list[str
 
 
 def _race_logs(candidates: Sequence[SearchedTrial], scale: Scale) -> dict[str, list[float]]:
-    """Return the logs of the errors in the race by row, infinite for a diverged training."""
+    """Return ``Scale.log_errors`` in the race by row, infinite for a diverged training."""
     logs: dict[str, list[float]] = {}
-    for c in candidates if scale.perfect is not None else ():
+    for c in candidates:
         if c.phase == "race":
             logs.setdefault(c.row, []).extend(scale.log_errors([c.valid if c.status == "ok" else None]))
     return logs

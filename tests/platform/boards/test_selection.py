@@ -56,6 +56,21 @@ def test_all_finalists_with_several_seeds_tell_how_much_seeds_vary() -> None:
     assert describe_selection("a", race, [], LOSS).better == pytest.approx(t.cdf(gap, 3))
 
 
+def test_without_a_perfect_score_the_race_is_judged_by_its_scores() -> None:
+    ours, theirs = (-0.1, 0.4, 0.2), (0.3, -0.5, -0.2)
+    race = [*trials("race", "a", *ours), *trials("race", "b", *theirs)]
+    actual = describe_selection("a", race, [], Scale("max", None))
+    by_scipy = 1 - ttest_ind(ours, theirs, alternative="greater").pvalue
+    assert actual.runner_up == "b" and actual.better == pytest.approx(by_scipy)
+
+
+def test_of_finalists_that_all_diverged_somewhere_the_runner_up_did_so_least_and_then_has_the_best_mean() -> None:
+    race = [*trials("race", "a", 0.1, 0.1, 0.1), *trials("race", "b", 0.01, None, None)]
+    worse, better = trials("race", "c", 0.4, 0.4, None), trials("race", "d", 0.2, 0.2, None)
+    assert describe_selection("a", [*race, *worse, *better], [], LOSS).runner_up == "d"
+    assert describe_selection("a", [*race, *worse], [], LOSS).runner_up == "c"
+
+
 def test_a_race_that_cannot_say_says_nothing() -> None:
     alone = trials("race", "a", 0.1)
     assert describe_selection("a", alone, [], LOSS).runner_up == ""

@@ -31,6 +31,10 @@ class LazyCommand(typer.core.TyperCommand):
         """Return the context of the imported command."""
         return self.load().make_context(info_name, args, parent, **extra)
 
+    def get_short_help_str(self, limit: int = 0) -> str:
+        """Return the whole sentence, which the group's help wraps, where click would cut it to ``limit`` characters."""
+        return self.help or ""
+
     def load(self) -> Any:
         """Import the command and return it."""
         file, _, function = self.target.partition(":")

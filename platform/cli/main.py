@@ -144,10 +144,11 @@ def main(arguments: list[str] | None = None, command: Callable[..., Any] | None 
         # Click's usage errors: a wrong option, a missing argument. Typer no longer exports their base class.
         if not hasattr(error, "format_message"):
             raise
-        message = error.format_message().rstrip(".")
+        message = error.format_message()
         if message.startswith("Usage:"):
             typer.echo(message)
             return 2
+        message = message.rstrip(".")
         lines = [f"{message}{'' if message.endswith('?') else '.'} Try: {_command_of(error)} --help"]
     for line in lines:
         typer.echo(f"longwave: {one_line(redacted(line))}", err=True)

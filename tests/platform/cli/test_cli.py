@@ -97,6 +97,20 @@ def test_what_a_groups_help_says_of_a_command_is_the_first_sentence_of_its_own()
         assert command.get_short_help_str(1000) == command.load().get_short_help_str(1000), name
 
 
+def test_a_groups_help_shows_whole_sentences_also_at_80_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for group, *sentences in (
+        ([], "settings, seeds, scores, environment, cost and commands.", "folders, store."),
+        (["sweep"], "its cost so far and the time left.", "Queue the failed trials of a sweep again."),
+    ):
+        main(group)
+        shown = capsys.readouterr().out
+        assert "..." not in shown.partition("Commands:")[2] and max(map(len, shown.splitlines())) <= 80
+        assert all(sentence in re.sub(r"\s+", " ", shown) for sentence in sentences)
+
+
 def test_the_options_that_a_job_is_sent_with_are_those_that_were_given() -> None:
     options = RunOptions(workers=8, gpus=0.25, label=["gpu=H200", "zone=!a"], keep_weights=True, storage="s3://a/b c")
     options = replace(options, stall=60.0, stall_kill=True, tracker=["wandb"])

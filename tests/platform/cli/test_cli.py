@@ -258,6 +258,9 @@ def test_a_model_shows_the_plan_of_its_fused_loop(capsys: pytest.CaptureFixture[
     assert "# block 1: 3 sums over before[0]" in shown and "static void back(" in shown
     assert "# before, after: the states before and after a step (0: y, 1: z)." in shown
     assert "# kept: 4 rows of d numbers that a step saves, first the drive's 4." in shown
+    assert "--kernel prints the plan of a loop and --task search ranges. Give one" in failed(
+        capsys, "models", "lem", "--kernel", "--task", "adding"
+    )
 
 
 @pytest.mark.integration

@@ -78,7 +78,7 @@ def print_status(status: SweepStatus, format: str, price: Mapping[str, float]) -
         terminal.print_json({**status.to_dict(), "cost": total_cost(status.spent.used, price)})
         return
     counts = status.counts
-    terminal.print_table([*counts], [[*counts.values()]], title=f"{status.name}: {status.trials} trials planned")
+    terminal.print_table([*counts], [[*counts.values()]], title=f"{status.name}: {status.trials} trials")
     if len(status.cells) > 1:
         lines = [(label, *(line[n] for n in IN_SHORT)) for label, line in status.cells.items()]
         terminal.print_table(["cell", *IN_SHORT], lines, prose=[0])

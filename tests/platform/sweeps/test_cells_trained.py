@@ -122,7 +122,7 @@ def test_status_and_plan_show_cells_legibly(
     assert main(["sweep", "status", "depth", "--store", killed[0]]) == 0
     assert main(["sweep", "plan", str(file)]) == 0
     text = capsys.readouterr().out
-    assert "48 trials planned" in text and "digits unicornn (hidden 6, layers 2)" in text
+    assert "depth: 48 trials\n" in text and "digits unicornn (hidden 6, layers 2)" in text
     assert "depth: search on adding" in text and "depth: search on digits" in text
     assert "adding gru (hidden 4): hidden 4, batch 60, epochs 4. Protocol: hidden 4 (published 128)" in " ".join(
         text.split()

@@ -97,9 +97,9 @@ def export_weights(
     ] = None,
     store: StoreOption = None,
 ) -> None:
-    """Write the trained weights of a row's retraining as safetensors. Its best one on validation, of those kept.
+    """Write the trained weights of a row's retraining as safetensors. Its best one on validation, of those saved.
 
-    Weights are kept by `longwave sweep run FILE --keep-weights`, or keep_weights = true in the file. In Python,
+    Weights are saved by `longwave sweep run FILE --keep-weights`, or keep_weights = true in the file. In Python,
     `longwave.load("ROW")` gives the network.
 
     Example: longwave export 3f9c12ab --weights lem.safetensors

@@ -71,7 +71,7 @@ def watch_sweep(name: NameArgument, store: StoreOption = None) -> None:
 
 
 def pause_sweep(name: NameArgument, store: StoreOption = None) -> None:
-    """Pause a sweep: its drivers save checkpoints and wait. They keep their leases until ``sweep continue``.
+    """Pause a sweep: its drivers save checkpoints and wait. They keep their leases until `sweep continue`.
 
     Example: longwave sweep pause demo
     """
@@ -97,7 +97,8 @@ def stop_sweep(name: NameArgument, store: StoreOption = None) -> None:
 def retry_trials(name: NameArgument, store: StoreOption = None) -> None:
     """Queue the failed trials of a sweep again. The reasons of earlier failures are kept.
 
-    Those stay as they are from whose outcome a later round, the race or the winner followed already.
+    Failed trials of a search or a race stay failed once a later step was planned from them: another round of draws, the
+    race, or the winner's retraining.
 
     Example: longwave sweep retry demo
     """

@@ -79,8 +79,9 @@ class Run:
             ``failed``: an error, with its reason.
         reason: Why it is not ``ok``; empty otherwise.
         epochs: Epochs trained.
-        best_epoch: Epoch of the best validation metric; ``None`` if there was none.
-        valid: Best validation metric, in the task's unit.
+        best_epoch: The selected epoch, that of the best validation metric or the last: see ``TrialConfig.selection``;
+            ``None`` if there was none.
+        valid: Validation metric at that epoch, in the task's unit.
         test: Test metric at the selected epoch; only for retrainings that ended ``ok``.
         seconds: The trial's share of its pack's time.
         members: Trials the pack started with.

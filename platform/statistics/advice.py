@@ -61,7 +61,7 @@ def power(models: int, seeds: int, effect: float, alpha: float = 0.05) -> float:
         effect: The difference in standard deviations between seeds.
 
     Raises:
-        ValueError: Fewer than two models or seeds.
+        ValueError: Fewer than two models, or no seed.
     """
     if models < 2 or seeds < 1:
         raise ValueError(f"A rank takes two models and a seed of each, got {models} models and {seeds} seeds.")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from longwave.platform.api.arguments import check_lists, check_texts
 from longwave.platform.boards import compare as comparison
 from longwave.platform.boards.compare import Comparison
 from longwave.platform.boards.overview import overviews
@@ -76,6 +77,8 @@ def board(
     Raises:
         ConfigError: No such task, variant, model or bundle, or none with results; the message says what to do.
     """
+    check_texts(task=task or "", variant=variant or "", store=store or "")
+    check_lists(models=models, trust=trust)
     task = task and find_spelling(task, list_names(TASKS))
     pool = Pool(tuple(find_spelling(name, list_names(MODELS)) for name in models), min_seeds, (), tuple(trust))
     with Store(store_url(store), create=False) as open_store:
@@ -228,6 +231,7 @@ class BoardTable(PrintedTables):
         Raises:
             ConfigError: No such model or row here.
         """
+        check_texts(a=a, b=b)
         model_names = list_names(MODELS)
         first, second = (comparison.resolve(self.rows, find_spelling(name, model_names)) for name in (a, b))
         return ComparedTable(comparison.compare(self.rows, first, second, margin))

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from longwave.models.base.layer import State
 from longwave.models.base.ragged import checked_lengths, ends_of
+from longwave.platform.api.arguments import check_texts
 from longwave.platform.api.sequence_module import change_state
 from longwave.platform.boards.row import Row
 from longwave.platform.errors import ConfigError
@@ -48,8 +49,10 @@ def load(
     Raises:
         ConfigError: No such row; or no weights of it, with the command that trains it again; or another score.
     """
+    name = row.config if isinstance(row, Row) else row
+    check_texts(row=name)
     with Store(store_url(store), create=False) as open_store:
-        trial, weights = find_weights(open_store, row.config if isinstance(row, Row) else row, seed, storage)
+        trial, weights = find_weights(open_store, name, seed, storage)
     try:
         network = TrainedNetwork(weights)
     except RuntimeError as error:

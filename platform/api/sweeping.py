@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from longwave.platform.api.arguments import check_lists
 from longwave.platform.api.boards import BoardTable, board
 from longwave.platform.cli.options import RunOptions
 from longwave.platform.cli.run import with_kept_weights
@@ -78,6 +79,10 @@ def sweep(
         ConfigError: A rule is broken; nothing has run. The message is the command line's.
         Interrupted: A signal, such as a notebook's stop button, stopped it cleanly; the same call continues.
     """
+    check_lists(labels=labels, trackers=trackers)
+    for name, function in {"on_epoch": on_epoch, "on_trial": on_trial}.items():
+        if function is not None and not callable(function):
+            raise ConfigError(f"{name} must be a function of two arguments, got {function!r}.")
     checked = _read_settings(what, settings)
     checked = with_kept_weights(checked, keep_weights)
     options = RunOptions(
@@ -120,7 +125,7 @@ def _read_settings(what: Mapping[str, Any] | str | Path | None, settings: Mappin
     keywords = {*SweepFile.model_fields, *inspect.signature(sweep).parameters} - {"what", "settings"}
     if unknown := [name for name in settings if name not in keywords]:
         raise ConfigError(did_you_mean("argument of lw.sweep", unknown[0], keywords))
-    if (what is None) != bool(settings):
+    if (what is None) != bool(settings) or not isinstance(what, Mapping | str | Path | None):
         raise ConfigError(
             "Give lw.sweep either a sweep file, its content as a dict, or its keys: task=..., models=[...]."
         )

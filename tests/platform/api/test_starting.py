@@ -94,6 +94,7 @@ def test_a_file_is_started_as_on_the_command_line(tmp_path: Path) -> None:
             r"Arrays are x \(N, T\) or .* and y \(N,\).*got x \(60, 5, 2\) and y \(3,\)",
         ),
         ((X, Y), {}, "A data frame and an array need a name"),
+        ((X, Y), {"name": "a", "models": "lem"}, "models must be a list of names, got 'lem'"),
         ((frame(),), {"name": "a", "taget": "label"}, r"No argument of lw.start 'taget'. Did you mean target"),
         (
             (frame().drop(columns=["label", "id"]),),

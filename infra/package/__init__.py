@@ -60,6 +60,10 @@ if not TYPE_CHECKING:
 
             if name in modules():
                 return modules()[name]
+        from longwave.platform.names import nearest_names
+
+        if similar := nearest_names(name, __dir__()):
+            raise AttributeError(f"longwave has no attribute {name!r}. Did you mean {' or '.join(similar)}?")
         names = ", ".join([*FUNCTIONS, *PARTS])
         raise AttributeError(f"longwave has no attribute {name!r}; it has the layers of dir(longwave), and {names}.")
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from longwave.models.base.block import Blocks
 from longwave.models.base.layer import Layer
-from longwave.models.base.param import OptionValue
+from longwave.models.base.param import OptionValue, whole_number
 from longwave.models.kernels import Route
 from longwave.platform.errors import did_you_mean
 
@@ -43,6 +43,8 @@ class LoneModule(nn.Module):
         if unknown := sorted(chosen.keys() - names):
             raise ValueError(did_you_mean(f"parameter of {type(self).__name__}", unknown[0], names))
         arguments = {name: value for name, value in chosen.items() if value is not None}
+        for name, size in {"inputs": inputs, "hidden": hidden}.items():
+            whole_number(f"{type(self).__name__}: {name}", size)
         self.layer = self._make_layer(inputs, hidden, arguments)
 
     def _make_layer(self, inputs: int, hidden: int, arguments: dict[str, Any]) -> Layer[Any]:

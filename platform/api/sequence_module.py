@@ -175,8 +175,9 @@ class SequenceModule(LoneModule):
             )
         if self.bidirectional:
             raise ValueError(f"{type(self).__name__} reads backwards, too, from the end. Give it the whole sequence.")
-        if x.ndim != 2:
-            raise ValueError(f"{type(self).__name__}: a step must be (B, {self.inputs}), got {tuple(x.shape)}.")
+        if not isinstance(x, Tensor) or x.ndim != 2:
+            got = tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__
+            raise ValueError(f"{type(self).__name__}: a step must be a tensor (B, {self.inputs}), got {got}.")
         outputs, last = self._run(x.unsqueeze(1), state, None)
         return outputs if self.only == "last" else outputs.squeeze(1), last
 
@@ -217,6 +218,8 @@ class SequenceModule(LoneModule):
         ), tuple(last)
 
     def _check_state(self, state: State | None, cells: Sequence[Any]) -> None:
+        if not isinstance(state, Tensor | Sequence | None):  # a tensor is refused by the layer
+            raise ValueError(f"{type(self).__name__}: state must be a tuple of tensors, got {state!r}.")
         names = [name for cell in cells for name in cell.state_shapes()]
         if len(cells) > 1 and state is not None and len(state) != len(names):
             rule = (

@@ -196,9 +196,11 @@ def test_a_number_given_as_a_parameter_is_trained() -> None:
         (lambda: lw.CoRNN(1, 4, dt=0.1, gamma=1.0), r"CoRNN: ε \(epsilon\) must be given\."),
         (lambda: lw.LEM(1, 4, dt=-1.0), r"LEM: Δt \(dt\) must be a finite number > 0, got -1\.0\."),
         (lambda: lw.LEM(1, 4, start="chron"), r"LEM: start must be one of uniform, chrono, got 'chron'\."),
-        (lambda: lw.LEM(0, 4), "LEM: input_size must be at least 1, got 0"),
+        (lambda: lw.LEM(0, 4), "LEM: inputs must be at least 1, got 0"),
         (lambda: lw.LEM(1, 4)(torch.zeros(5)), r"LEM: x must be \(B, T, 1\) and not empty, got \(5,\)"),
-        (lambda: lw.LEM(1, 4).step(torch.zeros(5, 2, 1)), r"LEM: a step must be \(B, 1\), got \(5, 2, 1\)"),
+        (lambda: lw.LEM(1, 4).step(torch.zeros(5, 2, 1)), r"LEM: a step must be a tensor \(B, 1\), got \(5, 2, 1\)"),
+        (lambda: lw.LEM(1, 4).step(torch.zeros(2, 1).numpy()), r"LEM: a step must be a tensor \(B, 1\), got ndarray"),
+        (lambda: lw.LEM(1, 4)(torch.zeros(2, 3, 1), 3), "LEM: state must be a tuple of tensors, got 3"),
         (lambda: lw.LEM(1, 4).step(torch.zeros(2, 1), (torch.zeros(3, 4),) * 2), r"LEM: state must be the tensors y"),
     ],
 )
@@ -208,8 +210,11 @@ def test_what_is_wrong_is_said_in_one_line(make: Any, message: str) -> None:
 
 
 def test_an_unknown_layer_is_named() -> None:
-    with pytest.raises(AttributeError, match="longwave has no attribute 'LEMM'; it has the layers of dir"):
-        _ = lw.LEMM
+    for name, known in {"LEMM": "LEM", "lem": "LEM", "Board": "board"}.items():
+        with pytest.raises(AttributeError, match=rf"longwave has no attribute '{name}'. Did you mean {known}\b"):
+            getattr(lw, name)
+    with pytest.raises(AttributeError, match="longwave has no attribute 'Nothing'; it has the layers of dir"):
+        _ = lw.Nothing
     assert {kind.__name__ for kind in modules().values()} < set(dir(lw))
 
 

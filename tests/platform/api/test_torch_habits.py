@@ -244,7 +244,7 @@ def test_a_compiled_model_runs_the_layer_as_it_is_at_once_and_warns_no_more_than
         (lambda: lw.LEM(3, 8, dt=0.5, num_layer=2), r"No parameter of LEM 'num_layer'. Did you mean num_layers"),
         (lambda: lw.LEM(3, 8, dt=0.5, num_layers=0), "LEM: num_layers must be at least 1, got 0"),
         (lambda: lw.LEM(3, 8, dt=0.5, num_layers="2"), "LEM: num_layers must be a whole number, got '2'"),
-        (lambda: lw.LEM(3, 8 / 2, dt=0.5), "LEM: hidden_size must be a whole number, got 4.0"),
+        (lambda: lw.LEM(3, 8 / 2, dt=0.5), "LEM: hidden must be a whole number, got 4.0"),
         (lambda: lw.LEM(3, 8, dt=0.5, block="pre", width=0), "Blocks: width must be at least 1, got 0"),
         (lambda: lw.LEM(3, 8, dt=0.5, block="pre", width=7.5), "Blocks: width must be a whole number, got 7.5"),
         (lambda: lw.LEM(3, 8, dt=0.5, bidirectional="no"), "LEM: bidirectional must be True or False, got 'no'"),

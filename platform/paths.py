@@ -40,7 +40,8 @@ def check_is_file(path: Path, what: str = "") -> int:
     if not stat.S_ISREG(status.st_mode):
         kinds = {"a folder": stat.S_ISDIR, "a pipe": stat.S_ISFIFO, "a socket": stat.S_ISSOCK}
         kind = next((kind for kind, is_kind in kinds.items() if is_kind(status.st_mode)), "a device")
-        raise ConfigError(f"{path} is {kind}, and a file is read. Name a file.")
+        advice = "Name a file in it" if kind == "a folder" else "Write its content to a file, and name that"
+        raise ConfigError(f"{path} is {kind}, and a file is read. {advice}.")
     return status.st_size
 
 

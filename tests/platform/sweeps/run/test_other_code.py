@@ -134,7 +134,9 @@ def test_a_folder_in_the_place_of_a_checkpoint_or_of_the_one_before_stops_no_swe
 
 def test_a_pipe_given_for_a_file_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.toml")
-    with pytest.raises(ConfigError, match=r"pipe.toml is a pipe, and a file is read. Name a file."):
+    with pytest.raises(ConfigError, match=r"pipe.toml is a pipe, and a file is read. Write its content to a file"):
         read_sweep(tmp_path / "pipe.toml")
+    with pytest.raises(ConfigError, match=r" is a folder, and a file is read. Name a file in it\.$"):
+        read_sweep(tmp_path)
     with pytest.raises(DataError, match=r"pipe.toml: it must be a file, got a pipe or a device"):
         read_columns(tmp_path / "pipe.toml", "csv")

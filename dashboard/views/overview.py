@@ -124,8 +124,8 @@ def draw_critical_difference(drawing: Diagram | None) -> None:
     none."""
     if drawing is None:
         return
-    if drawing.limits:
-        st.caption(in_streamlit(f"No critical-difference figure: {' '.join(drawing.limits)}"))
+    if drawing.why_none:
+        st.caption(in_streamlit(drawing.why_none))
     else:
         st.image(svg(drawing), caption=drawing.caption)
 

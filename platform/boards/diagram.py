@@ -84,6 +84,11 @@ class Diagram:
             sentences += [f"{self.tasks} tasks cannot tell any two of {count} models apart: that takes {self.needed}."]
         return sentences
 
+    @property
+    def why_none(self) -> str:
+        """What to say in place of the figure if its tests separate no two models; empty if they can."""
+        return f"No critical-difference figure: {' '.join(self.limits)}" if self.limits else ""
+
 
 def diagram(overview: Overview) -> Diagram:
     """Return the critical-difference diagram of the models that have a mean rank.

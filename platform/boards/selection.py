@@ -59,12 +59,12 @@ def describe_selection(
     if not others:
         return Selection(score, optimism)
 
-    def order(name: str) -> tuple[int, float, str]:
+    def rank_in_race(name: str) -> tuple[int, float, str]:
         """As the race does: by diverged trainings, then by the mean of the others."""
         ended = [*filter(math.isfinite, others[name])]
         return len(others[name]) - len(ended), fmean(ended) if ended else math.inf, name
 
-    second = min(others, key=order)
+    second = min(others, key=rank_in_race)
     return Selection(score, optimism, second, _probability(logs[row], logs[second], [*logs.values()]))
 
 

@@ -66,4 +66,4 @@ def _figure(overview: Overview) -> tuple[str, str]:
         drawing = diagram(overview)
     except ConfigError as reason:
         return "", str(reason)
-    return ("", f"No critical-difference figure: {' '.join(drawing.limits)}") if drawing.limits else (svg(drawing), "")
+    return ("", drawing.why_none) if drawing.why_none else (svg(drawing), "")

@@ -72,7 +72,7 @@ class MLflowTracker(Tracker):
         self.client, self.sweep, self.commit = connect(self.name.address), sweep, ""
         self.runs, self.ended, self.with_params = dict[str, str](), set[str](), set[str]()
         self.experiment, logged = self._experiment(), {}
-        for run in self._runs_of_sweep():
+        for run in self._find_runs_and_delete_doubles():
             part, tags = run.data.tags["part"], run.data.tags
             self.runs[part] = run.info.run_id
             self.ended |= {part} if run.info.status in ENDS else set()
@@ -138,7 +138,7 @@ class MLflowTracker(Tracker):
 
     def end_sweep(self, over: bool) -> None:
         """End all open runs; if the sweep is not over, they are KILLED until it continues."""
-        self._runs_of_sweep()
+        self._find_runs_and_delete_doubles()
         settings = {name: value for name, value in self.sweep.settings.items() if name not in MAY_CHANGE}
         plain = {name: value for name, value in settings.items() if not isinstance(value, dict)}
         self._log(self.runs[SWEEP], [], plain, {"commit": self.commit, COMMIT: self.commit})
@@ -154,7 +154,7 @@ class MLflowTracker(Tracker):
         artifacts = file.absolute().with_suffix(".artifacts").as_uri() if file else None  # by default in the cwd
         return str(self.client.create_experiment(name, artifacts))
 
-    def _runs_of_sweep(self) -> list[Any]:
+    def _find_runs_and_delete_doubles(self) -> list[Any]:
         """Return the runs of the sweep, one for each part of it; further runs of a part are deleted.
 
         There may be two: a request that creates a run and is not answered in time is repeated, or its process is

@@ -313,11 +313,11 @@ if any("default_worker" in word for word in sys.orig_argv):
 def slow_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Make Ray's workers start some seconds late."""
 
-    def delay(seconds: int) -> None:
+    def delay_workers(seconds: int) -> None:
         (tmp_path / "sitecustomize.py").write_text(SLOW_START.format(seconds=seconds))
         monkeypatch.setenv("PYTHONPATH", str(tmp_path))
 
-    return delay
+    return delay_workers
 
 
 def test_ray_that_never_answers_since_its_worker_was_late_is_given_up(

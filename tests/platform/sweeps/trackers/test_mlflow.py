@@ -337,7 +337,7 @@ def test_a_run_that_a_server_gives_on_two_pages_or_without_end_is_found_once_and
     tracker = mlflow.MLflowTracker(TrackerName("mlflow", "http://127.0.0.1:9"))
     tracker.client = SimpleNamespace(search_runs=search_runs, delete_run=deleted.append)
     tracker.sweep, tracker.runs, tracker.experiment = TrackedSweep("demo", "1", {}, 0.0, []), {}, "1"
-    assert [run.info.run_id for run in tracker._runs_of_sweep()] == ["a", "b", "c"] and deleted == []
+    assert [run.info.run_id for run in tracker._find_runs_and_delete_doubles()] == ["a", "b", "c"] and deleted == []
 
 
 @pytest.mark.integration

@@ -1,278 +1,36 @@
-"""What ``longwave start`` makes of a file is what NumPy and pandas read of it: any format, layout, overlap and gap."""
+"""What ``longwave start`` makes of a table is what pandas reads of it: any format, layout, overlap and gap."""
 
 from __future__ import annotations
 
 import csv
 import gzip
 import io
-import tomllib
-from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-import torch
+from started_files import (
+    CLASSES,
+    EQUAL,
+    LABELS,
+    RANDOM,
+    X,
+    check_same_up_to_scale,
+    fed_examples,
+    refusal,
+    start,
+    write_ts,
+)
 
 import longwave as lw
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError
-from longwave.platform.plugins.known import forget_plugins
-from longwave.platform.registry import get_task
 from longwave.tasks.base.raw import DataError
 from longwave.tasks.cards.card import Card, SplitRule
 
-RANDOM = np.random.default_rng(5)
-X = RANDOM.normal(size=(40, 6, 2))
-LABELS = np.array(["low", "high"])[np.arange(40) % 2]
-
-
-@pytest.fixture(autouse=True)
-def _no_estimate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    forget_plugins()
-    monkeypatch.setenv("LONGWAVE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("longwave.platform.cli.start._print_cost", lambda sweep, store: None)
-
-
-def start(file: Path, *options: str) -> dict[str, Any]:
-    """Return the card that the command writes."""
-    assert main(["start", str(file), *options]) == 0
-    return tomllib.loads(next(path for path in file.parent.glob("*.toml") if ".sweep" not in path.name).read_text())
-
-
-def refusal(capsys: pytest.CaptureFixture[str], *words: object) -> str:
-    """Return the line of a command that fails."""
-    capsys.readouterr()
-    assert main([str(word) for word in words]) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1
-    return err
-
-
-def fed_examples(name: str) -> list[np.ndarray]:
-    """Return the inputs of all examples of a task, train, valid and test, without their padding."""
-    data = get_task(name).load("")
-    return [
-        x[:n]
-        for split in (data.training(0), data.valid, data.test)
-        for x, n in zip(
-            split.inputs.numpy(),
-            (split.lengths.tolist() if split.lengths is not None else [split.inputs.shape[1]] * len(split.inputs)),
-            strict=True,
-        )
-    ]
-
-
-def check_same_up_to_scale(fed: list[np.ndarray], wanted: list[np.ndarray]) -> None:
-    """Assert that both hold the same examples in some order: each channel may be shifted and scaled."""
-    one, other = (np.concatenate(each).astype(np.float64) for each in (fed, wanted))
-    assert one.shape == other.shape
-    spread = np.sort(one, 0).std(0) / np.sort(other, 0).std(0)
-    back = [(x - one.mean(0)) / spread + other.mean(0) for x in fed]
-    key: Callable[[np.ndarray], Any] = lambda x: (len(x), *np.round(x.ravel(), 3))  # noqa: E731
-    for a, b in zip(sorted(back, key=key), sorted(wanted, key=key), strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-5)
-
-
-NPZS: dict[str, tuple[dict[str, np.ndarray], list[str], dict[str, Any]]] = {
-    "classes": (
-        {"X": X, "y": LABELS}, [],
-        {"inputs": "X", "channels": ["x0", "x1"], "task": "classification", "target": ["y"],
-         "classes": ["high", "low"]},
-    ),
-    "classes by number, by no name that is known": (
-        {"signals": X, "kind": np.arange(40) % 3}, [],
-        {"inputs": "signals", "channels": ["x0", "x1"], "task": "classification", "target": ["kind"],
-         "classes": ["0", "1", "2"]},
-    ),
-    "a value of one channel": (
-        {"x": X[..., 0], "target": X[:, 2, 1]}, [],
-        {"inputs": "x", "channels": ["x0"], "task": "regression", "target": ["target"]},
-    ),
-    "values at every step": (
-        {"inputs": X, "targets": X[..., :1] ** 2}, [],
-        {"inputs": "inputs", "channels": ["x0", "x1"], "task": "regression", "target": ["targets"],
-         "every_step": True},
-    ),
-    "a forecast": (
-        {"data": X}, ["--horizon", "2"],
-        {"inputs": "data", "channels": ["x0", "x1"], "task": "forecasting", "horizon": 2},
-    ),
-    "lengths, groups and names": (
-        {"x": X, "label": LABELS, "lengths": np.arange(40) % 3 + 4, "subject": np.arange(40) // 2},
-        ["--channels", "left,right"],
-        {"inputs": "x", "lengths": "lengths", "group": "subject", "channels": ["left", "right"],
-         "task": "classification", "target": ["label"], "classes": ["high", "low"], "split": {"by": "group"}},
-    ),
-    "lengths with a decimal point": (
-        {"x": X, "y": LABELS, "lengths": np.arange(40) % 3 + 4.0}, [],
-        {"inputs": "x", "lengths": "lengths", "channels": ["x0", "x1"], "task": "classification", "target": ["y"],
-         "classes": ["high", "low"]},
-    ),
-    "a training set alone": (
-        {"x_train": X, "y_train": LABELS, "x_test": X[:5]}, ["--inputs", "x_train"],
-        {"inputs": "x_train", "channels": ["x0", "x1"], "task": "classification", "target": ["y_train"],
-         "classes": ["high", "low"]},
-    ),
-    "a split and a gap": (
-        {"x": np.where(np.arange(480).reshape(40, 6, 2) == 2, np.nan, X), "label": LABELS,
-         "split": np.array(["train"] * 30 + ["Val"] * 5 + ["test"] * 5)}, [],
-        {"inputs": "x", "channels": ["x0", "x1"], "task": "classification", "target": ["label"],
-         "classes": ["high", "low"], "missing": "hold", "split": {"by": "column", "column": "split"}},
-    ),
-    "one of two blocks": (
-        {"a": X, "b": X + 1, "y": LABELS}, ["--inputs", "b"],
-        {"inputs": "b", "channels": ["x0", "x1"], "task": "classification", "target": ["y"],
-         "classes": ["high", "low"]},
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", NPZS)
-def test_an_npz_is_started_and_feeds_its_arrays(case: str, tmp_path: Path) -> None:
-    arrays, options, card = NPZS[case]
-    np.savez(tmp_path / "toy.npz", **arrays)  # type: ignore[arg-type]
-    content = start(tmp_path / "toy.npz", *options)
-    assert content == {"files": ["toy.npz"], **card}
-    x = arrays[card["inputs"]].reshape(40, 6, -1)
-    lengths = arrays.get("lengths", np.full(40, 6)).astype(int) - card.get("horizon", 0)
-    if "missing" not in card:
-        check_same_up_to_scale(fed_examples("my-toy"), [row[:n] for row, n in zip(x, lengths, strict=True)])
-
-
-NOT_NPZS: dict[str, tuple[dict[str, np.ndarray], list[str], str]] = {
-    "two blocks": ({"a": X, "b": X, "y": LABELS}, [], "Pass --inputs INPUTS."),
-    "two answers": ({"x": X, "a": LABELS, "b": LABELS}, [], "Pass --task classification|regression|forecasting, --tar"),
-    "no answer": ({"x": X}, [], "Pass --horizon HORIZON."),
-    "whole numbers with points": ({"x": X, "y": np.arange(40) % 2 + 0.0}, [], "Pass --task classification|regression"),
-    "no such array": ({"x": X, "y": LABELS}, ["--target", "z"], "there is no array 'z'. It has x, y."),
-    "a window": ({"x": X, "y": LABELS}, ["--window", "3"], "window does not apply to this kind of file. Possible:"),
-    "another task": ({"x": X, "y": LABELS}, ["--task", "sorting"], "task must be one of classification, regression, f"),
-    "a channel too few": ({"x": X, "y": LABELS}, ["--channels", "a"], "it must be (examples, steps, 1)"),
-    "a test set of its own": (
-        {"X_train": X[:30], "y_train": LABELS[:30], "X_test": X[30:], "y_test": LABELS[30:]}, [],
-        "an NPZ has one array of inputs, got X_train and X_test. Join them, and say in an array split, of the words "
-        "train, valid and test, which is which; or leave X_test out with --inputs X_train.",
-    ),
-    "lengths that are no whole numbers": (
-        {"x": X, "y": LABELS, "lengths": np.full(40, 2.5)}, [], "lengths must be whole numbers from 1 to 6"
-    ),
-    "too many classes": (
-        {"x": np.zeros((1200, 2)), "y": np.arange(1200)}, ["--task", "classification"], "too many for classes"
-    ),
-}  # fmt: skip
-
-
-def test_classes_in_bytes_are_read_as_utf8_and_other_bytes_are_escaped(tmp_path: Path) -> None:
-    words = np.array(["é".encode(), b"\xe9"])[np.arange(40) % 2]
-    np.savez(tmp_path / "toy.npz", x=X, y=words)
-    assert sorted(start(tmp_path / "toy.npz")["classes"]) == ["\\xe9", "é"]
-    data = get_task("my-toy").load("")
-    labels = torch.cat([split.targets for split in (data.training(0), data.valid, data.test)])
-    assert sorted(Counter(labels.tolist()).values()) == [20, 20]
-
-
-def test_columns_and_arrays_without_a_role_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = [f"{k},{t},{100 * k + t * t},'0,{t}',{'ab'[k % 2]},val" for k in range(30) for t in range(4)]
-    (tmp_path / "long.csv").write_text("\n".join(["id,t,x,y,label,split", *rows]).replace("'", '"'))
-    wide = pd.DataFrame(RANDOM.normal(size=(30, 5)), columns=[f"t{k}" for k in range(5)])
-    wide.assign(label=np.arange(30) % 2, remark="none yet").to_csv(tmp_path / "wide.csv", index=False)
-    np.savez(tmp_path / "arrays.npz", x=X, y=LABELS, lengths=np.full(40, 6), extra=np.zeros(3))
-    for name, unused in {"long.csv": "y and split", "wide.csv": "remark", "arrays.npz": "extra"}.items():
-        capsys.readouterr()
-        assert main(["start", str(tmp_path / name)]) == 0
-        assert f"\nNot used: {unused}.\n" in capsys.readouterr().out
-
-
-def test_nothing_is_said_of_unused_columns_if_all_are_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    np.savez(tmp_path / "toy.npz", x=X, y=LABELS)
-    start(tmp_path / "toy.npz")
-    assert "Not used" not in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("case", NOT_NPZS)
-def test_an_npz_that_does_not_tell_all_ends_in_one_line(
-    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arrays, options, message = NOT_NPZS[case]
-    np.savez(tmp_path / "toy.npz", **arrays)  # type: ignore[arg-type]
-    assert message in refusal(capsys, "start", tmp_path / "toy.npz", *options)
-    assert [path.name for path in tmp_path.glob("toy*")] == ["toy.npz"]
-
-
-def write_ts(path: Path, header: list[str], examples: list[np.ndarray], labels: list[str]) -> None:
-    """Write a .ts file."""
-    lines = [
-        ":".join([*(",".join(map(repr, c)) for c in x.T.tolist()), y]) for x, y in zip(examples, labels, strict=True)
-    ]
-    path.write_text("\n".join(["# of a test", "@problemName Toy", *header, "@data", *lines]) + "\n")
-
-
-CLASSES = ["@classLabel true low high"]
-EQUAL = ["@univariate false", "@dimensions 2", "@equalLength true", "@seriesLength 6"]
-
-
-def test_a_ts_file_is_started_and_feeds_its_series(tmp_path: Path) -> None:
-    write_ts(tmp_path / "toy.ts", [*EQUAL, *CLASSES], [*X], [*LABELS])
-    assert start(tmp_path / "toy.ts") == {
-        "files": ["toy.ts"], "channels": ["x0", "x1"], "steps": 6, "task": "classification",
-        "classes": ["high", "low"],
-    }  # fmt: skip
-    check_same_up_to_scale(fed_examples("my-toy"), [*X])
-
-
-def test_series_of_unequal_length_and_a_value_asked_are_fed_from_a_ts_file(tmp_path: Path) -> None:
-    series = [x[: 3 + k % 4] for k, x in enumerate(X)]
-    write_ts(tmp_path / "toy.ts", ["@equalLength false", "@targetLabel true"], series, [f"{x.sum()}" for x in X])
-    assert start(tmp_path / "toy.ts") == {"files": ["toy.ts"], "channels": ["x0", "x1"], "task": "regression"}
-    check_same_up_to_scale(fed_examples("my-toy"), series)
-
-
-def test_a_ts_file_whose_series_have_classes_can_be_forecast(tmp_path: Path) -> None:
-    write_ts(tmp_path / "toy.ts", [*EQUAL, *CLASSES], [*X], [*LABELS])
-    card = start(tmp_path / "toy.ts", "--horizon", "2")
-    assert card["task"] == "forecasting" and "classes" not in card
-    check_same_up_to_scale(fed_examples("my-toy"), [x[:-2] for x in X])
-
-
-WRONG_TS: dict[str, tuple[list[str], int, list[str], str]] = {
-    "values asked of classes": (
-        CLASSES, 40, ["--task", "regression"],
-        "@targetlabel must be true, got nothing. Series with classes need task classification.",
-    ),
-    "no series": (CLASSES, 0, [], "toy.ts: there must be series after the line @data, found none."),
-    "no label": (["@classLabel false"], 40, ["--horizon", "2"], "@targetlabel must be true, got nothing. Series with "),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", WRONG_TS)
-def test_a_ts_file_that_lacks_what_is_asked_ends_in_one_line(
-    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    header, many, options, message = WRONG_TS[case]
-    write_ts(tmp_path / "toy.ts", [*EQUAL, *header], [*X[:many]], [*LABELS[:many]])
-    assert message in refusal(capsys, "start", tmp_path / "toy.ts", *options)
-    assert [path.name for path in tmp_path.glob("toy*")] == ["toy.ts"]
-
-
-def test_an_unlabelled_series_of_one_dimension_is_named_with_its_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "toy.ts").write_text("@classLabel true low high\n@data\n1,2,3\n4,5,6\n")
-    message = "toy.ts, line 3: a series must have 1 dimensions and a label, got 0 dimensions."
-    assert message in refusal(capsys, "start", tmp_path / "toy.ts")
-
-
-def test_a_train_file_is_tested_on_the_test_file_beside_it(tmp_path: Path) -> None:
-    write_ts(tmp_path / "Toy_TRAIN.ts", [*EQUAL, *CLASSES], [*X[:30]], [*LABELS[:30]])
-    write_ts(tmp_path / "Toy_TEST.ts", [*EQUAL, *CLASSES], [*X[30:]], [*LABELS[30:]])
-    card = start(tmp_path / "Toy_TRAIN.ts")
-    assert (card["files"], card["split"]) == (["Toy_TRAIN.ts", "Toy_TEST.ts"], {"by": "file"})
-    data = get_task("my-toy").load("")
-    assert len(data.test) == 10 and len(data.training(0)) + len(data.valid) == 30
-    check_same_up_to_scale(fed_examples("my-toy"), [*X])
+pytestmark = pytest.mark.usefixtures("without_estimate")
 
 
 @pytest.mark.parametrize("index", [None, "when"])
@@ -542,19 +300,22 @@ def test_a_table_with_a_mistake_is_refused_in_one_line(
     assert [*tmp_path.glob("*.toml")] == []
 
 
-@pytest.mark.parametrize(
-    ("arrays", "message"),
-    [
-        ({}, "it has no arrays. Save the inputs as an array (examples, steps, channels)."),
-        ({"x": np.zeros((0, 5)), "y": np.zeros(0)}, "x, y has no entries. Save the inputs"),
-        ({"x": X, "y": np.array([np.inf, *range(39)])}, "y, entry 1: a value must be finite"),
-    ],
-)
-def test_an_npz_with_nothing_or_infinity_is_refused_in_one_line(
-    arrays: dict[str, np.ndarray], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    np.savez(tmp_path / "toy.npz", **arrays)  # type: ignore[arg-type]
-    assert message in refusal(capsys, "start", tmp_path / "toy.npz", "--task", "regression")
+def test_columns_and_arrays_without_a_role_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [f"{k},{t},{100 * k + t * t},'0,{t}',{'ab'[k % 2]},val" for k in range(30) for t in range(4)]
+    (tmp_path / "long.csv").write_text("\n".join(["id,t,x,y,label,split", *rows]).replace("'", '"'))
+    wide = pd.DataFrame(RANDOM.normal(size=(30, 5)), columns=[f"t{k}" for k in range(5)])
+    wide.assign(label=np.arange(30) % 2, remark="none yet").to_csv(tmp_path / "wide.csv", index=False)
+    np.savez(tmp_path / "arrays.npz", x=X, y=LABELS, lengths=np.full(40, 6), extra=np.zeros(3))
+    for name, unused in {"long.csv": "y and split", "wide.csv": "remark", "arrays.npz": "extra"}.items():
+        capsys.readouterr()
+        assert main(["start", str(tmp_path / name)]) == 0
+        assert f"\nNot used: {unused}.\n" in capsys.readouterr().out
+
+
+def test_nothing_is_said_of_unused_columns_if_all_are_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.savez(tmp_path / "toy.npz", x=X, y=LABELS)
+    start(tmp_path / "toy.npz")
+    assert "Not used" not in capsys.readouterr().out
 
 
 def repeated_labels(*labels: str) -> pd.DataFrame:

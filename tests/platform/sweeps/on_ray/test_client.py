@@ -303,43 +303,32 @@ def _driver_of(folder: Path) -> str:
         return ""
 
 
+@pytest.mark.usefixtures("alone")
+def test_ray_that_never_answers_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "silent_scheduler.py").write_text("import time\ntime.sleep(60)\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(executor, "START_SECONDS", 2.0)
+    workers = Workers(1, tmp_path / "storage")
+    with (
+        executor.running_workers(workers, "silent_scheduler"),
+        pytest.raises(WorkerError, match="^Ray did not start within 2 seconds$"),
+    ):
+        executor.find_nodes(workers)
+
+
 SLOW_START = """import sys, time
 if any("default_worker" in word for word in sys.orig_argv):
-    time.sleep({seconds})
+    time.sleep(65)
 """
 
 
-@pytest.fixture
-def slow_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Make Ray's workers start some seconds late."""
-
-    def delay_workers(seconds: int) -> None:
-        (tmp_path / "sitecustomize.py").write_text(SLOW_START.format(seconds=seconds))
-        monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-
-    return delay_workers
-
-
-def test_ray_that_never_answers_since_its_worker_was_late_is_given_up(
-    slow_start: Callable[[int], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    slow_start(60)
-    monkeypatch.setenv("RAY_worker_register_timeout_seconds", "2")
-    monkeypatch.setattr(executor, "START_SECONDS", 10.0)
-    workers = Workers(1, tmp_path / "storage")
-    with (
-        executor.running_workers(workers),
-        pytest.raises(WorkerError, match="^Ray did not start within 10 seconds$"),
-    ):
-        executor.find_nodes(workers)
-    assert not processes("raylet", "gcs_server")
-
-
 @pytest.mark.slow  # the minute after which Ray, by default, would give the worker up
+@pytest.mark.usefixtures("alone")
 def test_a_worker_that_takes_longer_than_a_minute_to_start_is_waited_for(
-    slow_start: Callable[[int], None], tmp_path: Path
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slow_start(65)
+    (tmp_path / "sitecustomize.py").write_text(SLOW_START)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     workers = Workers(2, tmp_path / "storage")
     with executor.running_workers(workers):
         assert [node.cpus for node in executor.find_nodes(workers)] == [2]

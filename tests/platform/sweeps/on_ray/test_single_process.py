@@ -20,6 +20,7 @@ from rich.console import Console
 from longwave.platform.cli import options
 from longwave.platform.records.probe import CPU
 from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.on_ray import supervisor
 from longwave.platform.sweeps.on_ray.client import Client
 from longwave.platform.sweeps.place.devices import ClusterNode
 from longwave.platform.sweeps.place.workers import Job, Workers
@@ -72,7 +73,7 @@ def jobs_of(file: SweepFile) -> dict[str, Job]:
 def singles(driver: psutil.Process | None = None) -> list[psutil.Process]:
     """Return the single processes that a driver, by default this process, has started, without their supervisors."""
     actual = [p for p in (driver or psutil.Process()).children(recursive=True) if p.status() != psutil.STATUS_ZOMBIE]
-    return [p for p in actual if executor.SINGLE in p.cmdline() and p.cmdline()[2] == executor.SINGLE]
+    return [p for p in actual if (line := p.cmdline()) and executor.SINGLE in line and supervisor.__name__ not in line]
 
 
 def events(client: Client, work: dict[str, Any]) -> Iterator[dict[str, Any]]:

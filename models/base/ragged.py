@@ -19,10 +19,13 @@ def checked_lengths(lengths: Tensor | Sequence[int], x: Tensor) -> Tensor:
     Raises:
         ValueError: They are not one whole number per sequence, from 1 to T.
     """
-    tensor = torch.as_tensor(lengths)
+    rule = f"lengths must be {len(x)} whole numbers from 1 to {x.shape[1]}"
+    try:
+        tensor = torch.as_tensor(lengths)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f"{rule}, got {lengths!r:.80}.") from error
     whole = not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool)
     if not whole or tensor.shape != x.shape[:1] or not 1 <= int(tensor.min()) <= int(tensor.max()) <= x.shape[1]:
-        rule = f"lengths must be {len(x)} whole numbers from 1 to {x.shape[1]}"
         raise ValueError(f"{rule}, got {tensor.dtype} {tensor.tolist()!r:.80}.")
     return tensor.to(device=x.device, dtype=torch.int64)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from longwave.platform.api.arguments import check_lists, check_texts
+from longwave.platform.api.arguments import check_counts, check_lists, check_numbers, check_texts
 from longwave.platform.boards import compare as comparison
 from longwave.platform.boards.compare import Comparison
 from longwave.platform.boards.overview import overviews
@@ -79,6 +79,7 @@ def board(
     """
     check_texts(task=task or "", variant=variant or "", store=store or "")
     check_lists(models=models, trust=trust)
+    check_counts(min_seeds=min_seeds)
     task = task and find_spelling(task, list_names(TASKS))
     pool = Pool(tuple(find_spelling(name, list_names(MODELS)) for name in models), min_seeds, (), tuple(trust))
     with Store(store_url(store), create=False) as open_store:
@@ -182,6 +183,7 @@ class BoardTable(PrintedTables):
         """
         if isinstance(which, int):
             return self.rows[which]
+        check_texts(row=which)
         names = {which, find_spelling(which, list_names(MODELS))}
         if matches := [row for row in self.rows if names & {row.model, row.title, row.label}]:
             if len(matches) > 1:
@@ -232,6 +234,7 @@ class BoardTable(PrintedTables):
             ConfigError: No such model or row here.
         """
         check_texts(a=a, b=b)
+        check_numbers(margin=1.0 if margin is None else margin)
         model_names = list_names(MODELS)
         first, second = (comparison.resolve(self.rows, find_spelling(name, model_names)) for name in (a, b))
         return ComparedTable(comparison.compare(self.rows, first, second, margin))
@@ -251,6 +254,7 @@ class BoardTable(PrintedTables):
         from longwave.platform.figures.scatter import against_cost
         from longwave.platform.figures.seeds import seeds
 
+        check_texts(kind=kind)
         if kind not in KINDS:
             raise ConfigError(did_you_mean("figure", kind, KINDS))
         if len(self.boards) != 1:

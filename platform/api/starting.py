@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from longwave.files import own_folder
-from longwave.platform.api.arguments import check_lists
+from longwave.platform.api.arguments import check_counts, check_lists
 from longwave.platform.api.sweeping import SweptBoards, sweep
 from longwave.platform.cli.start import MODELS, add_files, choose_files, sweep_text
 from longwave.platform.errors import ConfigError, did_you_mean
@@ -67,6 +67,7 @@ def start(
     if unknown := [role for role in roles if role not in ROLES]:
         raise ConfigError(did_you_mean("argument of lw.start", unknown[0], [*ROLES, "name", "channels", "models"]))
     check_lists(models=models, channels=channels)
+    check_counts(trials=trials, seeds=seeds)
     settings = {"models": [*models], "trials": trials, "rule": 2, "retrain": seeds}
     if isinstance(data, str | Path):
         if answers is not None or name:

@@ -256,6 +256,8 @@ def test_a_compiled_model_runs_the_layer_as_it_is_at_once_and_warns_no_more_than
         (lambda: lw.LSTM(3, 8, bidirectional=True).step(X[:, 0].float()), "LSTM reads backwards, too"),
         (lambda: made(lw.LSTM)(X, lengths=[6, 2, 5]), "lengths must be 4 whole numbers from 1 to 6, got torch.int64"),
         (lambda: made(lw.LSTM)(X, lengths=[6, 2, 5, 0]), "lengths must be 4 whole numbers from 1 to 6"),
+        (lambda: made(lw.LSTM)(X, lengths="abcd"), "lengths must be 4 whole numbers from 1 to 6, got 'abcd'"),
+        (lambda: made(lw.LSTM)(X, lengths=[[6], [2, 5]]), r"lengths must be 4 .* 1 to 6, got \[\[6\], \[2, 5\]\]"),
         (lambda: made(lw.LSTM, num_layers=2)(X, (X, X)), "LSTM: state must be 4 tensors, .* of each layer"),
         (
             lambda: made(lw.LEM, block="pre", norm="batch").train()(X, lengths=LENGTHS),

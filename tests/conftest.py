@@ -90,6 +90,12 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def unlimited_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``longwave doctor`` waits for all its checks: an unfinished one would end the process of the test."""
+    monkeypatch.setattr("longwave.platform.doctor.SECONDS", 300.0)
+
+
+@pytest.fixture
 def tiny() -> Callable[..., SweepFile]:
     """Return a maker of sweeps of 8 search trials and 4 retrainings that take seconds: ``tiny(trials=2)``."""
     return small

@@ -58,7 +58,9 @@ def make_engine(url: str, create: bool, read_only: bool = False) -> sa.Engine:
     if Path(file).is_dir():
         raise StoreError(f"A store is a file, and {file} is a folder. Name a file in it.")
     if not create and not Path(file).is_file():
-        raise NoStoreError(f"There is no store at {file}. Make one with: longwave sweep run FILE, or: longwave import BUNDLE")
+        raise NoStoreError(
+            f"There is no store at {file}. Make one with: longwave sweep run FILE, or: longwave import BUNDLE"
+        )
     if create and not Path(file).exists():
         own_file(Path(file))
     sa.event.listen(engine, "do_connect", _no_new_file)

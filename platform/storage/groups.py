@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 import sqlalchemy as sa
@@ -80,7 +80,9 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
             catalogue_facts = [entry.facts if entry else {} for entry in entries]
             ranges_of[key] = list_ranges(model, config.task, [contents[name] for name in sweeps], *catalogue_facts)
         ranges = [r for r in ranges_of[key] if r.name in config.params or r.name in FIELDS]
-        candidate_by_id = {c.id: c for cell in cells for c in candidates.get((cell, config.task, model), ())}
+        places = [(cell, config.task, model) for cell in cells]
+        drawn = dict(chain.from_iterable(drawn_scores.get(place, {}).items() for place in places))
+        candidate_by_id = {c.id: c for place in places for c in candidates.get(place, ())}
         groups.append(
             Group(
                 config=config,
@@ -95,7 +97,7 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
                 came={t.id: t.origin for t in imported},
                 checks=[t.id not in flagged for t in imported],
                 reruns=[t.rerun for t in trials if t.rerun and t.origin is None],
-                drawn=[valid for cell in cells for valid in drawn_scores.get((cell, config.task, model), ())],
+                drawn=[*drawn.values()],
                 candidates=[c for c in candidate_by_id.values() if c.phase == "race" or c.row == row],
                 ranges=ranges if search.trials else (),
                 task_title=entries[1].facts.get("title", "") if entries[1] else "",
@@ -147,18 +149,18 @@ def _in_cells_of(connection: sa.Connection, row: str) -> sa.ColumnElement[bool]:
     return sa.and_(t.task == first.task, t.model == first.model, t.id.in_(planned))
 
 
-def _read_drawn(connection: sa.Connection) -> dict[tuple[tuple[str, int | None], str, str], list[float | None]]:
-    """Return the validation scores of searches by cell, task and model, for models with published numbers."""
+def _read_drawn(connection: sa.Connection) -> dict[tuple[tuple[str, int | None], str, str], dict[str, float | None]]:
+    """Return the validation score of each search trial by cell, task and model, for models with published numbers."""
     t, s, p = TrialRow, SweepTrialRow, PublishedRow
     is_published = sa.exists().where(p.task == t.task, p.model == t.model)
     query = (
-        sa.select(s.sweep, s.cell, t.task, t.model, t.status, t.valid)
+        sa.select(s.sweep, s.cell, t.task, t.model, t.id, t.status, t.valid)
         .join(s, s.trial == t.id)
         .where(t.phase == "search", is_published)
     )
-    scores: dict[tuple[tuple[str, int | None], str, str], list[float | None]] = {}
-    for sweep, cell, task, model, status, valid in connection.execute(query):
-        scores.setdefault(((sweep, cell), task, model), []).append(None if status == "diverged" else valid)
+    scores: dict[tuple[tuple[str, int | None], str, str], dict[str, float | None]] = {}
+    for sweep, cell, task, model, trial, status, valid in connection.execute(query):
+        scores.setdefault(((sweep, cell), task, model), {})[trial] = None if status == "diverged" else valid
     return scores
 
 

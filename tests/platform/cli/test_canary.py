@@ -57,6 +57,7 @@ def lines(url: str) -> dict[tuple[str, ...], list[list[str]]]:
 
 
 @pytest.mark.slow  # some sixty commands, one after another
+@pytest.mark.usefixtures("unlimited_doctor")
 def test_a_password_comes_out_of_no_command_into_no_file_and_no_row(
     postgres: Callable[[], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -85,6 +85,7 @@ def commands(rows: dict[str, str], trial: str) -> list[str]:
 
 
 @pytest.mark.integration
+@pytest.mark.usefixtures("unlimited_doctor")
 @pytest.mark.filterwarnings("ignore")  # MLflow's own
 def test_the_password_in_an_error_of_a_trial_comes_out_nowhere(
     store_url: str, tmp_path: Path, home: Path, arguments: list[str], capfd: pytest.CaptureFixture[str]

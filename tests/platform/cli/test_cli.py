@@ -318,6 +318,7 @@ def test_families_of_tasks_are_few_have_several_tasks_and_are_none_of_models() -
 
 
 @pytest.mark.integration
+@pytest.mark.usefixtures("unlimited_doctor")
 def test_the_doctor_finds_this_installation_fit(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -212,6 +212,7 @@ def test_a_store_that_sqlite_takes_for_no_database_is_named_with_its_cure_and_sa
     assert reported(tmp_path / "new.db")["rows"] == right["rows"]
 
 
+@pytest.mark.usefixtures("unlimited_doctor")
 def test_the_doctor_names_each_damaged_trial_and_no_password(
     whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,13 +9,14 @@ import typer
 
 from longwave.platform.cli.app import ListFormat, ListFormatOption, PriceOption, StoreOption
 from longwave.platform.cli.names import NameArgument
+from longwave.platform.errors import LongwaveError, StoreUnavailable
 from longwave.platform.paths import store_url
 from longwave.platform.render import sweeps
 from longwave.platform.storage.leases import read_drivers
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.place.cluster import parse_prices
 from longwave.platform.sweeps.plan.stored import reopen_failed
-from longwave.platform.sweeps.run.status import sweep_status
+from longwave.platform.sweeps.run.status import SweepStatus, sweep_status
 
 SECONDS = 1.0
 """Polling interval of ``sweep watch``."""
@@ -39,12 +40,22 @@ def show_status(
 
 
 def list_sweeps(format: ListFormatOption = ListFormat.table, store: StoreOption = None) -> None:
-    """List the sweeps of the store with their progress.
+    """List the sweeps of the store with their progress. One whose record cannot be read is named after all others.
 
     Example: longwave sweep list
     """
+    statuses, errors = list[SweepStatus](), list[LongwaveError]()
     with Store(store_url(store), create=False) as open_store:
-        sweeps.print_overview([sweep_status(open_store, name) for name in open_store.sweeps()], format.value)
+        for name in open_store.sweeps():
+            try:
+                statuses.append(sweep_status(open_store, name))
+            except StoreUnavailable:
+                raise
+            except LongwaveError as error:
+                errors.append(error)
+        sweeps.print_overview(statuses, format.value)
+    if errors:
+        raise errors[0]
 
 
 def watch_sweep(name: NameArgument, store: StoreOption = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import shutil
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from keep_store import fill
 from recorded import recorded_store
+from small_sweeps import small
 
 from longwave.platform.boards.row import Row
 from longwave.platform.cli.main import main
@@ -23,6 +25,8 @@ from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.integrity import describe_damage, find_damage_at
 from longwave.platform.storage.repair import RepairedStore, repair_store
 from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.stored import store_plan
 
 
 @pytest.fixture(scope="module")
@@ -210,6 +214,21 @@ def test_a_store_that_sqlite_takes_for_no_database_is_named_with_its_cure_and_sa
     assert "Use the new one with" in out and f"--store sqlite:///{tmp_path}/new.db" in out
     assert wrong_rows(tmp_path / "new.db", right := reported(whole)) == []
     assert reported(tmp_path / "new.db")["rows"] == right["rows"]
+
+
+def test_sweeps_are_listed_where_one_of_them_is_damaged_and_it_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = f"sqlite:///{tmp_path}/s.db"
+    with Store(url) as store:
+        for name in ("first", "second", "third"):
+            store_plan(resolve(small(name=name, models=["lem"], trials=2)), store)
+        with store.transaction() as connection:
+            connection.exec_driver_sql("""UPDATE sweeps SET content = '{"task": 3}' WHERE name = 'second'""")
+    assert main(["sweep", "list", "--format", "json", "--store", url]) == 2
+    out, err = capsys.readouterr()
+    assert [sweep["name"] for sweep in json.loads(out)] == ["first", "third"]
+    assert "is damaged: the sweep 'second' does not match its checksum. Save what is readable with" in err
 
 
 @pytest.mark.usefixtures("unlimited_doctor")

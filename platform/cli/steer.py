@@ -15,7 +15,7 @@ from longwave.platform.render import sweeps
 from longwave.platform.storage.leases import read_drivers
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.place.cluster import parse_prices
-from longwave.platform.sweeps.plan.stored import reopen_failed
+from longwave.platform.sweeps.plan.stored import retry_failed
 from longwave.platform.sweeps.run.status import SweepStatus, sweep_status
 
 SECONDS = 1.0
@@ -114,7 +114,7 @@ def retry_trials(name: NameArgument, store: StoreOption = None) -> None:
     Example: longwave sweep retry demo
     """
     with Store(store_url(store), create=False) as open_store:
-        count = reopen_failed(open_store, name)
+        count = retry_failed(open_store, name)
         kept = sum(trials for (_, status), trials in open_store.counts(name).items() if status == "failed")
     queued = f"{count} failed trial{' is' if count == 1 else 's are'} queued again"
     left = f"; not queued, because later trials followed from them: {kept}" if kept else ""

@@ -139,7 +139,7 @@ def is_over(sweep: Sweep, store: Store, planned: Sequence[PlannedTrial]) -> bool
     return not any(a.open for a in planned) and next(_following_trials(sweep, store, planned), None) is None
 
 
-def reopen_failed(store: Store, name: str) -> int:
+def retry_failed(store: Store, name: str) -> int:
     """Reopen the failed trials of the sweep ``name`` from which no later one followed, and return their number.
 
     Raises:

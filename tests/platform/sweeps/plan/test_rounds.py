@@ -14,7 +14,7 @@ from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.plan.cells import CellPlan
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.rounds import next_round
-from longwave.platform.sweeps.plan.stored import plan_trials, reopen_failed, store_plan
+from longwave.platform.sweeps.plan.stored import plan_trials, retry_failed, store_plan
 
 WIDE = {"lr": {"low": 1e-6, "high": 10.0, "log": True}}
 """A range of a second search."""
@@ -76,6 +76,6 @@ def test_a_failed_trial_is_tried_again_unless_a_later_round_was_drawn_from_it(
     planned = plan_trials(sweep, store)
     assert len(first) == 2 and len(planned) == 4
     store.write([], [Run(planned[3].id, "failed", "the disk is full")])
-    assert reopen_failed(store, file.name) == len(queued)
+    assert retry_failed(store, file.name) == len(queued)
     status = [trial.status for trial in store.planned(file.name)]
     assert [k for k in (0, 3) if status[k] == "planned"] == queued

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Mapping
 from numbers import Integral, Real
+from typing import Any
 
 from longwave.platform.errors import ConfigError
 
 
 def check_texts(**arguments: object) -> None:
     """Raise ConfigError unless each argument is a string."""
-    for name, value in arguments.items():
-        if not isinstance(value, str):
-            raise ConfigError(f"{name} must be a string, got {value!r}.")
+    _check_each(arguments, "a string", lambda value: isinstance(value, str))
 
 
 def check_lists(**arguments: object) -> None:
@@ -20,19 +19,25 @@ def check_lists(**arguments: object) -> None:
     for name, value in arguments.items():
         if isinstance(value, str):
             raise ConfigError(f"{name} must be a list of names, got {value!r}. Write: {name}=[{value!r}]")
-        if not isinstance(value, Iterable) or not all(isinstance(item, str) for item in value):
-            raise ConfigError(f"{name} must be a list of names, got {value!r}.")
+    _check_each(arguments, "a list of names", _is_list_of_names)
 
 
 def check_numbers(**arguments: object) -> None:
     """Raise ConfigError unless each argument is a number."""
-    for name, value in arguments.items():
-        if not isinstance(value, Real):
-            raise ConfigError(f"{name} must be a number, got {value!r}.")
+    _check_each(arguments, "a number", lambda value: isinstance(value, Real))
 
 
 def check_counts(**arguments: object) -> None:
     """Raise ConfigError unless each argument is a whole number, 0 or more."""
+    _check_each(arguments, "a whole number, 0 or more", lambda value: isinstance(value, Integral) and int(value) >= 0)
+
+
+def _check_each(arguments: Mapping[str, object], rule: str, fits: Callable[[Any], bool]) -> None:
     for name, value in arguments.items():
-        if not isinstance(value, Integral) or value < 0:
-            raise ConfigError(f"{name} must be a whole number, 0 or more, got {value!r}.")
+        if not fits(value):
+            raise ConfigError(f"{name} must be {rule}, got {value!r}.")
+
+
+def _is_list_of_names(value: Any) -> bool:
+    """Return whether a value holds only strings. An iterator does not count: reading it here would empty it."""
+    return isinstance(value, Collection) and all(isinstance(item, str) for item in value)

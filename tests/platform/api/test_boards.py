@@ -176,6 +176,10 @@ def test_one_variant_is_shown_alone(swept: tuple[Any, str], tmp_path: Path) -> N
             r"models must be .*got 'lem'. Write: models=\['l",
         ),
         (lambda store: lw.board("adding", models=[3], store=store), r"models must be a list of names, got \[3\]\."),
+        (
+            lambda store: lw.board("adding", models=iter(["lem"]), store=store),
+            "models must be a list of names, got <list",
+        ),
         (lambda store: lw.board("adding", min_seeds=2.5, store=store), "min_seeds must be a whole number, 0 or more"),
         (lambda store: lw.board("adding", min_seeds=-1, store=store), "min_seeds must be a whole number, 0 or more"),
         (lambda store: lw.board("adding", store=store)[None], r"row must be a string, got None\."),

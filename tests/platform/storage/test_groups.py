@@ -11,7 +11,7 @@ from longwave.platform.records.stored import StoredSweep, Trial
 from longwave.platform.storage.store import Store
 
 
-def searched(rate: float, valid: float | None) -> Trial:
+def make_search_trial(rate: float, valid: float | None) -> Trial:
     """Return a search trial of LEM on FitzHugh-Nagumo, for which there are published numbers."""
     [first] = trials(retrained("lem", [1.0], task="fitzhugh_nagumo", params={"lr": rate}))
     config = replace(first.config, phase="search")
@@ -20,7 +20,7 @@ def searched(rate: float, valid: float | None) -> Trial:
 
 
 def test_a_search_trial_that_two_cells_planned_is_drawn_once(store: Store) -> None:
-    shared, diverged, own = searched(0.1, 0.5), searched(0.2, None), searched(0.3, 0.5)
+    shared, diverged, own = make_search_trial(0.1, 0.5), make_search_trial(0.2, None), make_search_trial(0.3, 0.5)
     [winner] = trials(retrained("lem", [1.0], task="fitzhugh_nagumo", params={"lr": 0.1}))
     planned = {"first": [shared, diverged, winner], "second": [shared, diverged, own, winner]}
     asks = [(StoredSweep(name, {}), [t.config.id for t in those], [0] * len(those)) for name, those in planned.items()]

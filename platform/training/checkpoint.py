@@ -90,6 +90,11 @@ class Checkpoint:
                     (self.path.parent / name).unlink(missing_ok=True)
 
 
+def saved_stems(folder: AnyPath) -> set[str]:
+    """Return the stems of the checkpoints in a folder, also of those with parts or interrupted saves alone."""
+    return {name.removeprefix(".").partition(".")[0] for name in _names(folder)}
+
+
 def _names(folder: AnyPath) -> list[str]:
     """Return the names of files in a folder, as texts because there are thousands; none if it does not exist."""
     with suppress(FileNotFoundError, NotADirectoryError), raise_os_errors(folder):

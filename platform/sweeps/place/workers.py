@@ -27,7 +27,7 @@ from longwave.platform.sweeps.place.stalls import (
     read_stall,
     stall_timer,
 )
-from longwave.platform.training.checkpoint import Checkpoint
+from longwave.platform.training.checkpoint import Checkpoint, saved_stems
 
 if TYPE_CHECKING:
     from longwave.platform.paths import AnyPath
@@ -174,8 +174,16 @@ class Workers:
 
     def checkpoint(self, pack: str, before: Sequence[str] = ()) -> Checkpoint:
         """Return the checkpoint of a pack, which falls back on those of the packs ``before``."""
-        path, *older_paths = (self.storage / "checkpoints" / f"{key}.safetensors" for key in (pack, *before))
+        path, *older_paths = (self._checkpoints / f"{key}.safetensors" for key in (pack, *before))
         return Checkpoint(path, tuple(older_paths))
+
+    def saved_packs(self) -> set[str]:
+        """Return the keys of the packs, of any sweep, that have a checkpoint."""
+        return saved_stems(self._checkpoints)
+
+    @property
+    def _checkpoints(self) -> AnyPath:
+        return self.storage / "checkpoints"
 
     def stall_trace(self, pack: str) -> Path:
         """Return the file for the stack trace of a pack that stalls. Its next worker may be on another machine."""

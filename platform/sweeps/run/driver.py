@@ -140,8 +140,8 @@ class _Driver:
                     f"{error}. Finished trials are kept; resume it with: longwave sweep resume {name}"
                 ) from None
             self.view.over = not open_trials
-            for pack in self.cut if not open_trials else ():
-                self.workers.checkpoint(pack).remove()
+            if not open_trials:
+                self._remove_checkpoints()
         if open_trials and self.heartbeat.signal:
             raise Interrupted(self.heartbeat.signal, name)
         if open_trials:
@@ -149,6 +149,13 @@ class _Driver:
                 f"{name}: {self.heartbeat.reason_to_end}. Resume it with: longwave sweep resume {name}", highlight=False
             )
         return self.view
+
+    def _remove_checkpoints(self) -> None:
+        """Delete checkpoints that nobody needs: of cut packs, and of ended ones whose driver died before it did so."""
+        planned = {a.pack for a in self.store.planned(self.sweep.file.name)}
+        saved = self.store.count_open(planned & self.workers.saved_packs())  # counts trials of other sweeps, too
+        for pack in self.cut | {pack for pack, still_open in saved.items() if not still_open}:
+            self.workers.checkpoint(pack).remove()
 
     def _print_problem(self, tracker: Background) -> None:
         if tracker.problem:

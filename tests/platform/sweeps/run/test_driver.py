@@ -28,6 +28,7 @@ from longwave.platform.records.run import Run
 from longwave.platform.storage.lease_tables import AttemptRow, DriverRow
 from longwave.platform.storage.leases import Leases, read_drivers
 from longwave.platform.storage.retrying_store import RetryingStore
+from longwave.platform.storage.schema import TrialRow
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.reading import check_sweep
 from longwave.platform.sweeps.file.schema import SweepFile
@@ -36,7 +37,8 @@ from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.stored import missing_trials, store_plan
 from longwave.platform.sweeps.run import driver
-from longwave.platform.sweeps.run.recorder import BudgetMeter
+from longwave.platform.sweeps.run.recorder import BudgetMeter, ResultRecorder
+from longwave.platform.training.checkpoint import Saved
 
 Tiny = Callable[..., SweepFile]
 Opener = Callable[[str], Store]
@@ -235,6 +237,28 @@ def test_a_sweep_is_paused_goes_on_and_is_stopped_from_another_process(
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize("other", [0, 1], ids=["alone", "with another sweep that has open trials in its pack"])
+def test_a_checkpoint_whose_driver_died_before_it_deleted_it_goes_with_the_end_of_its_sweep_if_nobody_needs_it(
+    tiny: Tiny, store: Store, here: Workers, monkeypatch: pytest.MonkeyPatch, other: int
+) -> None:
+    def die(recorder: ResultRecorder, pack: str, *ending: str) -> None:
+        recorder.workers.checkpoint(pack).save(Saved({}, {}))
+        raise MemoryError
+
+    file = tiny(models=["lem"], trials=2, retrain=0)
+    with monkeypatch.context() as dying, pytest.raises(MemoryError):
+        dying.setattr(ResultRecorder, "_close_pack", die)
+        driver.start_sweep(file, store, here, None, quiet())
+    [pack] = here.saved_packs()
+    if other:
+        sweep = store_plan(resolve(tiny(name="other", models=["lem"], trials=3, retrain=0)), store)
+        assert len(missing_trials(sweep, store)) == 1
+        with store.transaction() as connection:
+            connection.execute(sa.update(TrialRow).where(TrialRow.pack.is_(None)).values(pack=pack))
+    driver.start_sweep(file, store, here, None, quiet())
+    assert here.saved_packs() == ({pack} if other else set())
+
+
 def test_a_budget_of_trials_is_kept_and_a_larger_one_goes_on(tiny: Tiny, store: Store, here: Workers) -> None:
     file, screen = tiny(models=["lem"], pack=2, budget={"trials": 3}), quiet()
     view = driver.start_sweep(file, store, here, None, screen)

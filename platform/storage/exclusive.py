@@ -12,6 +12,7 @@ from filelock import FileLock, Timeout
 from longwave.platform.errors import StoreError
 from longwave.platform.records.identity import digest
 from longwave.platform.storage.database import Database
+from longwave.platform.storage.faults import LOCKED, fault_of
 
 LOCK = 7011984
 """First key of the advisory locks in PostgreSQL."""
@@ -29,7 +30,7 @@ def exclusively(store: Database, does: str, wait: float = 0.0) -> Iterator[Calla
         wait: Seconds to wait for another process that does it.
 
     Raises:
-        StoreError: Another process still holds the lock.
+        StoreError: Another process still holds the lock, or the database refused it.
     """
     busy = StoreError(f"Another process {does} now.")
     name, engine = digest({"does": does}), store.engine
@@ -54,10 +55,11 @@ def exclusively(store: Database, does: str, wait: float = 0.0) -> Iterator[Calla
 
     try:
         query(f"SELECT set_config('lock_timeout', '{int(wait * 1000) + 1}ms', false)")
-        try:
-            connection.execute(sa.text(f"SELECT pg_advisory_lock({LOCK}, {int(name[:7], 16)})"))
-        except sa.exc.OperationalError:
-            raise busy from None
+        with store.errors():
+            try:
+                connection.execute(sa.text(f"SELECT pg_advisory_lock({LOCK}, {int(name[:7], 16)})"))
+            except sa.exc.OperationalError as error:
+                raise (busy if fault_of(error) is LOCKED else error) from None
         yield lambda: query("SELECT 1")
     finally:
         connection.close()

@@ -12,7 +12,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -74,6 +74,15 @@ def attempt(store: Store, config: TrialConfig, number: int, epoch: int, last: in
         new = [asdict(p) for p in points(config, last, shift) if p.epoch > epoch]
         connection.execute(sa.insert(CurveRow), new) if new else None
         values = rows.ended_trials([ended(config, shift)])[0] if over else {**BLANK_TRIAL, "status": "running"}
+        connection.execute(sa.update(TrialRow).where(TrialRow.id == config.id).values(values))
+        write_checksums(connection, [config.id])
+
+
+def fail(store: Store, config: TrialConfig, reason: str) -> None:
+    """Let a trial that has ended have failed instead, for a reason."""
+    with store.transaction() as connection:
+        failed = replace(ended(config), status="failed", run=Run(config.id, "failed", reason))
+        values = rows.ended_trials([failed])[0]
         connection.execute(sa.update(TrialRow).where(TrialRow.id == config.id).values(values))
         write_checksums(connection, [config.id])
 

@@ -152,7 +152,7 @@ class _Driver:
 
     def _remove_checkpoints(self) -> None:
         """Delete checkpoints that nobody needs: of cut packs, and of ended ones whose driver died before it did so."""
-        planned = {a.pack for a in self.store.planned(self.sweep.file.name)}
+        planned = {a.pack for a in self.store.planned(self.sweep.file.name) if a.pack}
         saved = self.store.count_open(planned & self.workers.saved_packs())  # counts trials of other sweeps, too
         for pack in self.cut | {pack for pack, still_open in saved.items() if not still_open}:
             self.workers.checkpoint(pack).remove()

@@ -71,12 +71,14 @@ class MLflowTracker(Tracker):
         """Find or create the run of a sweep, and return what MLflow has of its trials."""
         self.client, self.sweep, self.commit = connect(self.name.address), sweep, ""
         self.runs, self.ended, self.with_params = dict[str, str](), set[str](), set[str]()
+        self.with_reason = set[str]()
         self.experiment, logged = self._experiment(), {}
         for run in self._find_runs_and_delete_doubles():
             part, tags = run.data.tags["part"], run.data.tags
             self.runs[part] = run.info.run_id
             self.ended |= {part} if run.info.status in ENDS else set()
             self.with_params |= {part} if run.data.params else set()
+            self.with_reason |= {part} if "reason" in tags else set()
             if "trial" in tags:
                 status = tags.get("status", "") if part in self.ended else ""
                 logged[part] = LoggedTrial(int(tags.get("epoch", 0)), status)
@@ -117,6 +119,8 @@ class MLflowTracker(Tracker):
             self._log_model(run, trial)
         test = [(trial.metric("test"), end.test, at, end.best_epoch or 0)] if end.test is not None else []
         self.commit = trial.tags.get("commit", self.commit)
+        if trial.id in self.with_reason and not end.reason:  # it had failed and was tried again
+            self.client.delete_tag(run, "reason")
         self._log(run, test, tags={**trial.tags, COMMIT: trial.tags.get("commit", "")})
         self._end(trial.id, STATUSES[end.status], at)
 

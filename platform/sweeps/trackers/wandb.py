@@ -58,7 +58,8 @@ class WandbTracker(Tracker):
         """Write the test metric and the end."""
         run, end = self._open(trial), trial.run
         assert end
-        run.summary.update(trial.tags)
+        had_ended = self.noted.get(trial.id, LoggedTrial()).status  # it may have failed, with a reason
+        run.summary.update({"reason": "", **trial.tags} if had_ended else trial.tags)
         if end.test is not None:
             run.summary[trial.metric("test")] = end.test
         run.finish(exit_code=int(end.status in ("diverged", "failed")))

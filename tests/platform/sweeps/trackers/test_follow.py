@@ -199,3 +199,16 @@ def test_one_process_at_a_time_does_a_thing_with_a_store(any_store_url: str, ope
             pass
     with exclusively(two, "sends demo to W&B", wait=10.0):  # PostgreSQL ends a session a moment after its client
         pass
+
+
+@pytest.mark.parametrize("any_store_url", ["postgresql"], indirect=True)
+def test_a_lock_that_the_database_refuses_is_not_blamed_on_another_process(
+    any_store_url: str, open_store: OpenStore
+) -> None:
+    one, two = open_store(any_store_url), open_store(f"{any_store_url}&options=-c%20statement_timeout%3D300")
+    with (
+        exclusively(one, "sends demo to W&B"),
+        pytest.raises(StoreError, match="cannot be used: .*statement timeout"),
+        exclusively(two, "sends demo to W&B", wait=10.0),
+    ):
+        pass

@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 import torch
 from rich.console import Console
-from tracked import attempt, fill, free_port, mlflow_server, nonsense
+from tracked import attempt, fail, fill, free_port, mlflow_server, nonsense
 
 from longwave.platform.api.loading import load
 from longwave.platform.records.stored import Trial
@@ -368,6 +368,22 @@ def test_a_trial_that_goes_on_opens_its_run_again_and_has_each_epoch_once(store:
     attempt(store, first, 2, 2, 4, 0.0, over=True)
     assert send(store, url) == 1
     assert there(file) == here(store) and statuses(file) == ["FINISHED"] * 4
+
+
+@pytest.mark.integration
+def test_a_failed_trial_that_is_tried_again_and_ends_well_loses_its_reason(store: Store, file: Path) -> None:
+    first, second = fill(store, 2, 4)
+    for config in (first, second):
+        fail(store, config, "out of memory")
+    send(store, url := f"sqlite:///{file}")
+    attempt(store, first, 2, 0, 4, 0.0, over=True)
+    assert send(store, url) == 1
+    _, below = tree(url)
+    tags = {
+        run.data.tags["trial"]: run.data.tags for runs in below.values() for run in runs if "trial" in run.data.tags
+    }
+    assert (tags[first.id]["status"], tags[first.id].get("reason")) == ("ok", None)
+    assert (tags[second.id]["status"], tags[second.id].get("reason")) == ("failed", "out of memory")
 
 
 @pytest.mark.parametrize("answer", NONSENSE)

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tracked import attempt, fill, points
+from tracked import attempt, fail, fill, points
 
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.trackers.follow import send_sweep
@@ -87,6 +87,20 @@ def test_a_trial_that_goes_on_is_the_same_run_and_takes_each_epoch_once(
     first, second, _ = begun
     assert first.options["id"] == second.options["id"] and second.options["resume"] == "allow"
     assert [*first.steps] == [1, 2, 3] and [*second.steps] == [4]
+
+
+def test_a_failed_trial_that_is_tried_again_and_ends_well_loses_its_reason(
+    store: Store, tmp_path: Path, begun: list[FakeRun]
+) -> None:
+    [config] = fill(store, 1, 4)
+    fail(store, config, "out of memory")
+    send_sweep(store, "filled", tmp_path, WANDB)
+    attempt(store, config, 2, 0, 4, 0.0, over=True)
+    send_sweep(store, "filled", tmp_path, WANDB)
+    failed, *_, again = [run for run in begun if run.options["job_type"] == "retrain"]
+    assert failed.options["id"] == again.options["id"]
+    assert (failed.summary["status"], failed.summary["reason"]) == ("failed", "out of memory")
+    assert (again.summary["status"], again.summary["reason"]) == ("ok", "")
 
 
 @pytest.mark.parametrize(("fails", "sent_again"), [("log", [3]), ("finish", [1, 2, 3])])

@@ -82,7 +82,6 @@ def print_logs(
 
 
 def _jobs_client(address: str) -> JobClient:
-
     try:
         from longwave.platform.sweeps.on_ray.submission import JobClient
 
@@ -92,5 +91,4 @@ def _jobs_client(address: str) -> JobClient:
 
 
 def _follow_job(jobs: JobClient, job: str, wait: bool) -> int:
-
     return jobs.follow(job, lambda text: typer.echo(escape_invisible(text.expandtabs()), nl=False), wait)

@@ -74,7 +74,8 @@ def _serve_lab(address: str, port: int, settings: dict[str, str]) -> int:
     folder = Path(__file__).resolve().parents[2] / "dashboard"
     options = _settings_flags(tomllib.loads((folder / "streamlit.toml").read_text(encoding="utf-8")))
     options += [f"--server.address={address}", f"--server.port={port}"]
-    command = [sys.executable, "-m", "streamlit", "run", str(folder / "server.py"), *options]
+    module = [sys.executable, "-P", "-m", "streamlit"]  # -P: files of the working directory hide no library
+    command = [*module, "run", str(folder / "server.py"), *options]
     target = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)  # nosec B104  # to connect to, not to bind
     with subprocess.Popen(command, env={**os.environ, **settings}, stdout=subprocess.DEVNULL) as lab:
         for number in (signal.SIGTERM, signal.SIGHUP):

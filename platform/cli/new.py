@@ -36,7 +36,6 @@ def write_task(name: NewName, to: ToOption = Path()) -> None:
 
 
 def _write_plugin(kind: PluginKind, name: str, to: Path) -> None:
-
     path = write_new(kind, name, to)
     command = f"longwave {kind}s my-{name} --plugins {path}"
     terminal.print_line(

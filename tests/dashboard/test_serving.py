@@ -39,12 +39,11 @@ def free_port() -> int:
 
 
 @pytest.mark.integration
-def test_the_lab_says_where_it_is_once_it_listens_keeps_its_port_and_ends_with_its_process(
-    tmp_path: Path,
-) -> None:
+def test_the_lab_says_where_it_is_once_it_listens_keeps_its_port_and_ends_with_its_process(tmp_path: Path) -> None:
+    (tmp_path / "statistics.py").write_text("raise SystemExit('not the standard library')")
     port, store = free_port(), f"sqlite:///{tmp_path}/none.db"
-    command = [sys.executable, "-m", "longwave", "dashboard", "--port", str(port), "--store", store]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ) as lab:
+    command = [sys.executable, "-P", "-m", "longwave", "dashboard", "--port", str(port), "--store", store]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ, cwd=tmp_path) as lab:
         try:
             assert lab.stdout
             assert lab.stdout.readline() == f"The Lab is at http://127.0.0.1:{port}. Stop it with Ctrl-C.\n"

@@ -62,9 +62,11 @@ def contrast(
         margin: Ratio of errors that makes no difference, above 1; None: every difference counts.
 
     Raises:
-        ValueError: As ``improvement``, a margin of 1 or less, or a level outside (0, 1).
+        ValueError: As ``improvement``, a margin of 1 or less, or a level outside (0, 1); with a margin, outside (½, 1).
     """
     check_level(level)
+    if margin is not None and level <= 0.5:
+        raise ValueError(f"With a margin the level must be above 0.5, got level={level}.")
     if margin is not None and not 1 < margin < math.inf:
         raise ValueError(f"A margin is a ratio of errors above 1, got margin={margin}.")
     if None in (*a, *b):

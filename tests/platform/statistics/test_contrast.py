@@ -245,6 +245,8 @@ def test_contrasts_refuse_what_has_no_answer() -> None:
             contrast([1.0, 2.0], [1.0, 2.0], ERROR, margin)
     with pytest.raises(ValueError, match="between 0 and 1, got 0"):
         contrast([1.0, 2.0], [1.0, 2.0], ERROR, level=0)
+    with pytest.raises(ValueError, match="With a margin the level must be above 0.5, got level=0.5"):
+        contrast([1.0, 2.0], [1.0, 2.0], ERROR, 1.05, level=0.5)
     with pytest.raises(ValueError, match="at least one seed"):
         contrast([], [1.0, 2.0], ERROR)
     with pytest.raises(ValueError, match=r"not finite at positions \[1\]"):

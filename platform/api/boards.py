@@ -58,7 +58,7 @@ def board(
 
     Example::
 
-        enso = lw.board("enso")
+        enso = lw.board("enso", variant="h=1")
         enso                                   # the table; in a notebook as HTML
         for row in enso: print(row.title, row.median)
         enso.to_pandas().loc["LEM", "median"]

@@ -84,10 +84,10 @@ def retrained(write: Callable[[Row], str]) -> Callable[[Row], str]:
 
 COLUMNS: tuple[Column, ...] = (
     Column("place", "board", "Task and its variant; rows are ranked within one board.", "text", (), PAGE),
-    Column("rank_low", "rank", "Best and worst rank among the rows of the board in the pool that tests of all pairs"
-           " allow: a row is above another if, of one seed each, its seed is significantly more often the better one"
-           " (guarded rank test, adjusted by Holm at 5 %). Published numbers, trivial predictors, superseded and"
-           " untrusted rows have none.", "whole", ALL, write=texts.rank),
+    Column("rank_low", "rank", "Best and worst rank, among the ranked rows, that tests of all pairs allow: a row is"
+           " above another if, of one seed each, its seed is significantly more often the better one (guarded rank"
+           " test, adjusted by Holm at 5 %). Published numbers, trivial predictors, superseded and untrusted rows have"
+           " none.", "whole", ALL, write=texts.rank),
     Column("ties", "ties", "Rows that share a letter do not differ significantly; “a” is the best group.",
            "text", ("page", *DATA)),
     Column("title", "model", "Name in print, with the options that are not the default; for people also what"

@@ -13,9 +13,9 @@ RANKING = (
     "reproduce ROW --keep), or you trust the bundle that it names (--trust BUNDLE)."
 )
 MEANING = (
-    f"Verified: {HERE} unless a row says otherwise; {CHECKED}: imported, and all checks passed; {CLAIMED}: imported, "
-    f"and a check raised a flag; re-run: trained again here. {RANKING} Imported retrainings of a row that was also "
-    "trained here are not counted."
+    f"Verified: {HERE} unless a row says otherwise; {CHECKED}: imported, and all checks passed, or shipped with "
+    f"Longwave; {CLAIMED}: imported, and a check raised a flag; re-run: trained again here. {RANKING} Imported "
+    "retrainings of a row that was also trained here are not counted."
 )
 SHORT = 12
 """Digits shown of a bundle's name."""

@@ -41,14 +41,14 @@ class TrialConfig:
             that differ from their defaults: ``{"momentum": 0.9}``.
         hidden: Hidden size d, features.
         batch: Sequences per step.
-        epochs: Passes over the training split, or blocks of ``steps`` of a stream.
+        epochs: Passes over the training split; of a task that draws fresh examples, blocks of ``steps`` steps.
         phase: ``"search"`` and ``"race"``, in which finalists of a search train with fresh seeds, never see test data;
             ``"retrain"`` repeats the winner with new seeds.
         seed: Seeds initial weights and data order.
         task_version: Version of the task: its loss, metric and split rules.
         model_version: Version of the model.
         protocol: Version of the training rules.
-        steps: Steps per epoch of a stream; ``None`` for a training split.
+        steps: Steps per epoch of a task that draws fresh examples; ``None`` for others.
         drops: Epochs after which the learning rate drops, by default to a tenth.
         clip: Largest gradient norm; ``None`` means no clipping.
         optimiser: ``"adam"``, ``"sgd"``, ...

@@ -112,9 +112,9 @@ class Sweeps(Queries):
     def reopen_failed(self, sweep: str, but: Collection[str] = ()) -> int:
         """Reopen the failed trials of a sweep, except those in ``but``, and return their number.
 
-        Their attempts still record how they ended. Those stay as they are that decided what was planned next: of a
-        search whose race has begun, of a first heat whose second one has, and of both once a winner has been chosen,
-        in this sweep or in another that shares the trial.
+        Their attempts still record how they ended. A trial stays failed if what was planned next was decided from it,
+        in this sweep or in another that shares it: a search trial once its race has begun, a trial of a race's first
+        heat once the second has, and both once a winner has been chosen.
         """
         t, s, own = TrialRow, SweepTrialRow, aliased(SweepTrialRow)
         seed, cell = t.config["seed"].as_integer().label("seed"), sa.func.coalesce(s.cell, 0).label("cell")

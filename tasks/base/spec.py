@@ -41,10 +41,10 @@ class Recipe:
         hidden: Hidden size d, features.
         width: Features between residual blocks; by default ``hidden``.
         batch: Examples per step.
-        epochs: Passes over the training split, or blocks of ``steps`` of a stream.
+        epochs: Passes over the training split; of a task that draws fresh examples, blocks of ``steps`` steps.
         drops: Epochs after which the learning rate is divided by 10, or multiplied by ``drop_factor``.
         clip: Largest gradient norm of a member; without it, gradients are not clipped.
-        steps: Steps per epoch of a stream; a training split has none.
+        steps: Steps per epoch of a task that draws fresh examples; others have none.
         optimiser, schedule: Names in the training rules.
         numbers: All other hyper-parameters of training by name, if they differ from the defaults:
             ``{"input_dropout": 0.03}``.

@@ -18,7 +18,7 @@ import pytest
 from tree import FOLDERS, ROOT, imports, modules, python_files
 
 TOP = {
-    *FOLDERS, "tests", "infra", "pyproject.toml", "README.md", "Makefile", "requirements.lock",
+    *FOLDERS, "tests", "infra", "submissions", "pyproject.toml", "README.md", "Makefile", "requirements.lock",
     "LICENSE", "CITATION.cff",
 }  # fmt: skip
 ALLOWED = {

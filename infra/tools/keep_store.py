@@ -91,7 +91,11 @@ def content(store: Store) -> dict[str, Any]:
         "planned": {name: [asdict(t) for t in store.planned(name)] for name in trials},
         "curves": [asdict(point) for point in store.curves(ids)],
         "attempts": store.attempts(ids),
-        "cohorts": {name: asdict(store.cohort(name)) for name in sorted(set(store.cohorts(ids).values()))},
+        "cohorts": {
+            name: asdict(store.cohort(name, sweep))
+            for sweep in trials
+            for name in sorted(set(store.cohorts([t.config.id for t in trials[sweep]]).values()))
+        },
         "patches": store.patches({t.run.environment.get("diff", "") for f in trials.values() for t in f if t.run}),
         "catalogue": [sparse_fields(entry) for entry in store.catalogue()],
         "probes": [sparse_fields(probe) for probe in read_probes(store)],

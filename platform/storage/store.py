@@ -141,9 +141,13 @@ class Store(Sweeps):
             trial_writes.write_ends(connection, [run], outcome)
         return True
 
-    def cohort(self, name: str) -> Cohort:
-        """Return a cohort: its trials, their scores at rungs, and which of them have ended."""
-        query = sa.select(CohortRow.__table__).where(CohortRow.cohort == name)
+    def cohort(self, name: str, sweep: str) -> Cohort:
+        """Return a cohort of a sweep: its trials, their scores at rungs, and which of them have ended.
+
+        Sweeps that draw the same trials, but stop them by other rules, give their cohorts the same name.
+        """
+        planned = sa.select(SweepTrialRow.trial).where(SweepTrialRow.sweep == sweep)
+        query = sa.select(CohortRow.__table__).where(CohortRow.cohort == name, CohortRow.trial.in_(planned))
         ends = sa.select(TrialRow.id, TrialRow.epochs, TrialRow.status, TrialRow.valid)
         ends = ends.where(TrialRow.status.in_(ENDED))
         with self.reading() as connection:

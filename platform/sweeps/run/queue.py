@@ -47,7 +47,7 @@ def decide_rungs(sweep: Sweep, store: Store, leases: Leases, trials: Iterable[Tr
     for config in trials:
         if not config.halving or cohort_name(config) in cohorts:
             continue
-        cohort, solved = store.cohort(cohort_name(config)), config.params.get("solved")
+        cohort, solved = store.cohort(cohort_name(config), sweep.file.name), config.params.get("solved")
         for epoch in sorted({r.epoch for r in cohort.rungs if r.stays is None}):
             if (decision := decide_rung(cohort, config.halving, epoch, goals[config.task], solved)) is not None:
                 report = Report(rungs=[rung for rung in decision[0].values() if rung.trial in leases.fences])

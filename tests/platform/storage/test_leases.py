@@ -200,14 +200,14 @@ def test_a_rung_is_decided_once_and_a_company_tells_who_is_left(
     store.add_sweep("tiny", {})
     store.add_trials("tiny", trials, [about(c) for c in trials])
     cohort, ids = str(trials[0].halving["cohort"]), [c.id for c in trials]  # type: ignore[index]
-    assert store.cohort(cohort).members == tuple(sorted(ids))
+    assert store.cohort(cohort, "tiny").members == tuple(sorted(ids))
     with Leases(store, "tiny") as driver:
         driver.take(ids)
         driver.write(Report(rungs=[Rung(cohort, 2, i, 0.5) for i in ids[:2]]))
         driver.write(Report(rungs=[Rung(cohort, 2, i, 0.9, True) for i in ids[:2]]))
         driver.write(Report(rungs=[Rung(cohort, 2, ids[0], 0.1, False)], runs=[Run(ids[3], "failed", "x", epochs=1)]))
         driver.write(Report(runs=[Run(ids[2], "ok", epochs=1, valid=0.1)]))
-    decided = store.cohort(cohort)
+    decided = store.cohort(cohort, "tiny")
     assert decided.gone == dict.fromkeys(ids[2:], 1) and decided.scores == {ids[2]: 0.1}
     assert sorted(decided.rungs, key=lambda r: r.trial) == [Rung(cohort, 2, i, 0.5, True) for i in sorted(ids[:2])]
     with store.reading() as connection:

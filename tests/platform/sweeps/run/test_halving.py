@@ -67,7 +67,7 @@ def check(store: Store, whole: Store) -> None:
         assert mine.run and [p.epoch for p in store.curves([trial])] == list(range(1, mine.run.epochs + 1))
         assert mine.run.valid == pytest.approx(theirs[trial].run.valid, rel=1e-4)  # type: ignore[union-attr]
     [cohort] = {cohort_name(t.config) for t in ours.values()} - {""}
-    rungs = store.cohort(cohort).rungs
+    rungs = store.cohort(cohort, "tiny").rungs
     assert {(r.epoch, r.trial): r.stays for r in rungs} == {
         (epoch, trial): last > epoch for trial, (_, last) in ends(store).items() for epoch in RUNGS if last >= epoch
     }
@@ -128,7 +128,7 @@ def test_a_rung_is_decided_in_the_store_before_any_pack_goes_on(
         if job.cohort and job.cohort.rungs:
             last = max(r.epoch for r in job.cohort.rungs)
             here, there = (
-                [r for r in c.rungs if r.epoch == last] for c in (job.cohort, store.cohort(job.cohort.cohort))
+                [r for r in c.rungs if r.epoch == last] for c in (job.cohort, store.cohort(job.cohort.cohort, "tiny"))
             )
             assert {(r.trial, r.stays) for r in here} == {(r.trial, r.stays) for r in there}
             cohorts.append([r.stays for r in here])
@@ -149,7 +149,7 @@ def test_a_rung_is_decided_by_what_the_tasks_metric_should_be(task: str, best: l
         leases.take([c.id for c in trials])
         leases.write(Report(rungs=scores))
         [cohort] = decide_rungs(sweep, store, leases, trials).values()
-    stays = {rung.trial: rung.stays for rung in store.cohort(cohort.cohort).rungs}
+    stays = {rung.trial: rung.stays for rung in store.cohort(cohort.cohort, "tiny").rungs}
     assert [k for k, c in enumerate(trials) if stays[c.id]] == best
 
 
@@ -289,6 +289,19 @@ def test_a_pack_that_ran_out_of_memory_is_joined_with_no_other(
     assert split and ends(store) == by_force(store) and not any(joins)
 
 
+def test_sweeps_that_halve_the_same_draws_by_other_rules_share_a_name_of_cohorts_and_no_decision(
+    store: Store, tmp_path: Path
+) -> None:
+    other = halved(name="other", halving={"eta": 6, "first": 3, "cohort": TRIALS})
+    for file in (other, halved()):
+        run(file, store, tmp_path)
+    names = {name: {cohort_name(t.config) for t in store.trials(name)} - {""} for name in ("other", "tiny")}
+    assert names["other"] == names["tiny"] and ends(store) == by_force(store)
+    [cohort] = names["tiny"]
+    members = [{*store.cohort(cohort, name).members} for name in names]
+    assert [len(ids) for ids in members] == [TRIALS, TRIALS] and not members[0] & members[1]
+
+
 def test_what_a_death_cut_is_not_joined_again(store: Store, here: Workers) -> None:
     sweep = store_plan(resolve(halved(2)), store)
     left = missing_trials(sweep, store)
@@ -299,4 +312,4 @@ def test_what_a_death_cut_is_not_joined_again(store: Store, here: Workers) -> No
         assert {len(job.joined) for job in PackQueue(sweep, store, leases, here, left, {}).next().values()} == {0, 2}
         again = PackQueue(sweep, store, leases, here, left, dict.fromkeys(first, ("dead",))).next()
         assert again.keys() == first.keys() and all(job.before == ("dead",) for job in again.values())
-    assert [r.stays for r in store.cohort(cohort).rungs if r.trial == left[0].id] == [True]
+    assert [r.stays for r in store.cohort(cohort, "tiny").rungs if r.trial == left[0].id] == [True]

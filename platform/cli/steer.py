@@ -82,7 +82,7 @@ def watch_sweep(name: NameArgument, store: StoreOption = None) -> None:
 
 
 def pause_sweep(name: NameArgument, store: StoreOption = None) -> None:
-    """Pause a sweep: its drivers save checkpoints and wait. They keep their leases until `sweep continue`.
+    """Pause a sweep: its drivers save checkpoints, release their trials and wait until `sweep continue`.
 
     Example: longwave sweep pause demo
     """

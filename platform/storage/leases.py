@@ -108,9 +108,8 @@ class Leases:
     def __exit__(self, *_: object) -> None:
         with self.store.transaction() as connection:
             self._release(connection, {*self.fences})
-            connection.execute(
-                sa.update(DriverRow).where(DriverRow.owner == self.owner).values(ended=True, note="", **self.spent())
-            )
+            values = {"ended": True, "note": "", "heartbeat": database_clock(connection), **self.spent()}
+            connection.execute(sa.update(DriverRow).where(DriverRow.owner == self.owner).values(values))
 
     def beat(self, note: str) -> str:
         """Send a heartbeat with a note for readers; it also revives a driver that was believed dead.

@@ -81,6 +81,18 @@ class Checkpoint:
         """Return the checkpoint of a part of the pack, which continues from this one until it has its own."""
         return Checkpoint(_beside(self.path, name), (self.path, *self.older))
 
+    def hand_on(self, *cut: Checkpoint) -> bool:
+        """Let packs that are cut from its pack begin with it, also under a later driver that knows only the new packs.
+
+        One that has a checkpoint keeps it. Return whether it worked; if not, a later driver begins them anew.
+        """
+        with suppress(OSError), raise_os_errors(self.path):
+            for new in cut:
+                _link(self.path, new.path)
+                _link(_before(self.path), _before(new.path))
+            return True
+        return False
+
     def remove(self) -> None:
         """Delete its files, those of its parts, and leftovers of interrupted saves, but not those of ``older``."""
         begins = (f"{self.path.stem}.", f".{self.path.stem}.")
@@ -115,6 +127,15 @@ def _put(path: AnyPath, content: bytes) -> None:
         with suppress(FileNotFoundError):
             path.fs.cp_file(path.path, _before(path).path)
         path.fs.pipe_file(path.path, content)
+
+
+def _link(path: AnyPath, new: AnyPath) -> None:
+    """Give a file, if it exists, another name, unless there is one of that name. Files are replaced, never changed."""
+    with suppress(FileNotFoundError, FileExistsError):
+        if isinstance(path, Path):
+            os.link(path, new)
+        elif not new.exists():
+            new.fs.cp_file(path.path, new.path)
 
 
 def _beside(path: Somewhere, name: str) -> Somewhere:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -74,10 +75,11 @@ def main(life: int, driver: int, folder: Path, scheduler: list[str]) -> None:
     ours: Births = {}
     while child.poll() is None and not select.select([life], [], [], LOOK_SECONDS)[0]:
         if (now := birth_times([me, *me.children(recursive=True)])) != ours:
-            ours = now
             partial = folder / "processes.partial"
-            partial.write_text(json.dumps({"driver": driver_birth, "ours": ours}))
-            partial.replace(folder / "processes.json")
+            with suppress(OSError):  # as on a full disk: only a later driver reads it, should this process be killed
+                partial.write_text(json.dumps({"driver": driver_birth, "ours": now}))
+                partial.replace(folder / "processes.json")
+                ours = now
     while left := [p for p in me.children(recursive=True) if p.status() != psutil.STATUS_ZOMBIE]:
         _kill(left)
     shutil.rmtree(folder, ignore_errors=True)

@@ -6,6 +6,7 @@ trials: each trains the trials that it has leased.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -16,7 +17,7 @@ from longwave.platform.errors import Interrupted, StoreError, WorkerError, Worke
 from longwave.platform.paths import make_ready
 from longwave.platform.records.stored import PlannedTrial
 from longwave.platform.storage.integrity import damage_after_crash
-from longwave.platform.storage.leases import SECONDS, LeaseLostError, Leases, read_drivers
+from longwave.platform.storage.leases import SECONDS, Driver, LeaseLostError, Leases, read_drivers
 from longwave.platform.storage.liveness import BEATS, MISSED_BEATS
 from longwave.platform.storage.retrying_store import RetryingStore
 from longwave.platform.storage.store import Store
@@ -24,7 +25,7 @@ from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.place.cluster import Cluster
 from longwave.platform.sweeps.place.devices import describe_idle_gpus
 from longwave.platform.sweeps.place.stalls import StallWatch
-from longwave.platform.sweeps.place.workers import Job, Workers
+from longwave.platform.sweeps.place.workers import LOOK_SECONDS, Job, Workers
 from longwave.platform.sweeps.plan.cells import Sweep
 from longwave.platform.sweeps.plan.stored import check_plugins, is_over, plan_trials, restore_plugins, store_plan
 from longwave.platform.sweeps.run.callbacks import NO_CALLBACKS, Callbacks
@@ -32,7 +33,7 @@ from longwave.platform.sweeps.run.estimate import find_cluster, needs_probes, pr
 from longwave.platform.sweeps.run.executor import run_packs, running_workers
 from longwave.platform.sweeps.run.heartbeat import Heartbeat
 from longwave.platform.sweeps.run.metrics import DriverMetrics
-from longwave.platform.sweeps.run.progress import Progress
+from longwave.platform.sweeps.run.progress import Progress, going_on_unprinted
 from longwave.platform.sweeps.run.queue import PackQueue
 from longwave.platform.sweeps.run.recorder import BudgetMeter, ResultRecorder
 from longwave.platform.sweeps.run.time_left import read_seconds_left
@@ -82,12 +83,32 @@ def resume_sweep(
         restore_plugins(cell.base for cell in sweep.cells)
         check_plugins(sweep.file)
     make_ready(workers.storage)
+    _wait_for_stopping(store, sweep.file.name, console)
     store.set_state(sweep.file.name, "")
     with Leases(store, sweep.file.name, sweep.file.priority) as leases:
         if leases.after_a_death and (damage := store.with_retry(lambda: damage_after_crash(store.engine))):
             raise StoreError(f"A driver died, and its store is damaged: {damage}. See: longwave doctor --repair")
         metrics = metrics or DriverMetrics(sweep.file.name)
         return _Driver(sweep, store, leases, workers, trackers, console, metrics, callbacks).run()
+
+
+def _wait_for_stopping(store: RetryingStore, name: str, console: Console) -> None:
+    """Wait until the drivers of a sweep that was stopped have ended; one that has not read it yet would go on."""
+    told = False
+    while processes := [f"{d.process} on {d.host}" for d in _stopping_drivers(store, name)]:
+        if not told:
+            with going_on_unprinted():
+                waits = f"{name}: was stopped, waits until process {', '.join(processes)} has ended"
+                console.print(waits, markup=False, highlight=False)
+        told = True
+        time.sleep(LOOK_SECONDS)
+
+
+def _stopping_drivers(store: RetryingStore, name: str) -> list[Driver]:
+    """Return the running drivers of a sweep if they were told to stop."""
+    if store.sweep(name).state != "stop":
+        return []
+    return [d for d in read_drivers(store, name) if d.alive and not d.gone]
 
 
 class _Driver:
@@ -145,9 +166,9 @@ class _Driver:
         if open_trials and self.heartbeat.signal:
             raise Interrupted(self.heartbeat.signal, name)
         if open_trials:
-            self.console.print(
-                f"{name}: {self.heartbeat.reason_to_end}. Resume it with: longwave sweep resume {name}", highlight=False
-            )
+            advice = f"Resume it with: longwave sweep resume {name}"
+            with going_on_unprinted():
+                self.console.print(f"{name}: {self.heartbeat.reason_to_end}. {advice}", highlight=False)
         return self.view
 
     def _remove_checkpoints(self) -> None:
@@ -159,7 +180,8 @@ class _Driver:
 
     def _print_problem(self, tracker: Background) -> None:
         if tracker.problem:
-            self.console.print(tracker.problem, style="yellow", markup=False, highlight=False)
+            with going_on_unprinted():
+                self.console.print(tracker.problem, style="yellow", markup=False, highlight=False)
 
     def _open_trials(self) -> list[PlannedTrial]:
         """Return the trials that have not ended, and show the status of all."""
@@ -178,7 +200,7 @@ class _Driver:
         )
         first = queue.next()
         if not first:
-            self._wait_for_others(open_trials, max_trials)
+            self._wait_for_others(open_trials, queue.affordable)
             return
         recorder = ResultRecorder(
             self.store, self.leases, self.workers, self.view, cluster.probed, self.stalls, self.callbacks
@@ -225,15 +247,14 @@ class _Driver:
     def _warn_of_idle_gpus(self, idle: str) -> None:
         """Warn in one line that GPUs stay idle, unless the last warning was the same."""
         if idle and idle != self.idle:
-            line = f"{self.sweep.file.name}: {idle}"
-            self.console.print(line, style="yellow", markup=False, highlight=False)
+            self.view.show_notice(idle)
         self.idle = idle
 
-    def _wait_for_others(self, open_trials: Sequence[PlannedTrial], max_trials: int | None) -> None:
+    def _wait_for_others(self, open_trials: Sequence[PlannedTrial], affordable: bool) -> None:
         """Wait for other drivers, or note that the rest of the budget is too small for any pack."""
         drivers = self.store.with_retry(lambda: read_drivers(self.store))
         others = [d for d in drivers if d.alive and d.owner != self.leases.owner]
-        if max_trials is not None and not any(a.status == "running" for a in open_trials):
+        if not affordable and not any(a.status == "running" for a in open_trials):
             self.budget.close()
             return
         holders = ", ".join(f"process {d.process} on {d.host} ({d.sweep})" for d in others)

@@ -22,6 +22,8 @@ DRAIN_SECONDS, INTERRUPT_SECONDS = 25.0, 3.5
 """Time for packs to pause; later ones resume from their last checkpoint. After Ctrl-C it is short, as a user waits."""
 STOP_WAIT_SECONDS = 10.0
 """Seconds that a stopping driver waits for its store."""
+PAUSED = "paused;"
+"""How the note of a paused driver begins."""
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """Signals that stop a driver cleanly; a second one stops it at once."""
 
@@ -139,13 +141,14 @@ class Heartbeat:
     def _reason_to_wait(self) -> str:
         """Return why the driver may not train at present; empty if it may."""
         if self._state == "pause":
-            return f"paused; continue it with: longwave sweep continue {self.leases.sweep}"
+            return f"{PAUSED} continue it with: longwave sweep continue {self.leases.sweep}"
         return self._reason_to_yield()
 
     def _reason_to_yield(self) -> str:
         """Return which sweep of a higher priority runs on this host; empty if none does."""
         all_drivers = read_drivers(self.store)
         hosts = [d.host for d in all_drivers if d.owner == self.leases.owner]
-        more_urgent = [d for d in all_drivers if d.alive and d.priority > self.leases.priority]
+        running = [d for d in all_drivers if d.alive and not d.note.startswith(PAUSED)]
+        more_urgent = [d for d in running if d.priority > self.leases.priority]
         first = next((d for d in more_urgent if d.host in hosts), None)
         return f"waits for the sweep {first.sweep}, which has priority {first.priority}" if first else ""

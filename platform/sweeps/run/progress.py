@@ -8,8 +8,8 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from types import TracebackType
 from typing import Any
@@ -34,6 +34,17 @@ ESTIMATE_SECONDS, ESTIMATE_FACTOR = 3.0, 50.0
 """Pause between two estimates of the time left: at least so many seconds, and so many times as long as one takes."""
 WIDTH, LONGEST_NAME = 100, 30
 FRAME = '<pre style="white-space:pre;line-height:1.3;font-family:monospace">{code}</pre>'
+
+
+@contextmanager
+def going_on_unprinted() -> Iterator[None]:
+    """Go on if a line cannot be printed, as when the disk of a log is full. A closed pipe still ends the sweep."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError:
+        pass
 
 
 class NotebookLive:
@@ -172,13 +183,14 @@ class Progress:
         """Print a permanent line; off a terminal it begins with the time."""
         self._printed = time.monotonic()
         timestamp = "" if self._changes_in_place else f"{datetime.now():%Y-%m-%d %H:%M:%S} "
-        self.console.print(
-            f"{timestamp}{self.name}: {line}",
-            style=style,
-            highlight=False,
-            markup=False,
-            soft_wrap=not self._changes_in_place,
-        )
+        with going_on_unprinted():
+            self.console.print(
+                f"{timestamp}{self.name}: {line}",
+                style=style,
+                highlight=False,
+                markup=False,
+                soft_wrap=not self._changes_in_place,
+            )
 
     def _watch_time(self) -> None:
         """Estimate the time left at intervals; off a terminal, print it if nothing was printed for ``LOG_SECONDS``."""

@@ -118,6 +118,7 @@ class PackQueue:
         cluster: The devices for packs; by default a core for each worker.
 
     Attributes:
+        affordable: Whether the budget allows any pack.
         handed: Number of packs handed out.
         left: Number of packs still to be handed out.
     """
@@ -136,6 +137,7 @@ class PackQueue:
         self.sweep, self.store, self.leases, self.workers, self.parents = sweep, store, leases, workers, parents
         self.cluster, self.handed = cluster or Cluster(DevicePool([ClusterNode(workers.count or 1)])), 0
         self._groups = deque(self._group_trials(left, max_trials))
+        self.affordable = bool(self._groups)
         self.left = len({a.pack for group in self._groups for a in group})
 
     def next(self) -> dict[str, Job]:
@@ -215,6 +217,7 @@ class PackQueue:
         for key, part in stored.items():
             if cut := len(part) < self._open[key]:
                 cut_from[pack_key(part)] = (key,)
+                self.workers.checkpoint(key).hand_on(self.workers.checkpoint(pack_key(part)))
             packs[pack_key(part) if cut else key] = part
         self.store.assign({key: packs[key] for key in cut_from})
         return packs, cut_from

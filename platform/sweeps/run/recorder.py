@@ -157,14 +157,17 @@ class ResultRecorder:
         """
         job = self.jobs.pop(pack)
         open_configs = [c for c in job.configs if c.id in self.open[pack]]
+        checkpoint = self.workers.checkpoint(pack)
         if how != "paused" and len(open_configs) == 1:
             reason = why or "its pack ended without reporting it"
             self._write_reports([(pack, Report(runs=[Run(open_configs[0].id, "failed", reason)]))])
         elif how != "paused" and open_configs:
             halves = (open_configs[: len(open_configs) // 2], open_configs[len(open_configs) // 2 :])
+            handed_on = checkpoint.hand_on(*(self.workers.checkpoint(pack_key(half)) for half in halves))
             self.store.assign({pack_key(half): half for half in halves})
+            if handed_on:
+                checkpoint.remove()
             self.parents |= {pack_key(half): (pack, *job.before) for half in halves}
-        checkpoint = self.workers.checkpoint(pack)
         if how == "paused" and job.joined and checkpoint.path.exists():
             self.store.assign({pack: open_configs})
             self._remove_checkpoints(job.joined)

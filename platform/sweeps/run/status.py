@@ -178,10 +178,10 @@ def count_statuses(counts: Mapping[tuple[int | None, str], int]) -> dict[str, in
 def _state_of(requested: str, over: bool, alive: Sequence[Driver]) -> str:
     if over:
         return "over"
-    if requested == "pause":
-        return "paused"
     if not alive:
         return "interrupted"
+    if requested == "pause":
+        return "paused"
     return "waiting" if all(d.note and not d.note.startswith(STALLED) for d in alive) else "running"
 
 

@@ -119,8 +119,11 @@ class MLflowTracker(Tracker):
             self._log_model(run, trial)
         test = [(trial.metric("test"), end.test, at, end.best_epoch or 0)] if end.test is not None else []
         self.commit = trial.tags.get("commit", self.commit)
-        if trial.id in self.with_reason and not end.reason:  # it had failed and was tried again
+        if end.reason:
+            self.with_reason.add(trial.id)
+        elif trial.id in self.with_reason:  # it had failed and was tried again
             self.client.delete_tag(run, "reason")
+            self.with_reason.remove(trial.id)
         self._log(run, test, tags={**trial.tags, COMMIT: trial.tags.get("commit", "")})
         self._end(trial.id, STATUSES[end.status], at)
 

@@ -119,6 +119,7 @@ class WandbTracker(Tracker):
         """Note how far a trial, or a cell, was sent."""
         with self.notes.open("a") as file:
             file.write("\n" + json.dumps([part, count, status]))  # a line that was cut short spoils no other
+        self.noted[part] = LoggedTrial(count, status)
 
 
 def _read_note(line: str) -> list[tuple[str, int, str]]:

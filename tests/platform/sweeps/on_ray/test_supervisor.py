@@ -1,13 +1,18 @@
-"""Where Ray's files of this user lie: in a folder that nobody else can have made."""
+"""Where Ray's files of this user lie: in a folder that nobody else can have made; what ends Ray's processes."""
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import tempfile
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
+from longwave.platform.sweeps.on_ray import supervisor
 from longwave.platform.sweeps.on_ray.supervisor import base_folder
 
 
@@ -39,3 +44,28 @@ def test_a_folder_that_others_can_read_is_left_alone(usual: Path) -> None:
     usual.mkdir(mode=0o755)
     usual.chmod(0o755)
     assert base_folder() != usual
+
+
+def test_on_a_full_disk_the_supervisor_goes_on_and_ends_all_processes_with_its_driver(tmp_path: Path) -> None:
+    folder = tmp_path / "base" / "ray"
+    folder.mkdir(parents=True)
+    (folder / "processes.partial").symlink_to("/dev/full")
+    grandchild = "import subprocess; subprocess.run(['sleep', '60'])"
+    life, ours = os.pipe()
+    command = [sys.executable, "-P", "-m", supervisor.__name__, str(life), str(os.getpid()), str(folder)]
+    with subprocess.Popen(
+        [*command, sys.executable, "-c", grandchild],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        pass_fds=[life],
+    ) as process:
+        os.close(life)
+        deadline = time.monotonic() + 60
+        while len(started := psutil.Process(process.pid).children(recursive=True)) < 2 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        time.sleep(3 * supervisor.LOOK_SECONDS)
+        assert process.poll() is None and len(started) == 2 and not (folder / "processes.json").exists()
+        os.close(ours)
+        assert process.wait(30) == 0
+    assert not psutil.wait_procs(started, timeout=10)[1] and not folder.exists()

@@ -11,7 +11,7 @@ import threading
 import time
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +33,15 @@ from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.reading import check_sweep
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.place.packing import pack_key
-from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.place.stalls import StallWatch
+from longwave.platform.sweeps.place.workers import Job, Workers
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.stored import missing_trials, store_plan
-from longwave.platform.sweeps.run import driver
+from longwave.platform.sweeps.run import driver, executor
+from longwave.platform.sweeps.run.heartbeat import Heartbeat
 from longwave.platform.sweeps.run.recorder import BudgetMeter, ResultRecorder
+from longwave.platform.sweeps.run.status import sweep_status
+from longwave.platform.training import train as train_module
 from longwave.platform.training.checkpoint import Saved
 
 Tiny = Callable[..., SweepFile]
@@ -259,6 +263,90 @@ def test_a_checkpoint_whose_driver_died_before_it_deleted_it_goes_with_the_end_o
     assert here.saved_packs() == ({pack} if other else set())
 
 
+@pytest.mark.integration
+def test_halves_of_a_pack_whose_worker_died_go_on_from_its_checkpoint_under_a_later_driver(
+    tiny: Tiny, store: Store, here: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, calls = executor.train_job, []
+
+    def train(key: str, job: Job, emit: Callable[[Report], None], workers: Workers) -> str:
+        def report(report: Report) -> None:
+            emit(report)
+            if any(point.epoch == 3 for point in report.points):
+                raise MemoryError
+
+        calls.append(key)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        with suppress(MemoryError):
+            real(key, job, report, workers)
+        return "died"
+
+    file = tiny(models=["lem"], trials=4, retrain=0)
+    monkeypatch.setattr(train_module, "CHECKPOINT_SECONDS", 0.0)
+    with monkeypatch.context() as dying, pytest.raises(Interrupted, match="tiny"):
+        dying.setattr(executor, "train_job", train)
+        driver.start_sweep(file, store, here, None, quiet())
+    assert len(here.saved_packs()) == 2 and calls[0] not in here.saved_packs()
+    driver.start_sweep(file, store, here, None, quiet())
+    with store.reading() as connection:
+        begun = connection.execute(sa.select(AttemptRow.number, AttemptRow.epoch)).all()
+    assert sorted(begun) == [(1, 0)] * 4 + [(2, 2)] * 4 and not here.saved_packs()
+
+
+@pytest.mark.parametrize("state", ["", "stop"])
+def test_a_sweep_that_was_stopped_is_resumed_once_its_driver_has_read_that(
+    tiny: Tiny, store: Store, here: Workers, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    file, screen = tiny(models=["lem"], trials=1, retrain=0), quiet()
+    sweep, slept, states = store_plan(resolve(file), store), [], []
+    with Leases(store, "tiny") as first:
+
+        def sleep(seconds: float) -> None:
+            slept.append(seconds)
+            states.append(first.beat(""))
+            first.__exit__()
+
+        store.set_state("tiny", state)
+        monkeypatch.setattr(driver.time, "sleep", sleep)
+        driver.resume_sweep(sweep, store, here, None, screen)
+    assert states == ([state] if state else []) and len(slept) == len(states)
+    assert ("was stopped, waits until process" in screen.file.getvalue()) == bool(state)  # type: ignore[attr-defined]
+
+
+def test_a_second_driver_waits_for_trials_that_the_first_has_leased_and_not_begun(
+    tiny: Tiny, store: Store, here: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, screen = tiny(models=["lem"], trials=2, retrain=0, budget={"trials": 2}), quiet()
+    sweep, waited = store_plan(resolve(file), store), list[str]()
+    with Leases(store, "tiny") as first:
+        first.take([a.id for a in missing_trials(sweep, store)])
+
+        def wait(heartbeat: Heartbeat, why: str) -> None:
+            waited.append(why)
+            first.__exit__()
+
+        monkeypatch.setattr(Heartbeat, "wait", wait)
+        assert driver.resume_sweep(sweep, store, here, None, screen).over
+    assert len(waited) == 1 and "waits for 2 trials that process" in waited[0]
+
+
+def test_a_line_that_finds_no_room_ends_no_sweep(tiny: Tiny, store: Store, here: Workers) -> None:
+    with open("/dev/full", "w") as full:
+        full.reconfigure(write_through=True)
+        view = driver.start_sweep(tiny(models=["lem"], trials=2, retrain=0), store, here, None, Console(file=full))
+        with suppress(OSError):
+            full.close()
+    assert view.over
+
+
+def test_the_time_of_a_driver_counts_to_its_end(tiny: Tiny, store: Store) -> None:
+    store_plan(resolve(tiny()), store)
+    with Leases(store, "tiny"):
+        time.sleep(0.2)
+    assert 0.2 <= store.cost("tiny").ran < 5
+
+
 def test_a_budget_of_trials_is_kept_and_a_larger_one_goes_on(tiny: Tiny, store: Store, here: Workers) -> None:
     file, screen = tiny(models=["lem"], pack=2, budget={"trials": 3}), quiet()
     view = driver.start_sweep(file, store, here, None, screen)
@@ -314,6 +402,22 @@ def test_a_sweep_waits_while_one_of_higher_priority_is_run(tiny: Tiny, store: St
     view = driver.start_sweep(tiny(models=["lem"], priority=1), store, here, None, screen)
     assert view.counts() == "6 of 6 trials done (6 ok)"
     assert "tiny: waits for the sweep urgent, which has priority 2" in screen.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_a_sweep_of_higher_priority_that_is_paused_lets_others_train_and_is_interrupted_once_its_driver_is_gone(
+    tiny: Tiny, store: Store, here: Workers
+) -> None:
+    store.add_sweep("urgent", {})
+    store.set_state("urgent", "pause")
+    assert sweep_status(store, "urgent").state == "interrupted"
+    with Leases(store, "urgent", priority=2) as urgent:
+        heartbeat = Heartbeat(RetryingStore(store), urgent, here, str, lambda _: None, StallWatch(9.0, False))
+        heartbeat._beat()
+        urgent.beat(heartbeat._reason_to_wait())
+        assert sweep_status(store, "urgent").state == "paused"
+        screen = quiet()
+        view = driver.start_sweep(tiny(models=["lem"], trials=1, retrain=0, priority=1), store, here, None, screen)
+    assert view.over and "waits for" not in screen.file.getvalue()  # type: ignore[attr-defined]
 
 
 def test_what_a_tracker_lacks_is_said_even_if_ctrl_c_ends_the_driver_at_once(

@@ -57,12 +57,15 @@ LACKING = {
 }
 
 
-def board_figures(url: str, rows: Sequence[Row], task_rows: Sequence[Row], printed: bool) -> dict[str, Figure | None]:
+def board_figures(
+    url: str, rows: Sequence[Row], board_rows: Sequence[Row], task_rows: Sequence[Row], printed: bool
+) -> dict[str, Figure | None]:
     """Draw one figure of a board with its controls, and return it by name, for export.
 
     Args:
         url: URL of the store.
         rows: The board's rows, as shown.
+        board_rows: All rows of the board, in its own order.
         task_rows: Rows of all variants of the task.
         printed: Whether published numbers are drawn.
     """
@@ -72,7 +75,8 @@ def board_figures(url: str, rows: Sequence[Row], task_rows: Sequence[Row], print
     if chosen == "depth":
         make = by_depth(url, rows, bar)
     else:
-        make = make_figure(url, chosen, rows, task_rows, chosen != "pairs" and draw_log_switch(rows[0], bar), printed)
+        log = chosen != "pairs" and draw_log_switch(rows[0], bar)
+        make = make_figure(url, chosen, rows, board_rows, task_rows, log, printed)
     st.caption(ABOUT[chosen])
     return {f"{rows[0].board} {NAMES[chosen].lower()}": page_frame.draw_figure(make, chosen, LACKING[chosen])}
 
@@ -82,8 +86,16 @@ def draw_log_switch(row: Row, bar: object) -> bool:
     return state.draw_switch("Log error" if has_errors(row) else "Log axis", "log", row.goal == "min", bar)
 
 
-def make_figure(url: str, name: str, rows: Sequence[Row], task_rows: Sequence[Row], log: bool, printed: bool) -> Make:
-    """Return the function that draws a figure, by name."""
+def make_figure(
+    url: str,
+    name: str,
+    rows: Sequence[Row],
+    board_rows: Sequence[Row],
+    task_rows: Sequence[Row],
+    log: bool,
+    printed: bool,
+) -> Make:
+    """Return the function that draws a figure, by name; rows as for ``board_figures``."""
     if name == "length":
         return lambda: draw_lengths(url, rows, task_rows, log)
     if log:
@@ -92,7 +104,7 @@ def make_figure(url: str, name: str, rows: Sequence[Row], task_rows: Sequence[Ro
     if name == "seeds":
         return lambda: seeds(rows, names, log)
     if name == "pairs":
-        return lambda: draw_pairwise(rows, names)
+        return lambda: draw_pairwise(rows, names, board_rows)
     if name == "search":
         return lambda: draw_budgets(url, rows, log)
     shown = rows if printed else [replace(row, published=()) for row in rows]
@@ -107,11 +119,12 @@ def by_depth(url: str, rows: Sequence[Row], bar: object) -> Make:
     return lambda: depth(rows, trials, shown)
 
 
-def draw_pairwise(rows: Sequence[Row], names: Sequence[str]) -> Figure | None:
-    """Return the matrix of the best ranked rows and the baselines."""
-    family = ranked(rows)
-    compared = [row for k, row in enumerate(family) if k < MOST or row.model in BASELINES]
-    return matrix(pairs(rows, compared), {row.key: name for row, name in zip(rows, names, strict=True)})
+def draw_pairwise(rows: Sequence[Row], names: Sequence[str], board_rows: Sequence[Row]) -> Figure | None:
+    """Return the matrix of the best ranked rows shown and the baselines, by the tests of all pairs of the board."""
+    name_by_key = {row.key: name for row, name in zip(rows, names, strict=True)}
+    shown = [row for row in ranked(board_rows) if row.key in name_by_key]
+    compared = [row for k, row in enumerate(shown) if k < MOST or row.model in BASELINES]
+    return matrix(pairs(board_rows, compared), name_by_key)
 
 
 def draw_lengths(url: str, rows: Sequence[Row], task_rows: Sequence[Row], log: bool) -> Figure | None:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from longwave.dashboard import cached_reads, page_frame, state, table_frames
 from longwave.dashboard.link_table import draw_link_table
-from longwave.platform.boards.compare import Comparison, compare
+from longwave.platform.boards.compare import Comparison, compare, resolve
 from longwave.platform.boards.overview import overviews
 from longwave.platform.boards.row import Row
 from longwave.platform.errors import ConfigError, did_you_mean
@@ -30,7 +30,7 @@ def draw(url: str) -> None:
     rows = cached_reads.read_board_rows(url)
     pickers, corner = page_frame.draw_head(1000)
     chosen = [cached_reads.find_row(url, name) for name in state.address_list("rows")[:MOST]]
-    names = [row.config for row in chosen] or pick_models(rows, pickers)
+    names = [resolve(rows, row.config) for row in chosen] or pick_models(rows, pickers)
     if len(names) < 2:
         raise ConfigError("A comparison needs two models. Choose another one.")
     comparisons = [compare(rows, names[0], other) for other in names[1:]]

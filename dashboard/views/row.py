@@ -8,6 +8,7 @@ import streamlit as st
 
 from longwave.dashboard import cached_reads, page_frame, stars, state, table_frames
 from longwave.dashboard.board_figures import ABOUT
+from longwave.dashboard.export_menu import row_as_table
 from longwave.dashboard.link_table import Link, draw_link_table
 from longwave.platform.boards.answer import answer
 from longwave.platform.boards.row import SHORT, Row
@@ -17,7 +18,6 @@ from longwave.platform.figures.curves import OF, curves
 from longwave.platform.figures.forest import forest
 from longwave.platform.figures.frame import Figure
 from longwave.platform.records.stored import Trial
-from longwave.platform.render import board as as_text
 from longwave.platform.render.harmless import in_streamlit
 
 SEEN, MOST_SEEN = "rows seen", 5
@@ -42,7 +42,7 @@ def draw(url: str) -> None:
         st.caption("It was not retrained here, so it has no rank.")
         draw_published(row)
         with corner:
-            page_frame.draw_share_menu(f"{row.label} on {row.board}", [as_text.board_table([row])])
+            page_frame.draw_share_menu(f"{row.label} on {row.board}", [row_as_table(row)])
         return
     st.caption(in_streamlit(table_frames.short_text(row)))
     if row.superseded:
@@ -69,7 +69,7 @@ def draw(url: str) -> None:
         st.table(table_frames.choice_frame(row), border="horizontal", hide_index=True, hide_header=True)
         draw_provenance(row)
     with corner:
-        page_frame.draw_share_menu(f"{row.label} on {row.board}", [as_text.board_table([row])], figures)
+        page_frame.draw_share_menu(f"{row.label} on {row.board}", [row_as_table(row)], figures)
 
 
 def draw_offers(url: str) -> None:

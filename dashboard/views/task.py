@@ -76,13 +76,13 @@ def draw(url: str) -> None:
         draw_board(view)
         st.caption("Select a row to see its seeds and curves beside the table; select two or more to compare them.")
     others = [row for row in filtered if row.trivial or (with_published and row.kind == "published")]
-    figures = board_figures.board_figures(url, [*reproduced, *others], task_rows, with_published)
+    figures = board_figures.board_figures(url, [*reproduced, *others], rows, task_rows, with_published)
     draw_references(others)
     selections = {str(row.settings["selection"]) for row in reproduced}
     st.caption(table_frames.ranked_how(rows[0], selections))
     with corner:
         tables = [
-            export_menu.board_as_table(view, pool),
+            export_menu.board_as_table(view, rows, pool),
             *([export_menu.references_as_table(others)] if others else []),
         ]
         page_frame.draw_share_menu(rows[0].board, tables, figures)

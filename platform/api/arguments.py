@@ -24,12 +24,21 @@ def check_lists(**arguments: object) -> None:
 
 def check_numbers(**arguments: object) -> None:
     """Raise ConfigError unless each argument is a number."""
-    _check_each(arguments, "a number", lambda value: isinstance(value, Real))
+    _check_each(arguments, "a number", lambda value: isinstance(value, Real) and not isinstance(value, bool))
 
 
-def check_counts(**arguments: object) -> None:
-    """Raise ConfigError unless each argument is a whole number, 0 or more."""
-    _check_each(arguments, "a whole number, 0 or more", lambda value: isinstance(value, Integral) and int(value) >= 0)
+def check_counts(least: int = 0, **arguments: object) -> None:
+    """Raise ConfigError unless each argument is a whole number, ``least`` or more."""
+
+    def fits(value: Any) -> bool:
+        return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+
+    _check_each(arguments, f"a whole number, {least} or more", fits)
+
+
+def check_flags(**arguments: object) -> None:
+    """Raise ConfigError unless each argument is True or False."""
+    _check_each(arguments, "True or False", lambda value: isinstance(value, bool))
 
 
 def _check_each(arguments: Mapping[str, object], rule: str, fits: Callable[[Any], bool]) -> None:

@@ -88,7 +88,7 @@ def board(
     if variant is not None:
         variants = {row.variant for row in rows}
         if variant not in variants:
-            raise ConfigError(did_you_mean(f"variant of {task} with results", variant, variants))
+            raise ConfigError(did_you_mean(f"variant of {task or 'any task'} with results", variant, variants - {""}))
         rows = [row for row in rows if row.variant == variant]
     return BoardTable(rows, pool, task)
 
@@ -111,7 +111,19 @@ def compare(
     Raises:
         ConfigError: No such task, model or row.
     """
-    return board(task, store=store).compare(a, b, margin)
+    check_texts(task=task or "")
+    with Store(store_url(store), create=False) as open_store:
+        check_task_names(open_store, [task := find_spelling(task, list_names(TASKS))] if task else [])
+    return _compare(board(store=store).rows, a, b, margin, task)
+
+
+def _compare(rows: Sequence[Row], a: str, b: str, margin: float | None, task: str | None = None) -> ComparedTable:
+    """Return a comparison of two models, or two rows, that are named in any spelling."""
+    check_texts(a=a, b=b)
+    check_numbers(margin=1.0 if margin is None else margin)
+    model_names = list_names(MODELS)
+    first, second = (comparison.resolve(rows, find_spelling(name, model_names)) for name in (a, b))
+    return ComparedTable(comparison.compare(rows, first, second, margin, task))
 
 
 class _Page(io.StringIO):
@@ -185,7 +197,10 @@ class BoardTable(PrintedTables):
             return self.rows[which]
         check_texts(row=which)
         names = {which, find_spelling(which, list_names(MODELS))}
-        if matches := [row for row in self.rows if names & {row.model, row.title, row.label}]:
+        for kind in ("label", "title", "model"):
+            named = [row for row in self.rows if getattr(row, kind) in names]
+            if not (matches := [row for row in named if row.current] or named):
+                continue
             if len(matches) > 1:
                 places = ", ".join(f"{row.config[:SHORT] or row.title} on {row.place}" for row in matches)
                 raise ConfigError(f"{which} is the name of {len(matches)} rows: {places}. Name one by its digits.")
@@ -199,12 +214,12 @@ class BoardTable(PrintedTables):
         return list(self.to_pandas().columns)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return the rows as a data frame indexed by title, unrounded; for all boards, the overview."""
+        """Return the rows as a data frame indexed by name, unrounded; for all boards, the overview."""
         frame = super().to_pandas()
         if self.task is None or frame.empty:
             return frame
         return frame[[*FIRST, *(name for name in frame.columns if name not in FIRST)]].set_axis(
-            frame["title"].to_list()
+            [row.label for rows in self.boards.values() for row in rows]
         )
 
     @property
@@ -233,11 +248,7 @@ class BoardTable(PrintedTables):
         Raises:
             ConfigError: No such model or row here.
         """
-        check_texts(a=a, b=b)
-        check_numbers(margin=1.0 if margin is None else margin)
-        model_names = list_names(MODELS)
-        first, second = (comparison.resolve(self.rows, find_spelling(name, model_names)) for name in (a, b))
-        return ComparedTable(comparison.compare(self.rows, first, second, margin))
+        return _compare(self.rows, a, b, margin)
 
     def plot(self, kind: str = "medians") -> AnyChart:
         """Return an Altair figure of one board, for a notebook or to ``save``.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from longwave.files import own_folder
-from longwave.platform.api.arguments import check_counts, check_lists
+from longwave.platform.api.arguments import check_counts, check_lists, check_texts
 from longwave.platform.api.sweeping import SweptBoards, sweep
 from longwave.platform.cli.start import MODELS, add_files, choose_files, sweep_text
 from longwave.platform.errors import ConfigError, did_you_mean
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 ROLES = ("layout", "series", "time", "task", "target", "inputs", "group", "horizon", "window", "stride")
 """Keys of a card about columns and arrays, as the options of ``longwave start``."""
+COUNTS = ("horizon", "window", "stride")
+"""Those that are numbers of steps."""
 
 
 def start(
@@ -67,7 +69,8 @@ def start(
     if unknown := [role for role in roles if role not in ROLES]:
         raise ConfigError(did_you_mean("argument of lw.start", unknown[0], [*ROLES, "name", "channels", "models"]))
     check_lists(models=models, channels=channels)
-    check_counts(trials=trials, seeds=seeds)
+    check_texts(name=name)
+    check_counts(1, trials=trials, seeds=seeds, **{role: roles[role] for role in COUNTS if roles.get(role) is not None})
     settings = {"models": [*models], "trials": trials, "rule": 2, "retrain": seeds}
     if isinstance(data, str | Path):
         if answers is not None or name:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from longwave.platform.api.arguments import check_counts, check_lists, check_numbers, check_texts
+from longwave.platform.api.arguments import check_counts, check_flags, check_lists, check_numbers, check_texts
 from longwave.platform.api.boards import BoardTable, board
 from longwave.platform.cli.options import RunOptions
 from longwave.platform.cli.run import with_kept_weights
@@ -83,6 +83,7 @@ def sweep(
     check_texts(storage=storage or "", ray=ray or "", mlflow=mlflow or "", store=store or "")
     check_counts(workers=1 if workers is None else workers)
     check_numbers(gpus=1 if gpus is None else gpus, cpus=cpus)
+    check_flags(here=here, cpu=cpu, keep_weights=keep_weights)
     for name, function in {"on_epoch": on_epoch, "on_trial": on_trial}.items():
         if function is not None and not callable(function):
             raise ConfigError(f"{name} must be a function of two arguments, got {function!r}.")

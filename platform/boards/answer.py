@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from longwave.platform.boards.overview import Overview
 from longwave.platform.boards.row import Row, named
@@ -48,7 +49,7 @@ class Leading:
             tested = "no other row to compare with"
         else:
             others = f", of {self.ranked - 1} other{'s' * (self.ranked > 2)}" if len(names) > 1 else ""
-            tested = self._compared + others
+            tested = self._compared() + others
         return ". ".join(filter(None, (tested, self.why.rstrip(".")))) + "."
 
     @property
@@ -60,17 +61,18 @@ class Leading:
         best = self.leaders[0]
         of_ranked = f" of {self.ranked} ranked rows" if self.ranked > 1 else ""
         of_ranked = f" of the rows with {ENOUGH} seeds or more" if self.passed_over else of_ranked
-        suffix = f", {self._compared}" if self.ranked > 1 else ""
-        best_text = f"Best median{of_ranked}: {names[0]}, {median(best)}{suffix}."
+        equal = sum(1 for _ in takewhile(lambda row: row.median == best.median, self.leaders))
+        suffix = f", {self._compared(equal)}" if self.ranked > equal else ""
+        value = median(best) if equal == 1 else f"each {median(best).partition(' [')[0]}"
+        best_text = f"Best median{of_ranked}: {listed(names[:equal])}, {value}{suffix}."
         return " ".join(filter(None, (self.separation.sentence, best_text, self.why)))
 
-    @property
-    def _compared(self) -> str:
-        """How the best row compares with the other ranked ones."""
-        if not self.not_worse:
+    def _compared(self, equal: int = 1) -> str:
+        """Return how the best row compares with the other ranked ones, without the first ``equal``, which it ties."""
+        if not (not_worse := self.not_worse - equal + 1):
             return "significantly better than all others"
-        names = [row.label for row in self.leaders[1:]]
-        return f"not significantly better than {listed_of(names, self.not_worse)}"
+        names = [row.label for row in self.leaders[equal:]]
+        return f"not significantly better than {listed_of(names, not_worse)}"
 
 
 def answer(rows: Sequence[Row]) -> Leading:
@@ -99,19 +101,16 @@ def over_all(overview: Overview) -> str:
     """
     counts = count_words(overview.separations)
     separating, counted = overview.of_word("separates"), overview.counted_tasks
-    ranked = [line for line in overview.lines if line.rank]
+    ranked = [(line.title, line.rank) for line in overview.lines if line.rank]
     if not ranked:
         requirement = f"two models or more with {ENOUGH} seeds on every separating board"
         why = f"that takes {requirement}" if separating else "none of these boards separates"
         return f"{counts} No model is ranked over all boards: {why}."
-    best, *others = ranked
-    reach = best.rank.high if best.rank and best.rank.high is not None else 0.0
-    overlapping = [line.title for line in others if line.rank and line.rank.low is not None and line.rank.low <= reach]
-    sure = (
-        f"the range of its ranks overlaps with that of {listed(overlapping)}."
-        if overlapping
-        else "no other's range reaches it."
-    )
+    best = [(title, rank) for title, rank in ranked if rank.value == ranked[0][1].value]
+    reach = max(rank.high or 0.0 for _, rank in best)
+    overlapping = [title for title, rank in ranked[len(best) :] if rank.low is not None and rank.low <= reach]
+    ranges = "the range of its ranks overlaps" if len(best) == 1 else "the ranges of their ranks overlap"
+    sure = f"{ranges} with that of {listed(overlapping)}." if overlapping else "no other's range reaches that far."
     titles = dict(zip(map(named, overview.tasks), overview.titles, strict=True))
     if len(counted) == 1:
         boards = f"the one separating board{' that counts' * (len(separating) > 1)}, {overview.titles[0]}"
@@ -126,7 +125,8 @@ def over_all(overview: Overview) -> str:
     scored += [
         f" On {titles[task]} a gain of 1 is the best median here, {plain(top)}." for task, top in overview.tops.items()
     ]
-    first = f"Best mean rank of {len(ranked)} models on {boards}: {best.title}, {estimate(best.rank, 1)}"
+    ranks = " and ".join(f"{title}, {estimate(rank, 1)}" for title, rank in best)
+    first = f"Best mean rank of {len(ranked)} models on {boards}: {ranks}"
     return f"{counts} {first}; {sure}{''.join(scored)}"
 
 

@@ -24,12 +24,12 @@ NAMES = ("task", "variant", "model")
 OF_ROW = ("model", "config", "median", "median_best", "median_worst", "mean", "std", "n", "diverged")
 """Fields of each row in a record."""
 
+OF_MODEL = "A model is represented by the row with its best validation score."
 HOW = (
-    "Each model is represented by the row with its best validation score: median over all seeds, 95 % interval, "
-    "a diverged seed counted as worst. P(better): probability that a seed of the first beats one of the "
-    "second. Ratio: error of the first over that of the second, geometric means of the seeds that ended. Verdict: rank "
-    "test of this pair at 5 %; the ranks of a board are stricter, adjusted for all its pairs. More seeds: number that "
-    "each row needs for 80 % power."
+    "Median over all seeds, 95 % interval, a diverged seed counted as worst. P(better): probability that a seed of the "
+    "first beats one of the second. Ratio: error of the first over that of the second, geometric means of the seeds "
+    "that ended. Verdict: rank test of this pair at 5 %; the ranks of a board are stricter, adjusted for all its pairs."
+    " More seeds: number that each row needs for 80 % power."
 )
 ON_ONE_BOARD = {
     "better": "{0} beats {1} on {2}",
@@ -104,6 +104,7 @@ class Comparison:
         contests: One per task and variant.
         margin: Ratio of errors that makes no difference; None: every difference counts.
         alone: The row of one of them on each task and variant where the other has none.
+        of_models: Whether one of them is a model, represented by one of its rows.
     """
 
     a: str
@@ -111,6 +112,7 @@ class Comparison:
     contests: Sequence[Contest]
     margin: float | None = None
     alone: Sequence[Row] = ()
+    of_models: bool = True
 
     @property
     def boards(self) -> list[str]:
@@ -140,7 +142,7 @@ class Comparison:
         """How to read the table."""
         margin = f" {EQUIVALENT.format(self.margin)}" if self.margin else ""
         unpaired = f" Only one of them has a row on: {'; '.join(distinct_boards(self.alone))}." if self.alone else ""
-        return f"{HOW}{margin}{unpaired}"
+        return f"{OF_MODEL + ' ' if self.of_models else ''}{HOW}{margin}{unpaired}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
@@ -183,24 +185,26 @@ def resolve(rows: Sequence[Row], name: str) -> str:
     return matching[0].config
 
 
-def compare(rows: Sequence[Row], a: str, b: str, margin: float | None = None) -> Comparison:
+def compare(rows: Sequence[Row], a: str, b: str, margin: float | None = None, task: str | None = None) -> Comparison:
     """Compare two models or two rows.
 
     Args:
         rows: Rows of any boards.
         a, b: A model's registry key, for its best row on validation of each task, or a row's identity.
         margin: Ratio of errors that makes no difference, in either direction; None: every difference counts.
+        task: Only on this task.
 
     Raises:
         ConfigError: They are the same, have no task in common, or the margin is not a finite number above 1.
     """
     if margin is not None and not 1 < margin < math.inf:
-        raise ConfigError(f"A margin is a ratio of errors above 1, got --margin {margin:g}. Try 1.05.")
+        raise ConfigError(f"A margin is a ratio of errors above 1, got margin {margin:g}. Try 1.05.")
     sides = [_best_by_board(rows, name) for name in (a, b)]
-    common = [board for board in sorted(sides[0]) if board in sides[1]]
+    common = [board for board in sorted(sides[0]) if board in sides[1] and task in (None, board[0])]
     if not common:
         tasks = [", ".join(map(named, sorted(side))) or "no task" for side in sides]
-        raise ConfigError(f"{a} and {b} have no task in common: {a} ran on {tasks[0]}; {b} on {tasks[1]}.")
+        lack = "have no task in common" if task is None else f"cannot be compared on {task}"
+        raise ConfigError(f"{a} and {b} {lack}: {a} ran on {tasks[0]}; {b} on {tasks[1]}.")
     pairs = [(sides[0][board], sides[1][board]) for board in common]
     if all(x.config == y.config for x, y in pairs):
         raise ConfigError(
@@ -208,8 +212,13 @@ def compare(rows: Sequence[Row], a: str, b: str, margin: float | None = None) ->
         )
     contests = [_contest(x, y, margin) for x, y in pairs]
     either = sides[0] | sides[1]
-    alone = [either[board] for board in sorted(sides[0].keys() ^ sides[1].keys())]
-    return Comparison(_called(sides[0], a), _called(sides[1], b), contests, margin, alone)
+    one_side = sorted(board for board in sides[0].keys() ^ sides[1].keys() if task in (None, board[0]))
+    alone = [either[board] for board in one_side]
+    of_models = any(name == row.model for name, row in zip((a, b), pairs[0], strict=True))
+    first, second = (_called(row, name) for name, row in zip((a, b), pairs[0], strict=True))
+    if first == second:
+        first, second = (f"{first} ({row.config[:SHORT]})" for row in pairs[0])
+    return Comparison(first, second, contests, margin, alone, of_models)
 
 
 def _best_by_board(rows: Sequence[Row], name: str) -> dict[Place, Row]:
@@ -218,11 +227,8 @@ def _best_by_board(rows: Sequence[Row], name: str) -> dict[Place, Row]:
     return {board: best_on_validation(board_rows) for board, board_rows in group_by_board(matching).items()}
 
 
-def _called(side: Mapping[Place, Row], name: str) -> str:
-    """Return a side's name: its model's title, or its row's label."""
-    row = next(iter(side.values()), None)
-    if row is None:
-        return name
+def _called(row: Row, name: str) -> str:
+    """Return the name of one side: its model's title, or its row's label."""
     return row.model_title if name == row.model else row.label
 
 

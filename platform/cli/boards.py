@@ -72,6 +72,13 @@ def show_boards(
 
     Example: longwave board fitzhugh_nagumo --format markdown
     """
+    in_full = rows or (rows is None and (len(tasks or ()) == 1 or format is Format.json))
+    if not in_full and (columns or notes or every):
+        raise ConfigError("--columns, --notes and --all are for boards in full. Name one task, or add: --rows")
+    if in_full and (saturated or numbers):
+        raise ConfigError("--saturated and --numbers are for the overview. Leave them out, or add: --overview")
+    if notes and format is not Format.table:
+        raise ConfigError(f"--notes is for --format table; {format} has none. Leave one of them out.")
     try:
         with Store(store_url(store), create=False) as open_store:
             check_task_names(open_store, tasks or [])
@@ -82,12 +89,12 @@ def show_boards(
     except NoStoreError:
         if any((store, models, family, min_seeds, trust)):
             raise
-        pool, only_task = EVERYBODY, tasks[0] if tasks and len(tasks) == 1 else None
+        pool = EVERYBODY
         shown = _shipped_rows(tasks or [])
     if figure:
         diagram.save(diagram.diagram(overviews(shown)[0]), figure, str(pool))
         typer.echo(f"Figure: {figure}", err=True)
-    if rows or (rows is None and (only_task or format is Format.json)):
+    if in_full:
         options = render_board.BoardOptions(notes, every, [key.strip() for key in columns.split(",") if key.strip()])
         render_board.print_boards(shown, pool, format, options)
     else:
@@ -137,15 +144,15 @@ def compare_models(
     format: FormatOption = Format.table,
     store: StoreOption = None,
 ) -> None:
-    """Compare two models, or two rows, task by task. Each model is represented by its best row on validation.
+    """Compare two models, or two rows, task by task. A model is represented by its best row on validation.
 
     Example: longwave compare lem lstm
     """
     with Store(store_url(store), create=False) as open_store:
         check_task_names(open_store, [task] if task else [])
-        rows = read_board(open_store, task, Pool(trust=trust or ()))
+        rows = read_board(open_store, None, Pool(trust=trust or ()))
         first, second = (compare.resolve(rows, name) for name in (a, b))
-    print_comparison(compare.compare(rows, first, second, margin), format)
+    print_comparison(compare.compare(rows, first, second, margin, task), format)
 
 
 def show_budget(

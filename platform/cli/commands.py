@@ -73,7 +73,10 @@ COMMANDS = {
         "study:show_importance",
         "Print the importance of each parameter that a sweep searched, by one of Optuna's evaluators.",
     ),
-    "sweep pause": ("steer:pause_sweep", "Pause a sweep: its drivers save checkpoints and wait."),
+    "sweep pause": (
+        "steer:pause_sweep",
+        "Pause a sweep: its drivers save checkpoints, release their trials and wait until `sweep continue`.",
+    ),
     "sweep continue": ("steer:continue_sweep", "Continue a paused sweep."),
     "sweep stop": ("steer:stop_sweep", "Stop a sweep: its drivers save checkpoints and exit."),
     "sweep retry": ("steer:retry_trials", "Queue the failed trials of a sweep again."),

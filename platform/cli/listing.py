@@ -35,6 +35,8 @@ def show_models(
     _one_or_family(name, family)
     if kernel and not name:
         raise ConfigError("--kernel prints the plan of one model: longwave models NAME --kernel")
+    if kernel and format is not Format.table:
+        raise ConfigError(f"--kernel prints text: leave out --format {format}.")
     if kernel and task:
         raise ConfigError("--kernel prints the plan of a loop and --task search ranges. Give one of them.")
     if task and not name:

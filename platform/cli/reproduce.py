@@ -14,6 +14,7 @@ from longwave.platform.boards.diff import environments, values
 from longwave.platform.cli.app import ListFormat, ListFormatOption, StoreOption
 from longwave.platform.cli.names import a_task, task_key
 from longwave.platform.cli.rows import RowArgument
+from longwave.platform.errors import ConfigError
 from longwave.platform.paths import store_url
 from longwave.platform.render import rows
 from longwave.platform.render.harmless import escape_invisible
@@ -106,8 +107,11 @@ def export_weights(
     """
     with Store(store_url(store), create=False) as open_store:
         trial, saved = find_weights(open_store, row, seed, storage)
-    with atomic_file(weights) as partial:
-        partial.write_bytes(saved.file)
+    try:
+        with atomic_file(weights) as partial:
+            partial.write_bytes(saved.file)
+    except OSError as error:
+        raise ConfigError(f"{weights} cannot be written: {error.strerror}. Name another file.") from None
     print_line(f"Weights of {trial.config.model} on {trial.config.task}, seed {trial.config.seed}, are in {weights}.")
 
 

@@ -83,6 +83,8 @@ def list_edges(
 
     Example: longwave sweep edges demo
     """
+    if widened and format is not ListFormat.table:
+        raise ConfigError(f"--widened prints TOML: leave out --format {format}.")
     with Store(store_url(store), create=False) as open_store:
         planned = read_searched(open_store, name)
         at_edges, without = find_edges(planned, open_store, name)
@@ -90,7 +92,7 @@ def list_edges(
     if widened and boxes is not None:
         trial_count = max(planned.file.of_cell(len(cell.space)).trials for cell in planned.cells)
         typer.echo(format_tables(boxes, trial_count), nl=False)
-    elif widened:
+    elif widened and at_edges:
         typer.echo(format_tables(widen_ranges(planned, at_edges), max(planned.file.trials // 2, 1)), nl=False)
     else:
         sweeps.print_edges(name, at_edges, without, format.value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 from longwave.files import atomic_file
@@ -29,5 +29,9 @@ def read_shipped(file: Path = FILE) -> Edition:
 
 
 def rows_of(edition: Edition) -> list[Row]:
-    """Return the rows of an edition, with the ranks they were published with."""
-    return [Row(**{name: value for name, value in record.items() if name in OF_ROW}) for record in edition.rows]
+    """Return the rows of an edition, with the ranks they were published with.
+
+    A record has a median of rows that were not trained, too: their number.
+    """
+    rows = [Row(**{name: value for name, value in record.items() if name in OF_ROW}) for record in edition.rows]
+    return [row if row.kind == "reproduced" else replace(row, median=None) for row in rows]

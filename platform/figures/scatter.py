@@ -66,9 +66,9 @@ def against_cost(rows: Sequence[Row], names: Sequence[str], cost: str, log: bool
 
 
 def against_length(rows: Sequence[Row], log: bool) -> Figure | None:
-    """Return medians against the number in the variants; None for fewer than two of them. For each length, a model's
-    best row on validation is shown. The best trivial predictor of each length is a dashed line. Names that would
-    overlap are left out.
+    """Return medians against the length, or the steps ahead, that the variants name; None for fewer than two of them.
+    For each, a model's best row on validation is shown, and the best trivial predictor as a dashed line. Names that
+    would overlap are left out.
 
     Args:
         rows: Rows of all variants of one task.
@@ -79,7 +79,8 @@ def against_length(rows: Sequence[Row], log: bool) -> Figure | None:
         return None
     line = [mark for mark in _trivial_by_length(rows) if mark["value"] > 0 or not log]
     y = alt.Y("value:Q", **number_axis(f"test {measured(rows[0])}", [m["value"] for m in (*shown, *line)], log))
-    x = alt.X("cost:Q", **number_axis("length", [m["cost"] for m in shown], True))
+    [axis] = {_length_of(row.variant)[0] for row in rows if _length_of(row.variant)[1]}
+    x = alt.X("cost:Q", **number_axis(axis, [m["cost"] for m in shown], True))
     last = [max((m for m in shown if m["name"] == name), key=lambda m: m["cost"]) for name in _distinct_names(shown)]
     base, hover = alt.Chart(as_data(shown)), alt.Tooltip("tip:N", title=" ")
     colour, ink = alt.Color("tint:N", scale=None), alt.Opacity("ink:Q", scale=None)
@@ -90,7 +91,7 @@ def against_length(rows: Sequence[Row], log: bool) -> Figure | None:
         *_names_beside(last, [], log, x, y),
         alt.Chart(as_data(line)).mark_line(strokeDash=[5, 4], strokeWidth=1.5, color=NEUTRAL).encode(x=x, y=y),
     )  # fmt: skip
-    return frame_chart(chart, f"Test {measured(rows[0])} against length", HEIGHT)
+    return frame_chart(chart, f"Test {measured(rows[0])} against {axis}", HEIGHT)
 
 
 def _by_length(rows: Sequence[Row]) -> list[Mark]:
@@ -98,7 +99,7 @@ def _by_length(rows: Sequence[Row]) -> list[Mark]:
     by_model: dict[tuple[str, str], list[Row]] = {}
     for row in (row for row in rows if row.current and row.seed_count):
         by_model.setdefault((row.model, row.variant), []).append(row)
-    best = [(best_on_validation(model_rows), _variant_length(variant)) for (_, variant), model_rows in by_model.items()]
+    best = [(best_on_validation(model_rows), _length_of(variant)[1]) for (_, variant), model_rows in by_model.items()]
     return [
         {"name": row.model_title, "cost": length, "value": row.median, "tint": family_colour(row.family),
          "ink": PALE if row.provisional else 1.0, "tip": f"{row.label}, {row.variant}: {median(row)}"}
@@ -111,7 +112,7 @@ def _trivial_by_length(rows: Sequence[Row]) -> list[Mark]:
     """Return the best trivial predictor of each length, shortest first."""
     best: dict[float, Mark] = {}
     for row in rows:
-        if row.trivial and row.mean is not None and (length := _variant_length(row.variant)):
+        if row.trivial and row.mean is not None and (length := _length_of(row.variant)[1]):
             best.setdefault(length, {"cost": length, "value": row.mean})
     return sorted(best.values(), key=lambda mark: float(mark["cost"]))
 
@@ -172,7 +173,11 @@ def _pareto_front(marks: Sequence[Mark], goal: str) -> list[Mark]:
     return front
 
 
-def _variant_length(variant: str) -> float | None:
-    """Return the number in the name of a variant, ``N=500``; None if there is none, or several."""
-    numbers = re.findall(r"\d+(?:\.\d+)?", variant)
-    return float(numbers[0]) if len(numbers) == 1 else None
+def _length_of(variant: str) -> tuple[str, float | None]:
+    """Return the length in the name of a variant, ``N=500``, or its steps ahead, ``h=25``, with the name of that axis.
+
+    The number is None if there is none, or if another one differs as well, apart from the test set.
+    """
+    if match := re.fullmatch(r"([NTLh])=(\d+)", re.sub(r"[ ,]?test=\d+", "", variant)):
+        return "steps ahead" if match[1] == "h" else "length", float(match[2])
+    return "", None

@@ -145,7 +145,9 @@ class Pool:
 
     def __str__(self) -> str:
         """Return the filters and trusted bundles as a caption; empty if there are none."""
-        models = [f"models {', '.join(self.models)}"] if self.models else ["models"] if self.families else []
+        models = (
+            [f"models {', '.join(dict.fromkeys(self.models))}"] if self.models else ["models"] if self.families else []
+        )
         filters = [" of family ".join([*models, " or ".join(self.families)])] if self.families else models
         min_seeds_text = (
             [f"rows with at least {self.min_seeds} retraining{'s' * (self.min_seeds != 1)}"] if self.min_seeds else []

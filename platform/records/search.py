@@ -41,7 +41,8 @@ def searched_by(content: Mapping[str, Any]) -> str:
     race = content.get("race", RACE if content.get("rule") == 2 and content.get("retrain") != 0 else None)
     if race not in (None, False):
         race = {**RACE, **race}
-        parts.append(f"a race of {race['finalists']} finalists with fresh seeds")
+        finalists = min(race["finalists"], content.get("trials", race["finalists"]))
+        parts.append(f"a race of {finalists} finalists with fresh seeds")
     if wider := content.get("wider"):
         names = sorted({name for ranges in wider["space"].values() for name in ranges})
         return f"{', '.join(parts)}{THEN}{wider['trials']} trials over wider ranges for {', '.join(names)}"

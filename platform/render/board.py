@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from longwave.platform.boards import columns
 from longwave.platform.boards.answer import answer
@@ -96,7 +97,7 @@ def board_table(
         [[writers.get(column.key, column.text)(row) for column in table_columns] for row in shown],
         " ".join(filter(None, (_paper_caption(shown, metric), str(pool)))) if pasted else "",
         frozenset((k, keys.index("median")) for k, row in enumerate(shown) if row.shines and "median" in keys),
-        [columns.record(row) for row in rows],
+        [_record(row, keys if options.columns else ()) for row in (shown if options.columns else rows)],
         frozenset(k for k, column in enumerate(table_columns) if column.align == "right"),
         answer="" if pasted else answer(rows).sentence,
         prose=frozenset(k for k, column in enumerate(table_columns) if column.prose),
@@ -105,6 +106,12 @@ def board_table(
         else sorted((k for k, c in enumerate(table_columns) if c.leaves), key=lambda k: table_columns[k].leaves),
         notes=[*filter(None, notes)],
     )
+
+
+def _record(row: Row, keys: Sequence[str]) -> dict[str, Any]:
+    """Return a row for programs, with only some keys, if any are given."""
+    record = columns.record(row)
+    return {key: record.get(key) for key in keys} if keys else record
 
 
 def _leave_out(rows: Sequence[Row]) -> list[Row]:

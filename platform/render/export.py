@@ -40,7 +40,8 @@ class Table:
         prose: Columns whose cells may wrap in a terminal.
         drop: Columns that a narrow terminal leaves out, in this order.
         beneath: Columns that a terminal prints below the table.
-        notes: Paragraphs that only a terminal prints below the table.
+        notes: Paragraphs that a terminal and a notebook print below the table.
+        keys: Keys of the records, for a CSV without any; by default the headings.
     """
 
     title: str
@@ -55,6 +56,7 @@ class Table:
     drop: Sequence[int] = ()
     beneath: frozenset[int] = frozenset()
     notes: Sequence[str] = ()
+    keys: Sequence[str] = ()
 
 
 def of_texts(title: str, columns: Sequence[str], lines: Sequence[Sequence[str]]) -> Table:
@@ -74,7 +76,7 @@ def format_tables(tables: Sequence[Table], format: Format, content: object = Non
     if format is Format.json:
         return as_json(records if content is None else content) + "\n"
     if format is Format.csv:
-        return _to_csv(records, tables[0].columns if tables else ())
+        return _to_csv(records, tables[0].keys or tables[0].columns if tables else ())
     return "\n".join((_to_latex if format is Format.latex else _to_markdown)(table) for table in tables)
 
 

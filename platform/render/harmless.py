@@ -33,6 +33,7 @@ LATEX = {
     "≤": r"$\leq$",
     "≥": r"$\geq$",
     "≈": r"$\approx$",
+    "∞": r"$\infty$",
     "<": "$<$",
     ">": "$>$",
     **{sign: f"$^{{{plain}}}$" for sign, plain in zip("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789", strict=True)},

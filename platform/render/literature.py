@@ -57,6 +57,7 @@ def print_numbers(
         right=frozenset(k for k, name in enumerate(columns) if name in RIGHT),
         prose=frozenset(k for k, name in enumerate(columns) if name in PROSE),
         drop=[columns.index(name) for name in DROP if name in columns],
+        keys=[*(numbers[0] if numbers else ()), "why"],
     )
     print_tables([table], format)
 

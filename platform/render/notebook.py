@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from longwave.platform.render.export import Table
+from longwave.platform.render.fit import is_empty
 from longwave.platform.render.harmless import in_html
 
 CELL = "padding:2px 8px;text-align:{};vertical-align:top"
@@ -16,10 +17,10 @@ def tables_html(tables: Sequence[Table]) -> str:
 
 
 def _table_html(table: Table) -> str:
-    alignments = ["right" if k in table.right else "left" for k in range(len(table.columns))]
-    head = "".join(_cell_html("th", name, side) for name, side in zip(table.columns, alignments, strict=True))
+    sides = {k: "right" if k in table.right else "left" for k in range(len(table.columns)) if not is_empty(table, k)}
+    head = "".join(_cell_html("th", table.columns[k], side) for k, side in sides.items())
     lines = [
-        "".join(_cell_html("td", cell, alignments[j], (i, j) in table.bold) for j, cell in enumerate(line))
+        "".join(_cell_html("td", line[k], side, (i, k) in table.bold) for k, side in sides.items())
         for i, line in enumerate(table.lines)
     ]
     rows = "\n".join(f"<tr>{line}</tr>" for line in (head, *lines))
@@ -27,7 +28,8 @@ def _table_html(table: Table) -> str:
     answer_html = f"<p>{in_html(table.answer)}</p>" if table.answer else ""
     caption = in_html(table.caption)
     note = f"<details><summary>How to read it</summary><small>{caption}</small></details>" if caption else ""
-    return f"<div>{answer_html}{title}<table>\n{rows}\n</table>{note}</div>"
+    notes = "".join(f"<div><small>{in_html(text)}</small></div>" for text in table.notes)
+    return f"<div>{answer_html}{title}<table>\n{rows}\n</table>{notes}{note}</div>"
 
 
 def _cell_html(kind: str, text: str, side: str, bold: bool = False) -> str:

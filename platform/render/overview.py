@@ -60,6 +60,9 @@ def print_overviews(
             tables = [*chain(*(split_table(table, table_width(), AHEAD) for table in tables))]
         print_tables(tables, format)
         return
+    if not rows:
+        print_line(" ".join(filter(None, ("No row has results.", str(pool)))))
+        return
     board_numbers = {board: k for k, board in enumerate(chain(*(part.tasks for part in parts)), 1)}
     print_line(f"{count_words([word for part in parts for word in part.separations])}\n")
     print_beside(boards_table(rows, board_numbers), [matrix_table(part, board_numbers, saturated) for part in parts])

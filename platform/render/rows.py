@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 from longwave.platform.boards.detail import Fact
@@ -86,7 +86,8 @@ def print_diff(a: TrialConfig, b: TrialConfig, lines: Sequence[DiffLine], format
     columns = ("section", "what", *names)
     cells = [(line.section, line.what, cell_text(line.a), cell_text(line.b)) for line in lines]
     if format is not Format.table:
-        export_table = Table(" and ".join(names), columns, cells, records=[asdict(line) for line in lines])
+        keys = [field.name for field in fields(DiffLine)]
+        export_table = Table(" and ".join(names), columns, cells, records=[asdict(line) for line in lines], keys=keys)
         print(format_tables([export_table], format, {"a": a.row, "b": b.row, "lines": export_table.records}), end="")
     elif cells:
         print_table(columns, cells, prose=(1, 2, 3))

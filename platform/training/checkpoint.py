@@ -132,9 +132,9 @@ def _put(path: AnyPath, content: bytes) -> None:
 def _link(path: AnyPath, new: AnyPath) -> None:
     """Give a file, if it exists, another name, unless there is one of that name. Files are replaced, never changed."""
     with suppress(FileNotFoundError, FileExistsError):
-        if isinstance(path, Path):
+        if isinstance(path, Path) and isinstance(new, Path):
             os.link(path, new)
-        elif not new.exists():
+        elif not isinstance(path, Path) and not isinstance(new, Path) and not new.exists():
             new.fs.cp_file(path.path, new.path)
 
 

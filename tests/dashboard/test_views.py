@@ -16,7 +16,9 @@ from streamlit.testing.v1 import AppTest
 
 from longwave.dashboard import board_table, export_menu, page_frame, refresh_rate
 from longwave.dashboard.sweep_files import recipe_file, retraining_file
+from longwave.platform.boards.answer import answer
 from longwave.platform.boards.row import SHORT
+from longwave.platform.records.group import Pool
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.stored import CatalogueEntry, Trial
@@ -81,7 +83,11 @@ def test_a_board_is_sorted_as_the_link_says_and_taken_along_in_that_order(url: s
     assert list(printed(seeds.dataframe[0])["title"])[0] == "coRNN"
     with Store(url, create=False) as store:
         rows = [row for row in read_board(store, "fitzhugh_nagumo") if row.kind == "reproduced"]
-    table = export_menu.board_as_table(board_table.view_board(rows[::-1]))
+        board_rows = read_board(store, "fitzhugh_nagumo")
+    table = export_menu.board_as_table(board_table.view_board(rows[::-1]), board_rows, Pool(min_seeds=1))
+    assert table.answer == answer(board_rows).sentence != answer(rows[::-1]).sentence
+    assert table.caption == "Ranked among rows with at least 1 retraining alone."
+    assert export_menu.row_as_table(rows[0]).answer == ""
     assert [line[0] for line in table.lines] == ["coRNN", "LSTM", "LEM"]
     assert [record["model"] for record in table.records] == ["cornn", "lstm", "lem"]
     assert format_tables([table], Format.markdown).count("\n| ") >= 4

@@ -256,8 +256,8 @@ def parse_prices(text: str) -> dict[str, float]:
 
 
 def total_cost(held: Mapping[str, float], price: Mapping[str, float]) -> float | None:
-    """Return the cost of device seconds; None if a kind has no price."""
+    """Return the cost of device seconds; None if a kind has no price, or nothing has."""
     price_of = {kind: price.get(kind, price.get("")) for kind in held}
-    if any(p is None for p in price_of.values()):
+    if not price or any(p is None for p in price_of.values()):
         return None
     return sum(seconds / 3600 * (price_of[kind] or 0.0) for kind, seconds in held.items())

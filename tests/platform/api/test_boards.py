@@ -114,6 +114,8 @@ def test_a_notebook_shows_a_board_row_by_row(swept: tuple[Any, str]) -> None:
     board = lw.board("adding", store=swept[1])
     shown = Cells(board._repr_html_())
     assert len(shown.rows) == 1 + len(board.rows)
+    of_two = lw.board("adding", models=["lem", "gru"], store=swept[1])._repr_html_()
+    assert "Ranked among models lem, gru alone." in of_two and "†: a trivial predictor is better" in of_two
     assert {"LEM", "GRU"} <= {cell for row in shown.rows for cell in row}
     assert shown.elements <= {"div", "p", "b", "table", "tr", "th", "td", "details", "summary", "small"}
 
@@ -182,6 +184,9 @@ def test_one_variant_is_shown_alone(swept: tuple[Any, str], tmp_path: Path) -> N
         ),
         (lambda store: lw.board("adding", min_seeds=2.5, store=store), "min_seeds must be a whole number, 0 or more"),
         (lambda store: lw.board("adding", min_seeds=-1, store=store), "min_seeds must be a whole number, 0 or more"),
+        (lambda store: lw.board("adding", min_seeds=True, store=store), "min_seeds must be a whole number, 0 or more"),
+        (lambda store: lw.board(variant="nope", store=store), "No variant of any task with results"),
+        (lambda store: lw.load("3f9c12ab", seed="7", store=store), "seed must be a whole number, 0 or more, got '7'"),
         (lambda store: lw.board("adding", store=store)[None], r"row must be a string, got None\."),
         (lambda store: lw.compare("lem", "lem", margin="1", store=store), r"margin must be a number, got '1'\."),
         (lambda store: lw.board("adding", store=store).plot(None), r"kind must be a string, got None\."),
@@ -217,3 +222,30 @@ def test_a_store_that_is_not_there_is_not_made(tmp_path: Path) -> None:
 def test_a_board_needs_no_torch(swept: tuple[Any, str]) -> None:
     code = f"import sys, longwave as lw; sys.modules['torch'] = None; lw.board(store={swept[1]!r}).to_pandas()"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+def test_a_row_is_named_as_its_board_prints_it_and_superseded_ones_only_if_no_other_has_the_name(
+    tmp_path: Path,
+) -> None:
+    url, tests = f"sqlite:///{tmp_path}/s.db", [0.1, 0.11, 0.12, 0.13, 0.14]
+    with Store(url) as store:
+        store.add_sweep("demo", {"trials": 0})
+        block = {"block": "pre", "depth": 1}
+        keep(store, *(retrained("gru", list(tests), task="adding", options=options) for options in ({}, block)))
+    board = lw.board("adding", store=url)
+    labels = [row.label for row in board if row.kind == "reproduced"]
+    assert len({*labels}) == 2 and [board[label].label for label in labels] == labels
+    frame = board.to_pandas()
+    assert [frame.loc[label, "config"] for label in labels] == [board[label].config for label in labels]
+    with pytest.raises(ConfigError, match="^gru is the name of 2 rows: "):
+        board["gru"]
+
+
+def test_columns_of_a_board_are_chosen_for_programs_too(
+    swept: tuple[Any, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ["board", "adding", "--store", swept[1], "--columns", "title,median,parameters", "--format"]
+    assert main([*line, "csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "title,median,parameters"
+    assert main([*line, "json"]) == 0
+    assert all([*record] == ["title", "median", "parameters"] for record in json.loads(capsys.readouterr().out))

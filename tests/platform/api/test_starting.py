@@ -96,7 +96,10 @@ def test_a_file_is_started_as_on_the_command_line(tmp_path: Path) -> None:
         ((X, Y), {}, "A data frame and an array need a name"),
         ((X, Y), {"name": "a", "models": "lem"}, "models must be a list of names, got 'lem'"),
         ((X, Y), {"name": "a", "models": 3}, r"models must be a list of names, got 3\."),
-        ((X, Y), {"name": "a", "seeds": "5"}, r"seeds must be a whole number, 0 or more, got '5'\."),
+        ((X, Y), {"name": "a", "trials": 0}, r"trials must be a whole number, 1 or more, got 0\."),
+        ((X, Y), {"name": 5}, r"name must be a string, got 5\."),
+        ((X,), {"name": "a", "horizon": 1.5}, r"horizon must be a whole number, 1 or more, got 1\.5\."),
+        ((X, Y), {"name": "a", "seeds": "5"}, r"seeds must be a whole number, 1 or more, got '5'\."),
         ((frame(),), {"name": "a", "taget": "label"}, r"No argument of lw.start 'taget'. Did you mean target"),
         (
             (frame().drop(columns=["label", "id"]),),

@@ -78,6 +78,8 @@ def test_keys_of_a_file_are_arguments_and_the_store_is_that_of_the_command_line(
         ({"what": TINY, "trackers": "wandb"}, r"trackers must be a list of names, got 'wandb'"),
         ({"what": TINY, "workers": "2"}, r"workers must be a whole number, 0 or more, got '2'\."),
         ({"what": TINY, "workers": 1.5}, r"workers must be a whole number, 0 or more, got 1\.5\."),
+        ({"what": TINY, "workers": True}, r"workers must be a whole number, 0 or more, got True\."),
+        ({"what": TINY, "here": "no"}, r"here must be True or False, got 'no'\."),
         ({"what": TINY, "gpus": "1"}, r"gpus must be a number, got '1'\."),
         ({"what": TINY, "storage": 3}, r"storage must be a string, got 3\."),
         ({"what": TINY, "workers": 0}, r"--workers must be 1 to 1,000,000 packs at a time, got 0"),

@@ -14,7 +14,7 @@ from boards import keep, retrained
 
 from longwave.platform.boards.board import rows
 from longwave.platform.boards.compare import compare, resolve
-from longwave.platform.boards.row import Row
+from longwave.platform.boards.row import SHORT, Row
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError
 from longwave.platform.render.comparison import print_comparison
@@ -43,6 +43,24 @@ def test_each_contest_is_the_contrast_of_the_rows_seeds() -> None:
     assert [by_task[t].word for t in "uwxzt"] == ["better", "worse", "undecided", "worse", "no seed"]
     assert by_task["z"].contrast == contrast([None] * 6, [*LOW, 7.4, 7.5], Scale())
     assert by_task["t"].contrast is None and by_task["t"].hint == ""
+
+
+def test_sides_of_one_name_are_told_apart_by_their_rows_and_only_models_are_represented_by_a_row() -> None:
+    block = {"block": "pre", "depth": 1}
+    made = rows([retrained("lem", HIGH), retrained("lem", LOW, title="LEM (block pre)", options=block)], [])
+    best, plain = sorted(made, key=lambda row: row.median or 0.0)
+    assert plain.label == "LEM" != best.label
+    of_model = compare(made, plain.config, "lem")
+    assert of_model.verdict.startswith(f"LEM ({plain.config[:SHORT]}) loses to LEM ({best.config[:SHORT]}) on ")
+    assert of_model.how.startswith("A model is represented by")
+    of_rows = compare(made, best.config, plain.config)
+    assert (of_rows.a, of_rows.b) == (best.label, "LEM") and of_rows.how.startswith("Median over all seeds")
+
+
+def test_a_model_without_a_row_on_a_task_is_said_to_have_run_elsewhere() -> None:
+    with pytest.raises(ConfigError, match="^lem and gru cannot be compared on u: lem ran on t, u, .*; gru on q\\.$"):
+        compare(seven_tasks(), "lem", "gru", task="u")
+    assert [contest.a.task for contest in compare(seven_tasks(), "lem", "cornn", task="u").contests] == ["u"]
 
 
 def test_one_sentence_counts_the_tasks_and_says_how_many_seeds_would_decide() -> None:
@@ -191,8 +209,8 @@ def test_the_command_compares_models_and_rows(stored: str, capsys: pytest.Captur
         (("compare", "lem", "lst"), "No retrained model 'lst'. Did you mean lstm"),
         (("compare", "lem", "0123456789"), "No row has a name that begins with 0123456789"),
         (("compare", "lem", "lstm", "--task", "adding"), "No retrainings of adding are stored yet"),
-        (("compare", "lem", "lstm", "--margin", "1"), "ratio of errors above 1, got --margin 1. Try 1.05."),
-        (("compare", "lem", "lstm", "--margin", "nan"), "ratio of errors above 1, got --margin nan."),
+        (("compare", "lem", "lstm", "--margin", "1"), "ratio of errors above 1, got margin 1. Try 1.05."),
+        (("compare", "lem", "lstm", "--margin", "nan"), "ratio of errors above 1, got margin nan."),
         (("board", "fitzhugh_nagumo", "--models", "lemm"), "No results of model 'lemm'. Did you mean lem"),
         (("board", "fitzhugh"), "No task 'fitzhugh'"),
     ],

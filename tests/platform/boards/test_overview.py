@@ -198,7 +198,9 @@ def test_an_empty_board_has_an_empty_overview(capsys: pytest.CaptureFixture[str]
     print_overviews([], EVERYBODY, Format.markdown)
     assert "| model | mean rank |" in capsys.readouterr().out
     print_overviews([], EVERYBODY, Format.table)
-    assert "0 of 0 boards separate networks" in capsys.readouterr().out
+    assert capsys.readouterr().out == "No row has results.\n"
+    print_overviews([], Pool(("lem", "gru", "lem")), Format.table)
+    assert capsys.readouterr().out == "No row has results. Ranked among models lem, gru alone.\n"
 
 
 def test_the_overview_is_printed_with_every_cell_in_one_of_its_states(

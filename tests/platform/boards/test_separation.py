@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -146,6 +147,19 @@ def test_the_answer_counts_every_row_that_is_not_significantly_worse_than_the_be
     assert leading.sure.startswith("not significantly better than D and 1 more, of 3 others")
 
 
+def test_rows_with_the_best_median_are_all_named() -> None:
+    far = [2.0 + 0.01 * k for k in range(10)]
+    near = [1.0 + 0.01 * k for k in range(10)]
+    assert "Best median of 3 ranked rows: A and B, each 1.04, significantly better than all others." in (
+        answer(board(a=near, b=near, c=far)).sentence
+    )
+    assert "Best median of 2 ranked rows: A and B, each 1.04." in answer(board(a=near, b=near)).sentence
+    both = over_all(overview([*board("u", a=BETTER, b=BETTER), *board("v", a=BETTER, b=BETTER)]))
+    assert re.search(r"separating boards: A, 1\.5 \[.*\] and B, 1\.5 \[.*\]; no other's range", both)
+
+
 def test_a_better_median_of_few_seeds_is_not_passed_over_in_silence() -> None:
     sentence = answer(board(a=[0.1, 0.2, 0.3], b=WORSE, c=WORSE)).sentence
-    assert "Best median of the rows with 5 seeds or more: B, 0.620" in sentence
+    assert (
+        "Best median of the rows with 5 seeds or more: B and C, each 0.620, not significantly better than A" in sentence
+    )

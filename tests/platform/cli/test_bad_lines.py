@@ -45,6 +45,11 @@ FILES |= {
 }
 RUN = "sweep run good.toml --here --mlflow off"
 LINES = {
+    "board --columns title": "--columns, --notes and --all are for boards in full. Name one task, or add: --rows",
+    "board adding --numbers": "--saturated and --numbers are for the overview. Leave them out, or add: --overview",
+    "board adding --notes --format csv": "--notes is for --format table; csv has none. Leave one of them out.",
+    "models lem --kernel --format json": "--kernel prints text: leave out --format json.",
+    "sweep edges good --widened --format json": "--widened prints TOML: leave out --format json.",
     # sweep files
     **{f"sweep run huge-{name}.toml --here": f"{name}: Input should be less than or equal to" for name in SIZES},
     "sweep run many.toml --here": "trials: a sweep has at most 2,000,000 in all, got 3,000,005",

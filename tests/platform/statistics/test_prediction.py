@@ -29,6 +29,12 @@ def test_an_interval_of_accuracies_that_nears_perfection_ends_there() -> None:
     assert actual is not None and actual[0] < 99 and actual[1] == 100
 
 
+def test_an_interval_of_accuracies_that_vary_much_ends_at_zero() -> None:
+    assert prediction_interval([99.97, 60.0, 5.0], Scale("max", 100.0, 0.05)) == (0.0, 100.0)
+    low, _ = prediction_interval([9.0, 60.0, -500.0], Scale("max", None)) or (0.0, 0.0)
+    assert low < -500, "a metric without a perfect score has no such end"
+
+
 @pytest.mark.parametrize("n", [2, 5])
 def test_the_interval_holds_one_more_score_as_often_as_it_says(n: int) -> None:
     draws = np.exp(0.5 * np.random.default_rng(0).normal(size=(4000, n + 1))).tolist()

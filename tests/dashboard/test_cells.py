@@ -15,11 +15,28 @@ from boards import retrained
 from streamlit import config
 
 from longwave.dashboard import board_table, table_frames
+from longwave.dashboard.board_figures import draw_pairwise
 from longwave.platform.boards.board import rows
+from longwave.platform.boards.pairs import pairs
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import duration, result, seeds, span
+from longwave.platform.figures.matrix import matrix
 
 FOLDER = Path(table_frames.__file__).parent
+
+
+def test_pairs_rest_on_the_tests_of_the_whole_board_and_show_the_best_of_the_rows_shown() -> None:
+    near, far = ([level + 0.1 * k for k in range(6)] for level in (1.0, 1.38))
+    board = rows(
+        [retrained(name, [x + 0.001 * n for x in far]) for n, name in enumerate("bcdef")] + [retrained("a", near)], []
+    )
+    shown = [row for row in board if row.model in "ab"][::-1]
+    assert {p.word for p in pairs(shown, shown)} != {p.word for p in pairs(board, shown)}, (
+        "fewer pairs are adjusted less"
+    )
+    drawn = draw_pairwise(shown, [row.model for row in shown], board)
+    whole = matrix(pairs(board, shown[::-1]), {row.key: row.model for row in shown})
+    assert whole and drawn and drawn.spec() == whole.spec()
 
 
 def test_a_published_number_stands_in_the_frame_with_word_ratio_and_n() -> None:

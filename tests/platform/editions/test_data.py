@@ -14,12 +14,13 @@ import pytest
 import yaml
 from boards import keep, retrained
 
+from longwave.platform.boards.numbers import column_power
 from longwave.platform.cli.main import main
 from longwave.platform.editions.data import board_schema
 from longwave.platform.editions.edition import SCHEMA
 from longwave.platform.editions.folder import find_results
 from longwave.platform.editions.publish import publish, read
-from longwave.platform.editions.shipped import FILE
+from longwave.platform.editions.shipped import FILE, read_shipped, rows_of
 from longwave.platform.storage.store import Store
 
 FROZEN = {3: "048b4132975378bc"}
@@ -64,6 +65,13 @@ def test_the_edition_that_ships_is_what_its_json_schema_says(published: Path) ->
     del shipped["rows"][0]["ties"]
     with pytest.raises(jsonschema.ValidationError, match="'ties' is a required property"):
         check.validate(shipped)
+
+
+def test_a_number_that_was_not_trained_here_has_no_median_in_the_edition_that_ships_either() -> None:
+    shipped = rows_of(read_shipped())
+    others = [row for row in shipped if row.kind != "reproduced"]
+    assert others and all(row.median is None for row in others)
+    assert column_power([row for row in shipped if (row.task, row.variant) == ("enso", "h=1")]) == -6
 
 
 def test_a_json_schema_never_changes_under_its_version() -> None:

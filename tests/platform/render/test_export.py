@@ -96,3 +96,8 @@ def test_a_table_without_lines_is_still_one() -> None:
     assert r"\begin{tabular}{l}" in format_tables([empty], Format.latex)
     assert format_tables([empty], Format.csv) == "a\n", "pandas reads it"
     assert json.loads(format_tables([empty], Format.json)) == []
+
+
+def test_a_csv_without_records_has_the_keys_that_they_would_have() -> None:
+    assert format_tables([Table("", ["what it is"], [], keys=["what", "why"])], Format.csv) == "what,why\n"
+    assert format_tables([Table("", ["what"], [])], Format.csv) == "what\n"

@@ -156,7 +156,8 @@ def test_packs_beside_one_another_hold_their_shares_of_a_gpu() -> None:
         ("A100=2.5", {"A100": 7200.0, "cpu": 3600.0}, None),
         ("1,A100=2", {"A100": 3600.0, "T4": 3600.0}, 3.0),
         ("", {"A100": 7200.0}, None),
-        ("", {}, 0.0),
+        ("", {}, None),
+        ("2", {}, 0.0),
     ],
 )
 def test_device_seconds_cost_the_price_of_their_kind(message: str, held: dict[str, float], paid: float | None) -> None:

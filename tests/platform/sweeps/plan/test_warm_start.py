@@ -191,6 +191,7 @@ def test_a_sweep_says_how_it_searched() -> None:
     assert searched_by({}) == "random search"
     assert searched_by({"sampler": "tpe", "rounds": 4}) == "tpe search in 4 rounds"
     assert searched_by({"race": {}}) == "random search, a race of 4 finalists with fresh seeds"
+    assert searched_by({"race": {}, "trials": 2}) == "random search, a race of 2 finalists with fresh seeds"
     assert searched_by({"rule": 2, "race": False}) == "random search"
     assert searched_by({"halving": {}}) == "random search, successive halving in packs (η 3, from epoch 1)"
     halving = {"eta": 2, "first": 5, "cohort": 64}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import struct
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +16,7 @@ import pytest
 from tracked import attempt, fail, fill, points
 
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.trackers.follow import send_sweep
+from longwave.platform.sweeps.trackers.follow import follow_sweep, send_sweep
 from longwave.platform.sweeps.trackers.tracker import TrackerError, TrackerName, load_tracker
 
 WANDB = TrackerName("wandb")
@@ -101,6 +103,23 @@ def test_a_failed_trial_that_is_tried_again_and_ends_well_loses_its_reason(
     assert failed.options["id"] == again.options["id"]
     assert (failed.summary["status"], failed.summary["reason"]) == ("failed", "out of memory")
     assert (again.summary["status"], again.summary["reason"]) == ("ok", "")
+
+
+def test_a_failed_trial_that_is_tried_again_under_the_same_driver_loses_its_reason_too(
+    store: Store, tmp_path: Path, begun: list[FakeRun]
+) -> None:
+    [config] = fill(store, 1, 4)
+    fail(store, config, "out of memory")
+    over, deadline = threading.Event(), time.monotonic() + 60
+    thread = threading.Thread(target=follow_sweep, args=(store, "filled", tmp_path, WANDB, 0.02, over))
+    thread.start()
+    while not (begun and begun[0].exit_code == 1) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    attempt(store, config, 2, 0, 4, 0.0, over=True)
+    over.set()
+    thread.join()
+    first, *_, again = [run for run in begun if run.options["job_type"] == "retrain"]
+    assert (first.summary["reason"], again.summary["status"], again.summary["reason"]) == ("out of memory", "ok", "")
 
 
 @pytest.mark.parametrize(("fails", "sent_again"), [("log", [3]), ("finish", [1, 2, 3])])

@@ -106,6 +106,9 @@ class EventCallback(tune.Callback):
         queue: Takes back packs that a node refuses.
         nodes: The nodes, and why some get no packs.
         kinds: Returns the kinds of devices that are present, if packs name theirs.
+
+    Attributes:
+        training: Whether a pack trains.
     """
 
     def __init__(
@@ -113,6 +116,7 @@ class EventCallback(tune.Callback):
     ) -> None:
         self.send, self.queue, self.nodes, self.kinds = send, queue, nodes, kinds
         self.how, self.furthest, self.refused = dict[str, str](), dict[str, int](), set[str]()
+        self.training = False
         self._looked = time.monotonic()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -120,6 +124,7 @@ class EventCallback(tune.Callback):
 
     def on_step_begin(self, iteration: int, trials: list[Any], **info: Any) -> None:
         """Report Ray as lost if a pack waits for a kind of GPU that no node has any more: it would wait forever."""
+        self.training = any(t.status == "RUNNING" for t in trials)
         if not self.kinds or time.monotonic() - self._looked < LOOK_SECONDS:
             return
         self._looked, slots = time.monotonic(), [t.config["slot"] for t in trials if t.status == "PENDING"]
@@ -169,6 +174,29 @@ class EventCallback(tune.Callback):
         last = reason_of_death(trial.get_pickled_error())
         why = f"its worker died {times} times without finishing another epoch, last with: {last}"
         self.send({"event": "ended", "pack": trial.config["pack"], "how": "died", "why": why})
+
+
+class DrainStopper(tune.Stopper):
+    """Ends the run on a drain once no pack trains: some may still wait for a device that Ray does not have.
+
+    Args:
+        draining: Returns whether a drain is requested.
+        callback: Knows whether a pack trains.
+    """
+
+    def __init__(self, draining: Callable[[], bool], callback: EventCallback) -> None:
+        self.draining, self.callback = draining, callback
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}  # as in ``EventCallback``
+
+    def __call__(self, trial_id: str, result: Mapping[str, Any]) -> bool:
+        """Stop no single pack: each drains itself."""
+        return False
+
+    def stop_all(self) -> bool:
+        """Return whether the run ends."""
+        return self.draining() and not self.callback.training
 
 
 def reason_of_death(error: Exception | None) -> str:

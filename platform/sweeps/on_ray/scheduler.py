@@ -108,7 +108,7 @@ def _run_packs(work: dict[str, Any], folder: str, refusals: dict[str, str], send
     from ray import tune
     from ray.tune.execution import class_cache
 
-    from longwave.platform.sweeps.on_ray.listener import EventCallback, PackSearcher, ignore_lost_nodes
+    from longwave.platform.sweeps.on_ray.listener import DrainStopper, EventCallback, PackSearcher, ignore_lost_nodes
     from longwave.platform.sweeps.on_ray.nodes import NodeChecks, placement_of_pack, unfit_nodes, usable_nodes_of
     from longwave.platform.sweeps.on_ray.worker import train_pack
 
@@ -126,6 +126,7 @@ def _run_packs(work: dict[str, Any], folder: str, refusals: dict[str, str], send
         several = len(pool.kinds) > 1
         queue = PackSearcher(pool, workers.draining, lambda: unfit_nodes(refusals), more)
         queue.add_packs(work)
+        callback = EventCallback(send, queue, nodes, nodes.kinds if several else None)
         tune.Tuner(
             tune.with_resources(tune.with_parameters(train_pack, **shared), placement_of_pack(several, workers.labels)),
             tune_config=tune.TuneConfig(
@@ -138,7 +139,8 @@ def _run_packs(work: dict[str, Any], folder: str, refusals: dict[str, str], send
             run_config=tune.RunConfig(
                 name=str(time.time_ns()),
                 verbose=0,
-                callbacks=[EventCallback(send, queue, nodes, nodes.kinds if several else None)],
+                callbacks=[callback],
+                stop=DrainStopper(workers.draining, callback),
                 failure_config=tune.FailureConfig(max_failures=RESTARTS),
                 **_tune_storage(workers, folder),
             ),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -15,17 +17,19 @@ from pathlib import Path
 import psutil
 import pytest
 from ray_nodes import LOOPBACK, Nodes
+from rich.console import Console
 
 from longwave.platform.errors import WorkerError
 from longwave.platform.processes import birth_times
 from longwave.platform.records.report import Cohort, Ending, Report, Rung
+from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.on_ray import supervisor
 from longwave.platform.sweeps.place.devices import Slot
 from longwave.platform.sweeps.place.workers import Job, Workers
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.trials import search_trials
-from longwave.platform.sweeps.run import executor
+from longwave.platform.sweeps.run import driver, executor
 from longwave.platform.sweeps.run.executor import _CurrentSessions, run_packs
 
 pytestmark = pytest.mark.integration
@@ -332,3 +336,25 @@ def test_a_worker_that_takes_longer_than_a_minute_to_start_is_waited_for(
     workers = Workers(2, tmp_path / "storage")
     with executor.running_workers(workers):
         assert [node.cpus for node in executor.find_nodes(workers)] == [2]
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_sweep_whose_packs_wait_for_a_node_can_be_stopped(
+    tiny: Tiny, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in LOOPBACK.items():
+        monkeypatch.setenv(name, value)
+    screen = io.StringIO()
+
+    def stop() -> None:
+        while not [*(tmp_path / "ray").glob("*/*")]:  # Tune's files of the packs
+            time.sleep(0.1)
+        time.sleep(3)
+        store.set_state("tiny", "stop")
+
+    stopping = threading.Thread(target=stop, daemon=True)
+    stopping.start()
+    with Nodes(count=0) as nodes:
+        workers = Workers(1, tmp_path, address=nodes.address, cpu=True)
+        view = driver.start_sweep(tiny(models=["lem"]), store, workers, None, Console(file=screen, width=300))
+    assert not view.over and not stopping.is_alive() and "tiny: stopped, as requested." in screen.getvalue()

@@ -13,7 +13,7 @@ from longwave.platform.records.stored import Trial
 WIDTH = 720
 """Of a figure, in pixels."""
 BEST = 3
-"""Models that a sentence names."""
+"""Models that a sentence names, and those with the same median as the last of them."""
 
 
 def draw_lags(rows: Sequence[Row], trials: Sequence[Trial], folders: EditionFolders) -> list[str]:
@@ -32,7 +32,7 @@ def draw_lags(rows: Sequence[Row], trials: Sequence[Trial], folders: EditionFold
             path = folders.lag_figure(place)
             path.write_text(figure.svg(WIDTH), encoding="utf-8")
             written.add(path.name)
-            lines += [f"**{board[0].board}**: {_describe(scores)}", ""]
+            lines += [f"**{board[0].board}**: {describe_ends(scores)}", ""]
             lines += [f"![{figure.title}](../{path.name})", ""]
     for old in folders.board.glob(folders.lag_figure("*").name):
         if old.name not in written:
@@ -40,7 +40,7 @@ def draw_lags(rows: Sequence[Row], trials: Sequence[Trial], folders: EditionFold
     return lines[:-1]
 
 
-def _describe(scores: Sequence[LagScore]) -> str:
+def describe_ends(scores: Sequence[LagScore]) -> str:
     """Return the best models at the smallest and at the largest length or lag, in a sentence."""
     lags, largest_first = [score.x for score in scores], scores[0].row.goal == "max"
     ends = []
@@ -48,6 +48,8 @@ def _describe(scores: Sequence[LagScore]) -> str:
         here = sorted(
             (score for score in scores if score.x == x), key=lambda score: score.median, reverse=largest_first
         )
-        best = ", ".join(f"{score.name} {score.median:.3g}" for score in here[:BEST])
+        last = here[:BEST][-1].median
+        named = [score for k, score in enumerate(here) if k < BEST or score.median == last]
+        best = ", ".join(f"{score.name} {score.median:.3g}" for score in named)
         ends.append(f"{scores[0].axis} = {x:g}: {best}")
     return f"best medians at {'; at '.join(ends)}."

@@ -114,10 +114,10 @@ def compare(
     check_texts(task=task or "")
     with Store(store_url(store), create=False) as open_store:
         check_task_names(open_store, [task := find_spelling(task, list_names(TASKS))] if task else [])
-    return _compare(board(store=store).rows, a, b, margin, task)
+    return _compare_named(board(store=store).rows, a, b, margin, task)
 
 
-def _compare(rows: Sequence[Row], a: str, b: str, margin: float | None, task: str | None = None) -> ComparedTable:
+def _compare_named(rows: Sequence[Row], a: str, b: str, margin: float | None, task: str | None = None) -> ComparedTable:
     """Return a comparison of two models, or two rows, that are named in any spelling."""
     check_texts(a=a, b=b)
     check_numbers(margin=1.0 if margin is None else margin)
@@ -248,7 +248,7 @@ class BoardTable(PrintedTables):
         Raises:
             ConfigError: No such model or row here.
         """
-        return _compare(self.rows, a, b, margin)
+        return _compare_named(self.rows, a, b, margin)
 
     def plot(self, kind: str = "medians") -> AnyChart:
         """Return an Altair figure of one board, for a notebook or to ``save``.

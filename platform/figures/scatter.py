@@ -66,7 +66,7 @@ def against_cost(rows: Sequence[Row], names: Sequence[str], cost: str, log: bool
 
 
 def against_length(rows: Sequence[Row], log: bool) -> Figure | None:
-    """Return medians against the length, or the steps ahead, that the variants name; None for fewer than two of them.
+    """Return medians against the length, or the steps ahead, that the variants name; None for fewer than two, or both.
     For each, a model's best row on validation is shown, and the best trivial predictor as a dashed line. Names that
     would overlap are left out.
 
@@ -75,11 +75,12 @@ def against_length(rows: Sequence[Row], log: bool) -> Figure | None:
         log: Whether the y axis is logarithmic.
     """
     shown = [mark for mark in _by_length(rows) if mark["value"] > 0 or not log]
-    if len({mark["cost"] for mark in shown}) < 2:
+    axes = {_length_of(row.variant)[0] for row in rows if _length_of(row.variant)[1]}
+    if len({mark["cost"] for mark in shown}) < 2 or len(axes) > 1:
         return None
     line = [mark for mark in _trivial_by_length(rows) if mark["value"] > 0 or not log]
     y = alt.Y("value:Q", **number_axis(f"test {measured(rows[0])}", [m["value"] for m in (*shown, *line)], log))
-    [axis] = {_length_of(row.variant)[0] for row in rows if _length_of(row.variant)[1]}
+    [axis] = axes
     x = alt.X("cost:Q", **number_axis(axis, [m["cost"] for m in shown], True))
     last = [max((m for m in shown if m["name"] == name), key=lambda m: m["cost"]) for name in _distinct_names(shown)]
     base, hover = alt.Chart(as_data(shown)), alt.Tooltip("tip:N", title=" ")

@@ -97,7 +97,7 @@ def board_table(
         [[writers.get(column.key, column.text)(row) for column in table_columns] for row in shown],
         " ".join(filter(None, (_paper_caption(shown, metric), str(pool)))) if pasted else "",
         frozenset((k, keys.index("median")) for k, row in enumerate(shown) if row.shines and "median" in keys),
-        [_record(row, keys if options.columns else ()) for row in (shown if options.columns else rows)],
+        [_make_record(row, keys if options.columns else ()) for row in (shown if options.columns else rows)],
         frozenset(k for k, column in enumerate(table_columns) if column.align == "right"),
         answer="" if pasted else answer(rows).sentence,
         prose=frozenset(k for k, column in enumerate(table_columns) if column.prose),
@@ -108,7 +108,7 @@ def board_table(
     )
 
 
-def _record(row: Row, keys: Sequence[str]) -> dict[str, Any]:
+def _make_record(row: Row, keys: Sequence[str]) -> dict[str, Any]:
     """Return a row for programs, with only some keys, if any are given."""
     record = columns.record(row)
     return {key: record.get(key) for key in keys} if keys else record

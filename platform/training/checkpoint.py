@@ -81,15 +81,15 @@ class Checkpoint:
         """Return the checkpoint of a part of the pack, which continues from this one until it has its own."""
         return Checkpoint(_beside(self.path, name), (self.path, *self.older))
 
-    def hand_on(self, *cut: Checkpoint) -> bool:
+    def share_with(self, *cut: Checkpoint) -> bool:
         """Let packs that are cut from its pack begin with it, also under a later driver that knows only the new packs.
 
         One that has a checkpoint keeps it. Return whether it worked; if not, a later driver begins them anew.
         """
         with suppress(OSError), raise_os_errors(self.path):
             for new in cut:
-                _link(self.path, new.path)
-                _link(_before(self.path), _before(new.path))
+                _link_file(self.path, new.path)
+                _link_file(_before(self.path), _before(new.path))
             return True
         return False
 
@@ -129,7 +129,7 @@ def _put(path: AnyPath, content: bytes) -> None:
         path.fs.pipe_file(path.path, content)
 
 
-def _link(path: AnyPath, new: AnyPath) -> None:
+def _link_file(path: AnyPath, new: AnyPath) -> None:
     """Give a file, if it exists, another name, unless there is one of that name. Files are replaced, never changed."""
     with suppress(FileNotFoundError, FileExistsError):
         if isinstance(path, Path) and isinstance(new, Path):

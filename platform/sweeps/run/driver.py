@@ -33,7 +33,7 @@ from longwave.platform.sweeps.run.estimate import find_cluster, needs_probes, pr
 from longwave.platform.sweeps.run.executor import run_packs, running_workers
 from longwave.platform.sweeps.run.heartbeat import Heartbeat
 from longwave.platform.sweeps.run.metrics import DriverMetrics
-from longwave.platform.sweeps.run.progress import Progress, going_on_unprinted
+from longwave.platform.sweeps.run.progress import Progress, ignoring_print_errors
 from longwave.platform.sweeps.run.queue import PackQueue
 from longwave.platform.sweeps.run.recorder import BudgetMeter, ResultRecorder
 from longwave.platform.sweeps.run.time_left import read_seconds_left
@@ -83,7 +83,7 @@ def resume_sweep(
         restore_plugins(cell.base for cell in sweep.cells)
         check_plugins(sweep.file)
     make_ready(workers.storage)
-    _wait_for_stopping(store, sweep.file.name, console)
+    _wait_for_stopped_drivers(store, sweep.file.name, console)
     store.set_state(sweep.file.name, "")
     with Leases(store, sweep.file.name, sweep.file.priority) as leases:
         if leases.after_a_death and (damage := store.with_retry(lambda: damage_after_crash(store.engine))):
@@ -92,19 +92,19 @@ def resume_sweep(
         return _Driver(sweep, store, leases, workers, trackers, console, metrics, callbacks).run()
 
 
-def _wait_for_stopping(store: RetryingStore, name: str, console: Console) -> None:
+def _wait_for_stopped_drivers(store: RetryingStore, name: str, console: Console) -> None:
     """Wait until the drivers of a sweep that was stopped have ended; one that has not read it yet would go on."""
     told = False
-    while processes := [f"{d.process} on {d.host}" for d in _stopping_drivers(store, name)]:
+    while processes := [f"{d.process} on {d.host}" for d in _find_stopping_drivers(store, name)]:
         if not told:
-            with going_on_unprinted():
+            with ignoring_print_errors():
                 waits = f"{name}: was stopped, waits until process {', '.join(processes)} has ended"
                 console.print(waits, markup=False, highlight=False)
         told = True
         time.sleep(LOOK_SECONDS)
 
 
-def _stopping_drivers(store: RetryingStore, name: str) -> list[Driver]:
+def _find_stopping_drivers(store: RetryingStore, name: str) -> list[Driver]:
     """Return the running drivers of a sweep if they were told to stop."""
     if store.sweep(name).state != "stop":
         return []
@@ -167,7 +167,7 @@ class _Driver:
             raise Interrupted(self.heartbeat.signal, name)
         if open_trials:
             advice = f"Resume it with: longwave sweep resume {name}"
-            with going_on_unprinted():
+            with ignoring_print_errors():
                 self.console.print(f"{name}: {self.heartbeat.reason_to_end}. {advice}", highlight=False)
         return self.view
 
@@ -180,7 +180,7 @@ class _Driver:
 
     def _print_problem(self, tracker: Background) -> None:
         if tracker.problem:
-            with going_on_unprinted():
+            with ignoring_print_errors():
                 self.console.print(tracker.problem, style="yellow", markup=False, highlight=False)
 
     def _open_trials(self) -> list[PlannedTrial]:

@@ -37,7 +37,7 @@ FRAME = '<pre style="white-space:pre;line-height:1.3;font-family:monospace">{cod
 
 
 @contextmanager
-def going_on_unprinted() -> Iterator[None]:
+def ignoring_print_errors() -> Iterator[None]:
     """Go on if a line cannot be printed, as when the disk of a log is full. A closed pipe still ends the sweep."""
     try:
         yield
@@ -183,7 +183,7 @@ class Progress:
         """Print a permanent line; off a terminal it begins with the time."""
         self._printed = time.monotonic()
         timestamp = "" if self._changes_in_place else f"{datetime.now():%Y-%m-%d %H:%M:%S} "
-        with going_on_unprinted():
+        with ignoring_print_errors():
             self.console.print(
                 f"{timestamp}{self.name}: {line}",
                 style=style,

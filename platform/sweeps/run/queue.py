@@ -217,7 +217,7 @@ class PackQueue:
         for key, part in stored.items():
             if cut := len(part) < self._open[key]:
                 cut_from[pack_key(part)] = (key,)
-                self.workers.checkpoint(key).hand_on(self.workers.checkpoint(pack_key(part)))
+                self.workers.checkpoint(key).share_with(self.workers.checkpoint(pack_key(part)))
             packs[pack_key(part) if cut else key] = part
         self.store.assign({key: packs[key] for key in cut_from})
         return packs, cut_from

@@ -163,9 +163,9 @@ class ResultRecorder:
             self._write_reports([(pack, Report(runs=[Run(open_configs[0].id, "failed", reason)]))])
         elif how != "paused" and open_configs:
             halves = (open_configs[: len(open_configs) // 2], open_configs[len(open_configs) // 2 :])
-            handed_on = checkpoint.hand_on(*(self.workers.checkpoint(pack_key(half)) for half in halves))
+            shared = checkpoint.share_with(*(self.workers.checkpoint(pack_key(half)) for half in halves))
             self.store.assign({pack_key(half): half for half in halves})
-            if handed_on:
+            if shared:
                 checkpoint.remove()
             self.parents |= {pack_key(half): (pack, *job.before) for half in halves}
         if how == "paused" and job.joined and checkpoint.path.exists():

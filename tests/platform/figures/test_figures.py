@@ -142,7 +142,7 @@ def test_scores_against_length_take_the_number_of_the_variant_and_the_best_row_t
     for first, second, axis in (("h=1", "h=25 test=2", "steps ahead"), ("T=5", "T=9,test=2", "length")):
         named = against_length([replace(made[0], variant=first), replace(made[1], variant=second)], log=False)
         assert named and named.title == f"Test MSE ↓ against {axis}"
-    for other in ("F=8", "seed=12008", "h75", "T=64,kv=4"):
+    for other in ("F=8", "seed=12008", "h75", "T=64,kv=4", "h=25"):
         assert against_length([made[0], replace(made[1], variant=other)], log=False) is None, f"{other} is no length"
 
 

@@ -275,7 +275,7 @@ def test_a_pack_that_is_over_leaves_no_file_of_its_own_and_those_of_others_alone
 def test_packs_cut_from_one_begin_with_its_checkpoint_unless_they_have_their_own(folder: AnyPath) -> None:
     file, new, old = saved_checkpoint(folder), *(Checkpoint(folder / f"{name}.safetensors") for name in ("new", "old"))
     old.save(snapshot(Pack(CONFIGS, DATA)))
-    assert file.hand_on(new, old)
+    assert file.share_with(new, old)
     assert [s.facts["epoch"] for s in new.candidates()] == [3, 2] and [s.facts["epoch"] for s in old.candidates()][
         0
     ] == 1
@@ -283,12 +283,12 @@ def test_packs_cut_from_one_begin_with_its_checkpoint_unless_they_have_their_own
     assert [s.facts["epoch"] for s in new.candidates()] == [1, 3], "the first one's file is not changed by the second"
     assert [s.facts["epoch"] for s in file.candidates()] == [3, 2]
     file.remove()
-    assert file.hand_on(new) and new.load() is not None, "a pack that has saved nothing has nothing to hand on"
+    assert file.share_with(new) and new.load() is not None, "a pack that has saved nothing has nothing to share"
 
 
 def test_a_checkpoint_that_cannot_be_handed_on_stays_and_says_so(tmp_path: Path) -> None:
     file = saved_checkpoint(tmp_path)
-    assert not file.hand_on(Checkpoint(tmp_path / "pack.safetensors" / "new.safetensors"))
+    assert not file.share_with(Checkpoint(tmp_path / "pack.safetensors" / "new.safetensors"))
     assert [s.facts["epoch"] for s in file.candidates()] == [3, 2]
 
 

@@ -110,7 +110,8 @@ def over_all(overview: Overview) -> str:
     reach = max(rank.high or 0.0 for _, rank in best)
     overlapping = [title for title, rank in ranked[len(best) :] if rank.low is not None and rank.low <= reach]
     ranges = "the range of its ranks overlaps" if len(best) == 1 else "the ranges of their ranks overlap"
-    sure = f"{ranges} with that of {listed(overlapping)}." if overlapping else "no other's range reaches that far."
+    sure = "; no other's range reaches that far" if len(best) < len(ranked) else ""
+    sure = f"; {ranges} with that of {listed(overlapping)}" if overlapping else sure
     titles = dict(zip(map(named, overview.tasks), overview.titles, strict=True))
     if len(counted) == 1:
         boards = f"the one separating board{' that counts' * (len(separating) > 1)}, {overview.titles[0]}"
@@ -127,7 +128,7 @@ def over_all(overview: Overview) -> str:
     ]
     ranks = " and ".join(f"{title}, {estimate(rank, 1)}" for title, rank in best)
     first = f"Best mean rank of {len(ranked)} models on {boards}: {ranks}"
-    return f"{counts} {first}; {sure}{''.join(scored)}"
+    return f"{counts} {first}{sure}.{''.join(scored)}"
 
 
 def _with_reasons(reasons: Mapping[str, str]) -> str:

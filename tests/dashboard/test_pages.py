@@ -261,7 +261,8 @@ def test_home_has_the_ratio_to_the_best_trivial_predictor_and_every_median(tmp_p
     boards, _, medians = link_tables(page)
     assert [line[1] for line in boards[1:]] == ["yes", "no"]
     assert {(m["board"], m["text"]) for m in marks(page)} == {("adding", "0.12"), ("enso", "1.3")}
-    assert over_all(told).endswith(tail := "overlaps with that of LEM.") and tail in notes(page)
+    assert over_all(told).endswith("adding: GRU, 1.5 [1.0, 2.0] and LEM, 1.5 [1.0, 2.0].")
+    assert "on the one separating board, adding: GRU, 1.5" in notes(page)
     assert medians[0] == ["model", "adding", "enso (saturated)"] and ">1.30† [1.10, 1.50]</a>" in medians[1][2]
     text = notes(visit(url, "task", task="enso"))
     assert "No model beats the best trivial predictor (mean, 1.00)." in text

@@ -155,7 +155,10 @@ def test_rows_with_the_best_median_are_all_named() -> None:
     )
     assert "Best median of 2 ranked rows: A and B, each 1.04." in answer(board(a=near, b=near)).sentence
     both = over_all(overview([*board("u", a=BETTER, b=BETTER), *board("v", a=BETTER, b=BETTER)]))
-    assert re.search(r"separating boards: A, 1\.5 \[.*\] and B, 1\.5 \[.*\]; no other's range", both)
+    assert re.search(r"separating boards: A, 1\.5 \[[^]]*\] and B, 1\.5 \[[^]]*\]\.( |$)", both)
+    small, larger = ([level + 0.001 * k for k in range(10)] for level in (0.1, 0.3))
+    three = over_all(overview([row for task in "uv" for row in board(task, a=small, b=small, c=larger)]))
+    assert re.search(r"A, 1\.5 \[[^]]*\] and B, 1\.5 \[[^]]*\]; no other's range reaches that far\.", three)
 
 
 def test_a_better_median_of_few_seeds_is_not_passed_over_in_silence() -> None:
